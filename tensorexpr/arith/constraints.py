@@ -1,0 +1,132 @@
+"""Turning bindings and conditions into facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ..tir.expr import EQ, GE, GT, LE, LT, NE, And, Call, CmpExpr, FloorMod, IntImm, Mod, Not, Or, PrimExpr, Range, Var
+from ..tir.rewriting import variables
+from .bounds import exact_deep, exact_form, form_limits, limits_of
+from .facts import Facts, Limits
+from .linear import Linear, is_scalar_int
+
+_NEGATED: dict[type[CmpExpr], type[CmpExpr]] = {LT: GE, GE: LT, GT: LE, LE: GT, EQ: NE, NE: EQ}
+# Bounds of one atom follow from those of the others; a second round lets what was found act on the earlier ones.
+_PROPAGATION_ROUNDS = 2
+
+
+def bind_range(facts: Facts, var: Var, dom: Range) -> Facts:
+    """More facts: `var` lies in `dom`. An empty domain leaves the variable at its minimum: the code is dead there."""
+    low = limits_of(facts, dom.min)
+    extent = limits_of(facts, dom.extent)
+    limits = dict(facts.limits)
+    last = form_limits(facts, exact_form(facts, dom.min).add(exact_form(facts, dom.extent)).shift(-1))
+    limits[var] = (low[0], max(min(last[1], low[1] + extent[1] - 1), low[0]))
+    ranges = {**facts.ranges, var: dom}
+    symbols = facts.symbols
+    if not (isinstance(dom.min, IntImm) and isinstance(dom.extent, IntImm)):
+        symbols |= {var} | variables(dom.min) | variables(dom.extent)
+    return Facts(ranges, facts.values, limits, facts.congruences, facts.nonnegative, facts.truths, symbols, forms=facts.forms)
+
+
+def bind_value(facts: Facts, var: Var, value: PrimExpr) -> Facts:
+    """More facts: `var` equals `value`."""
+    values = {**facts.values, var: value}
+    limits = {**facts.limits, var: limits_of(facts, value)}
+    return Facts(facts.ranges, values, limits, facts.congruences, facts.nonnegative, facts.truths, facts.symbols, forms=facts.forms)
+
+
+def under(facts: Facts, condition: PrimExpr, holds: bool = True) -> Facts:
+    """More facts: `condition` holds (or doesn't)."""
+    key = condition if holds else Not(condition)
+    known = facts.scopes.get(key)
+    if known is None:
+        known = facts.scopes[key] = _derive(facts, list(conjuncts(condition, holds)))
+    return known
+
+
+def conjuncts(condition: PrimExpr, holds: bool = True) -> Iterator[tuple[PrimExpr, bool]]:
+    """The conditions that all hold (True) or all fail (False) when `condition` holds, hints stripped."""
+    stack = [(condition, holds)]
+    while stack:
+        node, positive = stack.pop()
+        match node:
+            case Call(_, "tir.likely", (inner,)):
+                stack.append((inner, positive))
+            case Not(a):
+                stack.append((a, not positive))
+            case And(a, b) if positive:
+                stack += [(b, True), (a, True)]
+            case Or(a, b) if not positive:
+                stack += [(b, False), (a, False)]
+            case _:
+                yield node, positive
+
+
+def _derive(facts: Facts, conditions: list[tuple[PrimExpr, bool]]) -> Facts:
+    truths = dict(facts.truths)
+    congruences = dict(facts.congruences)
+    forms: list[Linear] = []
+    for condition, positive in conditions:
+        truths[condition] = positive
+        if isinstance(condition, CmpExpr) and is_scalar_int(condition.a.dtype):
+            kind = type(condition) if positive else _NEGATED[type(condition)]
+            truths[kind(condition.a, condition.b)] = True
+            forms += _forms(facts, kind, condition.a, condition.b)
+            _note_congruence(kind, condition.a, condition.b, congruences)
+    limits = _propagate(facts, forms)
+    nonnegative = facts.nonnegative + tuple(form for form in forms if len(form.terms) > 1)
+    return Facts(facts.ranges, facts.values, limits, congruences, nonnegative, truths, facts.symbols, forms=facts.forms)
+
+
+def comparison_forms(facts: Facts, condition: PrimExpr, holds: bool) -> list[Linear]:
+    """The affine forms that are >= 0 when an integer comparison holds (or doesn't); none for other conditions."""
+    if not isinstance(condition, CmpExpr) or not is_scalar_int(condition.a.dtype):
+        return []
+    return _forms(facts, type(condition) if holds else _NEGATED[type(condition)], condition.a, condition.b)
+
+
+def _forms(facts: Facts, kind: type[CmpExpr], a: PrimExpr, b: PrimExpr) -> list[Linear]:
+    """The affine forms that are >= 0 when the comparison holds."""
+    difference = exact_deep(facts, b).sub(exact_deep(facts, a))
+    if kind is LT:
+        return [difference.shift(-1)]
+    if kind is LE:
+        return [difference]
+    if kind is GT:
+        return [difference.scale(-1).shift(-1)]
+    if kind is GE:
+        return [difference.scale(-1)]
+    if kind is EQ:
+        return [difference, difference.scale(-1)]
+    low, high = form_limits(facts, difference)
+    if low == 0:
+        return [difference.shift(-1)]
+    return [difference.scale(-1).shift(-1)] if high == 0 else []
+
+
+def _note_congruence(kind: type[CmpExpr], a: PrimExpr, b: PrimExpr, congruences: dict[PrimExpr, tuple[int, int]]) -> None:
+    if kind is EQ and isinstance(b, IntImm) and isinstance(a, (FloorMod, Mod)) and isinstance(a.b, IntImm):
+        # A truncated remainder r of x by m also says x = m*q + r; a remainder out of range makes the scope dead.
+        modulus = abs(a.b.value)
+        if modulus:
+            congruences[a.a] = (modulus, b.value % modulus)
+
+
+def _propagate(facts: Facts, forms: list[Linear]) -> Mapping[PrimExpr, Limits]:
+    """Tighter constant bounds of the atoms of forms that are >= 0."""
+    limits: dict[PrimExpr, Limits] = dict(facts.limits)
+    for _ in range(_PROPAGATION_ROUNDS):
+        for form in forms:
+            spans = {atom: limits.get(atom) or limits_of(facts, atom) for atom in form.terms}
+            highest = form.constant + sum(max(k * spans[a][0], k * spans[a][1]) for a, k in form.terms.items())
+            for atom, k in form.terms.items():
+                low, high = spans[atom]
+                rest = highest - max(k * low, k * high)  # k * atom >= -rest
+                if k > 0:
+                    low = max(low, -(rest // k))
+                else:
+                    high = min(high, rest // -k)
+                if low <= high:
+                    limits[atom] = (low, high)
+    return limits

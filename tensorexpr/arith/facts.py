@@ -1,0 +1,41 @@
+"""What is known at a point: ranges of variables, constraints in force, and the memos that hold under them.
+
+A `Facts` never changes what it knows once something was derived from it; more knowledge makes another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..tir.expr import PrimExpr, Range, Var
+from .linear import Linear
+
+Limits = tuple[int, int]
+
+
+@dataclass(slots=True, eq=False)
+class Facts:
+    """Knowledge and its memos.
+
+    `ranges` are symbolic ranges of variables, `values` what variables are known to equal, `limits` inclusive constant
+    bounds of atoms, `congruences` maps atoms to (coefficient, base), `nonnegative` lists forms that are >= 0, `truths`
+    are bools of known value. `symbols` are variables that measure or index something: sizes, variables of symbolic
+    range and the variables in such ranges. Arithmetic on them is taken not to overflow (a program in which it does
+    is out of every bound anyway).
+    """
+
+    ranges: Mapping[Var, Range] = field(default_factory=dict)
+    values: Mapping[Var, PrimExpr] = field(default_factory=dict)
+    limits: Mapping[PrimExpr, Limits] = field(default_factory=dict)
+    congruences: Mapping[PrimExpr, tuple[int, int]] = field(default_factory=dict)
+    nonnegative: tuple[Linear, ...] = ()
+    truths: Mapping[PrimExpr, bool] = field(default_factory=dict)
+    symbols: frozenset[Var] = frozenset()
+
+    simplified: dict[PrimExpr, PrimExpr] = field(default_factory=dict)
+    bounds: dict[PrimExpr, Limits] = field(default_factory=dict)
+    modular: dict[PrimExpr, tuple[int, int]] = field(default_factory=dict)
+    origins: dict[PrimExpr, int] = field(default_factory=dict)
+    forms: dict[PrimExpr, Linear] = field(default_factory=dict)
+    scopes: dict[PrimExpr, Facts] = field(default_factory=dict)

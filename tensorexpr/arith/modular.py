@@ -1,0 +1,112 @@
+"""Congruences: every value of an expression is `coeff * q + base` for some integer q."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+
+from ..tir.dtype import parse_dtype
+from ..tir.expr import Cast, FloorDiv, FloorMod, IntImm, Max, Min, Mul, PrimExpr, Select, Var
+from .bounds import fits, keeps_value, plain_form
+from .facts import Facts
+from .linear import Linear, is_scalar_int
+
+Congruence = tuple[int, int]
+_ANYTHING: Congruence = (1, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ModularSet:
+    """The integers `coeff * q + base`; coeff 0 means the constant `base`, coeff 1 anything."""
+
+    coeff: int
+    base: int
+
+
+def congruence_of(facts: Facts, expr: PrimExpr) -> Congruence:
+    """(coeff, base) of a scalar integer expression's machine value."""
+    memo = facts.modular
+    stack = [expr]
+    while stack:
+        node = stack[-1]
+        if node in memo:
+            stack.pop()
+            continue
+        missing = [child for child in _operands(facts, node) if child not in memo]
+        if missing:
+            stack.extend(missing)
+            continue
+        memo[node] = _transfer(facts, node)
+        stack.pop()
+    return memo[expr]
+
+
+def form_congruence(facts: Facts, form: Linear) -> Congruence:
+    """(coeff, base) of an affine form over the integers."""
+    coeff, base = 0, form.constant
+    for atom, k in form.terms.items():
+        inner, rest = congruence_of(facts, atom)
+        coeff, base = gcd(coeff, k * inner), base + k * rest
+    return _normal(coeff, base)
+
+
+def _normal(coeff: int, base: int) -> Congruence:
+    coeff = abs(coeff)
+    return (coeff, base % coeff) if coeff else (0, base)
+
+
+def _join(a: Congruence, b: Congruence) -> Congruence:
+    return _normal(gcd(a[0], b[0], a[1] - b[1]), a[1])
+
+
+def _operands(facts: Facts, node: PrimExpr) -> tuple[PrimExpr, ...]:
+    if isinstance(node, (Var, IntImm)) or not is_scalar_int(node.dtype):
+        return ()
+    form = plain_form(facts, node)
+    if node not in form.terms:
+        return tuple(form.terms)
+    match node:
+        case Mul(a, b) | Min(a, b) | Max(a, b) | Select(_, a, b):
+            return (a, b)
+        case FloorDiv(a, IntImm()) | FloorMod(a, IntImm()):
+            return (a,)
+        case Cast(_, value):
+            return (value,)
+    return ()
+
+
+def _transfer(facts: Facts, node: PrimExpr) -> Congruence:
+    if isinstance(node, IntImm):
+        return 0, node.value
+    known = facts.congruences.get(node)
+    if known is not None:
+        return known
+    if isinstance(node, Var) or not is_scalar_int(node.dtype):
+        return _ANYTHING
+    form = plain_form(facts, node)
+    if node not in form.terms:
+        found = form_congruence(facts, form)
+        return found if fits(facts, form, node.dtype, free=True) else _wrapped(found, node.dtype)
+    memo = facts.modular
+    match node:
+        case Mul(a, b):
+            (m, r), (n, s) = memo[a], memo[b]
+            found = _normal(gcd(m * n, m * s, n * r), r * s)
+            return found if fits(facts, Linear({a: 1, b: 1}), node.dtype, free=True) else _wrapped(found, node.dtype)
+        case Min(a, b) | Max(a, b) | Select(_, a, b):
+            return _join(memo[a], memo[b])
+        case FloorDiv(a, IntImm(_, c)) if c > 0:
+            coeff, base = memo[a]
+            return _normal(coeff // c, base // c) if coeff % c == 0 else _ANYTHING
+        case FloorMod(a, IntImm(_, c)) if c != 0:
+            coeff, base = memo[a]
+            step = gcd(coeff, c)
+            return (0, base % c) if step == abs(c) else _normal(step, base)
+        case Cast(_, value) if keeps_value(facts, node):
+            return memo[value]
+    return _ANYTHING
+
+
+def _wrapped(found: Congruence, dtype: str) -> Congruence:
+    """The congruence that survives a reduction modulo 2**bits."""
+    return _normal(gcd(found[0], 1 << parse_dtype(dtype).bits), found[1])

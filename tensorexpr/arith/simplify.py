@@ -1,0 +1,118 @@
+"""The simplifier's driver: operands first, then the rules of the node's kind, until nothing changes; no recursion."""
+
+from __future__ import annotations
+
+from ..tir.arithmetic import fold
+from ..tir.expr import Call, IntImm, PrimExpr, Select, Var
+from ..tir.rewriting import children, map_children
+from .bounds import plain_form
+from .constraints import under
+from .facts import Facts
+from .linear import Linear, is_scalar_int
+from .rules import rewrite_affine, rewrite_node
+
+# A node settles within a few steps; the cap only guards against two rules that undo each other.
+_STEP_LIMIT = 16
+_SCOPE_DEPTH = 24
+
+
+class _Frame:
+    """One node on its way to its simplest form."""
+
+    __slots__ = ("current", "node", "steps")
+
+    def __init__(self, node: PrimExpr) -> None:
+        self.node = self.current = node
+        self.steps = 0
+
+
+def simplify(facts: Facts, expr: PrimExpr, depth: int = 0) -> PrimExpr:
+    """The simplest form found of `expr`, equal to it in every lane wherever the facts hold."""
+    memo = facts.simplified
+    found = memo.get(expr)
+    if found is not None:
+        return found
+    stack = [_Frame(expr)]
+    while stack:
+        frame = stack[-1]
+        current = frame.current
+        done = memo.get(current)
+        if done is not None:
+            memo[frame.node] = done
+            stack.pop()
+            continue
+        missing = [operand for operand in _operands(facts, current, depth) if operand not in memo]
+        if missing:
+            stack.extend(_Frame(operand) for operand in missing)
+            continue
+        after = _step(facts, current, depth)
+        frame.steps += 1
+        if after is current or frame.steps > _STEP_LIMIT:
+            memo[current] = memo[frame.node] = current
+            stack.pop()
+        else:
+            frame.current = after
+    return memo[expr]
+
+
+def _is_branch(node: PrimExpr) -> bool:
+    return isinstance(node, Select) or (isinstance(node, Call) and node.op == "tir.if_then_else")
+
+
+def _operands(facts: Facts, node: PrimExpr, depth: int) -> tuple[PrimExpr, ...]:
+    if isinstance(node, Var):
+        return ()
+    if is_scalar_int(node.dtype):
+        form = plain_form(facts, node)
+        if node not in form.terms:
+            return tuple(form.terms)
+    inner: tuple[PrimExpr, ...] = children(node)  # type: ignore[assignment]
+    return inner[:1] if _is_branch(node) and depth < _SCOPE_DEPTH else inner
+
+
+def _step(facts: Facts, node: PrimExpr, depth: int) -> PrimExpr:
+    """`node` with its operands simplified and one rule applied; itself if nothing changed."""
+    if isinstance(node, Var):
+        return facts.values.get(node, node)
+    known = facts.truths.get(node)
+    if known is not None:
+        return IntImm("bool", int(known))
+    memo = facts.simplified
+    if is_scalar_int(node.dtype):
+        form = plain_form(facts, node)
+        if node not in form.terms:
+            return rewrite_affine(facts, node, _substituted(facts, form))
+    if _is_branch(node) and depth < _SCOPE_DEPTH:
+        rebuilt = _branches(facts, node, depth)
+    else:
+        rebuilt = map_children(node, lambda child: memo[child])  # type: ignore[index, return-value, arg-type]
+    folded = fold(rebuilt)
+    if folded is not None or rebuilt is not node:
+        return rebuilt if folded is None else folded
+    rewritten = rewrite_node(facts, node)
+    return node if rewritten is None else rewritten
+
+
+def _substituted(facts: Facts, form: Linear) -> Linear:
+    """The form with simplified atoms."""
+    memo = facts.simplified
+    if all(memo[atom] is atom for atom in form.terms):
+        return form
+    total = Linear({}, form.constant)
+    for atom, k in form.terms.items():
+        total = total.add(plain_form(facts, memo[atom]), k)
+    return total
+
+
+def _branches(facts: Facts, node: PrimExpr, depth: int) -> PrimExpr:
+    """A select or if_then_else whose arms are simplified under its condition."""
+    condition, true_value, false_value = children(node)
+    condition = facts.simplified[condition]  # type: ignore[index]
+    inner = {
+        true_value: simplify(under(facts, condition), true_value, depth + 1),  # type: ignore[arg-type]
+        false_value: simplify(under(facts, condition, holds=False), false_value, depth + 1),  # type: ignore[arg-type]
+    }
+    args = (condition, inner[true_value], inner[false_value])
+    if args == children(node):
+        return node
+    return Select(*args) if isinstance(node, Select) else Call(node.dtype, "tir.if_then_else", args)

@@ -1,0 +1,115 @@
+"""What a caller must know to call an emitted function.
+
+The C form is `int32_t name(p0, ..., s0, ...)`: one argument per parameter in order (a buffer: the address of its
+element 0; an integer or bool: i64; a float: double), then one i64 per entry of `symbols`. It returns 0, or the
+number of the entry of `errors` (counted from 1) that says what failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ..errors import CodegenError
+from ..tir.buffer import Buffer
+from ..tir.dtype import parse_dtype
+from ..tir.expr import BufferLoad, Call, PrimExpr, Var
+from ..tir.function import PrimFunc
+from ..tir.rewriting import walk
+from ..tir.stmt import BufferStore
+
+
+@dataclass(frozen=True, slots=True)
+class BufferParam:
+    """An array argument. `alignment` in bytes is what the code relies on; strides (empty: compact) and offset are in elements."""
+
+    name: str
+    dtype: str
+    shape: tuple[PrimExpr, ...]
+    strides: tuple[PrimExpr, ...]
+    elem_offset: PrimExpr
+    alignment: int
+    is_read: bool
+    is_written: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarParam:
+    """A number. `var` is the variable that it sets, which may stand in shapes."""
+
+    name: str
+    dtype: str
+    var: Var
+
+
+Param: TypeAlias = BufferParam | ScalarParam
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The parameters of an emitted function, the shape variables that its caller finds in the arrays, and its error messages."""
+
+    name: str
+    params: tuple[Param, ...]
+    symbols: tuple[Var, ...]
+    errors: tuple[str, ...] = ()
+
+
+def accessed(func: PrimFunc) -> tuple[set[Var], set[Var]]:
+    """The pointer variables that a function reads through and writes through."""
+    reads: set[Var] = set()
+    writes: set[Var] = set()
+    for node in walk(func.body):
+        if isinstance(node, BufferLoad):
+            reads.add(node.buffer.data)
+        elif isinstance(node, BufferStore):
+            writes.add(node.buffer.data)
+        elif isinstance(node, Call):
+            pointers = {arg for arg in node.args if isinstance(arg, Var) and arg.dtype == "handle"}
+            reads |= pointers  # what a foreign function does behind a pointer isn't known
+            writes |= pointers
+    return reads, writes
+
+
+def natural_alignment(buffer: Buffer) -> int:
+    """What every array of the dtype satisfies, unless the buffer promises less.
+
+    More is not asked of callers: NumPy aligns to 16 bytes only, and the vector instructions take any address at one speed.
+    """
+    return min(parse_dtype(buffer.dtype).itemsize, buffer.data_alignment)
+
+
+def describe(name: str, func: PrimFunc) -> Signature:
+    """The signature of a function, before its errors are known.
+
+    Raises:
+        CodegenError: for a handle parameter without a buffer.
+    """
+    reads, writes = accessed(func)
+    params: list[Param] = []
+    for var in func.params:
+        buffer = func.buffer_map.get(var)
+        if buffer is not None:
+            flags = (buffer.data in reads, buffer.data in writes)
+            params.append(
+                BufferParam(
+                    buffer.name, buffer.dtype, buffer.shape, buffer.strides, buffer.elem_offset, natural_alignment(buffer), *flags
+                )
+            )
+        elif parse_dtype(var.dtype).code == "handle":
+            raise CodegenError(f"In {name}: the handle parameter {var.name} has no buffer; add it to buffer_map, or pass a scalar")
+        else:
+            params.append(ScalarParam(var.name, var.dtype, var))
+    return Signature(name, tuple(params), tuple(_symbols(func)))
+
+
+def _symbols(func: PrimFunc) -> Iterator[Var]:
+    known = set(func.params)
+    for var in func.params:
+        buffer = func.buffer_map.get(var)
+        for expr in (*buffer.shape, *buffer.strides, buffer.elem_offset) if buffer is not None else ():
+            for node in walk(expr):
+                if isinstance(node, Var) and node not in known:
+                    known.add(node)
+                    yield node

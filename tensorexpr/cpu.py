@@ -1,0 +1,148 @@
+"""Facts about processors: usable cores, caches, and which features LLVM gives a named CPU."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import Path
+
+from .errors import TargetError
+
+# What vector code generation may depend on; other features never change what we emit.
+VECTOR_FEATURES = {
+    "x86_64": (
+        *("sse2", "sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "avx", "avx2", "fma", "f16c", "bmi", "bmi2", "gfni", "avxvnni"),
+        *("avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl", "avx512vnni", "avx512bf16", "avx512fp16", "avx512ifma"),
+        *("avx512vbmi", "avx512vbmi2", "avx512bitalg", "avx512vpopcntdq", "avxvnniint8", "amx-tile", "amx-int8", "amx-bf16"),
+    ),
+    "aarch64": ("neon", "fp-armv8", "fullfp16", "dotprod", "i8mm", "bf16", "rdm", "lse", "crc", "aes", "sha2", "sve", "sve2", "sme"),
+}
+# Every CPU of the architecture has it; LLVM gives it to no CPU it doesn't know.
+_BASE_FEATURE = {"x86_64": "sse2", "aarch64": "neon"}
+# Without it LLVM aborts the process on a CPU name it doesn't know, before we can say so.
+_FORCED_FEATURE = {"x86_64": "+64bit", "aarch64": ""}
+_DEFAULT_CACHES = (32 << 10, 512 << 10, 8 << 20)
+_CACHE_DIR = Path("/sys/devices/system/cpu")
+_SIZE_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def usable_cores() -> int:
+    """The cores this process may run on, and no more than OMP_NUM_THREADS when that is set."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return min(cores, int(wanted)) if wanted.isdigit() and int(wanted) > 0 else cores
+
+
+@lru_cache(maxsize=1)
+def cache_sizes() -> tuple[int, int, int]:
+    """Bytes of the L1 data, L2 and L3 cache that one core sees; common sizes where the system doesn't tell."""
+    found = dict(enumerate(_DEFAULT_CACHES, start=1))
+    for index in sorted(_CACHE_DIR.glob(f"cpu{_first_cpu()}/cache/index*")):
+        try:
+            kind, level, size = ((index / name).read_text().strip() for name in ("type", "level", "size"))
+        except OSError:
+            continue
+        if kind in ("Data", "Unified") and int(level) in found:
+            found[int(level)] = int(size[:-1]) * _SIZE_UNITS[size[-1]] if size[-1:] in _SIZE_UNITS else int(size)
+    return found[1], found[2], found[3]
+
+
+@lru_cache(maxsize=1)
+def cache_line_bytes() -> int:
+    """The length of a line of the L1 data cache."""
+    try:
+        return int((_CACHE_DIR / f"cpu{_first_cpu()}/cache/index0/coherency_line_size").read_text())
+    except (OSError, ValueError):
+        return 64
+
+
+def _first_cpu() -> int:
+    return min(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+
+
+@lru_cache(maxsize=1)
+def host_triple() -> str:
+    """LLVM's name of the platform this process runs on."""
+    import llvmlite.binding as llvm
+
+    return str(llvm.get_process_triple())
+
+
+@lru_cache(maxsize=1)
+def host_cpu() -> str:
+    """LLVM's name of this machine's CPU."""
+    import llvmlite.binding as llvm
+
+    return str(llvm.get_host_cpu_name())
+
+
+@lru_cache(maxsize=1)
+def host_feature_string() -> str:
+    """Every feature this machine has or lacks, as LLVM's `+a,-b` list. A virtual machine may hide features of its CPU."""
+    import llvmlite.binding as llvm
+
+    return str(llvm.get_host_cpu_features().flatten())
+
+
+def host_features() -> frozenset[str]:
+    """The features that this machine has."""
+    return frozenset(name[1:] for name in host_feature_string().split(",") if name.startswith("+"))
+
+
+def architecture(triple: str) -> str:
+    """ "x86_64" or "aarch64".
+
+    Raises:
+        TargetError: for any other architecture.
+    """
+    name = triple.split("-")[0]
+    name = {"amd64": "x86_64", "arm64": "aarch64"}.get(name, name)
+    if name not in _BASE_FEATURE:
+        raise TargetError(f"target triple {triple!r}: no code generation for {name!r}; known architectures: {', '.join(_BASE_FEATURE)}")
+    return name
+
+
+@lru_cache(maxsize=64)
+def features_of(triple: str, mcpu: str, given: str, changes: tuple[str, ...]) -> frozenset[str]:
+    """The features of a CPU as LLVM sees it: vector features of `mcpu`, those of the list `given`, then `changes` (`+a`, `-b`).
+
+    LLVM has no query for this. But it inlines a function only into callers that have all features of the
+    callee, so we let it inline one function per feature and see which calls are gone.
+
+    Raises:
+        TargetError: for a CPU or a change that LLVM doesn't know.
+    """
+    arch = architecture(triple)
+    forced, first = _FORCED_FEATURE[arch], _BASE_FEATURE[arch]
+    told = ",".join(part for part in (forced, given, *changes) if part)
+    known = {"base": (forced, f"{forced},+{first}")}
+    # A name that is no feature changes nothing: the call is inlined even when the caller is told not to have it.
+    known |= {f"?{change[1:]}": (f"{forced},-{change[1:]}", f"{forced},-{change[1:]},+{change[1:]}") for change in changes}
+    inlined = _inlined_probes(triple, mcpu, known)
+    if "base" not in inlined:
+        raise TargetError(f"mcpu {mcpu!r} is no {arch} CPU that LLVM knows; this machine's is {host_cpu()!r}")
+    unknown = sorted(name[1:] for name in inlined if name.startswith("?"))
+    if unknown:
+        some = ", ".join(VECTOR_FEATURES[arch])
+        raise TargetError(f"mattr: {', '.join(unknown)} is no feature of {arch} that LLVM knows; some that it knows: {some}")
+    named = (part[1:] for part in (*given.split(","), *changes) if part.startswith("+"))
+    probes = {name: (told, f"{told},+{name}") for name in sorted({*VECTOR_FEATURES[arch], *named})}
+    return frozenset(_inlined_probes(triple, mcpu, probes))
+
+
+def _inlined_probes(triple: str, mcpu: str, probes: dict[str, tuple[str, str]]) -> set[str]:
+    """Which probes (name -> features of the caller, of the callee) LLVM inlines on this CPU."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    lines = [f'target triple = "{triple}"']
+    for number, (caller, callee) in enumerate(probes.values()):
+        attributes = [f'"target-cpu"="{mcpu}" "target-features"="{features}"' for features in (callee, caller)]
+        lines.append(f"define internal i32 @p{number}(i32 %x) {attributes[0]} {{\n%y = add i32 %x, {number + 1}\nret i32 %y }}")
+        lines.append(f"define i32 @c{number}(i32 %x) {attributes[1]} {{\n%y = call i32 @p{number}(i32 %x)\nret i32 %y }}")
+    module = llvm.parse_assembly("\n".join(lines))
+    machine = llvm.Target.from_triple(triple).create_target_machine()
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
+    builder.getModulePassManager().run(module, builder)
+    return {name for number, name in enumerate(probes) if f"@p{number}(" not in str(module.get_function(f"c{number}"))}

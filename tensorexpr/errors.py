@@ -1,0 +1,62 @@
+"""Every error that a user can meet, and the one class that means a bug of ours.
+
+A message states the context, what was wished, and what would work instead. `TensorExprError` (alias
+`TVMError`) is the root of all user errors; `InternalError` is never raised for bad input.
+"""
+
+from __future__ import annotations
+
+
+class TensorExprError(Exception):
+    """Root of the errors caused by what a program asked for."""
+
+
+class DeclarationError(TensorExprError, ValueError):
+    """A tensor computation that can't be declared: shapes, dtypes, axes or operands do not fit."""
+
+
+class TypeMismatchError(DeclarationError, TypeError):
+    """Operands whose data types can't be combined."""
+
+
+class ScheduleError(TensorExprError, ValueError):
+    """A schedule primitive that is illegal where it was requested."""
+
+
+class LoweringError(TensorExprError):
+    """A schedule or function that can't be lowered as asked (limits, options, user passes)."""
+
+
+class CodegenError(TensorExprError):
+    """A lowered function for which no machine code can be made on this target."""
+
+
+class TargetError(TensorExprError, ValueError):
+    """A target description that can't be understood or served."""
+
+
+class ArgumentError(TensorExprError, ValueError):
+    """Arguments of a built function that do not fit its signature (count, dtype, shape, strides, overlap)."""
+
+
+class RecordError(TensorExprError, ValueError):
+    """A tuning record or log that is torn, foreign, hostile or of another version."""
+
+
+class WorkloadError(TensorExprError, KeyError):
+    """A workload that is not registered, or whose arguments do not fit."""
+
+    def __str__(self) -> str:
+        """The message as it is: `KeyError` would print its repr."""
+        return str(self.args[0]) if self.args else ""
+
+
+class TuningError(TensorExprError):
+    """A tuning run that can't go on (no builder, no candidate, every worker gone)."""
+
+
+class InternalError(Exception):
+    """A bug in tensorexpr itself. Please report it with the program that shows it."""
+
+
+TVMError = TensorExprError

@@ -1,0 +1,176 @@
+"""The configuration keys of a `PassContext`: a table of what is known, and the structs some keys hold.
+
+Keys of TVM that steer other devices are known and ignored, so that a program's configuration need not change.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+from ..errors import LoweringError
+
+
+@dataclass(frozen=True, slots=True)
+class UnrollLoopConfig:
+    """How loops are unrolled.
+
+    auto_max_step: loops with at most so many steps in total are unrolled without being asked; 0 is never.
+    auto_max_depth: nests deeper than this are not unrolled without being asked.
+    auto_max_extent: the largest extent of a loop unrolled for its own sake; 0 leaves it to `auto_max_step`.
+    explicit_unroll: loops are unrolled here; False leaves loops of kind UNROLLED as serial loops.
+    unroll_local_access: also unroll loops that index small local buffers.
+    explicit_max_step: the largest number of statements that requested unrolling may produce in one function.
+    """
+
+    auto_max_step: int = 0
+    auto_max_depth: int = 8
+    auto_max_extent: int = 0
+    explicit_unroll: bool = True
+    unroll_local_access: bool = False
+    explicit_max_step: int = 16384
+
+
+@dataclass(frozen=True, slots=True)
+class LoopPartitionConfig:
+    """How guarded loops are cut.
+
+    partition_const_loop: also cut loops of constant extent at conditions that are not `likely`, such as padding.
+    max_growth: the program may become so many times larger.
+    """
+
+    partition_const_loop: bool = False
+    no_unroll_loop_with_extent_one: bool = False
+    unroll_loop_with_partition_hint_no_interval: bool = False
+    max_growth: int = 16
+
+
+@dataclass(frozen=True, slots=True)
+class SimplifyConfig:
+    """Which proofs the simplifier may try; everything but the defaults is accepted and covered by them."""
+
+    transitively_prove_inequalities: bool = False
+    propagate_knowns_to_prove_conditional: bool = False
+    propagate_knowns_to_simplify_expressions: bool = False
+    convert_boolean_to_and_of_ors: bool = False
+    apply_constraints_to_boolean_branches: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveNoOpConfig:
+    """What counts as a statement without effect."""
+
+    use_dataflow_analysis: bool = False
+    max_simplification_steps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HoistIfThenElseConfig:
+    """How conditions leave loops; the option is about thread blocks and without meaning here."""
+
+    support_block_scope_hosting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HoistExpressionConfig:
+    """What TVM hoists out of loops; here invariant index terms always are."""
+
+    hoisted_conditionals: int = 0
+    hoisted_let_bindings: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class InjectDoubleBufferConfig:
+    """Double buffering is for devices with copy engines; known and ignored."""
+
+    split_loop: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceBranchingThroughOvercomputeConfig:
+    """Known and ignored."""
+
+    use_dataflow_analysis: bool = False
+
+
+STRUCTS: dict[str, type] = {
+    "tir.UnrollLoop": UnrollLoopConfig,
+    "tir.LoopPartition": LoopPartitionConfig,
+    "tir.Simplify": SimplifyConfig,
+    "tir.RemoveNoOp": RemoveNoOpConfig,
+    "tir.HoistIfThenElse": HoistIfThenElseConfig,
+    "tir.HoistExpression": HoistExpressionConfig,
+    "tir.InjectDoubleBuffer": InjectDoubleBufferConfig,
+    "tir.ReduceBranchingThroughOvercompute": ReduceBranchingThroughOvercomputeConfig,
+}
+_INTEGERS = (
+    "ir.enable_si_builder te.keep_schedule_record testing.immutable_module tir.debug_keep_trivial_loop tir.detect_global_barrier "
+    "tir.disable_assert tir.disable_cse_tir tir.disable_storage_rewrite tir.disable_vectorize tir.enable_buffer_level_predication "
+    "tir.enable_debug tir.enable_equiv_terms_in_cse_tir tir.experimental_dma_bypass_cache tir.instr_siblings "
+    "tir.instrument_bound_checkers tir.instrument_lwp tir.is_entry_func tir.lwp_disable_func_prof tir.lwp_max_depth "
+    "tir.lwp_min_height tir.merge_static_smem tir.noalias tir.ptx_ldg32 tir.reset_start_id tir.use_async_copy tir.usmp.enable "
+    "tir.usmp.use_workspace_io tir.vtcm_capacity"
+).split()
+_STRINGS = ("tir.usmp.algorithm", "tir.usmp.custom_algorithm")
+_LISTS = ("tir.add_lower_pass",)
+
+# Key -> (the type's name as TVM lists it, the Python type of an accepted value).
+CONFIG_KEYS: dict[str, tuple[str, type]] = dict(
+    sorted(
+        {
+            **{key: ("IntImm", int) for key in _INTEGERS},
+            **{key: ("runtime.String", str) for key in _STRINGS},
+            **{key: ("Array", list) for key in _LISTS},
+            **{key: (f"tir.transform.{struct.__name__}", struct) for key, struct in STRUCTS.items()},
+        }.items()
+    )
+)
+
+_Struct = TypeVar("_Struct")
+
+
+def _nearest(wish: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(wish, known, n=1, cutoff=0.4)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _as_struct(key: str, value: Any, struct: type[_Struct]) -> _Struct:
+    if isinstance(value, struct):
+        return value
+    if not isinstance(value, Mapping):
+        raise LoweringError(f"PassContext config {key!r} takes a mapping of options or a {struct.__name__}, not {value!r}")
+    known = {f.name: f.default for f in fields(struct)}  # type: ignore[arg-type]
+    for name, option in value.items():
+        if name not in known:
+            raise LoweringError(
+                f"PassContext config {key!r} has no option {name!r}{_nearest(str(name), list(known))} Options: {', '.join(known)}."
+            )
+        if not isinstance(option, (int, bool)):
+            raise LoweringError(f"PassContext config {key!r}: option {name!r} is an integer or a bool, not {option!r}")
+    return struct(**{name: type(known[name])(option) for name, option in value.items()})
+
+
+def validated(config: Mapping[str, Any] | None) -> dict[str, Any]:
+    """`config` with every key known and every value of its key's type.
+
+    Raises:
+        LoweringError: for an unknown key (with the nearest known one) or a value of another type.
+    """
+    result: dict[str, Any] = {}
+    for key, value in (config or {}).items():
+        if key not in CONFIG_KEYS:
+            raise LoweringError(f"PassContext has no config {key!r}{_nearest(str(key), list(CONFIG_KEYS))} PassContext.list_configs() lists all.")
+        name, wanted = CONFIG_KEYS[key]
+        if wanted in STRUCTS.values():
+            result[key] = _as_struct(key, value, wanted)
+        elif wanted is int and hasattr(value, "__index__"):
+            result[key] = int(value)
+        elif wanted is list and isinstance(value, (list, tuple)):
+            result[key] = tuple(value)
+        elif wanted is str and isinstance(value, str):
+            result[key] = value
+        else:
+            raise LoweringError(f"PassContext config {key!r} takes {name}, not {value!r}")
+    return result

@@ -1,0 +1,122 @@
+"""What a pass is, and the one way to run one: every dump, diff, timing and check hooks in here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import LoweringError
+from ..tir.function import IRModule, PrimFunc
+from .context import PassContext
+
+
+@dataclass(frozen=True, slots=True)
+class PassInfo:
+    """What instruments are told about a pass."""
+
+    opt_level: int
+    name: str
+    required: tuple[str, ...] = ()
+    traceable: bool = False
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A named transformation of functions. Called on a module, it runs under the current PassContext.
+
+    name: as contexts and instruments know it ("tir.VectorizeLoop").
+    run: the transformation; it may not change its argument and returns it as it is when there is nothing to do.
+    opt_level: contexts of a lower level leave the pass out.
+    by_user: a result that breaks the rules is then the user's error and not ours.
+    """
+
+    name: str
+    run: Callable[[PrimFunc, PassContext], PrimFunc]
+    opt_level: int = 0
+    required: tuple[str, ...] = ()
+    by_user: bool = False
+
+    @property
+    def info(self) -> PassInfo:
+        """The name, level and requirements of this pass."""
+        return PassInfo(self.opt_level, self.name, self.required)
+
+    def transform(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        """Every function of `mod` transformed; `mod` itself if none changed."""
+        return _map_functions(self.name, mod, lambda func: self.run(func, ctx))
+
+    def __call__(self, mod: IRModule) -> IRModule:
+        """`mod` transformed under the current context."""
+        return run_pass(self, mod, PassContext.current())
+
+
+@dataclass(frozen=True)
+class PrimFuncPass(Pass):
+    """A pass of a user: `pass_func(func, mod, ctx)` returns the new function."""
+
+    pass_func: Callable[[PrimFunc, IRModule, PassContext], PrimFunc] = lambda func, mod, ctx: func
+    by_user: bool = True
+
+    def transform(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        """Every function of `mod` through `pass_func`."""
+        return _map_functions(self.name, mod, lambda func: self.pass_func(func, mod, ctx))
+
+
+@dataclass(frozen=True)
+class ModulePass(Pass):
+    """A pass of a user on whole modules: `module_func(mod, ctx)` returns the new module."""
+
+    module_func: Callable[[IRModule, PassContext], IRModule] = lambda mod, ctx: mod
+    by_user: bool = True
+
+    def transform(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        """`mod` through `module_func`."""
+        result = self.module_func(mod, ctx)
+        if not isinstance(result, IRModule):
+            raise LoweringError(f"pass {self.name} returned {_shown(result)}, not an IRModule")
+        return result
+
+
+def _shown(value: Any) -> str:
+    return "None (is a return missing?)" if value is None else f"{type(value).__name__} {value!r}"
+
+
+def _map_functions(name: str, mod: IRModule, transform: Callable[[PrimFunc], PrimFunc]) -> IRModule:
+    changed: dict[str, PrimFunc] = {}
+    for var, func in mod.functions.items():
+        result = transform(func)
+        if not isinstance(result, PrimFunc):
+            raise LoweringError(f"pass {name} returned {_shown(result)} for function {var.name_hint!r}, not a PrimFunc")
+        if result is not func:
+            changed[var.name_hint] = result
+    if not changed:
+        return mod
+    return IRModule({var.name_hint: changed.get(var.name_hint, func) for var, func in mod.functions.items()}, mod.attrs)
+
+
+def run_pass(one: Pass, mod: IRModule, ctx: PassContext) -> IRModule:
+    """Run a pass if the context enables it and every instrument agrees, with the instruments told before and after."""
+    if not ctx.enables(one.name, one.opt_level):
+        return mod
+    if not ctx.instruments:
+        return one.transform(mod, ctx)
+    info = one.info
+    if not all(_ask(instrument, mod, info) for instrument in ctx.instruments):
+        return mod
+    _tell(ctx, "run_before_pass", mod, info)
+    result = one.transform(mod, ctx)
+    _tell(ctx, "run_after_pass", result, info)
+    return result
+
+
+def _ask(instrument: Any, mod: IRModule, info: PassInfo) -> bool:
+    hook = getattr(instrument, "should_run", None)
+    return hook is None or bool(hook(mod, info))
+
+
+def _tell(ctx: PassContext, event: str, mod: IRModule, info: PassInfo) -> None:
+    for instrument in ctx.instruments:
+        hook = getattr(instrument, event, None)
+        if hook is not None:
+            hook(mod, info)

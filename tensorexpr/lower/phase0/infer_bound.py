@@ -1,0 +1,130 @@
+"""Bound inference: the box of each stage that is computed per visit, and the extents of its loops.
+
+A stage at the root computes its whole domain. A stage at a loop of its consumer computes the box that covers
+every read made inside that loop: each index is bounded over the loops inside, while the loops outside stay symbols.
+Where the box may reach past the stage's domain (imperfect splits of the consumer, borders), a guard is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from ...arith import Analyzer
+from ...arith.interval import Interval, extent_bound, relax
+from ...schedule.domain import Guard, StageDomain, full_region, stage_domain
+from ...schedule.legality import enclosing_loops, real_readers
+from ...schedule.tree import At, Inline, ScheduleTree, StageNode
+from ...tir.arithmetic import as_int, const, maximum, minimum
+from ...tir.expr import PrimExpr, ProducerLoad, Range, Var
+from ...tir.rewriting import substitute, variables, walk
+from .inline_stages import Bodies
+
+
+def infer_bound(tree: ScheduleTree, bodies: Bodies, analyzer: Analyzer) -> dict[int, StageDomain]:
+    """The domain of every stage that is computed, by stage.
+
+    Args:
+        tree: a tree that passed `check_tree`.
+        bodies: the stages' bodies without inlined reads.
+        analyzer: learns the range of every loop variable.
+    """
+    inference = _Inference(tree, bodies, real_readers(tree), analyzer, {})
+    for stage in reversed(tuple(tree.in_order())):
+        if not stage.is_placeholder and not isinstance(stage.attach, Inline):
+            inference.visit(stage)
+    return inference.domains
+
+
+@dataclass(frozen=True, eq=False)
+class _Inference:
+    tree: ScheduleTree
+    bodies: Bodies
+    readers: Mapping[int, tuple[StageNode, ...]]
+    analyzer: Analyzer
+    domains: dict[int, StageDomain]
+
+    def visit(self, stage: StageNode) -> None:
+        """Find the domain of a stage whose readers are done."""
+        region = self._needed_region(stage) if isinstance(stage.attach, At) else full_region(stage)
+        domain = stage_domain(stage, region, self.analyzer)
+        for var, bounds in domain.loops().items():
+            self.analyzer.bind(var, bounds)
+        self.domains[stage.id] = replace(domain, guards=(*domain.guards, *self._border_guards(domain)))
+
+    def _needed_region(self, stage: StageNode) -> dict[int, Range]:
+        boxes = [box for reader in self.readers[stage.id] for box in self._boxes_read_by(reader, stage)]
+        shape = stage.origin.output_shape(0)
+        region = full_region(stage)
+        for axis in stage.spatial:
+            intervals = [box[axis] for box in boxes]
+            found = self._cover([i for i in intervals if i is not None], shape[axis]) if None not in intervals else None
+            if found is not None:
+                region[axis] = found
+        return region
+
+    def _boxes_read_by(self, reader: StageNode, stage: StageNode) -> Iterator[list[Interval | None]]:
+        """For each read of `stage` the interval of each index, over the loops inside the attachment point."""
+        roots = self.domains[reader.id].root_values()
+        inside = self._loops_inside(reader, stage)
+        for load in _reads(self.bodies[reader.id], stage, self.tree):
+            indices = (self.analyzer.simplify(substitute(index, roots)) for index in load.indices)
+            yield [relax(index, inside, self.analyzer) for index in indices]
+
+    def _loops_inside(self, reader: StageNode, stage: StageNode) -> dict[Var, Range]:
+        assert isinstance(stage.attach, At)
+        end = (stage.attach.stage, stage.attach.axis)
+        inside: dict[Var, Range] = {}
+        own = ((reader, axis) for axis in reversed(reader.leaf))
+        for target, axis in (*own, *enclosing_loops(self.tree, reader)):
+            if (target.id, axis) == end:
+                break
+            inside[target.axes[axis].var] = self.domains[target.id].loop_range(axis)
+        return inside
+
+    def _cover(self, intervals: list[Interval], size: PrimExpr) -> Range | None:
+        """The range that holds all intervals, or None where the whole dimension is the better answer."""
+        low, high = intervals[0].min, intervals[0].max
+        for interval in intervals[1:]:
+            low = self._pick(low, interval.min, smaller=True)
+            high = self._pick(high, interval.max, smaller=False)
+        extent = extent_bound(Interval(low, high), self.analyzer)
+        whole = as_int(size)
+        if extent is not None:
+            return None if whole is not None and extent >= whole else Range(low, const(extent, low.dtype))
+        symbolic = self.analyzer.simplify(high - low + 1)
+        loops = {var for domain in self.domains.values() for var in domain.loops()}
+        return None if variables(symbolic) & loops else Range(low, symbolic)
+
+    def _pick(self, a: PrimExpr, b: PrimExpr, smaller: bool) -> PrimExpr:
+        if self.analyzer.known_less_equal(a, b):
+            return a if smaller else b
+        if self.analyzer.known_less_equal(b, a):
+            return b if smaller else a
+        return minimum(a, b) if smaller else maximum(a, b)
+
+    def _border_guards(self, domain: StageDomain) -> Iterator[Guard]:
+        """Conditions that keep a stage's box inside its domain where that isn't certain."""
+        stage = domain.stage
+        if not isinstance(stage.attach, At):
+            return
+        roots = domain.root_values()
+        for axis, size in zip(stage.spatial, stage.origin.output_shape(0)):
+            full = stage.axes[axis].dom
+            if full is not None and domain.region[axis].min is full.min and domain.region[axis].extent is full.extent:
+                continue
+            value = self.analyzer.simplify(roots[stage.axes[axis].var])
+            if not self.analyzer.known_less(value, size):
+                yield Guard(axis, value < size, False)
+            if not self.analyzer.known_nonnegative(value):
+                yield Guard(axis, value >= 0, False)
+
+
+def _reads(bodies: tuple[PrimExpr, ...], stage: StageNode, tree: ScheduleTree) -> dict[ProducerLoad, None]:
+    """The distinct reads of `stage` in some bodies."""
+    found: dict[ProducerLoad, None] = {}
+    for body in bodies:
+        for node in walk(body):
+            if isinstance(node, ProducerLoad) and tree.producer(node).id == stage.id:
+                found[node] = None
+    return found

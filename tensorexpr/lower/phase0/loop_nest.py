@@ -1,0 +1,115 @@
+"""The loops of one stage: `for` per leaf axis, guards around the store, and for reductions an init nest before the update.
+
+    for spatial axes outside the first reduction loop:
+        for the other spatial axes: C[...] = identity        init nest, with variables of its own
+        for the rest, in order:     C[...] = combine(C[...], source)
+Loops of extent 1 are left out unless a pragma hangs on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from ...errors import ScheduleError
+from ...schedule.domain import Guard, StageDomain
+from ...schedule.tree import LoopKind, StageNode
+from ...tir.arithmetic import all as all_of
+from ...tir.arithmetic import is_const_int
+from ...tir.attrs import EMPTY, FrozenMap
+from ...tir.buffer import Buffer
+from ...tir.expr import BufferLoad, IntImm, PrimExpr, Reduce, Var
+from ...tir.intrin import likely
+from ...tir.rewriting import substitute
+from ...tir.stmt import BufferStore, For, ForKind, IfThenElse, LetStmt, Stmt, seq
+
+FOR_KINDS: Mapping[LoopKind, ForKind] = {
+    LoopKind.SERIAL: ForKind.SERIAL,
+    LoopKind.PARALLEL: ForKind.PARALLEL,
+    LoopKind.VECTORIZE: ForKind.VECTORIZED,
+    LoopKind.UNROLL: ForKind.UNROLLED,
+}
+
+# Puts the stages that are computed at a loop in front of the loop's body.
+Prepend = Callable[[int, Stmt], Stmt]
+
+
+@dataclass(frozen=True, eq=False)
+class LoopNest:
+    """Builds the statements of one stage. `bodies` read buffers already; `buffers` hold the outputs."""
+
+    domain: StageDomain
+    bodies: tuple[PrimExpr, ...]
+    buffers: tuple[Buffer, ...]
+    prepend: Prepend
+    keep_trivial_loops: bool = False
+
+    @property
+    def stage(self) -> StageNode:
+        """The stage."""
+        return self.domain.stage
+
+    def build(self) -> Stmt:
+        """The whole nest, attached stages included."""
+        roots = self.domain.root_values()
+        indices = tuple(roots[self.stage.axes[axis].var] for axis in self.stage.spatial)
+        first = self.bodies[0]
+        if not isinstance(first, Reduce):
+            stores = seq(*(BufferStore(b, substitute(v, roots), indices) for b, v in zip(self.buffers, self.bodies)))
+            return self._wrap(guarded(stores, self.domain.guards), self.stage.leaf)
+        update = self._update(first, roots, indices)
+        split_at = next((n for n, axis in enumerate(self.stage.leaf) if self.stage.is_reduction(axis)), len(self.stage.leaf))
+        inner = self._wrap(guarded(update, self.domain.guards), self.stage.leaf[split_at:])
+        return self._wrap(seq(self._init(first, roots, indices, self.stage.leaf[split_at:]), inner), self.stage.leaf[:split_at])
+
+    def _update(self, reduce: Reduce, roots: Mapping[Var, PrimExpr], indices: tuple[PrimExpr, ...]) -> Stmt:
+        old = {var: BufferLoad(b, indices) for var, b in zip(reduce.combiner.lhs, self.buffers)}
+        new = {var: substitute(source, roots) for var, source in zip(reduce.combiner.rhs, reduce.source)}
+        values = [substitute(result, {**old, **new}) for result in reduce.combiner.result]
+        if len(values) == 1:
+            stmt: Stmt = BufferStore(self.buffers[0], values[0], indices)
+        else:  # every result is needed before the first is stored
+            names = [Var(f"{b.name}_next", value.dtype) for b, value in zip(self.buffers, values)]
+            stmt = seq(*(BufferStore(b, name, indices) for b, name in zip(self.buffers, names)))
+            for name, value in zip(reversed(names), reversed(values)):
+                stmt = LetStmt(name, value, stmt)
+        condition = substitute(reduce.condition, roots)
+        return stmt if is_const_int(condition, 1) else IfThenElse(condition, stmt)
+
+    def _init(self, reduce: Reduce, roots: Mapping[Var, PrimExpr], indices: tuple[PrimExpr, ...], leaves: tuple[int, ...]) -> Stmt:
+        """Store the starting value everywhere that the update below will reach."""
+        spatial = [axis for axis in leaves if not self.stage.is_reduction(axis)]
+        fresh: dict[int, Var] = {axis: Var(f"{self.stage.axes[axis].name}.init", self.stage.axes[axis].dtype) for axis in spatial}
+        renaming: dict[Var, PrimExpr] = {self.stage.axes[axis].var: var for axis, var in fresh.items()}
+        values = [substitute(value, roots) for value in (reduce.init or reduce.combiner.identity_element)]
+        stores: Stmt = seq(*(BufferStore(b, value, indices) for b, value in zip(self.buffers, values)))
+        body = substitute(guarded(stores, (g for g in self.domain.guards if not g.reduction)), renaming)
+        for axis in reversed(spatial):
+            body = self._loop(axis, fresh[axis], body, with_pragmas=False)
+        return body
+
+    def _wrap(self, body: Stmt, leaves: tuple[int, ...]) -> Stmt:
+        for axis in reversed(leaves):
+            body = self._loop(axis, self.stage.axes[axis].var, self.prepend(axis, body), with_pragmas=True)
+        return body
+
+    def _loop(self, axis: int, var: Var, body: Stmt, with_pragmas: bool) -> Stmt:
+        extent = self.domain.extents[axis]
+        mark = self.stage.mark(axis)
+        pragmas = mark.pragmas if with_pragmas else ()
+        if is_const_int(extent, 1) and not pragmas and not self.keep_trivial_loops:
+            return body
+        kind = FOR_KINDS[mark.kind]
+        if kind is ForKind.VECTORIZED and not isinstance(extent, IntImm):
+            raise ScheduleError(
+                f"In schedule for {self.stage.name}: can't vectorize {self.stage.axes[axis].name!r}: its extent {extent} is no constant; "
+                "split it by a constant factor and vectorize the inner part"
+            )
+        annotations = FrozenMap({f"pragma_{key}": value for key, value in pragmas}) if pragmas else EMPTY
+        return For(var, IntImm(extent.dtype, 0), extent, kind, body, annotations=annotations)
+
+
+def guarded(body: Stmt, guards: Iterable[Guard]) -> Stmt:
+    """`body` under all guards, each marked likely: it fails at a border only."""
+    condition = all_of(*(likely(guard.condition) for guard in guards))
+    return body if is_const_int(condition, 1) else IfThenElse(condition, body)

@@ -1,0 +1,168 @@
+"""A schedule as a PrimFunc: the nests of all stages in order, with storage for what is no argument."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...arith import Analyzer
+from ...errors import LoweringError
+from ...schedule.domain import StageDomain
+from ...schedule.legality import check_tree
+from ...schedule.te_schedule import Schedule
+from ...schedule.tree import At, Inline, Root, ScheduleTree, StageNode
+from ...te.tensor import Tensor
+from ...tir.attrs import FrozenMap
+from ...tir.buffer import Buffer, decl_buffer
+from ...tir.expr import BufferLoad, IntImm, PrimExpr, ProducerLoad, Range, SizeVar, Var
+from ...tir.function import PrimFunc
+from ...tir.rewriting import Node, post_order_rewrite
+from ...tir.stmt import NOP, BufferRealize, Stmt, seq
+from .infer_bound import infer_bound
+from .inline_stages import inline_stages
+from .loop_nest import LoopNest
+
+TRUE = IntImm("bool", 1)
+
+
+def schedule_to_func(
+    schedule: Schedule,
+    args: Sequence[Tensor | Var | Buffer],
+    name: str = "main",
+    binds: Mapping[Tensor, Buffer] | None = None,
+    noalias: bool = True,
+    keep_trivial_loops: bool = False,
+) -> PrimFunc:
+    """The loop nests of a schedule, as a function of `args`.
+
+    Args:
+        args: tensors (inputs, outputs and any intermediate that the caller wants), scalar variables, or buffers.
+        binds: the buffer to use for a tensor; by default a compact one of the tensor's shape.
+        noalias: promise that no two arguments overlap.
+
+    Raises:
+        ScheduleError: if the schedule as a whole is illegal.
+        LoweringError: if an input or output is missing from `args`, or something in it has no place there.
+    """
+    tree = schedule.tree
+    check_tree(tree)
+    params, bound = _parameters(tree, args, binds or {})
+    _check_complete(tree, bound)
+    bodies = inline_stages(tree)
+    analyzer = Analyzer()
+    for size in _sizes(bound.values()):
+        analyzer.bind(size, Range(IntImm(size.dtype, 0), IntImm(size.dtype, (1 << 31) - 1)))
+    program = _Program(tree, bodies, infer_bound(tree, bodies, analyzer), dict(bound), keep_trivial_loops)
+    buffer_map = {var: param for var, param in params.items() if param is not None}
+    attrs = FrozenMap({"global_symbol": name, "from_legacy_te_schedule": True, "tir.noalias": noalias})
+    return PrimFunc(tuple(params), program.build(), buffer_map, attrs)
+
+
+Key = tuple[int, int]  # stage, output
+
+
+def _parameters(tree: ScheduleTree, args: Sequence[Any], binds: Mapping[Tensor, Buffer]) -> tuple[dict[Var, Buffer | None], dict[Key, Buffer]]:
+    """The parameters in order, each with its buffer if it is no scalar, and the buffers that stages live in."""
+    params: dict[Var, Buffer | None] = {}
+    bound: dict[Key, Buffer] = {}
+    by_buffer = {buffer: tensor for tensor, buffer in binds.items()}
+    for position, arg in enumerate(args):
+        if isinstance(arg, Var):
+            params[arg] = None
+            continue
+        tensor = by_buffer.get(arg) if isinstance(arg, Buffer) else arg
+        if not isinstance(tensor, Tensor):
+            raise LoweringError(f"argument {position} is {arg!r}; args takes the tensors and scalar variables (te.var) of the function")
+        stage = tree.find(tensor.op)
+        if stage is None:
+            raise LoweringError(f"argument {position}, {tensor.name}, is no part of the schedule; its tensors: {_names(tree)}")
+        key = (stage.id, tensor.value_index)
+        if key in bound:
+            raise LoweringError(f"argument {position}, {tensor.name}, is given twice; each tensor is one argument")
+        buffer = arg if isinstance(arg, Buffer) else binds.get(tensor) or decl_buffer(tensor.shape, tensor.dtype, tensor.name)
+        bound[key] = buffer
+        params[Var(buffer.name, "handle")] = buffer
+    return params, bound
+
+
+def _names(tree: ScheduleTree) -> str:
+    return ", ".join(stage.name for stage in tree.in_order())
+
+
+def _check_complete(tree: ScheduleTree, bound: Mapping[Key, Buffer]) -> None:
+    for stage in tree.in_order():
+        outputs = range(stage.origin.num_outputs)
+        missing = [n for n in outputs if (stage.id, n) not in bound]
+        if stage.is_placeholder and missing and tree.consumers(stage):
+            raise LoweringError(f"placeholder {stage.name} is read but missing from args; pass every input, as in args=[A, B, C]")
+        if stage.is_output and missing:
+            raise LoweringError(f"output {stage.name} is missing from args, so its result would be lost; add it after the inputs")
+        if not stage.is_placeholder and not isinstance(stage.attach, Root) and len(missing) < len(outputs):
+            raise LoweringError(f"{stage.name} is an argument, so it must be computed whole: leave it at the root, or take it out of args")
+
+
+def _sizes(buffers: Any) -> dict[Var, None]:
+    """The variables that occur in shapes: sizes, so never negative."""
+    found: dict[Var, None] = {}
+    for buffer in buffers:
+        for extent in buffer.shape:
+            if isinstance(extent, Var) and not isinstance(extent, SizeVar):
+                found[extent] = None
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Program:
+    tree: ScheduleTree
+    bodies: Mapping[int, tuple[PrimExpr, ...]]
+    domains: Mapping[int, StageDomain]
+    buffers: dict[Key, Buffer]
+    keep_trivial_loops: bool
+
+    def build(self) -> Stmt:
+        """All root stages in order."""
+        roots = [s for s in self.tree.in_order() if not s.is_placeholder and isinstance(s.attach, Root)]
+        params = set(self.buffers)
+        for stage in self.tree.in_order():
+            self._declare(stage)
+        return self._realized(roots, params, NOP)
+
+    def _declare(self, stage: StageNode) -> None:
+        if stage.is_placeholder or isinstance(stage.attach, Inline):
+            return
+        for number in range(stage.origin.num_outputs):
+            tensor = stage.origin.output(number)
+            if (stage.id, number) not in self.buffers:
+                name = stage.name if stage.origin.num_outputs == 1 else f"{stage.name}.v{number}"
+                self.buffers[stage.id, number] = decl_buffer(tensor.shape, tensor.dtype, name, scope=stage.scope or "global")
+
+    def _realized(self, stages: Sequence[StageNode], params: set[Key], rest: Stmt) -> Stmt:
+        """The nests of `stages` before `rest`, each with storage that lasts to the end unless it is a parameter."""
+        for stage in reversed(stages):
+            rest = seq(self._nest(stage, params), rest)
+            region = self.domains[stage.id].region
+            bounds = tuple(region[axis] for axis in stage.spatial)
+            for number in reversed(range(stage.origin.num_outputs)):
+                if (stage.id, number) not in params:
+                    rest = BufferRealize(self.buffers[stage.id, number], bounds, TRUE, rest)
+        return rest
+
+    def _nest(self, stage: StageNode, params: set[Key]) -> Stmt:
+        attached: dict[int, list[StageNode]] = {}
+        for other in self.tree.attached_to(stage.id):
+            assert isinstance(other.attach, At)
+            attached.setdefault(other.attach.axis, []).append(other)
+
+        def prepend(axis: int, body: Stmt) -> Stmt:
+            return self._realized(attached[axis], params, body) if axis in attached else body
+
+        bodies = tuple(post_order_rewrite(body, self._read_buffers) for body in self.bodies[stage.id])
+        buffers = tuple(self.buffers[stage.id, number] for number in range(stage.origin.num_outputs))
+        return LoopNest(self.domains[stage.id], bodies, buffers, prepend, self.keep_trivial_loops).build()
+
+    def _read_buffers(self, node: Node) -> Node | None:
+        if not isinstance(node, ProducerLoad) or not isinstance(node.producer, Tensor):
+            return None
+        stage = self.tree.producer(node)
+        return BufferLoad(self.buffers[stage.id, node.producer.value_index], node.indices)

@@ -1,0 +1,1 @@
+"""Phase 1: flat storage, the narrowest index types, simple indices."""

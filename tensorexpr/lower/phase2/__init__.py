@@ -1,0 +1,1 @@
+"""Phase 2: loops as the machine will run them."""

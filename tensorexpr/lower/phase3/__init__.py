@@ -1,0 +1,1 @@
+"""Phase 3: the last cleaning before code generation."""

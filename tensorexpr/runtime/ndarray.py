@@ -1,0 +1,170 @@
+"""Arrays of the runtime, known as `nd`: `nd.array`, `nd.empty`, `nd.NDArray`.
+
+An NDArray owns 64-byte aligned memory and shares it through DLPack without a copy, also for writing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..tir.dtype import from_numpy, parse_dtype, to_numpy
+from . import dlpack
+from .device import Device, cpu, device
+
+__all__ = ["Device", "NDArray", "array", "cpu", "device", "empty", "from_dlpack"]
+
+_ALIGNMENT = 64
+_Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
+
+
+class NDArray:
+    """An array in a device's memory. Make one with `nd.array` or `nd.empty`."""
+
+    __slots__ = ("__weakref__", "_array", "_dtype", "device")
+
+    def __init__(self, storage: _Array, device: Device) -> None:
+        self._array = storage
+        self._dtype = from_numpy(storage.dtype)
+        self.device = device
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        return self._array.shape
+
+    @property
+    def dtype(self) -> str:
+        """The dtype as the IR spells it, such as "float32"."""
+        return self._dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._array.ndim
+
+    @property
+    def is_view(self) -> bool:
+        """Whether the memory is somebody else's (an array that came through DLPack)."""
+        base: Any = self._array
+        while isinstance(base, np.ndarray):
+            base = base.base
+        return isinstance(base, dlpack.Owner)
+
+    def numpy(self) -> _Array:
+        """A copy as a NumPy array. For one that shares the memory use `np.from_dlpack(x)`."""
+        return self._array.copy()
+
+    def asnumpy(self) -> _Array:
+        """A copy as a NumPy array."""
+        return self.numpy()
+
+    def copyfrom(self, source_array: Any) -> NDArray:
+        """Copy values in, cast to this dtype, and return this array.
+
+        Raises:
+            ArgumentError: if the shapes differ.
+        """
+        source = _as_numpy(source_array)
+        if source.shape != self.shape:
+            raise ArgumentError(f"copyfrom: an array of shape {source.shape} does not fit into one of shape {self.shape}")
+        self._array[...] = source
+        return self
+
+    def copyto(self, target: NDArray | Device) -> NDArray:
+        """Copy the values into another array, or into a new one on a device, and return that."""
+        if isinstance(target, Device):
+            target = empty(self.shape, self.dtype, target)
+        return target.copyfrom(self._array)
+
+    def to_dlpack(self) -> Any:
+        """A DLPack capsule that shares the memory."""
+        return dlpack.export(self._array, self._dtype)
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
+        if dl_device is not None and tuple(dl_device)[0] != dlpack.CPU_DEVICE[0]:
+            raise BufferError(f"the array lives in CPU memory, not on DLPack device {dl_device}")
+        return dlpack.export(self.numpy() if copy else self._array, self._dtype)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack.CPU_DEVICE
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> _Array:
+        if copy is False and dtype is not None and np.dtype(dtype) != self._array.dtype:
+            raise ValueError(f"no {np.dtype(dtype)} array without a copy of this {self._dtype} one")
+        return self._array.astype(self._array.dtype if dtype is None else dtype, copy=copy is not False)
+
+    def __getitem__(self, index: Any) -> Any:
+        """An element, or a NumPy view of a part."""
+        return self._array[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._array[index] = _as_numpy(value)
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._array)
+
+    def __repr__(self) -> str:
+        return f"nd.array({np.array2string(self._array, separator=', ')}, dtype={self._dtype!r})"
+
+
+def empty(shape: int | Sequence[int], dtype: str = "float32", device: Device | None = None) -> NDArray:
+    """An array with undefined contents, aligned to 64 bytes.
+
+    Raises:
+        ArgumentError: for a negative extent or a dtype without elements of its own (vectors, handles).
+    """
+    extents = (shape,) if isinstance(shape, int) else tuple(int(extent) for extent in shape)
+    if any(extent < 0 for extent in extents):
+        raise ArgumentError(f"an array can't have the shape {extents}: extents are at least 0")
+    parsed = parse_dtype(dtype)
+    if parsed.lanes > 1 or parsed.code == "handle":
+        raise ArgumentError(f"an array can't hold {dtype} elements: use the scalar type, and one more dimension for lanes")
+    element = to_numpy(dtype)
+    size = math.prod(extents) * element.itemsize
+    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % _ALIGNMENT
+    return NDArray(memory[start : start + size].view(element).reshape(extents), device or cpu())
+
+
+def array(arr: Any, device: Device | None = None, dtype: str | None = None) -> NDArray:
+    """A copy of anything that NumPy can read, an NDArray, or anything with DLPack.
+
+    Args:
+        arr: the values.
+        device: where the array shall live; the CPU if None.
+        dtype: the element type; that of the values if None.
+    """
+    source = _as_numpy(arr)
+    return empty(source.shape, dtype or from_numpy(source.dtype), device).copyfrom(source)
+
+
+def from_dlpack(tensor: Any) -> NDArray:
+    """An array on the memory of anything with `__dlpack__`, or of a capsule, without a copy, also for writing.
+
+    Raises:
+        ArgumentError: if it lives on another device, or its dtype has no name in the IR.
+    """
+    return NDArray(dlpack.to_array(tensor), cpu())
+
+
+@overload
+def _as_numpy(value: _Array) -> _Array: ...
+@overload
+def _as_numpy(value: Any) -> Any: ...
+def _as_numpy(value: Any) -> Any:
+    """`value` as an array, sharing memory where possible; scalars stay what they are for NumPy to broadcast."""
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, NDArray):
+        return value._array
+    if hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
+        return dlpack.to_array(value)
+    return np.asarray(value)

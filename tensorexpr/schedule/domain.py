@@ -1,0 +1,148 @@
+"""Extents and values of a stage's axes, given the region of its root axes that is to be computed.
+
+Forward along the relations go extents: ceil(extent / factors) for the open part of a split, the product for a
+fusion. Backward go values: a parent is the Horner sum of its parts, fused axes come apart by // and %.
+A split whose parts cover more than the parent needs a guard `value(parent) < extent(parent)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..arith import Analyzer
+from ..errors import InternalError
+from ..tir.arithmetic import ceildiv, floordiv, floormod
+from ..tir.expr import IntImm, PrimExpr, Range, Var
+from .tree import FuseRelation, SplitRelation, StageNode
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """`axis` must stay below its extent. `reduction` says whether reduction loops are involved."""
+
+    axis: int
+    condition: PrimExpr
+    reduction: bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class StageDomain:
+    """What lowering and features need to know about a stage's loops.
+
+    `region` is the box of the root axes, `extents` has every axis' extent (counted from 0), `values` every axis'
+    value in terms of the loop variables, `guards` what must hold for a point to exist.
+    """
+
+    stage: StageNode
+    region: Mapping[int, Range]
+    extents: Mapping[int, PrimExpr]
+    values: Mapping[int, PrimExpr]
+    guards: tuple[Guard, ...]
+
+    def root_values(self) -> dict[Var, PrimExpr]:
+        """Each root axis' variable -> its absolute value in terms of the loop variables."""
+        return {self.stage.axes[axis].var: self.region[axis].min + self.values[axis] for axis in self.region}
+
+    def loop_range(self, axis: int) -> Range:
+        """The range of a loop; loops count from 0."""
+        extent = self.extents[axis]
+        return Range(IntImm(extent.dtype, 0), extent)
+
+    def loops(self) -> dict[Var, Range]:
+        """The loop variables that take more than one value, with their ranges."""
+        return {self.stage.axes[a].var: self.loop_range(a) for a in self.stage.leaf if not _is_one(self.extents[a])}
+
+
+def _is_one(extent: PrimExpr) -> bool:
+    return isinstance(extent, IntImm) and extent.value == 1
+
+
+def full_region(stage: StageNode) -> dict[int, Range]:
+    """The whole domain of a stage, as declared."""
+    region = {}
+    for axis in (*stage.spatial, *stage.reduction):
+        dom = stage.axes[axis].dom
+        if dom is None:
+            raise InternalError(f"root axis {stage.axes[axis].name} of {stage.name} has no domain")
+        region[axis] = dom
+    return region
+
+
+def stage_domain(stage: StageNode, region: Mapping[int, Range], analyzer: Analyzer) -> StageDomain:
+    """The domain of `stage` computing `region` (reduction axes always run in full)."""
+    full = {axis: Range(analyzer.simplify(r.min), analyzer.simplify(r.extent)) for axis, r in {**full_region(stage), **region}.items()}
+    extents = _extents(stage, {axis: r.extent for axis, r in full.items()}, analyzer)
+    values = _values(stage, extents)
+    values = {axis: analyzer.simplify(value) for axis, value in values.items()}
+    return StageDomain(stage, full, extents, values, _guards(stage, extents, values, analyzer))
+
+
+def _extents(stage: StageNode, roots: Mapping[int, PrimExpr], analyzer: Analyzer) -> dict[int, PrimExpr]:
+    extents = dict(roots)
+    for relation in stage.relations:
+        if isinstance(relation, FuseRelation):
+            product = extents[relation.parts[0]]
+            for part in relation.parts[1:]:
+                product = product * extents[part]
+            extents[relation.fused] = analyzer.simplify(product)
+            continue
+        known: PrimExpr = IntImm(stage.axes[relation.parent].dtype, 1)
+        for factor in relation.factors:
+            known = known if factor is None else known * factor
+        for part, factor in zip(relation.parts, relation.factors):
+            extents[part] = factor if factor is not None else analyzer.simplify(ceildiv(extents[relation.parent], known))
+    return extents
+
+
+def _values(stage: StageNode, extents: Mapping[int, PrimExpr]) -> dict[int, PrimExpr]:
+    values: dict[int, PrimExpr] = {
+        axis: IntImm(stage.axes[axis].dtype, 0) if _is_one(extents[axis]) else stage.axes[axis].var for axis in stage.leaf
+    }
+    for relation in reversed(stage.relations):
+        if isinstance(relation, SplitRelation):
+            value = values[relation.parts[0]]
+            for part in relation.parts[1:]:
+                value = value * extents[part] + values[part]
+            values[relation.parent] = value
+            continue
+        rest = values[relation.fused]
+        for part in reversed(relation.parts[1:]):
+            values[part] = floormod(rest, extents[part])
+            rest = floordiv(rest, extents[part])
+        values[relation.parts[0]] = rest
+    return values
+
+
+def _guards(stage: StageNode, extents: Mapping[int, PrimExpr], values: Mapping[int, PrimExpr], analyzer: Analyzer) -> tuple[Guard, ...]:
+    """One guard per axis that an imperfect split overshoots, moved outwards as far as it means the same."""
+    above = _equivalent_axis(stage)
+    guarded: dict[int, None] = {}
+    for relation in stage.relations:
+        if isinstance(relation, SplitRelation) and not _is_perfect(relation, extents, analyzer):
+            axis = relation.parent
+            while axis in above:
+                axis = above[axis]
+            guarded[axis] = None
+    return tuple(Guard(axis, values[axis] < extents[axis], stage.is_reduction(axis)) for axis in guarded)
+
+
+def _equivalent_axis(stage: StageNode) -> dict[int, int]:
+    """axis -> the axis it came from, where one is past its end exactly if the other is.
+
+    The outermost part of a split is past its end only if the parent is; a fused axis only if its outermost part is.
+    """
+    above = {}
+    for relation in stage.relations:
+        if isinstance(relation, SplitRelation):
+            above[relation.parts[0]] = relation.parent
+        else:
+            above[relation.fused] = relation.parts[0]
+    return above
+
+
+def _is_perfect(relation: SplitRelation, extents: Mapping[int, PrimExpr], analyzer: Analyzer) -> bool:
+    covered: PrimExpr = extents[relation.parts[0]]
+    for part in relation.parts[1:]:
+        covered = covered * extents[part]
+    return analyzer.known_equal(covered, extents[relation.parent])

@@ -1,0 +1,79 @@
+"""What must hold of a whole tree before it is lowered. Steps check what they can; this checks what needs every stage.
+
+1. Coverage: a stage that is computed at a loop is read only inside that loop.
+2. Parallel loops do not nest.
+3. Nothing is computed inside a vectorised loop but the loop's own stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..errors import ScheduleError
+from .tree import At, Inline, LoopKind, ScheduleTree, StageNode
+
+
+def check_tree(tree: ScheduleTree) -> None:
+    """Check the three laws above.
+
+    Raises:
+        ScheduleError: naming the stage, the law that fails and what to do.
+    """
+    readers = real_readers(tree)
+    for stage in tree.in_order():
+        if stage.is_placeholder or isinstance(stage.attach, Inline):
+            continue
+        path = tuple(enclosing_loops(tree, stage))
+        _check_kinds(stage, path)
+        if isinstance(stage.attach, At):
+            _check_coverage(tree, stage, readers[stage.id])
+
+
+def real_readers(tree: ScheduleTree) -> dict[int, tuple[StageNode, ...]]:
+    """For each stage the stages whose loops read it once inlined stages are gone."""
+    readers: dict[int, dict[int, StageNode]] = {stage.id: {} for stage in tree.stages}
+    for stage in reversed(tuple(tree.in_order())):
+        effective = readers[stage.id] if isinstance(stage.attach, Inline) else {stage.id: stage}
+        for load in tree.reads(stage):
+            readers[tree.producer(load).id].update(effective)
+    return {number: tuple(found.values()) for number, found in readers.items()}
+
+
+def enclosing_loops(tree: ScheduleTree, stage: StageNode) -> Iterator[tuple[StageNode, int]]:
+    """The loops (stage, axis) around the place where `stage` is computed, innermost first; its own are not included."""
+    while isinstance(stage.attach, At):
+        target, axis = tree[stage.attach.stage], stage.attach.axis
+        place = target.leaf.index(axis)
+        for loop in reversed(target.leaf[: place + 1]):
+            yield target, loop
+        stage = target
+
+
+def _check_kinds(stage: StageNode, path: tuple[tuple[StageNode, int], ...]) -> None:
+    for target, axis in path:
+        name = target.axes[axis].name
+        if target.mark(axis).kind is LoopKind.VECTORIZE:
+            raise ScheduleError(
+                f"In schedule for {stage.name}: it is computed inside the vectorised loop {name!r} of {target.name}; compute it at a loop further out, or inline it"
+            )
+        inner = [stage.axes[a].name for a in stage.leaf if stage.mark(a).kind is LoopKind.PARALLEL]
+        if inner and target.mark(axis).kind is LoopKind.PARALLEL:
+            raise ScheduleError(
+                f"In schedule for {stage.name}: its parallel loop {inner[0]!r} lies inside the parallel loop {name!r} of {target.name}; keep one of them parallel"
+            )
+
+
+def _check_coverage(tree: ScheduleTree, stage: StageNode, readers: tuple[StageNode, ...]) -> None:
+    """Every reader is the target itself or computed at the same loop or further in."""
+    assert isinstance(stage.attach, At)
+    target, axis = tree[stage.attach.stage], stage.attach.axis
+    if not readers:
+        raise ScheduleError(f"In schedule for {stage.name}: nothing reads it, so it can't be computed at {target.name}; leave it at the root")
+    wanted = (target.id, axis)
+    for reader in readers:
+        inside = reader.id == target.id or wanted in ((s.id, a) for s, a in enclosing_loops(tree, reader))
+        if not inside:
+            raise ScheduleError(
+                f"In schedule for {stage.name}: it is computed at loop {target.axes[axis].name!r} of {target.name}, but {reader.name} also reads it outside that loop; "
+                f"compute {reader.name} inside that loop too, or {stage.name} at the root"
+            )

@@ -1,0 +1,134 @@
+"""What every schedule step is: a frozen record that checks itself, applies itself, prints itself and becomes JSON."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ...errors import RecordError, ScheduleError
+from ..tree import Inline, ScheduleTree, StageNode
+
+if TYPE_CHECKING:
+    from ..naming import PythonNames
+
+REGISTRY: dict[str, type[Step]] = {}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One schedule primitive with its arguments. Stages and axes are numbers, so a step fits any equal program.
+
+    Subclasses set `code`, the name in JSON, and give `apply` (which raises ScheduleError if the step is illegal
+    on the tree and leaves the tree alone) and `python` (the lines that do the same by hand).
+    """
+
+    code: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        if cls.code:
+            REGISTRY[cls.code] = cls
+
+    @abstractmethod
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The tree after this step.
+
+        Raises:
+            ScheduleError: if the step is illegal there.
+        """
+
+    @abstractmethod
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        """The Python lines that make this step."""
+
+    def to_json(self) -> list[Any]:
+        """The step as JSON: its code and then its fields in order."""
+        return [self.code, *(_plain(getattr(self, f.name)) for f in fields(self))]
+
+    @classmethod
+    def from_fields(cls, values: list[Any]) -> Step:
+        """The step of JSON fields, checked by the declared types of the dataclass."""
+        declared = fields(cls)
+        if len(values) != len(declared):
+            raise RecordError(f"step {cls.code!r} has {len(values)} fields; it takes {len(declared)}: {', '.join(f.name for f in declared)}")
+        return cls(*(_checked(cls.code, f.name, str(f.type), value) for f, value in zip(declared, values)))
+
+
+def _plain(value: Any) -> Any:
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _is_int(value: Any) -> bool:
+    return type(value) is int and -(1 << 62) < value < 1 << 62
+
+
+# Declared field type -> (what JSON must hold, how it becomes the field)
+_FIELD_TYPES: dict[str, Any] = {
+    "int": (_is_int, int),
+    "str": (lambda v: isinstance(v, str) and len(v) <= 256, str),
+    "bool": (lambda v: isinstance(v, bool), bool),
+    "int | None": (lambda v: v is None or _is_int(v), lambda v: v),
+    "PragmaValue": (lambda v: isinstance(v, bool) or (v is not None and _is_factor(v)), lambda v: tuple(v) if isinstance(v, list) else v),
+    "tuple[int, ...]": (lambda v: isinstance(v, list) and len(v) <= 4096 and all(map(_is_int, v)), tuple),
+    "tuple[int, ...] | None": (lambda v: v is None or (isinstance(v, list) and all(map(_is_int, v))), lambda v: None if v is None else tuple(v)),
+    "tuple[float, ...]": (lambda v: isinstance(v, list) and all(isinstance(x, (int, float)) for x in v), lambda v: tuple(map(float, v))),
+    "tuple[Factor, ...]": (
+        lambda v: isinstance(v, list) and 2 <= len(v) <= 64 and all(_is_factor(x) for x in v),
+        lambda v: tuple(tuple(x) if isinstance(x, list) else x for x in v),
+    ),
+}
+
+
+def _is_factor(value: Any) -> bool:
+    return value is None or _is_int(value) or (isinstance(value, list) and 2 <= len(value) <= 16 and all(map(_is_int, value)))
+
+
+def _checked(code: str, name: str, declared: str, value: Any) -> Any:
+    accepts, make = _FIELD_TYPES[declared]
+    if not accepts(value):
+        raise RecordError(f"step {code!r}: field {name} is {str(value)[:80]!r}; it takes {declared}")
+    return make(value)
+
+
+def step_from_json(data: Any) -> Step:
+    """The step of a JSON value.
+
+    Raises:
+        RecordError: unless it is a list that starts with the code of a known step, followed by its fields.
+    """
+    if not isinstance(data, list) or not data or not isinstance(data[0], str):
+        raise RecordError(f"a step is a list that starts with its name, not {str(data)[:80]!r}")
+    known = REGISTRY.get(data[0])
+    if known is None:
+        raise RecordError(f"no step is called {data[0][:40]!r}; known: {', '.join(sorted(REGISTRY))}")
+    return known.from_fields(data[1:])
+
+
+def stage_of(tree: ScheduleTree, number: int, primitive: str) -> StageNode:
+    """The stage a step is about.
+
+    Raises:
+        ScheduleError: if the number is no stage, or the stage is a placeholder (which has no loops).
+    """
+    if not 0 <= number < len(tree.stages):
+        raise ScheduleError(f"{primitive}: the schedule has no stage {number}; stages: {', '.join(s.name for s in tree.in_order())}")
+    stage = tree[number]
+    if stage.is_placeholder:
+        raise ScheduleError(f"{primitive}: {stage.name} is a placeholder and has no loops; use cache_read to stage its elements")
+    return stage
+
+
+def check_leaf(stage: StageNode, axis: int, primitive: str) -> None:
+    """Refuse an axis that is no loop of the stage (any more)."""
+    if axis in stage.leaf:
+        return
+    if 0 <= axis < len(stage.axes):
+        name = stage.axes[axis].name
+        raise ScheduleError(f"In schedule for {stage.name}: axis {name!r} was split or fused, so it can't be given to {primitive}; axes: {stage.axis_names()}")
+    raise ScheduleError(f"In schedule for {stage.name}: no axis number {axis} to {primitive}; axes: {stage.axis_names()}")
+
+
+def check_not_inlined(stage: StageNode, primitive: str) -> None:
+    """Refuse loops of a stage that has none because it is inlined."""
+    if isinstance(stage.attach, Inline):
+        raise ScheduleError(f"In schedule for {stage.name}: {primitive} needs loops, but the stage is inlined; use compute_root or compute_at first")

@@ -1,0 +1,128 @@
+"""Steps that add a stage: a copy of what a stage reads, or a local place for what it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from ...errors import ScheduleError
+from ...te.operation import ComputeOp, Operation
+from ...te.tensor import Tensor
+from ...tir.attrs import EMPTY
+from ...tir.expr import IterVar, PrimExpr, ProducerLoad, Range, Var
+from ...tir.rewriting import Node, post_order_rewrite, substitute
+from ..tree import Inline, LoopKind, ScheduleTree, StageNode, make_stage
+from .base import Step, check_not_inlined, stage_of
+from .placement import check_scope
+
+if TYPE_CHECKING:
+    from ..naming import PythonNames
+
+
+def _check_unscheduled(stage: StageNode, primitive: str) -> None:
+    if stage.relations or any(mark.kind is not LoopKind.SERIAL for mark in stage.marks.values()) or stage.leaf != tuple(range(len(stage.axes))):
+        raise ScheduleError(f"In schedule for {stage.name}: {primitive} comes before split, fuse, reorder and loop marks of that stage")
+
+
+def redirect(op: ComputeOp, old: Operation, new: Tensor) -> ComputeOp:
+    """`op` reading the tensor `new` wherever it read the result of `old`."""
+
+    def rule(node: Node) -> Node | None:
+        if isinstance(node, ProducerLoad) and isinstance(node.producer, Tensor) and node.producer.op is old:
+            return ProducerLoad(new, node.indices)
+        return None
+
+    return replace(op, body=tuple(post_order_rewrite(body, rule) for body in op.body))
+
+
+@dataclass(frozen=True)
+class CacheWrite(Step):
+    """A stage's computation moves to a new stage in `scope`; the stage itself only copies the result out.
+
+    for i, j, k: C[i, j] += ...    ->    for i.c, j.c, k: C.local[i.c, j.c] += ...
+                                         for i, j: C[i, j] = C.local[i, j]
+    """
+
+    code: ClassVar[str] = "cache_write"
+    stage: int
+    scope: str
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        stage = stage_of(tree, self.stage, "cache_write")
+        check_scope(stage.name, self.scope)
+        check_not_inlined(stage, "cache_write")
+        _check_unscheduled(stage, "cache_write")
+        op = stage.compute
+        if len(op.body) != 1:
+            raise ScheduleError(f"In schedule for {stage.name}: cache_write takes a stage with one output, this one has {len(op.body)}")
+        holds = [other.name for other in tree.attached_to(stage.id)]
+        if holds:
+            raise ScheduleError(f"In schedule for {stage.name}: {', '.join(holds)} is computed at its loops; cache_write comes before compute_at")
+        axis = tuple(IterVar(a.dom, Var(f"{a.name}.c", a.dtype), a.iter_type) for a in op.axis)
+        renamed: Mapping[Var, PrimExpr] = {old.var: new.var for old, new in zip(op.axis, axis)}
+        cached = replace(op, name=tree.unique_name(f"{op.name}.{self.scope}"), axis=axis, body=tuple(substitute(body, renamed) for body in op.body))
+        copy = replace(op, body=(ProducerLoad(cached.output(0), tuple(a.var for a in op.axis)),), reduce_axis=())
+        shown = make_stage(stage.id, stage.name, copy, stage.is_output)
+        tree = tree.with_stage(replace(shown, origin=stage.origin, scope=stage.scope, attach=stage.attach))
+        new = replace(make_stage(len(tree.stages), cached.name, cached), scope=self.scope)
+        return tree.with_new_stage(new, before=stage.id)
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        stage, new = after[self.stage], after.stages[-1]
+        name = names.name_stage(new)
+        return [f'{name} = s.cache_write({names.stage(stage)}, "{self.scope}")', *names.axis_lines(new), *names.axis_lines(stage)]
+
+
+@dataclass(frozen=True)
+class CacheRead(Step):
+    """The listed stages read a copy, in `scope`, of a stage's or placeholder's elements.
+
+    for i: B[i] = f(A[i])    ->    for ax0: A.local[ax0] = A[ax0]
+                                   for i: B[i] = f(A.local[i])
+    """
+
+    code: ClassVar[str] = "cache_read"
+    stage: int
+    scope: str
+    readers: tuple[int, ...]
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        if not 0 <= self.stage < len(tree.stages):
+            raise ScheduleError(f"cache_read: the schedule has no stage {self.stage}")
+        stage = tree[self.stage]
+        check_scope(stage.name, self.scope)
+        if isinstance(stage.attach, Inline):
+            raise ScheduleError(f"In schedule for {stage.name}: an inlined stage has no elements to cache; use compute_root or compute_at first")
+        if stage.origin.num_outputs != 1:
+            raise ScheduleError(f"In schedule for {stage.name}: cache_read takes a stage with one output")
+        readers = self._readers(tree, stage)
+        copy = copy_of(stage.origin.output(0), tree.unique_name(f"{stage.name}.{self.scope}"))
+        for reader in readers:
+            op = redirect(reader.compute, stage.origin, copy.output(0))
+            tree = tree.with_stage(replace(reader, op=op, origin=reader.origin))
+        new = replace(make_stage(len(tree.stages), copy.name, copy), scope=self.scope)
+        return tree.with_new_stage(new, after=stage.id)
+
+    def _readers(self, tree: ScheduleTree, stage: StageNode) -> list[StageNode]:
+        consumers = {other.id: other for other in tree.consumers(stage)}
+        listed = ", ".join(other.name for other in consumers.values()) or "nothing"
+        if not self.readers or len(set(self.readers)) != len(self.readers):
+            raise ScheduleError(f"In schedule for {stage.name}: cache_read takes each reader once; it is read by {listed}")
+        for number in self.readers:
+            if number not in consumers:
+                name = tree[number].name if 0 <= number < len(tree.stages) else number
+                raise ScheduleError(f"In schedule for {stage.name}: cache_read for {name}, which does not read it; it is read by {listed}")
+        return [consumers[number] for number in self.readers]
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        stage, new = after[self.stage], after.stages[-1]
+        name = names.name_stage(new)
+        readers = ", ".join(names.stage(after[number]) for number in self.readers)
+        return [f'{name} = s.cache_read({names.stage(stage)}, "{self.scope}", [{readers}])', *names.axis_lines(new)]
+
+
+def copy_of(tensor: Tensor, name: str) -> ComputeOp:
+    """The operation that copies a tensor element by element, over axes ax0, ax1, ..."""
+    axis = tuple(IterVar(Range.from_min_extent(0, extent), Var(f"ax{n}", extent.dtype)) for n, extent in enumerate(tensor.shape))
+    return ComputeOp(name, "", EMPTY, axis, (), body=(ProducerLoad(tensor, tuple(a.var for a in axis)),))

@@ -1,0 +1,304 @@
+"""Steps on the loops of one stage: split, fuse, reorder, loop kinds, pragmas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ...errors import ScheduleError
+from ...tir.arithmetic import as_int
+from ...tir.expr import IntImm, IterVar, PrimExpr, Var
+from ..tree import At, FuseRelation, LoopKind, LoopMark, ScheduleTree, SplitRelation, StageNode
+from .base import Step, check_leaf, check_not_inlined, stage_of
+
+if TYPE_CHECKING:
+    from ..naming import PythonNames
+
+# A number, None for "what follows from the extent", or (sample, part, ...): the product of those parts of the value
+# of an earlier sampling step.
+Factor = int | tuple[int, ...] | None
+PragmaValue = int | bool | tuple[int, ...]
+
+
+def _loops_of(tree: ScheduleTree, number: int, axes: tuple[int, ...], primitive: str) -> StageNode:
+    stage = stage_of(tree, number, primitive)
+    check_not_inlined(stage, primitive)
+    for axis in axes:
+        check_leaf(stage, axis, primitive)
+    return stage
+
+
+def _check_nothing_attached(tree: ScheduleTree, stage: StageNode, axis: int, primitive: str) -> None:
+    for other in tree.attached_to(stage.id):
+        if isinstance(other.attach, At) and other.attach.axis == axis:
+            raise ScheduleError(
+                f"In schedule for {stage.name}: {other.name} is computed at {stage.axes[axis].name!r}, which {primitive} would remove; "
+                f"{primitive} first and compute_at one of the new axes"
+            )
+
+
+def _derived(name: str, like: IterVar) -> IterVar:
+    return IterVar(None, Var(name, like.dtype), like.iter_type)
+
+
+def split_names(name: str, parts: int) -> list[str]:
+    """Names of the parts of a split, outermost first, as a chain of two-way splits gives them: x.outer.outer, x.outer.inner, x.inner."""
+    return [f"{name}{'.outer' * (parts - 1)}"] + [f"{name}{'.outer' * (parts - 1 - level)}.inner" for level in range(1, parts)]
+
+
+@dataclass(frozen=True)
+class Split(Step):
+    """One axis becomes a nest of several.
+
+    factors[i] is the extent of part i, outermost first; exactly one is None and follows from the axis' extent,
+    rounded up. Where the extents do not divide, lowering guards what lies past the end.
+
+        for i in n:            ->     for i.outer in ceil(n / 4):
+            body(i)                       for i.inner in 4:
+                                              if i.outer*4 + i.inner < n: body(...)
+    """
+
+    code: ClassVar[str] = "split"
+    stage: int
+    axis: int
+    factors: tuple[Factor, ...]
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        stage = _loops_of(tree, self.stage, (self.axis,), "split")
+        _check_nothing_attached(tree, stage, self.axis, "split")
+        mark = stage.mark(self.axis)
+        if mark.kind is not LoopKind.SERIAL:
+            raise ScheduleError(
+                f"In schedule for {stage.name}: axis {stage.axes[self.axis].name!r} is marked {mark.kind.value} already; split it first, then mark the part"
+            )
+        if len(self.factors) < 2 or self.factors.count(None) != 1:
+            raise ScheduleError(f"In schedule for {stage.name}: split needs all extents but one, got {self.factors}")
+        parent = stage.axes[self.axis]
+        factors = tuple(_factor_value(tree, stage, parent, factor) for factor in self.factors)
+        first = len(stage.axes)
+        parts = tuple(range(first, first + len(factors)))
+        new_axes = tuple(_derived(name, parent) for name in split_names(parent.name, len(factors)))
+        place = stage.leaf.index(self.axis)
+        return tree.with_stage(
+            replace(
+                stage,
+                axes=stage.axes + new_axes,
+                leaf=stage.leaf[:place] + parts + stage.leaf[place + 1 :],
+                relations=(*stage.relations, SplitRelation(self.axis, parts, factors)),
+                marks=_moved_marks(stage, self.axis, parts[0]),
+            )
+        )
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        stage = after[self.stage]
+        parts = tuple(range(len(before[self.stage].axes), len(stage.axes)))
+        return names.split_lines(stage, self.axis, parts, self.factors)
+
+
+def _factor_value(tree: ScheduleTree, stage: StageNode, parent: IterVar, factor: Factor) -> PrimExpr | None:
+    if factor is None:
+        return None
+    if isinstance(factor, tuple):
+        return sampled_value(tree, stage, factor)
+    if isinstance(factor, bool) or not isinstance(factor, int) or factor < 1:
+        raise ScheduleError(f"In schedule for {stage.name}: split of {parent.name!r} by {factor!r}; a factor is an integer of at least 1")
+    return IntImm(parent.dtype, factor)
+
+
+def sampled_value(tree: ScheduleTree, stage: StageNode, reference: tuple[int, ...]) -> PrimExpr:
+    """The product of some parts of a sampling step's value: `reference` is (sample, part, ...).
+
+    Raises:
+        ScheduleError: if that sample was not taken or has no such part.
+    """
+    sample, *parts = reference
+    if not (parts and 0 <= sample < len(tree.samples) and all(0 <= part < len(tree.samples[sample]) for part in parts)):
+        raise ScheduleError(f"In schedule for {stage.name}: no sample {reference}; {len(tree.samples)} samples were taken before this step")
+    value = tree.samples[sample][parts[0]]
+    for part in parts[1:]:
+        value = value * tree.samples[sample][part]
+    return value
+
+
+def _moved_marks(stage: StageNode, old: int, new: int) -> dict[int, LoopMark]:
+    """Pragmas of an axis that is replaced go to the outermost of its successors."""
+    marks = dict(stage.marks)
+    mark = marks.pop(old, None)
+    if mark is not None and mark.pragmas:
+        marks[new] = LoopMark(pragmas=mark.pragmas + stage.mark(new).pragmas)
+    return marks
+
+
+@dataclass(frozen=True)
+class Fuse(Step):
+    """Adjacent loops become one.
+
+    for i in n:              ->     for i.j.fused in n * m:
+        for j in m: body(i, j)          body(i.j.fused // m, i.j.fused % m)
+    """
+
+    code: ClassVar[str] = "fuse"
+    stage: int
+    axes: tuple[int, ...]
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        stage = _loops_of(tree, self.stage, self.axes, "fuse")
+        for axis in self.axes:
+            _check_nothing_attached(tree, stage, axis, "fuse")
+        self._check(stage)
+        first = stage.axes[self.axes[0]]
+        fused = len(stage.axes)
+        place = stage.leaf.index(self.axes[0])
+        name = ".".join(stage.axes[axis].name for axis in self.axes) + ".fused"
+        return tree.with_stage(
+            replace(
+                stage,
+                axes=(*stage.axes, _derived(name, first)),
+                leaf=(*stage.leaf[:place], fused, *stage.leaf[place + len(self.axes) :]),
+                relations=(*stage.relations, FuseRelation(self.axes, fused)),
+                marks=_moved_marks(stage, self.axes[0], fused),
+            )
+        )
+
+    def _check(self, stage: StageNode) -> None:
+        listed = ", ".join(stage.axes[axis].name for axis in self.axes)
+        if len(self.axes) < 2:
+            raise ScheduleError(f"In schedule for {stage.name}: fuse takes at least two axes, got {listed or 'none'}")
+        place = stage.leaf.index(self.axes[0])
+        if stage.leaf[place : place + len(self.axes)] != self.axes:
+            raise ScheduleError(
+                f"In schedule for {stage.name}: fuse takes adjacent axes from the outside in, got {listed}; reorder them first; axes: {stage.axis_names()}"
+            )
+        if len({stage.is_reduction(axis) for axis in self.axes}) > 1:
+            raise ScheduleError(f"In schedule for {stage.name}: fuse can't mix spatial and reduction axes: {listed}")
+        marked = [stage.axes[axis].name for axis in self.axes if stage.mark(axis).kind is not LoopKind.SERIAL]
+        if marked:
+            raise ScheduleError(f"In schedule for {stage.name}: {', '.join(marked)} is marked already; fuse first, then mark the fused axis")
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        stage = after[self.stage]
+        listed = [names.axis(stage, axis) for axis in self.axes]
+        fused = names.name_axis(stage, len(stage.axes) - 1, "_".join([listed[0], *(names.short(stage, a) for a in self.axes[1:]), "fused"]))
+        return [f"{fused} = s[{names.stage(stage)}].fuse({', '.join(listed)})"]
+
+
+@dataclass(frozen=True)
+class Reorder(Step):
+    """The listed loops take the places they hold now in the given order; the others stay.
+
+    for i: for j: for k: body   -- reorder(k, i) ->   for k: for j: for i: body
+    """
+
+    code: ClassVar[str] = "reorder"
+    stage: int
+    axes: tuple[int, ...]
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        stage = _loops_of(tree, self.stage, self.axes, "reorder")
+        if len(set(self.axes)) != len(self.axes):
+            listed = ", ".join(stage.axes[axis].name for axis in self.axes)
+            raise ScheduleError(f"In schedule for {stage.name}: reorder names an axis twice: {listed}")
+        wanted = iter(self.axes)
+        moved = set(self.axes)
+        return tree.with_stage(replace(stage, leaf=tuple(next(wanted) if axis in moved else axis for axis in stage.leaf)))
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        stage = after[self.stage]
+        return [f"s[{names.stage(stage)}].reorder({', '.join(names.axis(stage, axis) for axis in self.axes)})"]
+
+
+@dataclass(frozen=True)
+class Annotate(Step):
+    """A loop becomes parallel, vectorised or unrolled (`kind`: "parallel", "vectorize", "unroll"), or serial again.
+
+    A reduction axis may be unrolled; running its iterations at once would race on the accumulator.
+    """
+
+    code: ClassVar[str] = "annotate"
+    stage: int
+    axis: int
+    kind: str
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        stage = _loops_of(tree, self.stage, (self.axis,), self.kind)
+        kinds = {kind.value: kind for kind in LoopKind}
+        name = stage.axes[self.axis].name
+        if self.kind not in kinds:
+            raise ScheduleError(f"In schedule for {stage.name}: a loop can't be {self.kind!r}; kinds: {', '.join(kinds)}")
+        kind = kinds[self.kind]
+        if kind in (LoopKind.PARALLEL, LoopKind.VECTORIZE) and stage.is_reduction(self.axis):
+            spatial = ", ".join(stage.axes[a].name for a in stage.leaf if not stage.is_reduction(a))
+            raise ScheduleError(
+                f"In schedule for {stage.name}: can't {self.kind} {name!r}: it is a reduction axis, and its iterations would race on one accumulator; "
+                f"{self.kind} one of {spatial or '(no spatial axis is there)'}, or make it spatial with rfactor"
+            )
+        _check_nested_kind(stage, self.axis, kind)
+        return tree.with_stage(replace(stage, marks={**stage.marks, self.axis: replace(stage.mark(self.axis), kind=kind)}))
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        stage = after[self.stage]
+        return [f"s[{names.stage(stage)}].{self.kind}({names.axis(stage, self.axis)})"]
+
+
+def _check_nested_kind(stage: StageNode, axis: int, kind: LoopKind) -> None:
+    """One parallel and one vectorised loop per stage: a second would nest in the first."""
+    if kind not in (LoopKind.PARALLEL, LoopKind.VECTORIZE):
+        return
+    for other in stage.leaf:
+        if other != axis and stage.mark(other).kind is kind:
+            raise ScheduleError(
+                f"In schedule for {stage.name}: {stage.axes[other].name!r} is the {kind.value} loop already; fuse {stage.axes[axis].name!r} with it to widen it"
+            )
+
+
+@dataclass(frozen=True)
+class Pragma(Step):
+    """A hint on a loop: `auto_unroll_max_step` (an int: inner loops of up to so many steps are unrolled), `unroll_explicit`.
+
+    The value may be a sample, as (sample, part).
+    """
+
+    code: ClassVar[str] = "pragma"
+    stage: int
+    axis: int
+    key: str
+    value: PragmaValue
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        stage = _loops_of(tree, self.stage, (self.axis,), "pragma")
+        if self.key not in PRAGMAS:
+            raise ScheduleError(f"In schedule for {stage.name}: no pragma {self.key!r}; known: {', '.join(PRAGMAS)}")
+        value = self.resolved(tree, stage)
+        if self.key == "auto_unroll_max_step" and (isinstance(value, bool) or (isinstance(value, int) and not 0 <= value <= 1 << 20)):
+            raise ScheduleError(f"In schedule for {stage.name}: auto_unroll_max_step takes 0 to {1 << 20} steps, not {value!r}")
+        mark = stage.mark(self.axis)
+        others = tuple(item for item in mark.pragmas if item[0] != self.key)
+        return tree.with_stage(replace(stage, marks={**stage.marks, self.axis: replace(mark, pragmas=(*others, (self.key, value)))}))
+
+    def resolved(self, tree: ScheduleTree, stage: StageNode) -> int | bool | PrimExpr:
+        """The value as a number, or as a variable while its sample is open."""
+        if not isinstance(self.value, tuple):
+            return self.value
+        value = sampled_value(tree, stage, self.value)
+        return value.value if isinstance(value, IntImm) else value
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        stage = after[self.stage]
+        return [f's[{names.stage(stage)}].pragma({names.axis(stage, self.axis)}, "{self.key}", {self.resolved(after, stage)!s})']
+
+
+PRAGMAS: tuple[str, ...] = ("auto_unroll_max_step", "unroll_explicit")
+
+
+def checked_pragma(value: Any) -> int | bool:
+    """A pragma's value as the step stores it; None means True.
+
+    Raises:
+        ScheduleError: for anything but an int or a bool.
+    """
+    if value is None or isinstance(value, bool):
+        return value is not False
+    number = as_int(value)
+    if number is None:
+        raise ScheduleError(f"a pragma takes an int or a bool, not {value!r}")
+    return number

@@ -1,0 +1,128 @@
+"""Steps that say where a stage is computed: compute_at, compute_inline, compute_root, and its storage scope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from ...errors import ScheduleError
+from ...tir.expr import Reduce
+from ..tree import At, Inline, LoopKind, Root, ScheduleTree, StageNode
+from .base import Step, check_leaf, check_not_inlined, stage_of
+
+if TYPE_CHECKING:
+    from ..naming import PythonNames
+
+
+def _check_movable(stage: StageNode, primitive: str) -> None:
+    if stage.is_output:
+        raise ScheduleError(f"In schedule for {stage.name}: {primitive} can't move an output; outputs are computed at the root")
+
+
+@dataclass(frozen=True)
+class ComputeAt(Step):
+    """A stage is computed inside a loop of its consumer, each time just the part that the loop's body reads.
+
+    for i in n: A[i] = ...              for i in n:
+    for i in n: B[i] = f(A[i])    ->        A[i] = ...
+                                            B[i] = f(A[i])
+    """
+
+    code: ClassVar[str] = "compute_at"
+    stage: int
+    target: int
+    axis: int
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        stage = stage_of(tree, self.stage, "compute_at")
+        target = stage_of(tree, self.target, "compute_at")
+        _check_movable(stage, "compute_at")
+        check_not_inlined(target, "compute_at")
+        check_leaf(target, self.axis, "compute_at")
+        enclosing = target
+        while True:
+            if enclosing.id == stage.id:
+                raise ScheduleError(f"In schedule for {stage.name}: compute_at {target.name}, which is computed inside {stage.name} itself")
+            if not isinstance(enclosing.attach, At):
+                break
+            enclosing = tree[enclosing.attach.stage]
+        _check_reads(tree, stage, target)
+        return tree.with_stage(replace(stage, attach=At(self.target, self.axis)))
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        stage, target = after[self.stage], after[self.target]
+        return [f"s[{names.stage(stage)}].compute_at(s[{names.stage(target)}], {names.axis(target, self.axis)})"]
+
+
+def _check_reads(tree: ScheduleTree, stage: StageNode, target: StageNode) -> None:
+    """A loop of a stage that comes before its producer can't hold the producer."""
+    if tree.order.index(stage.id) > tree.order.index(target.id):
+        raise ScheduleError(
+            f"In schedule for {stage.name}: compute_at {target.name}, but {target.name} is not computed from {stage.name}; "
+            f"{stage.name} is read by {', '.join(s.name for s in tree.consumers(stage)) or 'nothing'}"
+        )
+
+
+@dataclass(frozen=True)
+class ComputeInline(Step):
+    """A stage disappears into its consumers: each read becomes the stage's expression."""
+
+    code: ClassVar[str] = "compute_inline"
+    stage: int
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        stage = stage_of(tree, self.stage, "compute_inline")
+        _check_movable(stage, "compute_inline")
+        if any(isinstance(body, Reduce) for body in stage.compute.body):
+            raise ScheduleError(f"In schedule for {stage.name}: a reduction can't be inlined; use compute_at to bring it next to its consumer")
+        holds = [other.name for other in tree.attached_to(stage.id)]
+        if holds:
+            raise ScheduleError(f"In schedule for {stage.name}: {', '.join(holds)} is computed at its loops, so it can't be inlined; move that first")
+        if stage.relations or any(mark.kind is not LoopKind.SERIAL for mark in stage.marks.values()):
+            raise ScheduleError(f"In schedule for {stage.name}: its loops are scheduled already, so it can't be inlined; inline it first, or use compute_at")
+        return tree.with_stage(replace(stage, attach=Inline()))
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        return [f"s[{names.stage(after[self.stage])}].compute_inline()"]
+
+
+@dataclass(frozen=True)
+class ComputeRoot(Step):
+    """A stage is computed whole, before everything that reads it."""
+
+    code: ClassVar[str] = "compute_root"
+    stage: int
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        stage = stage_of(tree, self.stage, "compute_root")
+        return tree.with_stage(replace(stage, attach=Root()))
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        return [f"s[{names.stage(after[self.stage])}].compute_root()"]
+
+
+SCOPES = ("", "global", "local")
+
+
+@dataclass(frozen=True)
+class SetScope(Step):
+    """Where a stage's storage lives: "global" memory or "local" (small, private, a candidate for registers)."""
+
+    code: ClassVar[str] = "set_scope"
+    stage: int
+    scope: str
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        stage = stage_of(tree, self.stage, "set_scope")
+        _check_movable(stage, "set_scope")
+        check_scope(stage.name, self.scope)
+        return tree.with_stage(replace(stage, scope=self.scope))
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        return [f's[{names.stage(after[self.stage])}].set_scope("{self.scope}")']
+
+
+def check_scope(name: str, scope: str) -> None:
+    """Refuse a storage scope that this machine does not have."""
+    if scope not in SCOPES:
+        raise ScheduleError(f"In schedule for {name}: no storage scope {scope!r} on a CPU; scopes: {', '.join(filter(None, SCOPES))}")

@@ -1,0 +1,85 @@
+"""Sampling steps: values that a search decides. While the decision is open the value is a variable, and the schedule a sketch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from ...errors import ScheduleError
+from ...tir.expr import IntImm, PrimExpr, Var
+from ..tree import ScheduleTree
+from .base import Step, check_leaf, stage_of
+
+if TYPE_CHECKING:
+    from ..naming import PythonNames
+
+
+def _with_sample(tree: ScheduleTree, decision: tuple[int, ...] | None, parts: int, stem: str) -> ScheduleTree:
+    values: tuple[PrimExpr, ...]
+    if decision is None:
+        values = tuple(Var(f"{stem}{len(tree.samples)}_{part}", "int32") for part in range(parts))
+    else:
+        values = tuple(IntImm("int32", value) for value in decision)
+    return replace(tree, samples=(*tree.samples, values))
+
+
+@dataclass(frozen=True)
+class SamplePerfectTile(Step):
+    """Factors of a loop's extent, outermost first, whose product is the extent; the last is at most `max_innermost`.
+
+    The value has `parts` entries. The loop itself stays as it is until a Split uses them.
+    """
+
+    code: ClassVar[str] = "sample_perfect_tile"
+    stage: int
+    axis: int
+    parts: int
+    max_innermost: int
+    decision: tuple[int, ...] | None = None
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        stage = stage_of(tree, self.stage, "sample_perfect_tile")
+        check_leaf(stage, self.axis, "sample_perfect_tile")
+        axis = stage.axes[self.axis]
+        extent = axis.dom.extent if axis.dom is not None else None
+        if not isinstance(extent, IntImm):
+            raise ScheduleError(f"In schedule for {stage.name}: sample_perfect_tile needs a root axis of constant extent, not {axis.name!r}")
+        if self.parts < 2:
+            raise ScheduleError(f"In schedule for {stage.name}: sample_perfect_tile makes at least 2 parts, not {self.parts}")
+        if self.decision is not None:
+            self._check_decision(stage.name, extent.value)
+        return _with_sample(tree, self.decision, self.parts, "tile")
+
+    def _check_decision(self, name: str, extent: int) -> None:
+        decision = self.decision or ()
+        product = 1
+        for value in decision:
+            product *= value
+        if len(decision) != self.parts or product != extent or min(decision) < 1:
+            raise ScheduleError(f"In schedule for {name}: {list(decision)} is no tiling of {extent} in {self.parts} parts; their product must be {extent}")
+        if decision[-1] > self.max_innermost:
+            raise ScheduleError(f"In schedule for {name}: the innermost tile {decision[-1]} is above the limit of {self.max_innermost}")
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        return []
+
+
+@dataclass(frozen=True)
+class SampleCategorical(Step):
+    """One of some integers. `decision` is the index of the choice."""
+
+    code: ClassVar[str] = "sample_categorical"
+    candidates: tuple[int, ...]
+    decision: int | None = None
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        if not self.candidates:
+            raise ScheduleError("sample_categorical needs at least one candidate")
+        if self.decision is None:
+            return _with_sample(tree, None, 1, "choice")
+        if not 0 <= self.decision < len(self.candidates):
+            raise ScheduleError(f"sample_categorical: decision {self.decision} of {len(self.candidates)} candidates")
+        return _with_sample(tree, (self.candidates[self.decision],), 1, "choice")
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        return []

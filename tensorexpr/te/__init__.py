@@ -1,0 +1,144 @@
+"""Declare: tensor computations as expressions over named axes.
+
+    n = te.var("n")
+    A = te.placeholder((n, n), name="A")
+    B = te.placeholder((n, n), name="B")
+    k = te.reduce_axis((0, n), name="k")
+    C = te.compute((n, n), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+
+tensor, operation    the values and the nodes of a computation
+declare, reducer     placeholder, compute, reduce_axis; sum, max, min, comm_reducer
+elementwise          operators on whole tensors
+verify, bounds       what makes a definition well formed, and free of reads out of bounds
+dag, dag_text, flops, identity, access     the graph: order, text, cost, equality, how producers are read
+serialize            the graph as JSON
+evaluation, reference     what a computation means, on NumPy arrays
+"""
+
+from __future__ import annotations
+
+from ..tir.arithmetic import (
+    add,
+    all,
+    any,
+    const,
+    div,
+    floordiv,
+    floormod,
+    indexdiv,
+    indexmod,
+    multiply,
+    subtract,
+    truncdiv,
+    truncmod,
+)
+from ..tir.intrin import (
+    abs,
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atanh,
+    ceil,
+    cos,
+    cosh,
+    erf,
+    exp,
+    floor,
+    fmod,
+    if_then_else,
+    isfinite,
+    isinf,
+    isnan,
+    log,
+    log2,
+    log10,
+    max_value,
+    min_value,
+    nearbyint,
+    popcount,
+    power,
+    round,
+    rsqrt,
+    sigmoid,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+    trunc,
+)
+from . import elementwise as _elementwise
+from .declare import compute, placeholder, reduce_axis, size_var, tag_scope, var
+from .operation import BaseComputeOp, ComputeOp, Operation, PlaceholderOp
+from .reducer import comm_reducer, max, min, sum
+from .tensor import Tensor, TensorSlice
+
+__all__ = [
+    "BaseComputeOp",
+    "ComputeOp",
+    "Operation",
+    "PlaceholderOp",
+    "Tensor",
+    "TensorSlice",
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "all",
+    "any",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "ceil",
+    "comm_reducer",
+    "compute",
+    "const",
+    "cos",
+    "cosh",
+    "div",
+    "erf",
+    "exp",
+    "floor",
+    "floordiv",
+    "floormod",
+    "fmod",
+    "if_then_else",
+    "indexdiv",
+    "indexmod",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "log",
+    "log2",
+    "log10",
+    "max",
+    "max_value",
+    "min",
+    "min_value",
+    "multiply",
+    "nearbyint",
+    "placeholder",
+    "popcount",
+    "power",
+    "reduce_axis",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "size_var",
+    "sqrt",
+    "subtract",
+    "sum",
+    "tag_scope",
+    "tan",
+    "tanh",
+    "trunc",
+    "truncdiv",
+    "truncmod",
+    "var",
+]
+del _elementwise

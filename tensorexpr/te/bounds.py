@@ -1,0 +1,184 @@
+"""Definitions that provably read out of bounds are refused when they are built.
+
+Intervals clear nearly every index. What they do not clear is evaluated on sample points of the axes, all points where
+these are few: a point that passes the guards of a read and leaves the tensor is the proof, and is named in the error.
+Symbolic extents, and guards or indices that depend on data, prove nothing.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from ..errors import DeclarationError
+from ..tir.dtype import to_numpy
+from ..tir.expr import (
+    Add,
+    And,
+    Call,
+    Cast,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    IterVar,
+    Max,
+    Min,
+    Mul,
+    Or,
+    PrimExpr,
+    ProducerLoad,
+    Reduce,
+    Select,
+    Sub,
+    Var,
+)
+from ..tir.rewriting import walk
+from .evaluation import Array, children, compile_program
+from .operation import ComputeOp
+
+Bounds = tuple[int, int]
+Guards = tuple[tuple[PrimExpr, bool], ...]
+_ALL_POINTS = 1 << 14
+_RANDOM_POINTS = 512
+_CORNER_AXES = 8
+
+
+def check_bounds(op: ComputeOp) -> None:
+    """Refuse `op` if one of its reads leaves a tensor of constant extent at some point.
+
+    Raises:
+        DeclarationError: naming the read, the index and the point.
+    """
+    ranges = {axis.var: bounds for axis in (*op.axis, *op.reduce_axis) if (bounds := _axis_bounds(axis)) is not None}
+    if any(high < low for low, high in ranges.values()):
+        return
+    for load, guards in guarded_loads(op):
+        for dim, (index, extent) in enumerate(zip(load.indices, load.producer.shape, strict=True)):
+            if not isinstance(extent, IntImm):
+                continue
+            bounds = interval(index, ranges)
+            if bounds is None or (bounds[0] >= 0 and bounds[1] < extent.value):
+                continue
+            _search(op, load, dim, guards, ranges)
+
+
+def _axis_bounds(axis: IterVar) -> Bounds | None:
+    dom = axis.dom
+    if dom is None or not isinstance(dom.min, IntImm) or not isinstance(dom.extent, IntImm):
+        return None
+    return dom.min.value, dom.min.value + dom.extent.value - 1
+
+
+def guarded_loads(op: ComputeOp) -> list[tuple[ProducerLoad, Guards]]:
+    """Every read of `op` with the conditions, each to be true or false, under which alone it is evaluated."""
+    found: dict[tuple[int, Guards], tuple[ProducerLoad, Guards]] = {}
+    seen: set[tuple[int, Guards]] = set()
+    stack: list[tuple[PrimExpr, Guards]] = [(body, ()) for body in reversed(op.body)]
+    while stack:
+        node, guards = stack.pop()
+        key = (id(node), guards)
+        if key in seen:
+            continue
+        seen.add(key)
+        if isinstance(node, ProducerLoad):
+            found[key] = (node, guards)
+        stack.extend(reversed(_guarded_children(node, guards)))
+    return list(found.values())
+
+
+def _guarded_children(node: PrimExpr, guards: Guards) -> list[tuple[PrimExpr, Guards]]:
+    match node:
+        case Select(condition, yes, no) | Call(op="tir.if_then_else", args=(condition, yes, no)):
+            return [(condition, guards), (yes, (*guards, (condition, True))), (no, (*guards, (condition, False)))]
+        case And(a, b):
+            return [(a, guards), (b, (*guards, (a, True)))]
+        case Or(a, b):
+            return [(a, guards), (b, (*guards, (a, False)))]
+        case Reduce(source=source, condition=condition, init=init):
+            held = guards if isinstance(condition, IntImm) else (*guards, (condition, True))
+            return [(condition, guards), *((s, held) for s in source), *((s, guards) for s in init)]
+        case _:
+            return [(child, guards) for child in children(node)]
+
+
+def interval(expr: PrimExpr, ranges: dict[Var, Bounds]) -> Bounds | None:
+    """Bounds of an integer expression over the box `ranges`; None where it depends on anything else."""
+    known: dict[int, Bounds | None] = {}
+    for node in walk(expr):
+        if isinstance(node, PrimExpr):
+            known[id(node)] = _node_interval(node, ranges, known)
+    return known[id(expr)]
+
+
+def _node_interval(node: PrimExpr, ranges: dict[Var, Bounds], known: dict[int, Bounds | None]) -> Bounds | None:
+    if isinstance(node, Var):
+        return ranges.get(node)
+    if isinstance(node, IntImm):
+        return node.value, node.value
+    inputs = [known[id(child)] for child in children(node)]
+    parts = [part for part in inputs if part is not None]
+    if len(parts) < len(inputs) or isinstance(node, ProducerLoad):
+        return None
+    match node, parts:
+        case Add(), [(a, b), (c, d)]:
+            return a + c, b + d
+        case Sub(), [(a, b), (c, d)]:
+            return a - d, b - c
+        case Mul(), [(a, b), (c, d)]:
+            products = (a * c, a * d, b * c, b * d)
+            return min(products), max(products)
+        case Min(), [(a, b), (c, d)]:
+            return min(a, c), min(b, d)
+        case Max(), [(a, b), (c, d)]:
+            return max(a, c), max(b, d)
+        case FloorDiv(), [(a, b), (c, d)] if c == d > 0:
+            return a // c, b // c
+        case FloorMod(), [(a, b), (c, d)] if c == d > 0:
+            return (a % c, b % c) if a // c == b // c else (0, c - 1)
+        case Cast(dtype=dtype), [bounds] if dtype.startswith("int"):
+            return bounds
+        case _:
+            return -(1 << 62), 1 << 62
+
+
+def _search(op: ComputeOp, load: ProducerLoad, dim: int, guards: Guards, ranges: dict[Var, Bounds]) -> None:
+    """Raise if a sample point passes the guards and takes index `dim` of `load` out of its extent."""
+    index, extent = load.indices[dim], load.producer.shape[dim]
+    assert isinstance(extent, IntImm)
+    roots = (index, *(condition for condition, _ in guards))
+    nodes = [node for root in roots for node in walk(root)]
+    used = {node: None for node in nodes if isinstance(node, Var)}
+    if any(isinstance(node, ProducerLoad) for node in nodes) or any(v not in ranges for v in used):
+        return
+    points = _sample([ranges[v] for v in used])
+    env: dict[Var, Array] = {v: points[:, i].astype(to_numpy(v.dtype)) for i, v in enumerate(used)}
+    values, *conditions = (np.broadcast_to(a, len(points)) for a in compile_program(roots).run(env))
+    wrong = (values < 0) | (values >= extent.value)
+    for condition, (_, wanted) in zip(conditions, guards, strict=True):
+        wrong = wrong & (condition == wanted)
+    if not wrong.any():
+        return
+    at = int(np.argmax(wrong))
+    where = ", ".join(f"{v.name} = {points[at, i]}" for i, v in enumerate(used))
+    guarded = " although the conditions around it hold" if guards else ""
+    raise DeclarationError(
+        f"compute {op.name}: {load} reads index {int(values[at])} of dimension {dim} of {load.producer.name} (extent {extent.value})"
+        f"{f', at {where}' if where else ''}{guarded}; change the shape or guard the read with te.if_then_else"
+    )
+
+
+def _sample(ranges: list[Bounds]) -> Array:
+    """Points of a box, one a row: all if they are few, else corners and random ones (always the same)."""
+    sizes = [high - low + 1 for low, high in ranges]
+    total = 1
+    for size in sizes:
+        total *= size
+    if total <= _ALL_POINTS:
+        grid = np.indices(sizes).reshape(len(sizes), -1).T if sizes else np.zeros((1, 0), np.int64)
+        return grid + np.asarray([low for low, _ in ranges], np.int64)
+    corners = product(*ranges[:_CORNER_AXES])
+    rest = tuple(low for low, _ in ranges[_CORNER_AXES:])
+    generator = np.random.default_rng(0)
+    drawn = [generator.integers(low, high, _RANDOM_POINTS, endpoint=True) for low, high in ranges]
+    return np.concatenate([np.asarray([(*corner, *rest) for corner in corners], np.int64), np.stack(drawn, axis=1)])

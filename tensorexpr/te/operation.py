@@ -1,0 +1,162 @@
+"""Operations: the nodes of a tensor computation. A placeholder is given, a compute is defined by expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
+
+from ..errors import DeclarationError
+from ..tir.attrs import EMPTY, FrozenMap
+from ..tir.expr import IterVar, PrimExpr, ProducerLoad, Reduce
+from ..tir.rewriting import walk
+from .tensor import Tensor
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Operation:
+    """Base of all operations. Identity is equality, and `output(i)` always gives the same tensor."""
+
+    name: str
+
+    @property
+    def num_outputs(self) -> int:
+        """The number of tensors it makes."""
+        return 1
+
+    if TYPE_CHECKING:  # placeholders have properties, computes have fields of these names
+
+        @property
+        def axis(self) -> tuple[IterVar, ...]: ...
+        @property
+        def reduce_axis(self) -> tuple[IterVar, ...]: ...
+        @property
+        def tag(self) -> str: ...
+        @property
+        def attrs(self) -> FrozenMap: ...
+
+    @property
+    def input_tensors(self) -> tuple[Tensor, ...]:
+        """The tensors that are read, in order of first appearance, each once."""
+        return ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def output_shape(self, index: int) -> tuple[PrimExpr, ...]:
+        """The shape of output `index`."""
+        raise NotImplementedError
+
+    def output_dtype(self, index: int) -> str:
+        """The dtype of output `index`."""
+        raise NotImplementedError
+
+    @cached_property
+    def _outputs(self) -> tuple[Tensor, ...]:
+        return tuple(Tensor(self, i) for i in range(self.num_outputs))
+
+    def output(self, index: int) -> Tensor:
+        """Output `index`.
+
+        Raises:
+            DeclarationError: if there are fewer outputs.
+        """
+        if not 0 <= index < self.num_outputs:
+            raise DeclarationError(f"operation {self.name} has {self.num_outputs} output(s), so no output {index}")
+        return self._outputs[index]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PlaceholderOp(Operation):
+    """A tensor that the caller provides."""
+
+    shape: tuple[PrimExpr, ...]
+    dtype: str
+    tag: str = ""
+    attrs: FrozenMap = EMPTY
+
+    @property
+    def axis(self) -> tuple[IterVar, ...]:
+        """No axis: nothing is computed."""
+        return ()
+
+    @property
+    def reduce_axis(self) -> tuple[IterVar, ...]:
+        """No axis."""
+        return ()
+
+    def output_shape(self, index: int) -> tuple[PrimExpr, ...]:
+        """The shape."""
+        return self.shape
+
+    def output_dtype(self, index: int) -> str:
+        """The dtype."""
+        return self.dtype
+
+    def __str__(self) -> str:
+        return f"placeholder({self.name}, [{', '.join(map(str, self.shape))}], {self.dtype})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BaseComputeOp(Operation):
+    """What compute operations share: spatial axes that span the outputs."""
+
+    tag: str
+    attrs: FrozenMap
+    axis: tuple[IterVar, ...]
+
+    @cached_property
+    def _shape(self) -> tuple[PrimExpr, ...]:
+        return tuple(axis.dom.extent for axis in self.axis if axis.dom is not None)
+
+    def output_shape(self, index: int) -> tuple[PrimExpr, ...]:
+        """The extents of the spatial axes."""
+        return self._shape
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ComputeOp(BaseComputeOp):
+    """Output i at (axis...) is body[i]; bodies are all `Reduce` nodes of one reduction, or none is.
+
+    Make one with `te.compute`, which checks the definition.
+    """
+
+    reduce_axis: tuple[IterVar, ...]
+    body: tuple[PrimExpr, ...]
+
+    @property
+    def num_outputs(self) -> int:
+        """The number of bodies."""
+        return len(self.body)
+
+    def output_dtype(self, index: int) -> str:
+        """The dtype of body `index`."""
+        return self.body[index].dtype
+
+    @cached_property
+    def input_tensors(self) -> tuple[Tensor, ...]:
+        """The tensors that the bodies read, in order of first appearance, each once."""
+        return tuple(dict.fromkeys(cast(Tensor, load.producer) for load in loads(self)))
+
+    def __str__(self) -> str:
+        axes = ", ".join(axis.name for axis in self.axis)
+        return f"compute({self.name}, [{axes}], [{', '.join(map(str, self.body))}])"
+
+
+def loads(op: ComputeOp) -> Iterator[ProducerLoad]:
+    """Every distinct element read by the bodies of `op`, innermost first, in textual order."""
+    seen: set[int] = set()
+    for root in _roots(op):
+        for node in walk(root):
+            if isinstance(node, ProducerLoad) and id(node) not in seen:
+                seen.add(id(node))
+                yield node
+
+
+def _roots(op: ComputeOp) -> tuple[PrimExpr, ...]:
+    """The expressions of a compute in the order they are read; one reduction has its sources only once."""
+    first = op.body[0]
+    if not isinstance(first, Reduce):
+        return op.body
+    return (*first.source, *first.init, first.condition)

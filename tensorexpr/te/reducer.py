@@ -1,0 +1,105 @@
+"""Reductions: `comm_reducer` makes functions such as `te.sum`, which build `Reduce` nodes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import DeclarationError
+from ..tir import arithmetic, intrin
+from ..tir.arithmetic import cast, const, convert, to_bool
+from ..tir.dtype import parse_dtype
+from ..tir.expr import CommReducer, IterVar, PrimExpr, Reduce, Var
+
+
+def comm_reducer(fcombine: Callable[..., Any], fidentity: Callable[..., Any], name: str = "reduce") -> Callable[..., Any]:
+    """A reducer from a combiner that is associative and commutative.
+
+    Args:
+        fcombine: of two values (two tuples of values, to reduce several at once) to their combination.
+        fidentity: from the dtype (one for each value) to the identity element(s) of the combiner.
+        name: of the function that is returned.
+
+    Returns:
+        `reducer(expr, axis, where=None, init=None)`, the reduction of `expr` over one or several reduce axes where
+        `where` holds, starting at `init` in place of the identity; or `reducer(a, b, ...)`, the combination of values.
+    """
+    made: dict[tuple[str, ...], CommReducer] = {}  # one combiner object for each use with the same dtypes
+
+    def combiner(dtypes: tuple[str, ...], single: bool) -> CommReducer:
+        if dtypes not in made:
+            made[dtypes] = _make_combiner(fcombine, fidentity, dtypes, single)
+        return made[dtypes]
+
+    def reducer(expr: Any, axis: Any, where: Any = None, init: Any = None, *args: Any) -> Any:
+        is_axis = isinstance(axis, IterVar) or (isinstance(axis, (list, tuple)) and all(isinstance(a, IterVar) for a in axis))
+        if not is_axis:
+            values = [expr, axis, *(value for value in (where, init) if value is not None), *args]
+            result = values[0]
+            for value in values[1:]:
+                result = fcombine(result, value)
+            return result
+        single = not isinstance(expr, (tuple, list))
+        source = tuple(convert(item) for item in ((expr,) if single else expr))
+        starts = _starts(init, source, name)
+        condition = to_bool(where) if where is not None else const(True)
+        axes = (axis,) if isinstance(axis, IterVar) else tuple(axis)
+        _check_axes(axes, name)
+        found = combiner(tuple(item.dtype for item in source), single)
+        reductions = tuple(Reduce(found, source, axes, condition, i, starts) for i in range(len(source)))
+        return reductions[0] if single else reductions
+
+    reducer.__name__ = reducer.__qualname__ = name
+    reducer.__doc__ = f"{name}(expr, axis, where=None, init=None): reduce over axes; {name}(a, b, ...): combine values."
+    return reducer
+
+
+def _make_combiner(fcombine: Callable[..., Any], fidentity: Callable[..., Any], dtypes: tuple[str, ...], single: bool) -> CommReducer:
+    names = [*inspect.signature(fcombine).parameters][:2]
+    lhs, rhs = (tuple(Var(f"{side}{'' if single else i}", dtype) for i, dtype in enumerate(dtypes)) for side in names)
+    result = fcombine(lhs[0], rhs[0]) if single else fcombine(lhs, rhs)
+    identity = fidentity(*dtypes)
+    results, identities = ((result,), (identity,)) if single else (tuple(result), tuple(identity))
+    if len(results) != len(dtypes) or len(identities) != len(dtypes):
+        raise DeclarationError(
+            f"a reducer of {len(dtypes)} values needs as many results and identity elements, not {len(results)} and {len(identities)}"
+        )
+    for value, dtype in zip(results, dtypes, strict=True):
+        if convert(value).dtype != dtype:
+            raise DeclarationError(f"the combiner makes {convert(value).dtype} out of {dtype}; both must be the same")
+    return CommReducer(lhs, rhs, tuple(map(convert, results)), tuple(cast(e, dtype) for e, dtype in zip(identities, dtypes, strict=True)))
+
+
+def _starts(init: Any, source: tuple[PrimExpr, ...], name: str) -> tuple[PrimExpr, ...]:
+    if init is None:
+        return ()
+    items = init if isinstance(init, (tuple, list)) else (init,)
+    if len(items) != len(source):
+        raise DeclarationError(f"{name} of {len(source)} values has {len(items)} init values; give one for each")
+    return tuple(const(i, s.dtype) if isinstance(i, (int, float)) else cast(i, s.dtype) for i, s in zip(items, source, strict=True))
+
+
+def _check_axes(axes: tuple[IterVar, ...], name: str) -> None:
+    if not axes:
+        raise DeclarationError(f"{name} over no axis; give a te.reduce_axis or a list of them")
+    for axis in axes:
+        if axis.iter_type != IterVar.COMM_REDUCE:
+            raise DeclarationError(f"{name} over {axis.name}, which is no reduction axis; make it with te.reduce_axis")
+
+
+def _zero(dtype: str) -> PrimExpr:
+    return const(0, dtype)
+
+
+def _numeric_min(dtype: str) -> PrimExpr:
+    return const(False, dtype) if parse_dtype(dtype).code == "bool" else intrin.min_value(dtype)
+
+
+def _numeric_max(dtype: str) -> PrimExpr:
+    return const(True, dtype) if parse_dtype(dtype).code == "bool" else intrin.max_value(dtype)
+
+
+sum = comm_reducer(lambda x, y: x + y, _zero, name="sum")
+max = comm_reducer(arithmetic.maximum, _numeric_min, name="max")
+min = comm_reducer(arithmetic.minimum, _numeric_max, name="min")

@@ -1,0 +1,3 @@
+"""tir."""
+
+from . import printer as printer

@@ -1,0 +1,499 @@
+"""Builders behind the Python operators: conversion, type matching, folding of constants, canonical order.
+
+Integers fold with two's complement wrap-around; x+0, x*1, x*0 and the like fold on integers only, since they
+change NaN, infinities or -0.0 on floats. A division by a constant zero is left as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import DeclarationError, TypeMismatchError
+from .dtype import int_limits, parse_dtype, scalar_dtype, to_numpy, with_lanes, wrap_int
+from .expr import (
+    EQ, GE, GT, LE, LT, NE, Add, And, BinaryExpr, Broadcast, Call, Cast, CmpExpr, Div, ExprOp, FloatImm, FloorDiv, FloorMod,
+    IntImm, Max, Min, Mod, Mul, Not, Or, PrimExpr, Select, StringImm, Sub,
+)  # fmt: skip
+
+
+def const(value: Any, dtype: str | None = None) -> PrimExpr:
+    """A constant of `dtype`; without one, bool, int32 (int64 if it must) or float32 after the Python value.
+
+    Raises:
+        TypeMismatchError: if the value has no place in the dtype.
+    """
+    if dtype is None:
+        if isinstance(value, (bool, np.bool_)):
+            dtype = "bool"
+        elif isinstance(value, (int, np.integer)) and not isinstance(value, np.generic):
+            dtype = "int32" if -(1 << 31) <= int(value) < (1 << 31) else "int64"
+        elif isinstance(value, np.generic):
+            dtype = value.dtype.name
+        else:
+            dtype = "float32"
+    parsed = parse_dtype(dtype)
+    if parsed.lanes > 1:
+        return Broadcast(const(value, scalar_dtype(dtype)), parsed.lanes)
+    if parsed.is_float:
+        return FloatImm(dtype, _round_float(float(value), dtype))
+    if parsed.code == "handle":
+        return StringImm(str(value))
+    if isinstance(value, (float, np.floating)) and not float(value).is_integer():
+        raise TypeMismatchError(f"{value} is no {dtype}; write a float dtype or round it first")
+    low, high = int_limits(dtype)
+    if not low <= int(value) <= high:
+        raise TypeMismatchError(f"{int(value)} does not fit {dtype} [{low}, {high}]; use a wider dtype")
+    return IntImm(dtype, int(value))
+
+
+def _round_float(value: float, dtype: str) -> float:
+    if dtype == "float64":
+        return value
+    with np.errstate(over="ignore"):
+        return float(to_numpy(dtype).type(value))
+
+
+def convert(value: Any, dtype: str | None = None) -> PrimExpr:
+    """`value` as an expression: nodes stay, axes and tensors say what they stand for, Python numbers become constants.
+
+    Raises:
+        DeclarationError: for objects that are no expression.
+    """
+    if isinstance(value, PrimExpr):
+        return value
+    if isinstance(value, ExprOp):
+        return value.asobject()
+    if isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
+        return const(value, dtype)
+    if isinstance(value, np.generic) and value.dtype.name == "bfloat16":
+        return const(value, dtype)
+    if isinstance(value, str):
+        return StringImm(value)
+    raise DeclarationError(f"{value!r} ({type(value).__name__}) is no expression; use numbers, tir expressions, axes or tensor elements")
+
+
+def as_int(expr: Any) -> int | None:
+    """The value of an integer constant (or Python int), else None."""
+    if isinstance(expr, IntImm):
+        return expr.value
+    return expr if isinstance(expr, int) else None
+
+
+def is_const_int(expr: Any, value: int) -> bool:
+    """True if `expr` is the integer constant `value`."""
+    return isinstance(expr, IntImm) and expr.value == value
+
+
+def match_types(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
+    """Both operands in one dtype: Python numbers take the other's; ints become floats; the wider width wins; lanes broadcast."""
+    if not isinstance(a, ExprOp) and isinstance(b, ExprOp):
+        second = convert(b)
+        return _adapt(a, second.dtype), second
+    first = convert(a)
+    second = convert(b) if isinstance(b, ExprOp) else _adapt(b, first.dtype)
+    if first.dtype == second.dtype:
+        return first, second
+    left, right = parse_dtype(first.dtype), parse_dtype(second.dtype)
+    if left.lanes != right.lanes:
+        if left.lanes == 1:
+            return match_types(Broadcast(first, right.lanes), second)
+        if right.lanes == 1:
+            return match_types(first, Broadcast(second, left.lanes))
+        raise TypeMismatchError(f"vectors of {left.lanes} and {right.lanes} lanes can't be combined: {first} and {second}")
+    common = with_lanes(_common_dtype(first, second), left.lanes)
+    return cast(first, common), cast(second, common)
+
+
+def _common_dtype(first: PrimExpr, second: PrimExpr) -> str:
+    left, right = parse_dtype(first.dtype).scalar, parse_dtype(second.dtype).scalar
+    if "handle" in (left.code, right.code):
+        raise TypeMismatchError(f"{first} ({first.dtype}) and {second} ({second.dtype}) can't be combined")
+    if left.is_float != right.is_float:
+        return str(left if left.is_float else right)
+    if left.is_float:
+        if left.bits == right.bits:
+            return "float32"  # float16 with bfloat16: neither holds the other
+        return str(left if left.bits > right.bits else right)
+    if left.code == "bool" or right.code == "bool":
+        return str(right if left.code == "bool" else left)
+    bits = max(left.bits, right.bits)
+    return f"int{bits}" if left.is_signed or right.is_signed else f"uint{bits}"
+
+
+def _adapt(value: Any, dtype: str) -> PrimExpr:
+    """A Python number in the dtype of its partner, unless that would lose it."""
+    parsed = parse_dtype(dtype)
+    if isinstance(value, (float, np.floating)) and not parsed.is_float:
+        return const(value, with_lanes("float32", parsed.lanes))
+    if parsed.code == "bool" and not isinstance(value, (bool, np.bool_)):
+        return const(value)
+    if parsed.is_int and isinstance(value, (int, np.integer)):
+        low, high = int_limits(scalar_dtype(dtype))
+        if not low <= int(value) <= high:
+            return const(value, with_lanes("int64", parsed.lanes))
+    if isinstance(value, (int, float, np.generic)):
+        return const(value, dtype)
+    return convert(value)
+
+
+def cast(value: Any, dtype: str) -> PrimExpr:
+    """`value` converted to `dtype`; a scalar becomes a vector if the dtype has lanes."""
+    expr = convert(value)
+    if expr.dtype == dtype:
+        return expr
+    source, wanted = parse_dtype(expr.dtype), parse_dtype(dtype)
+    if source.lanes != wanted.lanes:
+        if source.lanes > 1:
+            raise TypeMismatchError(f"{expr} has {source.lanes} lanes and can't become {dtype}")
+        return Broadcast(cast(expr, scalar_dtype(dtype)), wanted.lanes)
+    if "handle" in (source.code, wanted.code):
+        raise TypeMismatchError(f"{expr} ({expr.dtype}) can't be converted to {dtype}; use tir.reinterpret")
+    if isinstance(expr, Broadcast):
+        return Broadcast(cast(expr.value, scalar_dtype(dtype)), wanted.lanes)
+    if isinstance(expr, IntImm):
+        if wanted.is_float:
+            return FloatImm(dtype, _round_float(float(expr.value), dtype))
+        return IntImm(dtype, int(expr.value != 0) if wanted.code == "bool" else wrap_int(expr.value, dtype))
+    if isinstance(expr, FloatImm) and wanted.is_float:
+        return FloatImm(dtype, _round_float(expr.value, dtype))
+    return Cast(dtype, expr)
+
+
+def _is_integral(expr: PrimExpr) -> bool:
+    return not parse_dtype(expr.dtype).is_float
+
+
+def _truncdiv(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+_INT_FOLD: dict[type[BinaryExpr], Callable[[int, int], int]] = {
+    Add: lambda a, b: a + b,
+    Sub: lambda a, b: a - b,
+    Mul: lambda a, b: a * b,
+    FloorDiv: lambda a, b: a // b,
+    FloorMod: lambda a, b: a % b,
+    Div: _truncdiv,
+    Mod: lambda a, b: a - b * _truncdiv(a, b),
+    Min: min,
+    Max: max,
+}  # fmt: skip
+
+
+_DIVISIONS = (Div, Mod, FloorDiv, FloorMod)
+_FLOAT_FOLD: dict[type[BinaryExpr], Callable[[float, float], float]] = {
+    Add: lambda a, b: a + b,
+    Sub: lambda a, b: a - b,
+    Mul: lambda a, b: a * b,
+}
+
+
+def fold_binary(op: type[BinaryExpr], a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
+    """The constant `op` of two constants, or None if they aren't both constants or the result is undefined."""
+    if isinstance(a, IntImm) and isinstance(b, IntImm):
+        if op in _DIVISIONS and b.value == 0:
+            return None
+        return IntImm(a.dtype, wrap_int(_INT_FOLD[op](a.value, b.value), a.dtype))
+    if isinstance(a, FloatImm) and isinstance(b, FloatImm) and op in _FLOAT_FOLD and a.dtype in ("float32", "float64"):
+        with np.errstate(all="ignore"):
+            return FloatImm(a.dtype, _round_float(_FLOAT_FOLD[op](a.value, b.value), a.dtype))
+    if isinstance(a, Broadcast) and isinstance(b, Broadcast):
+        inner = fold_binary(op, a.value, b.value)
+        return Broadcast(inner, a.lanes) if inner is not None else None
+    return None
+
+
+# Neutral and absorbing right operands on integers: op -> (x op value) is x; op -> (x op value) is the constant.
+_NEUTRAL: dict[type[BinaryExpr], int] = {Add: 0, Sub: 0, Mul: 1, Div: 1, FloorDiv: 1}
+_ABSORBING: dict[type[BinaryExpr], tuple[int, int]] = {Mul: (0, 0), Mod: (1, 0), FloorMod: (1, 0)}
+_COMMUTATIVE = (Add, Mul, Min, Max)
+
+
+def binary(op: type[BinaryExpr], a: Any, b: Any) -> PrimExpr:
+    """`op` of two operands after type matching, folded where that is exact, constants on the right."""
+    left, right = match_types(a, b)
+    folded = fold_binary(op, left, right)
+    if folded is not None:
+        return folded
+    if op in _COMMUTATIVE and isinstance(left, (IntImm, FloatImm)):
+        left, right = right, left
+    if isinstance(right, IntImm):
+        if _NEUTRAL.get(op) == right.value:
+            return left
+        absorbing = _ABSORBING.get(op)
+        if absorbing and absorbing[0] == right.value:
+            return IntImm(left.dtype, absorbing[1])
+    if op in (Div, Mod, FloorDiv, FloorMod) and parse_dtype(left.dtype).code == "bool":
+        left, right = cast(left, with_lanes("int32", parse_dtype(left.dtype).lanes)), cast(right, "int32")
+    return op(left, right)
+
+
+def _numeric(a: Any) -> Any:
+    """Bools take part in arithmetic as int32."""
+    if isinstance(a, ExprOp):
+        expr = convert(a)
+        parsed = parse_dtype(expr.dtype)
+        return cast(expr, with_lanes("int32", parsed.lanes)) if parsed.code == "bool" else expr
+    return a
+
+
+def add(lhs: Any, rhs: Any) -> PrimExpr:
+    """lhs + rhs."""
+    return binary(Add, _numeric(lhs), _numeric(rhs))
+
+
+def subtract(lhs: Any, rhs: Any) -> PrimExpr:
+    """lhs - rhs."""
+    return binary(Sub, _numeric(lhs), _numeric(rhs))
+
+
+def multiply(lhs: Any, rhs: Any) -> PrimExpr:
+    """lhs * rhs."""
+    return binary(Mul, _numeric(lhs), _numeric(rhs))
+
+
+def div(a: Any, b: Any) -> PrimExpr:
+    """a / b: IEEE on floats, truncated towards zero on integers."""
+    return binary(Div, _numeric(a), _numeric(b))
+
+
+def true_divide(a: Any, b: Any) -> PrimExpr:
+    """The `/` operator: floats only, since its meaning on integers differs between languages.
+
+    Raises:
+        TypeMismatchError: if both sides are integers; the message names the integer divisions.
+    """
+    left, right = match_types(_numeric(a), _numeric(b))
+    if _is_integral(left):
+        raise TypeMismatchError(f"`/` of the integers {left} and {right} is ambiguous; use // (floor), te.truncdiv, or convert to a float dtype")
+    return binary(Div, left, right)
+
+
+def _integral_only(name: str, op: type[BinaryExpr]) -> Callable[[Any, Any], PrimExpr]:
+    def build(a: Any, b: Any) -> PrimExpr:
+        left, right = match_types(_numeric(a), _numeric(b))
+        if not _is_integral(left):
+            raise TypeMismatchError(f"{name} takes integers, not {left.dtype}; use te.floor(a / b) or te.fmod on floats")
+        return binary(op, left, right)
+
+    build.__name__ = build.__qualname__ = name
+    build.__doc__ = f"{op.__doc__} Integers only; raises TypeMismatchError on floats."
+    return build
+
+
+floordiv = _integral_only("floordiv", FloorDiv)
+floormod = _integral_only("floormod", FloorMod)
+truncdiv = _integral_only("truncdiv", Div)
+truncmod = _integral_only("truncmod", Mod)
+indexdiv = floordiv
+indexmod = floormod
+
+
+def ceildiv(lhs: Any, rhs: Any) -> PrimExpr:
+    """The integer quotient rounded towards plus infinity, for a positive divisor."""
+    return floordiv(add(lhs, subtract(rhs, 1)), rhs)
+
+
+def minimum(a: Any, b: Any) -> PrimExpr:
+    """The smaller of two values, element by element."""
+    return _same_or(Min, a, b)
+
+
+def maximum(a: Any, b: Any) -> PrimExpr:
+    """The larger of two values, element by element."""
+    return _same_or(Max, a, b)
+
+
+def _same_or(op: type[BinaryExpr], a: Any, b: Any) -> PrimExpr:
+    left, right = match_types(a, b)
+    return left if left is right else binary(op, left, right)
+
+
+def negate(a: Any) -> PrimExpr:
+    """-a; on floats the sign flips, -0.0 and NaN included."""
+    expr = _numeric(convert(a))
+    if isinstance(expr, FloatImm):
+        return FloatImm(expr.dtype, -expr.value)
+    if _is_integral(expr):
+        return binary(Sub, const(0, expr.dtype), expr)
+    return binary(Mul, expr, const(-1.0, expr.dtype))
+
+
+_COMPARE: dict[type[PrimExpr], Callable[[Any, Any], bool]] = {
+    EQ: lambda a, b: a == b,
+    NE: lambda a, b: a != b,
+    LT: lambda a, b: a < b,
+    LE: lambda a, b: a <= b,
+    GT: lambda a, b: a > b,
+    GE: lambda a, b: a >= b,
+}  # fmt: skip
+
+
+def compare(op: Any, a: Any, b: Any) -> PrimExpr:
+    """A comparison after type matching, folded on constants."""
+    left, right = match_types(a, b)
+    if isinstance(left, (IntImm, FloatImm)) and isinstance(right, (IntImm, FloatImm)):
+        return IntImm("bool", int(_COMPARE[op](left.value, right.value)))
+    node: PrimExpr = op(left, right)
+    return node
+
+
+def logical_and(a: Any, b: Any) -> PrimExpr:
+    """a and b on bools, with constants folded."""
+    left, right = _bools(a, b)
+    for x, y in ((left, right), (right, left)):
+        if isinstance(x, IntImm):
+            return y if x.value else x
+    return left if left is right else And(left, right)
+
+
+def logical_or(a: Any, b: Any) -> PrimExpr:
+    """a or b on bools, with constants folded."""
+    left, right = _bools(a, b)
+    for x, y in ((left, right), (right, left)):
+        if isinstance(x, IntImm):
+            return x if x.value else y
+    return left if left is right else Or(left, right)
+
+
+def logical_not(a: Any) -> PrimExpr:
+    """not a, with constants folded."""
+    expr = to_bool(a)
+    if isinstance(expr, IntImm):
+        return IntImm("bool", 1 - expr.value)
+    return expr.a if isinstance(expr, Not) else Not(expr)
+
+
+def to_bool(value: Any) -> PrimExpr:
+    """`value` as a condition: bools stay, numbers are compared with zero."""
+    expr = convert(value)
+    parsed = parse_dtype(expr.dtype)
+    return expr if parsed.code == "bool" else compare(NE, expr, const(0, expr.dtype))
+
+
+def _bools(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
+    left, right = to_bool(a), to_bool(b)
+    lanes = max(parse_dtype(left.dtype).lanes, parse_dtype(right.dtype).lanes)
+    return cast(left, with_lanes("bool", lanes)), cast(right, with_lanes("bool", lanes))
+
+
+def all(*args: Any) -> PrimExpr:  # noqa: A001 - the field's name
+    """The conjunction of conditions; true of none."""
+    result: PrimExpr = IntImm("bool", 1)
+    for arg in args:
+        result = logical_and(result, arg)
+    return result
+
+
+def any(*args: Any) -> PrimExpr:  # noqa: A001 - the field's name
+    """The disjunction of conditions; false of none."""
+    result: PrimExpr = IntImm("bool", 0)
+    for arg in args:
+        result = logical_or(result, arg)
+    return result
+
+
+_BITWISE_FOLD: dict[str, Callable[[int, int], int]] = {
+    "tir.bitwise_and": lambda a, b: a & b,
+    "tir.bitwise_or": lambda a, b: a | b,
+    "tir.bitwise_xor": lambda a, b: a ^ b,
+}
+
+
+def _bitwise(op: str, a: Any, b: Any) -> PrimExpr:
+    left, right = match_types(a, b)
+    parsed = parse_dtype(left.dtype)
+    if parsed.is_float:
+        raise TypeMismatchError(f"{op.removeprefix('tir.')} takes integers or bools, not {left.dtype}")
+    if isinstance(left, IntImm) and isinstance(right, IntImm):
+        return IntImm(left.dtype, wrap_int(_BITWISE_FOLD[op](left.value, right.value), left.dtype))
+    return Call(left.dtype, op, (left, right))
+
+
+def bitwise_and(a: Any, b: Any) -> PrimExpr:
+    """a & b on integers; `and` on bools."""
+    return _bools_or_bits(logical_and, "tir.bitwise_and", a, b)
+
+
+def bitwise_or(a: Any, b: Any) -> PrimExpr:
+    """a | b on integers; `or` on bools."""
+    return _bools_or_bits(logical_or, "tir.bitwise_or", a, b)
+
+
+def bitwise_xor(a: Any, b: Any) -> PrimExpr:
+    """a ^ b on integers; inequality on bools."""
+    return _bools_or_bits(lambda x, y: compare(NE, x, y), "tir.bitwise_xor", a, b)
+
+
+def bitwise_not(a: Any) -> PrimExpr:
+    """~a on integers; `not` on bools."""
+    expr = convert(a)
+    parsed = parse_dtype(expr.dtype)
+    if parsed.code == "bool":
+        return logical_not(expr)
+    if parsed.is_float:
+        raise TypeMismatchError(f"bitwise_not takes integers or bools, not {expr.dtype}")
+    return Call(expr.dtype, "tir.bitwise_not", (expr,))
+
+
+def _bools_or_bits(build: Callable[[Any, Any], PrimExpr], op: str, a: Any, b: Any) -> PrimExpr:
+    codes = [parse_dtype(convert(x).dtype).code for x in (a, b)]
+    return build(a, b) if codes == ["bool", "bool"] else _bitwise(op, a, b)
+
+
+def _shift(op: str, a: Any, b: Any) -> PrimExpr:
+    left, right = match_types(a, b)
+    if parse_dtype(left.dtype).is_float:
+        raise TypeMismatchError(f"{op.removeprefix('tir.')} takes integers, not {left.dtype}")
+    if isinstance(right, IntImm) and not 0 <= right.value < parse_dtype(left.dtype).bits:
+        raise DeclarationError(f"a shift of {left.dtype} by {right.value} is undefined; it takes 0 to {parse_dtype(left.dtype).bits - 1}")
+    if isinstance(left, IntImm) and isinstance(right, IntImm):
+        shifted = left.value << right.value if op == "tir.shift_left" else left.value >> right.value
+        return IntImm(left.dtype, wrap_int(shifted, left.dtype))
+    return Call(left.dtype, op, (left, right))
+
+
+def shift_left(x: Any, y: Any) -> PrimExpr:
+    """x << y on integers."""
+    return _shift("tir.shift_left", x, y)
+
+
+def shift_right(x: Any, y: Any) -> PrimExpr:
+    """x >> y on integers; arithmetic for signed types."""
+    return _shift("tir.shift_right", x, y)
+
+
+def fold(node: PrimExpr) -> PrimExpr | None:
+    """`node` as the builders would make it from its operands, or None if that is the node itself."""
+    if isinstance(node, BinaryExpr):
+        result = binary(type(node), node.a, node.b)
+    elif isinstance(node, CmpExpr):
+        result = compare(type(node), node.a, node.b)
+    elif isinstance(node, And):
+        result = logical_and(node.a, node.b)
+    elif isinstance(node, Or):
+        result = logical_or(node.a, node.b)
+    elif isinstance(node, Not):
+        result = logical_not(node.a)
+    elif isinstance(node, Cast):
+        result = cast(node.value, node.dtype)
+    elif isinstance(node, Select) and isinstance(node.condition, IntImm):
+        result = node.true_value if node.condition.value else node.false_value
+    elif isinstance(node, Call) and node.op in ("tir.if_then_else", "tir.likely") and isinstance(node.args[0], IntImm):
+        result = node.args[0] if node.op == "tir.likely" else node.args[1 if node.args[0].value else 2]
+    else:
+        return None
+    return None if result is node else result
+
+
+ExprOp._build.update(
+    add=add, sub=subtract, mul=multiply, true_divide=true_divide, floordiv=floordiv, floormod=floormod, neg=negate,
+    shift_left=shift_left, shift_right=shift_right, bitwise_and=bitwise_and, bitwise_or=bitwise_or,
+    bitwise_xor=bitwise_xor, bitwise_not=bitwise_not, cast=cast, convert=convert,
+    eq=lambda a, b: compare(EQ, a, b), ne=lambda a, b: compare(NE, a, b),
+    lt=lambda a, b: compare(LT, a, b), le=lambda a, b: compare(LE, a, b),
+    gt=lambda a, b: compare(GT, a, b), ge=lambda a, b: compare(GE, a, b),
+)  # fmt: skip

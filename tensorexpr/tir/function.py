@@ -1,0 +1,140 @@
+"""Functions and modules: what is lowered, printed and built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..errors import DeclarationError
+from .attrs import EMPTY, FrozenMap
+from .buffer import Buffer
+from .expr import PrimExpr, Var
+from .stmt import Stmt
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PrimFunc:
+    """A loop-level function.
+
+    `params` are scalars and handles; `buffer_map` says which buffer a handle stands for. Variables that
+    occur in the shapes and strides of those buffers are defined by the arguments of a call.
+    """
+
+    params: tuple[Var, ...]
+    body: Stmt
+    buffer_map: Mapping[Var, Buffer] = field(default_factory=dict)
+    attrs: FrozenMap = EMPTY
+
+    def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None) -> PrimFunc:
+        """This function with one attribute, or all of a mapping, set."""
+        new = attr_key_or_dict if isinstance(attr_key_or_dict, Mapping) else {attr_key_or_dict: attr_value}
+        return replace(self, attrs=FrozenMap({**self.attrs, **new}))
+
+    def without_attr(self, attr_key: str) -> PrimFunc:
+        """This function without an attribute."""
+        return replace(self, attrs=FrozenMap({k: v for k, v in self.attrs.items() if k != attr_key}))
+
+    def with_body(self, new_body: Stmt) -> PrimFunc:
+        """This function around another body; itself if the body is the same."""
+        return self if new_body is self.body else replace(self, body=new_body)
+
+    def script(self, *, show_meta: bool = False) -> str:
+        """The function as TVMScript text."""
+        return PrimExpr._printers["function"](self)
+
+    def show(self) -> None:
+        """Print the function as TVMScript."""
+        print(self.script())
+
+    def __str__(self) -> str:
+        return self.script()
+
+
+class GlobalVar:
+    """The name of a function in a module."""
+
+    __slots__ = ("name_hint",)
+
+    def __init__(self, name_hint: str) -> None:
+        self.name_hint = name_hint
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GlobalVar) and other.name_hint == self.name_hint
+
+    def __hash__(self) -> int:
+        return hash(self.name_hint)
+
+    def __repr__(self) -> str:
+        return f"I.GlobalVar({self.name_hint!r})"
+
+
+class IRModule:
+    """Functions by name. `mod["main"]` is one of them; `update_func` replaces one in place."""
+
+    def __init__(self, functions: Mapping[str | GlobalVar, PrimFunc] | None = None, attrs: Mapping[str, Any] | None = None) -> None:
+        self._functions = {_name(key): func for key, func in (functions or {}).items()}
+        self.attrs = FrozenMap(attrs)
+
+    @staticmethod
+    def from_expr(expr: PrimFunc) -> IRModule:
+        """A module with one function, named by its `global_symbol` or "main"."""
+        return IRModule({str(expr.attrs.get("global_symbol", "main")): expr})
+
+    @property
+    def functions(self) -> dict[GlobalVar, PrimFunc]:
+        """The functions by global variable."""
+        return {GlobalVar(name): func for name, func in self._functions.items()}
+
+    def functions_items(self) -> list[tuple[GlobalVar, PrimFunc]]:
+        """The functions in order of insertion."""
+        return list(self.functions.items())
+
+    def __getitem__(self, var: str | GlobalVar) -> PrimFunc:
+        name = _name(var)
+        if name not in self._functions:
+            raise DeclarationError(f"the module has no function {name!r}; it has {', '.join(self._functions) or 'none'}")
+        return self._functions[name]
+
+    def __contains__(self, var: str | GlobalVar) -> bool:
+        return _name(var) in self._functions
+
+    def get_global_var(self, name: str) -> GlobalVar:
+        """The variable of the function `name`.
+
+        Raises:
+            DeclarationError: if there is none; the message lists those that are there.
+        """
+        self[name]
+        return GlobalVar(name)
+
+    def get_global_vars(self) -> list[GlobalVar]:
+        """All function variables."""
+        return list(self.functions)
+
+    def update_func(self, var: str | GlobalVar, func: PrimFunc) -> None:
+        """Set the function of `var`, in place."""
+        self._functions[_name(var)] = func
+
+    def update(self, other: IRModule) -> None:
+        """Take over all functions of `other`, in place."""
+        self._functions.update(other._functions)
+
+    def map_functions(self, transform: Any) -> IRModule:
+        """A new module with every function transformed."""
+        return IRModule({name: transform(func) for name, func in self._functions.items()}, self.attrs)
+
+    def script(self, *, show_meta: bool = False) -> str:
+        """The module as TVMScript text."""
+        return PrimExpr._printers["module"](self)
+
+    def show(self) -> None:
+        """Print the module as TVMScript."""
+        print(self.script())
+
+    def __str__(self) -> str:
+        return self.script()
+
+
+def _name(var: str | GlobalVar) -> str:
+    return var.name_hint if isinstance(var, GlobalVar) else var

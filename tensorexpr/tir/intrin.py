@@ -1,0 +1,336 @@
+"""Intrinsics: the table of calls an expression may hold, and their builders.
+
+A row says how a call is typed and what it computes on NumPy arrays; the interpreter and the reference evaluator
+use that column, code generation has its own (see `codegen`). Calls that are not `pure` keep their order and number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import DeclarationError, TypeMismatchError
+from .arithmetic import all as all_of
+from .arithmetic import cast, const, convert, match_types, to_bool
+from .arithmetic import subtract as _subtract
+from .dtype import int_limits, parse_dtype, with_lanes
+from .expr import Call, FloatImm, IntImm, PrimExpr, Select, StringImm
+
+Array = Any
+
+
+def _erf(x: Array) -> Array:
+    return np.vectorize(math.erf, otypes=[np.float64])(np.asarray(x, np.float64))
+
+
+def _popcount(x: Array) -> Array:
+    x = np.asarray(x)
+    bits = np.unpackbits(np.ascontiguousarray(x).reshape(-1, 1).view(np.uint8), axis=1)
+    return bits.sum(axis=1).astype(x.dtype).reshape(x.shape)
+
+
+def _clz(x: Array) -> Array:
+    x = np.asarray(x)
+    width = x.dtype.itemsize * 8
+    values = [width - (int(v) & ((1 << width) - 1)).bit_length() for v in x.reshape(-1)]
+    return np.asarray(values, x.dtype).reshape(x.shape)
+
+
+def _round_away(x: Array) -> Array:
+    """Half away from zero, as C's round."""
+    x = np.asarray(x)
+    whole = np.trunc(x)
+    return np.where(np.abs(x - whole) >= 0.5, whole + np.sign(x), whole).astype(x.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Intrinsic:
+    """One row: `evaluate` works on arrays of the operand dtype; `accuracy` is what compiled code keeps, in ulp."""
+
+    name: str
+    arity: int
+    kind: str  # "float": floats in and out; "same": any dtype kept; "predicate": bool out; "int": integers; "special"
+    evaluate: Callable[..., Array] | None = None
+    pure: bool = True
+    accuracy: float = 0.0
+
+
+_ROWS = (
+    Intrinsic("exp", 1, "float", np.exp, accuracy=2),
+    Intrinsic("exp2", 1, "float", np.exp2, accuracy=2),
+    Intrinsic("exp10", 1, "float", lambda x: np.power(np.asarray(10, np.asarray(x).dtype), x), accuracy=4),
+    Intrinsic("log", 1, "float", np.log, accuracy=2),
+    Intrinsic("log2", 1, "float", np.log2, accuracy=2),
+    Intrinsic("log10", 1, "float", np.log10, accuracy=2),
+    Intrinsic("log1p", 1, "float", np.log1p, accuracy=4),
+    Intrinsic("sqrt", 1, "float", np.sqrt),
+    Intrinsic("rsqrt", 1, "float", lambda x: 1 / np.sqrt(x), accuracy=2),
+    Intrinsic("sigmoid", 1, "float", lambda x: 1 / (1 + np.exp(-x)), accuracy=4),
+    Intrinsic("tanh", 1, "float", np.tanh, accuracy=4),
+    Intrinsic("erf", 1, "float", _erf, accuracy=4),
+    Intrinsic("sin", 1, "float", np.sin, accuracy=4),
+    Intrinsic("cos", 1, "float", np.cos, accuracy=4),
+    Intrinsic("tan", 1, "float", np.tan, accuracy=4),
+    Intrinsic("asin", 1, "float", np.arcsin, accuracy=4),
+    Intrinsic("acos", 1, "float", np.arccos, accuracy=4),
+    Intrinsic("atan", 1, "float", np.arctan, accuracy=4),
+    Intrinsic("sinh", 1, "float", np.sinh, accuracy=4),
+    Intrinsic("cosh", 1, "float", np.cosh, accuracy=4),
+    Intrinsic("asinh", 1, "float", np.arcsinh, accuracy=4),
+    Intrinsic("acosh", 1, "float", np.arccosh, accuracy=4),
+    Intrinsic("atanh", 1, "float", np.arctanh, accuracy=4),
+    Intrinsic("floor", 1, "float", np.floor),
+    Intrinsic("ceil", 1, "float", np.ceil),
+    Intrinsic("trunc", 1, "float", np.trunc),
+    Intrinsic("round", 1, "float", _round_away),
+    Intrinsic("nearbyint", 1, "float", np.rint),
+    Intrinsic("fabs", 1, "same", np.abs),
+    Intrinsic("isnan", 1, "predicate", np.isnan),
+    Intrinsic("isinf", 1, "predicate", np.isinf),
+    Intrinsic("isfinite", 1, "predicate", np.isfinite),
+    Intrinsic("pow", 2, "float", np.power, accuracy=4),
+    Intrinsic("atan2", 2, "float", np.arctan2, accuracy=4),
+    Intrinsic("hypot", 2, "float", np.hypot, accuracy=4),
+    Intrinsic("fmod", 2, "float", np.fmod),
+    Intrinsic("copysign", 2, "float", np.copysign),
+    Intrinsic("nextafter", 2, "float", np.nextafter),
+    Intrinsic("fma", 3, "float", lambda a, b, c: (np.asarray(a, np.float64) * b + c)),
+    Intrinsic("popcount", 1, "int", _popcount),
+    Intrinsic("clz", 1, "int", _clz),
+    Intrinsic("bitwise_and", 2, "int", np.bitwise_and),
+    Intrinsic("bitwise_or", 2, "int", np.bitwise_or),
+    Intrinsic("bitwise_xor", 2, "int", np.bitwise_xor),
+    Intrinsic("bitwise_not", 1, "int", np.bitwise_not),
+    Intrinsic("shift_left", 2, "int", np.left_shift),
+    Intrinsic("shift_right", 2, "int", np.right_shift),
+    Intrinsic("if_then_else", 3, "special"),  # evaluates one arm only
+    Intrinsic("likely", 1, "special", lambda x: x),  # a hint: a bound check of a tail, true but at the border
+    Intrinsic("reinterpret", 1, "special"),
+    Intrinsic("call_extern", -1, "special", pure=False),
+    Intrinsic("call_pure_extern", -1, "special"),
+    Intrinsic("prefetch", -1, "special", pure=False),
+)
+
+INTRINSICS: dict[str, Intrinsic] = {f"tir.{row.name}": row for row in _ROWS}
+
+
+def intrinsic_of(call: Call) -> Intrinsic:
+    """The row of a call.
+
+    Raises:
+        DeclarationError: for an intrinsic that isn't in the table.
+    """
+    row = INTRINSICS.get(call.op)
+    if row is None:
+        raise DeclarationError(f"no intrinsic {call.op!r}; known: {', '.join(sorted(INTRINSICS))}")
+    return row
+
+
+
+def _unary(name: str, summary: str) -> Callable[[Any], PrimExpr]:
+    row = INTRINSICS[f"tir.{name}"]
+
+    def build(x: Any) -> PrimExpr:
+        expr = convert(x)
+        if not parse_dtype(expr.dtype).is_float:
+            expr = cast(expr, with_lanes("float32", parse_dtype(expr.dtype).lanes))
+        dtype = with_lanes("bool", parse_dtype(expr.dtype).lanes) if row.kind == "predicate" else expr.dtype
+        return Call(dtype, f"tir.{name}", (expr,))
+
+    build.__name__ = build.__qualname__ = name
+    accuracy = f" Compiled code is within {row.accuracy:g} ulp on float32." if row.accuracy else ""
+    build.__doc__ = f"{summary} Integers are converted to float32 first.{accuracy}"
+    return build
+
+
+def _binary(name: str, summary: str) -> Callable[[Any, Any], PrimExpr]:
+    def build(x: Any, y: Any) -> PrimExpr:
+        left, right = match_types(x, y)
+        if not parse_dtype(left.dtype).is_float:
+            wanted = with_lanes("float32", parse_dtype(left.dtype).lanes)
+            left, right = cast(left, wanted), cast(right, wanted)
+        return Call(left.dtype, f"tir.{name}", (left, right))
+
+    build.__name__ = build.__qualname__ = name
+    build.__doc__ = f"{summary} Integers are converted to float32 first."
+    return build
+
+
+exp = _unary("exp", "e**x.")
+exp2 = _unary("exp2", "2**x.")
+exp10 = _unary("exp10", "10**x.")
+log = _unary("log", "The natural logarithm.")
+log2 = _unary("log2", "The logarithm to base 2.")
+log10 = _unary("log10", "The logarithm to base 10.")
+log1p = _unary("log1p", "log(1 + x), exact for small x.")
+sqrt = _unary("sqrt", "The square root, correctly rounded.")
+rsqrt = _unary("rsqrt", "1 / sqrt(x).")
+sigmoid = _unary("sigmoid", "1 / (1 + exp(-x)).")
+tanh = _unary("tanh", "The hyperbolic tangent.")
+erf = _unary("erf", "The error function.")
+sin = _unary("sin", "The sine, x in radians.")
+cos = _unary("cos", "The cosine, x in radians.")
+tan = _unary("tan", "The tangent, x in radians.")
+asin = _unary("asin", "The inverse sine, in radians.")
+acos = _unary("acos", "The inverse cosine, in radians.")
+atan = _unary("atan", "The inverse tangent, in radians.")
+sinh = _unary("sinh", "The hyperbolic sine.")
+cosh = _unary("cosh", "The hyperbolic cosine.")
+asinh = _unary("asinh", "The inverse hyperbolic sine.")
+acosh = _unary("acosh", "The inverse hyperbolic cosine.")
+atanh = _unary("atanh", "The inverse hyperbolic tangent.")
+isinf = _unary("isinf", "True for both infinities.")
+isfinite = _unary("isfinite", "True unless infinite or NaN.")
+isnan = _unary("isnan", "True for NaN.")
+atan2 = _binary("atan2", "The angle of the point (y, x), in radians.")
+hypot = _binary("hypot", "sqrt(x*x + y*y).")
+fmod = _binary("fmod", "The remainder of the truncated division of floats.")
+copysign = _binary("copysign", "x with the sign of y.")
+nextafter = _binary("nextafter", "The next representable value after x towards y.")
+
+
+def _rounding(name: str, summary: str) -> Callable[[Any], PrimExpr]:
+    def build(x: Any) -> PrimExpr:
+        expr = convert(x)
+        return Call(expr.dtype, f"tir.{name}", (expr,)) if parse_dtype(expr.dtype).is_float else expr
+
+    build.__name__ = build.__qualname__ = name
+    build.__doc__ = f"{summary} Integers stay as they are."
+    return build
+
+
+floor = _rounding("floor", "The largest integral value not above x.")
+ceil = _rounding("ceil", "The smallest integral value not below x.")
+trunc = _rounding("trunc", "x without its fraction.")
+round = _rounding("round", "The nearest integral value, halves away from zero.")  # noqa: A001 - the field's name
+nearbyint = _rounding("nearbyint", "The nearest integral value, halves to even.")
+
+
+def abs(x: Any) -> PrimExpr:  # noqa: A001 - the field's name
+    """The absolute value; unsigned integers stay as they are."""
+    expr = convert(x)
+    return expr if not parse_dtype(expr.dtype).is_signed else Call(expr.dtype, "tir.fabs", (expr,))
+
+
+def power(x: Any, y: Any) -> PrimExpr:
+    """x**y on floats; integers are converted to float32 first."""
+    return _power(x, y)
+
+
+_power = _binary("pow", "x**y.")
+pow = power  # noqa: A001 - the field's name
+
+
+def fma(x: Any, y: Any, z: Any) -> PrimExpr:
+    """x*y + z with one rounding, on floats."""
+    left, right = match_types(x, y)
+    left, third = match_types(left, z)
+    return Call(left.dtype, "tir.fma", (left, cast(right, left.dtype), third))
+
+
+def _integer(name: str, x: Any) -> PrimExpr:
+    expr = convert(x)
+    if not parse_dtype(expr.dtype).is_int:
+        raise TypeMismatchError(f"{name} takes integers, not {expr.dtype}")
+    return Call(expr.dtype, f"tir.{name}", (expr,))
+
+
+def popcount(x: Any) -> PrimExpr:
+    """The number of one bits of an integer."""
+    return _integer("popcount", x)
+
+
+def clz(x: Any) -> PrimExpr:
+    """The number of leading zero bits of an integer; its width for zero."""
+    return _integer("clz", x)
+
+
+def if_then_else(cond: Any, t: Any, f: Any) -> PrimExpr:
+    """t where cond holds, else f; only that arm is evaluated, so the other may read out of bounds."""
+    condition = to_bool(cond)
+    true_value, false_value = match_types(t, f)
+    if isinstance(condition, IntImm):
+        return true_value if condition.value else false_value
+    return Call(true_value.dtype, "tir.if_then_else", (condition, true_value, false_value))
+
+
+def select(condition: Any, true_value: Any, false_value: Any) -> PrimExpr:
+    """`Select` with operands converted to one dtype; both arms are evaluated."""
+    left, right = match_types(true_value, false_value)
+    return Select(to_bool(condition), left, right)
+
+
+def likely(cond: Any) -> PrimExpr:
+    """A condition that holds but at a border: loop partition cuts the border off."""
+    expr = to_bool(cond)
+    return expr if isinstance(expr, IntImm) else Call(expr.dtype, "tir.likely", (expr,))
+
+
+def reinterpret(dtype: str, value: Any) -> PrimExpr:
+    """The bits of `value` as another dtype of the same width."""
+    expr = convert(value)
+    if parse_dtype(dtype).bits * parse_dtype(dtype).lanes != parse_dtype(expr.dtype).bits * parse_dtype(expr.dtype).lanes:
+        raise TypeMismatchError(f"{expr.dtype} and {dtype} differ in width; reinterpret keeps the bits")
+    return Call(dtype, "tir.reinterpret", (expr,))
+
+
+def call_intrin(dtype: str, func_name: str, *args: Any) -> PrimExpr:
+    """A call of the intrinsic `func_name` ("tir.exp") with a result of `dtype`.
+
+    Raises:
+        DeclarationError: for an unknown intrinsic or a wrong number of arguments.
+    """
+    call = Call(dtype, func_name, tuple(convert(arg) for arg in args))
+    row = intrinsic_of(call)
+    if row.arity not in (-1, len(args)):
+        raise DeclarationError(f"{func_name} takes {row.arity} arguments, not {len(args)}")
+    return call
+
+
+def call_extern(dtype: str, func_name: str, *args: Any) -> PrimExpr:
+    """A call of the C function `func_name`, with side effects."""
+    return Call(dtype, "tir.call_extern", (StringImm(func_name), *(convert(arg) for arg in args)))
+
+
+def call_pure_extern(dtype: str, func_name: str, *args: Any) -> PrimExpr:
+    """A call of the C function `func_name`, without side effects."""
+    return Call(dtype, "tir.call_pure_extern", (StringImm(func_name), *(convert(arg) for arg in args)))
+
+
+def min_value(dtype: str) -> PrimExpr:
+    """The smallest value of a dtype: the most negative finite float, as TE has it."""
+    parsed = parse_dtype(dtype)
+    if not parsed.is_float:
+        return const(int_limits(dtype)[0], dtype)
+    return FloatImm(dtype, -_largest_float(dtype))
+
+
+def max_value(dtype: str) -> PrimExpr:
+    """The largest finite value of a dtype."""
+    parsed = parse_dtype(dtype)
+    if not parsed.is_float:
+        return const(int_limits(dtype)[1], dtype)
+    return FloatImm(dtype, _largest_float(dtype))
+
+
+def _largest_float(dtype: str) -> float:
+    if dtype == "bfloat16":
+        return 3.3895313892515355e38
+    return float(np.finfo(dtype).max)
+
+
+def infinity(dtype: str) -> PrimExpr:
+    """Positive infinity of a float dtype."""
+    if not parse_dtype(dtype).is_float:
+        raise TypeMismatchError(f"{dtype} has no infinity; use max_value")
+    return FloatImm(dtype, math.inf)
+
+
+def in_range(value: Any, minimum: Any, extent: Any) -> PrimExpr:
+    """The condition minimum <= value < minimum + extent."""
+    low = convert(minimum)
+    return all_of(convert(value) >= low, _subtract(value, low) < convert(extent))

@@ -1,0 +1,15 @@
+"""Programs as text in TVMScript syntax; see `text` for the engine and its styles.
+
+Importing this package makes `str(expr)`, `str(stmt)`, `func.script()` and `mod.script()` work.
+"""
+
+from __future__ import annotations
+
+from ..expr import PrimExpr
+from .expressions import script_expr
+from .legacy import legacy_expr
+from .program import script_function, script_module, script_stmt
+
+PrimExpr._printers.update(expr=script_expr, stmt=script_stmt, function=script_function, module=script_module)
+
+__all__ = ["legacy_expr", "script_expr", "script_function", "script_module", "script_stmt"]

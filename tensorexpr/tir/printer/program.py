@@ -1,0 +1,105 @@
+"""Functions, modules and loose statements as TVMScript."""
+
+from __future__ import annotations
+
+from ..buffer import Buffer
+from ..expr import IntImm, PrimExpr, Var
+from ..function import IRModule, PrimFunc
+from ..rewriting import walk
+from ..stmt import Stmt
+from .expressions import quoted, script_map
+from .placement import place
+from .statements import StatementPrinter
+from .text import Names
+
+_IR_HEADER = "# from tensorexpr.script import ir as I"
+_TIR_HEADER = "# from tensorexpr.script import tir as T"
+
+
+def script_stmt(stmt: Stmt) -> str:
+    """A statement; what it uses but does not define is declared in front."""
+    printer = StatementPrinter(Names(), place(stmt, ()))
+    printer.write(stmt)
+    return "\n".join(printer.lines)
+
+
+def script_function(func: PrimFunc) -> str:
+    """A function as a file of its own."""
+    name = str(func.attrs.get("global_symbol", "main"))
+    return "\n".join([_TIR_HEADER, "", *_function_lines(func, name, 0)])
+
+
+def script_module(mod: IRModule) -> str:
+    """A module with all its functions."""
+    lines = [_IR_HEADER, _TIR_HEADER, "", "@I.ir_module", "class Module:"]
+    if mod.attrs:
+        lines.append(f"    I.module_attrs({script_map(mod.attrs, Names())})")
+    for number, (var, func) in enumerate(mod.functions_items()):
+        lines += ([""] if number else []) + _function_lines(func, var.name_hint, 1)
+    return "\n".join(lines if mod.functions or mod.attrs else [*lines, "    pass"])
+
+
+def _function_lines(func: PrimFunc, name: str, indent: int) -> list[str]:
+    private = "global_symbol" not in func.attrs
+    buffers = [func.buffer_map[p] for p in func.params if p in func.buffer_map]
+    known: set[Buffer | Var] = {*func.params, *buffers, *(b.data for b in buffers), *_shape_variables(buffers)}
+    placement = place(func.body, known)
+    printer = StatementPrinter(Names(), placement, indent + 1)
+    inline = {p for p in func.params if p in func.buffer_map and _is_inline(func.buffer_map[p]) and p not in placement.used}
+    params = ", ".join(_parameter(printer, func, p, p in inline) for p in func.params)
+    shown = {k: v for k, v in func.attrs.items() if k != "global_symbol" or v != name}
+    if shown:
+        printer.line(f"T.func_attr({script_map(shown, printer.names)})")
+    for param in func.params:
+        if param in func.buffer_map and param not in inline:
+            _match_buffer(printer, param, func.buffer_map[param])
+    printer.write(func.body)
+    pad = "    " * indent
+    decorator = "@T.prim_func(private=True)" if private else "@T.prim_func"
+    return [f"{pad}{decorator}", f"{pad}def {name}({params}):", *printer.lines]
+
+
+def _shape_variables(buffers: list[Buffer]) -> set[Var]:
+    exprs = [expr for b in buffers for expr in (*b.shape, *b.strides, b.elem_offset)]
+    return {node for expr in exprs for node in walk(expr) if isinstance(node, Var)}
+
+
+def _is_inline(buffer: Buffer) -> bool:
+    """True where the signature says all there is to say about a buffer."""
+    usual = Buffer(buffer.data, buffer.dtype, buffer.shape)
+    plain = not buffer.strides and buffer.scope() == "global" and buffer.elem_offset is usual.elem_offset
+    defaults = (buffer.data_alignment, buffer.offset_factor) == (usual.data_alignment, usual.offset_factor)
+    return plain and defaults and all(isinstance(extent, IntImm) for extent in buffer.shape)
+
+
+def _parameter(printer: StatementPrinter, func: PrimFunc, param: Var, inline: bool) -> str:
+    """One parameter of the signature."""
+    if inline:
+        buffer = func.buffer_map[param]
+        shape = ", ".join(printer.expr(extent) for extent in buffer.shape)
+        comma = "," if len(buffer.shape) == 1 else ""
+        return f"{printer.define_buffer(buffer)}: T.Buffer(({shape}{comma}), {quoted(buffer.dtype)})"
+    kind = f"T.{param.dtype}"
+    if param.type_annotation is not None and param not in func.buffer_map:
+        kind = f"T.handle({quoted(param.type_annotation.element_type.dtype)})"
+    return f"{printer.names.define(param, param.name)}: {kind}"
+
+
+def _match_buffer(printer: StatementPrinter, param: Var, buffer: Buffer) -> None:
+    """Declare the buffer behind a handle, and before it the variables that its shape defines."""
+    new: list[Var] = []
+    # A stride that is a variable needs no declaration: it reads as A.strides[0].
+    shaped = (*buffer.shape, buffer.elem_offset, *(s for s in buffer.strides if not isinstance(s, Var)))
+    for var in _variables(shaped):
+        if var not in printer.names and var not in new:
+            new.append(var)
+    if new:
+        names = ", ".join(printer.names.define(var, var.name) for var in new)
+        printer.line(f"{names} = {', '.join(f'T.{var.dtype}()' for var in new)}")
+    arguments = printer.buffer_arguments(buffer, data=False)
+    handle = printer.names.get(param, param.name)
+    printer.line(f"{printer.define_buffer(buffer)} = T.match_buffer({handle}, {arguments})")
+
+
+def _variables(exprs: tuple[PrimExpr, ...]) -> list[Var]:
+    return [node for expr in exprs for node in walk(expr) if isinstance(node, Var)]

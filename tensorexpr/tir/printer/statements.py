@@ -1,0 +1,298 @@
+"""Statements as TVMScript, line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..buffer import Buffer
+from ..expr import Call, IntImm, IterVar, PrimExpr, Range, Var
+from ..rewriting import walk
+from ..stmt import (
+    Allocate,
+    AssertStmt,
+    AttrStmt,
+    BufferRealize,
+    BufferStore,
+    DeclBuffer,
+    Evaluate,
+    For,
+    ForKind,
+    IfThenElse,
+    LetStmt,
+    SeqStmt,
+    Stmt,
+    While,
+)
+from .expressions import SCRIPT, index_parts, quoted, script_expr, script_map, script_value
+from .placement import Placement
+from .text import SUM, Names, render
+
+_LOOPS = {
+    ForKind.SERIAL: "T.serial",
+    ForKind.PARALLEL: "T.parallel",
+    ForKind.VECTORIZED: "T.vectorized",
+    ForKind.UNROLLED: "T.unroll",
+    ForKind.THREAD_BINDING: "T.thread_binding",
+}
+
+
+class StatementPrinter:
+    """Writes statements as lines. Work waits on a stack: nesting may be as deep as memory allows."""
+
+    def __init__(self, names: Names, placement: Placement, indent: int = 0) -> None:
+        self.names = names
+        self.lines: list[str] = []
+        self._placement = placement
+        self._indent = indent
+        self._counter = 0
+        self._todo: list[tuple[Stmt, bool] | Callable[[], None]] = []
+
+    def line(self, text: str) -> None:
+        """Add one line at the current indentation."""
+        self.lines.append("    " * self._indent + text)
+
+    def write(self, stmt: Stmt) -> None:
+        """Write `stmt` as the last of its block."""
+        self._todo.append((stmt, True))
+        while self._todo:
+            item = self._todo.pop()
+            if callable(item):
+                item()
+            else:
+                self._statement(*item)
+
+    def _statement(self, stmt: Stmt, last: bool) -> None:
+        """Write one statement; only the `last` of a block may let its body follow without indentation."""
+        self._declare()
+        if isinstance(stmt, SeqStmt):
+            tail = len(stmt.seq) - 1
+            self._todo.extend((child, last and number == tail) for number, child in reversed(list(enumerate(stmt.seq))))
+        else:
+            _WRITERS[type(stmt)](self, stmt, last)
+
+    def _declare(self) -> None:
+        """Declare what the placement puts before the next statement, and count it."""
+        for thing in self._placement.before.get(self._counter, ()):
+            if isinstance(thing, Buffer):
+                self.declare_buffer(thing)
+            elif thing not in self.names:
+                self.declare_var(thing)
+        self._counter += 1
+
+    def declare_var(self, var: Var) -> None:
+        """Declare a variable that nothing defines."""
+        kind = var.dtype
+        args = ""
+        if var.type_annotation is not None:
+            args = f'"{var.type_annotation.element_type.dtype}", "{var.type_annotation.storage_scope}"'
+        self.line(f"{self.names.define(var, var.name)} = T.{kind}({args})")
+
+    def declare_buffer(self, buffer: Buffer, how: str = "T.Buffer") -> None:
+        """Declare a buffer, over its data if that has a name already."""
+        arguments = self.buffer_arguments(buffer, data=buffer.data in self.names)
+        self.line(f"{self.define_buffer(buffer)} = {how}({arguments})")
+
+    def define_buffer(self, buffer: Buffer) -> str:
+        """Name a buffer; the first one over some data also names the data, as ``A.data``."""
+        name = self.names.define(buffer, buffer.name)
+        if buffer.data not in self.names:
+            self.names.alias(buffer.data, f"{name}.data")
+        for number, stride in enumerate(buffer.strides):
+            if isinstance(stride, Var) and stride not in self.names:
+                self.names.alias(stride, f"{name}.strides[{number}]")
+        return name
+
+    def buffer_arguments(self, buffer: Buffer, data: bool) -> str:
+        """Shape and dtype of a buffer, and all else that isn't the default."""
+        args = [self._tuple(buffer.shape)]
+        if buffer.dtype != "float32":
+            args.append(quoted(buffer.dtype))
+        if data:
+            args.append(f"data={self.expr(buffer.data)}")
+        if buffer.strides:
+            args.append(f"strides={self._tuple(buffer.strides)}")
+        if not (isinstance(buffer.elem_offset, IntImm) and buffer.elem_offset.value == 0):
+            args.append(f"elem_offset={self.expr(buffer.elem_offset)}")
+        if buffer.scope() != "global":
+            args.append(f"scope={quoted(buffer.scope())}")
+        if buffer.data_alignment != 64:
+            args.append(f"align={buffer.data_alignment}")
+        if buffer.offset_factor != 1:
+            args.append(f"offset_factor={buffer.offset_factor}")
+        return ", ".join(args)
+
+    def _tuple(self, items: tuple[PrimExpr, ...]) -> str:
+        """A tuple of extents; a variable without a name here is a stride that the buffer itself defines."""
+        texts = [quoted(item.name) if isinstance(item, Var) and item not in self.names else self.expr(item) for item in items]
+        return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
+
+    def expr(self, expr: PrimExpr) -> str:
+        """An expression in the names of this place."""
+        return script_expr(expr, self.names)
+
+    def _block(self, header: str, body: Stmt) -> None:
+        """A header line and `body` one level deeper."""
+        self.line(header)
+        self._indent += 1
+        self.names.push()
+        self._todo.append(self._leave)
+        self._todo.append((body, True))
+
+    def _leave(self) -> None:
+        self._indent -= 1
+        self.names.pop()
+
+    def _scoped(self, last: bool, concise: str, with_header: str, body: Stmt) -> None:
+        """A definition followed by its body: on the same level where the block ends with it, else inside a `with`."""
+        if last:
+            self.line(concise)
+            self._todo.append((body, True))
+        else:
+            self._block(with_header, body)
+
+    # One writer for each kind of statement.
+
+    def _for(self, stmt: For, last: bool) -> None:
+        loops = [stmt]
+        while (inner := loops[-1].body) and isinstance(inner, For) and self._joins_grid(loops, inner):
+            loops.append(inner)
+            self._declare()
+        extents = [self.expr(loop.extent) for loop in loops]
+        header = f"T.grid({', '.join(extents)})" if len(loops) > 1 else self._loop_header(stmt, extents[0])
+        self.names.push()
+        variables = ", ".join(self.names.define(loop.loop_var, loop.loop_var.name) for loop in loops)
+        self._todo.append(self.names.pop)
+        self._block(f"for {variables} in {header}:", loops[-1].body)
+
+    def _joins_grid(self, loops: list[For], inner: For) -> bool:
+        """Plain serial loops nested directly, whose extents do not use the loops around, are one grid."""
+        if not (_is_plain(loops[0]) and _is_plain(inner)):
+            return False
+        around = [loop.loop_var for loop in loops]
+        return not any(node is var for node in walk(inner.extent) for var in around)
+
+    def _loop_header(self, stmt: For, extent: str) -> str:
+        plain = _is_zero(stmt.min)
+        args = [extent] if plain else [self.expr(stmt.min), self._stop(stmt.min, stmt.extent)]
+        if stmt.kind == ForKind.SERIAL and not stmt.annotations:
+            return f"range({', '.join(args)})"
+        if stmt.thread_binding is not None:
+            args.append(f"thread={quoted(stmt.thread_binding.thread_tag)}")
+        if stmt.annotations:
+            args.append(f"annotations={script_map(stmt.annotations, self.names)}")
+        return f"{_LOOPS[stmt.kind]}({', '.join(args)})"
+
+    def _stop(self, low: PrimExpr, extent: PrimExpr) -> str:
+        if isinstance(low, IntImm) and isinstance(extent, IntImm):
+            return self.expr(IntImm(low.dtype, low.value + extent.value))
+        if _is_zero(low):
+            return self.expr(extent)
+        return f"{render(low, SCRIPT, self.names, SUM)} + {render(extent, SCRIPT, self.names, SUM + 1)}"
+
+    def _while(self, stmt: While, last: bool) -> None:
+        self._block(f"while {self.expr(stmt.condition)}:", stmt.body)
+
+    def _if(self, stmt: IfThenElse, last: bool) -> None:
+        if stmt.else_case is not None:
+            other = stmt.else_case
+            self._todo.append(lambda: self._block("else:", other))
+        self._block(f"if {self.expr(stmt.condition)}:", stmt.then_case)
+
+    def _store(self, stmt: BufferStore, last: bool) -> None:
+        name = self.names.get(stmt.buffer, stmt.buffer.name)
+        if stmt.predicate is None:
+            parts = index_parts(stmt.indices)
+            inside = "".join(part if isinstance(part, str) else render(part[0], SCRIPT, self.names, part[1]) for part in parts)
+            self.line(f"{name}[{inside}] = {self.expr(stmt.value)}")
+        else:
+            indices = ", ".join(self.expr(index) for index in stmt.indices)
+            self.line(f"{name}.vstore([{indices}], {self.expr(stmt.value)}, predicate={self.expr(stmt.predicate)})")
+
+    def _realize(self, stmt: BufferRealize, last: bool) -> None:
+        name = self.names.get(stmt.buffer, stmt.buffer.name)
+        bounds = ", ".join(self._region(r) for r in stmt.bounds) or "()"
+        guard = "" if _is_true(stmt.condition) else f", condition={self.expr(stmt.condition)}"
+        text = f"T.realize({name}[{bounds}]{guard})"
+        self._scoped(last, text, f"with {text}:", stmt.body)
+
+    def _region(self, bounds: Range) -> str:
+        return f"{self.expr(bounds.min)}:{self._stop(bounds.min, bounds.extent)}"
+
+    def _allocate(self, stmt: Allocate, last: bool) -> None:
+        scope = stmt.buffer_var.type_annotation.storage_scope if stmt.buffer_var.type_annotation else "global"
+        args = [f"[{', '.join(self.expr(e) for e in stmt.extents)}]", quoted(stmt.dtype), quoted(scope)]
+        if not _is_true(stmt.condition):
+            args.append(self.expr(stmt.condition))
+        if stmt.annotations:
+            args.append(f"annotations={script_map(stmt.annotations, self.names)}")
+        self._binding(last, stmt.buffer_var, f"T.allocate({', '.join(args)})", stmt.body)
+
+    def _let(self, stmt: LetStmt, last: bool) -> None:
+        value = self.expr(stmt.value)
+        self._binding(last, stmt.var, value if last else f"T.LetStmt({value})", stmt.body, f": T.{stmt.var.dtype}")
+
+    def _binding(self, last: bool, var: Var, value: str, body: Stmt, kind: str = "") -> None:
+        """A name for `value` that lives as long as `body`; `kind` is its annotation where it is assigned."""
+        if not last:
+            self.names.push()
+            self._todo.append(self.names.pop)
+        name = self.names.define(var, var.name)
+        self._scoped(last, f"{name}{kind} = {value}", f"with {value} as {name}:", body)
+
+    def _assert(self, stmt: AssertStmt, last: bool) -> None:
+        check, message = self.expr(stmt.condition), self.expr(stmt.message)
+        self._scoped(last, f"assert {check}, {message}", f"with T.Assert({check}, {message}):", stmt.body)
+
+    def _attr(self, stmt: AttrStmt, last: bool) -> None:
+        if isinstance(stmt.node, IterVar) and stmt.attr_key in ("thread_extent", "virtual_thread"):
+            axis = stmt.node
+            call = f"T.launch_thread({quoted(axis.thread_tag)}, {self.expr(stmt.value)})"
+            if axis.var in self.names:
+                self._scoped(last, call, f"with {call}:", stmt.body)
+            else:
+                self._binding(last, axis.var, call, stmt.body)
+            return
+        call = f"T.attr({script_value(stmt.node, self.names)}, {quoted(stmt.attr_key)}, {self.expr(stmt.value)})"
+        self._scoped(last, call, f"with {call}:", stmt.body)
+
+    def _decl_buffer(self, stmt: DeclBuffer, last: bool) -> None:
+        if last:
+            self.declare_buffer(stmt.buffer, "T.decl_buffer")
+            self._todo.append((stmt.body, True))
+            return
+        arguments = self.buffer_arguments(stmt.buffer, data=stmt.buffer.data in self.names)
+        self.names.push()
+        self._todo.append(self.names.pop)
+        self._block(f"with T.decl_buffer({arguments}) as {self.define_buffer(stmt.buffer)}:", stmt.body)
+
+    def _evaluate(self, stmt: Evaluate, last: bool) -> None:
+        text = self.expr(stmt.value)
+        self.line(text if isinstance(stmt.value, Call) else f"T.evaluate({text})")
+
+
+def _is_zero(expr: PrimExpr) -> bool:
+    return isinstance(expr, IntImm) and expr.value == 0
+
+
+def _is_true(expr: PrimExpr) -> bool:
+    return isinstance(expr, IntImm) and expr.value == 1
+
+
+def _is_plain(stmt: For) -> bool:
+    return stmt.kind == ForKind.SERIAL and _is_zero(stmt.min) and not stmt.annotations and stmt.thread_binding is None
+
+
+_WRITERS: Mapping[type[Stmt], Callable[[StatementPrinter, Any, bool], None]] = {
+    For: StatementPrinter._for,
+    While: StatementPrinter._while,
+    IfThenElse: StatementPrinter._if,
+    BufferStore: StatementPrinter._store,
+    BufferRealize: StatementPrinter._realize,
+    Allocate: StatementPrinter._allocate,
+    LetStmt: StatementPrinter._let,
+    AssertStmt: StatementPrinter._assert,
+    AttrStmt: StatementPrinter._attr,
+    DeclBuffer: StatementPrinter._decl_buffer,
+    Evaluate: StatementPrinter._evaluate,
+}

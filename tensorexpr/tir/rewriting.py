@@ -1,0 +1,125 @@
+"""Walks and rewrites that every pass is made of.
+
+`map_children` rebuilds one node from rewritten children; `post_order_rewrite` does a whole tree bottom-up without
+recursion (expressions may be thousands deep). A rule returns None for "no change", and an unchanged subtree keeps
+its identity, so `result is node` means that nothing happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, replace
+from typing import Any, TypeVar, cast
+
+from .arithmetic import fold
+from .expr import PrimExpr, Range, Var
+from .stmt import SeqStmt, Stmt, seq
+
+Node = PrimExpr | Stmt
+_N = TypeVar("_N", PrimExpr, Stmt, Node)
+_fields: dict[type, tuple[str, ...]] = {}
+
+
+def _field_names(cls: type) -> tuple[str, ...]:
+    names = _fields.get(cls)
+    if names is None:
+        names = _fields[cls] = tuple(f.name for f in fields(cast(Any, cls)) if f.init) if hasattr(cls, "__dataclass_fields__") else ()
+    return names
+
+
+def _parts(value: Any) -> Iterator[Node]:
+    """The nodes directly inside a field's value."""
+    if isinstance(value, (PrimExpr, Stmt)):
+        yield value
+    elif isinstance(value, Range):
+        yield value.min
+        yield value.extent
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _parts(item)
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The nodes directly inside `node`, in the order of its fields; loop variables are included, buffers are not."""
+    return tuple(part for name in _field_names(type(node)) for part in _parts(getattr(node, name)))
+
+
+def _map_value(value: Any, rewrite: Callable[[Node], Node]) -> Any:
+    if isinstance(value, (PrimExpr, Stmt)):
+        return rewrite(value)
+    if isinstance(value, Range):
+        low, extent = rewrite(value.min), rewrite(value.extent)
+        return value if low is value.min and extent is value.extent else Range(cast(PrimExpr, low), cast(PrimExpr, extent))
+    if isinstance(value, tuple):
+        items = tuple(_map_value(item, rewrite) for item in value)
+        return value if all(new is old for new, old in zip(items, value)) else items
+    return value
+
+
+def map_children(node: _N, rewrite: Callable[[Node], Node]) -> _N:
+    """`node` with `rewrite` applied to its direct children; itself if none changed."""
+    changed: dict[str, Any] = {}
+    for name in _field_names(type(node)):
+        old = getattr(node, name)
+        new = _map_value(old, rewrite)
+        if new is not old:
+            changed[name] = new
+    if not changed:
+        return node
+    if isinstance(node, SeqStmt):
+        return seq(*changed["seq"])
+    return cast(_N, replace(cast(Any, node), **changed))
+
+
+def post_order_rewrite(node: _N, rule: Callable[[Node], Node | None], into: Callable[[Node], bool] | None = None) -> _N:
+    """Apply `rule` to every node below and including `node`, children first.
+
+    `rule` gets a node whose children are rewritten already and returns its replacement or None. `into` says
+    whether to descend at all. Each distinct node is rewritten once.
+    """
+    done: dict[int, Node] = {}
+    stack: list[tuple[Node, bool]] = [(node, False)]
+    while stack:
+        current, expanded = stack.pop()
+        if id(current) in done:
+            continue
+        if not expanded and (into is None or into(current)):
+            stack.append((current, True))
+            stack.extend((child, False) for child in children(current) if id(child) not in done)
+            continue
+        rebuilt = map_children(current, lambda child: done[id(child)]) if expanded else current
+        result = rule(rebuilt)
+        done[id(current)] = rebuilt if result is None else result
+    return done[id(node)]  # type: ignore[return-value]
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Every distinct node below and including `node`, children before parents."""
+    seen: set[int] = set()
+    stack: list[tuple[Node, bool]] = [(node, False)]
+    while stack:
+        current, expanded = stack.pop()
+        if expanded:
+            yield current
+        elif id(current) not in seen:
+            seen.add(id(current))
+            stack.append((current, True))
+            stack.extend((child, False) for child in reversed(children(current)))
+
+
+def substitute(node: _N, mapping: Mapping[Var, PrimExpr]) -> _N:
+    """`node` with variables replaced, all at once; operators are rebuilt through the folding builders."""
+    if not mapping:
+        return node
+
+    def rule(n: Node) -> Node | None:
+        if isinstance(n, Var):
+            return mapping.get(n)
+        return fold(n) if isinstance(n, PrimExpr) else None
+
+    return post_order_rewrite(node, rule)
+
+
+def variables(node: Node) -> set[Var]:
+    """The variables that occur in `node`, bound ones included."""
+    return {n for n in walk(node) if isinstance(n, Var)}

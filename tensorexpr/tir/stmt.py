@@ -1,0 +1,198 @@
+"""Statements: the loop IR.
+
+    stmt ::= For(loop_var, min, extent, kind, body, thread_binding, annotations)
+           | While(condition, body)
+           | BufferStore(buffer, value, indices, predicate)
+           | BufferRealize(buffer, bounds, condition, body)        phase 0 only: storage before it is flattened
+           | Allocate(buffer_var, dtype, extents, condition, body, annotations)
+           | DeclBuffer(buffer, body)
+           | SeqStmt(seq) | IfThenElse(condition, then_case, else_case)
+           | LetStmt(var, value, body) | AssertStmt(condition, message, body)
+           | AttrStmt(node, attr_key, value, body) | Evaluate(value)
+
+Statements are frozen; identity is equality. `None` stands for "no else case".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from ..errors import InternalError, TypeMismatchError
+from .attrs import EMPTY, FrozenMap
+from .buffer import Buffer
+from .dtype import parse_dtype
+from .expr import IntImm, IterVar, PrimExpr, Range, Var
+
+
+class ForKind(IntEnum):
+    """How a loop runs."""
+
+    SERIAL = 0
+    PARALLEL = 1
+    VECTORIZED = 2
+    UNROLLED = 3
+    THREAD_BINDING = 4
+
+
+class Stmt:
+    """Base of all statements."""
+
+    __slots__ = ("__weakref__",)
+
+    def __str__(self) -> str:
+        return PrimExpr._printers["stmt"](self) if PrimExpr._printers else object.__repr__(self)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class For(Stmt):
+    """`body` for loop_var in [min, min + extent). `annotations` carry pragmas such as unroll hints."""
+
+    loop_var: Var
+    min: PrimExpr
+    extent: PrimExpr
+    kind: ForKind
+    body: Stmt
+    thread_binding: IterVar | None = None
+    annotations: FrozenMap = EMPTY
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class While(Stmt):
+    """`body` as long as `condition` holds."""
+
+    condition: PrimExpr
+    body: Stmt
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class BufferStore(Stmt):
+    """buffer[indices] = value; lanes where `predicate` is false stay as they are."""
+
+    buffer: Buffer
+    value: PrimExpr
+    indices: tuple[PrimExpr, ...]
+    predicate: PrimExpr | None = None
+
+    def __post_init__(self) -> None:
+        wanted = self.buffer.access_dtype(self.indices)
+        if wanted != self.value.dtype:
+            raise TypeMismatchError(f"a store of {self.value.dtype} to {self.buffer.name}, whose element there is {wanted}")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class BufferRealize(Stmt):
+    """`buffer` exists for `body`, with storage for the box `bounds`; indices count from the tensor's origin."""
+
+    buffer: Buffer
+    bounds: tuple[Range, ...]
+    condition: PrimExpr
+    body: Stmt
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Allocate(Stmt):
+    """`buffer_var` points to fresh storage of prod(extents) elements of `dtype` for `body`."""
+
+    buffer_var: Var
+    dtype: str
+    extents: tuple[PrimExpr, ...]
+    condition: PrimExpr
+    body: Stmt
+    annotations: FrozenMap = EMPTY
+
+    def constant_size(self) -> int | None:
+        """The number of elements if it is a constant."""
+        total = 1
+        for extent in self.extents:
+            if not isinstance(extent, IntImm):
+                return None
+            total *= extent.value
+        return total
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class DeclBuffer(Stmt):
+    """`buffer` is a view of memory that exists already, for `body`."""
+
+    buffer: Buffer
+    body: Stmt
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SeqStmt(Stmt):
+    """The statements in order; never nested directly, never of length one (`seq` makes them)."""
+
+    seq: tuple[Stmt, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.seq) < 2 or any(isinstance(s, SeqStmt) for s in self.seq):
+            raise InternalError("a SeqStmt holds at least two statements and no SeqStmt; use stmt.seq(...)")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class IfThenElse(Stmt):
+    """`then_case` where the scalar `condition` holds, else `else_case`."""
+
+    condition: PrimExpr
+    then_case: Stmt
+    else_case: Stmt | None = None
+
+    def __post_init__(self) -> None:
+        if parse_dtype(self.condition.dtype).code != "bool":
+            raise TypeMismatchError(f"the condition of an if is {self.condition.dtype}, not bool")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LetStmt(Stmt):
+    """`body` with `var` bound to `value`."""
+
+    var: Var
+    value: PrimExpr
+    body: Stmt
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class AssertStmt(Stmt):
+    """`condition` holds in `body`; checked where asserts are on."""
+
+    condition: PrimExpr
+    message: PrimExpr
+    body: Stmt
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class AttrStmt(Stmt):
+    """An attribute of `node` that holds for `body` (pragmas, thread extents)."""
+
+    node: Any
+    attr_key: str
+    value: PrimExpr
+    body: Stmt
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Evaluate(Stmt):
+    """`value` for its side effect."""
+
+    value: PrimExpr
+
+
+NOP = Evaluate(IntImm("int32", 0))
+
+
+def seq(*stmts: Stmt) -> Stmt:
+    """The statements one after the other, flattened; no-ops are dropped."""
+    flat: list[Stmt] = []
+    for stmt in stmts:
+        flat.extend(stmt.seq if isinstance(stmt, SeqStmt) else (stmt,))
+    flat = [s for s in flat if not is_no_op(s)]
+    if not flat:
+        return NOP
+    return flat[0] if len(flat) == 1 else SeqStmt(tuple(flat))
+
+
+def is_no_op(stmt: Stmt) -> bool:
+    """True for the evaluation of a constant."""
+    return isinstance(stmt, Evaluate) and isinstance(stmt.value, IntImm)
