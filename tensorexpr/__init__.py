@@ -1,0 +1,72 @@
+"""tensorexpr: declare tensor computations, schedule them, compile them to machine code, and tune them.
+
+The house, from top to bottom; every row imports only from the rows above it:
+
+    errors, target, log, config
+    tir/             the language: expressions, loop statements, buffers, functions, printer, interpreter
+    arith/           index algebra: bounds, congruences, affine forms, proofs
+    te/              1 DECLARE   placeholder, compute, reduce_axis; the DAG; what it means
+    schedule/        2 SCHEDULE  steps, traces, the immutable tree, te.Schedule
+    lower/           3 LOWER     the numbered phases, PassContext
+    codegen/         4 EMIT      LLVM IR
+    runtime/         5 RUN       arrays, modules, calls, threads, timing
+    tune/            6 SEARCH    spaces, populations, features, cost models, measuring, records
+    auto_scheduler/  a front door on tune/
+    testing/         strategies and checks for users' own tests (needs hypothesis)
+
+Importing it is cheap: LLVM, sympy and the tuner are loaded on first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from . import errors, te, tir
+from .errors import TensorExprError, TVMError
+from .target import Target
+from .tir.function import IRModule
+
+if TYPE_CHECKING:
+    from . import auto_scheduler, runtime, schedule, target, testing
+    from .lower import transform
+    from .lower.pipeline import lower
+    from .runtime import ndarray as nd
+    from .runtime.build import build
+    from .runtime.device import cpu, device
+    from .runtime.registry import get_global_func, register_func
+
+__version__ = "0.1.0"
+
+# Public name -> where it lives; loaded when it is first asked for.
+_LAZY: dict[str, tuple[str, str | None]] = {
+    "auto_scheduler": ("tensorexpr.auto_scheduler", None),
+    "build": ("tensorexpr.runtime.build", "build"),
+    "cpu": ("tensorexpr.runtime.device", "cpu"),
+    "device": ("tensorexpr.runtime.device", "device"),
+    "get_global_func": ("tensorexpr.runtime.registry", "get_global_func"),
+    "lower": ("tensorexpr.lower.pipeline", "lower"),
+    "nd": ("tensorexpr.runtime.ndarray", None),
+    "register_func": ("tensorexpr.runtime.registry", "register_func"),
+    "runtime": ("tensorexpr.runtime", None),
+    "schedule": ("tensorexpr.schedule", None),
+    "target": ("tensorexpr.target", None),
+    "testing": ("tensorexpr.testing", None),
+    "transform": ("tensorexpr.lower.transform", None),
+}
+
+__all__ = ["IRModule", "TVMError", "Target", "TensorExprError", "__version__", "errors", "te", "tir", *_LAZY]
+
+
+def __getattr__(name: str) -> Any:
+    place = _LAZY.get(name)
+    if place is None:
+        raise AttributeError(f"module 'tensorexpr' has no attribute {name!r}")
+    module = importlib.import_module(place[0])
+    value = module if place[1] is None else getattr(module, place[1])
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

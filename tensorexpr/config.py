@@ -1,8 +1,8 @@
 """The environment variables that the library reads, each at the moment it is needed.
 
-    TENSOREXPR_OMP_LIBRARY   path of the OpenMP runtime for parallel loops; "none" runs them serially
-    TENSOREXPR_CACHE_DIR     folder of compiled objects and records; default: tensorexpr in the user's cache folder
-    OMP_NUM_THREADS          upper limit of the threads of a parallel loop
+TENSOREXPR_OMP_LIBRARY   path of the OpenMP runtime for parallel loops; "none" runs them serially
+TENSOREXPR_CACHE_DIR     folder of compiled objects and records; default: tensorexpr in the user's cache folder
+OMP_NUM_THREADS          upper limit of the threads of a parallel loop
 """
 
 from __future__ import annotations

@@ -97,6 +97,13 @@ def _is_index(facts: Facts, form: Linear, dtype: str, free: bool) -> bool:
     return bool(flags & (SYMBOL | FREE)) if free else flags == SYMBOL
 
 
+def product_fits(facts: Facts, node: Mul, free: bool = False) -> bool:
+    """True if the product of two operands' values is the machine value."""
+    low, high = _corners(lambda x, y: x * y, limits_of(facts, node.a), limits_of(facts, node.b))
+    least, most = dtype_limits(node.dtype)
+    return (least <= low and high <= most) or _is_index(facts, Linear({node.a: 1, node.b: 1}), node.dtype, free)
+
+
 def exact_form(facts: Facts, expr: PrimExpr, free: bool = False) -> Linear:
     """An affine form that equals `expr` over the integers: the expression itself as an atom if it might wrap."""
     form = plain_form(facts, expr)

@@ -9,11 +9,11 @@ from ..tir.arithmetic import cast, const, floordiv, maximum, minimum, truncdiv
 from ..tir.expr import Call, Cast, Div, FloorDiv, FloorMod, Let, Max, Min, Mul, PrimExpr, Range, Select, Var
 from ..tir.rewriting import substitute, variables
 from .analyzer import Analyzer
-from .bounds import dtype_limits, exact_deep, keeps_value, limits_of, plain_form
+from .bounds import dtype_limits, exact_deep, exact_form, keeps_value, limits_of, plain_form
 from .constraints import bind_range, comparison_forms, conjuncts, under
 from .facts import Facts
 from .linear import Linear, is_scalar_int
-from .proofs import difference, known_nonnegative, upper_bound
+from .proofs import known_nonnegative, upper_bound
 from .simplify import simplify
 
 # Beyond this a constant extent is no bound anyone can use.
@@ -43,7 +43,8 @@ def relax(expr: PrimExpr, domain: Mapping[Var, Range], analyzer: Analyzer) -> In
 def extent_bound(interval: Interval, analyzer: Analyzer) -> int | None:
     """A constant that max - min + 1 never exceeds, whatever the fixed variables are; None if there is none."""
     facts = analyzer.facts
-    gap = difference(facts, simplify(facts, interval.max), simplify(facts, interval.min))
+    ends = [exact_form(facts, simplify(facts, end), free=True) for end in (interval.max, interval.min)]
+    gap = ends[0].sub(ends[1])
     bound = upper_bound(facts, gap) + 1
     return bound if bound < min(_USELESS_EXTENT, dtype_limits(interval.min.dtype)[1]) else None
 

@@ -6,7 +6,7 @@ exact modulo 2**bits whatever overflows; whether it also holds for the integers 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
@@ -85,7 +85,7 @@ class Linear:
 
         Coefficients and the constant are reduced to the dtype, which keeps the value modulo 2**bits.
         """
-        terms = [(a, w) for a, k in self.terms.items() if (w := wrap_int(k, dtype))]
+        terms = [(a, w) for a, k in self.terms.items() if (w := _signed(k, dtype))]
         constant = wrap_int(self.constant, dtype)
         first = next((i for i, (_, k) in enumerate(terms) if k > 0), None)
         total: PrimExpr
@@ -104,14 +104,26 @@ class Linear:
         return Add(total, IntImm(dtype, constant))
 
 
+def _signed(k: int, dtype: str) -> int:
+    """A coefficient reduced to the dtype's width, negative above the middle: x * 255 is -x in eight bits."""
+    bits = parse_dtype(dtype).bits
+    half = 1 << (bits - 1)
+    return k if -half <= k < half else (k + half) % (1 << bits) - half
+
+
 def _times(atom: PrimExpr, k: int, dtype: str) -> PrimExpr:
-    return atom if k == 1 else Mul(atom, IntImm(dtype, k))
+    return atom if k == 1 else Mul(atom, IntImm(dtype, wrap_int(k, dtype)))
 
 
 def _plus(total: PrimExpr, atom: PrimExpr, k: int, dtype: str) -> PrimExpr:
     if k < 0 and -k <= int_limits(dtype)[1]:
         return Sub(total, _times(atom, -k, dtype))
     return Add(total, _times(atom, k, dtype))
+
+
+def gcd_of(values: Iterable[int]) -> int:
+    """The greatest common divisor of integers; 0 of none and of zeros."""
+    return gcd(*values)
 
 
 def atom_form(atom: PrimExpr) -> Linear:

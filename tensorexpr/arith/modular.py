@@ -7,7 +7,7 @@ from math import gcd
 
 from ..tir.dtype import parse_dtype
 from ..tir.expr import Cast, FloorDiv, FloorMod, IntImm, Max, Min, Mul, PrimExpr, Select, Var
-from .bounds import fits, keeps_value, plain_form
+from .bounds import fits, keeps_value, plain_form, product_fits
 from .facts import Facts
 from .linear import Linear, is_scalar_int
 
@@ -92,7 +92,7 @@ def _transfer(facts: Facts, node: PrimExpr) -> Congruence:
         case Mul(a, b):
             (m, r), (n, s) = memo[a], memo[b]
             found = _normal(gcd(m * n, m * s, n * r), r * s)
-            return found if fits(facts, Linear({a: 1, b: 1}), node.dtype, free=True) else _wrapped(found, node.dtype)
+            return found if product_fits(facts, node, free=True) else _wrapped(found, node.dtype)
         case Min(a, b) | Max(a, b) | Select(_, a, b):
             return _join(memo[a], memo[b])
         case FloorDiv(a, IntImm(_, c)) if c > 0:

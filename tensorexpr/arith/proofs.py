@@ -1,75 +1,41 @@
-"""Upper bounds of affine forms through symbolic reasoning: the engine behind every `known_*` query."""
+"""Upper bounds of affine forms through symbolic reasoning: the engine behind every `known_*` query.
+
+A form is never more than what replaces one of its atoms by something at least as large: a variable by the end of its
+symbolic range, a minimum by either side, a quotient by the fraction it is cut from, anything by a constraint that holds
+of it. The search follows such replacements within a budget and keeps the least constant bound that it meets.
+"""
 
 from __future__ import annotations
 
-from ..tir.expr import FloorDiv, IntImm, Max, Min, PrimExpr, Var
-from .bounds import exact_deep, form_limits
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ..tir.expr import FloorDiv, FloorMod, IntImm, Max, Min, PrimExpr, Var
+from .bounds import exact_deep, exact_form, form_limits
 from .facts import Facts
 from .linear import Linear
+from .polynomial import expand, expand_product, factors, is_product, merge_products
 
-_DEPTH = 4
+_BUDGET = 48  # replaced forms per question; proofs that loops need take under ten
+_CONSTRAINT_USES = 3
 
 
 def known_nonnegative(facts: Facts, form: Linear) -> bool:
     """True if a form is proved to be >= 0."""
     if form_limits(facts, form)[0] >= 0:
         return True
-    return _needs_search(facts, form) and upper_bound(facts, form.scale(-1)) <= 0
+    return upper_bound(facts, form.scale(-1), goal=0) <= 0
 
 
-def upper_bound(facts: Facts, form: Linear, depth: int = _DEPTH) -> int:
-    """The least constant found that a form never exceeds."""
+def upper_bound(facts: Facts, form: Linear, goal: int | None = None) -> int:
+    """The least constant found that a form never exceeds; the search ends early at one that is <= `goal`."""
+    if any(map(is_product, form.terms)):
+        expanded = expand(facts, form)
+        form = merge_products(form) if expanded is None else expanded
     best = form_limits(facts, form)[1]
-    if depth == 0 or not _needs_search(facts, form):
+    if (goal is not None and best <= goal) or not _has_leads(facts, form):
         return best
-    for choice in _quotient_pairs(facts, form):
-        best = min(best, upper_bound(facts, choice, depth - 1))
-    for atom, k in form.terms.items():
-        for relaxed in _relaxations(facts, form, atom, k):
-            best = min(best, max(upper_bound(facts, choice, depth - 1) for choice in relaxed))
-    return best
-
-
-def _needs_search(facts: Facts, form: Linear) -> bool:
-    if len(form.terms) < 2 and not any(isinstance(atom, (Min, Max)) for atom in form.terms):
-        return False
-    return bool(facts.nonnegative) or any(isinstance(a, (Min, Max, FloorDiv)) or a in facts.ranges for a in form.terms)
-
-
-def _relaxations(facts: Facts, form: Linear, atom: PrimExpr, k: int) -> list[list[Linear]]:
-    """Ways to bound a form through one atom: each is a list of forms of which the largest bounds it."""
-    rest = form.without(atom)
-    if isinstance(atom, Var) and atom in facts.ranges:
-        dom = facts.ranges[atom]
-        if isinstance(dom.min, IntImm) and isinstance(dom.extent, IntImm):
-            return []
-        low = exact_deep(facts, dom.min)
-        return [[rest.add(low.add(exact_deep(facts, dom.extent)).shift(-1) if k > 0 else low, k)]]
-    if isinstance(atom, (Min, Max)):
-        sides = [rest.add(exact_deep(facts, side), k) for side in (atom.a, atom.b)]
-        return [sides] if isinstance(atom, Max) == (k > 0) else [[side] for side in sides]
-    return []
-
-
-def _quotient_pairs(facts: Facts, form: Linear) -> list[Linear]:
-    """(x + d) // c - x // c <= ceil(d / c): forms without one such pair of quotients."""
-    found = []
-    for first, k in form.terms.items():
-        if k <= 0 or not _is_quotient(first):
-            continue
-        for second, other in form.terms.items():
-            if other < 0 and _is_quotient(second) and second.b is first.b:  # type: ignore[attr-defined]
-                shift = difference(facts, first.a, second.a)  # type: ignore[attr-defined]
-                step = first.b.value  # type: ignore[attr-defined]
-                pairs = min(k, -other)
-                most = -(-form_limits(facts, shift)[1] // step)
-                rest = form.add(Linear({first: 1, second: -1}), -pairs)
-                found.append(rest.shift(most * pairs))
-    return found
-
-
-def _is_quotient(atom: PrimExpr) -> bool:
-    return isinstance(atom, FloorDiv) and isinstance(atom.b, IntImm) and atom.b.value > 0
+    return _Search(facts, goal).best(form, _CONSTRAINT_USES)
 
 
 def difference(facts: Facts, a: PrimExpr, b: PrimExpr) -> Linear:
@@ -77,3 +43,145 @@ def difference(facts: Facts, a: PrimExpr, b: PrimExpr) -> Linear:
     return exact_deep(facts, a).sub(exact_deep(facts, b))
 
 
+def _has_leads(facts: Facts, form: Linear) -> bool:
+    """True if some atom can be replaced by something other than a constant."""
+    if facts.nonnegative and form.terms:
+        return True
+    alone = len(form.terms) == 1
+    for atom in form.terms:
+        if atom in facts.ranges:
+            if not alone:
+                return True
+        elif isinstance(atom, (Min, Max)) or (isinstance(atom, (FloorDiv, FloorMod)) and not alone) or is_product(atom):
+            return True
+    return False
+
+
+Key = tuple[frozenset[tuple[PrimExpr, int]], int]
+
+
+@dataclass(slots=True)
+class _Search:
+    """One question: the budget it has left and the forms it has seen."""
+
+    facts: Facts
+    goal: int | None
+    budget: int = _BUDGET
+    seen: dict[Key, int] = field(default_factory=dict)
+
+    def best(self, form: Linear, uses: int) -> int:
+        """The least constant bound reachable from `form`, with so many uses of constraints."""
+        key = (frozenset(form.terms.items()), form.constant)
+        if key in self.seen:
+            return self.seen[key]
+        found = self.seen[key] = form_limits(self.facts, form)[1]
+        for alternative, cost in self._alternatives(form):
+            if self.budget <= 0 or (self.goal is not None and found <= self.goal):
+                break
+            if cost <= uses:
+                self.budget -= 1  # which also bounds the depth of the recursion
+                found = min(found, max(self.best(choice, uses - cost) // scale for choice, scale in alternative))
+        self.seen[key] = found
+        return found
+
+    def _alternatives(self, form: Linear) -> Iterator[tuple[list[tuple[Linear, int]], int]]:
+        """Ways on: forms with divisors, of which the largest bounds `form`, and the uses of constraints that it takes."""
+        facts = self.facts
+        for pair in _quotient_pairs(facts, form):
+            yield [(pair, 1)], 0
+        inner = _innermost(facts, form)
+        if inner is not None:
+            yield [(_at_end(facts, form, inner), 1)], 0
+        for atom, k in form.terms.items():
+            rest = form.without(atom)
+            if isinstance(atom, (Min, Max)):
+                sides = [(rest.add(exact_deep(facts, side), k), 1) for side in (atom.a, atom.b)]
+                yield from [(sides, 0)] if isinstance(atom, Max) == (k > 0) else [([side], 0) for side in sides]
+            elif isinstance(atom, FloorDiv):
+                yield from _fraction(facts, rest, atom, k)
+            elif isinstance(atom, FloorMod):
+                yield from _remainder(facts, rest, atom, k)
+            elif is_product(atom):
+                yield from _product(facts, rest, atom, k)
+        yield from self._constrained(form)
+
+    def _constrained(self, form: Linear) -> Iterator[tuple[list[tuple[Linear, int]], int]]:
+        """form <= (m*form + n*fact) / m for fact >= 0, with m and n chosen to cancel one atom."""
+        for fact in self.facts.nonnegative:
+            for atom, k in form.terms.items():
+                other = fact.terms.get(atom, 0)
+                if k * other < 0:
+                    yield [(form.scale(abs(other)).add(fact, abs(k)), abs(other))], 1
+
+
+def _innermost(facts: Facts, form: Linear) -> Var | None:
+    """The variable of symbolic range that was bound last: its range may mention the others."""
+    found = [atom for atom in form.terms if isinstance(atom, Var) and _is_symbolic(facts, atom)]
+    if len(found) < 2:
+        return found[0] if found else None
+    return next(var for var in reversed(facts.ranges) if var in form.terms and _is_symbolic(facts, var))
+
+
+def _is_symbolic(facts: Facts, var: Var) -> bool:
+    dom = facts.ranges.get(var)
+    return dom is not None and not (isinstance(dom.min, IntImm) and isinstance(dom.extent, IntImm))
+
+
+def _at_end(facts: Facts, form: Linear, var: Var) -> Linear:
+    """The form with a variable at that end of its range where the form is largest."""
+    return form.without(var).add(_end(facts, var, upper=form.terms[var] > 0), form.terms[var])
+
+
+def _end(facts: Facts, var: Var, upper: bool) -> Linear:
+    dom = facts.ranges[var]
+    low = exact_deep(facts, dom.min)
+    return low.add(exact_deep(facts, dom.extent)).shift(-1) if upper else low
+
+
+def _fraction(facts: Facts, rest: Linear, atom: FloorDiv, k: int) -> Iterator[tuple[list[tuple[Linear, int]], int]]:
+    """x - c + 1 <= c * (x // c) <= x."""
+    if not isinstance(atom.b, IntImm) or atom.b.value <= 0 or rest.is_constant:
+        return
+    c = atom.b.value
+    x = exact_form(facts, atom.a, free=True)
+    yield [(rest.scale(c).add(x if k > 0 else x.shift(1 - c), k), c)], 0
+
+
+def _remainder(facts: Facts, rest: Linear, atom: FloorMod, k: int) -> Iterator[tuple[list[tuple[Linear, int]], int]]:
+    """0 <= x % d <= d - 1 for d > 0, and x % d <= x for x >= 0."""
+    divisor = exact_form(facts, atom.b)
+    if form_limits(facts, divisor)[0] <= 0:
+        return
+    if k < 0:
+        yield [(rest, 1)], 0
+        return
+    if not divisor.is_constant:
+        yield [(rest.add(divisor.shift(-1), k), 1)], 0
+    x = exact_form(facts, atom.a, free=True)
+    if form_limits(facts, x)[0] >= 0:
+        yield [(rest.add(x, k), 1)], 0
+
+
+def _product(facts: Facts, rest: Linear, atom: PrimExpr, k: int) -> Iterator[tuple[list[tuple[Linear, int]], int]]:
+    """v * p <= (end of v) * p for p >= 0 and a variable v of symbolic range."""
+    terms = factors(atom)
+    for position, var in enumerate(terms):
+        if not isinstance(var, Var) or not _is_symbolic(facts, var):
+            continue
+        others = [exact_form(facts, other) for other in terms[:position] + terms[position + 1 :]]
+        if all(form_limits(facts, other)[0] >= 0 for other in others):
+            found = expand_product(facts, [_end(facts, var, upper=k > 0), *others])
+            if found is not None:
+                yield [(merge_products(rest.add(found, k)), 1)], 0
+
+
+def _quotient_pairs(facts: Facts, form: Linear) -> Iterator[Linear]:
+    """(x + d) // c - x // c <= ceil(d / c): the form without one such pair of quotients."""
+    quotients = [(atom, k) for atom, k in form.terms.items() if isinstance(atom, FloorDiv)]
+    for first, k in quotients:
+        for second, other in quotients:
+            if k > 0 > other and first.b is second.b and isinstance(first.b, IntImm) and first.b.value > 0:
+                shift = exact_form(facts, first.a, free=True).sub(exact_form(facts, second.a, free=True))
+                most = -(-form_limits(facts, shift)[1] // first.b.value)
+                pairs = min(k, -other)
+                yield form.add(Linear({first: 1, second: -1}), -pairs).shift(most * pairs)

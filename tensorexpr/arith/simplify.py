@@ -74,9 +74,8 @@ def _step(facts: Facts, node: PrimExpr, depth: int) -> PrimExpr:
     """`node` with its operands simplified and one rule applied; itself if nothing changed."""
     if isinstance(node, Var):
         return facts.values.get(node, node)
-    known = facts.truths.get(node)
-    if known is not None:
-        return IntImm("bool", int(known))
+    if node in facts.truths and node.dtype == "bool":
+        return IntImm("bool", int(facts.truths[node]))
     memo = facts.simplified
     if is_scalar_int(node.dtype):
         form = plain_form(facts, node)
@@ -89,7 +88,7 @@ def _step(facts: Facts, node: PrimExpr, depth: int) -> PrimExpr:
     folded = fold(rebuilt)
     if folded is not None or rebuilt is not node:
         return rebuilt if folded is None else folded
-    rewritten = rewrite_node(facts, node)
+    rewritten = rewrite_node(facts, node, simplify)
     return node if rewritten is None else rewritten
 
 

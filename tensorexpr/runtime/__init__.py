@@ -1,0 +1,43 @@
+"""5 RUN: arrays, modules of machine code, argument checks, threads, timing, export.
+
+build.py       schedule or loop IR -> Module            module.py    Module: call, time, save
+engine.py      LLVM text -> object -> addresses         openmp.py    the threads of parallel loops
+function.py    a call: fastcall.py, else arguments.py   ndarray.py   nd.array, DLPack
+timing.py      time_evaluator                           export.py    .so, .o, C header, load_module
+"""
+
+from __future__ import annotations
+
+import os
+
+from .device import Device, cpu, device
+from .module import Module
+from .ndarray import NDArray
+from .registry import get_global_func, list_global_func_names, register_func, remove_global_func
+from .timing import BenchmarkResult
+
+__all__ = [
+    "BenchmarkResult",
+    "Device",
+    "Module",
+    "NDArray",
+    "cpu",
+    "device",
+    "get_global_func",
+    "list_global_func_names",
+    "load_module",
+    "register_func",
+    "remove_global_func",
+]
+
+
+def load_module(path: str | os.PathLike[str], fmt: str = "") -> Module:
+    """The module in a file that `export_library` or `save` wrote. Loading runs its code: load only what you trust.
+
+    Raises:
+        TensorExprError: if the file or its description (`path` + ".json") is missing or they don't belong together.
+        TargetError: if it was built for a CPU with features that this machine lacks.
+    """
+    from .export import load_module as load_code
+
+    return Module(load_code(path, fmt))

@@ -57,7 +57,8 @@ class NDArray:
 
     def numpy(self) -> _Array:
         """A copy as a NumPy array. For one that shares the memory use `np.from_dlpack(x)`."""
-        return self._array.copy()
+        copied: _Array = self._array.copy()
+        return copied
 
     def asnumpy(self) -> _Array:
         """A copy as a NumPy array."""
@@ -86,7 +87,7 @@ class NDArray:
         return dlpack.export(self._array, self._dtype)
 
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
-        if dl_device is not None and tuple(dl_device)[0] != dlpack.CPU_DEVICE[0]:
+        if dl_device is not None and next(iter(dl_device)) != dlpack.CPU_DEVICE[0]:
             raise BufferError(f"the array lives in CPU memory, not on DLPack device {dl_device}")
         return dlpack.export(self.numpy() if copy else self._array, self._dtype)
 

@@ -1,36 +1,31 @@
 """Definitions that provably read out of bounds are refused when they are built.
 
-Intervals clear nearly every index. What they do not clear is evaluated on sample points of the axes, all points where
+Interval arithmetic clears nearly every index. What it does not clear is evaluated on sample points of the axes, all points where
 these are few: a point that passes the guards of a read and leaves the tensor is the proof, and is named in the error.
 Symbolic extents, and guards or indices that depend on data, prove nothing.
 """
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from itertools import product
 
 import numpy as np
 
+from ..arith import Analyzer
 from ..errors import DeclarationError
+from ..tir.arithmetic import logical_not
 from ..tir.dtype import to_numpy
 from ..tir.expr import (
-    Add,
     And,
     Call,
-    Cast,
-    FloorDiv,
-    FloorMod,
     IntImm,
     IterVar,
-    Max,
-    Min,
-    Mul,
     Or,
     PrimExpr,
     ProducerLoad,
     Reduce,
     Select,
-    Sub,
     Var,
 )
 from ..tir.rewriting import walk
@@ -53,13 +48,13 @@ def check_bounds(op: ComputeOp) -> None:
     ranges = {axis.var: bounds for axis in (*op.axis, *op.reduce_axis) if (bounds := _axis_bounds(axis)) is not None}
     if any(high < low for low, high in ranges.values()):
         return
+    analyzer = Analyzer({axis.var: axis.dom for axis in (*op.axis, *op.reduce_axis) if axis.dom is not None})
     for load, guards in guarded_loads(op):
-        for dim, (index, extent) in enumerate(zip(load.indices, load.producer.shape, strict=True)):
-            if not isinstance(extent, IntImm):
-                continue
-            bounds = interval(index, ranges)
-            if bounds is None or (bounds[0] >= 0 and bounds[1] < extent.value):
-                continue
+        with ExitStack() as scopes:
+            for condition, wanted in guards:
+                scopes.enter_context(analyzer.constraint_scope(condition if wanted else logical_not(condition)))
+            doubtful = [dim for dim in range(len(load.indices)) if not _cleared(analyzer, load, dim, ranges)]
+        for dim in doubtful:
             _search(op, load, dim, guards, ranges)
 
 
@@ -68,6 +63,19 @@ def _axis_bounds(axis: IterVar) -> Bounds | None:
     if dom is None or not isinstance(dom.min, IntImm) or not isinstance(dom.extent, IntImm):
         return None
     return dom.min.value, dom.min.value + dom.extent.value - 1
+
+
+def _cleared(analyzer: Analyzer, load: ProducerLoad, dim: int, ranges: dict[Var, Bounds]) -> bool:
+    """True if interval arithmetic shows that an index stays inside, or nothing can be said."""
+    index, extent = load.indices[dim], load.producer.shape[dim]
+    if not isinstance(extent, IntImm):
+        return True
+    if isinstance(index, Var) and index in ranges:
+        low, high = ranges[index]
+        if low >= 0 and high < extent.value:
+            return True
+    bound = analyzer.const_int_bound(index)
+    return bound.min_value >= 0 and bound.max_value < extent.value
 
 
 def guarded_loads(op: ComputeOp) -> list[tuple[ProducerLoad, Guards]]:
@@ -100,46 +108,6 @@ def _guarded_children(node: PrimExpr, guards: Guards) -> list[tuple[PrimExpr, Gu
             return [(condition, guards), *((s, held) for s in source), *((s, guards) for s in init)]
         case _:
             return [(child, guards) for child in children(node)]
-
-
-def interval(expr: PrimExpr, ranges: dict[Var, Bounds]) -> Bounds | None:
-    """Bounds of an integer expression over the box `ranges`; None where it depends on anything else."""
-    known: dict[int, Bounds | None] = {}
-    for node in walk(expr):
-        if isinstance(node, PrimExpr):
-            known[id(node)] = _node_interval(node, ranges, known)
-    return known[id(expr)]
-
-
-def _node_interval(node: PrimExpr, ranges: dict[Var, Bounds], known: dict[int, Bounds | None]) -> Bounds | None:
-    if isinstance(node, Var):
-        return ranges.get(node)
-    if isinstance(node, IntImm):
-        return node.value, node.value
-    inputs = [known[id(child)] for child in children(node)]
-    parts = [part for part in inputs if part is not None]
-    if len(parts) < len(inputs) or isinstance(node, ProducerLoad):
-        return None
-    match node, parts:
-        case Add(), [(a, b), (c, d)]:
-            return a + c, b + d
-        case Sub(), [(a, b), (c, d)]:
-            return a - d, b - c
-        case Mul(), [(a, b), (c, d)]:
-            products = (a * c, a * d, b * c, b * d)
-            return min(products), max(products)
-        case Min(), [(a, b), (c, d)]:
-            return min(a, c), min(b, d)
-        case Max(), [(a, b), (c, d)]:
-            return max(a, c), max(b, d)
-        case FloorDiv(), [(a, b), (c, d)] if c == d > 0:
-            return a // c, b // c
-        case FloorMod(), [(a, b), (c, d)] if c == d > 0:
-            return (a % c, b % c) if a // c == b // c else (0, c - 1)
-        case Cast(dtype=dtype), [bounds] if dtype.startswith("int"):
-            return bounds
-        case _:
-            return -(1 << 62), 1 << 62
 
 
 def _search(op: ComputeOp, load: ProducerLoad, dim: int, guards: Guards, ranges: dict[Var, Bounds]) -> None:

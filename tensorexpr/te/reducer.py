@@ -57,7 +57,7 @@ def comm_reducer(fcombine: Callable[..., Any], fidentity: Callable[..., Any], na
 
 def _make_combiner(fcombine: Callable[..., Any], fidentity: Callable[..., Any], dtypes: tuple[str, ...], single: bool) -> CommReducer:
     names = [*inspect.signature(fcombine).parameters][:2]
-    lhs, rhs = (tuple(Var(f"{side}{'' if single else i}", dtype) for i, dtype in enumerate(dtypes)) for side in names)
+    lhs, rhs = (tuple(Var(side if single else f"{side}_{i}", dtype) for i, dtype in enumerate(dtypes)) for side in names)
     result = fcombine(lhs[0], rhs[0]) if single else fcombine(lhs, rhs)
     identity = fidentity(*dtypes)
     results, identities = ((result,), (identity,)) if single else (tuple(result), tuple(identity))

@@ -1,3 +1,4 @@
 """tir."""
 
+from . import interpreter as interpreter
 from . import printer as printer

@@ -85,7 +85,7 @@ def post_order_rewrite(node: _N, rule: Callable[[Node], Node | None], into: Call
             continue
         if not expanded and (into is None or into(current)):
             stack.append((current, True))
-            stack.extend((child, False) for child in children(current) if id(child) not in done)
+            stack.extend((child, False) for child in reversed(children(current)) if id(child) not in done)
             continue
         rebuilt = map_children(current, lambda child: done[id(child)]) if expanded else current
         result = rule(rebuilt)

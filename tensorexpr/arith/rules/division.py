@@ -1,4 +1,8 @@
-"""Quotients and remainders by a positive constant; the other divisors are left alone unless a law needs no sign."""
+"""Quotients and remainders.
+
+A numerator is an affine form that equals its machine value: either its bounds fit the dtype, or it is made of index
+variables only (see `facts`). Every numerator that a rule writes must be one again.
+"""
 
 from __future__ import annotations
 
@@ -6,121 +10,232 @@ from math import gcd
 
 from ...tir.dtype import int_limits
 from ...tir.expr import BinaryExpr, Div, FloorDiv, FloorMod, IntImm, Mod, PrimExpr
-from ..bounds import exact_form, form_limits, limits_of
+from ..bounds import exact_form, fits, form_limits, limits_of
 from ..facts import Facts
-from ..linear import Linear, constant_form, is_scalar_int
+from ..linear import Linear, atom_form, constant_form, is_scalar_int
+from ..polynomial import divide, expand
+from ..proofs import known_nonnegative
 
 
-def _divisor(node: BinaryExpr) -> int | None:
-    """The constant positive divisor of a scalar integer division."""
-    return node.b.value if isinstance(node.b, IntImm) and node.b.value > 0 and is_scalar_int(node.dtype) else None
+def floordiv(facts: Facts, node: FloorDiv) -> PrimExpr | None:
+    """Rules of x // y."""
+    if not is_scalar_int(node.dtype) or _is_zero(node.b):
+        return None
+    form = exact_form(facts, node.a, free=True)
+    divisor = _constant(node)
+    if divisor is None:
+        return _symbolic_quotient(facts, form, node)
+    if divisor < 0:
+        return _by(facts, FloorDiv, form.scale(-1), -divisor, node.dtype)  # x // -c == -x // c
+    for rule in (_aligned_quotient, _pulled_quotient, _nested_quotient):
+        found = rule(facts, form, divisor, node)
+        if found is not None:
+            return found
+    return None
 
 
-def _by(op: type[BinaryExpr], form: Linear, divisor: int, dtype: str) -> PrimExpr:
+def floormod(facts: Facts, node: FloorMod) -> PrimExpr | None:
+    """Rules of x % y."""
+    if not is_scalar_int(node.dtype) or _is_zero(node.b):
+        return None
+    form = exact_form(facts, node.a, free=True)
+    divisor = _constant(node)
+    if divisor is None:
+        return _symbolic_remainder(facts, form, node)
+    if divisor < 0:
+        return _negated_remainder(facts, form, -divisor, node)
+    reduced = _reduced(facts, form, divisor)
+    found = _aligned_remainder(facts, reduced, divisor, node)
+    if found is None and not reduced.same(form):
+        found = _by(facts, FloorMod, reduced, divisor, node.dtype)
+    return found
+
+
+def truncdiv(facts: Facts, node: Div) -> PrimExpr | None:
+    """x / y that truncates, as a floor division where signs are known."""
+    if not is_scalar_int(node.dtype) or _is_zero(node.b):
+        return None
+    if _nonnegative(facts, node.a) and _positive(facts, node.b):
+        return FloorDiv(node.a, node.b)
+    divisor = _constant(node)
+    if divisor is None:
+        return None
+    form = exact_form(facts, node.a)
+    if all(k % divisor == 0 for k in (*form.terms.values(), form.constant)):
+        # trunc(c*x / c) == x; the most negative number has no negative
+        return _whole(facts, Linear({a: k // divisor for a, k in form.terms.items()}, form.constant // divisor), node.dtype)
+    if form_limits(facts, form)[1] <= 0 and divisor > 0:
+        return _minus(facts, FloorDiv, form.scale(-1), divisor, node.dtype)  # trunc(-x / c) == -(x // c)
+    return None
+
+
+def truncmod(facts: Facts, node: Mod) -> PrimExpr | None:
+    """The remainder that goes with it; it has the sign of x and doesn't know that of y."""
+    if not is_scalar_int(node.dtype) or _is_zero(node.b):
+        return None
+    if _nonnegative(facts, node.a) and _positive(facts, node.b):
+        return FloorMod(node.a, node.b)
+    divisor = _constant(node)
+    if divisor is None:
+        return None
+    if divisor < 0 and -divisor <= int_limits(node.dtype)[1]:
+        return Mod(node.a, IntImm(node.dtype, -divisor))  # truncmod(x, -c) == truncmod(x, c)
+    form = exact_form(facts, node.a)
+    if all(k % divisor == 0 for k in (*form.terms.values(), form.constant)):
+        return IntImm(node.dtype, 0)
+    if form_limits(facts, form)[1] <= 0 and divisor > 0:
+        return _minus(facts, FloorMod, form.scale(-1), divisor, node.dtype)  # truncmod(-x, c) == -(x % c)
+    return None
+
+
+def _is_zero(expr: PrimExpr) -> bool:
+    return isinstance(expr, IntImm) and expr.value == 0
+
+
+def _constant(node: BinaryExpr) -> int | None:
+    return node.b.value if isinstance(node.b, IntImm) else None
+
+
+def _nonnegative(facts: Facts, expr: PrimExpr) -> bool:
+    return limits_of(facts, expr)[0] >= 0 or known_nonnegative(facts, exact_form(facts, expr))
+
+
+def _positive(facts: Facts, expr: PrimExpr) -> bool:
+    return limits_of(facts, expr)[0] > 0 or known_nonnegative(facts, exact_form(facts, expr).shift(-1))
+
+
+def _by(facts: Facts, op: type[BinaryExpr], form: Linear, divisor: int, dtype: str) -> PrimExpr | None:
+    """op(form, divisor), if the form stands for its machine value and the divisor for itself."""
+    if not fits(facts, form, dtype, free=True) or divisor > int_limits(dtype)[1]:
+        return None
     return op(form.to_expr(dtype), IntImm(dtype, divisor))
+
+
+def _whole(facts: Facts, form: Linear, dtype: str) -> PrimExpr | None:
+    return form.to_expr(dtype) if fits(facts, form, dtype, free=True) else None
+
+
+def _minus(facts: Facts, op: type[BinaryExpr], form: Linear, divisor: int, dtype: str) -> PrimExpr | None:
+    inner = _by(facts, op, form, divisor, dtype)
+    return None if inner is None else Linear({inner: -1}).to_expr(dtype)
 
 
 def _split(facts: Facts, form: Linear, step: int) -> tuple[Linear, Linear] | None:
     """form = step * quotient + rest with 0 <= rest < step proved; None if the rest isn't known to stay in one step."""
-    multiples = Linear({a: k // step for a, k in form.terms.items() if k % step == 0}, 0)
     rest = Linear({a: k for a, k in form.terms.items() if k % step}, form.constant)
     low, high = form_limits(facts, rest)
     if low // step != high // step:
         return None
-    return multiples.shift(low // step), rest.shift(-(low // step) * step)
+    quotient = Linear({a: k // step for a, k in form.terms.items() if k % step == 0}, low // step)
+    return quotient, rest.shift(-(low // step) * step)
 
 
 def _steps(form: Linear, divisor: int) -> list[int]:
-    """The divisors of `divisor` that some coefficients share, largest first."""
+    """What the divisor shares with coefficients, largest first; the divisor itself in front."""
     return sorted({gcd(k, divisor) for k in form.terms.values()} | {divisor}, reverse=True)
 
 
-def floordiv(facts: Facts, node: FloorDiv) -> PrimExpr | None:
-    """Rules of x // c."""
-    divisor = _divisor(node)
-    if divisor is None:
-        return None
-    form = exact_form(facts, node.a, free=True)
+def _aligned_quotient(facts: Facts, form: Linear, divisor: int, node: FloorDiv) -> PrimExpr | None:
+    """(s*q + r) // (s*d) == q // d for 0 <= r < s."""
     for step in _steps(form, divisor):
-        found = _split(facts, form, step) if step > 1 else None
+        found = _split(facts, form, step) if step > 1 or divisor == 1 else None
+        if found is not None and step == divisor:
+            return found[0].to_expr(node.dtype)
         if found is not None:
-            # (s*q + r) // (s*d) == q // d for 0 <= r < s
-            quotient = found[0]
-            return quotient.to_expr(node.dtype) if step == divisor else _by(FloorDiv, quotient, divisor // step, node.dtype)
-    pulled = _pull_multiples(form, divisor, node)
-    return _nested(form, divisor, node) if pulled is None else pulled
+            return _by(facts, FloorDiv, found[0], divisor // step, node.dtype)
+    return None
 
 
-def _pull_multiples(form: Linear, divisor: int, node: FloorDiv) -> PrimExpr | None:
+def _pulled_quotient(facts: Facts, form: Linear, divisor: int, node: FloorDiv) -> PrimExpr | None:
     """(c*q + r) // c == q + r // c."""
     whole = Linear({a: k // divisor for a, k in form.terms.items() if k % divisor == 0}, form.constant // divisor)
     if whole.is_constant and whole.constant == 0:
         return None
     rest = Linear({a: k for a, k in form.terms.items() if k % divisor}, form.constant % divisor)
-    return whole.add(Linear({_by(FloorDiv, rest, divisor, node.dtype): 1})).to_expr(node.dtype)
+    inner = _by(facts, FloorDiv, rest, divisor, node.dtype)
+    return None if inner is None else Linear({inner: 1}).add(whole).to_expr(node.dtype)
 
 
-def _nested(form: Linear, divisor: int, node: FloorDiv) -> PrimExpr | None:
+def _nested_quotient(facts: Facts, form: Linear, divisor: int, node: FloorDiv) -> PrimExpr | None:
     """(x // a + c) // b == (x + a*c) // (a*b);  (x % (a*b)) // a == (x // a) % b."""
     if len(form.terms) != 1:
         return None
     (atom, k), = form.terms.items()
-    if k != 1 or not isinstance(atom, (FloorDiv, FloorMod)) or (inner := _divisor(atom)) is None:
+    if k != 1 or not isinstance(atom, (FloorDiv, FloorMod)) or not isinstance(atom.b, IntImm) or atom.b.value <= 0:
         return None
+    inner = atom.b.value
     if isinstance(atom, FloorDiv):
-        if inner * divisor > int_limits(node.dtype)[1] or form.constant:
-            return None
-        return FloorDiv(atom.a, IntImm(node.dtype, inner * divisor))
+        numerator = exact_form(facts, atom.a, free=True).shift(inner * form.constant)
+        return _by(facts, FloorDiv, numerator, inner * divisor, node.dtype)
     if form.constant or inner % divisor:
         return None
     return FloorMod(FloorDiv(atom.a, node.b), IntImm(node.dtype, inner // divisor))
 
 
-def floormod(facts: Facts, node: FloorMod) -> PrimExpr | None:
-    """Rules of x % c."""
-    divisor = _divisor(node)
-    if divisor is None:
-        return None
-    form = exact_form(facts, node.a, free=True)
-    reduced = _reduce(facts, form, divisor)
-    for step in _steps(reduced, divisor):
-        found = _split(facts, reduced, step) if step > 1 else None
-        if found is not None:
-            # (s*q + r) % (s*d) == s * (q % d) + r for 0 <= r < s
-            quotient, rest = found
-            if step == divisor:
-                return rest.to_expr(node.dtype)
-            inner = _by(FloorMod, quotient, divisor // step, node.dtype)
-            return rest.add(Linear({inner: step})).to_expr(node.dtype) if rest.is_constant else Linear({inner: step}).add(rest).to_expr(node.dtype)
-    return None if reduced.same(form) else _by(FloorMod, reduced, divisor, node.dtype)
-
-
-def _reduce(facts: Facts, form: Linear, divisor: int) -> Linear:
+def _reduced(facts: Facts, form: Linear, divisor: int) -> Linear:
     """(c*q + r) % c == r % c, and x % (a*c) counts as x."""
     total = constant_form(form.constant % divisor)
     for atom, k in form.terms.items():
-        if isinstance(atom, FloorMod) and (inner := _divisor(atom)) is not None and k * inner % divisor == 0:
-            total = total.add(exact_form(facts, atom.a, free=True), k)
-        elif abs(k) >= divisor:
-            total = total.add(Linear({atom: k % divisor} if k % divisor else {}))
-        else:
-            total = total.add(Linear({atom: k}))
-    return total
+        inner = atom_form(atom)
+        if isinstance(atom, FloorMod) and isinstance(atom.b, IntImm) and atom.b.value and k * atom.b.value % divisor == 0:
+            inner = exact_form(facts, atom.a, free=True)
+        total = total.add(inner, k if abs(k) < divisor else k % divisor)
+    constant = total.constant % divisor
+    return Linear({a: k if abs(k) < divisor else k % divisor for a, k in total.terms.items() if k % divisor}, constant)
 
 
-def truncdiv(facts: Facts, node: Div) -> PrimExpr | None:
-    """Both operands known non-negative: truncation is flooring."""
-    return FloorDiv(node.a, node.b) if _truncates_as_floors(facts, node) else None
+def _aligned_remainder(facts: Facts, form: Linear, divisor: int, node: FloorMod) -> PrimExpr | None:
+    """(s*q + r) % (s*d) == s * (q % d) + r for 0 <= r < s."""
+    for step in _steps(form, divisor):
+        found = _split(facts, form, step) if step > 1 or divisor == 1 else None
+        if found is None:
+            continue
+        quotient, rest = found
+        if step == divisor:
+            return rest.to_expr(node.dtype)
+        inner = _by(facts, FloorMod, quotient, divisor // step, node.dtype)
+        if inner is not None:
+            return Linear({inner: step}).add(rest).to_expr(node.dtype)
+    return None
 
 
-def truncmod(facts: Facts, node: Mod) -> PrimExpr | None:
-    """Both operands known non-negative: truncation is flooring."""
-    return FloorMod(node.a, node.b) if _truncates_as_floors(facts, node) else None
+def _negated_remainder(facts: Facts, form: Linear, divisor: int, node: FloorMod) -> PrimExpr | None:
+    """x % -c == -(-x % c)."""
+    return _minus(facts, FloorMod, form.scale(-1), divisor, node.dtype)
 
 
-def _truncates_as_floors(facts: Facts, node: BinaryExpr) -> bool:
-    if not is_scalar_int(node.dtype):
-        return False
-    return limits_of(facts, node.a)[0] >= 0 and limits_of(facts, node.b)[0] > 0
+def _symbolic_quotient(facts: Facts, form: Linear, node: FloorDiv) -> PrimExpr | None:
+    """(d*q + r) // d == q + r // d; the second quotient is 0 for 0 <= r < d. No sign of d is needed for r == 0."""
+    if form.is_constant and form.constant == 0:
+        return IntImm(node.dtype, 0)
+    quotient, rest = _divided(facts, form, node.b)
+    if rest.is_constant and rest.constant == 0:
+        return _whole(facts, quotient, node.dtype)
+    if _within(facts, rest, node.b):
+        return _whole(facts, quotient, node.dtype)
+    if (quotient.is_constant and quotient.constant == 0) or not fits(facts, rest, node.dtype, free=True):
+        return None
+    return quotient.add(Linear({FloorDiv(rest.to_expr(node.dtype), node.b): 1})).to_expr(node.dtype)
 
 
+def _symbolic_remainder(facts: Facts, form: Linear, node: FloorMod) -> PrimExpr | None:
+    """(d*q + r) % d == r % d, which is r for 0 <= r < d."""
+    quotient, rest = _divided(facts, form, node.b)
+    if (rest.is_constant and rest.constant == 0) or _within(facts, rest, node.b):
+        return _whole(facts, rest, node.dtype)
+    if (quotient.is_constant and quotient.constant == 0) or not fits(facts, rest, node.dtype, free=True):
+        return None
+    return FloorMod(rest.to_expr(node.dtype), node.b)
+
+
+def _divided(facts: Facts, form: Linear, divisor: PrimExpr) -> tuple[Linear, Linear]:
+    """Quotient and rest by the terms that hold the divisor as a factor, products distributed if that finds more."""
+    plain = divide(facts, form, divisor)
+    if not plain[0].is_constant or plain[0].constant or (expanded := expand(facts, form)) is None:
+        return plain
+    return divide(facts, expanded, divisor)
+
+
+def _within(facts: Facts, rest: Linear, divisor: PrimExpr) -> bool:
+    """True if 0 <= rest < divisor is proved."""
+    return known_nonnegative(facts, rest) and known_nonnegative(facts, exact_form(facts, divisor).sub(rest).shift(-1))

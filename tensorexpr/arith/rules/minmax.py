@@ -1,38 +1,88 @@
-"""Minimum and maximum."""
+"""Minimum and maximum of integers, as the set of their operands."""
 
 from __future__ import annotations
 
 from ...tir.expr import IntImm, Max, Min, PrimExpr
-from ..bounds import exact_form
+from ..bounds import exact_form, fits
 from ..facts import Facts
-from ..linear import is_scalar_int
+from ..linear import Linear, gcd_of
 from ..proofs import known_nonnegative
 
-
-def minimum(facts: Facts, node: Min) -> PrimExpr | None:
-    """Rules of min(a, b)."""
-    return _either(facts, node)
+# Comparing each operand with each other is worth it only for the short lists that loops bring.
+_PAIRWISE_LIMIT = 8
 
 
-def maximum(facts: Facts, node: Max) -> PrimExpr | None:
-    """Rules of max(a, b)."""
-    return _either(facts, node)
+def extremum(facts: Facts, node: Min | Max) -> PrimExpr | None:
+    """Rules of min(a, b) and max(a, b)."""
+    operands = _flat(node)
+    kept = _undominated(facts, operands, type(node)) if len(operands) <= _PAIRWISE_LIMIT else _merged_constants(operands, type(node))
+    if len(kept) > 1 and (outside := _common(facts, kept, type(node), node.dtype)) is not None:
+        return outside
+    result = _joined(kept, type(node))
+    return None if result is node else result
 
 
-def _either(facts: Facts, node: Min | Max) -> PrimExpr | None:
-    """The operand that is proved to be the result."""
-    if not is_scalar_int(node.dtype):
+def _flat(node: Min | Max) -> list[PrimExpr]:
+    """min(min(a, b), a) has the operands a, b: repetitions dropped, the other extremum absorbed, constants last."""
+    kind, other = (Min, Max) if isinstance(node, Min) else (Max, Min)
+    found: dict[PrimExpr, None] = {}
+    stack: list[PrimExpr] = [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, kind):
+            stack += [current.b, current.a]
+        else:
+            found[current] = None
+    # min(a, max(a, b)) == a
+    kept = [x for x in found if not (isinstance(x, other) and (x.a in found or x.b in found))]
+    return [x for x in kept if not isinstance(x, IntImm)] + [x for x in kept if isinstance(x, IntImm)]
+
+
+def _merged_constants(operands: list[PrimExpr], kind: type[Min] | type[Max]) -> list[PrimExpr]:
+    """min(a, 3, 5) == min(a, 3)."""
+    constants = [x for x in operands if isinstance(x, IntImm)]
+    if len(constants) < 2:
+        return operands
+    best = (min if kind is Min else max)(constants, key=lambda x: x.value)
+    return [x for x in operands if not isinstance(x, IntImm)] + [best]
+
+
+def _undominated(facts: Facts, operands: list[PrimExpr], kind: type[Min] | type[Max]) -> list[PrimExpr]:
+    """The operands without those that another one is proved to beat."""
+    kept: list[PrimExpr] = []
+    for candidate in operands:
+        if any(_beats(facts, other, candidate, kind) for other in kept):
+            continue
+        kept = [other for other in kept if not _beats(facts, candidate, other, kind)]
+        kept.append(candidate)
+    return kept
+
+
+def _beats(facts: Facts, a: PrimExpr, b: PrimExpr, kind: type[Min] | type[Max]) -> bool:
+    """True if a <= b (for max: a >= b) is proved."""
+    gap = exact_form(facts, b).sub(exact_form(facts, a))
+    return known_nonnegative(facts, gap if kind is Min else gap.scale(-1))
+
+
+def _joined(operands: list[PrimExpr], kind: type[Min] | type[Max]) -> PrimExpr:
+    total = operands[0]
+    for operand in operands[1:]:
+        total = kind(total, operand)
+    return total
+
+
+def _common(facts: Facts, operands: list[PrimExpr], kind: type[Min] | type[Max], dtype: str) -> PrimExpr | None:
+    """min(a*c + t, b*c + t) == min(a, b)*c + t for c > 0, where neither side can overflow."""
+    forms = [exact_form(facts, operand) for operand in operands]
+    shared = Linear({a: k for a, k in forms[0].terms.items() if all(form.terms.get(a) == k for form in forms[1:])})
+    if len({form.constant for form in forms}) == 1:
+        shared = shared.shift(forms[0].constant)
+    inner = [form.sub(shared) for form in forms]
+    scale = gcd_of([k for form in inner for k in (*form.terms.values(), form.constant)])
+    if scale == 0 or (scale == 1 and shared.is_constant and shared.constant == 0):
         return None
-    if node.a is node.b:
-        return node.a
-    gap = exact_form(facts, node.b).sub(exact_form(facts, node.a))
-    lesser, greater = (node.a, node.b) if isinstance(node, Min) else (node.b, node.a)
-    if known_nonnegative(facts, gap):
-        return lesser
-    if known_nonnegative(facts, gap.scale(-1)):
-        return greater
-    if isinstance(node.b, IntImm) and isinstance(node.a, type(node)) and isinstance(node.a.b, IntImm):
-        # min(min(x, c), d) == min(x, min(c, d))
-        pick = min if isinstance(node, Min) else max
-        return type(node)(node.a.a, IntImm(node.dtype, pick(node.b.value, node.a.b.value)))
-    return None
+    inner = [Linear({a: k // scale for a, k in form.terms.items()}, form.constant // scale) for form in inner]
+    if not all(fits(facts, form, dtype) for form in inner):
+        return None
+    joined = _joined([form.to_expr(dtype) for form in inner], kind)
+    return Linear({joined: scale}).add(shared).to_expr(dtype)

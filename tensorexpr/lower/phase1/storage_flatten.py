@@ -14,12 +14,13 @@ from ...arith import Analyzer
 from ...errors import InternalError
 from ...tir.arithmetic import binary, cast
 from ...tir.buffer import Buffer
-from ...tir.expr import Add, BufferLoad, IntImm, Mul, PrimExpr, Range, Sub, Var
+from ...tir.expr import Add, BufferLoad, IntImm, Mul, PrimExpr, Sub, Var
 from ...tir.function import PrimFunc
 from ...tir.stmt import Allocate, BufferRealize, BufferStore, DeclBuffer, For, IfThenElse, Stmt
 from ..context import PassContext
 from ..lanes import lane_binary, lane_cast
 from ..rebuild import map_expr, map_stmt
+from ..scopes import under_conditions
 
 # A symbolic extent is replaced by its bound up to this many elements; more would waste memory on small problems.
 _BOUND_LIMIT = 1 << 16
@@ -116,13 +117,9 @@ class _Flattener:
         if isinstance(extent, IntImm):
             return extent
         analyzer = Analyzer()
-        for scope in self._context:
-            if isinstance(scope, For):
-                analyzer.bind(scope.loop_var, Range(scope.min, scope.extent))
-            else:
-                analyzer.constraint_scope(scope).__enter__()
-        bound = analyzer.const_int_bound(extent).max_value
-        return IntImm(extent.dtype, bound) if 0 <= bound <= _BOUND_LIMIT else analyzer.simplify(extent)
+        with under_conditions(analyzer, self._context):
+            bound = analyzer.const_int_bound(extent).max_value
+            return IntImm(extent.dtype, bound) if 0 <= bound <= _BOUND_LIMIT else analyzer.simplify(extent)
 
 
 def _product(extents: Sequence[PrimExpr]) -> PrimExpr:

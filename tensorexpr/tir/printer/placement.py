@@ -9,12 +9,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..buffer import Buffer
-from ..expr import BufferLoad, IterVar, Let, PrimExpr, Range, Reduce, Var
-from ..rewriting import walk
-from ..stmt import Allocate, AttrStmt, BufferRealize, BufferStore, DeclBuffer, For, LetStmt, SeqStmt, Stmt
+from ..expr import PrimExpr, Var
+from ..scopes import Parts, buffer_vars, parts, uses
+from ..stmt import BufferRealize, DeclBuffer, SeqStmt, Stmt
 
 Declared = Buffer | Var
 
@@ -39,6 +38,17 @@ class _Scan:
     bound: dict[Declared, int] = field(default_factory=dict)
     used: set[Var] = field(default_factory=set)
 
+    def enter(self, defines: tuple[Declared, ...]) -> None:
+        """Statements inside the one on top of the path may use what it defines."""
+        for thing in defines:
+            self.bound[thing] = self.bound.get(thing, 0) + 1
+
+    def leave(self, defines: tuple[Declared, ...]) -> None:
+        """Close the statement on top of the path."""
+        self.path.pop()
+        for thing in defines:
+            self.bound[thing] -= 1
+
     def use(self, thing: Declared) -> None:
         """Note a use by the statement on top of the path."""
         if thing in self.known or self.bound.get(thing, 0):
@@ -54,68 +64,29 @@ class _Scan:
         """Note a use of a buffer and of the variables its declaration will mention."""
         if buffer in self.known or self.bound.get(buffer, 0):
             return
-        for expr in (*buffer.shape, *buffer.strides, buffer.elem_offset):
-            for node in walk(expr):
-                if isinstance(node, Var):
-                    self.use(node)
+        for var in buffer_vars(buffer):
+            self.use(var)
         self.use(buffer)
 
     def use_expr(self, expr: PrimExpr) -> None:
         """Note all uses in an expression."""
-        inner: set[Var] = set()
-        variables: list[Var] = []
-        for node in walk(expr):
-            if isinstance(node, Var):
-                variables.append(node)
-            elif isinstance(node, BufferLoad):
-                self.use_buffer(node.buffer)
-            elif isinstance(node, Let):
-                inner.add(node.var)
-            elif isinstance(node, Reduce):
-                inner.update(axis.var for axis in node.axis)
-                inner.update(node.combiner.lhs + node.combiner.rhs)
+        variables, buffers = uses(expr)
+        for buffer in buffers:
+            self.use_buffer(buffer)
         for var in variables:
-            if var not in inner:
-                self.used.add(var)
-                self.use(var)
-
-
-def _direct(stmt: Stmt) -> tuple[list[Any], list[Stmt], Declared | None]:
-    """What a statement mentions itself, its child statements, and what it defines for them."""
-    match stmt:
-        case SeqStmt():
-            return [], list(stmt.seq), None
-        case For():
-            return [stmt.min, stmt.extent], [stmt.body], stmt.loop_var
-        case LetStmt():
-            return [stmt.value], [stmt.body], stmt.var
-        case Allocate():
-            return [*stmt.extents, stmt.condition], [stmt.body], stmt.buffer_var
-        case BufferStore():
-            return [stmt.buffer, *stmt.indices, stmt.value, stmt.predicate], [], None
-        case BufferRealize():
-            return [stmt.buffer, *stmt.bounds, stmt.condition], [stmt.body], None
-        case DeclBuffer():
-            buffer = stmt.buffer
-            return [*buffer.shape, *buffer.strides, buffer.elem_offset], [stmt.body], buffer
-        case AttrStmt(node=IterVar() as axis):
-            return [stmt.value], [stmt.body], axis.var
-    mentioned = [getattr(stmt, name) for name in ("node", "condition", "message", "value") if hasattr(stmt, name)]
-    bodies = [getattr(stmt, name, None) for name in ("then_case", "else_case", "body")]
-    return mentioned, [body for body in bodies if body is not None], None
+            self.used.add(var)
+            self.use(var)
 
 
 def place(stmt: Stmt, known: Iterable[Declared]) -> Placement:
     """Find the place of every declaration that `stmt` needs besides what is `known`."""
     scan = _Scan(set(known))
     counter = 0
-    stack: list[tuple[Stmt | None, Declared | None]] = [(stmt, None)]
+    stack: list[Stmt | tuple[Declared, ...]] = [stmt]
     while stack:
-        current, defined = stack.pop()
-        if current is None:
-            scan.path.pop()
-            if defined is not None:
-                scan.bound[defined] -= 1
+        current = stack.pop()
+        if isinstance(current, tuple):
+            scan.leave(current)
             continue
         if scan.path and scan.path[-1] in scan.children:
             scan.children[scan.path[-1]].append(counter)
@@ -123,24 +94,24 @@ def place(stmt: Stmt, known: Iterable[Declared]) -> Placement:
         if isinstance(current, SeqStmt):
             scan.children[counter] = []
         counter += 1
-        mentioned, bodies, defines = _direct(current)
-        _use_all(scan, mentioned)
-        if defines is not None:
-            scan.bound[defines] = scan.bound.get(defines, 0) + 1
-        stack.append((None, defines))
-        stack.extend((body, None) for body in reversed(bodies))
+        own = parts(current)
+        defines = _definitions(current, own)
+        for buffer in own.buffers:
+            if buffer not in defines:
+                scan.use_buffer(buffer)
+        for expr in own.exprs:
+            scan.use_expr(expr)
+        scan.enter(defines)
+        stack.append(defines)
+        stack.extend(reversed(own.bodies))
     return _collect(scan)
 
 
-def _use_all(scan: _Scan, mentioned: list[Any]) -> None:
-    for item in mentioned:
-        if isinstance(item, PrimExpr):
-            scan.use_expr(item)
-        elif isinstance(item, Buffer):
-            scan.use_buffer(item)
-        elif isinstance(item, Range):
-            scan.use_expr(item.min)
-            scan.use_expr(item.extent)
+def _definitions(stmt: Stmt, own: Parts) -> tuple[Declared, ...]:
+    """What needs no declaration in the bodies. A realized buffer is declared like a view, before the statement."""
+    if isinstance(stmt, DeclBuffer):
+        return (stmt.buffer,)
+    return () if isinstance(stmt, BufferRealize) else own.defines
 
 
 def _collect(scan: _Scan) -> Placement:

@@ -1,0 +1,81 @@
+"""The computation of a task: its operations, their cost, and how a trace becomes a schedule of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+
+from ..errors import WorkloadError
+from ..schedule.te_schedule import Schedule
+from ..schedule.trace import Trace
+from ..schedule.tree import ScheduleTree, initial_tree
+from ..te.dag import output_ops, topological_order
+from ..te.dag_text import format_dag
+from ..te.flops import flop_count
+from ..te.identity import dag_key
+from ..te.operation import Operation
+from ..te.tensor import Tensor
+from .workload import workload_key_to_tensors
+
+
+class ComputeDAG:
+    """A compute graph.
+
+    Args:
+        compute_or_sche: the tensors of the computation (inputs and outputs), a workload key, or a te schedule.
+    """
+
+    def __init__(self, compute_or_sche: Sequence[Tensor] | str | Schedule) -> None:
+        if isinstance(compute_or_sche, str):
+            self.tensors = workload_key_to_tensors(compute_or_sche)
+        elif isinstance(compute_or_sche, Schedule):
+            inputs = [s.op.output(0) for s in compute_or_sche.stages if not s.op.input_tensors]
+            self.tensors = [*inputs, *(op.output(n) for op in compute_or_sche.outputs for n in range(op.num_outputs))]
+        else:
+            self.tensors = list(compute_or_sche)
+        if not self.tensors or not all(isinstance(tensor, Tensor) for tensor in self.tensors):
+            raise WorkloadError(f"a ComputeDAG is made of tensors, a workload key or a schedule, not {compute_or_sche!r}")
+
+    @cached_property
+    def ops(self) -> tuple[Operation, ...]:
+        """All operations, producers first."""
+        return topological_order(self.tensors)
+
+    @cached_property
+    def outputs(self) -> tuple[Operation, ...]:
+        """The operations that nothing reads."""
+        return output_ops(self.ops)
+
+    @cached_property
+    def flop_ct(self) -> float:
+        """The operations that computing it takes; -1 if that isn't known."""
+        return flop_count(self.tensors)
+
+    @cached_property
+    def initial_tree(self) -> ScheduleTree:
+        """The tree of the unscheduled program."""
+        return initial_tree(self.outputs, self.ops)
+
+    def hash_key(self) -> str:
+        """A hash of the structure: equal for equal computations, whatever their names."""
+        return dag_key(self.tensors)
+
+    def workload_key(self) -> str:
+        """The key of a computation that has no registered name: its hash and the shapes of its tensors."""
+        shapes = [[str(extent) for extent in tensor.shape] for tensor in self.tensors]
+        return json.dumps([self.hash_key(), *shapes])
+
+    def schedule(self, trace: Trace | None = None) -> tuple[Schedule, list[Tensor]]:
+        """The schedule of a trace, with the arguments to lower it.
+
+        Raises:
+            ScheduleError: if the trace does not fit.
+        """
+        return Schedule(self.outputs, trace), list(self.tensors)
+
+    def __str__(self) -> str:
+        return format_dag(self.tensors)
+
+    def __repr__(self) -> str:
+        return f"ComputeDAG({[tensor.name for tensor in self.tensors]})"

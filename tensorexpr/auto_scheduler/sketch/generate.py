@@ -1,0 +1,61 @@
+"""Sketch generation: apply the rules stage by stage, from the last to the first, in every way they allow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...errors import TuningError
+from ...schedule.tree import ScheduleTree
+from ...te.operation import Operation
+from ...tune.space import Sketch
+from .rule import Meet, RuleOptions, SketchRule
+from .rules import CPU_RULES
+from .simple_stage import finish_simple_stages
+from .state import SketchState
+
+MAX_SKETCHES = 256
+
+
+def generate_sketches(
+    outputs: tuple[Operation, ...], initial: ScheduleTree, options: RuleOptions, rules: Sequence[SketchRule] = CPU_RULES
+) -> list[Sketch]:
+    """All sketches of a program.
+
+    Args:
+        outputs: the operations whose results are wanted.
+        initial: the tree of the unscheduled program.
+        rules: tried in order on each stage; one that says APPLY_AND_SKIP_REST ends the list for that stage.
+
+    Raises:
+        TuningError: if the rules make more than MAX_SKETCHES programs, or none.
+    """
+    start = initial.order[-1] if initial.order else None
+    open_states: list[tuple[SketchState, int | None]] = [(SketchState(initial), start)]
+    done: list[SketchState] = []
+    while open_states:
+        state, stage = open_states.pop(0)
+        if stage is None:
+            done.append(state)
+            continue
+        open_states.extend(_continued(state, stage, options, rules))
+        if len(open_states) + len(done) > MAX_SKETCHES:
+            raise TuningError(f"the sketch rules make more than {MAX_SKETCHES} programs; give fewer rules or a smaller computation")
+    finished = [final for state in done for final in finish_simple_stages(state, options)]
+    if not finished:
+        raise TuningError("the sketch rules made no program; the last rule must apply to every stage")
+    return [Sketch(f"sketch{n}:{'+'.join(state.rules) or 'Plain'}", outputs, initial, state.trace) for n, state in enumerate(finished)]
+
+
+def _continued(
+    state: SketchState, stage: int, options: RuleOptions, rules: Sequence[SketchRule]
+) -> list[tuple[SketchState, int | None]]:
+    made: list[tuple[SketchState, int | None]] = []
+    for rule in rules:
+        meets = rule.meets(state, stage, options)
+        if meets is Meet.SKIP:
+            continue
+        note = rule.name != "SkipStage"
+        made.extend((after.note(rule.name) if note else after, next_stage) for after, next_stage in rule.apply(state, stage, options))
+        if meets is Meet.APPLY_AND_SKIP_REST:
+            break
+    return made

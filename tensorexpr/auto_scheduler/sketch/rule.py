@@ -1,0 +1,50 @@
+"""What a sketch rule is. Rules are tried in order on each stage, from the last stage to the first."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import IntEnum
+
+from ...target import Target
+from .state import SketchState
+
+
+class Meet(IntEnum):
+    """What a rule says to a stage."""
+
+    SKIP = 0
+    APPLY = 1
+    APPLY_AND_SKIP_REST = 2
+
+
+@dataclass(frozen=True)
+class RuleOptions:
+    """What all rules may ask for."""
+
+    target: Target
+    structure: str = "SSRSRS"
+    max_innermost: int = 64
+
+
+class SketchRule(ABC):
+    """One way to go on with a program at one stage."""
+
+    @property
+    def name(self) -> str:
+        """The rule's name in logs."""
+        return type(self).__name__
+
+    @abstractmethod
+    def meets(self, state: SketchState, stage: int, options: RuleOptions) -> Meet:
+        """Whether the rule has something to do at a stage."""
+
+    @abstractmethod
+    def apply(self, state: SketchState, stage: int, options: RuleOptions) -> list[tuple[SketchState, int | None]]:
+        """The programs the rule makes, each with the stage to go on with (None when all are done)."""
+
+
+def previous(state: SketchState, stage: int) -> int | None:
+    """The stage before `stage` in the order."""
+    place = state.tree.order.index(stage)
+    return state.tree.order[place - 1] if place else None

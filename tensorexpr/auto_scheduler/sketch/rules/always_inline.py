@@ -1,0 +1,21 @@
+"""Inline what costs nothing to compute again."""
+
+from __future__ import annotations
+
+from ....schedule.steps import ComputeInline
+from ....te.access import is_strictly_inlineable
+from ..rule import Meet, RuleOptions, SketchRule, previous
+from ..state import SketchState
+
+
+class AlwaysInline(SketchRule):
+    """A stage without reduction whose reads are elementwise or a broadcast disappears into its readers."""
+
+    def meets(self, state: SketchState, stage: int, options: RuleOptions) -> Meet:
+        node = state.stage(stage)
+        if node.is_placeholder or node.is_output or stage in state.finished or len(node.reduction):
+            return Meet.SKIP
+        return Meet.APPLY_AND_SKIP_REST if is_strictly_inlineable(node.op) else Meet.SKIP
+
+    def apply(self, state: SketchState, stage: int, options: RuleOptions) -> list[tuple[SketchState, int | None]]:
+        return [(state.add(ComputeInline(stage)), previous(state, stage))]

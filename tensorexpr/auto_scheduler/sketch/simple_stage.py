@@ -1,0 +1,63 @@
+"""Loops of a stage that no tiling rule took: parallel outside, a vector inside, the vector's size open."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...schedule.steps import Annotate, SampleCategorical
+from ...schedule.tree import Root
+from .rule import RuleOptions
+from .state import SketchState
+from .tiling import extents
+
+TASKS_PER_CORE = 4
+VECTORS = (1, 2, 4)
+
+
+def finish_simple_stages(state: SketchState, options: RuleOptions) -> list[SketchState]:
+    """The programs in which every stage at the root that nobody scheduled is parallel and, in one of them, vectorised."""
+    made = [state]
+    for stage in state.tree.order:
+        node = state.stage(stage)
+        if node.is_placeholder or stage in state.finished or not isinstance(node.attach, Root) or not len(node.spatial):
+            continue
+        made = [after for before in made for after in _variants(before, stage, options)]
+    return made
+
+
+def _variants(state: SketchState, stage: int, options: RuleOptions) -> list[SketchState]:
+    node = state.stage(stage)
+    last = extents(node, [node.spatial[-1]])[0]
+    plain = [_parallel(state, stage, list(node.spatial), options)] if len(node.reduction) or last < 2 else []
+    vector = [_vectorised(state, stage, options)] if last >= 2 and (not len(node.reduction) or len(node.spatial) > 1) else []
+    done = [replace(s, finished=s.finished | {stage}) for s in plain + vector]
+    return done or [replace(state, finished=state.finished | {stage})]
+
+
+def _parallel(state: SketchState, stage: int, loops: list[int], options: RuleOptions) -> SketchState:
+    """Fuse outer loops until there are enough tasks, and run them in parallel."""
+    node = state.stage(stage)
+    taken, tasks = 0, 1
+    while taken < len(loops) and tasks < options.target.num_cores * TASKS_PER_CORE:
+        dom = node.axes[loops[taken]].dom
+        tasks *= extents(node, [loops[taken]])[0] if dom is not None else TASKS_PER_CORE * options.target.num_cores
+        taken += 1
+    if not taken:
+        return state
+    state, outer = state.fuse(stage, tuple(loops[:taken]))
+    return state.add(Annotate(stage, outer, "parallel"))
+
+
+def _vectorised(state: SketchState, stage: int, options: RuleOptions) -> SketchState:
+    """Split a vector off the last axis, put it inside any reduction, and run the outer loops in parallel."""
+    node = state.stage(stage)
+    last = node.spatial[-1]
+    lanes = options.target.vector_bits // 32
+    sizes = tuple(dict.fromkeys(min(lanes * count, extents(node, [last])[0]) for count in VECTORS))
+    sample = len(state.tree.samples)
+    state = state.add(SampleCategorical(sizes))
+    state, (outer, inner) = state.split(stage, last, (None, (sample, 0)))
+    loops = [*node.spatial[:-1], outer]
+    state = state.reorder(stage, (*loops, *node.reduction, inner))
+    state = state.add(Annotate(stage, inner, "vectorize"))
+    return _parallel(state, stage, loops, options)

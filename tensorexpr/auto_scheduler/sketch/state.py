@@ -1,0 +1,67 @@
+"""A program while its sketch is made: tree, trace and what the rules want to remember about tiled stages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from ...schedule.steps import Fuse, Reorder, SamplePerfectTile, Split, Step
+from ...schedule.steps.loops import Factor
+from ...schedule.trace import Trace
+from ...schedule.tree import ScheduleTree, StageNode
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How a stage was tiled: `levels[n]` are the axes of level n, `samples` the sample of each root axis."""
+
+    structure: str
+    levels: tuple[tuple[int, ...], ...]
+    samples: Mapping[int, int]
+
+    def spatial_levels(self) -> tuple[tuple[int, ...], ...]:
+        """The levels of spatial axes, outermost first."""
+        return tuple(level for kind, level in zip(self.structure, self.levels) if kind == "S")
+
+
+@dataclass(frozen=True)
+class SketchState:
+    """A trace, the tree it makes, and notes. Immutable: adding a step gives another state."""
+
+    tree: ScheduleTree
+    trace: Trace = Trace()
+    tilings: Mapping[int, Tiling] = field(default_factory=dict)
+    cached: frozenset[int] = frozenset()
+    finished: frozenset[int] = frozenset()
+    rules: tuple[str, ...] = ()
+
+    def add(self, step: Step) -> SketchState:
+        """This program with one more step."""
+        return replace(self, tree=step.apply(self.tree), trace=self.trace.append(step))
+
+    def split(self, stage: int, axis: int, factors: tuple[Factor, ...]) -> tuple[SketchState, tuple[int, ...]]:
+        """Split an axis; returns the state and the new axes."""
+        first = len(self.tree[stage].axes)
+        return self.add(Split(stage, axis, factors)), tuple(range(first, first + len(factors)))
+
+    def fuse(self, stage: int, axes: tuple[int, ...]) -> tuple[SketchState, int]:
+        """Fuse axes; returns the state and the fused axis (the axis itself if it is one)."""
+        if len(axes) == 1:
+            return self, axes[0]
+        return self.add(Fuse(stage, axes)), len(self.tree[stage].axes)
+
+    def reorder(self, stage: int, axes: tuple[int, ...]) -> SketchState:
+        """Put all loops of a stage in order; nothing if they are."""
+        return self if self.tree[stage].leaf == axes else self.add(Reorder(stage, axes))
+
+    def sample_tile(self, stage: int, axis: int, parts: int, max_innermost: int) -> tuple[SketchState, int]:
+        """Leave the tiling of an axis open; returns the state and the number of the sample."""
+        return self.add(SamplePerfectTile(stage, axis, parts, max_innermost)), len(self.tree.samples)
+
+    def stage(self, number: int) -> StageNode:
+        """A stage."""
+        return self.tree[number]
+
+    def note(self, rule: str) -> SketchState:
+        """Remember that a rule was applied."""
+        return replace(self, rules=(*self.rules, rule))

@@ -1,0 +1,123 @@
+"""Workloads by name: functions that declare a computation, and keys that say which one with which arguments."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import Any, TypeVar, overload
+
+from ..errors import WorkloadError
+from ..te.tensor import Tensor
+from ..tir.arithmetic import as_int
+from ..tir.expr import PrimExpr
+
+Workload = Callable[..., Sequence[Tensor]]
+_F = TypeVar("_F", bound=Callable[..., Any])
+_registry: dict[str, Workload] = {}
+
+
+@overload
+def register_workload(func_name: _F, f: None = None, override: bool = False) -> _F: ...
+@overload
+def register_workload(func_name: str, f: None = None, override: bool = False) -> Callable[[_F], _F]: ...
+@overload
+def register_workload(func_name: str, f: _F, override: bool = False) -> _F: ...
+def register_workload(func_name: Any, f: Any = None, override: bool = False) -> Any:
+    """Register a function that returns the tensors of a computation, inputs and outputs.
+
+        @auto_scheduler.register_workload
+        def matmul(n): ...
+
+    Args:
+        func_name: the function, or the name to register under (then `f` follows, or this is a decorator).
+        override: replace a function that is registered under that name already.
+
+    Raises:
+        WorkloadError: if the name is taken by another function.
+    """
+    if callable(func_name):
+        return _register(func_name.__name__, func_name, override)
+    if not isinstance(func_name, str):
+        raise WorkloadError(f"register_workload takes a function or a name, not {func_name!r}")
+    if f is not None:
+        return _register(func_name, f, override)
+    return lambda func: _register(func_name, func, override)
+
+
+def _register(name: str, func: Workload, override: bool) -> Workload:
+    if name in _registry and _registry[name] is not func and not override:
+        raise WorkloadError(f"workload {name!r} is registered already; pass override=True to replace it, or register under another name")
+    _registry[name] = func
+    return func
+
+
+def workload_name(func: str | Workload) -> str:
+    """The name a function is registered under.
+
+    Raises:
+        WorkloadError: if it isn't registered; the message lists what is.
+    """
+    if isinstance(func, str):
+        if func not in _registry:
+            raise WorkloadError(_unknown(func))
+        return func
+    for name, registered in _registry.items():
+        if registered is func:
+            return name
+    raise WorkloadError(_unknown(getattr(func, "__name__", repr(func))))
+
+
+def _unknown(name: str) -> str:
+    listed = ", ".join(sorted(_registry)) or "none"
+    close = get_close_matches(name, _registry, 1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    return f"workload {name!r} is not registered; {hint}decorate its function with @auto_scheduler.register_workload; registered: {listed}"
+
+
+def make_workload_key(func: str | Workload, args: Any) -> str:
+    """The key of a registered workload with arguments: JSON of the name followed by the arguments.
+
+    Raises:
+        WorkloadError: if the workload isn't registered, or an argument has no place in JSON.
+    """
+    listed = args if isinstance(args, (list, tuple)) else (args,)
+    return json.dumps((workload_name(func), *(_plain(arg) for arg in listed)))
+
+
+def _plain(arg: Any) -> Any:
+    if arg is None or isinstance(arg, (bool, int, float, str)):
+        return arg
+    if isinstance(arg, (list, tuple)):
+        return [_plain(item) for item in arg]
+    if isinstance(arg, Tensor):
+        return ["TENSOR", [_plain(extent) for extent in arg.shape], arg.dtype]
+    number = as_int(arg) if isinstance(arg, PrimExpr) else None
+    if number is None and hasattr(arg, "__int__") and not isinstance(arg, PrimExpr):
+        number = int(arg)
+    if number is None:
+        raise WorkloadError(f"argument {arg!r} of a workload is no number, string, sequence or tensor")
+    return number
+
+
+def workload_key_to_tensors(workload_key: str) -> list[Tensor]:
+    """The tensors that a key's workload declares.
+
+    Raises:
+        WorkloadError: for a key that can't be read, an unknown workload, or one that doesn't return tensors.
+    """
+    try:
+        data = json.loads(workload_key)
+    except ValueError as error:
+        raise WorkloadError(f"{workload_key!r} is no workload key: {error}") from error
+    if not isinstance(data, list) or not data or not isinstance(data[0], str):
+        raise WorkloadError(f"{workload_key!r} is no workload key: a list that starts with the workload's name")
+    func = _registry[workload_name(data[0])]
+    try:
+        made = func(*data[1:])
+    except TypeError as error:
+        raise WorkloadError(f"workload {data[0]!r} does not take the arguments {data[1:]}: {error}") from error
+    tensors = list(made) if isinstance(made, (list, tuple)) else [made]
+    if not tensors or not all(isinstance(tensor, Tensor) for tensor in tensors):
+        raise WorkloadError(f"workload {data[0]!r} returns {made!r}; it must return the list of its tensors, inputs and outputs")
+    return tensors

@@ -1,0 +1,299 @@
+"""The state of code generation: what a module shares, and the function that is being written.
+
+Equal expressions are one object, so a memo by identity finds every repeated subexpression. An entry holds as long as
+its value is right where it is asked for: it goes with the block structure (`scope`), with a store to memory that it
+read (`invalidate`), and with a loop around it (`forget_reads`). Integer arithmetic that a loop doesn't change can be
+written in front of that loop (`once_at`); each loop keeps a memo of its own for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from ..arith import Analyzer
+from ..errors import CodegenError, InternalError
+from ..target import Target
+from ..tir.expr import IntImm, PrimExpr, Range, Var
+from ..tir.stmt import Stmt
+from .builder import FunctionText, ModuleText
+from .types import INDEX, VALUE_TYPE, identifier
+
+_T = TypeVar("_T")
+MemoKey = object
+Slot = tuple[Var, int]
+ExprHandler = Callable[["FunctionContext", PrimExpr], str]
+StmtHandler = Callable[["FunctionContext", Stmt], None]
+
+# Bits of `FunctionContext.reads`: what a value depends on besides its operands. Each pointer variable has a further bit.
+IMPURE = 1
+REGISTERS = 2
+_FIRST_MEMORY_BIT = 4
+
+
+@dataclass(slots=True)
+class ModuleContext:
+    """What all functions of a module share."""
+
+    target: Target
+    text: ModuleText
+    expressions: Mapping[type, ExprHandler]
+    statements: Mapping[type, StmtHandler]
+    helpers: set[str] = field(default_factory=set)
+    symbols: frozenset[str] = frozenset()
+    features: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class Loop:
+    """A loop around the place that is being written; `preheader` runs before it."""
+
+    preheader: list[str]
+    memo: dict[MemoKey, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Capture:
+    """A value of the enclosing function that an outlined body uses: its type here, its name there and here."""
+
+    llvm_type: str
+    outer: str
+    name: str
+    is_pointer: bool
+
+
+class FunctionContext:
+    """One LLVM function in the making."""
+
+    def __init__(self, module: ModuleContext, name: str, noalias: bool, parent: FunctionContext | None = None) -> None:
+        self.module = module
+        self.name = name
+        self.noalias = noalias
+        self.parent = parent
+        self.text = FunctionText(module.text)
+        self.values: dict[Var, str] = {}  # in the variable's own type
+        self.wide: dict[Var, str] = {}  # as i64
+        self.levels: dict[Var, int] = {}
+        self.alignments: dict[Var, int] = {}
+        self.ranges: dict[Var, Range] = {} if parent is None else dict(parent.ranges)
+        self.registers: dict[Slot, str] = {}
+        self.slot_types: dict[Slot, str] = {}
+        self.assigned: dict[int, tuple[Slot, ...]] = {}
+        self.loops: list[Loop] = []
+        self.mask: tuple[str, int] | None = None
+        self.memo: dict[MemoKey, Any] = {}
+        self.reads = 0
+        self.captures: list[Capture] = []
+        self.errors: list[str] = [] if parent is None else parent.errors
+        self.exits: list[tuple[str, str]] = []
+        self.workspaces: list[tuple[str, int]] = []
+        self.live: list[str] = []
+        self.stack_bytes = 0
+        self.parallel_count = 0
+        self._log: list[MemoKey] = []
+        self._dependencies: dict[MemoKey, int] = {}
+        self._by_bit: dict[int, list[MemoKey]] = {}
+        self._bits: dict[Var, int] = {}
+        self._kept: list[PrimExpr] = []
+        self._analyzer: Analyzer | None = None
+
+    # Values
+
+    def value(self, expr: PrimExpr) -> str:
+        """The SSA name (or constant) of an expression, written here if it isn't known yet."""
+        key = id(expr)
+        found: str | None = self.memo.get(key)
+        if found is not None:
+            self.reads |= self._dependencies.get(key, 0)
+            return found
+        handler = self.module.expressions.get(type(expr))
+        if handler is None:
+            raise CodegenError(f"In {self.name}: {type(expr).__name__} ({expr}) has no code; lower the function through phase 3 first")
+        outer, self.reads = self.reads, 0
+        found = handler(self, expr)
+        reads = self.reads
+        if not reads & IMPURE:
+            self.remember(key, found, reads)
+        self.reads = outer | reads
+        return found
+
+    def once(self, key: MemoKey, make: Callable[[], _T]) -> _T:
+        """As `value`, for anything else that is worth remembering: `make` writes it."""
+        found: _T | None = self.memo.get(key)
+        if found is not None:
+            self.reads |= self._dependencies.get(key, 0)
+            return found
+        outer, self.reads = self.reads, 0
+        found = make()
+        reads = self.reads
+        if not reads & IMPURE:
+            self.remember(key, found, reads)
+        self.reads = outer | reads
+        return found
+
+    def once_at(self, level: int, key: MemoKey, make: Callable[[], _T]) -> _T:
+        """As `once`, written in front of the loop at depth `level` + 1, where values of depth `level` are known."""
+        if level >= len(self.loops):
+            return self.once(key, make)
+        loop = self.loops[level]
+        text = self.text
+        saved = text.lines, self.memo, self._log
+        text.lines, self.memo, self._log = loop.preheader, loop.memo, []
+        try:
+            return self.once(key, make)
+        finally:
+            text.lines, self.memo, self._log = saved
+
+    def remember(self, key: MemoKey, result: Any, reads: int = 0) -> None:
+        """Note a result that is right from here on, until something that it read is written."""
+        self.memo[key] = result
+        self._log.append(key)
+        if reads:
+            self._dependencies[key] = reads
+            while reads:
+                bit = reads & -reads
+                self._by_bit.setdefault(bit, []).append(key)
+                reads ^= bit
+
+    def keep(self, expr: PrimExpr) -> PrimExpr:
+        """An expression that code generation made itself, kept alive because the memo goes by identity."""
+        self._kept.append(expr)
+        return expr
+
+    def index_value(self, expr: PrimExpr) -> str:
+        """A scalar integer expression as i64."""
+        if isinstance(expr, IntImm):
+            return str(expr.value)
+        if isinstance(expr, Var):
+            found = self.find_wide(expr)
+            if found is not None:
+                return found
+        llvm_type = VALUE_TYPE[expr.dtype]
+        if llvm_type == INDEX:
+            return self.value(expr)
+        extend = "sext" if expr.dtype.startswith("int") else "zext"
+        return self.once(("wide", id(expr)), lambda: self.text.value(f"{extend} {llvm_type} {self.value(expr)} to i64"))
+
+    # Variables
+
+    def bind(self, var: Var, value: str) -> None:
+        """Let a variable stand for a value defined here."""
+        self.values[var] = value
+        self.levels[var] = len(self.loops)
+
+    def find_wide(self, var: Var) -> str | None:
+        """The i64 form of a variable, if there is one."""
+        found = self.wide.get(var)
+        if found is None and var not in self.values and self.parent is not None:
+            outer = self.parent.find_wide(var)
+            if outer is not None:
+                found = self.wide[var] = self.capture(INDEX, outer, var.name)
+                self.levels[var] = 0
+        return found
+
+    def variable(self, var: Var) -> str:
+        """The value of a variable in its own type."""
+        found = self.values.get(var)
+        if found is not None:
+            return found
+        wide = self.find_wide(var)
+        if wide is not None:
+            llvm_type = VALUE_TYPE[var.dtype]
+            return wide if llvm_type == INDEX else self.text.value(f"trunc i64 {wide} to {llvm_type}")
+        if self.parent is None:
+            raise InternalError(f"In {self.name}: the variable {var.name} is used where it isn't defined")
+        outer = self.parent.variable(var)
+        found = self.values[var] = self.capture(VALUE_TYPE[var.dtype], outer, var.name)
+        self.levels[var] = 0
+        self.alignments[var] = self.parent.alignments.get(var, 0)
+        return found
+
+    def capture(self, llvm_type: str, outer: str, hint: str) -> str:
+        """A value of the enclosing function as an argument of this one; constants pass through."""
+        if not outer.startswith("%"):
+            return outer
+        name = f"%{identifier(hint)}.in{len(self.captures)}"
+        self.captures.append(Capture(llvm_type, outer, name, llvm_type == "ptr"))
+        return name
+
+    @contextmanager
+    def ranged(self, var: Var, dom: Range) -> Iterator[None]:
+        """Let it be known that `var` lies in `dom`."""
+        outer = self.ranges
+        self.ranges = {**outer, var: dom}
+        self._analyzer = None
+        try:
+            yield
+        finally:
+            self.ranges = outer
+            self._analyzer = None
+
+    def limits(self, expr: PrimExpr) -> tuple[int, int]:
+        """Inclusive bounds of an integer expression (of every lane), from its dtype and the loops around."""
+        if self._analyzer is None:
+            self._analyzer = Analyzer(self.ranges)
+        bound = self._analyzer.const_int_bound(expr)
+        return bound.min_value, bound.max_value
+
+    # Scopes
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """A region whose values are not defined after it: an arm of a branch, the body of a loop or a let."""
+        mark = len(self._log)
+        try:
+            yield
+        finally:
+            for key in self._log[mark:]:
+                self.memo.pop(key, None)
+                self._dependencies.pop(key, None)
+            del self._log[mark:]
+
+    @contextmanager
+    def masked(self, mask: str, lanes: int) -> Iterator[None]:
+        """Guard every load by a vector mask: the arm of a vector conditional."""
+        outer, self.mask = self.mask, (mask, lanes)
+        try:
+            with self.scope():
+                yield
+        finally:
+            self.mask = outer
+
+    # Memory
+
+    def memory_bit(self, data: Var) -> int:
+        """The bit of `reads` for the memory behind a pointer; one for all memory where pointers may overlap."""
+        if not self.noalias:
+            return _FIRST_MEMORY_BIT
+        bit = self._bits.get(data)
+        if bit is None:
+            bit = self._bits[data] = _FIRST_MEMORY_BIT << len(self._bits)
+        return bit
+
+    def invalidate(self, bit: int) -> None:
+        """Forget what was computed from memory (or registers) that is being written."""
+        for key in self._by_bit.pop(bit, ()):
+            self.memo.pop(key, None)
+            self._dependencies.pop(key, None)
+
+    def forget_reads(self) -> None:
+        """Forget all that depends on memory or registers: a loop may change it before it is asked for again."""
+        for bit in list(self._by_bit):
+            self.invalidate(bit)
+
+    # Errors
+
+    def error_code(self, message: str) -> int:
+        """The number that a function returns for a failure."""
+        if message not in self.errors:
+            self.errors.append(message)
+        return self.errors.index(message) + 1
+
+    def leave(self, code: str) -> None:
+        """End the block by returning a code, giving back workspaces that are live here."""
+        for pointer in reversed(self.live):
+            self.text.emit(f"call void @free(ptr {pointer})")
+        self.exits.append((code, self.text.block))
+        self.text.jump("return")

@@ -1,0 +1,224 @@
+"""Loops, branches, bindings and asserts.
+
+A loop counts in 64 bits and is rotated: one test before it where it may be empty, one at its end. Register slots that
+its body sets are phis at its head.
+"""
+
+from __future__ import annotations
+
+from ..errors import CodegenError
+from ..tir.expr import And, Call, IntImm, Let, PrimExpr, Range, StringImm
+from ..tir.stmt import (
+    AssertStmt, AttrStmt, DeclBuffer, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, While,
+)  # fmt: skip
+from . import registers
+from .context import FunctionContext, Loop
+from .types import identifier
+
+# The weights of a branch that is taken but at a border.
+_LIKELY = '!{!"branch_weights", i32 2000, i32 1}'
+
+
+def statement(ctx: FunctionContext, stmt: Stmt) -> None:
+    """The code of a statement, appended here."""
+    handler = ctx.module.statements.get(type(stmt))
+    if handler is None:
+        raise CodegenError(f"In {ctx.name}: {type(stmt).__name__} has no code; lower the function through phase 3 first")
+    handler(ctx, stmt)
+
+
+def emit_sequence(ctx: FunctionContext, stmt: Stmt) -> None:
+    """SeqStmt."""
+    assert isinstance(stmt, SeqStmt)
+    for part in stmt.seq:
+        statement(ctx, part)
+
+
+def bounds(ctx: FunctionContext, loop: For) -> tuple[str, str]:
+    """The first value of a loop's variable and the one after the last, as i64."""
+    first = ctx.index_value(loop.min)
+    if isinstance(loop.min, IntImm) and isinstance(loop.extent, IntImm):
+        return first, str(loop.min.value + loop.extent.value)
+    extent = ctx.index_value(loop.extent)
+    return first, extent if first == "0" else ctx.text.value(f"add i64 {first}, {extent}")
+
+
+def emit_serial(ctx: FunctionContext, loop: For) -> None:
+    """A loop that runs in order."""
+    extent = loop.extent.value if isinstance(loop.extent, IntImm) else None
+    if extent is not None and extent <= 0:
+        return
+    if extent == 1:
+        _single(ctx, loop)
+        return
+    first, last = bounds(ctx, loop)
+    run(ctx, loop, first, last, may_be_empty=extent is None)
+
+
+def _single(ctx: FunctionContext, loop: For) -> None:
+    """A loop of one iteration: its variable is a value."""
+    ctx.wide[loop.loop_var] = ctx.index_value(loop.min)
+    ctx.values.pop(loop.loop_var, None)
+    ctx.levels[loop.loop_var] = 0 if isinstance(loop.min, IntImm) else len(ctx.loops)
+    with ctx.scope(), ctx.ranged(loop.loop_var, Range(loop.min, loop.extent)):
+        statement(ctx, loop.body)
+
+
+def run(ctx: FunctionContext, loop: For, first: str, last: str, may_be_empty: bool) -> None:
+    """`loop.body` for the values of its variable from `first` up to, not including, `last`."""
+    text, name = ctx.text, identifier(loop.loop_var.name)
+    slots = registers.assigned(ctx, loop)
+    text.comment(f"for {loop.loop_var.name}")
+    body, done = text.fresh(f"for.{name}"), text.fresh("done")
+    preheader = text.reserve()
+    before, initial = text.block, registers.snapshot(ctx, slots)
+    if may_be_empty:
+        text.branch(text.value(f"icmp slt i64 {first}, {last}"), body, done)
+    else:
+        text.jump(body)
+    text.start(body)
+    phis, variable = text.reserve(), f"%{text.fresh(name)}"
+    heads = [f"%{text.fresh(identifier(slot[0].name))}" for slot in slots]
+    ctx.registers.update(zip(slots, heads, strict=True))
+    ctx.forget_reads()
+    ctx.loops.append(Loop(preheader))
+    ctx.wide[loop.loop_var] = variable
+    ctx.values.pop(loop.loop_var, None)
+    ctx.levels[loop.loop_var] = len(ctx.loops)
+    with ctx.scope(), ctx.ranged(loop.loop_var, Range(loop.min, loop.extent)):
+        statement(ctx, loop.body)
+    ctx.loops.pop()
+    final, latch = registers.snapshot(ctx, slots), text.block
+    following = text.value(f"add nsw i64 {variable}, 1")
+    text.branch(text.value(f"icmp slt i64 {following}, {last}"), body, done, f", !llvm.loop !{ctx.module.text.loop_node()}")
+    phis.append(f"  {variable} = phi i64 [ {first}, %{before} ], [ {following}, %{latch} ]")
+    for slot, head, start, end in zip(slots, heads, initial, final, strict=True):
+        phis.append(f"  {head} = phi {ctx.slot_types[slot]} [ {start}, %{before} ], [ {end}, %{latch} ]")
+    text.start(done)
+    if may_be_empty:
+        registers.join(ctx, slots, (initial, before), (final, latch))
+
+
+def emit_while(ctx: FunctionContext, stmt: Stmt) -> None:
+    """While: the condition is tested before each round."""
+    assert isinstance(stmt, While)
+    text, slots = ctx.text, registers.assigned(ctx, stmt)
+    text.comment("while")
+    test, body, done = (text.fresh(hint) for hint in ("while", "body", "done"))
+    preheader = text.reserve()
+    before, initial = text.block, registers.snapshot(ctx, slots)
+    text.jump(test)
+    text.start(test)
+    phis, heads = text.reserve(), [f"%{text.fresh(identifier(slot[0].name))}" for slot in slots]
+    ctx.registers.update(zip(slots, heads, strict=True))
+    ctx.forget_reads()
+    ctx.loops.append(Loop(preheader))
+    with ctx.scope():
+        text.branch(ctx.value(stmt.condition), body, done)
+        left = text.block
+        text.start(body)
+        statement(ctx, stmt.body)
+    ctx.loops.pop()
+    final, latch = registers.snapshot(ctx, slots), text.block
+    text.emit(f"br label %{test}, !llvm.loop !{ctx.module.text.loop_node()}")
+    for slot, head, start, end in zip(slots, heads, initial, final, strict=True):
+        phis.append(f"  {head} = phi {ctx.slot_types[slot]} [ {start}, %{before} ], [ {end}, %{latch} ]")
+    text.start(done)
+    registers.join(ctx, slots, (heads, left))
+
+
+def emit_if(ctx: FunctionContext, stmt: Stmt) -> None:
+    """IfThenElse."""
+    assert isinstance(stmt, IfThenElse)
+    if isinstance(stmt.condition, IntImm):
+        chosen = stmt.then_case if stmt.condition.value else stmt.else_case
+        if chosen is not None:
+            statement(ctx, chosen)
+        return
+    text, slots = ctx.text, registers.assigned(ctx, stmt)
+    text.comment("if")
+    initial = registers.snapshot(ctx, slots)
+    weights = f", !prof !{ctx.module.text.node(_LIKELY)}" if _is_likely(stmt.condition) else ""
+    condition = ctx.value(stmt.condition)
+    then, merge = text.fresh("then"), text.fresh("endif")
+    otherwise = text.fresh("else") if stmt.else_case is not None else merge
+    before = text.block
+    text.branch(condition, then, otherwise, weights)
+    arms = [] if stmt.else_case is not None else [(initial, before)]
+    for label, case in ((then, stmt.then_case), (otherwise, stmt.else_case)):
+        if case is not None:
+            text.start(label)
+            ctx.registers.update(zip(slots, initial, strict=True))
+            ctx.invalidate(registers.REGISTERS)
+            with ctx.scope():
+                statement(ctx, case)
+            arms.append((registers.snapshot(ctx, slots), text.block))
+            text.jump(merge)
+    text.start(merge)
+    registers.join(ctx, slots, *arms)
+
+
+def _is_likely(condition: PrimExpr) -> bool:
+    match condition:
+        case Call(_, "tir.likely"):
+            return True
+        case And(a, b):
+            return _is_likely(a) or _is_likely(b)
+    return False
+
+
+def emit_let_stmt(ctx: FunctionContext, stmt: Stmt) -> None:
+    """LetStmt."""
+    assert isinstance(stmt, LetStmt)
+    ctx.bind(stmt.var, ctx.value(stmt.value))
+    with ctx.scope():
+        statement(ctx, stmt.body)
+
+
+def emit_let(ctx: FunctionContext, node: PrimExpr) -> str:
+    """Let: what depends on the variable is not remembered beyond the body."""
+    assert isinstance(node, Let)
+    ctx.bind(node.var, ctx.value(node.value))
+    with ctx.scope():
+        return ctx.value(node.body)
+
+
+def emit_assert(ctx: FunctionContext, stmt: Stmt) -> None:
+    """AssertStmt: where the condition fails, the function returns the number of the message."""
+    assert isinstance(stmt, AssertStmt)
+    message = stmt.message.value if isinstance(stmt.message, StringImm) else str(stmt.message)
+    if not (isinstance(stmt.condition, IntImm) and stmt.condition.value):
+        require(ctx, ctx.value(stmt.condition), message)
+    statement(ctx, stmt.body)
+
+
+def require(ctx: FunctionContext, condition: str, message: str) -> None:
+    """Go on where `condition` holds, else return the code of `message`."""
+    text = ctx.text
+    passed, failed = text.fresh("passed"), text.fresh("failed")
+    text.branch(condition, passed, failed, f", !prof !{ctx.module.text.node(_LIKELY)}")
+    text.start(failed)
+    ctx.leave(str(ctx.error_code(message)))
+    text.start(passed)
+
+
+def emit_body(ctx: FunctionContext, stmt: Stmt) -> None:
+    """AttrStmt, DeclBuffer: only their body is code."""
+    assert isinstance(stmt, (AttrStmt, DeclBuffer))
+    statement(ctx, stmt.body)
+
+
+def emit_evaluate(ctx: FunctionContext, stmt: Stmt) -> None:
+    """Evaluate: the value is computed for its effect."""
+    assert isinstance(stmt, Evaluate)
+    if not isinstance(stmt.value, (IntImm, StringImm)):
+        ctx.value(stmt.value)
+
+
+def unsupported_loop(ctx: FunctionContext, loop: For) -> CodegenError:
+    """The error of a loop kind that phase 2 should have removed."""
+    kind = ForKind(loop.kind).name.lower()
+    return CodegenError(
+        f"In {ctx.name}: the loop over {loop.loop_var.name} is still {kind}; lower the function through phase 3 "
+        "(serial and parallel loops have code)"
+    )

@@ -1,0 +1,291 @@
+"""Loads and stores of memory: one element, a contiguous vector, or lanes at a stride or anywhere; all of them masked if need be.
+
+A contiguous vector is one instruction. Lanes at a known stride are loads of their own put together (on the CPUs at hand
+that beats the gather instruction); lanes anywhere, or guarded by a mask that isn't constant, are a gather.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import CodegenError
+from ..tir.arithmetic import binary
+from ..tir.buffer import Buffer
+from ..tir.dtype import DataType, parse_dtype
+from ..tir.expr import Add, Broadcast, BufferLoad, IntImm, Mul, PrimExpr, Ramp, Sub, Var
+from ..tir.stmt import BufferStore, Stmt
+from . import registers
+from .address import element_pointer
+from .context import FunctionContext
+from .masks import Mask, access_mask, splat_value
+from .types import MEMORY_TYPE, VALUE_TYPE, suffix, vector_of, zero
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Where the lanes of an access lie: lane i at `base + i * stride` (in `unit` bytes), or at the vector `base`."""
+
+    data: Var
+    base: PrimExpr
+    stride: int | None
+    lanes: int
+    element: DataType  # in memory: one lane
+    unit: int
+
+    @property
+    def memory_type(self) -> str:
+        """The type of one lane in memory."""
+        return MEMORY_TYPE[str(self.element)]
+
+
+def as_ramp(expr: PrimExpr) -> tuple[PrimExpr, int] | None:
+    """(base, stride) of an integer vector whose lanes are equally far apart by a constant, else None."""
+    match expr:
+        case Ramp(base, IntImm(_, stride), _):
+            return base, stride
+        case Broadcast(value, _):
+            return value, 0
+        case Add(a, b) | Sub(a, b):
+            left, right = as_ramp(a), as_ramp(b)
+            if left is None or right is None:
+                return None
+            sign = 1 if isinstance(expr, Add) else -1
+            return binary(type(expr), left[0], right[0]), left[1] + sign * right[1]
+        case Mul(a, Broadcast(IntImm(_, factor), _)):
+            inner = as_ramp(a)
+            return None if inner is None else (binary(Mul, inner[0], IntImm(inner[0].dtype, factor)), inner[1] * factor)
+    return None
+
+
+def _classify(ctx: FunctionContext, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> Access:
+    if len(indices) != 1:
+        raise CodegenError(
+            f"In {ctx.name}: {buffer.name} is accessed with {len(indices)} indices; lower the function through phase 1, which flattens buffers"
+        )
+    index = indices[0]
+    element = parse_dtype(buffer.dtype)
+    count = parse_dtype(index.dtype).lanes
+    unit = element.itemsize
+    ramp = (index, 1) if count == 1 else as_ramp(index)
+    if element.lanes == 1:
+        base, stride = ramp if ramp is not None else (index, None)
+        return Access(buffer.data, ctx.keep(base), stride, count, element, unit)
+    if ramp is None or (count > 1 and ramp[1] != 1):
+        raise CodegenError(
+            f"In {ctx.name}: {buffer.name}[{index}] picks vectors of {buffer.dtype} that don't lie side by side; "
+            "declare the buffer with scalar elements, or read the vectors one by one"
+        )
+    base = ctx.keep(binary(Mul, ramp[0], IntImm(ramp[0].dtype, element.lanes)))
+    return Access(buffer.data, base, 1, count * element.lanes, element.scalar, unit)
+
+
+# Loads
+
+
+def emit_load(ctx: FunctionContext, node: PrimExpr) -> str:
+    """A BufferLoad; lanes that its predicate leaves out are zero."""
+    assert isinstance(node, BufferLoad)
+    if registers.is_register(node.buffer):
+        return _register_load(ctx, node)
+    access = _classify(ctx, node.buffer, node.indices)
+    mask = access_mask(ctx, node.predicate, access.lanes)
+    ctx.reads |= ctx.memory_bit(access.data)
+    if mask is not None and mask.is_empty:
+        return zero(node.dtype)
+    if access.lanes == 1 or access.stride == 0:
+        loaded = _load_one(ctx, access, mask)
+    elif access.stride == 1:
+        loaded = _load_block(ctx, access, mask)
+    elif access.stride is not None and (mask is None or mask.constant is not None):
+        loaded = _load_each(ctx, access, access.stride, mask)
+    else:
+        loaded = _gather(ctx, access, mask)
+    return from_memory(ctx, node.dtype, loaded)
+
+
+def _register_load(ctx: FunctionContext, node: BufferLoad) -> str:
+    value = registers.load(ctx, node.buffer, node.indices)
+    mask = access_mask(ctx, node.predicate, parse_dtype(node.dtype).lanes) if node.predicate is not None else None
+    if mask is None:
+        return value
+    llvm_type, lanes = VALUE_TYPE[node.dtype], parse_dtype(node.dtype).lanes
+    return ctx.text.value(f"select {vector_of('i1', lanes)} {mask.text}, {llvm_type} {value}, {llvm_type} {zero(node.dtype)}")
+
+
+def from_memory(ctx: FunctionContext, dtype: str, loaded: str) -> str:
+    """A value of `dtype` from what a load gave: bools are bytes in memory, true unless zero."""
+    memory_type = MEMORY_TYPE[dtype]
+    if memory_type == VALUE_TYPE[dtype] or not loaded.startswith("%"):
+        return loaded
+    nothing = "0" if memory_type == "i8" else "zeroinitializer"
+    return ctx.text.value(f"icmp ne {memory_type} {loaded}, {nothing}")
+
+
+def to_memory(ctx: FunctionContext, dtype: str, value: str) -> str:
+    """What a store of a value of `dtype` writes."""
+    memory_type, value_type = MEMORY_TYPE[dtype], VALUE_TYPE[dtype]
+    return value if memory_type == value_type else ctx.text.value(f"zext {value_type} {value} to {memory_type}")
+
+
+def _load_one(ctx: FunctionContext, access: Access, mask: Mask | None) -> str:
+    """One element, in every lane; under a mask it is read only if some lane wants it."""
+    kind, lanes = access.memory_type, access.lanes
+    if mask is None:
+        return splat_value(ctx, kind, _load_scalar(ctx, access), lanes)
+    text = ctx.text
+    wanted = mask.text if lanes == 1 else text.value(f"call i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1> {mask.text})")
+    with ctx.scope():
+        read, done, before = text.fresh("read"), text.fresh("done"), text.block
+        text.branch(wanted, read, done)
+        text.start(read)
+        value = _load_scalar(ctx, access)
+        after = text.block
+        text.jump(done)
+    text.start(done)
+    value = text.value(f"phi {kind} [ {zero(str(access.element)) if kind != 'i8' else '0'}, %{before} ], [ {value}, %{after} ]")
+    if lanes == 1:
+        return value
+    vector = vector_of(kind, lanes)
+    spread = splat_value(ctx, kind, value, lanes)
+    return text.value(f"select <{lanes} x i1> {mask.text}, {vector} {spread}, {vector} zeroinitializer")
+
+
+def _load_scalar(ctx: FunctionContext, access: Access) -> str:
+    pointer, alignment = element_pointer(ctx, access.data, access.base, access.unit)
+    return ctx.text.value(f"load {access.memory_type}, ptr {pointer}, align {alignment}")
+
+
+def _load_block(ctx: FunctionContext, access: Access, mask: Mask | None) -> str:
+    pointer, alignment = element_pointer(ctx, access.data, access.base, access.unit)
+    vector = vector_of(access.memory_type, access.lanes)
+    if mask is None:
+        return ctx.text.value(f"load {vector}, ptr {pointer}, align {alignment}")
+    return ctx.text.value(
+        f"call {vector} @llvm.masked.load.{suffix(vector)}.p0(ptr align {alignment} {pointer}, "
+        f"<{access.lanes} x i1> {mask.text}, {vector} zeroinitializer)"
+    )
+
+
+def _lane_pointer(ctx: FunctionContext, access: Access, stride: int, lane: int) -> tuple[str, int]:
+    pointer, alignment = element_pointer(ctx, access.data, access.base, access.unit)
+    offset = lane * stride * access.unit
+    if offset == 0:
+        return pointer, alignment
+    moved = ctx.once(("displaced", pointer, offset), lambda: ctx.text.value(f"getelementptr i8, ptr {pointer}, i64 {offset}"))
+    return moved, (alignment | offset) & -(alignment | offset)
+
+
+def _load_each(ctx: FunctionContext, access: Access, stride: int, mask: Mask | None) -> str:
+    kind = access.memory_type
+    vector = vector_of(kind, access.lanes)
+    result = "poison" if mask is None else "zeroinitializer"
+    for lane in range(access.lanes):
+        if mask is None or (mask.constant is not None and mask.constant[lane]):
+            pointer, alignment = _lane_pointer(ctx, access, stride, lane)
+            element = ctx.text.value(f"load {kind}, ptr {pointer}, align {alignment}")
+            result = ctx.text.value(f"insertelement {vector} {result}, {kind} {element}, i64 {lane}")
+    return result
+
+
+def _pointers(ctx: FunctionContext, access: Access) -> str:
+    """The vector of the addresses of all lanes."""
+    lanes = access.lanes
+    if access.stride is not None:
+        pointer, _ = element_pointer(ctx, access.data, access.base, access.unit)
+        offsets = ", ".join(f"i64 {lane * access.stride * access.unit}" for lane in range(lanes))
+        return ctx.text.value(f"getelementptr i8, ptr {pointer}, <{lanes} x i64> <{offsets}>")
+    index = ctx.value(access.base)
+    kind = VALUE_TYPE[access.base.dtype]
+    if access.base.dtype.startswith(("uint", "bool")):
+        wide = f"<{lanes} x i64>"
+        index, kind = ctx.text.value(f"zext {kind} {index} to {wide}"), wide
+    return ctx.text.value(f"getelementptr {access.memory_type}, ptr {ctx.variable(access.data)}, {kind} {index}")
+
+
+def _lane_alignment(ctx: FunctionContext, access: Access) -> int:
+    return min(access.unit, ctx.alignments.get(access.data, 0) or 1)
+
+
+def _gather(ctx: FunctionContext, access: Access, mask: Mask | None) -> str:
+    vector, lanes = vector_of(access.memory_type, access.lanes), access.lanes
+    pointers = _pointers(ctx, access)
+    wanted = mask.text if mask is not None else "splat (i1 true)"
+    return ctx.text.value(
+        f"call {vector} @llvm.masked.gather.{suffix(vector)}.v{lanes}p0(<{lanes} x ptr> align {_lane_alignment(ctx, access)} {pointers}, "
+        f"<{lanes} x i1> {wanted}, {vector} zeroinitializer)"
+    )
+
+
+# Stores
+
+
+def emit_store(ctx: FunctionContext, stmt: Stmt) -> None:
+    """A BufferStore; lanes that its predicate leaves out stay as they are."""
+    assert isinstance(stmt, BufferStore)
+    buffer = stmt.buffer
+    lanes = parse_dtype(stmt.value.dtype).lanes
+    value = ctx.value(stmt.value)
+    mask = access_mask(ctx, stmt.predicate, lanes)
+    if mask is not None and mask.is_empty:
+        return
+    if registers.is_register(buffer):
+        registers.store(ctx, buffer, stmt.indices, value, None if mask is None else mask.text)
+        return
+    access = _classify(ctx, buffer, stmt.indices)
+    value = to_memory(ctx, stmt.value.dtype, value)
+    if access.lanes == 1:
+        _store_one(ctx, access, value, mask)
+    elif access.stride == 1:
+        _store_block(ctx, access, value, mask)
+    elif access.stride and (mask is None or mask.constant is not None):
+        _store_each(ctx, access, access.stride, value, mask)
+    else:
+        _scatter(ctx, access, value, mask)
+    ctx.invalidate(ctx.memory_bit(access.data))
+
+
+def _store_one(ctx: FunctionContext, access: Access, value: str, mask: Mask | None) -> None:
+    text = ctx.text
+    if mask is None:
+        pointer, alignment = element_pointer(ctx, access.data, access.base, access.unit)
+        text.emit(f"store {access.memory_type} {value}, ptr {pointer}, align {alignment}")
+        return
+    write, done = text.fresh("write"), text.fresh("done")
+    text.branch(mask.text, write, done)
+    text.start(write)
+    with ctx.scope():
+        pointer, alignment = element_pointer(ctx, access.data, access.base, access.unit)
+        text.emit(f"store {access.memory_type} {value}, ptr {pointer}, align {alignment}")
+    text.jump(done)
+    text.start(done)
+
+
+def _store_block(ctx: FunctionContext, access: Access, value: str, mask: Mask | None) -> None:
+    pointer, alignment = element_pointer(ctx, access.data, access.base, access.unit)
+    vector = vector_of(access.memory_type, access.lanes)
+    if mask is None:
+        ctx.text.emit(f"store {vector} {value}, ptr {pointer}, align {alignment}")
+        return
+    ctx.text.emit(
+        f"call void @llvm.masked.store.{suffix(vector)}.p0({vector} {value}, ptr align {alignment} {pointer}, <{access.lanes} x i1> {mask.text})"
+    )
+
+
+def _store_each(ctx: FunctionContext, access: Access, stride: int, value: str, mask: Mask | None) -> None:
+    kind, vector = access.memory_type, vector_of(access.memory_type, access.lanes)
+    for lane in range(access.lanes):
+        if mask is None or (mask.constant is not None and mask.constant[lane]):
+            element = ctx.text.value(f"extractelement {vector} {value}, i64 {lane}")
+            pointer, alignment = _lane_pointer(ctx, access, stride, lane)
+            ctx.text.emit(f"store {kind} {element}, ptr {pointer}, align {alignment}")
+
+
+def _scatter(ctx: FunctionContext, access: Access, value: str, mask: Mask | None) -> None:
+    """Where lanes meet in one place the last of them stays, as LLVM promises."""
+    vector, lanes = vector_of(access.memory_type, access.lanes), access.lanes
+    pointers = _pointers(ctx, access)
+    wanted = mask.text if mask is not None else "splat (i1 true)"
+    ctx.text.emit(
+        f"call void @llvm.masked.scatter.{suffix(vector)}.v{lanes}p0({vector} {value}, "
+        f"<{lanes} x ptr> align {_lane_alignment(ctx, access)} {pointers}, <{lanes} x i1> {wanted})"
+    )

@@ -1,0 +1,287 @@
+"""Cut loops where their guards start or stop to hold, so that the main part runs without any.
+
+A guard of an imperfect split holds for all but the last iterations of some loop. The worst case of the guard over the
+loops further in is an affine condition on that loop's variable, hence an interval of iterations that need no guard:
+one body for it, one for what is left on either side. Parallel loops, and conditions that aren't affine in the variable
+(fused axes), keep one loop that chooses between the two bodies: a second parallel region would cost more than the test.
+Vector loops are never cut: their guards become masks. The program may grow by a bounded factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from ...arith import Analyzer, Linear, linear_form, relax
+from ...tir.arithmetic import all as all_of
+from ...tir.arithmetic import floordiv, maximum, minimum
+from ...tir.expr import GE, GT, LE, LT, And, Call, CmpExpr, IntImm, PrimExpr, Range, Var
+from ...tir.function import PrimFunc
+from ...tir.intrin import likely
+from ...tir.stmt import NOP, BufferStore, Evaluate, For, ForKind, IfThenElse, LetStmt, Stmt, is_no_op, seq
+from ..context import PassContext
+from ..options import LoopPartitionConfig
+from ..rebuild import Copier, FreeVars, map_stmt, sub_statements, walk_statements
+from ..scopes import inside_loop, under_conditions
+
+_SMALL_PROGRAM = 64
+
+
+def loop_partition(func: PrimFunc, ctx: PassContext) -> PrimFunc:
+    """`func` with guarded loops cut into parts; itself if there are no guards."""
+    if not any(isinstance(s, IfThenElse) for s in walk_statements(func.body)):
+        return func
+    option = ctx.option(LoopPartitionConfig)
+    return func.with_body(_Partitioner(option, _leaves(func.body)).stmt(func.body))
+
+
+def _leaves(stmt: Stmt) -> int:
+    return sum(isinstance(s, (BufferStore, Evaluate)) for s in walk_statements(stmt))
+
+
+@dataclass(frozen=True, slots=True)
+class _Guard:
+    """A condition and the loops between the one in question and the condition, outermost first."""
+
+    condition: CmpExpr
+    inner: tuple[For, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """Where a loop's guards all hold: in [low, high) of its variable, or, if that is no interval, where `test` does."""
+
+    guards: tuple[CmpExpr, ...]
+    low: PrimExpr | None
+    high: PrimExpr | None
+    test: PrimExpr
+
+
+@dataclass(slots=True)
+class _Found:
+    """What several guards ask of one loop: those that always hold, bound the variable, or hold where a test does."""
+
+    always: list[CmpExpr] = field(default_factory=list)
+    lows: list[PrimExpr] = field(default_factory=list)
+    highs: list[PrimExpr] = field(default_factory=list)
+    bounding: dict[CmpExpr, PrimExpr] = field(default_factory=dict)
+    testing: dict[CmpExpr, PrimExpr] = field(default_factory=dict)
+
+
+class _Partitioner:
+    def __init__(self, option: LoopPartitionConfig, leaves: int) -> None:
+        self._analyzer = Analyzer()
+        self._free = FreeVars()
+        self._all_guards = option.partition_const_loop
+        self._growth = max(_SMALL_PROGRAM, leaves * (option.max_growth - 1))
+        self._assumed: set[PrimExpr] = set()
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        """The statement with its loops partitioned."""
+        if isinstance(stmt, For):
+            return self._loop(stmt)
+        if isinstance(stmt, IfThenElse):
+            return self._branch(stmt)
+        return map_stmt(stmt, self.stmt)
+
+    def _branch(self, stmt: IfThenElse) -> Stmt:
+        """The guard without what is known here; only hinted conditions are worth the proof."""
+        parts = list(_conjuncts(stmt.condition, False))
+        kept = [(part, hint) for part, hint in parts if part not in self._assumed and not (hint and self._analyzer.known_true(part))]
+        if any(hint and self._analyzer.known_true(~part) for part, hint in kept):
+            return NOP if stmt.else_case is None else self.stmt(stmt.else_case)
+        if not kept:
+            return self.stmt(stmt.then_case)
+        if len(kept) == len(parts):
+            condition = stmt.condition
+        else:
+            condition = all_of(*(likely(part) if hint else part for part, hint in kept))
+        with under_conditions(self._analyzer, [condition]):
+            then_case = self.stmt(stmt.then_case)
+        else_case = None if stmt.else_case is None else self.stmt(stmt.else_case)
+        if condition is stmt.condition and then_case is stmt.then_case and else_case is stmt.else_case:
+            return stmt
+        if is_no_op(then_case) and else_case is None:
+            return NOP
+        return IfThenElse(condition, then_case, else_case)
+
+    def _loop(self, loop: For) -> Stmt:
+        cut = self._find_cut(loop)
+        if cut is None:
+            return self._whole(loop)
+        known = [guard for guard in cut.guards if guard not in self._assumed]
+        self._assumed.update(known)
+        result = self._whole(loop) if isinstance(cut.test, IntImm) else self._parts(loop, cut, known)
+        self._assumed.difference_update(known)
+        return result
+
+    def _whole(self, loop: For) -> Stmt:
+        with inside_loop(self._analyzer, loop):
+            body = self.stmt(loop.body)
+        if is_no_op(body):
+            return NOP
+        return loop if body is loop.body else replace(loop, body=body)
+
+    def _parts(self, loop: For, cut: _Cut, known: list[CmpExpr]) -> Stmt:
+        interval = cut.low is not None or cut.high is not None
+        begin, end = loop.min, loop.min + loop.extent
+        low = begin if cut.low is None else cut.low
+        high = end if cut.high is None else cut.high
+        if loop.kind is ForKind.PARALLEL or not interval:
+            return self._chosen(loop, cut, known, Range(low, high - low) if interval else None)
+        main = self._whole(replace(loop, min=low, extent=self._analyzer.simplify(high - low)))
+        self._assumed.difference_update(known)
+        before = NOP if cut.low is None else self._rest(loop, begin, low)
+        after = NOP if cut.high is None else self._rest(loop, high, end)
+        return seq(before, main, after)
+
+    def _rest(self, loop: For, begin: PrimExpr, end: PrimExpr) -> Stmt:
+        """A guarded copy of the loop for [begin, end)."""
+        extent = self._analyzer.simplify(end - begin)
+        if isinstance(extent, IntImm) and extent.value <= 0:
+            return NOP
+        if isinstance(extent, IntImm) and extent.value == 1 and not loop.annotations:
+            return self.stmt(Copier({loop.loop_var: begin}).stmt(loop.body))
+        copied = Copier({}).stmt(replace(loop, min=begin, extent=extent))
+        return self._whole(copied) if isinstance(copied, For) else copied
+
+    def _chosen(self, loop: For, cut: _Cut, known: list[CmpExpr], interval: Range | None) -> Stmt:
+        """One loop around `if test: main body else: guarded body`; a shorter loop if the else part does nothing."""
+        with inside_loop(self._analyzer, loop):
+            with under_conditions(self._analyzer, [cut.test]):
+                main = self.stmt(loop.body)
+            self._assumed.difference_update(known)
+            with under_conditions(self._analyzer, [~cut.test]):
+                rest = self.stmt(Copier({}).stmt(loop.body))
+        if is_no_op(rest) and interval is not None:
+            return replace(loop, min=interval.min, extent=self._analyzer.simplify(interval.extent), body=main)
+        return replace(loop, body=IfThenElse(cut.test, main, None if is_no_op(rest) else rest))
+
+    def _find_cut(self, loop: For) -> _Cut | None:
+        if loop.kind in (ForKind.VECTORIZED, ForKind.THREAD_BINDING):
+            return None
+        guards = [g for g in _guards(loop.body, self._all_guards, self._free) if g.condition not in self._assumed]
+        if not guards:
+            return None
+        found = _Found()
+        with inside_loop(self._analyzer, loop):
+            for guard in guards:
+                self._consider(loop, guard, found)
+        return self._chosen_cut(loop, found)
+
+    def _chosen_cut(self, loop: For, found: _Found) -> _Cut | None:
+        """The cut that serves most guards within what the program may still grow; parallel loops test, others prefer an interval."""
+        tests = {**found.bounding, **found.testing} if loop.kind is ForKind.PARALLEL else found.bounding or found.testing
+        low = high = None
+        if len(tests) == len(found.bounding):
+            low, high = self._joined(maximum, found.lows), self._joined(minimum, found.highs)
+        both = low is not None and high is not None
+        growth = _leaves(loop.body) * (2 if both else 1)
+        if tests and (growth > self._growth or (low is not None and high is not None and not self._analyzer.known_less(low, high))):
+            tests, low, high = {}, None, None
+        if tests:
+            self._growth -= growth
+        guards = (*found.always, *tests)
+        return _Cut(guards, low, high, all_of(*tests.values())) if guards else None
+
+    def _joined(self, op: object, bounds: list[PrimExpr]) -> PrimExpr | None:
+        if not bounds:
+            return None
+        total = bounds[0]
+        for bound in bounds[1:]:
+            total = op(total, bound)  # type: ignore[operator]
+        return self._analyzer.simplify(total)
+
+    def _consider(self, loop: For, guard: _Guard, found: _Found) -> None:
+        """Note what `guard` needs of the loop's variable, if that leaves a main part worth having."""
+        worst = self._worst_case(guard)
+        if worst is None or any(l.loop_var in self._vars(worst) for l in guard.inner):
+            return
+        dtype = guard.condition.a.dtype
+        test = worst.to_expr(dtype) <= 0
+        if self._analyzer.known_true(test):
+            found.always.append(guard.condition)
+        elif loop.loop_var not in self._vars(worst) or self._analyzer.known_true(~test):
+            return
+        elif loop.loop_var in self._vars(worst.without(loop.loop_var)):
+            if guard.inner:
+                found.testing[guard.condition] = self._analyzer.simplify(test)
+        else:
+            factor = worst.coefficient_of(loop.loop_var)
+            value = self._bound(loop, factor, worst.without(loop.loop_var), dtype)
+            if value is not None:
+                (found.highs if factor > 0 else found.lows).append(value)
+                found.bounding[guard.condition] = self._analyzer.simplify(test)
+
+    def _bound(self, loop: For, factor: int, rest: Linear, dtype: str) -> PrimExpr | None:
+        """The value below which (positive factor), or from which on, factor*v + rest <= 0; within the loop's range."""
+        if factor > 0:
+            value = floordiv(rest.scale(-1).to_expr(dtype), factor) + 1
+        else:
+            value = floordiv(rest.shift(-factor - 1).to_expr(dtype), -factor)
+        value = self._constant_or(self._analyzer.simplify(value)).astype(loop.loop_var.dtype)
+        if isinstance(loop.extent, IntImm) and not isinstance(value, IntImm) and loop.kind is not ForKind.PARALLEL:
+            return None  # a loop of constant extent is better guarded than of variable extent: it can be unrolled
+        begin, end = loop.min, loop.min + loop.extent
+        if factor > 0:
+            return value if self._analyzer.known_less_equal(value, end) else self._clamped(value, begin, end)
+        return value if self._analyzer.known_less_equal(begin, value) else self._clamped(value, begin, end)
+
+    def _clamped(self, value: PrimExpr, begin: PrimExpr, end: PrimExpr) -> PrimExpr:
+        return self._analyzer.simplify(maximum(minimum(value, end), begin))
+
+    def _constant_or(self, expr: PrimExpr) -> PrimExpr:
+        bound = self._analyzer.const_int_bound(expr)
+        return IntImm(expr.dtype, bound.min_value) if bound.min_value == bound.max_value else expr
+
+    def _worst_case(self, guard: _Guard) -> Linear | None:
+        """A form such that the guard holds for all iterations of the inner loops wherever the form is <= 0."""
+        condition = guard.condition
+        a, b = condition.a, condition.b
+        if isinstance(condition, (GT, GE)):
+            a, b = b, a
+        strict = int(isinstance(condition, (LT, GT)))
+        form = linear_form(a).sub(linear_form(b)).shift(strict)
+        for loop in reversed(guard.inner):
+            factor = form.coefficient_of(loop.loop_var)
+            if factor:
+                last = linear_form(loop.min).add(linear_form(loop.extent)).shift(-1)
+                form = form.without(loop.loop_var).add(last if factor > 0 else linear_form(loop.min), factor)
+        inner = {l.loop_var: Range(l.min, l.extent) for l in guard.inner}
+        if not any(var in inner for var in self._vars(form)):
+            return form
+        interval = relax(a - b + strict, inner, self._analyzer)
+        return None if interval is None else linear_form(interval.max)
+
+    def _vars(self, form: Linear) -> set[Var]:
+        return set().union(*(self._free(atom) for atom in form.terms))
+
+
+def _conjuncts(condition: PrimExpr, hinted: bool) -> Iterator[tuple[PrimExpr, bool]]:
+    """The parts of a conjunction, each with whether it is hinted as likely."""
+    if isinstance(condition, And):
+        yield from _conjuncts(condition.a, hinted)
+        yield from _conjuncts(condition.b, hinted)
+    elif isinstance(condition, Call) and condition.op == "tir.likely":
+        yield from _conjuncts(condition.args[0], True)
+    else:
+        yield condition, hinted
+
+
+def _guards(body: Stmt, every: bool, free: FreeVars) -> Iterator[_Guard]:
+    """The affine comparisons that guard statements in `body`: the likely ones, or every one. Those that read memory, or
+    what a let inside the body binds, can't be decided outside."""
+    stack: list[tuple[Stmt, tuple[For, ...], frozenset[Var]]] = [(body, (), frozenset())]
+    while stack:
+        stmt, inner, bound = stack.pop()
+        if isinstance(stmt, For):
+            inner = (*inner, stmt)
+        elif isinstance(stmt, LetStmt):
+            bound |= {stmt.var}
+        elif isinstance(stmt, IfThenElse):
+            for part, hinted in _conjuncts(stmt.condition, False):
+                if (hinted or every) and isinstance(part, (LT, LE, GT, GE)) and part.a.dtype in ("int32", "int64"):
+                    used = free(part)
+                    if not used & bound and not any(var.dtype == "handle" for var in used):
+                        yield _Guard(part, inner)
+        stack.extend((child, inner, bound) for child in reversed(list(sub_statements(stmt))))

@@ -1,0 +1,163 @@
+"""THE page: every pass in the order in which it runs, and why it stands there.
+
+Phase 0 makes loop nests (see `phase0`), phase 1 flattens storage, phase 2 shapes the loops, phase 3 cleans up. A user's
+passes (`tir.add_lower_pass`) of phase 0 run before everything, the others at the end of their phase, so they see its
+result. After each phase its spec holds (`specs`), and `lower(..., upto=phase)` stops there.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ..errors import LoweringError
+from ..tir.function import IRModule, PrimFunc
+from .context import PassContext
+from .passes import Pass, run_pass
+from .phase1.narrow_dtype import narrow_dtype
+from .phase1.simplify import simplify
+from .phase1.storage_flatten import storage_flatten
+from .phase2.loop_partition import loop_partition
+from .phase2.register_promotion import register_promotion
+from .phase2.storage_rewrite import storage_rewrite
+from .phase2.unroll_loop import unroll_loop
+from .phase2.unroll_register_tile import unroll_register_tile
+from .phase2.vectorize_loop import vectorize_loop
+from .phase3.common_subexpr_elim import common_subexpr_elim
+from .phase3.hoist_if_then_else import hoist_if_then_else
+from .phase3.instrument_bound_checkers import instrument_bound_checkers
+from .phase3.lower_intrin import lower_intrin
+from .phase3.remove_no_op import remove_no_op
+from .specs import check_module, check_statements
+
+PHASES: dict[int, tuple[Pass, ...]] = {
+    0: (),
+    1: (
+        Pass("tir.StorageFlatten", storage_flatten),  # first: all later passes reason about one index per access
+        Pass("tir.NarrowDataType", narrow_dtype),  # after flattening, when the whole index and its bounds are in sight
+        Pass("tir.Simplify", simplify),  # last: flattening leaves sums of products, narrowing leaves casts
+    ),
+    2: (
+        Pass("tir.LoopPartition", loop_partition),  # first: guards must be gone before loops become vectors and tiles
+        Pass("tir.VectorizeLoop", vectorize_loop),  # before unrolling: a tile is counted in vectors
+        Pass("tir.UnrollRegisterTile", unroll_register_tile),  # marks the tile's loops, as it needs to see them as loops
+        Pass("tir.UnrollLoop", unroll_loop),  # before promotion: only constant indices can be registers
+        Pass("tir.RegisterPromotion", register_promotion),  # the tile leaves memory while its allocation is still its own
+        Pass("tir.StorageRewrite", storage_rewrite),  # what is still memory by now shares and leaves the loops
+    ),
+    3: (
+        Pass("tir.HoistIfThenElse", hoist_if_then_else),  # before no-ops go: a loop may be nothing but a condition
+        Pass("tir.RemoveNoOp", remove_no_op),  # partition, unrolling and hoisting leave empty pieces
+    ),
+}
+# After the user's passes of phase 3, as nothing but code generation should see their results.
+FINAL: tuple[Pass, ...] = (
+    Pass("tir.InstrumentBoundCheckers", instrument_bound_checkers),  # before indices are taken apart
+    Pass("tir.CommonSubexprElimTIR", common_subexpr_elim),  # indices by loop level, so that LLVM needs no pass for it
+    Pass("tir.LowerIntrin", lower_intrin),  # last: divisions stay recognisable until here
+)
+LAST_PHASE = max(PHASES)
+_RECURSION_LIMIT = 20_000
+
+
+def lower(
+    inp: Any,
+    args: Sequence[Any] | None = None,
+    name: str = "main",
+    binds: Mapping[Any, Any] | None = None,
+    simple_mode: bool = False,
+    upto: int | None = None,
+) -> IRModule:
+    """Lower a schedule, function or module to the loops that code generation takes.
+
+    Args:
+        inp: a te.Schedule, a PrimFunc or an IRModule.
+        args: for a schedule: tensors, variables and buffers, in the order of the function's parameters.
+        name: for a schedule: the function's name.
+        binds: for a schedule: buffers to use for tensors.
+        simple_mode: leave out loop partition, for a shorter print.
+        upto: stop after this phase (0 to 3); None goes through.
+
+    Raises:
+        LoweringError: for options, limits or user passes that can't be served.
+        ScheduleError: for a schedule that is illegal.
+    """
+    if upto is not None and upto not in PHASES:
+        raise LoweringError(f"lower(upto={upto!r}): the phases are {', '.join(map(str, PHASES))}")
+    ctx = PassContext.current()
+    added = _user_passes(ctx)
+    with _deep_recursion():
+        return _run(_as_module(inp, args, name, binds, ctx), ctx, added, simple_mode, LAST_PHASE if upto is None else upto)
+
+
+def _run(mod: IRModule, ctx: PassContext, added: Mapping[int, list[Pass]], simple_mode: bool, upto: int) -> IRModule:
+    verify = bool(os.environ.get("TENSOREXPR_VERIFY"))
+    for phase in range(upto + 1):
+        for one in PHASES[phase]:
+            if simple_mode and one.name == "tir.LoopPartition":
+                continue
+            mod = run_pass(one, mod, ctx)
+            if verify:
+                check_module(mod, one.name, None, by_user=False)
+        if not phase or not added[phase]:
+            _check_phase(mod, PHASES[phase], phase, verify)
+        for one in added[phase]:
+            mod = run_pass(one, mod, ctx)
+            check_module(mod, one.name, phase, by_user=True)
+    if upto == LAST_PHASE:
+        for one in FINAL:
+            mod = run_pass(one, mod, ctx)
+        _check_phase(mod, FINAL, LAST_PHASE, verify)
+    return mod
+
+
+def _check_phase(mod: IRModule, passes: Sequence[Pass], phase: int, verify: bool) -> None:
+    last = passes[-1].name if passes else "phase 0"
+    if verify:
+        check_module(mod, last, phase, by_user=False)
+    else:
+        check_statements(mod, last, phase, by_user=False)
+
+
+def _as_module(inp: Any, args: Sequence[Any] | None, name: str, binds: Mapping[Any, Any] | None, ctx: PassContext) -> IRModule:
+    if isinstance(inp, IRModule):
+        return inp
+    if isinstance(inp, PrimFunc):
+        return IRModule({str(inp.attrs.get("global_symbol") or name): inp})
+    # Functions and modules are lowered without loading tensor expressions and schedules.
+    from .phase0 import schedule_to_func
+
+    func = schedule_to_func(inp, args or (), name, binds, keep_trivial_loops=ctx.flag("tir.debug_keep_trivial_loop"))
+    return IRModule({name: func.with_attr("tir.noalias", ctx.flag("tir.noalias", True))})
+
+
+def _user_passes(ctx: PassContext) -> dict[int, list[Pass]]:
+    """The passes of `tir.add_lower_pass` by phase; later phases than the last count as the last."""
+    added: dict[int, list[Pass]] = {phase: [] for phase in PHASES}
+    for number, entry in enumerate(ctx.config.get("tir.add_lower_pass", ())):
+        where = f"tir.add_lower_pass, entry {number}"
+        if not isinstance(entry, (tuple, list)) or len(entry) != 2:
+            raise LoweringError(f"{where}: expected a pair (phase, pass), not {entry!r}")
+        phase, one = entry
+        if isinstance(phase, bool) or not hasattr(phase, "__index__"):
+            raise LoweringError(f"{where}: expected the first of the pair to be an integer, the phase, not {phase!r}")
+        if int(phase) < 0:
+            raise LoweringError(f"{where}: the phase is {int(phase)}; expected 0 (before all), 1, 2 or 3 (the end of that phase)")
+        if not isinstance(one, Pass):
+            raise LoweringError(f"{where}: expected a pass, not {one!r}; decorate the function with @tir.transform.prim_func_pass(opt_level=0)")
+        added[min(int(phase), LAST_PHASE)].append(one)
+    return added
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    """Chains of a thousand stages nest as deeply; the passes recurse over them."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)

@@ -1,0 +1,151 @@
+"""Modules as files: objects, assembly, LLVM IR, shared libraries with a C header; and back.
+
+Loading a library runs code: load only what you trust. The description beside it guards against mistakes (torn
+files, another CPU, another version), not against malice.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import ArgumentError, TensorExprError
+from . import engine, sidecar
+from .code import CompiledCode, LibraryCode
+from .elf import undefined_symbols
+from .header import c_header
+
+_OBJECT_MEMBER = "module.o"
+_COMPILERS = ("cc", "gcc", "clang")
+_PARALLEL_SYMBOL = "GOMP_parallel"
+
+
+def save(code: CompiledCode, file_name: str, fmt: str = "") -> None:
+    """Write code in the format `fmt`, or that of the name's ending; see `Module.save`."""
+    kind = fmt or Path(file_name).suffix[1:]
+    if kind in ("o", "obj"):
+        _write(file_name, code.data)
+        _write(f"{file_name}.json", sidecar.write(code, code.data).encode())
+    elif kind == "ll":
+        _write(file_name, code.text.encode())
+    elif kind in ("s", "asm"):
+        _write(file_name, engine.emit_assembly(code.text, code.target, code.opt_level).encode())
+    elif kind == "bc":
+        _write(file_name, engine.emit_bitcode(code.text, code.target))
+    else:
+        raise ArgumentError(f"save: no format {kind!r}; there are o, ll, s (or asm), bc; for a shared library use export_library")
+
+
+def export_library(code: CompiledCode, file_name: str, fcompile: Callable[..., Any] | None, options: Mapping[str, Any]) -> None:
+    """Write a library with its header and description; see `Module.export_library`."""
+    suffix = Path(file_name).suffix
+    if fcompile is None and suffix == ".o":
+        save(code, file_name)
+    elif fcompile is None and suffix == ".tar":
+        _write(file_name, _archive(code))
+    else:
+        with tempfile.TemporaryDirectory(prefix="tensorexpr-") as folder:
+            objects = os.path.join(folder, _OBJECT_MEMBER)
+            Path(objects).write_bytes(code.data)
+            if fcompile is not None:
+                fcompile(file_name, [objects], **options)
+            else:
+                _link(code, objects, file_name, options)
+        _write(f"{file_name}.json", sidecar.write(code, Path(file_name).read_bytes()).encode())
+        _write(str(Path(file_name).with_suffix(".h")), c_header(code.signatures.values(), Path(file_name).stem).encode())
+
+
+def load_module(path: str | os.PathLike[str], fmt: str = "") -> LibraryCode | CompiledCode:
+    """Read a library (`.so`), object (`.o`) or archive (`.tar`) that was written here; its description is checked first.
+
+    Raises:
+        TensorExprError: if the file, its description or their agreement is missing.
+        TargetError: if this machine can't run it.
+    """
+    name = os.fspath(path)
+    kind = fmt or Path(name).suffix[1:]
+    if kind not in ("so", "dylib", "o", "tar"):
+        raise ArgumentError(f"load_module: no format {kind!r} of {name}; there are so, o and tar")
+    if kind == "tar":
+        data, text = _unpack(name)
+    else:
+        data, text = _read(name), _read(f"{name}.json")
+    try:
+        described = sidecar.read(text, data)
+    except sidecar.SidecarError as error:
+        raise sidecar.SidecarError(f"{name}: {error}") from None
+    engine.check_runs_here(described.target)
+    if kind in ("o", "tar"):
+        return CompiledCode("", data, described.signatures, described.target)
+    return LibraryCode(os.path.abspath(name), described.signatures, described.target)
+
+
+def _link(code: CompiledCode, objects: str, file_name: str, options: Mapping[str, Any]) -> None:
+    unknown = set(options) - {"options"}
+    if unknown:
+        raise ArgumentError(f"export_library: no option {', '.join(sorted(unknown))}; known: options=[words for the C compiler]")
+    if not code.target.is_host_platform:
+        raise TensorExprError(
+            f"{file_name}: linking for {code.target.triple} needs a linker of that platform: pass fcompile=, or save an .o"
+        )
+    compiler = os.environ.get("CC") or next((found for name in _COMPILERS if (found := shutil.which(name))), None)
+    if compiler is None:
+        raise TensorExprError(
+            f"{file_name}: linking a shared library needs a C compiler, and there is no {', '.join(_COMPILERS)}; "
+            "install one, set CC, pass fcompile=, or write an object file with module.save('x.o')"
+        )
+    parallel = ["-fopenmp"] if _PARALLEL_SYMBOL in undefined_symbols(code.data) else []
+    words = [*compiler.split(), "-shared", "-o", file_name, objects, *parallel, "-lm", *options.get("options", ())]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise TensorExprError(f"{file_name}: `{' '.join(words)}` failed: {done.stderr.strip()}")
+
+
+def _archive(code: CompiledCode) -> bytes:
+    target = io.BytesIO()
+    description = sidecar.write(code, code.data).encode()
+    with tarfile.open(fileobj=target, mode="w") as archive:
+        for name, data in ((_OBJECT_MEMBER, code.data), (f"{_OBJECT_MEMBER}.json", description)):
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return target.getvalue()
+
+
+def _unpack(name: str) -> tuple[bytes, bytes]:
+    """The two members, read into memory: nothing is extracted to disk."""
+    try:
+        with tarfile.open(fileobj=io.BytesIO(_read(name)), mode="r:") as archive:
+            members = [archive.extractfile(member) for member in (_OBJECT_MEMBER, f"{_OBJECT_MEMBER}.json")]
+            data, text = (member.read() if member else b"" for member in members)
+    except (tarfile.TarError, KeyError) as error:
+        raise TensorExprError(f"{name}: no archive of a module: {error}") from None
+    return data, text
+
+
+def _read(name: str) -> bytes:
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise TensorExprError(f"{name}: {error.strerror}; export_library writes a library and, beside it, its description") from None
+
+
+def _write(name: str, data: bytes) -> None:
+    """Write a file at once or not at all: readers never see a part of it."""
+    folder = os.path.dirname(os.path.abspath(name))
+    handle, temporary = tempfile.mkstemp(dir=folder, prefix=".tensorexpr-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, name)
+    except BaseException:
+        os.unlink(temporary)
+        raise

@@ -1,0 +1,74 @@
+"""The C header of an exported library."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ..codegen.signature import BufferParam, Param, Signature
+from ..tir.dtype import parse_dtype, scalar_dtype
+from . import binding
+
+_FLOATS = {"float32": "float", "float64": "double"}
+_IDENTIFIER = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
+_KEYWORDS = frozenset(
+    "auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return "
+    "short signed sizeof static struct switch typedef union unsigned void volatile while int32_t int64_t".split()
+)
+
+
+def c_header(signatures: Iterable[Signature], name: str) -> str:
+    """A header that declares the functions of a library, with what each expects of its arguments."""
+    guard = re.sub(r"[^A-Z0-9]", "_", f"TENSOREXPR_{name.upper()}_H")
+    lines = [f"#ifndef {guard}", f"#define {guard}", "#include <stdint.h>", "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
+    for signature in signatures:
+        lines += [*_comment(signature), f"int32_t {_declarator(signature)}", ""]
+    return "\n".join([*lines, "#ifdef __cplusplus", "}", "#endif", "#endif", ""])
+
+
+def _comment(signature: Signature) -> Iterator[str]:
+    yield f"/* {signature.name}"
+    for param in signature.params:
+        if isinstance(param, BufferParam):
+            shape = ", ".join(binding.text(extent) for extent in binding.extents(param))
+            access = "written" if param.is_written else "read"
+            layout = f"strides ({', '.join(map(binding.text, param.strides))}) elements" if param.strides else "compact, last index fastest"
+            yield f" *   {param.name}: {param.dtype}[{shape}], {access}, {layout}, aligned to {param.alignment} bytes"
+        else:
+            yield f" *   {param.name}: {param.dtype}"
+    if any(isinstance(param, BufferParam) and param.is_written for param in signature.params):
+        yield " * Written arrays must not overlap any other."
+    yield " * Returns 0."
+    for number, message in enumerate(signature.errors, start=1):
+        yield f" * Returns {number}: {message.replace('*/', '* /')}"
+    yield " */"
+
+
+def _declarator(signature: Signature) -> str:
+    used: set[str] = set()
+    parts = [f"{_c_type(param)}{_c_name(param.name, used)}" for param in signature.params]
+    parts += [f"int64_t {_c_name(var.name, used)}" for var in signature.symbols]
+    if _IDENTIFIER.match(signature.name):
+        return f"{signature.name}({', '.join(parts)});"
+    return f'{_c_name(signature.name, set())}({", ".join(parts)}) __asm__("{signature.name}");'
+
+
+def _c_type(param: Param) -> str:
+    parsed = parse_dtype(scalar_dtype(param.dtype))
+    if not isinstance(param, BufferParam):
+        return "double " if parsed.is_float else "int64_t "
+    if parsed.is_float:
+        element = _FLOATS.get(str(parsed), "uint16_t")
+    else:
+        element = "uint8_t" if parsed.code == "bool" else f"{parsed.code}{parsed.bits}_t"
+    return f"{element} *" if param.is_written else f"const {element} *"
+
+
+def _c_name(name: str, used: set[str]) -> str:
+    """A C identifier like `name` that is not taken."""
+    clean = re.sub(r"\W", "_", name, flags=re.ASCII) or "_"
+    clean = f"_{clean}" if clean[0].isdigit() or clean in _KEYWORDS else clean
+    while clean in used:
+        clean += "_"
+    used.add(clean)
+    return clean

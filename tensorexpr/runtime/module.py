@@ -1,0 +1,182 @@
+"""A module of built functions: called, timed, inspected, saved."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from ..errors import ArgumentError, TensorExprError
+from ..target import Target
+from . import engine, export
+from .code import Code, CompiledCode
+from .function import Function
+from .timing import Evaluator
+
+# What programs call the function of a module that has only one.
+_ENTRY_NAMES = ("main", "default_function", "__tvm_main__")
+
+
+class Module:
+    """Functions in machine code.
+
+    `mod["name"]` is one of them; calling the module calls its entry function. The code is loaded when the first function is
+    asked for, so a module for another machine can be made, inspected and saved here.
+    """
+
+    def __init__(self, code: Code) -> None:
+        self._code = code
+
+    @property
+    def target(self) -> Target:
+        """The machine that the code is for."""
+        return self._code.target
+
+    @property
+    def timings(self) -> dict[str, float]:
+        """Seconds of each step of the build: lower, emit, parse, optimise, codegen, load."""
+        return dict(self._code.timings)
+
+    @property
+    def type_key(self) -> str:
+        """How the module keeps its code: "llvm" in memory, "library" in a shared library."""
+        return "llvm" if isinstance(self._code, CompiledCode) else "library"
+
+    @property
+    def format(self) -> str:
+        """The format that `save` writes by default."""
+        return "o"
+
+    @property
+    def function_names(self) -> list[str]:
+        """The names of the functions."""
+        return list(self._code.signatures)
+
+    @property
+    def entry_name(self) -> str:
+        """The name of the function that a call of the module calls: the only one, or "main".
+
+        Raises:
+            ArgumentError: if there are several and none is called "main".
+        """
+        names = self.function_names
+        if len(names) == 1:
+            return names[0]
+        for name in _ENTRY_NAMES:
+            if name in names:
+                return name
+        raise ArgumentError(f"the module has no entry function: choose one by mod[name] from {', '.join(names) or 'none'}")
+
+    @property
+    def entry_func(self) -> Function:
+        """The function that a call of the module calls."""
+        return self.get_function(self.entry_name)
+
+    def __call__(self, *args: Any) -> None:
+        """Call the entry function."""
+        self._entry(*args)
+
+    def __getitem__(self, name: str) -> Function:
+        return self.get_function(name)
+
+    def get_function(self, name: str, query_imports: bool = False) -> Function:
+        """The function of that name; "main" and "default_function" also mean the only function of a module.
+
+        Raises:
+            ArgumentError: if there is none.
+        """
+        if not self.implements_function(name, query_imports):
+            raise ArgumentError(f"the module has no function {name!r}; it has {', '.join(self.function_names) or 'none'}")
+        return self._functions[name if name in self._functions else self.entry_name]
+
+    def implements_function(self, name: str, query_imports: bool = False) -> bool:
+        """Whether `get_function` finds a function of that name. There are no imported modules to query."""
+        names = self._code.signatures
+        return name in names or (len(names) == 1 and name in _ENTRY_NAMES)
+
+    def time_evaluator(
+        self,
+        func_name: str,
+        dev: Any = None,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: float = 0,
+        limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: float = 0,
+        repeats_to_cooldown: int = 1,
+        cache_flush_bytes: int = 0,
+        f_preproc: str = "",
+    ) -> Evaluator:
+        """A function that measures: `mod.time_evaluator("main", cpu(), number=100)(a, b).mean` is seconds per call.
+
+        Args:
+            func_name: the function to measure.
+            dev: the device, which is the CPU.
+            number: calls per repeat; only their total is measured.
+            repeat: repeats, each of which gives one result.
+            min_repeat_ms: the shortest time of a repeat; `number` grows until it is filled.
+            limit_zero_time_iterations: how often `number` may grow while the clock shows nothing.
+            cooldown_interval_ms: rest after every `repeats_to_cooldown` repeats.
+            repeats_to_cooldown: see there.
+            cache_flush_bytes: bytes to write before each repeat, to push other data out of the caches.
+            f_preproc: see `Evaluator`.
+        """
+        limits = (min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown)
+        return Evaluator(self.get_function(func_name), number, repeat, *limits, cache_flush_bytes, f_preproc)
+
+    def get_source(self, fmt: str = "") -> str:
+        """The code as text: LLVM IR ("ll" or nothing), or the native assembly ("asm", "s").
+
+        Raises:
+            ArgumentError: for another format.
+            TensorExprError: for a module that was loaded, which keeps no source.
+        """
+        code = self._source()
+        if fmt in ("", "ll"):
+            return code.text
+        if fmt in ("asm", "s"):
+            return engine.emit_assembly(code.text, code.target, code.opt_level)
+        raise ArgumentError(f"no source format {fmt!r}; there are 'll' (LLVM IR) and 'asm' or 's' (native assembly)")
+
+    def save(self, file_name: str | os.PathLike[str], fmt: str = "") -> None:
+        """Write the code to a file, in the format `fmt` or of the name's ending: o, ll, s (or asm), bc.
+
+        An object file gets a description beside it (`x.o.json`), with which `runtime.load_module` reads it.
+
+        Raises:
+            ArgumentError: for another format.
+        """
+        export.save(self._source(), os.fspath(file_name), fmt)
+
+    def export_library(self, file_name: str | os.PathLike[str], *, fcompile: Callable[..., Any] | None = None, **kwargs: Any) -> None:
+        """Write a shared library (`x.so`) that needs neither Python nor LLVM, with a C header (`x.h`) and a description (`x.so.json`).
+
+        A name that ends in `.o` or `.tar` gives the object file, alone or in an archive with its description.
+
+        Args:
+            file_name: where to write.
+            fcompile: links instead of the system's C compiler; called as `fcompile(file_name, [object], **kwargs)`.
+            kwargs: passed to it; `options=[...]` are further words for the C compiler.
+
+        Raises:
+            TensorExprError: if there is no C compiler, or it fails.
+        """
+        export.export_library(self._source(), os.fspath(file_name), fcompile, kwargs)
+
+    @cached_property
+    def _functions(self) -> dict[str, Function]:
+        addresses, keep = self._code.load()
+        return {name: Function(signature, addresses[name], keep) for name, signature in self._code.signatures.items()}
+
+    @cached_property
+    def _entry(self) -> Function:
+        return self.entry_func
+
+    def _source(self) -> CompiledCode:
+        if not isinstance(self._code, CompiledCode) or not self._code.text:
+            raise TensorExprError("this module was loaded from a file and has no source; build it again from its schedule")
+        return self._code
+
+    def __repr__(self) -> str:
+        return f"<Module of {', '.join(self.function_names)} for {self.target}>"

@@ -1,0 +1,264 @@
+"""What a computation means: evaluated with NumPy straight from the definitions, without schedules or lowering.
+
+Everything runs in blocks, so that temporaries stay near `BLOCK_BYTES` whatever the extents. Elements are computed in
+the declared dtypes, sums and products accumulate in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+
+from ..errors import ArgumentError, DeclarationError
+from ..tir.dtype import to_numpy
+from ..tir.expr import CommReducer, IntImm, IterVar, PrimExpr, ProducerLoad, Reduce, Var
+from .blocks import boxes, open_grid
+from .contraction import Contraction, contract, first_fitting, recognise, views
+from .dag import post_dfs_order
+from .evaluation import Array, Program, compile_program
+from .operation import ComputeOp, PlaceholderOp
+from .reductions import Accumulator
+from .tensor import Tensor
+
+BLOCK_BYTES = 1 << 26
+Inputs = Mapping[Tensor | Var, Array]
+
+
+def evaluate(outputs: Sequence[Tensor], inputs: Inputs) -> list[Array]:
+    """The values of `outputs`.
+
+    Args:
+        outputs: tensors, computed ones or placeholders.
+        inputs: an array for every placeholder that is read; a number for every scalar variable. Symbolic extents are
+            taken from the arrays' shapes.
+
+    Returns:
+        An array of the declared shape and dtype for each output.
+
+    Raises:
+        ArgumentError: if an input is missing or doesn't fit its placeholder.
+        DeclarationError: if a definition reads out of bounds.
+    """
+    run = _Evaluation(dict(inputs), _bind(outputs, inputs))
+    for op in post_dfs_order([tensor.op for tensor in outputs]):
+        if isinstance(op, ComputeOp):
+            run.whole(op.output(0))
+    return [run.whole(tensor) for tensor in outputs]
+
+
+def evaluate_points(tensor: Tensor, inputs: Inputs, points: Array) -> Array:
+    """The elements of `tensor` at `points`, an integer array of one index tuple a row; producers only where needed.
+
+    Raises:
+        ArgumentError: if an input is missing or doesn't fit, or a point is outside the tensor.
+        DeclarationError: if a definition reads out of bounds.
+    """
+    run = _Evaluation(dict(inputs), _bind([tensor], inputs))
+    points = np.asarray(points, np.int64)
+    if points.ndim != 2 or points.shape[1] != tensor.ndim:
+        raise ArgumentError(f"points of {tensor.name} have shape {list(points.shape)}; they need one row of {tensor.ndim} indices each")
+    shape = np.asarray(run.shape(tensor), np.int64)
+    if ((points < 0) | (points >= shape)).any():
+        raise ArgumentError(f"a point lies outside {tensor.name}, whose shape is {list(run.shape(tensor))}")
+    return run.at(tensor, points)
+
+
+def _bind(outputs: Sequence[Tensor], inputs: Inputs) -> dict[Var, int]:
+    """The values of symbolic extents and scalars, with every placeholder's array checked."""
+    env: dict[Var, int] = {var: value for var, value in inputs.items() if isinstance(var, Var)}
+    checks: list[tuple[Tensor, PrimExpr, int]] = []
+    for op in post_dfs_order([tensor.op for tensor in outputs]):
+        if not isinstance(op, PlaceholderOp):
+            continue
+        tensor = op.output(0)
+        if tensor not in inputs:
+            raise ArgumentError(f"no array for placeholder {op.name}")
+        array = np.asarray(inputs[tensor])
+        if array.ndim != tensor.ndim or array.dtype != to_numpy(op.dtype):
+            raise ArgumentError(
+                f"placeholder {op.name} is {op.dtype} with {tensor.ndim} dimensions, its array {array.dtype} with {array.ndim}"
+            )
+        for extent, size in zip(op.shape, array.shape, strict=True):
+            if isinstance(extent, Var):
+                env.setdefault(extent, size)
+            checks.append((tensor, extent, size))
+    for tensor, extent, size in checks:
+        if _value(extent, env) != size:
+            raise ArgumentError(f"an extent of placeholder {tensor.name} is {extent} = {_value(extent, env)}, its array has {size}")
+    return env
+
+
+def _value(expr: PrimExpr, env: Mapping[Var, int]) -> int:
+    return expr.value if isinstance(expr, IntImm) else int(compile_program([expr]).run(env)[0])
+
+
+@dataclass(slots=True)
+class _Evaluation:
+    """One evaluation: arrays known so far, values of variables, and the programs of the operations."""
+
+    arrays: dict[Tensor | Var, Array]
+    env: dict[Var, int]
+    plans: dict[ComputeOp, _Plan] = field(default_factory=dict)
+
+    def shape(self, tensor: Tensor) -> tuple[int, ...]:
+        """The extents of a tensor as numbers."""
+        return tuple(_value(extent, self.env) for extent in tensor.shape)
+
+    def plan(self, op: ComputeOp) -> _Plan:
+        """The compiled definition of `op`."""
+        if op not in self.plans:
+            self.plans[op] = _make_plan(op)
+        return self.plans[op]
+
+    def ranges(self, axes: Sequence[IterVar]) -> list[tuple[int, int]]:
+        """(begin, extent) of each axis."""
+        return [(_value(axis.dom.min, self.env), _value(axis.dom.extent, self.env)) for axis in axes if axis.dom is not None]
+
+    def whole(self, tensor: Tensor) -> Array:
+        """All elements of a tensor."""
+        if tensor not in self.arrays and isinstance(tensor.op, ComputeOp):
+            op = tensor.op
+            results = [np.empty(self.shape(output), to_numpy(output.dtype)) for output in map(op.output, range(op.num_outputs))]
+            self._fill(op, results)
+            self.arrays.update({op.output(i): result for i, result in enumerate(results)})
+        return np.asarray(self.arrays[tensor])
+
+    def _fill(self, op: ComputeOp, results: list[Array]) -> None:
+        plan, extents = self.plan(op), results[0].shape
+        reduced = self.ranges(op.reduce_axis)
+        if plan.contraction is not None and all(extent for _, extent in reduced) and self._fill_contraction(op, plan, results[0], reduced):
+            return
+        volume = _block_volume(plan, prod(extent for _, extent in reduced))
+        dtypes = [to_numpy(axis.dtype) for axis in op.axis]
+        for box in boxes(extents, volume):
+            grid = open_grid(box, 0, len(box), [0] * len(box), dtypes)
+            values = self._block(op, plan, grid, tuple(end - begin for begin, end in box))
+            for result, value in zip(results, values, strict=True):
+                result[tuple(slice(begin, end) for begin, end in box)] = value
+
+    def _block(self, op: ComputeOp, plan: _Plan, grid: list[Array], shape: tuple[int, ...]) -> list[Array]:
+        """The outputs of `op` where its axes take the coordinates `grid`, which broadcast to `shape`."""
+        env: dict[Var, Array] = {**self.env, **{axis.var: grid[d] for d, axis in enumerate(op.axis)}}
+        if plan.start is None or plan.combiner is None:
+            return [np.broadcast_to(value, shape) for value in plan.body.run(env, self.load)]
+        starts = [np.broadcast_to(value, shape).copy() for value in plan.start.run(env, self.load)]
+        accumulator = Accumulator(plan.combiner, starts)
+        ranges = self.ranges(op.reduce_axis)
+        env |= {axis.var: np.reshape(grid[d], np.shape(grid[d]) + (1,) * len(ranges)) for d, axis in enumerate(op.axis)}
+        dtypes = [to_numpy(axis.dtype) for axis in op.reduce_axis]
+        for box in boxes([extent for _, extent in ranges], max(1, _block_volume(plan, 1) // max(1, prod(shape)))):
+            own = open_grid(box, len(shape), len(shape) + len(box), [begin for begin, _ in ranges], dtypes)
+            env |= {axis.var: own[d] for d, axis in enumerate(op.reduce_axis)}
+            full = shape + tuple(end - begin for begin, end in box)
+            condition, *sources = plan.body.run(env, self.load)
+            always = np.ndim(condition) == 0 and bool(condition)
+            accumulator.combine([np.broadcast_to(s, full) for s in sources], None if always else np.broadcast_to(condition, full))
+        return accumulator.results()
+
+    def _fill_contraction(self, op: ComputeOp, plan: _Plan, result: Array, reduced: list[tuple[int, int]]) -> bool:
+        """Fill `result` by contraction; False if some index leaves its tensor, which the plain way reports."""
+        assert plan.contraction is not None and plan.start is not None and plan.combiner is not None
+        contraction, axes = plan.contraction, (*op.axis, *op.reduce_axis)
+        starts = [0] * len(op.axis) + [begin for begin, _ in reduced]
+        extents = [*result.shape, *(extent for _, extent in reduced)]
+
+        def operands(box: tuple[tuple[int, int], ...]) -> tuple[dict[Var, tuple[int, int]], list[Array] | None]:
+            ranges = {axis.var: (start + b, start + e) for axis, start, (b, e) in zip(axes, starts, box, strict=True)}
+            return ranges, views(contraction, lambda load: self.whole(load.producer), ranges, self.env)  # type: ignore[arg-type]
+
+        if any(extent == 0 for extent in extents):
+            return True
+        if operands(tuple((0, extent) for extent in extents))[1] is None:
+            return False
+        count = len(op.axis)
+        spatial_volume = first_fitting(extents[:count], lambda box: _fits(operands((*box, *((0, e) for e in extents[count:])))[1], box))
+        inner = next(boxes(extents[:count], spatial_volume))
+        reduce_volume = first_fitting(extents[count:], lambda box: _fits(operands((*inner, *box))[1], inner))
+        for box in boxes(extents[:count], spatial_volume):
+            shape = tuple(end - begin for begin, end in box)
+            grid = open_grid(box, 0, count, [0] * count, [to_numpy(axis.dtype) for axis in op.axis])
+            env: dict[Var, Array] = {**self.env, **{axis.var: grid[d] for d, axis in enumerate(op.axis)}}
+            accumulator = Accumulator(plan.combiner, [np.broadcast_to(value, shape) for value in plan.start.run(env, self.load)])
+            for part in boxes(extents[count:], reduce_volume):
+                ranges, found = operands((*box, *part))
+                assert found is not None
+                value = contract(contraction, found, ranges, [axis.var for axis in op.axis], [axis.var for axis in op.reduce_axis])
+                accumulator.values[0] = accumulator.values[0] + value.astype(accumulator.values[0].dtype)
+            result[tuple(slice(begin, end) for begin, end in box)] = accumulator.results()[0]
+        return True
+
+    def load(self, node: ProducerLoad, indices: Sequence[Array], mask: Array | None) -> Array:
+        """The elements of a producer at `indices`; where `mask` is False they may be anything."""
+        tensor = node.producer
+        assert isinstance(tensor, Tensor)
+        shape = self.shape(tensor)
+        inside = [_clipped(node, d, index, shape[d], mask) for d, index in enumerate(indices)]
+        if 0 in shape:  # every read is guarded away
+            return np.zeros(np.broadcast_shapes(*map(np.shape, inside)), to_numpy(tensor.dtype))
+        if tensor in self.arrays or isinstance(tensor.op, PlaceholderOp):
+            return self.whole(tensor)[tuple(inside)]
+        grid = np.broadcast_arrays(*inside)
+        points = np.stack([g.reshape(-1) for g in grid], axis=1) if grid else np.zeros((1, 0), np.int64)
+        return self.at(tensor, points).reshape(grid[0].shape if grid else ())
+
+    def at(self, tensor: Tensor, points: Array) -> Array:
+        """The elements at `points`: only these, unless they are most of the tensor anyway."""
+        op, shape = tensor.op, self.shape(tensor)
+        if not isinstance(op, ComputeOp) or tensor in self.arrays:
+            return self.whole(tensor)[tuple(points.T)]
+        flat, inverse = np.unique(
+            np.ravel_multi_index(tuple(points.T), shape) if shape else np.zeros(len(points), np.int64), return_inverse=True
+        )
+        if 2 * len(flat) >= prod(shape):
+            return self.whole(tensor)[tuple(points.T)]
+        chosen = np.unravel_index(flat, shape)
+        plan = self.plan(op)
+        step = _block_volume(plan, prod(extent for _, extent in self.ranges(op.reduce_axis)))
+        parts = []
+        for begin in range(0, len(flat), step):
+            grid = [c[begin : begin + step].astype(to_numpy(axis.dtype)) for c, axis in zip(chosen, op.axis, strict=True)]
+            parts.append(self._block(op, plan, grid, (len(grid[0]),))[tensor.value_index])
+        return np.concatenate(parts)[inverse.reshape(-1)] if parts else np.empty(0, to_numpy(tensor.dtype))
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A compiled definition. For reductions `body` gives the condition and the sources, `start` the first values."""
+
+    body: Program
+    start: Program | None = None
+    combiner: CommReducer | None = None
+    contraction: Contraction | None = None
+
+
+def _make_plan(op: ComputeOp) -> _Plan:
+    first = op.body[0]
+    if not isinstance(first, Reduce):
+        return _Plan(compile_program(op.body))
+    start = first.init or first.combiner.identity_element
+    contraction = recognise(first) if len(first.source) == 1 else None
+    return _Plan(compile_program(first.source, guard=first.condition), compile_program(start), first.combiner, contraction)
+
+
+def _block_volume(plan: _Plan, reduction: int) -> int:
+    """Points of a block of output elements, so that the temporaries of its reduction fit."""
+    return max(1, BLOCK_BYTES // (8 * max(2, plan.body.peak)) // max(1, reduction))
+
+
+def _fits(operands: list[Array] | None, box: Sequence[tuple[int, int]]) -> bool:
+    return operands is not None and 16 * (sum(view.size for view in operands) + prod(e - b for b, e in box)) <= BLOCK_BYTES
+
+
+def _clipped(node: ProducerLoad, dim: int, index: Array, extent: int, mask: Array | None) -> Array:
+    index = np.asarray(index)
+    if index.size == 0 or (index.min() >= 0 and index.max() < extent):
+        return index
+    wrong = (index < 0) | (index >= extent)
+    if mask is None or np.logical_and(wrong, mask).any():
+        raise DeclarationError(f"{node} reads index {int(index[wrong].flat[0])} of dimension {dim}, whose extent is {extent}")
+    if extent == 0:
+        return index
+    return np.clip(index, 0, extent - 1)

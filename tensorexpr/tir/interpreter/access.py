@@ -1,0 +1,212 @@
+"""Loads and stores: from indices to checked offsets into storage, for scalars and for vectors of lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from ..buffer import Buffer
+from ..dtype import parse_dtype, scalar_dtype, to_numpy
+from ..expr import BufferLoad, IntImm, PrimExpr
+from ..stmt import BufferStore
+from .arithmetic import Thunk
+from .storage import InterpreterError, Lanes, Storage, compact_strides
+
+if TYPE_CHECKING:
+    from .machine import Machine
+
+Access = BufferLoad | BufferStore
+
+
+def _layout(machine: Machine, buffer: Buffer) -> Callable[[Storage], tuple[Any, ...]]:
+    """How to find (mins, extents, strides, offset) of a buffer over its storage."""
+    if buffer in machine.boxed:
+        return lambda storage: (storage.mins, storage.extents, storage.strides, 0)
+    exprs = (*buffer.shape, *buffer.strides, buffer.elem_offset)
+    thunks = [machine.compile(expr) for expr in exprs]
+    rank, mins = len(buffer.shape), (0,) * len(buffer.shape)
+
+    def evaluate() -> tuple[tuple[int, ...], tuple[int, ...], int]:
+        values = [thunk() for thunk in thunks]
+        extents = tuple(values[:rank])
+        return extents, tuple(values[rank:-1]) or compact_strides(extents), values[-1]
+
+    if all(isinstance(expr, IntImm) for expr in exprs):
+        extents, strides, offset = evaluate()
+        return lambda storage: (mins, extents, strides, offset - storage.origin)
+
+    def layout(storage: Storage) -> tuple[Any, ...]:
+        extents, strides, offset = evaluate()
+        return mins, extents, strides, offset - storage.origin
+
+    return layout
+
+
+def _outside(buffer: Buffer, indices: list[Any], mins: tuple[int, ...], extents: tuple[int, ...]) -> NoReturn:
+    place = ", ".join(str(i if np.isscalar(i) else list(map(int, i))) for i in indices)
+    space = ", ".join(f"{low}:{low + extent}" for low, extent in zip(mins, extents, strict=True))
+    raise InterpreterError(f"{buffer.name}[{place}] is out of bounds; {buffer.name} has the elements [{space}]")
+
+
+def _no_storage(machine: Machine, buffer: Buffer) -> Callable[[], Storage]:
+    slot, cells = machine.slot(buffer.data), machine.cells
+    dtype = to_numpy(scalar_dtype(buffer.dtype))
+
+    def storage() -> Storage:
+        found = cells[slot]
+        if not isinstance(found, Storage):
+            raise InterpreterError(f"buffer {buffer.name} is accessed, but nothing provides its memory")
+        if found.array.dtype != dtype:
+            raise InterpreterError(f"buffer {buffer.name} reads memory of {found.array.dtype} as {buffer.dtype}")
+        return found
+
+    return storage
+
+
+def scalar_address(machine: Machine, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> Callable[[], tuple[Storage, int]]:
+    """The storage and checked offset of one element."""
+    storage_of, layout = _no_storage(machine, buffer), _layout(machine, buffer)
+    thunks = [machine.compile(index) for index in indices]
+    if len(thunks) == 1:
+        return _address_1d(buffer, storage_of, layout, thunks[0])
+
+    def address() -> tuple[Storage, int]:
+        storage = storage_of()
+        mins, extents, strides, at = layout(storage)
+        values = [int(thunk()) for thunk in thunks]
+        for value, low, extent, stride in zip(values, mins, extents, strides, strict=True):
+            if not 0 <= value - low < extent:
+                _outside(buffer, values, mins, extents)
+            at += (value - low) * stride
+        if not 0 <= at < len(storage.array):
+            _outside(buffer, values, mins, extents)
+        return storage, at
+
+    return address
+
+
+def _address_1d(
+    buffer: Buffer, storage_of: Callable[[], Storage], layout: Callable[[Storage], tuple[Any, ...]], index: Thunk
+) -> Callable[[], tuple[Storage, int]]:
+    """`scalar_address` of the case that lowered programs consist of."""
+
+    def address() -> tuple[Storage, int]:
+        storage = storage_of()
+        (low,), (extent,), (stride,), offset = layout(storage)
+        value = int(index())
+        at = offset + (value - low) * stride
+        if not (0 <= value - low < extent and 0 <= at < len(storage.array)):
+            _outside(buffer, [value], (low,), (extent,))
+        return storage, at
+
+    return address
+
+
+def lane_address(machine: Machine, node: Access) -> Callable[[], tuple[Storage, Lanes, Lanes]]:
+    """The storage, the offset of every lane, and which lanes are active; only those are checked."""
+    buffer, element_lanes = node.buffer, parse_dtype(node.buffer.dtype).lanes
+    storage_of, layout = _no_storage(machine, buffer), _layout(machine, buffer)
+    thunks = [machine.compile(index) for index in node.indices]
+    predicate = machine.compile(node.predicate) if node.predicate is not None else None
+
+    def address() -> tuple[Storage, Lanes, Lanes]:
+        storage = storage_of()
+        mins, extents, strides, at = layout(storage)
+        values = [np.asarray(thunk(), np.int64) for thunk in thunks]
+        inside: Any = True
+        for value, low, extent, stride in zip(values, mins, extents, strides, strict=True):
+            inside = inside & (value >= low) & (value - low < extent)
+            at = at + (value - low) * stride
+        offsets = at[..., None] * element_lanes + np.arange(element_lanes)
+        inside = np.broadcast_to(np.asarray(inside)[..., None], offsets.shape).reshape(-1)
+        offsets = offsets.reshape(-1)
+        active = machine.active(predicate() if predicate is not None else None, len(offsets))
+        inside = inside & (offsets >= 0) & (offsets < len(storage.array))
+        if not inside[active].all():
+            _outside(buffer, [np.atleast_1d(v) for v in values], mins, extents)
+        return storage, offsets, active
+
+    return address
+
+
+def load(machine: Machine, node: BufferLoad) -> Thunk:
+    """The value of an element or vector, checked to be inside, written, and free of races."""
+    if parse_dtype(node.dtype).lanes > 1:
+        return _load_lanes(machine, node)
+    address, watch = scalar_address(machine, node.buffer, node.indices), machine.watch
+    zero = to_numpy(node.dtype).type(0).item() if parse_dtype(node.dtype).is_int else to_numpy(node.dtype).type(0)
+
+    def run() -> Any:
+        storage, at = address()
+        if storage.written is not None and not storage.written[at]:
+            storage.fail_unwritten(at)
+        if watch:
+            for loop in watch[storage.depth :]:
+                loop.note_read(storage, at)
+        return storage.read(at)
+
+    if node.predicate is None:
+        return run
+    predicate = machine.compile(node.predicate)
+    return lambda: run() if predicate() else zero
+
+
+def _load_lanes(machine: Machine, node: BufferLoad) -> Thunk:
+    address, watch = lane_address(machine, node), machine.watch
+    dtype = to_numpy(node.dtype)
+
+    def run() -> Lanes:
+        storage, offsets, active = address()
+        chosen = offsets[active]
+        if storage.written_lanes is not None and not storage.written_lanes[chosen].all():
+            storage.fail_unwritten(int(chosen[np.argmin(storage.written_lanes[chosen])]))
+        for loop in watch[storage.depth :]:
+            for at in chosen.tolist():
+                loop.note_read(storage, at)
+        result = np.zeros(len(offsets), dtype)
+        result[active] = storage.array[chosen]
+        return result
+
+    return run
+
+
+def store(machine: Machine, node: BufferStore) -> Thunk:
+    """The action of a store, checked like a load."""
+    value, watch = machine.compile(node.value), machine.watch
+    if parse_dtype(node.value.dtype).lanes > 1:
+        return _store_lanes(machine, node, value)
+    address = scalar_address(machine, node.buffer, node.indices)
+
+    def run() -> None:
+        new = value()
+        storage, at = address()
+        if watch:
+            for loop in watch[storage.depth :]:
+                loop.note_write(storage, at)
+        storage.write(at, new)
+        if storage.written is not None:
+            storage.written[at] = 1
+
+    if node.predicate is None:
+        return run
+    predicate = machine.compile(node.predicate)
+    return lambda: run() if predicate() else None
+
+
+def _store_lanes(machine: Machine, node: BufferStore, value: Thunk) -> Thunk:
+    address, watch = lane_address(machine, node), machine.watch
+
+    def run() -> None:
+        new = value()
+        storage, offsets, active = address()
+        chosen = offsets[active]
+        for loop in watch[storage.depth :]:
+            for at in chosen.tolist():
+                loop.note_write(storage, at)
+        storage.write(chosen, new[active])
+        if storage.written_lanes is not None:
+            storage.written_lanes[chosen] = True
+
+    return run

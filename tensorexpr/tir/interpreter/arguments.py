@@ -1,0 +1,92 @@
+"""Binding the arguments of a call: arrays become storage, sizes of symbolic shapes become known."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..buffer import Buffer
+from ..dtype import int_limits, parse_dtype, scalar_dtype, to_numpy
+from ..expr import IntImm, PrimExpr, Var
+from ..function import PrimFunc
+from .machine import Machine
+from .storage import InterpreterError, Storage, compact_strides
+
+Argument = np.ndarray[Any, Any] | int | float
+
+
+def bind_arguments(machine: Machine, func: PrimFunc, args: Sequence[Any]) -> None:
+    """Bind all parameters, then the variables in shapes, then check every array against its buffer."""
+    if len(args) != len(func.params):
+        names = ", ".join(p.name for p in func.params)
+        raise InterpreterError(f"{len(args)} arguments for the {len(func.params)} parameters ({names})")
+    arrays: list[tuple[Buffer, Any]] = []
+    for param, arg in zip(func.params, args, strict=True):
+        buffer = func.buffer_map.get(param)
+        if buffer is not None:
+            arrays.append((buffer, _array(machine, param, buffer, arg)))
+        elif param.dtype == "handle":
+            machine.bind(param, Storage(np.asarray(arg).reshape(-1), param.name, np.shape(arg), fresh=False))
+        else:
+            machine.bind(param, _scalar(param, arg))
+    for buffer, array in arrays:
+        for expr, size in zip(buffer.shape, array.shape, strict=False):
+            _bind_size(machine, expr, int(size))
+        for expr, step in zip(buffer.strides, array.strides, strict=False):
+            _bind_size(machine, expr, int(step) // array.itemsize)
+        _bind_size(machine, buffer.elem_offset, 0)
+    for buffer, array in arrays:
+        _check(machine, buffer, array)
+
+
+def _array(machine: Machine, param: Var, buffer: Buffer, arg: Any) -> Any:
+    """The array behind a parameter, with its elements in a row as storage."""
+    wanted = to_numpy(scalar_dtype(buffer.dtype))
+    rank = len(buffer.shape) + (parse_dtype(buffer.dtype).lanes > 1)
+    if not isinstance(arg, np.ndarray) or arg.dtype != wanted or arg.ndim != rank:
+        found = f"{arg.dtype} array of rank {arg.ndim}" if isinstance(arg, np.ndarray) else type(arg).__name__
+        raise InterpreterError(f"argument {buffer.name}: a {wanted} array of rank {rank} is needed, not {found}")
+    if any(step < 0 or step % arg.itemsize for step in arg.strides):
+        raise InterpreterError(f"argument {buffer.name}: strides of {arg.strides} bytes can't be interpreted; copy the array")
+    span = 0 if arg.size == 0 else 1 + sum((n - 1) * s // arg.itemsize for n, s in zip(arg.shape, arg.strides, strict=True))
+    flat = np.lib.stride_tricks.as_strided(arg, (span,), (arg.itemsize,), writeable=arg.flags.writeable)
+    storage = Storage(flat, buffer.name, arg.shape, fresh=False)
+    machine.parameters.add(buffer)
+    machine.bind(param, storage)
+    machine.bind(buffer.data, storage)
+    return arg
+
+
+def _scalar(param: Var, arg: Any) -> Any:
+    dtype = parse_dtype(param.dtype)
+    if dtype.is_float and isinstance(arg, (numbers.Real, np.floating)):
+        return to_numpy(param.dtype).type(arg)
+    if not dtype.is_float and isinstance(arg, (numbers.Integral, np.bool_)):
+        low, high = int_limits(param.dtype)
+        if low <= int(arg) <= high:
+            return int(arg)
+    raise InterpreterError(f"argument {param.name}: {arg!r} is no {param.dtype}")
+
+
+def _bind_size(machine: Machine, expr: PrimExpr, size: int) -> None:
+    if isinstance(expr, Var) and not machine.is_bound(expr):
+        machine.bind(expr, size)
+
+
+def _check(machine: Machine, buffer: Buffer, array: Any) -> None:
+    """The array has the shape and strides that its buffer declares, now that all sizes are known."""
+    lanes = parse_dtype(buffer.dtype).lanes
+    rank = len(buffer.shape)
+    shape = tuple(machine.compile(extent)() for extent in buffer.shape)
+    if shape + ((lanes,) if lanes > 1 else ()) != array.shape:
+        raise InterpreterError(f"argument {buffer.name}: shape {array.shape} where {shape} is needed")
+    wanted = tuple(machine.compile(stride)() for stride in buffer.strides) or compact_strides(shape)
+    found = tuple(step // array.itemsize // lanes for step in array.strides[:rank])
+    if array.size and any(n > 1 and a != b for n, a, b in zip(shape, wanted, found, strict=True)):
+        raise InterpreterError(f"argument {buffer.name}: strides {found} where {wanted} are needed (in elements)")
+    storage = machine.cells[machine.slot(buffer.data)]
+    offset = buffer.elem_offset
+    storage.origin = offset.value if isinstance(offset, IntImm) else machine.compile(offset)()

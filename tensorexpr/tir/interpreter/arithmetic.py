@@ -1,0 +1,108 @@
+"""What each operator computes: on Python integers and NumPy float scalars, and on NumPy arrays of lanes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..arithmetic import _truncdiv
+from ..dtype import int_limits, parse_dtype, to_numpy, wrap_int
+from ..expr import EQ, GE, GT, LE, LT, NE, Add, Div, FloorDiv, FloorMod, Max, Min, Mod, Mul, PrimExpr, Sub
+
+Thunk = Callable[[], Any]
+
+
+def _lanes_truncdiv(a: Any, b: Any) -> Any:
+    quotient = np.floor_divide(a, b)
+    return quotient + ((np.fmod(a, b) != 0) & ((a < 0) != (b < 0)))
+
+
+SCALAR_OPS: dict[type[PrimExpr], Callable[[Any, Any], Any]] = {
+    Add: operator.add,
+    Sub: operator.sub,
+    Mul: operator.mul,
+    Min: lambda a, b: a if a < b else b,
+    Max: lambda a, b: a if a > b else b,
+    EQ: operator.eq,
+    NE: operator.ne,
+    LT: operator.lt,
+    LE: operator.le,
+    GT: operator.gt,
+    GE: operator.ge,
+}
+LANE_OPS: dict[type[PrimExpr], Callable[[Any, Any], Any]] = {
+    **SCALAR_OPS,
+    Min: lambda a, b: np.where(a < b, a, b),
+    Max: lambda a, b: np.where(a > b, a, b),
+}
+SCALAR_INT_DIVISIONS: dict[type[PrimExpr], Callable[[int, int], int]] = {
+    FloorDiv: operator.floordiv,
+    FloorMod: operator.mod,
+    Div: _truncdiv,
+    Mod: lambda a, b: a - b * _truncdiv(a, b),
+}
+LANE_INT_DIVISIONS: dict[type[PrimExpr], Callable[[Any, Any], Any]] = {
+    FloorDiv: np.floor_divide,
+    FloorMod: np.mod,
+    Div: _lanes_truncdiv,
+    Mod: np.fmod,
+}
+FLOAT_DIVISIONS: dict[type[PrimExpr], Callable[[Any, Any], Any]] = {
+    Div: operator.truediv,
+    Mod: np.fmod,
+    FloorDiv: np.floor_divide,
+    FloorMod: np.mod,
+}
+
+
+def wrapped(op: Callable[[Any, Any], int], a: Thunk, b: Thunk, dtype: str) -> Thunk:
+    """`op` of two integers, reduced to `dtype` as the machine does."""
+    low, high = int_limits(dtype)
+
+    def run() -> int:
+        value = op(a(), b())
+        return value if low <= value <= high else wrap_int(value, dtype)
+
+    return run
+
+
+def converted(value: Thunk, source: str, target: str) -> Thunk:
+    """`value` of dtype `source` as `target`: integers wrap, floats truncate when made integers."""
+    old, new = parse_dtype(source), parse_dtype(target)
+    if new.lanes > 1:
+        return lambda: (value() != 0) if new.code == "bool" else value().astype(to_numpy(target))
+    if new.code == "bool":
+        return lambda: value() != 0
+    if new.is_float:
+        return _to_float(value, target, exact=old.is_float)
+    return _float_to_int(value, target) if old.is_float else lambda: wrap_int(int(value()), target)
+
+
+def _to_float(value: Thunk, target: str, exact: bool) -> Thunk:
+    make = to_numpy(target).type
+    if exact:
+        return lambda: make(value())
+
+    def run() -> Any:
+        number = int(value())
+        if abs(number) <= 1 << 53:
+            return make(number)
+        wide = np.uint64(number) if number > 0 else np.int64(number)
+        return wide.astype(to_numpy(target))  # one rounding, where make(number) would round twice
+
+    return run
+
+
+def _float_to_int(value: Thunk, target: str) -> Thunk:
+    low, high = int_limits(target)
+
+    def run() -> int:
+        number = value()
+        if low <= number <= high:
+            return int(number)
+        return int(np.asarray(number).astype(to_numpy(target)))  # undefined in C; what this machine does
+
+    return run

@@ -1,0 +1,136 @@
+"""What a statement mentions and what it defines: the one table behind printing, checking and analysing scopes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .buffer import Buffer
+from .expr import BufferLoad, IterVar, Let, PrimExpr, Reduce, Var
+from .rewriting import children, walk
+from .stmt import (
+    Allocate,
+    AssertStmt,
+    AttrStmt,
+    BufferRealize,
+    BufferStore,
+    DeclBuffer,
+    Evaluate,
+    For,
+    IfThenElse,
+    LetStmt,
+    SeqStmt,
+    Stmt,
+    While,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A statement taken apart: `exprs` and `buffers` that it mentions itself, in reading order, its `bodies`,
+    and the variables that it `defines` for them."""
+
+    exprs: tuple[PrimExpr, ...] = ()
+    buffers: tuple[Buffer, ...] = ()
+    bodies: tuple[Stmt, ...] = ()
+    defines: tuple[Var, ...] = ()
+
+
+def parts(stmt: Stmt) -> Parts:
+    """Take a statement apart."""
+    match stmt:
+        case SeqStmt():
+            return Parts(bodies=stmt.seq)
+        case For():
+            return Parts((stmt.min, stmt.extent), (), (stmt.body,), (stmt.loop_var,))
+        case BufferStore():
+            mask = () if stmt.predicate is None else (stmt.predicate,)
+            return Parts((*stmt.indices, stmt.value, *mask), (stmt.buffer,))
+        case IfThenElse():
+            other = () if stmt.else_case is None else (stmt.else_case,)
+            return Parts((stmt.condition,), (), (stmt.then_case, *other))
+        case LetStmt():
+            return Parts((stmt.value,), (), (stmt.body,), (stmt.var,))
+        case Allocate():
+            return Parts((*stmt.extents, stmt.condition), (), (stmt.body,), (stmt.buffer_var,))
+        case BufferRealize():
+            bounds = tuple(expr for r in stmt.bounds for expr in (r.min, r.extent))
+            return Parts((*bounds, stmt.condition), (stmt.buffer,), (stmt.body,), (stmt.buffer.data,))
+        case Evaluate():
+            return Parts((stmt.value,))
+        case While():
+            return Parts((stmt.condition,), (), (stmt.body,))
+        case DeclBuffer():
+            return Parts((), (stmt.buffer,), (stmt.body,))
+        case AssertStmt():
+            return Parts((stmt.condition, stmt.message), (), (stmt.body,))
+        case AttrStmt():
+            return _attr_parts(stmt)
+    raise TypeError(f"{type(stmt).__name__} is no statement")
+
+
+def _attr_parts(stmt: AttrStmt) -> Parts:
+    """An attribute of a thread axis defines its variable; any other is about what exists already."""
+    node = stmt.node
+    if isinstance(node, IterVar):
+        return Parts((stmt.value,), (), (stmt.body,), (node.var,))
+    exprs = (node, stmt.value) if isinstance(node, PrimExpr) else (stmt.value,)
+    return Parts(exprs, (node,) if isinstance(node, Buffer) else (), (stmt.body,))
+
+
+def uses(expr: PrimExpr) -> tuple[list[Var], list[Buffer]]:
+    """The free variables and the buffers of an expression, each once, in reading order."""
+    variables: list[Var] = []
+    buffers: dict[Buffer, None] = {}
+    for node in walk(expr):
+        if isinstance(node, Var):
+            variables.append(node)
+        elif isinstance(node, BufferLoad):
+            buffers[node.buffer] = None
+        elif isinstance(node, (Let, Reduce)):
+            return list(_scoped_vars(expr)), [n.buffer for n in walk(expr) if isinstance(n, BufferLoad)]
+    return variables, list(buffers)
+
+
+def _scoped_vars(expr: PrimExpr) -> dict[Var, None]:
+    """The free variables of an expression with binders inside."""
+    found: dict[Var, None] = {}
+    bound: dict[Var, int] = {}
+    seen: set[PrimExpr] = set()  # valid for the variables that are bound right now
+    stack: list[tuple[PrimExpr | None, tuple[Var, ...], int]] = [(expr, (), 0)]
+    while stack:
+        node, binders, change = stack.pop()
+        if node is None:
+            seen.clear()
+            for var in binders:
+                bound[var] = bound.get(var, 0) + change
+        elif isinstance(node, Var):
+            if not bound.get(node):
+                found[node] = None
+        elif node not in seen:
+            seen.add(node)
+            stack.extend(reversed(_steps(node)))
+    return found
+
+
+_Step = tuple[PrimExpr | None, tuple[Var, ...], int]
+
+
+def _steps(node: PrimExpr) -> list[_Step]:
+    """The order in which a node's operands are visited, with its variables bound where they hold."""
+    if isinstance(node, Let):
+        return [(node.value, (), 0), (None, (node.var,), 1), (node.body, (), 0), (None, (node.var,), -1)]
+    if not isinstance(node, Reduce):
+        return [(child, (), 0) for child in children(node) if isinstance(child, PrimExpr)]
+    combiner = node.combiner
+    axes, operands = tuple(axis.var for axis in node.axis), combiner.lhs + combiner.rhs
+    domains = [e for axis in node.axis if axis.dom is not None for e in (axis.dom.min, axis.dom.extent)]
+    outer: list[_Step] = [(e, (), 0) for e in (*domains, *combiner.identity_element, *node.init)]
+    inner: list[_Step] = [(e, (), 0) for e in (*node.source, node.condition)]
+    result: list[_Step] = [(e, (), 0) for e in combiner.result]
+    return [*outer, (None, axes, 1), *inner, (None, axes, -1), (None, operands, 1), *result, (None, operands, -1)]
+
+
+def buffer_vars(buffer: Buffer) -> list[Var]:
+    """The variables in a buffer's shape, strides and offset, each once."""
+    exprs = (*buffer.shape, *buffer.strides, buffer.elem_offset)
+    return list(dict.fromkeys(node for expr in exprs for node in walk(expr) if isinstance(node, Var)))

@@ -1,0 +1,171 @@
+"""Visitors and rewrites for user passes, by the names that passes of the TE era call them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+from ..errors import DeclarationError
+from .arithmetic import convert, fold
+from .buffer import Buffer
+from .expr import BufferLoad, IterVar, Let, PrimExpr, Range, Var
+from .function import PrimFunc
+from .rewriting import Node, children, post_order_rewrite, walk
+from .scopes import buffer_vars, parts
+from .stmt import BufferRealize, BufferStore, DeclBuffer, SeqStmt, Stmt
+from .stmt import seq as stmt_seq
+
+_N = TypeVar("_N", PrimExpr, Stmt)
+
+
+def post_order_visit(stmt: Node, fvisit: Callable[[Node], Any]) -> None:
+    """Call `fvisit` on every distinct node of `stmt`, children before parents."""
+    for node in walk(stmt):
+        fvisit(node)
+
+
+def pre_order_visit(stmt: Node, fvisit: Callable[[Node], bool]) -> None:
+    """Call `fvisit` on the nodes of `stmt`, parents first; where it returns False, the children are left out."""
+    stack: list[Node] = [stmt]
+    while stack:
+        node = stack.pop()
+        if fvisit(node):
+            stack.extend(reversed(children(node)))
+
+
+def ir_transform(
+    stmt: Stmt,
+    preorder: Callable[[Node], Node | None] | None,
+    postorder: Callable[[Node], Node | None] | None,
+    only_enable: Iterable[str | type] | None = None,
+) -> Stmt:
+    """Rewrite a statement.
+
+    Args:
+        preorder: called before a node's children; a node that it returns replaces the whole subtree.
+        postorder: called with the node after its children have been rewritten; None keeps the node.
+        only_enable: classes, or names such as "tir.For", of the nodes that both are called on; None means all.
+    """
+    names = None if only_enable is None else {_class_name(kind) for kind in only_enable}
+    replaced: dict[int, Node] = {}
+
+    def enabled(node: Node) -> bool:
+        return names is None or type(node).__name__ in names
+
+    def into(node: Node) -> bool:
+        new = preorder(node) if preorder is not None and enabled(node) else None
+        if new is not None:
+            replaced[id(node)] = new
+        return new is None
+
+    def rule(node: Node) -> Node | None:
+        if id(node) in replaced:
+            return replaced[id(node)]
+        return postorder(node) if postorder is not None and enabled(node) else None
+
+    return post_order_rewrite(stmt, rule, into)
+
+
+def _class_name(kind: str | type) -> str:
+    return kind.removeprefix("tir.") if isinstance(kind, str) else kind.__name__
+
+
+def substitute(node: _N, vmap: Mapping[Any, Any]) -> _N:
+    """`node` with variables replaced, all at once, in expressions and in the buffers that they shape.
+
+    Args:
+        vmap: variables or axes -> expressions or numbers.
+
+    Raises:
+        DeclarationError: if a key is no variable, or a buffer's pointer would become something else than a variable.
+    """
+    mapping: dict[Var, PrimExpr] = {}
+    for key, value in vmap.items():
+        var = key.var if isinstance(key, IterVar) else key
+        if not isinstance(var, Var):
+            raise DeclarationError(f"substitute replaces variables, not {key!r}")
+        mapping[var] = convert(value)
+    return _Renaming(mapping, folding=True).apply(node) if mapping else node
+
+
+def renew_defs(func: PrimFunc) -> PrimFunc:
+    """`func` with a fresh variable for each definition, so that both can stand in one program."""
+    buffers = list(func.buffer_map.values())
+    defined: list[Var] = [*func.params, *(b.data for b in buffers), *(v for b in buffers for v in buffer_vars(b))]
+    for node in walk(func.body):
+        if isinstance(node, Let):
+            defined.append(node.var)
+        elif isinstance(node, Stmt):
+            defined += parts(node).defines
+    fresh = {var: type(var)(var.name, var.dtype, var.type_annotation) for var in dict.fromkeys(defined)}
+    renaming = _Renaming(dict(fresh), folding=False)
+    buffer_map = {fresh[param]: renaming.buffer(buffer) for param, buffer in func.buffer_map.items()}
+    params = tuple(fresh[param] for param in func.params)
+    return replace(func, params=params, body=renaming.apply(func.body), buffer_map=buffer_map)
+
+
+class _Renaming:
+    """Replaces variables everywhere in a node, definitions and buffers included."""
+
+    def __init__(self, mapping: dict[Var, PrimExpr], folding: bool) -> None:
+        self._mapping = mapping
+        self._folding = folding
+        self._buffers: dict[Buffer, Buffer] = {}
+
+    def apply(self, node: _N) -> _N:
+        """`node` with everything replaced."""
+        return post_order_rewrite(node, self._rule)
+
+    def _rule(self, node: Node) -> Node | None:
+        if isinstance(node, Var):
+            return self._mapping.get(node)
+        if isinstance(node, (BufferLoad, BufferStore, BufferRealize, DeclBuffer)):
+            buffer = self.buffer(node.buffer)
+            return None if buffer is node.buffer else cast(Node, replace(cast(Any, node), buffer=buffer))
+        if isinstance(node, PrimExpr):
+            return fold(node) if self._folding else None
+        return self._attribute(node)
+
+    def _attribute(self, stmt: Stmt) -> Stmt | None:
+        """Axes and buffers that a statement names besides its expressions."""
+        changed: dict[str, Any] = {}
+        for name in ("node", "thread_binding"):
+            old = getattr(stmt, name, None)
+            if isinstance(old, IterVar):
+                changed[name] = self._axis(old)
+            elif isinstance(old, Buffer):
+                changed[name] = self.buffer(old)
+        changed = {name: new for name, new in changed.items() if new is not getattr(stmt, name)}
+        return cast(Stmt, replace(cast(Any, stmt), **changed)) if changed else None
+
+    def _axis(self, axis: IterVar) -> IterVar:
+        var = self._mapping.get(axis.var, axis.var)
+        dom = axis.dom and Range(self.apply(axis.dom.min), self.apply(axis.dom.extent))
+        same = var is axis.var and (dom is None or axis.dom is None or (dom.min is axis.dom.min and dom.extent is axis.dom.extent))
+        return axis if same or not isinstance(var, Var) else replace(axis, var=var, dom=dom)
+
+    def buffer(self, old: Buffer) -> Buffer:
+        """A buffer with its variables replaced; one new buffer for each old one."""
+        new = self._buffers.get(old)
+        if new is None:
+            data = self._mapping.get(old.data, old.data)
+            if not isinstance(data, Var):
+                raise DeclarationError(f"buffer {old.name} stands on the variable {old.data.name}, which can't become {data}")
+            shape, strides = tuple(map(self.apply, old.shape)), tuple(map(self.apply, old.strides))
+            parts_new = (data, *shape, *strides, self.apply(old.elem_offset))
+            parts_old = (old.data, *old.shape, *old.strides, old.elem_offset)
+            if all(a is b for a, b in zip(parts_new, parts_old, strict=True)):
+                new = old
+            else:
+                new = replace(old, data=data, shape=shape, strides=strides, elem_offset=parts_new[-1])
+            self._buffers[old] = new
+        return new
+
+
+def stmt_list(stmt: Stmt) -> list[Stmt]:
+    """The statements of a sequence; a single one is a list of itself."""
+    return list(stmt.seq) if isinstance(stmt, SeqStmt) else [stmt]
+
+
+__all__ = ["ir_transform", "post_order_visit", "pre_order_visit", "renew_defs", "stmt_list", "stmt_seq", "substitute"]

@@ -1,0 +1,313 @@
+"""Equality and hash of programs up to the names and identities of what they bind.
+
+Two functions are equal if one becomes the other by renaming parameters, loop variables, allocated pointers and the
+like. Free variables are equal only to themselves, unless `map_free_vars` lets them pair up. A buffer that no
+statement defines is a view: it equals any view of the same layout over the same data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from hashlib import blake2b
+from typing import Any, cast
+
+from .buffer import Buffer
+from .expr import CommReducer, IterVar, Let, PrimExpr, Reduce, Var
+from .function import IRModule, PrimFunc
+from .scopes import buffer_vars, parts
+from .stmt import BufferRealize, Stmt
+
+Structural = PrimExpr | Stmt | Buffer | PrimFunc | IRModule
+
+
+def structural_equal(a: Structural, b: Structural, map_free_vars: bool = False) -> bool:
+    """True if `a` and `b` are the same program up to the renaming of bound variables.
+
+    Args:
+        map_free_vars: let a free variable of `a` stand for one of `b`, one to one.
+    """
+    return _Comparison(map_free_vars).run(a, b)
+
+
+def structural_hash(node: Structural, map_free_vars: bool = False) -> int:
+    """A 64 bit hash that equal programs share; the same in every process unless there are free variables.
+
+    Args:
+        map_free_vars: number free variables by their first use, to fit `structural_equal` with the same flag.
+    """
+    return int.from_bytes(_Digest(map_free_vars).of(node), "little")
+
+
+# Fields that do not tell programs apart: names, and what other fields determine.
+_IGNORED = {"name", "name_hint"}
+_field_names: dict[type, tuple[str, ...]] = {}
+
+
+def _names(cls: type) -> tuple[str, ...]:
+    names = _field_names.get(cls)
+    if names is None:
+        own = fields(cast(Any, cls)) if hasattr(cls, "__dataclass_fields__") else ()
+        names = _field_names[cls] = tuple(f.name for f in own if f.init and f.name not in _IGNORED)
+    return names
+
+
+def _bound(node: Any) -> tuple[tuple[Any, ...], tuple[Var, ...], tuple[Any, ...]] | None:
+    """For a node that binds variables: what stands outside their scope, the variables, what stands inside."""
+    match node:
+        case Let():
+            return (node.value,), (node.var,), (node.body,)
+        case Reduce():
+            outside = (node.combiner, node.init, node.value_index, tuple(axis.dom for axis in node.axis))
+            kinds = tuple((axis.iter_type, axis.thread_tag) for axis in node.axis)
+            return (*outside, kinds), tuple(axis.var for axis in node.axis), (node.source, node.condition)
+        case CommReducer():
+            return (node.identity_element,), node.lhs + node.rhs, (node.result,)
+        case BufferRealize():
+            return (node.bounds, node.condition), (node.buffer.data,), (node.buffer, node.body)
+        case Stmt():
+            own = parts(node)
+            return (_rest(node, own.defines), own.defines, own.bodies) if own.defines else None
+    return None
+
+
+def _rest(stmt: Stmt, defines: tuple[Var, ...]) -> tuple[Any, ...]:
+    """The fields of a defining statement other than what it defines and its body."""
+    values = [getattr(stmt, name) for name in _names(type(stmt)) if name != "body"]
+    return tuple(v for v in values if v not in defines and not (isinstance(v, IterVar) and v.var in defines))
+
+
+class _Comparison:
+    """Walks two programs side by side on a stack; `_pairs` says which bound variable stands for which."""
+
+    def __init__(self, map_free_vars: bool) -> None:
+        self._map_free_vars = map_free_vars
+        self._left: dict[Var, Var] = {}
+        self._right: dict[Var, Var] = {}
+        self._same: set[tuple[int, int]] = set()  # pairs found equal under the present binding
+        self._todo: list[tuple[Any, Any] | Callable[[], bool]] = []
+
+    def run(self, a: Any, b: Any) -> bool:
+        self._todo.append((a, b))
+        while self._todo:
+            item = self._todo.pop()
+            if not (item() if callable(item) else self._compare(*item)):
+                return False
+        return True
+
+    def _compare(self, a: Any, b: Any) -> bool:
+        """Compare two values, or put the comparison of their parts on the stack."""
+        if isinstance(a, (PrimExpr, Stmt, Buffer, CommReducer, IterVar, PrimFunc, IRModule)) and type(a) is not type(b):
+            return False
+        match a:
+            case Var():
+                return self._var(a, b)
+            case PrimExpr() | Stmt() | CommReducer():
+                return self._node(a, b)
+            case IterVar():
+                self._push((a.var, a.dom, a.iter_type, a.thread_tag), (b.var, b.dom, b.iter_type, b.thread_tag))
+                return True
+            case Buffer():
+                self._push(_layout(a), _layout(b))
+                return True
+            case PrimFunc():
+                return self._function(a, b)
+            case IRModule():
+                left, right = _functions(a), _functions(b)
+                self._push((dict(a.attrs), left), (dict(b.attrs), right))
+                return left.keys() == right.keys()
+            case tuple() | list():
+                return isinstance(b, (tuple, list)) and self._push(tuple(a), tuple(b))
+            case Mapping():
+                return isinstance(b, Mapping) and a.keys() == b.keys() and self._push(tuple(a.values()), tuple(b[k] for k in a))
+        if hasattr(a, "__dataclass_fields__") and type(a) is type(b):  # Range, types
+            return self._push(tuple(getattr(a, n) for n in _names(type(a))), tuple(getattr(b, n) for n in _names(type(a))))
+        return type(a) is type(b) and bool(a == b)
+
+    def _push(self, left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
+        self._todo.extend(reversed(list(zip(left, right, strict=False))))
+        return len(left) == len(right)
+
+    def _var(self, a: Var, b: Var) -> bool:
+        if a in self._left or b in self._right:
+            return self._left.get(a) is b and self._right.get(b) is a
+        return a is b or (self._map_free_vars and self._bind(a, b))
+
+    def _bind(self, a: Var, b: Var) -> bool:
+        """Let `a` stand for `b` from here on."""
+        self._left[a], self._right[b] = b, a
+        self._same.clear()
+        return type(a) is type(b) and a.dtype == b.dtype and a.type_annotation == b.type_annotation
+
+    def _node(self, a: Any, b: Any) -> bool:
+        key = (id(a), id(b))
+        if key in self._same:
+            return True
+        if isinstance(a, PrimExpr):
+            self._same.add(key)  # a mismatch inside ends the whole comparison, so the promise can be given early
+        bound = _bound(a)
+        if bound is None:
+            names = _names(type(a))
+            return self._push(tuple(getattr(a, n) for n in names), tuple(getattr(b, n) for n in names)) if names else a is b
+        other = _bound(b)
+        if other is None or len(bound[1]) != len(other[1]):
+            return False
+        self._scoped(bound[1], other[1], bound[2], other[2])
+        return self._push(bound[0], other[0])
+
+    def _scoped(self, left: tuple[Var, ...], right: tuple[Var, ...], inside: tuple[Any, ...], other: tuple[Any, ...]) -> None:
+        """Plan: bind the variables, compare the insides, restore what the variables meant before."""
+        pairs = list(zip(left, right, strict=True))
+        before: list[tuple[dict[Var, Var], Var, Var | None]] = []
+
+        def enter() -> bool:
+            for a, b in pairs:
+                before.extend(((self._left, a, self._left.get(a)), (self._right, b, self._right.get(b))))
+            return all([self._bind(a, b) for a, b in pairs])
+
+        def leave() -> bool:
+            self._same.clear()
+            for table, var, old in reversed(before):
+                if old is None:
+                    table.pop(var, None)
+                else:
+                    table[var] = old
+            return True
+
+        self._todo.append(leave)
+        self._push(inside, other)
+        self._todo.append(enter)
+
+    def _function(self, a: PrimFunc, b: PrimFunc) -> bool:
+        """Parameters and the variables of their buffers are bound, then everything is compared."""
+        left, right = _signature(a), _signature(b)
+        if len(a.params) != len(b.params) or len(left) != len(right):
+            return False
+        buffers = tuple(a.buffer_map.get(p) for p in a.params), tuple(b.buffer_map.get(p) for p in b.params)
+        self._scoped(left, right, (buffers[0], dict(a.attrs), a.body), (buffers[1], dict(b.attrs), b.body))
+        return True
+
+
+def _layout(buffer: Buffer) -> tuple[Any, ...]:
+    return tuple(getattr(buffer, name) for name in _names(Buffer))
+
+
+def _functions(mod: IRModule) -> dict[str, PrimFunc]:
+    return {var.name_hint: func for var, func in mod.functions_items()}
+
+
+def _signature(func: PrimFunc) -> tuple[Var, ...]:
+    """What the arguments of a call define, in order: parameters, then pointers and sizes of their buffers."""
+    buffers = [func.buffer_map[p] for p in func.params if p in func.buffer_map]
+    return tuple(dict.fromkeys([*func.params, *(v for b in buffers for v in (b.data, *buffer_vars(b)))]))
+
+
+class _Digest:
+    """Hashes bottom up on a stack: `_todo` holds values and actions, `_results` the digests of what is done.
+
+    A bound variable counts as the number of variables bound around it, so renaming changes nothing.
+    """
+
+    def __init__(self, map_free_vars: bool) -> None:
+        self._map_free_vars = map_free_vars
+        self._levels: dict[Var, list[int]] = {}
+        self._depth = 0
+        self._free: dict[Var, int] = {}
+        self._memo: dict[int, bytes] = {}  # by node, under the present binding
+        self._todo: list[Any] = []
+        self._results: list[bytes] = []
+
+    def of(self, root: Any) -> bytes:
+        """The digest of any value."""
+        self._todo.append(root)
+        while self._todo:
+            item = self._todo.pop()
+            if isinstance(item, _Action):
+                item.run()
+            else:
+                self._visit(item)
+        return self._results[0]
+
+    def _visit(self, node: Any) -> None:
+        found = self._memo.get(id(node)) if isinstance(node, PrimExpr) else None
+        if found is not None:
+            self._results.append(found)
+        elif isinstance(node, Var):
+            self._results.append(self._var(node))
+        elif isinstance(node, PrimFunc):
+            buffers = tuple(node.buffer_map.get(p) for p in node.params)
+            self._scoped(node, (), _signature(node), (len(node.params), buffers, dict(node.attrs), node.body))
+        elif (bound := _bound(node)) is not None:
+            self._scoped(node, *bound)
+        elif (operands := _operands(node)) is not None:
+            self._todo.append(_Action(lambda: self._combine(node, len(operands))))
+            self._todo.extend(reversed(operands))
+        else:
+            self._results.append(_hash(type(node).__name__, repr(node)))
+
+    def _combine(self, node: Any, count: int, *extra: str) -> None:
+        """Replace the digests of the operands by the digest of the node."""
+        split = len(self._results) - count
+        digest = _hash(type(node).__name__, *extra, *self._results[split:])
+        del self._results[split:]
+        self._results.append(digest)
+        if isinstance(node, PrimExpr):
+            self._memo[id(node)] = digest
+
+    def _var(self, var: Var) -> bytes:
+        levels = self._levels.get(var)
+        if levels:
+            return _hash("bound", str(levels[-1]), var.dtype)
+        number = self._free.setdefault(var, len(self._free)) if self._map_free_vars else id(var)
+        return _hash("free", str(number), var.dtype)
+
+    def _scoped(self, node: Any, outside: tuple[Any, ...], variables: tuple[Var, ...], inside: tuple[Any, ...]) -> None:
+        """Plan: what stands outside, then the variables are bound, what stands inside, and the scope ends."""
+        outer = self._memo
+        types = [repr((type(v).__name__, v.dtype, v.type_annotation)) for v in variables]
+
+        def enter() -> None:
+            self._memo = {}
+            for var in variables:
+                self._levels.setdefault(var, []).append(self._depth)
+                self._depth += 1
+
+        def leave() -> None:
+            self._memo = outer
+            for var in variables:
+                self._levels[var].pop()
+                self._depth -= 1
+            self._combine(node, len(outside) + len(inside), *types)
+
+        self._todo += [_Action(leave), *reversed(inside), _Action(enter), *reversed(outside)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Action:
+    """Something to do between two values."""
+
+    run: Callable[[], None]
+
+
+def _operands(node: Any) -> list[Any] | None:
+    """The values that a node without variables of its own is made of, or None if it is hashed as one."""
+    if isinstance(node, IterVar):
+        return [node.var, node.dom, node.iter_type, node.thread_tag]
+    if isinstance(node, (tuple, list)):
+        return list(node)
+    if isinstance(node, Mapping):
+        return [item for key in sorted(node, key=str) for item in (key, node[key])]
+    if isinstance(node, IRModule):
+        return [dict(node.attrs), _functions(node)]
+    if hasattr(node, "__dataclass_fields__"):
+        return [getattr(node, name) for name in _names(type(node))]
+    return None
+
+
+def _hash(*items: str | bytes) -> bytes:
+    digest = blake2b(digest_size=8)
+    for item in items:
+        data = item.encode() if isinstance(item, str) else item
+        digest.update(len(data).to_bytes(4, "little"))
+        digest.update(data)
+    return digest.digest()

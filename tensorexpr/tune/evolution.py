@@ -1,0 +1,106 @@
+"""Evolutionary search over several sketches at once, on decision matrices.
+
+Each generation keeps the best rows, and breeds the next by mutation and crossover from parents drawn by rank
+(Ansor, section 5.1, with crossover). A row is one candidate program; nothing is lowered here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .features.nest import Array
+from .population import crossover, mutate, sample, unique_rows
+from .space import IntArray, Rng, Sketch
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One program: a sketch's number and its decisions."""
+
+    sketch: int
+    row: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class EvolutionOptions:
+    """How wide and how long: rows per generation, generations, and the share of children made by crossover."""
+
+    population: int = 2048
+    generations: int = 4
+    mutation_prob: float = 0.85
+    crossover_prob: float = 0.1
+
+
+# (sketch number, rows [n, d]) -> predicted scores [n], more is better
+Scorer = Callable[[int, IntArray], Array]
+
+
+def evolve(
+    sketches: Sequence[Sketch], score: Scorer, seeds: Mapping[int, IntArray], count: int, options: EvolutionOptions, rng: Rng
+) -> list[Candidate]:
+    """The `count` best distinct candidates found, best first.
+
+    Args:
+        sketches: the spaces, searched side by side.
+        score: predicts; called once per sketch and generation.
+        seeds: rows to start from beside random ones, such as the best measured.
+    """
+    share = max(64, options.population // max(1, len(sketches)))
+    pools = [_start(sketch, seeds.get(number), share, rng) for number, sketch in enumerate(sketches)]
+    scores = [score(number, rows) for number, rows in enumerate(pools)]
+    best = [_best_of(rows, values, count) for rows, values in zip(pools, scores)]
+    for _ in range(options.generations):
+        counts = _shares(scores, options.population)
+        for number, sketch in enumerate(sketches):
+            rows = _children(sketch, pools[number], scores[number], counts[number], options, rng)
+            pools[number], scores[number] = rows, score(number, rows)
+            kept, kept_scores = best[number]
+            best[number] = _best_of(np.concatenate([kept, rows]), np.concatenate([kept_scores, scores[number]]), count)
+    ranked = [(float(value), number, tuple(map(int, row))) for number, (rows, values) in enumerate(best) for row, value in zip(rows, values)]
+    ranked.sort(key=lambda entry: (-entry[0], entry[1], entry[2]))
+    return [Candidate(number, row) for _, number, row in ranked[:count]]
+
+
+def _start(sketch: Sketch, seeds: IntArray | None, count: int, rng: Rng) -> IntArray:
+    rows = sample(sketch, count, rng)
+    return unique_rows(np.concatenate([seeds, rows]) if seeds is not None and len(seeds) else rows)
+
+
+def _best_of(rows: IntArray, scores: Array, count: int) -> tuple[IntArray, Array]:
+    """The best distinct rows with their scores; ties go to the earlier row."""
+    order = np.argsort(-scores, kind="stable")
+    rows, scores = rows[order], scores[order]
+    if rows.shape[1]:
+        _, first = np.unique(rows, axis=0, return_index=True)
+        keep = np.sort(first)[:count]
+    else:
+        keep = np.arange(min(1, len(rows)))
+    return rows[keep], scores[keep]
+
+
+def _shares(scores: Sequence[Array], population: int) -> list[int]:
+    """Rows for each sketch in the next generation: more where the best scores are, some everywhere."""
+    tops = np.array([np.sort(values)[-8:].mean() if len(values) else -np.inf for values in scores])
+    rank = np.argsort(np.argsort(-tops))
+    weights = 0.5**rank + 0.1
+    return [max(16, int(n)) for n in weights / weights.sum() * population]
+
+
+def _children(sketch: Sketch, rows: IntArray, scores: Array, count: int, options: EvolutionOptions, rng: Rng) -> IntArray:
+    parents = rows[_by_rank(scores, count, rng)]
+    others = rows[_by_rank(scores, count, rng)]
+    draw = rng.random(count)
+    mixed = np.where((draw < options.crossover_prob)[:, None], crossover(parents, others, rng), parents)
+    changes = (draw >= options.crossover_prob) & (draw < options.crossover_prob + options.mutation_prob)
+    return unique_rows(np.where(changes[:, None], mutate(sketch, mixed, rng), mixed))
+
+
+def _by_rank(scores: Array, count: int, rng: Rng) -> IntArray:
+    """Numbers of `count` parents; the best of n is drawn exp(4) times as often as the worst."""
+    place = np.empty(len(scores))
+    place[np.argsort(-scores, kind="stable")] = np.arange(len(scores)) / max(1, len(scores))
+    weights = np.exp(-4.0 * place)
+    return np.asarray(rng.choice(len(scores), count, p=weights / weights.sum()), np.int64)

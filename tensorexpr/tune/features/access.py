@@ -1,0 +1,105 @@
+"""What a stage touches at every loop level: for each access the elements and cache lines of one pass over the inner loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...tir.arithmetic import as_int
+from ...tir.dtype import parse_dtype
+from ...tir.expr import PrimExpr
+from .nest import Array, StageNest, access_forms
+
+LINE_BYTES = 64
+Form = Mapping[int, int] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """One tensor access of a statement.
+
+    `lines[:, d]` counts the cache lines touched while loops d, d+1, ... run once (column m: a single execution);
+    `invariant[:, l]` says that loop l does not move it; `inner_stride` is the element distance between neighbours
+    along the innermost loop; `row_bytes` the distance between rows of the tensor.
+    """
+
+    is_store: bool
+    item_bytes: int
+    elements: Array
+    lines: Array
+    invariant: Array
+    inner_stride: Array
+    row_bytes: float
+
+
+def accesses(nest: StageNest) -> list[Access]:
+    """The store of a stage and then its loads."""
+    identity: list[Form] = [{axis: 1} for axis in nest.stage.spatial]
+    result = nest.stage.origin.output(0)
+    found = [_access(nest, identity, result.shape, result.dtype, is_store=True)]
+    for load in nest.loads:
+        found.append(_access(nest, access_forms(load, nest.stage), load.producer.shape, load.dtype, is_store=False))
+    return found
+
+
+def _access(nest: StageNest, forms: Sequence[Form], shape: tuple[PrimExpr, ...], dtype: str, is_store: bool) -> Access:
+    count = len(nest.unroll_step)
+    depth = len(nest.loops)
+    item = parse_dtype(dtype).itemsize
+    sizes = [float(as_int(extent) or 1) for extent in shape]
+    spans = [_spans(nest, form, size) for form, size in zip(forms, sizes)]
+    elements = np.ones((count, depth + 1))
+    for span in spans:
+        elements = elements * span
+    lines = np.ones((count, depth + 1))
+    for span in spans[:-1]:
+        lines = lines * span
+    row = sizes[-1] * item if sizes else float(item)
+    if spans:
+        lines = lines * np.maximum(1.0, np.ceil(spans[-1] * item / LINE_BYTES))
+    return Access(is_store, item, elements, lines, _invariance(nest, forms), _inner_stride(nest, forms, sizes), row)
+
+
+def _spans(nest: StageNest, form: Form, size: float) -> Array:
+    """[n, m + 1]: how many consecutive indices one dimension covers while loops d and further in run."""
+    count, depth = len(nest.unroll_step), len(nest.loops)
+    grown = np.zeros((count, depth + 1))
+    for number, loop in enumerate(nest.loops):
+        if form is None:
+            grown[:, number] = size
+            continue
+        for root, stride in loop.strides.items():
+            if root in form:
+                grown[:, number] += abs(form[root]) * stride * (loop.extent - 1)
+    return np.minimum(1.0 + np.cumsum(grown[:, ::-1], axis=1)[:, ::-1], size)
+
+
+def _moves(nest: StageNest, forms: Sequence[Form]) -> Iterator[Array]:
+    for loop in nest.loops:
+        moved = np.zeros(len(nest.unroll_step))
+        for form in forms:
+            for root, stride in loop.strides.items():
+                if form is None or root in form:
+                    moved = moved + stride
+        yield np.where(loop.extent > 1, moved, 0.0)
+
+
+def _invariance(nest: StageNest, forms: Sequence[Form]) -> Array:
+    columns = [moved == 0 for moved in _moves(nest, forms)]
+    return np.stack(columns, axis=1).astype(float) if columns else np.zeros((len(nest.unroll_step), 0))
+
+
+def _inner_stride(nest: StageNest, forms: Sequence[Form], sizes: list[float]) -> Array:
+    """Elements between neighbours along the innermost loop: 0 broadcast, 1 contiguous, more a gather."""
+    total = np.zeros(len(nest.unroll_step))
+    if not nest.loops:
+        return total
+    inner, step = nest.loops[-1], 1.0
+    for form, size in zip(reversed(forms), reversed(sizes)):
+        for root, stride in inner.strides.items():
+            if form is None or root in form:
+                total = total + (abs(form[root]) if form is not None else size) * stride * step
+        step *= size
+    return total

@@ -1,0 +1,181 @@
+"""The feature matrix of a population, and the analytic cost that goes with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...schedule.tree import LoopKind
+from ...target import Target
+from ...tir.dtype import parse_dtype
+from ...tir.expr import BinaryExpr, Call, PrimExpr, Reduce
+from ...tir.rewriting import walk
+from ..space import IntArray, Sketch
+from .access import Access, accesses
+from .machine import Machine, nest_extent, traffic
+from .nest import Array, Bodies, StageNest, nests
+
+STAGE_FEATURES = (
+    "flops", "parallel", "imbalance", "vector_lanes", "vector_use", "tile_rows", "tile_vectors", "spills",
+    "loads_per_step", "gathers", "reduce_run", "inner_extent", "second_extent", "third_extent",
+    "l1_bytes", "l2_bytes", "l3_bytes", "tile_lines", "store_stride", "unroll_step",
+    "compute_cycles", "load_cycles", "update_cycles", "memory_cycles", "cycles",
+)  # fmt: skip
+GLOBAL_FEATURES = ("stages", "total_cycles", "fork_joins")
+STAGES = 2
+FEATURE_NAMES = tuple(f"s{n}.{name}" for n in range(STAGES) for name in STAGE_FEATURES) + GLOBAL_FEATURES
+FORK_JOIN_CYCLES = 4_000.0
+CALL_OPERATIONS = 16.0  # a vector math function is about so many instructions
+FMA_LATENCY = 4.0  # cycles until an accumulator can be used again: fewer than 8 of them leave units idle
+
+
+@dataclass(frozen=True, eq=False)
+class Extracted:
+    """Features [n, len(FEATURE_NAMES)], log2-scaled where they are sizes, and the analytic cost in cycles [n]."""
+
+    features: Array
+    cycles: Array
+
+
+def extract(sketch: Sketch, bodies: Bodies, rows: IntArray, target: Target) -> Extracted:
+    """Features and analytic cost of a population.
+
+    Args:
+        sketch: the space.
+        bodies: its stages' bodies without reads of inlined stages.
+        rows: the population [n, d].
+        target: the machine that the programs are for.
+    """
+    machine = Machine.of(target)
+    stages = [_stage_columns(nest, machine) for nest in nests(sketch, bodies, rows)]
+    stages.sort(key=lambda columns: -float(columns["flops"].max(initial=0.0)))
+    count = len(rows)
+    blank = {name: np.zeros(count) for name in STAGE_FEATURES}
+    columns = [_scaled(name, stage[name]) for stage in [*stages, *[blank] * STAGES][:STAGES] for name in STAGE_FEATURES]
+    forks = np.sum([stage["forks"] for stage in stages], axis=0)
+    cycles = np.sum([stage["cycles"] for stage in stages], axis=0) + forks * FORK_JOIN_CYCLES
+    columns += [np.full(count, float(len(stages))), np.log2(1 + cycles), forks]
+    return Extracted(np.stack(columns, axis=1), cycles)
+
+
+_PLAIN = {"imbalance", "vector_use", "gathers", "spills"}
+
+
+def _scaled(name: str, values: Array) -> Array:
+    return values if name in _PLAIN else np.log2(1.0 + np.maximum(values, 0.0))
+
+
+def _stage_columns(nest: StageNest, machine: Machine) -> dict[str, Array]:
+    """The features of one stage, unscaled."""
+    touched = accesses(nest)
+    extents = nest_extent(nest)
+    count = len(nest.unroll_step)
+    iterations = np.prod(extents, axis=1)
+    width = machine.lanes_bytes // touched[0].item_bytes
+    lanes = _vector_lanes(nest, count)
+    vectors = np.ceil(lanes / width)
+    vector_use = lanes / (vectors * width)
+    rows, run = _register_tile(nest, count)
+    threads, imbalance = _parallelism(nest, machine, count)
+    operations = _operations(nest.body)
+    flops = iterations * operations
+    steps = iterations / np.maximum(1.0, rows * lanes)
+    loads, gathers = _loads_per_step(nest, touched, rows, vectors)
+    room = rows * vectors + vectors + 1
+    spills = np.maximum(0.0, room - machine.registers)
+    fused = max(1.0, operations / 2)  # a multiplication and an addition are one instruction
+    compute = steps * np.maximum(rows * vectors * fused / machine.fma_per_cycle, np.where(run > 0, FMA_LATENCY, 0.0))
+    load = steps * (loads / machine.loads_per_cycle + gathers * width / 2) + steps * spills
+    update = steps / np.maximum(run, 1.0) * rows * vectors * 2 / machine.stores_per_cycle
+    levels = [traffic(nest, touched, cache) for cache in machine.caches]
+    memory = np.max([level / cache.fill_bytes for level, cache in zip(levels, machine.caches)], axis=0)
+    cycles = (np.maximum(np.maximum(compute, load), memory) + update + 0.2 * (compute + load + memory)) / threads * imbalance
+    tail = [extents[:, -n] if extents.shape[1] >= n else np.ones(count) for n in (1, 2, 3)]
+    return {
+        "flops": flops, "parallel": threads, "imbalance": imbalance, "vector_lanes": lanes, "vector_use": vector_use,
+        "tile_rows": rows, "tile_vectors": vectors, "spills": spills, "loads_per_step": loads, "gathers": gathers,
+        "reduce_run": run, "inner_extent": tail[0], "second_extent": tail[1], "third_extent": tail[2],
+        "l1_bytes": levels[0], "l2_bytes": levels[1], "l3_bytes": levels[2], "tile_lines": np.sum([a.lines[:, -1] for a in touched], axis=0),
+        "store_stride": touched[0].inner_stride, "unroll_step": nest.unroll_step, "compute_cycles": compute,
+        "load_cycles": load, "update_cycles": update, "memory_cycles": memory, "cycles": cycles, "forks": _fork_joins(nest, count),
+    }  # fmt: skip
+
+
+def _operations(body: tuple[PrimExpr, ...]) -> float:
+    """Arithmetic on values (not on indices) per execution of a statement."""
+    count = 0.0
+    for expr in body:
+        wanted = parse_dtype(expr.dtype).code
+        for node in walk(expr):
+            if isinstance(node, (BinaryExpr, Call, Reduce)) and parse_dtype(node.dtype).code == wanted:
+                count += CALL_OPERATIONS if isinstance(node, Call) and node.op != "tir.if_then_else" else 1.0
+    return max(1.0, count)
+
+
+def _vector_lanes(nest: StageNest, count: int) -> Array:
+    lanes = np.ones(count)
+    for loop in nest.loops:
+        if loop.own and loop.kind is LoopKind.VECTORIZE:
+            lanes = lanes * loop.extent
+    return lanes
+
+
+def _register_tile(nest: StageNest, count: int) -> tuple[Array, Array]:
+    """Rows of the register tile (spatial loops inside the innermost reduction, without the vector), and the reduction's run."""
+    if not isinstance(nest.body[0], Reduce):
+        return np.ones(count), np.zeros(count)
+    rows, run = np.ones(count), np.ones(count)
+    inner = True
+    for loop in reversed([loop for loop in nest.loops if loop.own]):
+        if loop.reduction:
+            inner = False
+            run = run * loop.extent
+        elif not inner:
+            break
+        elif loop.kind is not LoopKind.VECTORIZE:
+            rows = rows * loop.extent
+    return rows, run
+
+
+def _loads_per_step(nest: StageNest, touched: list[Access], rows: Array, vectors: Array) -> tuple[Array, Array]:
+    """Vector loads and gathered vectors per step of the register tile, each distinct element once."""
+    loads, gathers = np.zeros_like(rows), np.zeros_like(rows)
+    for access in touched[1:]:
+        spread = np.where(access.inner_stride == 0, 1.0, vectors)
+        moved = rows if _moves_with_rows(nest, access) else np.ones_like(rows)
+        loads = loads + moved * spread
+        gathers = gathers + moved * np.where(access.inner_stride > 1, vectors, 0.0)
+    return loads, gathers
+
+
+def _moves_with_rows(nest: StageNest, access: Access) -> bool:
+    """True if a spatial loop of the register tile, other than the vector, moves the access."""
+    for number in range(len(nest.loops) - 1, -1, -1):
+        loop = nest.loops[number]
+        if loop.reduction or not loop.own:
+            return False
+        if loop.kind is not LoopKind.VECTORIZE:
+            return bool((access.invariant[:, number] == 0).any())
+    return False
+
+
+def _parallelism(nest: StageNest, machine: Machine, count: int) -> tuple[Array, Array]:
+    trips = np.ones(count)
+    found = False
+    for loop in nest.loops:
+        if loop.kind is LoopKind.PARALLEL:
+            trips, found = trips * loop.extent, True
+    if not found:
+        return np.ones(count), np.ones(count)
+    threads = np.minimum(trips, machine.cores)
+    return threads, np.ceil(trips / threads) * threads / trips
+
+
+def _fork_joins(nest: StageNest, count: int) -> Array:
+    forks = np.ones(count)
+    for loop in nest.loops:
+        if loop.kind is LoopKind.PARALLEL:
+            return forks if loop.own else np.zeros(count)
+        forks = forks * loop.extent
+    return np.zeros(count)

@@ -1,0 +1,105 @@
+"""A roofline over the memory hierarchy: cycles per stage from footprints, for whole populations.
+
+Traffic into a cache: take the outermost level whose working set fits; every pass over it from outside loads its
+footprint anew, but for accesses that the next loop out does not move. Rows a power of two apart share few sets of a
+cache, which shrinks what it holds for them. Rates are per core and cycle; they are those of a server core
+with 512-bit vectors and scale with the target's vector width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+
+import numpy as np
+
+from ...target import Target
+from .access import LINE_BYTES, Access
+from .nest import Array, StageNest
+
+
+@dataclass(frozen=True)
+class Cache:
+    """One level: capacity in bytes, ways, and bytes per cycle and core that the level below delivers into it."""
+
+    size: int
+    ways: int
+    fill_bytes: float
+
+    @property
+    def way_bytes(self) -> int:
+        """Addresses this far apart share a set."""
+        return max(LINE_BYTES, self.size // self.ways)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the cost of a loop nest depends on."""
+
+    cores: int
+    lanes_bytes: int
+    registers: int
+    fma_per_cycle: float
+    loads_per_cycle: float
+    stores_per_cycle: float
+    caches: tuple[Cache, ...]
+
+    @staticmethod
+    def of(target: Target) -> Machine:
+        """The machine of a target."""
+        width = target.vector_bits // 8
+        return Machine(
+            cores=target.num_cores,
+            lanes_bytes=width,
+            registers=target.vector_registers,
+            fma_per_cycle=2.0,
+            loads_per_cycle=2.0,
+            stores_per_cycle=1.0,
+            caches=(
+                Cache(target.l1_cache_size_bytes, 12, width / 2),
+                Cache(target.l2_cache_size_bytes, 16, 10.0),
+                Cache(max(target.l3_cache_size_bytes, 1 << 20), 16, 5.0),
+            ),
+        )
+
+
+def traffic(nest: StageNest, touched: Sequence[Access], cache: Cache) -> Array:
+    """[n]: bytes moved into `cache` over the whole nest."""
+    depth = len(nest.loops)
+    lines = [access.lines * _set_pressure(access, cache) for access in touched]
+    working_set = np.sum(lines, axis=0) * LINE_BYTES
+    fits = working_set <= cache.size
+    fits[:, depth] = True
+    level = fits.argmax(axis=1)
+    outside = _outer_trips(nest)
+    rows = np.arange(len(level))
+    total = np.zeros(len(level))
+    for access in touched:
+        trips = outside[rows, level]
+        if depth:
+            above = np.maximum(level - 1, 0)
+            saved = np.where((level > 0) & (access.invariant[rows, above] > 0), nest_extent(nest)[rows, above], 1.0)
+            trips = trips / saved
+        total += access.lines[rows, level] * trips * LINE_BYTES * (2.0 if access.is_store else 1.0)
+    return total
+
+
+def nest_extent(nest: StageNest) -> Array:
+    """[n, m]: the extents of the loops."""
+    return np.stack([loop.extent for loop in nest.loops], axis=1) if nest.loops else np.ones((len(nest.unroll_step), 0))
+
+
+def _outer_trips(nest: StageNest) -> Array:
+    """[n, m + 1]: how often loop d is entered."""
+    extents = nest_extent(nest)
+    return np.concatenate([np.ones((len(extents), 1)), np.cumprod(extents, axis=1)], axis=1)
+
+
+def _set_pressure(access: Access, cache: Cache) -> float:
+    """How many times more room rows take in a cache because they fall into few of its sets."""
+    row = int(access.row_bytes)
+    if row < LINE_BYTES or row % LINE_BYTES:
+        return 1.0
+    distinct = cache.way_bytes // gcd(row, cache.way_bytes)
+    return float(min(8.0, max(1.0, cache.way_bytes / LINE_BYTES / max(1, distinct) / 4)))

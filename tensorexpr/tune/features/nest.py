@@ -1,0 +1,202 @@
+"""Loop extents and strides of a sketch as arrays over a population.
+
+The same walk as bound inference, on numbers: consumers first, a stage at a loop computes the box that its readers
+touch inside that loop. Fused loops are taken apart again, since fusing does not change what is touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...arith.linear import linear_form
+from ...errors import InternalError
+from ...schedule.legality import real_readers
+from ...schedule.tree import At, FuseRelation, Inline, LoopKind, ScheduleTree, StageNode
+from ...tir.arithmetic import as_int
+from ...tir.expr import IntImm, Mul, PrimExpr, ProducerLoad, Var
+from ...tir.rewriting import walk
+from ..space import IntArray, Sketch
+
+Array = npt.NDArray[np.float64]
+Bodies = Mapping[int, tuple[PrimExpr, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """One loop around a stage: its extent, and how far one iteration moves each root axis of that stage."""
+
+    extent: Array
+    strides: Mapping[int, Array]
+    reduction: bool
+    kind: LoopKind
+    own: bool
+
+
+@dataclass(frozen=True, eq=False)
+class StageNest:
+    """All loops around the statement of a stage, outermost first, and what the statement reads."""
+
+    stage: StageNode
+    loops: tuple[Loop, ...]
+    region: Mapping[int, Array]
+    loads: tuple[ProducerLoad, ...]
+    body: tuple[PrimExpr, ...]
+    unroll_step: Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Evaluator:
+    """Numbers of the expressions in a tree whose variables are sampled values."""
+
+    count: int
+    values: Mapping[Var, Array]
+
+    def __call__(self, expr: Any) -> Array:
+        """The value of a factor: constants, sampled variables and their products."""
+        if isinstance(expr, (int, IntImm)):
+            return np.full(self.count, float(int(expr)))
+        if isinstance(expr, Var) and expr in self.values:
+            return self.values[expr]
+        if isinstance(expr, Mul):
+            return self(expr.a) * self(expr.b)
+        raise InternalError(f"{expr} is no product of sampled values")
+
+
+def nests(sketch: Sketch, bodies: Bodies, rows: IntArray) -> list[StageNest]:
+    """The nests of all stages that are computed, producers first.
+
+    Args:
+        bodies: the stages' bodies without reads of inlined stages.
+        rows: the population [n, d].
+    """
+    tree = sketch.tree
+    values: dict[Var, Array] = {}
+    for sample, numbers in sketch.sample_values(rows).items():
+        for part, var in enumerate(tree.samples[sample]):
+            if isinstance(var, Var):
+                values[var] = numbers[:, part].astype(float)
+    builder = _NestBuilder(tree, bodies, real_readers(tree), _Evaluator(len(rows), values), {}, {})
+    for stage in reversed(tuple(tree.in_order())):
+        if not stage.is_placeholder and not isinstance(stage.attach, Inline):
+            builder.visit(stage)
+    return [builder.finished[number] for number in tree.order if number in builder.finished]
+
+
+@dataclass(frozen=True, eq=False)
+class _NestBuilder:
+    tree: ScheduleTree
+    bodies: Bodies
+    readers: Mapping[int, tuple[StageNode, ...]]
+    evaluate: _Evaluator
+    finished: dict[int, StageNest]
+    axis_loops: dict[tuple[int, int], int]  # (stage, leaf axis) -> how many loops of the nest lie up to and including it
+
+    def visit(self, stage: StageNode) -> None:
+        """Find extents, strides and the path of one stage."""
+        region, outer = self._placement(stage)
+        extents, strides = self._axes(stage, region)
+        loops = list(outer)
+        for axis in stage.leaf:
+            loops.extend(self._expanded(stage, axis, extents, strides))
+            self.axis_loops[stage.id, axis] = len(loops)
+        loads = tuple(dict.fromkeys(n for body in self.bodies[stage.id] for n in walk(body) if isinstance(n, ProducerLoad)))
+        self.finished[stage.id] = StageNest(stage, tuple(loops), region, loads, self.bodies[stage.id], self._unroll_step(stage))
+
+    def _unroll_step(self, stage: StageNode) -> Array:
+        for axis in stage.leaf:
+            for key, value in stage.mark(axis).pragmas:
+                if key == "auto_unroll_max_step":
+                    return self.evaluate(value)
+        return np.zeros(self.evaluate.count)
+
+    def _placement(self, stage: StageNode) -> tuple[dict[int, Array], list[Loop]]:
+        """The extents of the root axes and the loops around the stage."""
+        region = {axis: self.evaluate(_constant(stage, axis)) for axis in (*stage.spatial, *stage.reduction)}
+        if not isinstance(stage.attach, At):
+            return region, []
+        target = self.finished[stage.attach.stage]
+        depth = self.axis_loops[stage.attach.stage, stage.attach.axis]
+        outer: list[Loop] = []
+        links: dict[int, dict[int, int]] | None = None
+        touched = {axis: np.ones(self.evaluate.count) for axis in stage.spatial}
+        for reader in self.readers[stage.id]:
+            nest = self.finished[reader.id]
+            for load in self._reads(nest, stage):
+                forms = access_forms(load, nest.stage)
+                if reader.id == target.stage.id and links is None:
+                    links = {axis: form or {} for axis, form in zip(stage.spatial, forms)}
+                for axis, form in zip(stage.spatial, forms):
+                    span = region[axis] if form is None else _span(nest.loops[depth:], form)
+                    touched[axis] = np.maximum(touched[axis], np.minimum(span, region[axis]))
+        for loop in target.loops[:depth]:
+            moved = {axis: _moved(loop, form) for axis, form in (links or {}).items() if any(root in loop.strides for root in form)}
+            outer.append(Loop(loop.extent, moved, loop.reduction, loop.kind, own=False))
+        return {**region, **touched}, outer
+
+    def _reads(self, nest: StageNest, stage: StageNode) -> Iterator[ProducerLoad]:
+        return (load for load in nest.loads if self.tree.producer(load).id == stage.id)
+
+    def _axes(self, stage: StageNode, region: Mapping[int, Array]) -> tuple[dict[int, Array], dict[int, dict[int, Array]]]:
+        extents = dict(region)
+        one = np.ones(self.evaluate.count)
+        strides: dict[int, dict[int, Array]] = {axis: {axis: one} for axis in region}
+        for relation in stage.relations:
+            if isinstance(relation, FuseRelation):
+                extents[relation.fused] = np.prod([extents[part] for part in relation.parts], axis=0)
+                strides[relation.fused] = dict(strides[relation.parts[-1]])
+                continue
+            factors = [None if factor is None else self.evaluate(factor) for factor in relation.factors]
+            known = np.prod([factor for factor in factors if factor is not None], axis=0)
+            step = one
+            for part, factor in reversed(list(zip(relation.parts, factors))):
+                extents[part] = np.ceil(extents[relation.parent] / known) if factor is None else factor
+                strides[part] = {root: stride * step for root, stride in strides[relation.parent].items()}
+                step = step * extents[part]
+        return extents, strides
+
+    def _expanded(self, stage: StageNode, axis: int, extents: Mapping[int, Array], strides: Mapping[int, dict[int, Array]]) -> Iterator[Loop]:
+        for relation in stage.relations:
+            if isinstance(relation, FuseRelation) and relation.fused == axis:
+                for part in relation.parts:
+                    for loop in self._expanded(stage, part, extents, strides):
+                        yield Loop(loop.extent, loop.strides, loop.reduction, stage.mark(axis).kind, own=True)
+                return
+        yield Loop(extents[axis], strides[axis], stage.is_reduction(axis), stage.mark(axis).kind, own=True)
+
+
+def _constant(stage: StageNode, axis: int) -> int:
+    dom = stage.axes[axis].dom
+    extent = as_int(dom.extent) if dom is not None else None
+    if extent is None:
+        raise InternalError(f"axis {stage.axes[axis].name} of {stage.name} has no constant extent; only constant shapes are searched")
+    return extent
+
+
+def access_forms(load: ProducerLoad, reader: StageNode) -> list[dict[int, int] | None]:
+    """Per index the coefficients of the reader's root axes; None where the index is not affine in them."""
+    roots = {reader.axes[axis].var: axis for axis in (*reader.spatial, *reader.reduction)}
+    forms: list[dict[int, int] | None] = []
+    for index in load.indices:
+        terms = dict(linear_form(index).terms)
+        known = {roots[atom]: k for atom, k in terms.items() if isinstance(atom, Var) and atom in roots}
+        forms.append(known if len(known) == len(terms) else None)
+    return forms
+
+
+def _span(loops: tuple[Loop, ...], form: Mapping[int, int]) -> Array:
+    """How many consecutive elements an affine index covers while some loops run."""
+    span: Any = 1.0
+    for loop in loops:
+        for root, stride in loop.strides.items():
+            if root in form:
+                span = span + abs(form[root]) * stride * (loop.extent - 1)
+    return np.asarray(span, float) * np.ones_like(loops[0].extent) if loops else np.ones(1)
+
+
+def _moved(loop: Loop, form: Mapping[int, int]) -> Array:
+    return np.asarray(np.sum([abs(k) * loop.strides[root] for root, k in form.items() if root in loop.strides], axis=0), float)

@@ -1,0 +1,69 @@
+"""The worker that turns traces into object code: `python -m tensorexpr.tune.measure.compile_worker`.
+
+A "task" frame holds what all candidates share; the plug (by default `compiling.make_compiler`) makes a compiler of it.
+Each "compile" frame holds a trace; the answer is "compiled" with the bytes of an object file, or "failed".
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+from ...errors import LoweringError, RecordError, ScheduleError, TuningError
+from .child import connect, failure, parse_arguments, serve
+from .compiled import Compiler, MakeCompiler
+from .errors import MeasureErrorNo
+from .protocol import Frame
+
+DEFAULT_PLUG = "tensorexpr.tune.measure.compiling:make_compiler"
+
+
+class CompileService:
+    """Compiles the candidates of one task."""
+
+    def __init__(self, make_compiler: MakeCompiler) -> None:
+        self._make_compiler = make_compiler
+        self._compiler: Compiler | None = None
+
+    def task(self, frame: Frame) -> Frame:
+        """Take the task, and get all that is slow the first time out of the way."""
+        self._compiler = self._make_compiler(frame.header["task"])
+        return Frame({"type": "ready"})
+
+    def compile(self, frame: Frame) -> Frame:
+        """Compile one candidate."""
+        assert self._compiler is not None
+        try:
+            made = self._compiler(frame.header["trace"], frame.header["opt_level"])
+        except (ScheduleError, LoweringError, RecordError) as error:
+            return failure(error, MeasureErrorNo.INSTANTIATION_ERROR.name)
+        except Exception as error:
+            return failure(error, MeasureErrorNo.COMPILE_HOST.name)
+        return Frame({"type": "compiled", **made.header()}, (made.object_code,))
+
+
+def load_plug(name: str) -> Any:
+    """The function that `module:function` names.
+
+    Raises:
+        TuningError: if there is none.
+    """
+    module, _, function = name.partition(":")
+    try:
+        return getattr(import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise TuningError(f"no {name!r} (module:function) to compile candidates with: {error}") from error
+
+
+def main() -> int:
+    """Serve until the tuner closes the pipe."""
+    options = parse_arguments()
+    channel = connect(options)
+    service = CompileService(load_plug(options.plug or DEFAULT_PLUG))
+    serve(channel, {"task": service.task, "compile": service.compile})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

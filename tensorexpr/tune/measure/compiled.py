@@ -1,0 +1,90 @@
+"""What a compile worker hands back, and the protocol of what makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ...errors import TuningError
+from .protocol import Frame
+
+
+@dataclass(frozen=True)
+class ArrayArgument:
+    """An array parameter of a compiled candidate, as its packed entry takes it."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class CompiledCandidate:
+    """Object code of one candidate.
+
+    Args:
+        object_code: the bytes of an object file.
+        entry: the symbol to call, `int32_t entry(const uint64_t *words)` with one address per argument.
+        arguments: its arrays in order.
+        errors: the messages of the codes that the entry returns, from 1.
+        timings: seconds by step.
+        spills: see `spills.count_spills`.
+        ir_lines: lines of LLVM IR.
+    """
+
+    object_code: bytes
+    entry: str
+    arguments: tuple[ArrayArgument, ...]
+    errors: tuple[str, ...]
+    timings: Mapping[str, float]
+    spills: int
+    ir_lines: int
+
+    def header(self) -> dict[str, Any]:
+        """All but the object code as JSON."""
+        return {
+            "entry": self.entry,
+            "arguments": [[a.name, a.dtype, list(a.shape)] for a in self.arguments],
+            "errors": list(self.errors),
+            "timings": dict(self.timings),
+            "spills": self.spills,
+            "ir_lines": self.ir_lines,
+        }
+
+    @staticmethod
+    def from_frame(frame: Frame) -> CompiledCandidate:
+        """The candidate of a "compiled" frame."""
+        header = frame.header
+        arguments = tuple(ArrayArgument(name, dtype, tuple(shape)) for name, dtype, shape in header["arguments"])
+        rest = (header["timings"], header["spills"], header["ir_lines"])
+        return CompiledCandidate(frame.blobs[0], header["entry"], arguments, tuple(header["errors"]), *rest)
+
+
+class Compiler(Protocol):
+    """Compiles candidates of one task."""
+
+    def __call__(self, trace: Sequence[Any], opt_level: int) -> CompiledCandidate:
+        """The object code of the program that the trace (as JSON) makes.
+
+        Raises:
+            ScheduleError, LoweringError, RecordError: if the trace makes no program.
+            Exception: anything else counts as a failure of the compiler.
+        """
+        ...
+
+
+MakeCompiler = Callable[[Mapping[str, Any]], Compiler]
+
+
+def check_arguments(found: Sequence[ArrayArgument], wanted: Sequence[ArrayArgument]) -> None:
+    """Check that compiled code takes the arrays of the task.
+
+    Raises:
+        TuningError: naming the first that differs.
+    """
+    if len(found) != len(wanted):
+        raise TuningError(f"the code takes {len(found)} arrays, the task has {len(wanted)}")
+    for position, (code, task) in enumerate(zip(found, wanted, strict=True)):
+        if (code.dtype, code.shape) != (task.dtype, task.shape):
+            raise TuningError(f"argument {position} ({task.name}): the code takes {code.dtype}{list(code.shape)}, the task has {task.dtype}{list(task.shape)}")

@@ -1,0 +1,158 @@
+"""Design spaces: a sketch is a trace with open decisions, a decision is a column of candidates.
+
+A population over a sketch is an int array [n, d] of candidate numbers: row r chooses candidate rows[r, c] for
+decision c. Everything that search does to programs (sampling, mutation, crossover, features) works on such arrays;
+a trace is made only of what is to be built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InternalError
+from ..schedule.steps import SampleCategorical, SamplePerfectTile, Step
+from ..schedule.trace import Trace
+from ..schedule.tree import ScheduleTree
+from ..te.operation import Operation
+from ..tir.arithmetic import as_int
+
+IntArray = npt.NDArray[np.int64]
+Rng = np.random.Generator
+
+
+@lru_cache(maxsize=4096)
+def divisors(extent: int) -> tuple[int, ...]:
+    """The divisors of a positive number, ascending."""
+    small = [d for d in range(1, int(extent**0.5) + 1) if extent % d == 0]
+    return tuple(dict.fromkeys([*small, *(extent // d for d in reversed(small))]))
+
+
+@lru_cache(maxsize=1024)
+def factorizations(extent: int, parts: int, max_innermost: int) -> tuple[tuple[int, ...], ...]:
+    """All ways to write `extent` as an ordered product of `parts` factors with the last at most `max_innermost`."""
+    if parts == 1:
+        return ((extent,),) if extent <= max_innermost else ()
+    return tuple(
+        (first, *rest)
+        for first in divisors(extent)
+        for rest in factorizations(extent // first, parts - 1, max_innermost)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """One open sampling step: `values[c]` is what candidate c stands for, `sample` its number among the samples."""
+
+    step: int
+    sample: int
+    values: IntArray  # [candidates, parts]
+
+    @property
+    def count(self) -> int:
+        """The number of candidates."""
+        return len(self.values)
+
+    @cached_property
+    def neighbours(self) -> tuple[IntArray, IntArray]:
+        """Per candidate the candidates one move away, padded [candidates, most], and how many there are.
+
+        A move on a tiling takes a factor from one level to another; on a categorical it is any other choice.
+        """
+        if self.values.shape[1] == 1:
+            lists = [[c for c in range(self.count) if c != own] for own in range(self.count)]
+        else:
+            numbers = {tuple(value): number for number, value in enumerate(self.values.tolist())}
+            lists = [_moves(tuple(value), numbers) for value in self.values.tolist()]
+        most = max(1, max(map(len, lists)))
+        padded = np.zeros((self.count, most), np.int64)
+        for own, found in enumerate(lists):
+            padded[own] = np.resize(found, most) if found else own
+        return padded, np.array([max(1, len(found)) for found in lists], np.int64)
+
+
+def _moves(value: tuple[int, ...], numbers: dict[tuple[int, ...], int]) -> list[int]:
+    found: dict[int, None] = {}
+    for source, amount in enumerate(value):
+        for factor in divisors(amount)[1:]:
+            for sink in range(len(value)):
+                if sink != source:
+                    moved = list(value)
+                    moved[source] //= factor
+                    moved[sink] *= factor
+                    number = numbers.get(tuple(moved))
+                    if number is not None:
+                        found[number] = None
+    return list(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """A program whose trace has open decisions: a design space.
+
+    Args:
+        name: which rules made it, for people.
+        outputs: the operations whose results are wanted.
+        initial: the tree of the unscheduled program.
+        trace: steps, some of them sampling steps without a decision.
+    """
+
+    name: str
+    outputs: tuple[Operation, ...]
+    initial: ScheduleTree
+    trace: Trace
+
+    @cached_property
+    def decisions(self) -> tuple[Decision, ...]:
+        """The open decisions in the order of their steps."""
+        found = []
+        samples = 0
+        tree = self.initial
+        for number, step in enumerate(self.trace):
+            if isinstance(step, (SamplePerfectTile, SampleCategorical)):
+                if step.decision is None:
+                    found.append(Decision(number, samples, _candidates(step, tree)))
+                samples += 1
+            tree = step.apply(tree)
+        return tuple(found)
+
+    @cached_property
+    def tree(self) -> ScheduleTree:
+        """The tree with variables where decisions are open."""
+        return self.trace.apply(self.initial)
+
+    @property
+    def size(self) -> int:
+        """The number of programs in the space."""
+        total = 1
+        for decision in self.decisions:
+            total *= decision.count
+        return total
+
+    def sample_values(self, rows: IntArray) -> dict[int, IntArray]:
+        """Sample number -> its values [n, parts] for a population [n, d]."""
+        return {decision.sample: decision.values[rows[:, column]] for column, decision in enumerate(self.decisions)}
+
+    def trace_of(self, row: Sequence[int] | IntArray) -> Trace:
+        """The trace with all decisions made as in one row of a population."""
+        steps: list[Step] = list(self.trace.steps)
+        for choice, decision in zip(row, self.decisions):
+            step: Any = steps[decision.step]
+            value = tuple(int(v) for v in decision.values[int(choice)])
+            steps[decision.step] = replace(step, decision=int(choice) if isinstance(step, SampleCategorical) else value)
+        return Trace(tuple(steps))
+
+
+def _candidates(step: SamplePerfectTile | SampleCategorical, tree: ScheduleTree) -> IntArray:
+    if isinstance(step, SampleCategorical):
+        return np.array(step.candidates, np.int64).reshape(-1, 1)
+    axis = tree[step.stage].axes[step.axis]
+    extent = as_int(axis.dom.extent) if axis.dom is not None else None
+    if extent is None:
+        raise InternalError(f"sample_perfect_tile of {axis.name}, whose extent is no constant")
+    return np.array(factorizations(extent, step.parts, step.max_innermost), np.int64)
