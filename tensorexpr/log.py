@@ -6,12 +6,12 @@ No handler is installed on import; `log.to_stderr()` is for scripts and notebook
 from __future__ import annotations
 
 import logging
-from functools import lru_cache
+from functools import cache
 
 ROOT = "tensorexpr"
 
 
-@lru_cache(maxsize=None)
+@cache
 def once(logger: logging.Logger, message: str) -> None:
     """Log a warning the first time it is given; later calls with the same text do nothing."""
     logger.warning(message)

@@ -16,7 +16,7 @@ from difflib import get_close_matches
 from types import TracebackType
 from typing import Any, TypeAlias
 
-from . import cpu
+from . import processor
 from .errors import TargetError
 
 _BUILT_KINDS = ("llvm",)
@@ -117,7 +117,7 @@ class Target:
     @property
     def mcpu(self) -> str:
         """LLVM's name of the CPU; this machine's unless another one is named."""
-        return str(self.attrs.get("mcpu") or (cpu.host_cpu() if self.is_host_platform else "generic"))
+        return str(self.attrs.get("mcpu") or (processor.host_cpu() if self.is_host_platform else "generic"))
 
     @property
     def mattr(self) -> tuple[str, ...]:
@@ -127,12 +127,12 @@ class Target:
     @property
     def triple(self) -> str:
         """LLVM's name of the platform; this machine's unless `-mtriple` names another one."""
-        return str(self.attrs.get("mtriple") or cpu.host_triple())
+        return str(self.attrs.get("mtriple") or processor.host_triple())
 
     @property
     def arch(self) -> str:
         """The architecture: "x86_64" or "aarch64"."""
-        return cpu.architecture(self.triple)
+        return processor.architecture(self.triple)
 
     @property
     def model(self) -> str:
@@ -152,22 +152,22 @@ class Target:
     @property
     def num_cores(self) -> int:
         """Threads that parallel loops use: `-num-cores`, or the cores this process may run on (at most OMP_NUM_THREADS)."""
-        return int(self.attrs.get("num-cores") or cpu.usable_cores())
+        return int(self.attrs.get("num-cores") or processor.usable_cores())
 
     @property
     def is_host_platform(self) -> bool:
         """Whether the triple is this machine's."""
-        return "mtriple" not in self.attrs or self.triple == cpu.host_triple()
+        return "mtriple" not in self.attrs or self.triple == processor.host_triple()
 
     @property
     def is_host_cpu(self) -> bool:
         """Whether the CPU is this machine's, named or by default."""
-        return self.is_host_platform and self.attrs.get("mcpu") in (None, cpu.host_cpu())
+        return self.is_host_platform and self.attrs.get("mcpu") in (None, processor.host_cpu())
 
     @property
     def feature_string(self) -> str:
         """What LLVM is told about features: all of this machine's when it is the CPU, then the changes of `mattr`."""
-        return ",".join(((cpu.host_feature_string(),) if self.is_host_cpu else ()) + self.mattr)
+        return ",".join(((processor.host_feature_string(),) if self.is_host_cpu else ()) + self.mattr)
 
     @property
     def features(self) -> frozenset[str]:
@@ -177,8 +177,8 @@ class Target:
             TargetError: for an mcpu or mattr that LLVM doesn't know.
         """
         if self.is_host_cpu and not self.mattr:
-            return cpu.host_features()
-        return cpu.features_of(self.triple, self.mcpu, cpu.host_feature_string() if self.is_host_cpu else "", self.mattr)
+            return processor.host_features()
+        return processor.features_of(self.triple, self.mcpu, processor.host_feature_string() if self.is_host_cpu else "", self.mattr)
 
     @property
     def vector_bits(self) -> int:
@@ -197,22 +197,22 @@ class Target:
     @property
     def l1_cache_size_bytes(self) -> int:
         """Bytes of one core's L1 data cache."""
-        return cpu.cache_sizes()[0]
+        return processor.cache_sizes()[0]
 
     @property
     def l2_cache_size_bytes(self) -> int:
         """Bytes of the L2 cache that one core sees."""
-        return cpu.cache_sizes()[1]
+        return processor.cache_sizes()[1]
 
     @property
     def l3_cache_size_bytes(self) -> int:
         """Bytes of the L3 cache that one core sees."""
-        return cpu.cache_sizes()[2]
+        return processor.cache_sizes()[2]
 
     @property
     def cache_line_bytes(self) -> int:
         """Bytes of a cache line."""
-        return cpu.cache_line_bytes()
+        return processor.cache_line_bytes()
 
     def resolved(self) -> Target:
         """This target with CPU and core count written out, so that it means the same on every machine."""

@@ -110,7 +110,7 @@ class _Relaxer:
         """Constant bounds, where they say more than the dtype of an index does."""
         low, high = limits_of(self.facts, node)
         least, most = dtype_limits(node.dtype)
-        if not is_scalar_int(node.dtype) or (most >= 1 << 31 and (low == least or high == most)):
+        if not is_scalar_int(node.dtype) or (most > 1 << 16 and (low == least or high == most)):
             return None
         return Interval(const(low, node.dtype), const(high, node.dtype))
 

@@ -37,6 +37,7 @@ class ModuleText:
     functions: list[str] = field(default_factory=list)
     declarations: dict[str, str] = field(default_factory=dict)
     constants: list[str] = field(default_factory=list)
+    attributes: list[str] = field(default_factory=list)
     metadata: list[str] = field(default_factory=list)
     _shared: dict[str, int] = field(default_factory=dict)
 
@@ -79,7 +80,7 @@ class ModuleText:
 
     def text(self) -> str:
         """The whole module."""
-        parts = [*self.constants, *self.functions, *self.declarations.values(), *self.metadata]
+        parts = [*self.constants, *self.functions, *self.declarations.values(), *self.attributes, *self.metadata]
         return "\n".join(parts) + "\n"
 
 
@@ -92,7 +93,7 @@ class FunctionText:
         self.module = module
         self.entry: list[str] = []
         self.lines: Lines | list[str] = []
-        self.block = "entry"
+        self.block = "start"
         self._count = 0
 
     def emit(self, instruction: str) -> None:

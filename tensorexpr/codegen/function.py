@@ -14,7 +14,7 @@ def finish(ctx: FunctionContext, arguments: list[str], internal: bool = False) -
     ctx.leave("0")
     workspaces = allocate_workspaces(ctx)
     entry = [*text.entry, *(workspaces or ["  br label %start"])]
-    codes = ", ".join(f"[ {code}, %{'start' if block == 'entry' and code == '0' else block} ]" for code, block in ctx.exits)
+    codes = ", ".join(f"[ {code}, %{block} ]" for code, block in ctx.exits)
     returned = ["return:", f"  %code = phi i32 {codes}", *free_workspaces(ctx), "  ret i32 %code"]
     head = f"define {'internal ' if internal else ''}i32 {symbol(ctx.name)}({', '.join(arguments)}) #0 {{"
     lines = [head, "entry:", *entry, "start:", *flatten(text.lines), *returned, "}"]  # type: ignore[arg-type]

@@ -21,7 +21,6 @@ from .types import symbol
 _LAST_AT = 8
 _ERROR_AT = 16
 _CAPTURES_AT = 24
-_ERROR_TEXT = "a parallel loop failed"
 
 
 def emit_for(ctx: FunctionContext, stmt: Stmt) -> None:
@@ -50,13 +49,11 @@ def _emit_parallel(ctx: FunctionContext, loop: For) -> None:
     ctx.parallel_count += 1
     text.comment(f"parallel for {loop.loop_var.name}")
     first, last = bounds(ctx, loop)
-    known = len(ctx.errors)
     body = FunctionContext(ctx.module, f"{name}_body", ctx.noalias, parent=ctx)
     run(body, loop, "%first", "%last", may_be_empty=False)
     can_fail = bool(body.exits or body.workspaces)
     arguments = [*(_argument(capture, ctx.noalias) for capture in body.captures), "i64 %first", "i64 %last"]
     finish(body, arguments, internal=True)
-    del known
     layout, size = _layout(body.captures)
     _trampoline(ctx, name, layout, can_fail)
     _launch(ctx, name, layout, size, first, last, can_fail)

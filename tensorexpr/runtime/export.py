@@ -92,9 +92,7 @@ def _link(code: CompiledCode, objects: str, file_name: str, options: Mapping[str
     if unknown:
         raise ArgumentError(f"export_library: no option {', '.join(sorted(unknown))}; known: options=[words for the C compiler]")
     if not code.target.is_host_platform:
-        raise TensorExprError(
-            f"{file_name}: linking for {code.target.triple} needs a linker of that platform: pass fcompile=, or save an .o"
-        )
+        raise TensorExprError(f"{file_name}: linking for {code.target.triple} needs that platform's linker: pass fcompile=, or save an .o")
     compiler = os.environ.get("CC") or next((found for name in _COMPILERS if (found := shutil.which(name))), None)
     if compiler is None:
         raise TensorExprError(

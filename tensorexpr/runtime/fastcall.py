@@ -86,7 +86,7 @@ def _method(slot: int) -> _MethodDef:
     text = FASTCALL_IR.format(**offsets, flags=layout.FLAGS, inner=slot, refused=REFUSED, header=HEADER_WORDS, record=RECORD_WORDS)
     target = Target("llvm")
     api = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in _PYTHON_API}
-    code = engine.load_object(engine.compile_text(text, target, 2).data, ["fastcall"], api)
+    code = engine.load_object(engine.compile_text(text, target, 1).data, ["fastcall"], api)
     _code.append(code)
     return _MethodDef(b"function", code["fastcall"], _METH_FASTCALL, None)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +16,6 @@ from ..errors import ArgumentError
 from ..target import Target
 from . import engine, registry
 from .function import Function
-from .ndarray import NDArray
 
 FLUSH_OTHER_ARGUMENTS = "cache_flush_cpu_non_first_arg"
 
@@ -73,8 +71,9 @@ class BenchmarkResult:
     std: float = field(init=False)
 
     def __post_init__(self) -> None:
-        for name, reduce in {"mean": statistics.fmean, "median": statistics.median, "min": min, "max": max, "std": np.std}.items():
-            object.__setattr__(self, name, float(reduce(self.results)))
+        seconds = np.asarray(self.results)
+        for name in _COLUMNS:
+            object.__setattr__(self, name, float(getattr(np, name)(seconds)))
 
     def __str__(self) -> str:
         heads = "".join(f"{name + ' (ms)':>14}" for name in _COLUMNS)

@@ -7,8 +7,9 @@ Symbolic extents, and guards or indices that depend on data, prove nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack
-from itertools import product
+from itertools import islice, product
 
 import numpy as np
 
@@ -37,6 +38,9 @@ Guards = tuple[tuple[PrimExpr, bool], ...]
 _ALL_POINTS = 1 << 14
 _RANDOM_POINTS = 512
 _CORNER_AXES = 8
+# What lies behind more conditions, or comes after more reads, isn't looked at: declaring must stay quick.
+_MOST_GUARDS = 32
+_MOST_READS = 512
 
 
 def check_bounds(op: ComputeOp) -> None:
@@ -49,7 +53,7 @@ def check_bounds(op: ComputeOp) -> None:
     if any(high < low for low, high in ranges.values()):
         return
     analyzer = Analyzer({axis.var: axis.dom for axis in (*op.axis, *op.reduce_axis) if axis.dom is not None})
-    for load, guards in guarded_loads(op):
+    for load, guards in islice(guarded_loads(op), _MOST_READS):
         with ExitStack() as scopes:
             for condition, wanted in guards:
                 scopes.enter_context(analyzer.constraint_scope(condition if wanted else logical_not(condition)))
@@ -78,9 +82,8 @@ def _cleared(analyzer: Analyzer, load: ProducerLoad, dim: int, ranges: dict[Var,
     return bound.min_value >= 0 and bound.max_value < extent.value
 
 
-def guarded_loads(op: ComputeOp) -> list[tuple[ProducerLoad, Guards]]:
-    """Every read of `op` with the conditions, each to be true or false, under which alone it is evaluated."""
-    found: dict[tuple[int, Guards], tuple[ProducerLoad, Guards]] = {}
+def guarded_loads(op: ComputeOp) -> Iterator[tuple[ProducerLoad, Guards]]:
+    """The reads of `op` with the conditions, each to be true or false, under which alone they are evaluated."""
     seen: set[tuple[int, Guards]] = set()
     stack: list[tuple[PrimExpr, Guards]] = [(body, ()) for body in reversed(op.body)]
     while stack:
@@ -90,9 +93,9 @@ def guarded_loads(op: ComputeOp) -> list[tuple[ProducerLoad, Guards]]:
             continue
         seen.add(key)
         if isinstance(node, ProducerLoad):
-            found[key] = (node, guards)
-        stack.extend(reversed(_guarded_children(node, guards)))
-    return list(found.values())
+            yield node, guards
+        if len(guards) <= _MOST_GUARDS:
+            stack.extend(reversed(_guarded_children(node, guards)))
 
 
 def _guarded_children(node: PrimExpr, guards: Guards) -> list[tuple[PrimExpr, Guards]]:

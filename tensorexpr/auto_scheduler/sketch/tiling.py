@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...schedule.legality import real_readers
-from ...schedule.steps import Annotate, ComputeAt, Pragma, SampleCategorical
+from ...schedule.steps import Annotate, CacheRead, ComputeAt, Pragma, SampleCategorical
 from ...schedule.steps.loops import Factor
 from ...schedule.tree import Inline, ScheduleTree, StageNode
 from ...te.access import simple_access
 from ...te.tensor import Tensor
 from ...tir.arithmetic import as_int
+from ...tir.rewriting import variables
 from .rule import RuleOptions
 from .state import SketchState, Tiling
 
@@ -85,6 +85,38 @@ def finish_tiled(state: SketchState, stage: int, tiling: Tiling, parallel: bool)
     return replace(state, finished=state.finished | {stage})
 
 
+def packed_reads(state: SketchState, stage: int, tiling: Tiling) -> list[SketchState]:
+    """The program as it is and, where an operand is worth it, with a packed copy of it at the outer reduction loop.
+
+    Worth it is what the vector axis and a reduction axis move but some other spatial axis reads again: its tile then
+    lies compactly in cache, whatever the distance of its rows in memory (Goto and van de Geijn, 2008).
+    """
+    node = state.stage(stage)
+    made = [state]
+    if not len(node.reduction):
+        return made
+    vector, reduction = node.spatial[-1], {node.axes[axis].var for axis in node.reduction}
+    for load in state.tree.reads(node):
+        moved = {var for index in load.indices for var in variables(index)}
+        still = [axis for axis in node.spatial if node.axes[axis].var not in moved]
+        if node.axes[vector].var in moved and reduction & moved and still:
+            made.append(_packed(state, stage, state.tree.producer(load), tiling))
+            break
+    return made
+
+
+def _packed(state: SketchState, stage: int, producer: StageNode, tiling: Tiling) -> SketchState:
+    """Copy an operand's tile at the last loop of the outer reduction level."""
+    copy = len(state.tree.stages)
+    state = state.add(CacheRead(producer.id, "local", (stage,)))
+    last = state.stage(copy).spatial[-1]
+    sample = tiling.samples[state.stage(stage).spatial[-1]]
+    state, (_, inner) = state.split(copy, last, (None, (sample, tiling.structure.count("S") - 1)))
+    level = tiling.levels[tiling.structure.index("R")]
+    state = state.add(Annotate(copy, inner, "vectorize")).add(ComputeAt(copy, stage, level[-1]))
+    return replace(state, finished=state.finished | {copy}).note("PackReads")
+
+
 def elementwise_consumer(tree: ScheduleTree, stage: StageNode) -> StageNode | None:
     """The only stage that reads `stage`, through inlined ones, if every read on the way is elementwise and the shapes agree."""
     current = stage
@@ -111,11 +143,6 @@ def _reads_elementwise(tree: ScheduleTree, reader: StageNode, stage: StageNode) 
 def _same_shape(a: StageNode, b: StageNode) -> bool:
     first, second = a.origin.output_shape(0), b.origin.output_shape(0)
     return len(first) == len(second) and all(as_int(x) is not None and as_int(x) == as_int(y) for x, y in zip(first, second))
-
-
-def is_read(tree: ScheduleTree, stage: StageNode) -> bool:
-    """True unless the stage is a result that nothing else uses."""
-    return bool(real_readers(tree)[stage.id])
 
 
 def extents(node: StageNode, axes: Sequence[int]) -> list[int]:

@@ -1,25 +1,25 @@
-"""Vector forms of expressions: what `vectorize_loop` computes values, indices and masks with."""
+"""Vector forms of expressions: what `vectorize_loop` computes values and indices with."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from math import gcd
 from typing import cast
 
-from ...arith import Analyzer, linear_form
-from ...tir.arithmetic import binary, const
+from ...arith import Analyzer
+from ...tir.arithmetic import binary, const, logical_not
 from ...tir.arithmetic import cast as convert_to
-from ...tir.arithmetic import logical_and as both
-from ...tir.arithmetic import logical_not as negated
 from ...tir.buffer import Buffer
 from ...tir.dtype import parse_dtype, with_lanes
 from ...tir.expr import (
-    GE, GT, LE, LT, Add, And, BinaryExpr, Broadcast, BufferLoad, Call, Cast, CmpExpr, Div, FloorDiv, FloorMod, IntImm, Let,
-    LogicalExpr, Mod, Mul, Not, Or, PrimExpr, Ramp, Select, Var,
+    Add, And, BinaryExpr, Broadcast, BufferLoad, Call, Cast, CmpExpr, Div, FloorDiv, FloorMod, IntImm, Let, LogicalExpr, Mod, Mul, Not,
+    Or, PrimExpr, Ramp, Select, Var,
 )  # fmt: skip
 from ...tir.intrin import INTRINSICS, if_then_else
 from ...tir.stmt import For
 from ..lanes import broadcast, lane_binary, lane_compare, lanes_of, ramp_binary
-from ..rebuild import FreeVars, substituted
+from ..rebuild import FreeVars, operands
+from .lane_masks import Mask, Masks
 
 _DIVISIONS = (Div, Mod, FloorDiv, FloorMod)
 _ELEMENTWISE_KINDS = ("float", "same", "predicate", "int")
@@ -29,47 +29,29 @@ class NoVectorFormError(Exception):
     """A statement or expression without vector form; it is then run lane by lane. Never seen by users."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Mask:
-    """The lanes that run: as a vector of bools, and as a scalar condition of the loop variable.
-
-    `shape` is 1 if the lanes that run are the first ones, -1 if they are the last ones, 0 if that isn't known.
-    """
-
-    vector: PrimExpr
-    scalar: PrimExpr
-    shape: int
-
-
 class VectorValues:
     """The values of one vector loop."""
 
     def __init__(self, loop: For, analyzer: Analyzer) -> None:
         self.lanes = cast(IntImm, loop.extent).value
-        self._var, self._low = loop.loop_var, loop.min
         self._analyzer = analyzer
-        self._free = FreeVars()
-        self._vectors: dict[Var, PrimExpr] = {self._var: Ramp(self._low, IntImm(self._low.dtype, 1), self.lanes)}
+        self._vectors: dict[Var, PrimExpr] = {loop.loop_var: Ramp(loop.min, IntImm(loop.min.dtype, 1), self.lanes)}
         self._private: dict[Var, int] = {}
         self._private_buffers: dict[Buffer, Buffer] = {}
+        self._varying = {loop.loop_var}
         self._memo: dict[tuple[PrimExpr, Mask | None], PrimExpr] = {}
-
-    def varies(self, expr: PrimExpr) -> bool:
-        """True if lanes may differ in the value of `expr`."""
-        free = self._free(expr)
-        return any(var in free for var in self._vectors) or any(var in free for var in self._private)
-
-    def reads_memory(self, expr: PrimExpr) -> bool:
-        """True if `expr` loads from a buffer."""
-        return any(var.dtype == "handle" for var in self._free(expr))
+        self.masks = Masks(loop, self.lanes, analyzer, FreeVars(), self._varying)
+        self.varies = self.masks.varies
 
     def define(self, var: Var, vector: Var) -> None:
         """`var` stands for a different value in each lane: `vector`."""
         self._vectors[var] = vector
+        self._varying.add(var)
 
     def make_private(self, data: Var, size: int) -> None:
         """Each lane has its own elements behind `data`: element e of lane l is at e * lanes + l."""
         self._private[data] = size
+        self._varying.add(data)
 
     def private(self, buffer: Buffer) -> Buffer | None:
         """The buffer that holds the lanes' private copies of `buffer`, if there are any."""
@@ -85,47 +67,8 @@ class VectorValues:
         vector = broadcast(self.expr(index, mask), self.lanes)
         if buffer.data not in self._private:
             return vector
-        one = IntImm(index.dtype, 1)
-        spread = ramp_binary(Mul if True else Add, vector, IntImm(index.dtype, self.lanes))
-        return ramp_binary(Add, spread, Ramp(IntImm(index.dtype, 0), one, self.lanes))
-
-    def narrowed(self, mask: Mask | None, condition: PrimExpr, vector: PrimExpr) -> Mask:
-        """The lanes of `mask` where `condition`, whose vector form is `vector`, holds."""
-        shape = self._shape(condition)
-        if mask is None:
-            return Mask(vector, condition, 0 if shape is None else shape)
-        same = shape is not None and shape == mask.shape
-        return Mask(both(mask.vector, vector), both(mask.scalar, condition), mask.shape if same else 0)
-
-    def some_lane(self, mask: Mask) -> PrimExpr | None:
-        """The scalar condition that any lane runs; a true constant where that is proved; None if there is no such form."""
-        if mask.shape == 0 or self.reads_memory(mask.scalar) or any(v in self._free(mask.scalar) for v in list(self._vectors)[1:]):
-            return None
-        end = self._low if mask.shape > 0 else self._low + (self.lanes - 1)
-        condition = substituted(mask.scalar, {self._var: end})
-        return IntImm("bool", 1) if self._analyzer.known_true(condition) else condition
-
-    def _shape(self, condition: PrimExpr) -> int | None:
-        """1 if `condition` holds for the first lanes, -1 for the last, None if neither is known; lane-free parts fit both."""
-        match condition:
-            case Call(_, "tir.likely", (inner,)):
-                return self._shape(inner)
-            case Not(a):
-                inner_shape = self._shape(a)
-                return None if inner_shape is None else -inner_shape
-            case And(a, b) | Or(a, b):
-                if not self.varies(a):
-                    return self._shape(b)
-                left, right = self._shape(a), self._shape(b) if self.varies(b) else self._shape(a)
-                return left if left == right else None
-            case LT(a, b) | LE(a, b) | GT(a, b) | GE(a, b):
-                form = linear_form(a).sub(linear_form(b))
-                factor = form.coefficient_of(self._var)
-                if not factor or any(self.varies(atom) for atom in form.terms if atom is not self._var):
-                    return None
-                rising = factor > 0
-                return 1 if rising is isinstance(condition, (LT, LE)) else -1
-        return None
+        spread = ramp_binary(Mul, vector, IntImm(index.dtype, self.lanes))
+        return ramp_binary(Add, spread, Ramp(IntImm(index.dtype, 0), IntImm(index.dtype, 1), self.lanes))
 
     def expr(self, expr: PrimExpr, mask: Mask | None) -> PrimExpr:
         """`expr` as a vector if lanes differ, else the scalar; loads leave the lanes outside `mask` alone."""
@@ -139,14 +82,12 @@ class VectorValues:
         """A value that all lanes share, computed only if some lane runs when computing it could do harm."""
         if mask is None or not self._may_trap(expr):
             return expr
-        some = self.some_lane(mask)
-        if some is None:
-            raise NoVectorFormError("a scalar load under a mask of unknown shape")
+        some = self.masks.some_lane(mask)
+        if some is None:  # lane by lane, so that each load carries the mask
+            return self._vector(expr, mask)
         return if_then_else(some, expr, const(0, expr.dtype))
 
     def _may_trap(self, expr: PrimExpr) -> bool:
-        from ..rebuild import operands
-
         if isinstance(expr, BufferLoad) or (isinstance(expr, _DIVISIONS) and _unsafe_divisor(expr)):
             return True
         return any(self._may_trap(operand) for operand in operands(expr))
@@ -154,7 +95,9 @@ class VectorValues:
     def _vector(self, expr: PrimExpr, mask: Mask | None) -> PrimExpr:
         match expr:
             case Var():
-                return self._vectors[expr]
+                return self._vectors.get(expr, expr)
+            case IntImm():
+                return expr
             case BufferLoad():
                 return self._load(expr, mask)
             case BinaryExpr():
@@ -164,11 +107,12 @@ class VectorValues:
             case LogicalExpr():
                 return self._logical(expr, mask)
             case Not():
-                return negated(self.expr(expr.a, mask))
+                return logical_not(self.expr(expr.a, mask))
             case Cast():
                 return self._cast(expr, mask)
             case Select():
-                return self._select(expr, mask)
+                arms = [broadcast(self.expr(arm, mask), self.lanes) for arm in (expr.true_value, expr.false_value)]
+                return _chosen(self.expr(expr.condition, mask), arms[0], arms[1])
             case Call():
                 return self._call(expr, mask)
             case Let():
@@ -180,9 +124,9 @@ class VectorValues:
             raise NoVectorFormError("a load that is a vector already")
         buffer = self.private(load.buffer) or load.buffer
         index = self.index(load.buffer, load.indices[0], mask)
-        if isinstance(index, Broadcast):
-            return Broadcast(self._scalar(BufferLoad(buffer, (index.value,)), mask), self.lanes)
-        return BufferLoad(buffer, (index,), None if mask is None else mask.vector)
+        if isinstance(index, Broadcast) and mask is None:
+            return Broadcast(BufferLoad(buffer, (index.value,)), self.lanes)
+        return BufferLoad(buffer, (index,), None if mask is None else broadcast(mask.vector, self.lanes))
 
     def _binary(self, expr: BinaryExpr, mask: Mask | None) -> PrimExpr:
         a, b = self.expr(expr.a, mask), self.expr(expr.b, mask)
@@ -202,21 +146,25 @@ class VectorValues:
         if not isinstance(a.stride, IntImm) or a.stride.value < 0 or b.value <= 0:
             return None
         known = self._analyzer.modular_set(a.base)
-        period = _gcd(known.coeff, b.value)
+        period = gcd(known.coeff, b.value)
         if known.base % period + (self.lanes - 1) * a.stride.value >= period:
             return None
         first = binary(type(expr), a.base, b)
         return Broadcast(first, self.lanes) if isinstance(expr, FloorDiv) else Ramp(first, a.stride, self.lanes)
 
     def _logical(self, expr: LogicalExpr, mask: Mask | None) -> PrimExpr:
+        """And, Or: the right side's loads happen in the lanes that need it."""
         a = self.expr(expr.a, mask)
+        if isinstance(a, IntImm) or (isinstance(a, Broadcast) and isinstance(a.value, IntImm)):
+            constant = a if isinstance(a, IntImm) else a.value
+            decides = bool(cast(IntImm, constant).value) is isinstance(expr, Or)
+            return a if decides else self.expr(expr.b, mask)
         inner = mask
         if self._may_trap(expr.b) and lanes_of(a) > 1:
-            where = expr.a if isinstance(expr, And) else ~expr.a
-            inner = self.narrowed(mask, where, a if isinstance(expr, And) else negated(a))
-        b = broadcast(self.expr(expr.b, inner), self.lanes)
-        a = broadcast(a, self.lanes)
-        return _constant_side(expr, a, b) or _constant_side(expr, b, a) or cast(PrimExpr, type(expr)(a, b))
+            conjunction = isinstance(expr, And)
+            inner = self.masks.narrowed(mask, expr.a if conjunction else ~expr.a, a if conjunction else logical_not(a))
+        b = self.expr(expr.b, inner)
+        return cast(PrimExpr, type(expr)(broadcast(a, self.lanes), broadcast(b, self.lanes)))
 
     def _cast(self, expr: Cast, mask: Mask | None) -> PrimExpr:
         value = self.expr(expr.value, mask)
@@ -224,11 +172,6 @@ class VectorValues:
         if isinstance(value, Ramp) and wanted.code == "int" and wanted.bits >= 32:
             return Ramp(convert_to(value.base, expr.dtype), convert_to(value.stride, expr.dtype), self.lanes)
         return convert_to(value, with_lanes(expr.dtype, self.lanes))
-
-    def _select(self, expr: Select, mask: Mask | None) -> PrimExpr:
-        condition = self.expr(expr.condition, mask)
-        arms = [broadcast(self.expr(arm, mask), self.lanes) for arm in (expr.true_value, expr.false_value)]
-        return _chosen(condition, arms[0], arms[1])
 
     def _call(self, call: Call, mask: Mask | None) -> PrimExpr:
         if call.op == "tir.likely":
@@ -251,34 +194,21 @@ class VectorValues:
         if lanes_of(chosen) == 1:
             arms = [broadcast(self.expr(arm, mask), self.lanes) for arm in (true_value, false_value)]
             return if_then_else(chosen, arms[0], arms[1])
-        taken = self.expr(true_value, self.narrowed(mask, condition, chosen))
-        other = self.expr(false_value, self.narrowed(mask, ~condition, negated(chosen)))
+        taken = self.expr(true_value, self.masks.narrowed(mask, condition, chosen))
+        other = self.expr(false_value, self.masks.narrowed(mask, ~condition, logical_not(chosen)))
         return Select(chosen, broadcast(taken, self.lanes), broadcast(other, self.lanes))
 
     def _let(self, let: Let, mask: Mask | None) -> PrimExpr:
         value = self.expr(let.value, mask)
-        if not self.varies(let.value):
+        if lanes_of(value) == 1:
             return Let(let.var, value, self.expr(let.body, mask))
         var = Var(let.var.name, with_lanes(let.var.dtype, self.lanes))
         self.define(let.var, var)
-        return Let(var, broadcast(value, self.lanes), self.expr(let.body, mask))
+        return Let(var, value, self.expr(let.body, mask))
 
 
 def _unsafe_divisor(expr: BinaryExpr) -> bool:
     return parse_dtype(expr.dtype).is_int and not (isinstance(expr.b, IntImm) and expr.b.value != 0)
-
-
-def _gcd(a: int, b: int) -> int:
-    from math import gcd
-
-    return gcd(a, b)
-
-
-def _constant_side(expr: LogicalExpr, side: PrimExpr, other: PrimExpr) -> PrimExpr | None:
-    if isinstance(side, Broadcast) and isinstance(side.value, IntImm):
-        decides = bool(side.value.value) is isinstance(expr, Or)
-        return side if decides else other
-    return None
 
 
 def _chosen(condition: PrimExpr, a: PrimExpr, b: PrimExpr) -> PrimExpr:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...arith import Analyzer
-from ...tir.buffer import Buffer
 from ...tir.dtype import parse_dtype, with_lanes
 from ...tir.expr import Broadcast, IntImm, PrimExpr, Var
 from ...tir.function import PrimFunc
@@ -19,7 +18,8 @@ from ..context import PassContext
 from ..lanes import broadcast, lanes_of
 from ..rebuild import Copier, map_stmt, walk_statements
 from ..scopes import inside_loop, under_conditions
-from .vector_values import Mask, NoVectorFormError, VectorValues
+from .lane_masks import Mask
+from .vector_values import NoVectorFormError, VectorValues
 
 
 def vectorize_loop(func: PrimFunc, ctx: PassContext) -> PrimFunc:
@@ -107,7 +107,7 @@ class _Body:
 
     def _guarded(self, stmt: Stmt, mask: Mask | None) -> Stmt:
         """A scalar statement, run if any lane is."""
-        some = None if mask is None else self._values.some_lane(mask)
+        some = None if mask is None else self._values.masks.some_lane(mask)
         if mask is not None and some is None:
             raise NoVectorFormError("a scalar statement under a mask of unknown shape")
         return stmt if some is None or isinstance(some, IntImm) else IfThenElse(some, stmt)
@@ -139,12 +139,12 @@ class _Body:
             with under_conditions(self._analyzer, [condition]):
                 then_case = self._each(stmt.then_case, mask)
             return IfThenElse(condition, then_case, None if stmt.else_case is None else self._each(stmt.else_case, mask))
-        if stmt.else_case is None and not values.reads_memory(stmt.condition):
-            return self._stmt(stmt.then_case, values.narrowed(mask, stmt.condition, condition))
+        if stmt.else_case is None and not values.masks.reads_memory(stmt.condition):
+            return self._stmt(stmt.then_case, values.masks.narrowed(mask, stmt.condition, condition))
         taken_lanes = Var("taken", condition.dtype)  # the branches may change what the condition reads
-        then_case = self._stmt(stmt.then_case, values.narrowed(mask, stmt.condition, taken_lanes))
+        then_case = self._stmt(stmt.then_case, values.masks.narrowed(mask, stmt.condition, taken_lanes))
         if stmt.else_case is not None:
-            other = self._stmt(stmt.else_case, values.narrowed(mask, ~stmt.condition, ~taken_lanes))
+            other = self._stmt(stmt.else_case, values.masks.narrowed(mask, ~stmt.condition, ~taken_lanes))
             then_case = seq(then_case, other)
         return LetStmt(taken_lanes, condition, then_case)
 

@@ -118,4 +118,19 @@ def _scope(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
     return SetScope(stage.id, _pick(draw, ("global", "local")))
 
 
-_PROPOSALS = (_split, _split, _split, _fuse, _reorder, _annotate, _annotate, _pragma, _inline, _compute_at, _compute_at, _cache_write, _cache_read, _scope)
+_PROPOSALS = (
+    _split,
+    _split,
+    _split,
+    _fuse,
+    _reorder,
+    _annotate,
+    _annotate,
+    _pragma,
+    _inline,
+    _compute_at,
+    _compute_at,
+    _cache_write,
+    _cache_read,
+    _scope,
+)

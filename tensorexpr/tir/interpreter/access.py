@@ -50,30 +50,34 @@ def _outside(buffer: Buffer, indices: list[Any], mins: tuple[int, ...], extents:
     raise InterpreterError(f"{buffer.name}[{place}] is out of bounds; {buffer.name} has the elements [{space}]")
 
 
-def _no_storage(machine: Machine, buffer: Buffer) -> Callable[[], Storage]:
+def _memory(machine: Machine, buffer: Buffer) -> Callable[[], Storage]:
+    """The storage behind a buffer, checked whenever it is another than the last time."""
     slot, cells = machine.slot(buffer.data), machine.cells
     dtype = to_numpy(scalar_dtype(buffer.dtype))
+    checked: list[Storage | None] = [None]
 
     def storage() -> Storage:
         found = cells[slot]
-        if not isinstance(found, Storage):
-            raise InterpreterError(f"buffer {buffer.name} is accessed, but nothing provides its memory")
-        if found.array.dtype != dtype:
-            raise InterpreterError(f"buffer {buffer.name} reads memory of {found.array.dtype} as {buffer.dtype}")
-        return found
+        if found is not checked[0]:
+            if not isinstance(found, Storage):
+                raise InterpreterError(f"buffer {buffer.name} is accessed, but nothing provides its memory")
+            if found.array.dtype != dtype:
+                raise InterpreterError(f"buffer {buffer.name} reads memory of {found.array.dtype} as {buffer.dtype}")
+            checked[0] = found
+        return found  # type: ignore[no-any-return]
 
     return storage
 
 
 def scalar_address(machine: Machine, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> Callable[[], tuple[Storage, int]]:
     """The storage and checked offset of one element."""
-    storage_of, layout = _no_storage(machine, buffer), _layout(machine, buffer)
+    if len(indices) == 1 and buffer not in machine.boxed and isinstance(buffer.shape[0], IntImm) and not buffer.strides:
+        return _flat_address(machine, buffer, buffer.shape[0].value, indices[0])
+    memory, layout = _memory(machine, buffer), _layout(machine, buffer)
     thunks = [machine.compile(index) for index in indices]
-    if len(thunks) == 1:
-        return _address_1d(buffer, storage_of, layout, thunks[0])
 
     def address() -> tuple[Storage, int]:
-        storage = storage_of()
+        storage = memory()
         mins, extents, strides, at = layout(storage)
         values = [int(thunk()) for thunk in thunks]
         for value, low, extent, stride in zip(values, mins, extents, strides, strict=True):
@@ -87,18 +91,15 @@ def scalar_address(machine: Machine, buffer: Buffer, indices: tuple[PrimExpr, ..
     return address
 
 
-def _address_1d(
-    buffer: Buffer, storage_of: Callable[[], Storage], layout: Callable[[Storage], tuple[Any, ...]], index: Thunk
-) -> Callable[[], tuple[Storage, int]]:
-    """`scalar_address` of the case that lowered programs consist of."""
+def _flat_address(machine: Machine, buffer: Buffer, extent: int, index: PrimExpr) -> Callable[[], tuple[Storage, int]]:
+    """`scalar_address` of what lowered programs consist of: flat, compact, of constant size."""
+    memory, thunk, offset = _memory(machine, buffer), machine.compile(index), machine.compile(buffer.elem_offset)
 
     def address() -> tuple[Storage, int]:
-        storage = storage_of()
-        (low,), (extent,), (stride,), offset = layout(storage)
-        value = int(index())
-        at = offset + (value - low) * stride
-        if not (0 <= value - low < extent and 0 <= at < len(storage.array)):
-            _outside(buffer, [value], (low,), (extent,))
+        storage, value = memory(), thunk()
+        at = value + offset() - storage.origin
+        if not (0 <= value < extent and 0 <= at < len(storage.array)):
+            _outside(buffer, [value], (0,), (extent,))
         return storage, at
 
     return address
@@ -107,12 +108,12 @@ def _address_1d(
 def lane_address(machine: Machine, node: Access) -> Callable[[], tuple[Storage, Lanes, Lanes]]:
     """The storage, the offset of every lane, and which lanes are active; only those are checked."""
     buffer, element_lanes = node.buffer, parse_dtype(node.buffer.dtype).lanes
-    storage_of, layout = _no_storage(machine, buffer), _layout(machine, buffer)
+    memory, layout = _memory(machine, buffer), _layout(machine, buffer)
     thunks = [machine.compile(index) for index in node.indices]
     predicate = machine.compile(node.predicate) if node.predicate is not None else None
 
     def address() -> tuple[Storage, Lanes, Lanes]:
-        storage = storage_of()
+        storage = memory()
         mins, extents, strides, at = layout(storage)
         values = [np.asarray(thunk(), np.int64) for thunk in thunks]
         inside: Any = True

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...schedule.tree import At
+from ...te.operation import Operation
+from ...te.tensor import Tensor
 from ...tir.arithmetic import as_int
 from ...tir.dtype import parse_dtype
-from ...tir.expr import PrimExpr
 from .nest import Array, StageNest, access_forms
 
 LINE_BYTES = 64
@@ -22,7 +24,7 @@ class Access:
 
     `lines[:, d]` counts the cache lines touched while loops d, d+1, ... run once (column m: a single execution);
     `invariant[:, l]` says that loop l does not move it; `inner_stride` is the element distance between neighbours
-    along the innermost loop; `row_bytes` the distance between rows of the tensor.
+    along the innermost loop; `row_bytes` the distance between rows in storage.
     """
 
     is_store: bool
@@ -31,24 +33,44 @@ class Access:
     lines: Array
     invariant: Array
     inner_stride: Array
-    row_bytes: float
+    row_bytes: Array
 
 
-def accesses(nest: StageNest) -> list[Access]:
+# Storage extents of a stage's box per dimension, for stages that live in a box of their own.
+Boxes = Mapping[Operation, Sequence[Array]]
+
+
+def storage_boxes(nests: Sequence[StageNest]) -> dict[Operation, list[Array]]:
+    """The boxes of all stages that are computed at a loop: their storage holds just that box, compactly."""
+    return {
+        nest.stage.origin: [nest.region[axis] for axis in nest.stage.spatial] for nest in nests if isinstance(nest.stage.attach, At)
+    }
+
+
+def accesses(nest: StageNest, boxes: Boxes) -> list[Access]:
     """The store of a stage and then its loads."""
     identity: list[Form] = [{axis: 1} for axis in nest.stage.spatial]
     result = nest.stage.origin.output(0)
-    found = [_access(nest, identity, result.shape, result.dtype, is_store=True)]
+    found = [_access(nest, identity, _sizes(nest, result, boxes), result.dtype, is_store=True)]
     for load in nest.loads:
-        found.append(_access(nest, access_forms(load, nest.stage), load.producer.shape, load.dtype, is_store=False))
+        if isinstance(load.producer, Tensor):
+            sizes = _sizes(nest, load.producer, boxes)
+            found.append(_access(nest, access_forms(load, nest.stage), sizes, load.dtype, is_store=False))
     return found
 
 
-def _access(nest: StageNest, forms: Sequence[Form], shape: tuple[PrimExpr, ...], dtype: str, is_store: bool) -> Access:
+def _sizes(nest: StageNest, tensor: Tensor, boxes: Boxes) -> list[Array]:
+    """The extents of a tensor's storage."""
+    own = boxes.get(tensor.op)
+    if own is not None:
+        return list(own)
+    return [np.full(len(nest.unroll_step), float(as_int(extent) or 1)) for extent in tensor.shape]
+
+
+def _access(nest: StageNest, forms: Sequence[Form], sizes: list[Array], dtype: str, is_store: bool) -> Access:
     count = len(nest.unroll_step)
     depth = len(nest.loops)
     item = parse_dtype(dtype).itemsize
-    sizes = [float(as_int(extent) or 1) for extent in shape]
     spans = [_spans(nest, form, size) for form, size in zip(forms, sizes)]
     elements = np.ones((count, depth + 1))
     for span in spans:
@@ -56,13 +78,13 @@ def _access(nest: StageNest, forms: Sequence[Form], shape: tuple[PrimExpr, ...],
     lines = np.ones((count, depth + 1))
     for span in spans[:-1]:
         lines = lines * span
-    row = sizes[-1] * item if sizes else float(item)
+    row = sizes[-1] * item if sizes else np.full(count, float(item))
     if spans:
         lines = lines * np.maximum(1.0, np.ceil(spans[-1] * item / LINE_BYTES))
     return Access(is_store, item, elements, lines, _invariance(nest, forms), _inner_stride(nest, forms, sizes), row)
 
 
-def _spans(nest: StageNest, form: Form, size: float) -> Array:
+def _spans(nest: StageNest, form: Form, size: Array) -> Array:
     """[n, m + 1]: how many consecutive indices one dimension covers while loops d and further in run."""
     count, depth = len(nest.unroll_step), len(nest.loops)
     grown = np.zeros((count, depth + 1))
@@ -73,7 +95,7 @@ def _spans(nest: StageNest, form: Form, size: float) -> Array:
         for root, stride in loop.strides.items():
             if root in form:
                 grown[:, number] += abs(form[root]) * stride * (loop.extent - 1)
-    return np.minimum(1.0 + np.cumsum(grown[:, ::-1], axis=1)[:, ::-1], size)
+    return np.minimum(1.0 + np.cumsum(grown[:, ::-1], axis=1)[:, ::-1], size[:, None])
 
 
 def _moves(nest: StageNest, forms: Sequence[Form]) -> Iterator[Array]:
@@ -91,15 +113,15 @@ def _invariance(nest: StageNest, forms: Sequence[Form]) -> Array:
     return np.stack(columns, axis=1).astype(float) if columns else np.zeros((len(nest.unroll_step), 0))
 
 
-def _inner_stride(nest: StageNest, forms: Sequence[Form], sizes: list[float]) -> Array:
+def _inner_stride(nest: StageNest, forms: Sequence[Form], sizes: list[Array]) -> Array:
     """Elements between neighbours along the innermost loop: 0 broadcast, 1 contiguous, more a gather."""
     total = np.zeros(len(nest.unroll_step))
     if not nest.loops:
         return total
-    inner, step = nest.loops[-1], 1.0
+    inner, step = nest.loops[-1], np.ones_like(total)
     for form, size in zip(reversed(forms), reversed(sizes)):
         for root, stride in inner.strides.items():
             if form is None or root in form:
                 total = total + (abs(form[root]) if form is not None else size) * stride * step
-        step *= size
+        step = step * size
     return total

@@ -12,7 +12,7 @@ from ...tir.dtype import parse_dtype
 from ...tir.expr import BinaryExpr, Call, PrimExpr, Reduce
 from ...tir.rewriting import walk
 from ..space import IntArray, Sketch
-from .access import Access, accesses
+from .access import Access, accesses, storage_boxes
 from .machine import Machine, nest_extent, traffic
 from .nest import Array, Bodies, StageNest, nests
 
@@ -48,7 +48,9 @@ def extract(sketch: Sketch, bodies: Bodies, rows: IntArray, target: Target) -> E
         target: the machine that the programs are for.
     """
     machine = Machine.of(target)
-    stages = [_stage_columns(nest, machine) for nest in nests(sketch, bodies, rows)]
+    built = nests(sketch, bodies, rows)
+    boxes = storage_boxes(built)
+    stages = [_stage_columns(nest, accesses(nest, boxes), machine) for nest in built]
     stages.sort(key=lambda columns: -float(columns["flops"].max(initial=0.0)))
     count = len(rows)
     blank = {name: np.zeros(count) for name in STAGE_FEATURES}
@@ -66,9 +68,8 @@ def _scaled(name: str, values: Array) -> Array:
     return values if name in _PLAIN else np.log2(1.0 + np.maximum(values, 0.0))
 
 
-def _stage_columns(nest: StageNest, machine: Machine) -> dict[str, Array]:
+def _stage_columns(nest: StageNest, touched: list[Access], machine: Machine) -> dict[str, Array]:
     """The features of one stage, unscaled."""
-    touched = accesses(nest)
     extents = nest_extent(nest)
     count = len(nest.unroll_step)
     iterations = np.prod(extents, axis=1)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import gcd
 
 import numpy as np
 
@@ -96,10 +95,9 @@ def _outer_trips(nest: StageNest) -> Array:
     return np.concatenate([np.ones((len(extents), 1)), np.cumprod(extents, axis=1)], axis=1)
 
 
-def _set_pressure(access: Access, cache: Cache) -> float:
-    """How many times more room rows take in a cache because they fall into few of its sets."""
-    row = int(access.row_bytes)
-    if row < LINE_BYTES or row % LINE_BYTES:
-        return 1.0
-    distinct = cache.way_bytes // gcd(row, cache.way_bytes)
-    return float(min(8.0, max(1.0, cache.way_bytes / LINE_BYTES / max(1, distinct) / 4)))
+def _set_pressure(access: Access, cache: Cache) -> Array:
+    """[n, 1]: how many times more room rows take in a cache because they fall into few of its sets."""
+    row = access.row_bytes.astype(np.int64)
+    distinct = cache.way_bytes // np.gcd(np.maximum(row, 1), cache.way_bytes)
+    pressure = np.clip(cache.way_bytes / LINE_BYTES / np.maximum(1, distinct) / 4, 1.0, 8.0)
+    return np.asarray(np.where((row < LINE_BYTES) | (row % LINE_BYTES != 0), 1.0, pressure), float)[:, None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ....te.access import needs_multi_level_tiling
 from ..rule import Meet, RuleOptions, SketchRule, previous
 from ..state import SketchState
-from ..tiling import finish_tiled, tile_stage
+from ..tiling import finish_tiled, packed_reads, tile_stage
 
 
 class MultiLevelTiling(SketchRule):
@@ -18,4 +18,5 @@ class MultiLevelTiling(SketchRule):
 
     def apply(self, state: SketchState, stage: int, options: RuleOptions) -> list[tuple[SketchState, int | None]]:
         tiled, tiling = tile_stage(state, stage, options)
-        return [(finish_tiled(tiled, stage, tiling, parallel=True), previous(state, stage))]
+        after = previous(state, stage)
+        return [(finish_tiled(packed, stage, tiling, parallel=True), after) for packed in packed_reads(tiled, stage, tiling)]

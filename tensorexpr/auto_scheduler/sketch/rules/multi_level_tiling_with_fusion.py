@@ -5,7 +5,7 @@ from __future__ import annotations
 from ....te.access import needs_multi_level_tiling
 from ..rule import Meet, RuleOptions, SketchRule, previous
 from ..state import SketchState
-from ..tiling import elementwise_consumer, finish_tiled, follow_tiling, tile_stage
+from ..tiling import elementwise_consumer, finish_tiled, follow_tiling, packed_reads, tile_stage
 
 FUSION_LEVELS = (1, 2)
 
@@ -27,7 +27,8 @@ class MultiLevelTilingWithFusion(SketchRule):
         assert consumer is not None
         tiled, tiling = tile_stage(state, stage, options)
         made: list[tuple[SketchState, int | None]] = []
-        for level in FUSION_LEVELS:
-            fused = follow_tiling(tiled, stage, consumer.id, tiling, level)
-            made.append((finish_tiled(fused, stage, tiling, parallel=False), previous(state, stage)))
+        for packed in packed_reads(tiled, stage, tiling):
+            for level in FUSION_LEVELS:
+                fused = follow_tiling(packed, stage, consumer.id, tiling, level)
+                made.append((finish_tiled(fused, stage, tiling, parallel=False), previous(state, stage)))
         return made

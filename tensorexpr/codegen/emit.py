@@ -1,0 +1,176 @@
+"""The door of code generation: functions in, the text of one LLVM module and the functions' signatures out.
+
+The two tables here say which function writes the code of which node.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from ..errors import CodegenError
+from ..target import Target
+from ..tir.dtype import parse_dtype
+from ..tir.expr import (
+    EQ, GE, GT, LE, LT, NE, Add, And, Broadcast, BufferLoad, Call, Cast, Div, FloatImm, FloorDiv, FloorMod, IntImm, Let, Max,
+    Min, Mod, Mul, Not, Or, PrimExpr, Ramp, Select, Shuffle, SizeVar, Sub, Var,
+)  # fmt: skip
+from ..tir.function import PrimFunc
+from ..tir.stmt import (
+    Allocate, AssertStmt, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, IfThenElse, LetStmt, SeqStmt, While,
+)  # fmt: skip
+from . import arithmetic, conditionals, control, division, intrinsics, memory, parallel, storage, vectors
+from .builder import LINE_LIMIT, ModuleText
+from .casts import convert, emit_cast
+from .context import ExprHandler, FunctionContext, ModuleContext, StmtHandler
+from .function import finish
+from .signature import BufferParam, ScalarParam, Signature, describe
+from .types import VALUE_TYPE, float_bits, identifier, int_constant, size_in_bytes
+
+# Python frames per nested node are few, and a node this deep is possible: unrolled reductions nest to the left.
+_RECURSION_LIMIT = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class EmittedModule:
+    """The text of an LLVM module, and how to call each of its functions."""
+
+    text: str
+    signatures: Mapping[str, Signature]
+
+
+def _int(ctx: FunctionContext, node: PrimExpr) -> str:
+    assert isinstance(node, IntImm)
+    return int_constant(node.value, node.dtype)
+
+
+def _float(ctx: FunctionContext, node: PrimExpr) -> str:
+    assert isinstance(node, FloatImm)
+    return float_bits(node.value, node.dtype)
+
+
+def _variable(ctx: FunctionContext, node: PrimExpr) -> str:
+    assert isinstance(node, Var)
+    return ctx.variable(node)
+
+
+_EXPRESSIONS: dict[type, ExprHandler] = {
+    IntImm: _int,
+    FloatImm: _float,
+    Var: _variable,
+    SizeVar: _variable,
+    **dict.fromkeys((Add, Sub, Mul), arithmetic.emit_binary),
+    **dict.fromkeys((Div, Mod, FloorDiv, FloorMod), division.emit_division),
+    **dict.fromkeys((Min, Max), arithmetic.emit_extreme),
+    **dict.fromkeys((EQ, NE, LT, LE, GT, GE), arithmetic.emit_compare),
+    **dict.fromkeys((And, Or), conditionals.emit_logical),
+    Not: arithmetic.emit_not,
+    Select: conditionals.emit_select,
+    Cast: emit_cast,
+    BufferLoad: memory.emit_load,
+    Ramp: vectors.emit_ramp,
+    Broadcast: vectors.emit_broadcast,
+    Shuffle: vectors.emit_shuffle,
+    Let: control.emit_let,
+    Call: intrinsics.emit_call,
+}
+
+_STATEMENTS: dict[type, StmtHandler] = {
+    For: parallel.emit_for,
+    While: control.emit_while,
+    BufferStore: memory.emit_store,
+    Allocate: storage.emit_allocate,
+    DeclBuffer: control.emit_body,
+    AttrStmt: control.emit_body,
+    SeqStmt: control.emit_sequence,
+    IfThenElse: control.emit_if,
+    LetStmt: control.emit_let_stmt,
+    AssertStmt: control.emit_assert,
+    Evaluate: control.emit_evaluate,
+}
+
+
+def emit_module(funcs: Mapping[str, PrimFunc], target: Target, line_limit: int = LINE_LIMIT) -> EmittedModule:
+    """Write the functions as one LLVM module. A function's symbol is its "global_symbol", else its key.
+
+    Raises:
+        CodegenError: for nodes that earlier phases should have removed, code beyond `line_limit` lines, or
+            expressions nested too deeply.
+    """
+    names = {key: str(func.attrs.get("global_symbol", key)) for key, func in funcs.items()}
+    if len(set(names.values())) < len(names):
+        raise CodegenError(f"two functions of the module have one symbol: {', '.join(sorted(names.values()))}; set distinct global_symbol")
+    module = ModuleContext(
+        target, ModuleText(line_limit), _EXPRESSIONS, _STATEMENTS, symbols=frozenset(names.values()), features=target.features
+    )
+    with _deep_recursion():
+        signatures = {key: _emit_function(module, names[key], func) for key, func in funcs.items()}
+    width = f' "prefer-vector-width"="{target.vector_bits}"' if target.vector_bits >= 512 else ""
+    module.text.attributes.append(f"attributes #0 = {{ nounwind{width} }}")
+    return EmittedModule(module.text.text(), signatures)
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    outer = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(outer, _RECURSION_LIMIT))
+    try:
+        yield
+    except RecursionError:
+        raise CodegenError("an expression or loop nest is too deep for code generation; unroll less, or split the statement") from None
+    finally:
+        sys.setrecursionlimit(outer)
+
+
+def _emit_function(module: ModuleContext, name: str, func: PrimFunc) -> Signature:
+    signature = describe(name, func)
+    ctx = FunctionContext(module, name, noalias=bool(func.attrs.get("tir.noalias", False)))
+    arguments = []
+    for var, param in zip(func.params, signature.params, strict=True):
+        argument = f"%{ctx.text.fresh(identifier(param.name))}"
+        if isinstance(param, BufferParam):
+            arguments.append(f"ptr{_promises(param, ctx.noalias)} {argument}")
+            ctx.bind(func.buffer_map[var].data, argument)
+            ctx.alignments[func.buffer_map[var].data] = param.alignment
+        else:
+            arguments.append(_scalar_argument(ctx, param, argument))
+    for var in signature.symbols:
+        argument = f"%{ctx.text.fresh(identifier(var.name))}"
+        arguments.append(_scalar_argument(ctx, ScalarParam(var.name, var.dtype, var), argument))
+    control.statement(ctx, func.body)
+    finish(ctx, arguments)
+    return replace(signature, errors=tuple(ctx.errors))
+
+
+def _promises(param: BufferParam, noalias: bool) -> str:
+    """What the runtime has checked about an array."""
+    words = ["noalias"] if noalias else []
+    if not param.is_written:
+        words.append("readonly")
+    extents = [extent.value for extent in param.shape if isinstance(extent, IntImm)]
+    if len(extents) == len(param.shape) and not param.strides:
+        size = size_in_bytes(param.dtype)
+        for extent in extents:
+            size *= extent
+        if size > 0:
+            words += ["nonnull", f"dereferenceable({size})"]
+    return "".join(f" {word}" for word in [*words, f"align {param.alignment}"])
+
+
+def _scalar_argument(ctx: FunctionContext, param: ScalarParam, argument: str) -> str:
+    """Bind a number's variable; its argument. Integers come as i64, floats as double."""
+    wanted, var = VALUE_TYPE[param.dtype], param.var
+    if parse_dtype(param.dtype).is_float:
+        ctx.bind(var, convert(ctx, "float64", param.dtype, argument))
+        return f"double {argument}"
+    if wanted == "i1":
+        ctx.bind(var, ctx.text.value(f"icmp ne i64 {argument}, 0"))
+    elif wanted == "i64":
+        ctx.bind(var, argument)
+        ctx.wide[var] = argument
+    else:
+        ctx.wide[var] = argument
+        ctx.levels[var] = 0
+    return f"i64 {argument}"

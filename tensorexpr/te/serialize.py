@@ -1,0 +1,290 @@
+"""Computations as strict JSON: what a tuning record needs to know its workload by, and other processes to rebuild it.
+
+    {"version": 1, "symbols": [["SizeVar", "n", "int32"]],
+     "ops": [{"kind": "placeholder", "name": "A", "dtype": "float32", "rows": [...], "shape": [0, 1]},
+             {"kind": "compute", "name": "B", "tag": "", "attrs": {}, "rows": [...], "axis": [2, 5], "body": [9]}],
+     "outputs": [[1, 0]]}
+
+Rows are those of `tir.serialize`; a tensor is [operation, output]. Reading checks everything that declaring checks, and
+raises `RecordError` for anything else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import DeclarationError, RecordError, TypeMismatchError
+from ..tir.attrs import FrozenMap
+from ..tir.dtype import parse_dtype
+from ..tir.expr import CommReducer, IntImm, IterVar, Let, PrimExpr, ProducerLoad, Reduce, SizeVar, Var
+from ..tir.rewriting import walk
+from ..tir.serialize import ExprReader, ExprWriter, Limits
+from .bounds import check_bounds
+from .dag import post_dfs_order
+from .operation import ComputeOp, Operation, PlaceholderOp
+from .tensor import Tensor
+from .verify import verify_bodies
+
+JSON = Any
+VERSION = 1
+MAX_CHARACTERS = 1 << 20
+MAX_OPERATIONS = 4096
+_LIMITS = Limits(rows=50_000, tree=200_000, depth=2_000)
+_NAME = 256
+
+
+def to_json(tensors: Sequence[Tensor]) -> JSON:
+    """The computation of `tensors` as JSON values.
+
+    Raises:
+        RecordError: for attributes that JSON has no place for.
+    """
+    ops = post_dfs_order([tensor.op for tensor in tensors])
+    numbers = {op: number for number, op in enumerate(ops)}
+    symbols = _free_variables(ops)
+    names = {var: f"s{i}" for i, var in enumerate(symbols)}
+    return {
+        "version": VERSION,
+        "symbols": [[type(var).__name__, var.name, var.dtype] for var in symbols],
+        "ops": [_write_op(op, numbers, names) for op in ops],
+        "outputs": [_reference(tensor, numbers) for tensor in tensors],
+    }
+
+
+def dumps(tensors: Sequence[Tensor]) -> str:
+    """The computation of `tensors` as one line of JSON."""
+    return json.dumps(to_json(tensors), separators=(",", ":"), allow_nan=False)
+
+
+def _reference(tensor: Any, numbers: Mapping[Operation, int]) -> JSON:
+    if not isinstance(tensor, Tensor) or tensor.op not in numbers:
+        raise RecordError(f"{tensor} is no tensor of the computation")
+    return [numbers[tensor.op], tensor.value_index]
+
+
+def _free_variables(ops: Sequence[Operation]) -> list[Var]:
+    """The symbolic sizes and scalars, in order of first appearance."""
+    found: dict[Var, None] = {}
+    for op in ops:
+        roots = [*op.output_shape(0), *(part for axis in op.reduce_axis if axis.dom for part in (axis.dom.min, axis.dom.extent))]
+        bound = {axis.var for axis in (*op.axis, *op.reduce_axis)}
+        if isinstance(op, ComputeOp):
+            roots += op.body
+        for root in roots:
+            found |= dict.fromkeys(var for var in _variables(root) if var not in bound)
+    return list(found)
+
+
+def _variables(root: PrimExpr) -> list[Var]:
+    """The variables of an expression that no `Let` in it binds."""
+    nodes = list(walk(root))
+    bound = {node.var for node in nodes if isinstance(node, Let)}
+    return [node for node in nodes if isinstance(node, Var) and node not in bound]
+
+
+def _write_op(op: Operation, numbers: Mapping[Operation, int], names: Mapping[Var, str]) -> JSON:
+    writer = ExprWriter(names, lambda tensor: _reference(tensor, numbers))
+    match op:
+        case PlaceholderOp(name=name, dtype=dtype, shape=shape):
+            return {"kind": "placeholder", "name": name, "dtype": dtype, "shape": [writer.expr(e) for e in shape], "rows": writer.rows}
+        case ComputeOp(name=name, tag=tag, attrs=attrs):
+            return {
+                "kind": "compute",
+                "name": name,
+                "tag": tag,
+                "attrs": {key: _write_attr(name, key, value, numbers) for key, value in attrs.items()},
+                "axis": [writer.axis(axis) for axis in op.axis],
+                "body": [writer.expr(body) for body in op.body],
+                "rows": writer.rows,
+            }
+    raise RecordError(f"operation {op.name} ({type(op).__name__}) has no JSON form")
+
+
+def _write_attr(name: str, key: str, value: Any, numbers: Mapping[Operation, int]) -> JSON:
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float() if value - value == 0:
+            return value
+        case IntImm(value=number):
+            return number
+        case tuple() | list():
+            return [_write_attr(name, key, item, numbers) for item in value]
+        case Tensor():
+            return {"tensor": _reference(value, numbers)}
+    raise RecordError(f"attribute {key} of {name} is {value!r}; JSON has a place for numbers, strings, tensors and lists of them")
+
+
+def loads(text: str) -> tuple[Tensor, ...]:
+    """The tensors of a line that `dumps` made.
+
+    Raises:
+        RecordError: for anything else.
+    """
+    if not isinstance(text, str) or len(text) > MAX_CHARACTERS:
+        raise RecordError(f"a computation is a string of at most {MAX_CHARACTERS} characters")
+    try:
+        data = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"the computation is no JSON: {type(error).__name__}") from error
+    return from_json(data)
+
+
+def _no_constant(name: str) -> None:
+    raise RecordError(f"{name} is no JSON number")
+
+
+def from_json(data: JSON) -> tuple[Tensor, ...]:
+    """The tensors of JSON values that `to_json` made.
+
+    Raises:
+        RecordError: for anything else.
+    """
+    fields = _fields(data, "a computation", ("version", "symbols", "ops", "outputs"))
+    if fields["version"] != VERSION:
+        raise RecordError(f"the computation has version {fields['version']!r}; this program reads {VERSION}")
+    symbols = {f"s{i}": _read_symbol(item) for i, item in enumerate(_items(fields["symbols"], "symbols"))}
+    ops: list[Operation] = []
+    for item in _items(fields["ops"], "operations"):
+        try:
+            ops.append(_read_op(item, ops, symbols))
+        except (DeclarationError, TypeMismatchError) as error:
+            raise RecordError(f"operation {len(ops)} is no legal definition: {error}") from error
+    return tuple(_tensor(item, ops) for item in _items(fields["outputs"], "outputs"))
+
+
+def _fields(data: JSON, what: str, names: tuple[str, ...]) -> dict[str, JSON]:
+    if not isinstance(data, dict) or set(data) != set(names):
+        raise RecordError(f"{what} is an object with the fields {', '.join(names)}")
+    return data
+
+
+def _items(data: JSON, what: str) -> list[JSON]:
+    if not isinstance(data, list) or len(data) > MAX_OPERATIONS:
+        raise RecordError(f"{what} are a list of at most {MAX_OPERATIONS}")
+    return data
+
+
+def _text(data: JSON) -> str:
+    if not isinstance(data, str) or len(data) > _NAME:
+        raise RecordError(f"a name is a string of at most {_NAME} characters")
+    return data
+
+
+def _read_symbol(data: JSON) -> Var:
+    if not isinstance(data, list) or len(data) != 3 or data[0] not in ("Var", "SizeVar"):
+        raise RecordError("a symbol is ['Var' or 'SizeVar', name, dtype]")
+    name, dtype = _text(data[1]), _read_dtype(data[2])
+    return SizeVar(name, dtype) if data[0] == "SizeVar" else Var(name, dtype)
+
+
+def _read_dtype(data: JSON) -> str:
+    dtype = _text(data)
+    try:
+        parsed = parse_dtype(dtype)
+    except TypeMismatchError as error:
+        raise RecordError(str(error)) from error
+    if str(parsed) != dtype or parsed.lanes > 1 or dtype == "handle":
+        raise RecordError(f"{dtype!r} is no dtype of an element")
+    return dtype
+
+
+def _tensor(data: JSON, ops: Sequence[Operation]) -> Tensor:
+    if not isinstance(data, list) or len(data) != 2 or any(type(n) is not int or n < 0 for n in data):
+        raise RecordError("a tensor is [operation, output]")
+    if data[0] >= len(ops) or data[1] >= ops[data[0]].num_outputs:
+        raise RecordError(f"no tensor {data}: there are {len(ops)} operations so far")
+    return ops[data[0]].output(data[1])
+
+
+def _read_op(data: JSON, ops: Sequence[Operation], symbols: Mapping[str, Var]) -> Operation:
+    kind = data.get("kind") if isinstance(data, dict) else None
+    if kind == "placeholder":
+        fields = _fields(data, "a placeholder", ("kind", "name", "dtype", "shape", "rows"))
+        reader = ExprReader(fields["rows"], symbols, None, None, _LIMITS)
+        shape = tuple(_extent(reader.expr(number), symbols) for number in _items(fields["shape"], "extents"))
+        return PlaceholderOp(_text(fields["name"]), shape, _read_dtype(fields["dtype"]))
+    if kind == "compute":
+        return _read_compute(_fields(data, "a compute", ("kind", "name", "tag", "attrs", "axis", "body", "rows")), ops, symbols)
+    raise RecordError("an operation has the kind placeholder or compute")
+
+
+def _extent(extent: PrimExpr, symbols: Mapping[str, Var]) -> PrimExpr:
+    if not parse_dtype(extent.dtype).is_int or any(isinstance(node, (ProducerLoad, Reduce)) for node in walk(extent)):
+        raise RecordError(f"the extent {extent} is no integer expression")
+    if isinstance(extent, IntImm) and extent.value < 0:
+        raise RecordError(f"the extent {extent} is negative")
+    _only(_variables(extent), set(symbols.values()))
+    return extent
+
+
+def _only(variables: Sequence[Var], known: set[Var]) -> None:
+    for var in variables:
+        if var not in known:
+            raise RecordError(f"the variable {var.name} is neither an axis nor a symbol")
+
+
+def _read_compute(fields: Mapping[str, JSON], ops: Sequence[Operation], symbols: Mapping[str, Var]) -> ComputeOp:
+    reader = ExprReader(fields["rows"], symbols, lambda data: _tensor(data, ops), None, _LIMITS)
+    axes = tuple(_spatial(reader.axis(number), symbols) for number in _items(fields["axis"], "axes"))
+    bodies = tuple(reader.expr(number) for number in _items(fields["body"], "bodies"))
+    name = _text(fields["name"])
+    reduce_axis = verify_bodies(name, axes, bodies)
+    known = set(symbols.values()) | {axis.var for axis in (*axes, *reduce_axis)}
+    for axis in reduce_axis:
+        if axis.dom is None or axis.iter_type != IterVar.COMM_REDUCE:
+            raise RecordError(f"axis {axis.name} is no reduction axis")
+        _extent(axis.dom.extent, symbols)
+    if len({axis.var for axis in axes}) != len(axes):
+        raise RecordError(f"compute {name} has an axis twice")
+    for body in bodies:
+        _check_body(body, known)
+    if not isinstance(fields["attrs"], dict):
+        raise RecordError("attributes are an object")
+    attrs = FrozenMap({_text(key): _read_attr(value, ops) for key, value in fields["attrs"].items()})
+    op = ComputeOp(name, _text(fields["tag"]), attrs, axes, reduce_axis, bodies)
+    check_bounds(op)
+    return op
+
+
+def _spatial(axis: IterVar, symbols: Mapping[str, Var]) -> IterVar:
+    dom = axis.dom
+    if dom is None or axis.iter_type != IterVar.DATA_PAR or not isinstance(dom.min, IntImm) or dom.min.value != 0:
+        raise RecordError(f"axis {axis.name} is no spatial axis from 0")
+    if _extent(dom.extent, symbols).dtype != axis.dtype or axis.var in symbols.values():
+        raise RecordError(f"axis {axis.name} is {axis.dtype}, its extent {dom.extent.dtype}")
+    return axis
+
+
+def _check_body(body: PrimExpr, known: set[Var]) -> None:
+    """Elements are scalars, reads have one integer index for each dimension, variables are known."""
+    if parse_dtype(body.dtype).lanes > 1 or body.dtype == "handle":
+        raise RecordError(f"a body is {body.dtype}; elements are scalars")
+    _only(_variables(body), known)
+    for node in walk(body):
+        if isinstance(node, Reduce):
+            _check_combiner(node.combiner)
+        if isinstance(node, ProducerLoad):
+            wrong = [index for index in node.indices if not parse_dtype(index.dtype).is_int or parse_dtype(index.dtype).lanes > 1]
+            if wrong or len(node.indices) != len(node.producer.shape):
+                raise RecordError(f"{node.producer.name} is read with {len(node.indices)} indices or with one that is no integer")
+
+
+def _check_combiner(combiner: CommReducer) -> None:
+    for result in (*combiner.result, *combiner.identity_element):
+        _only(_variables(result), {*combiner.lhs, *combiner.rhs})
+        if any(isinstance(node, (ProducerLoad, Reduce)) for node in walk(result)):
+            raise RecordError("a combiner reads a tensor")
+
+
+def _read_attr(data: JSON, ops: Sequence[Operation]) -> Any:
+    match data:
+        case None | bool() | int() | float() | str():
+            return data
+        case list():
+            return tuple(_read_attr(item, ops) for item in data)
+        case {"tensor": reference} if len(data) == 1:
+            return _tensor(reference, ops)
+    raise RecordError("an attribute is a number, a string, a tensor or a list of them")

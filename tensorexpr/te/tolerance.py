@@ -1,0 +1,122 @@
+"""How far two computations of the same thing may differ: by dtype, reduction length and magnitude."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from ..tir.dtype import parse_dtype
+from ..tir.expr import IntImm
+from .dag import post_dfs_order, producer_map
+from .operation import ComputeOp, Operation
+from .tensor import Tensor
+
+# Unit roundoff times two: the spacing of numbers at 1.
+EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+# Spacings that an element may be off without any reduction: a few operators and a vector math function (up to 4 ulp each).
+ELEMENTWISE = 32
+# A maximum over fewer elements may be small by chance, and with it what is taken for the magnitude.
+_ENOUGH_ELEMENTS = 32
+_BLOCK_ELEMENTS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """|actual - expected| <= atol + rtol * |expected|; both 0 where results agree exactly."""
+
+    rtol: float
+    atol: float
+
+    def allows(self, actual: Any, expected: Any) -> Any:
+        """For each element whether the difference is allowed. NaN matches NaN, an infinity only itself."""
+        a, e = np.asarray(actual), np.asarray(expected)
+        if a.dtype.kind in "iub":
+            return a == e if not self.atol else np.abs(a.astype(np.float64) - e.astype(np.float64)) <= self.atol
+        kind = np.float64 if a.dtype == np.float64 else np.float32
+        wide_a, wide_e = a.astype(kind, copy=False), e.astype(kind, copy=False)
+        with np.errstate(invalid="ignore", over="ignore"):
+            close = np.abs(wide_a - wide_e) <= self.atol + self.rtol * np.abs(wide_e)
+            if close.all() and np.isfinite(wide_e).all():
+                return close
+            return np.where(np.isfinite(wide_e), close, (wide_a == wide_e) | (np.isnan(wide_a) & np.isnan(wide_e)))
+
+    def mismatch(self, actual: Any, expected: Any) -> str:
+        """What is wrong with `actual`: how many elements, and the worst one; empty if nothing is."""
+        a, e = np.asarray(actual), np.asarray(expected)
+        if a.shape != e.shape or a.dtype != e.dtype:
+            return f"is {a.dtype}{list(a.shape)}, expected {e.dtype}{list(e.shape)}"
+        flat_a, flat_e = a.reshape(-1), e.reshape(-1)
+        wrong: list[Any] = []
+        for start in range(0, a.size, _BLOCK_ELEMENTS):
+            block = slice(start, start + _BLOCK_ELEMENTS)
+            allowed = self.allows(flat_a[block], flat_e[block])
+            if not allowed.all():
+                wrong.append(start + np.flatnonzero(~allowed))
+        return self._explain(flat_a, flat_e, np.concatenate(wrong), a.shape) if wrong else ""
+
+    def _explain(self, actual: Any, expected: Any, wrong: Any, shape: tuple[int, ...]) -> str:
+        with np.errstate(invalid="ignore", over="ignore"):
+            distance = np.abs(actual[wrong].astype(np.float64) - expected[wrong].astype(np.float64))
+        worst = wrong[int(np.argmax(np.where(np.isnan(distance), np.inf, distance)))]
+        at = [int(i) for i in np.unravel_index(worst, shape)]
+        return (
+            f"differs at {len(wrong)} of {actual.size} elements; worst at {at}: {actual[worst]}, expected {expected[worst]} "
+            f"(rtol {self.rtol:g}, atol {self.atol:g})"
+        )
+
+
+def tolerance(dtype: str, reduction_length: int = 1, magnitude: float = 1.0) -> Tolerance:
+    """The tolerance for elements of `dtype` that are sums of `reduction_length` terms of size up to `magnitude`.
+
+    The rounding errors of n additions add up to at most n spacings of the largest partial sum; the terms' own errors
+    come on top.
+    """
+    if not parse_dtype(dtype).is_float:
+        return Tolerance(0.0, 0.0)
+    epsilon = EPSILON[dtype]
+    return Tolerance(ELEMENTWISE * epsilon, epsilon * magnitude * (2 * max(1, reduction_length) + ELEMENTWISE))
+
+
+def reduction_length(tensors: Sequence[Tensor]) -> int:
+    """The longest chain of additions below `tensors`: reduction extents summed up along a path, symbolic ones as 1."""
+    ops = post_dfs_order([tensor.op for tensor in tensors])
+    producers = producer_map(ops)
+    length: dict[Operation, int] = {}
+    for op in ops:
+        own = 1
+        for axis in op.reduce_axis:
+            own *= axis.dom.extent.value if axis.dom is not None and isinstance(axis.dom.extent, IntImm) else 1
+        length[op] = own + max((length[producer] for producer in producers[op]), default=0)
+    return max((length[tensor.op] for tensor in tensors), default=1)
+
+
+def tolerance_of(tensor: Tensor, magnitude: float = 1.0) -> Tolerance:
+    """The tolerance for `tensor`, with all it is computed from: the coarsest dtype on the way counts.
+
+    Integers that are made from floats may be one off, as a value beside a boundary is rounded to either side.
+
+    Args:
+        tensor: what is compared.
+        magnitude: the size of the terms of its sums, see `term_magnitude`.
+    """
+    ops = [op for op in post_dfs_order([tensor.op]) if isinstance(op, ComputeOp)]
+    dtypes = {tensor.dtype, *(body.dtype for op in ops for body in op.body)}
+    coarsest = max(dtypes, key=lambda dtype: EPSILON.get(dtype, 0.0))
+    kind = parse_dtype(tensor.dtype)
+    if kind.is_float:
+        return tolerance(coarsest, reduction_length([tensor]), magnitude)
+    return Tolerance(0.0, 1.0 if kind.is_int and coarsest in EPSILON else 0.0)
+
+
+def term_magnitude(expected: Any, reduction_length: int) -> float:
+    """The size of the terms whose sums are `expected`, if their signs are random: then n of them add up to sqrt(n) times as much."""
+    values = np.abs(np.asarray(expected).astype(np.float64))
+    finite = values[np.isfinite(values)]
+    if not finite.size:
+        return 0.0
+    chance = sqrt(max(1.0, _ENOUGH_ELEMENTS / finite.size))
+    return float(finite.max()) * chance / sqrt(max(1, reduction_length))

@@ -1,0 +1,26 @@
+"""Tools for testing tensor programs, the library's own and yours.
+
+tolerance     how far results may differ, by dtype, reduction length and magnitude; `assert_close`
+data          random arrays, with the values at which programs break if asked
+strategies    Hypothesis strategies for shapes, dtypes, expressions and computations; needs the `testing` extra
+
+What a computation should give is `tensorexpr.te.reference.evaluate`.
+"""
+
+from __future__ import annotations
+
+from ..te.reference import evaluate, evaluate_points
+from .data import random_array, random_inputs, special_values
+from .tolerance import Tolerance, assert_close, reduction_length, tolerance
+
+__all__ = [
+    "Tolerance",
+    "assert_close",
+    "evaluate",
+    "evaluate_points",
+    "random_array",
+    "random_inputs",
+    "reduction_length",
+    "special_values",
+    "tolerance",
+]

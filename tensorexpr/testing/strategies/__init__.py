@@ -1,0 +1,27 @@
+"""Hypothesis strategies: draw what the library works on.
+
+basics        extents, shapes, dtypes
+expressions   integer expressions over variables of known ranges, and conditions
+dags          small computations
+"""
+
+from __future__ import annotations
+
+from .basics import dtypes, extents, float_dtypes, int_dtypes, shapes
+from .dags import DagCase, compute_dags
+from .expressions import Scope, conditions, int_expressions, scopes, value_at
+
+__all__ = [
+    "DagCase",
+    "Scope",
+    "compute_dags",
+    "conditions",
+    "dtypes",
+    "extents",
+    "float_dtypes",
+    "int_dtypes",
+    "int_expressions",
+    "scopes",
+    "shapes",
+    "value_at",
+]

@@ -1,0 +1,288 @@
+"""Hypothesis strategies for small computations, grown operation by operation.
+
+A grown DAG holds the shapes that break compilers: prime extents and extents of 1, tensors of rank 0, padding behind
+`if_then_else`, several consumers, reductions with conditions, and dtypes that change on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from ... import te
+from ...te.dag import post_dfs_order
+from ...te.dag_text import format_dag
+from ...te.operation import PlaceholderOp
+from ...te.serialize import dumps
+from ...te.tensor import Tensor
+from ...tir import arithmetic, intrin
+from ...tir.dtype import parse_dtype
+from ...tir.expr import IntImm, IterVar, PrimExpr, Var
+from .basics import shapes
+
+MAX_ELEMENTS = 600
+MAX_WORK = 6000
+
+
+@dataclass(frozen=True, repr=False)
+class DagCase:
+    """A computation: its placeholders and its outputs."""
+
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+
+    @property
+    def args(self) -> list[Tensor]:
+        """Inputs and outputs, as `build` takes them."""
+        return [*self.inputs, *self.outputs]
+
+    def __repr__(self) -> str:
+        return f"DAG\n{format_dag(self.outputs)}which is te.serialize.loads({dumps(self.outputs)!r})"
+
+
+def extents_of(tensor: Tensor) -> tuple[int, ...]:
+    """The shape of a tensor of constant extents as integers."""
+    return tuple(extent.value for extent in tensor.shape if isinstance(extent, IntImm))
+
+
+@dataclass
+class _Growth:
+    """A DAG under construction: what there is to read, and names not used yet."""
+
+    draw: st.DrawFn
+    pool: list[Tensor] = field(default_factory=list)
+    placeholders: int = 0
+
+    def placeholder(self, shape: tuple[int, ...], dtype: str) -> Tensor:
+        name = f"P{self.placeholders}"
+        self.placeholders += 1
+        return te.placeholder(shape, dtype, name)
+
+    def pick(self, min_dims: int = 0, floats: bool = False) -> Tensor:
+        """Some tensor there is, later ones more often."""
+        fitting = [t for t in self.pool if t.ndim >= min_dims and (not floats or parse_dtype(t.dtype).is_float)]
+        assume(fitting)
+        return fitting[-1 - self.draw(st.integers(0, len(fitting) - 1))]
+
+    def axis(self, extent: int, name: str) -> IterVar:
+        return te.reduce_axis((0, extent), name)
+
+
+def _unary_float(growth: _Growth) -> Tensor:
+    source = growth.pick(floats=True)
+    functions: dict[str, Callable[[PrimExpr], Any]] = {
+        "relu": lambda x: te.max(x, arithmetic.const(0.0, x.dtype)),
+        "tanh": te.tanh,
+        "sigmoid": te.sigmoid,
+        "absolute": te.abs,
+        "exp_small": lambda x: te.exp(te.min(x, arithmetic.const(1.0, x.dtype))),
+        "square": lambda x: x * x,
+        "floor": te.floor,
+        "shifted": lambda x: x * 2 + 1,
+        "negated": lambda x: -x,
+    }
+    name = growth.draw(st.sampled_from(sorted(functions)))
+    return _map(source, functions[name], name)
+
+
+def _unary_int(growth: _Growth) -> Tensor:
+    fitting = [t for t in growth.pool if parse_dtype(t.dtype).is_int]
+    assume(fitting)
+    functions: dict[str, Callable[[PrimExpr], Any]] = {
+        "floordiv": lambda x: te.floordiv(x, 3),
+        "floormod": lambda x: te.floormod(x, 5),
+        "plus": lambda x: x + 7,
+        "clipped": lambda x: te.max(te.min(x, 50), 2),
+        "to_float": lambda x: x.astype("float32"),
+        "chosen": lambda x: intrin.select(x > 3, x, x * 2),
+    }
+    name = growth.draw(st.sampled_from(sorted(functions)))
+    return _map(growth.draw(st.sampled_from(fitting)), functions[name], name)
+
+
+def _cast(growth: _Growth) -> Tensor:
+    source = growth.pick()
+    floats = parse_dtype(source.dtype).is_float
+    # Floats become floats only: where a rounding error crosses an integer, results differ by 1.
+    dtype = growth.draw(st.sampled_from(("float32", "float64") if floats else ("float32", "int32", "int64", "int8")))
+    return _map(source, lambda x: x.astype(dtype), "cast")
+
+
+def _map(source: Tensor, function: Callable[[PrimExpr], Any], name: str) -> Tensor:
+    made: Tensor = te.compute(source.shape, lambda *i: function(source(*i)), name)
+    return made
+
+
+def _binary(growth: _Growth) -> Tensor:
+    """Two tensors element by element; the second one broadcast from a suffix of the shape, some extents 1."""
+    a = growth.pick()
+    shape = extents_of(a)
+    same = [t for t in growth.pool if extents_of(t) == shape and t.dtype == a.dtype]
+    if growth.draw(st.booleans()):
+        b = growth.draw(st.sampled_from(same))
+    else:
+        suffix = shape[growth.draw(st.integers(0, len(shape))) :]
+        b = growth.placeholder(tuple(1 if growth.draw(st.integers(0, 3)) == 0 else extent for extent in suffix), a.dtype)
+    functions: dict[str, Callable[[Any, Any], Any]] = {
+        "added": lambda x, y: x + y,
+        "subtracted": lambda x, y: x - y,
+        "multiplied": lambda x, y: x * y,
+        "larger": te.max,
+    }
+    name = growth.draw(st.sampled_from(sorted(functions)))
+    padding = len(shape) - b.ndim
+
+    def at(indices: tuple[Var, ...]) -> Any:
+        return b(*(0 if extent == 1 else i for extent, i in zip(extents_of(b), indices[padding:], strict=True)))
+
+    made: Tensor = te.compute(shape, lambda *i: functions[name](a(*i), at(i)), name)
+    return made
+
+
+def _reduction(growth: _Growth) -> Tensor:
+    """Sum, maximum or minimum over some axes, in places under a condition."""
+    source = growth.pick(min_dims=1)
+    shape = extents_of(source)
+    gone = growth.draw(st.sets(st.integers(0, len(shape) - 1), min_size=1, max_size=2))
+    axes = {d: growth.axis(shape[d], f"r{d}") for d in sorted(gone)}
+    kept = [d for d in range(len(shape)) if d not in axes]
+    reducer = growth.draw(st.sampled_from((te.sum, te.max, te.min)))
+    first = min(axes)
+    limit = growth.draw(st.one_of(st.none(), st.integers(1, max(1, shape[first]))))
+    where = None if limit is None else axes[first] < limit
+
+    def body(*indices: Var) -> Any:
+        at = dict(zip(kept, indices, strict=True)) | dict(axes)
+        return reducer(source(*(at[d] for d in range(len(shape)))), axis=list(axes.values()), where=where)
+
+    made: Tensor = te.compute(tuple(shape[d] for d in kept), body, "reduced")
+    return made
+
+
+def _matmul(growth: _Growth) -> Tensor:
+    """The last axis contracted with a new matrix, in either layout."""
+    source = growth.pick(min_dims=1)
+    shape = extents_of(source)
+    columns = growth.draw(st.sampled_from((1, 3, 4, 7)))
+    transposed = growth.draw(st.booleans())
+    weight = growth.placeholder((columns, shape[-1]) if transposed else (shape[-1], columns), source.dtype)
+    k = growth.axis(shape[-1], "k")
+
+    def body(*i: Var) -> Any:
+        return te.sum(source(*i[:-1], k) * (weight[i[-1], k] if transposed else weight[k, i[-1]]), axis=k)
+
+    made: Tensor = te.compute((*shape[:-1], columns), body, "matmul")
+    return made
+
+
+def _convolution(growth: _Growth) -> Tensor:
+    """Along the last axis: zero padding behind a guard, then a window with stride."""
+    source = growth.pick(min_dims=1)
+    *lead, length = extents_of(source)
+    window = growth.draw(st.sampled_from((1, 2, 3)))
+    stride = growth.draw(st.sampled_from((1, 2)))
+    pad = growth.draw(st.integers(0, 2))
+    assume(length + 2 * pad >= window)
+    zero = arithmetic.const(0, source.dtype)
+    padded = te.compute(
+        (*lead, length + 2 * pad),
+        lambda *i: te.if_then_else(te.all(i[-1] >= pad, i[-1] < length + pad), source(*i[:-1], i[-1] - pad), zero),
+        "padded",
+    )
+    weight = growth.placeholder((window,), source.dtype)
+    r = growth.axis(window, "rw")
+    out = (length + 2 * pad - window) // stride + 1
+    made: Tensor = te.compute((*lead, out), lambda *i: te.sum(padded(*i[:-1], i[-1] * stride + r) * weight[r], axis=r), "conv")
+    return made
+
+
+def _transpose(growth: _Growth) -> Tensor:
+    source = growth.pick(min_dims=2)
+    order = growth.draw(st.permutations(range(source.ndim)))
+    shape = extents_of(source)
+
+    def body(*i: Var) -> PrimExpr:
+        at = {d: index for d, index in zip(order, i, strict=True)}
+        return source(*(at[d] for d in range(len(shape))))
+
+    made: Tensor = te.compute(tuple(shape[d] for d in order), body, "transposed")
+    return made
+
+
+def _reshape(growth: _Growth) -> Tensor:
+    """All axes flattened into one, by division and remainder."""
+    source = growth.pick(min_dims=2)
+    shape = extents_of(source)
+
+    def body(flat: Var) -> PrimExpr:
+        indices: list[Any] = []
+        rest: Any = flat
+        for extent in reversed(shape[1:]):
+            indices.append(te.floormod(rest, extent))
+            rest = te.floordiv(rest, extent)
+        return source(rest, *reversed(indices))
+
+    made: Tensor = te.compute((prod(shape),), body, "flattened")
+    return made
+
+
+def _slice(growth: _Growth) -> Tensor:
+    source = growth.pick(min_dims=1)
+    shape = extents_of(source)
+    begin = growth.draw(st.integers(0, shape[0] - 1))
+    step = growth.draw(st.integers(1, 3))
+    count = (shape[0] - begin + step - 1) // step
+    made: Tensor = te.compute((count, *shape[1:]), lambda i, *rest: source(i * step + begin, *rest), "sliced")
+    return made
+
+
+LAYERS: dict[str, Callable[[_Growth], Tensor]] = {
+    "unary_float": _unary_float,
+    "unary_int": _unary_int,
+    "binary": _binary,
+    "reduction": _reduction,
+    "matmul": _matmul,
+    "convolution": _convolution,
+    "transpose": _transpose,
+    "reshape": _reshape,
+    "slice": _slice,
+    "cast": _cast,
+}
+
+
+@st.composite
+def compute_dags(
+    draw: st.DrawFn,
+    max_ops: int = 4,
+    layers: tuple[str, ...] = tuple(LAYERS),
+    dtypes: tuple[str, ...] = ("float32", "float64", "int32", "int8"),
+) -> DagCase:
+    """A computation of up to `max_ops` grown layers, of small extents, with one or two outputs.
+
+    Args:
+        max_ops: layers to grow; a convolution is two operations.
+        layers: which kinds, keys of `LAYERS`.
+        dtypes: of the first placeholder; operations may convert.
+    """
+    growth = _Growth(draw)
+    growth.pool.append(growth.placeholder(draw(shapes(0, 3, 200)), draw(st.sampled_from(dtypes))))
+    for _ in range(draw(st.integers(1, max_ops))):
+        made = LAYERS[draw(st.sampled_from(layers))](growth)
+        assume(prod(extents_of(made)) <= MAX_ELEMENTS and work_of(made) <= MAX_WORK)
+        growth.pool.append(made)
+    outputs = [growth.pool[-1]]
+    if len(growth.pool) > 2 and draw(st.integers(0, 3)) == 0:
+        outputs.append(growth.pool[-2])
+    ops = post_dfs_order([output.op for output in outputs])
+    return DagCase(tuple(op.output(0) for op in ops if isinstance(op, PlaceholderOp)), tuple(outputs))
+
+
+def work_of(tensor: Tensor) -> int:
+    """Elements times reduction extents of the operation of a tensor."""
+    reduced = [axis.dom.extent.value for axis in tensor.op.reduce_axis if axis.dom and isinstance(axis.dom.extent, IntImm)]
+    return prod(extents_of(tensor)) * prod(reduced)

@@ -1,0 +1,144 @@
+"""How a candidate is timed: how often it is called, when it is given up, and when a measurement is not believed."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+# A probe this much slower than the fastest one means that somebody else has a core.
+_TAKEN = 1.25
+# Repeats that differ by more than this are timed again.
+_SPREAD = 1.5
+_ATTEMPTS = 3
+_REMEMBERED_PROBES = 200
+_FIRST_WAIT_SECONDS = 0.01
+_LEAST_PATIENCE_SECONDS = 0.01
+# A first call that meets cold caches says little below this.
+_COLD_SECONDS = 2e-3
+Run = Callable[[int], float]  # how many calls in a row -> seconds per call
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class TimingPolicy:
+    """How candidates are timed; part of every record.
+
+    Args:
+        number: calls in a row that make one repeat, at least.
+        repeat: repeats; each gives one cost.
+        min_repeat_ms: a repeat gets as many calls as fill this time.
+        racing_factor: a candidate that is this much slower than the best one so far is timed once only; 0 times all fully.
+        flush_caches: drop all arrays from the caches before each repeat, which then is one call.
+        cooldown_s: pause before each candidate.
+        patience_s: how long to wait at most for a core that somebody else has taken; 0 neither probes nor waits.
+    """
+
+    number: int = 1
+    repeat: int = 3
+    min_repeat_ms: float = 12.0
+    racing_factor: float = 3.0
+    flush_caches: bool = False
+    cooldown_s: float = 0.0
+    patience_s: float = 0.5
+
+    def to_json(self) -> dict[str, Any]:
+        """The policy as JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds per call of each repeat, the calls of a repeat, and whether it was cut short or disturbed throughout."""
+
+    costs: tuple[float, ...]
+    number: int
+    raced: bool = False
+    disturbed: bool = False
+
+
+class Quiet:
+    """Knows how fast the cores are when nobody else uses them, and waits for that.
+
+    A machine that is always busy would cost all the patience again and again, so patience halves each time it was in vain.
+    """
+
+    def __init__(self, probe: Callable[[], float], patience_s: float, sleep: Callable[[float], None] = time.sleep, clock: Clock = time.monotonic) -> None:
+        self._probe = probe
+        self._full_patience_s = self._patience_s = patience_s
+        self._sleep = sleep
+        self._clock = clock
+        self._probes: deque[float] = deque(maxlen=_REMEMBERED_PROBES)
+
+    def now(self) -> bool:
+        """Whether all cores are free at this moment, as far as a short probe can tell."""
+        if not self._full_patience_s:
+            return True
+        self._probes.append(self._probe())
+        return self._probes[-1] <= _TAKEN * min(self._probes)
+
+    def wait(self) -> bool:
+        """Wait until the cores are free; False if patience ended first."""
+        deadline = self._clock() + self._patience_s
+        pause = _FIRST_WAIT_SECONDS
+        while not self.now():
+            if self._clock() + pause > deadline:
+                self._patience_s = max(_LEAST_PATIENCE_SECONDS, self._patience_s / 2)
+                return False
+            self._sleep(pause)
+            pause *= 2
+        self._patience_s = self._full_patience_s
+        return True
+
+
+def time_candidate(run: Run, first: float, policy: TimingPolicy, best: float, quiet: Quiet) -> Timing:
+    """Time a candidate that has run once.
+
+    Args:
+        run: calls it.
+        first: seconds that its first call took, with cold caches.
+        policy: how.
+        best: cost of the best candidate so far; infinite if there is none.
+        quiet: tells when a measurement can't be believed.
+    """
+    limit = policy.racing_factor * best if policy.racing_factor else math.inf
+    if first > max(limit, _COLD_SECONDS):
+        return Timing((first,), 1, raced=True)
+    warm = run(1)
+    if warm > limit:
+        return Timing((warm,), 1, raced=True)
+    attempts: list[Timing] = []
+    for _ in range(_ATTEMPTS):
+        timing = _repeats(run, warm, policy)
+        calm = quiet.now()
+        attempts.append(timing)
+        if calm and max(timing.costs) <= _SPREAD * min(timing.costs):
+            return timing
+        if not calm and not quiet.wait():
+            break
+    best_attempt = min(attempts, key=lambda timing: median(timing.costs))
+    return Timing(best_attempt.costs, best_attempt.number, disturbed=True)
+
+
+def _repeats(run: Run, warm: float, policy: TimingPolicy) -> Timing:
+    number = 1 if policy.flush_caches else calls_per_repeat(warm, policy)
+    return Timing(tuple(run(number) for _ in range(policy.repeat)), number)
+
+
+def calls_per_repeat(cost: float, policy: TimingPolicy) -> int:
+    """How many calls of `cost` seconds make a repeat."""
+    return max(policy.number, math.ceil(policy.min_repeat_ms * 1e-3 / max(cost, 1e-8)))
+
+
+def interleave(runs: Sequence[Run], numbers: Sequence[int], rounds: int, quiet: Quiet) -> list[list[float]]:
+    """Seconds per call of several candidates in turn, round after round, so that drift of the machine hits all alike."""
+    costs: list[list[float]] = [[] for _ in runs]
+    for _ in range(rounds):
+        quiet.wait()
+        for cost, run, number in zip(costs, runs, numbers, strict=True):
+            cost.append(run(number))
+    return costs

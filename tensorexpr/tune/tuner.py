@@ -1,0 +1,210 @@
+"""The search loop: propose, measure, learn, until the trials are used up.
+
+Round by round the model scores populations of all sketches, evolution keeps the best unseen rows, a few random ones are
+added, the batch is measured, and the model learns from all results so far. Trial 0 is the unscheduled program, so
+there always is a result, and nothing slower than it is ever returned.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..schedule.trace import Trace
+from ..target import Target
+from .cost_model import CostModel
+from .evolution import Candidate, EvolutionOptions, evolve
+from .features import extract
+from .features.nest import Array, Bodies
+from .measure import Measurer, MeasureResult, Program
+from .population import sample
+from .space import IntArray, Rng, Sketch
+
+
+@dataclass(frozen=True)
+class TunerOptions:
+    """How much to measure and how to choose.
+
+    Args:
+        trials: programs to measure.
+        round_size: programs per round.
+        eps_greedy: share of a round that is drawn at random.
+        early_stopping: end when so many trials in a row brought nothing better; None never does.
+        remeasured: so many of the best are measured again, in turn, at the end.
+    """
+
+    trials: int
+    round_size: int
+    eps_greedy: float = 0.05
+    early_stopping: int | None = None
+    remeasured: int = 4
+    evolution: EvolutionOptions = EvolutionOptions()
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One measured program; `candidate` is None for the unscheduled one."""
+
+    candidate: Candidate | None
+    trace: Trace
+    result: MeasureResult
+
+
+class TunerObserver:
+    """What a tuner tells while it runs; the base says nothing."""
+
+    def sampled(self, count: int, seconds: float) -> None:
+        """The populations were started."""
+
+    def evolved(self, count: int, best: float, worst: float, seconds: float) -> None:
+        """A batch was chosen, by predicted score."""
+
+    def measuring(self, count: int) -> None:
+        """A batch is about to be measured."""
+
+    def measured(self, batch: Sequence[Trial], seconds: float) -> None:
+        """A batch was measured."""
+
+    def trained(self, seconds: float) -> None:
+        """The model learned from all results so far."""
+
+    def finished(self, reason: str) -> None:
+        """The search is over."""
+
+
+@dataclass(eq=False)
+class Tuner:
+    """Searches the programs of some sketches for the fastest one.
+
+    Args:
+        sketches: the spaces.
+        bodies: per sketch its stages' bodies without reads of inlined stages.
+        target: the machine.
+        model: predicts throughput from features; it learns.
+        measurer: builds, runs and verifies programs.
+        observer: is told what happens.
+        record: called with every batch as soon as it is measured.
+        seed: of all random choices: the same seed and the same results give the same candidates.
+    """
+
+    sketches: Sequence[Sketch]
+    bodies: Sequence[Bodies]
+    target: Target
+    model: CostModel
+    measurer: Measurer
+    options: TunerOptions
+    observer: TunerObserver
+    record: Callable[[Sequence[Trial]], None]
+    seed: int = 0
+    trials: list[Trial] = field(default_factory=list)
+    preloaded: Sequence[tuple[Candidate, float]] = ()
+
+    def run(self) -> list[Trial]:
+        """Search until the trials are used up or nothing better turns up.
+
+        Returns:
+            all trials, in the order they were measured.
+        """
+        rng = np.random.default_rng(self.seed)
+        seen = {candidate for candidate, _ in self.preloaded}
+        first: list[tuple[Candidate | None, Trace]] = [(None, Trace())]
+        while len(self.trials) < self.options.trials:
+            room = min(self.options.round_size, self.options.trials - len(self.trials))
+            batch = first + [(c, self._trace(c)) for c in self._propose(room - len(first), seen, rng)]
+            first = []
+            if not batch:
+                self.observer.finished("It seems all candidates in the search space have been measured.")
+                return self.trials
+            seen.update(c for c, _ in batch if c is not None)
+            self._measure(batch)
+            if self._is_stale():
+                limit = self.options.early_stopping
+                self.observer.finished(f"Stop early since no performance improvement in the last {limit} measurements trials.")
+                return self.trials
+        self.observer.finished("")
+        return self.trials
+
+    def best(self) -> Trial | None:
+        """The fastest correct trial, of those that were measured."""
+        good = [trial for trial in self.trials if trial.result.is_success]
+        return min(good, key=lambda trial: trial.result.mean, default=None)
+
+    def _trace(self, candidate: Candidate) -> Trace:
+        return self.sketches[candidate.sketch].trace_of(candidate.row)
+
+    def _score(self, number: int, rows: IntArray) -> Array:
+        made = extract(self.sketches[number], self.bodies[number], rows, self.target)
+        return self.model.predict(made.features, -np.log(made.cycles))
+
+    def _propose(self, count: int, seen: set[Candidate], rng: Rng) -> list[Candidate]:
+        if count <= 0:
+            return []
+        start = time.perf_counter()
+        found = evolve(self.sketches, self._score, self._seeds(), 4 * count + len(seen), self.options.evolution, rng)
+        fresh = [candidate for candidate in found if candidate not in seen]
+        explored = max(1, round(self.options.eps_greedy * count)) if count > 1 else 0
+        chosen = fresh[: count - explored]
+        taken = seen | set(chosen)
+        for candidate in self._random(4 * explored + 8, rng):
+            if len(chosen) < count and candidate not in taken:
+                chosen.append(candidate)
+                taken.add(candidate)
+        chosen += [c for c in fresh if c not in taken][: count - len(chosen)]
+        if chosen:
+            scores = [float(self._score(c.sketch, np.array([c.row], np.int64))[0]) for c in (chosen[0], chosen[-1])]
+            self.observer.evolved(len(chosen), scores[0], scores[1], time.perf_counter() - start)
+        return chosen
+
+    def _random(self, count: int, rng: Rng) -> list[Candidate]:
+        made = []
+        for number in rng.integers(0, len(self.sketches), count):
+            row = sample(self.sketches[number], 1, rng)[0]
+            made.append(Candidate(int(number), tuple(map(int, row))))
+        return made
+
+    def _seeds(self) -> dict[int, IntArray]:
+        """The best measured rows of each sketch, to start evolution from."""
+        known = [(t.result.mean, t.candidate) for t in self.trials if t.candidate is not None and t.result.is_success]
+        known += [(cost, candidate) for candidate, cost in self.preloaded]
+        known.sort(key=lambda entry: entry[0])
+        seeds: dict[int, list[tuple[int, ...]]] = {}
+        for _, candidate in known[:64]:
+            seeds.setdefault(candidate.sketch, []).append(candidate.row)
+        return {number: np.array(rows, np.int64) for number, rows in seeds.items()}
+
+    def _measure(self, batch: Sequence[tuple[Candidate | None, Trace]]) -> None:
+        start = time.perf_counter()
+        self.observer.measuring(len(batch))
+        programs = [Program(len(self.trials) + n, trace) for n, (_, trace) in enumerate(batch)]
+        results = {result.number: result for result in self.measurer.measure(programs)}
+        trials = [Trial(c, trace, results[p.number]) for p, (c, trace) in zip(programs, batch) if p.number in results]
+        self.trials.extend(trials)
+        self.record(trials)
+        self.observer.measured(trials, time.perf_counter() - start)
+        self._learn()
+
+    def _learn(self) -> None:
+        start = time.perf_counter()
+        known = [(t.candidate, t.result.mean if t.result.is_success else np.inf) for t in self.trials if t.candidate is not None]
+        known += list(self.preloaded)
+        if not known:
+            return
+        features, priors, costs = [], [], []
+        for candidate, cost in known:
+            made = extract(self.sketches[candidate.sketch], self.bodies[candidate.sketch], np.array([candidate.row], np.int64), self.target)
+            features.append(made.features[0])
+            priors.append(-float(np.log(made.cycles[0])))
+            costs.append(cost)
+        throughput = np.where(np.isfinite(costs), 1.0 / np.maximum(costs, 1e-12), 0.0)
+        self.model.update(np.array(features), throughput, np.array(priors))
+        self.observer.trained(time.perf_counter() - start)
+
+    def _is_stale(self) -> bool:
+        limit = self.options.early_stopping
+        if limit is None or limit <= 0 or len(self.trials) <= limit:
+            return False
+        costs = [trial.result.mean if trial.result.is_success else np.inf for trial in self.trials]
+        return min(costs[:-limit]) <= min(costs[-limit:])

@@ -1,0 +1,33 @@
+"""What all tests share: golden files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Golden = Callable[[str, str], None]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--update-golden``."""
+    parser.addoption("--update-golden", action="store_true", help="write the golden files anew; look at the diff before you commit it")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """`golden("printer/matmul.py", text)` compares text with a file under tests/golden; a missing file is a failure."""
+    update = request.config.getoption("--update-golden")
+
+    def check(name: str, text: str) -> None:
+        path = Path(__file__).parent / "golden" / name
+        if update:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text + "\n")
+            return
+        if not path.exists():
+            pytest.fail(f"no golden file {name}; look at the output, then make it with --update-golden\n{text}")
+        assert text + "\n" == path.read_text(), f"differs from golden/{name}; if the change is wanted, run with --update-golden"
+
+    return check

@@ -1,0 +1,35 @@
+"""Properties of schedules: 31 (trace -> JSON -> replay) and that refusing a step changes nothing."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tensorexpr.schedule import Schedule, Trace
+from tensorexpr.te.serialize import dag_from_json, dag_to_json
+from tensorexpr.testing.strategies import compute_dags, schedules
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.data())
+def test_31_replay_of_json_gives_the_same_tree(data: st.DataObject) -> None:
+    dag = data.draw(compute_dags())
+    schedule = data.draw(schedules(dag.outputs))
+    trace = Trace.from_json(json.loads(json.dumps(schedule.trace.to_json())))
+    assert trace == schedule.trace
+    again = Schedule(schedule.outputs, trace)
+    assert str(again) == str(schedule)
+    assert again.as_python() == schedule.as_python()
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(st.data())
+def test_31_a_trace_fits_an_equal_program(data: st.DataObject) -> None:
+    dag = data.draw(compute_dags())
+    schedule = data.draw(schedules(dag.outputs))
+    tensors = dag_from_json(json.loads(json.dumps(dag_to_json(dag.tensors))))
+    outputs = tuple(dict.fromkeys(t.op for t in tensors if t.op.input_tensors))
+    again = Schedule(tuple(op for op in outputs if op.name in {o.name for o in dag.outputs}), schedule.trace)
+    assert str(again) == str(schedule)

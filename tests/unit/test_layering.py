@@ -1,0 +1,110 @@
+"""The house stands: every module imports only from rows above its own, and nothing heavy at import time."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tensorexpr
+
+PACKAGE = Path(tensorexpr.__file__).parent
+ROWS = (
+    ("errors", "target", "processor", "log", "config"),
+    ("tir",),
+    ("arith",),
+    ("te",),
+    ("schedule",),
+    ("lower",),
+    ("codegen",),
+    ("runtime",),
+    ("tune",),
+    ("auto_scheduler", "meta_schedule", "autotvm"),
+    ("topi",),
+    ("script",),
+    ("relax", "frontend"),
+    ("driver",),
+    ("workloads",),
+    ("testing",),
+)
+ROW_OF = {name: number for number, names in enumerate(ROWS) for name in names}
+HEAVY = {"sympy", "llvmlite", "xgboost", "ml_dtypes", "psutil", "rich", "hypothesis", "onnx", "matplotlib", "dask", "distributed"}
+
+
+def modules() -> list[Path]:
+    return sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def package_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def imports(tree: ast.AST, path: Path) -> Iterator[tuple[str, int]]:
+    """The modules that are imported, by absolute name, and the line."""
+    parents = ["tensorexpr", *path.relative_to(PACKAGE).parts[:-1]]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = parents[: len(parents) - node.level + 1] if node.level else []
+            name = ".".join([*base, *([node.module] if node.module else [])])
+            # `from .. import x` may import the module x.
+            yield from ((f"{name}.{alias.name}" if name in ("tensorexpr",) else name, node.lineno) for alias in node.names)
+
+
+def is_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def without_reexports(tree: ast.Module, path: Path) -> ast.Module:
+    """A package's `__init__` may offer names of higher rows lazily: in `__getattr__`, and to the type checker."""
+    if path.name != "__init__.py":
+        return tree
+    body = [node for node in tree.body if not is_type_checking(node)]
+    lazy = [node for node in body if isinstance(node, ast.FunctionDef) and node.name == "__getattr__"]
+    return ast.Module(body=[node for node in body if node not in lazy], type_ignores=[])
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_upward_only(path: Path) -> None:
+    own = package_of(path)
+    assert own in ROW_OF, f"{own} has no row: add it to the map of the house"
+    tree = without_reexports(ast.parse(path.read_text()), path)
+    wrong = []
+    for name, line in imports(tree, path):
+        parts = name.split(".")
+        if parts[0] != "tensorexpr" or len(parts) < 2 or parts[1] not in ROW_OF:
+            continue
+        if parts[1] != own and ROW_OF[parts[1]] > ROW_OF[own]:
+            wrong.append(f"line {line}: {name}")
+    assert not wrong, f"{own} may not know the rows below it"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_heavy_packages_are_imported_inside_functions(path: Path) -> None:
+    if package_of(path) == "testing":  # which is for users who have hypothesis
+        return
+    top = ast.parse(path.read_text()).body
+    flat = ast.Module(body=[node for node in top if not is_type_checking(node)], type_ignores=[])
+    level = [node for node in ast.walk(flat) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    inside = {id(child) for function in level for child in ast.walk(function)}
+    outer = ast.Module(body=[], type_ignores=[])
+    outer.body = [node for node in ast.walk(flat) if isinstance(node, (ast.Import, ast.ImportFrom)) and id(node) not in inside]
+    heavy = [f"line {line}: {name}" for name, line in imports(outer, path) if name.split(".")[0] in HEAVY]
+    assert not heavy
+
+
+def test_the_check_sees_a_wrong_import() -> None:
+    tree = ast.parse("from ..tune import records\nfrom .. import driver\nimport tensorexpr.relax\nfrom ..tir.expr import Var")
+    names = [name for name, _ in imports(tree, PACKAGE / "te" / "example.py")]
+    assert names == ["tensorexpr.tune", "tensorexpr.driver", "tensorexpr.relax", "tensorexpr.tir.expr"]
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    script = "import sys, tensorexpr; print(*(set(sys.modules) & set(sys.argv[1:])))"
+    done = subprocess.run([sys.executable, "-c", script, *sorted(HEAVY)], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

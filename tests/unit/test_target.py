@@ -1,0 +1,189 @@
+"""Targets: what is read, what is meant, what is printed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tensorexpr import processor
+from tensorexpr.errors import TargetError
+from tensorexpr.target import Target
+
+FORMS: list[Any] = [
+    "llvm",
+    "llvm -mcpu=znver5 -num-cores 2",
+    "llvm --num-cores=1",
+    "llvm -mattr=+avx2,-avx512f -keys=cpu,fast -model=epyc",
+    "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1 -device=arm_cpu",
+    {"kind": "llvm", "mcpu": "skylake", "num-cores": 4, "mattr": ["+avx2"]},
+    json.dumps({"kind": "llvm", "keys": ["a", "b"], "libs": ["x"]}),
+]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_every_form_survives_its_string_its_dict_and_its_repr(form: Any) -> None:
+    target = Target(form)
+    assert Target(str(target)) == target
+    assert Target(target.export()) == target
+    assert Target(json.dumps(target.export())) == target
+    assert repr(target) == f"Target({str(target)!r})"
+    assert len({target, Target(str(target))}) == 1
+
+
+def test_canonical_string() -> None:
+    assert str(Target("llvm -num-cores 2 --mcpu=znver5")) == "llvm -keys=cpu -mcpu=znver5 -num-cores=2"
+    assert str(Target("llvm -device=arm_cpu")) == "llvm -keys=arm_cpu,cpu -device=arm_cpu"
+
+
+def test_kind_is_text_and_has_a_name() -> None:
+    kind = Target("llvm").kind
+    assert (str(kind), kind.name, kind == "llvm") == ("llvm", "llvm", True)
+    assert Target.list_kinds() == ["llvm"]
+
+
+def test_default_is_this_machine() -> None:
+    target = Target("llvm")
+    assert (target.mcpu, target.triple) == (processor.host_cpu(), processor.host_triple())
+    assert target.features == processor.host_features()
+    assert target.num_cores == processor.usable_cores() >= 1
+    assert target == Target({"kind": "llvm"})
+
+
+def test_host_cpu_by_name_has_the_features_of_the_host() -> None:
+    assert Target(f"llvm -mcpu={processor.host_cpu()}").features == processor.host_features()
+
+
+@pytest.mark.parametrize(
+    ("text", "has", "lacks", "bits", "registers"),
+    [
+        ("-mcpu=x86-64", {"sse2"}, {"sse4.1", "avx"}, 128, 16),
+        ("-mcpu=haswell", {"avx2", "fma", "f16c"}, {"avx512f"}, 256, 16),
+        ("-mcpu=skylake-avx512", {"avx512f", "avx512vl", "avx512bw"}, {"avx512vnni", "avx512bf16"}, 512, 32),
+        ("-mcpu=znver5", {"avx512vnni", "avx512bf16", "avxvnni"}, {"amx-tile", "avx512fp16"}, 512, 32),
+        ("-mcpu=haswell -mattr=-avx2", {"avx"}, {"avx2"}, 256, 16),
+        ("-mcpu=x86-64 -mattr=+avx2", {"avx2", "avx", "sse4.2"}, {"fma"}, 256, 16),
+    ],
+)
+def test_features_of_named_cpus(text: str, has: set[str], lacks: set[str], bits: int, registers: int) -> None:
+    target = Target(f"llvm -mtriple=x86_64-unknown-linux-gnu {text}")
+    assert has <= target.features
+    assert not lacks & target.features
+    assert (target.vector_bits, target.vector_registers) == (bits, registers)
+
+
+def test_features_of_another_architecture() -> None:
+    target = Target("llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1")
+    assert {"neon", "sve", "dotprod"} <= target.features
+    assert (target.arch, target.vector_bits, target.vector_registers) == ("aarch64", 128, 32)
+    assert Target("llvm -mtriple=aarch64-linux-gnu").mcpu == "generic"
+
+
+def test_vector_width_can_be_narrowed() -> None:
+    assert Target("llvm -mtriple=x86_64-linux-gnu -mcpu=znver5 -vector-width=256").vector_bits == 256
+
+
+def test_omp_num_threads_limits_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert Target("llvm").num_cores == 1
+    assert Target("llvm -num-cores=7").num_cores == 7
+    monkeypatch.setenv("OMP_NUM_THREADS", "nonsense")
+    assert Target("llvm").num_cores >= 1
+
+
+def test_cache_sizes_are_plausible() -> None:
+    target = Target("llvm")
+    assert 4 << 10 <= target.l1_cache_size_bytes <= target.l2_cache_size_bytes
+    assert target.l3_cache_size_bytes > 0
+    assert target.cache_line_bytes in (32, 64, 128, 256)
+
+
+def test_host_takes_no_part_in_equality() -> None:
+    target = Target(target="llvm", host="llvm -num-cores=1")
+    assert target == Target("llvm")
+    assert target.host is not None and target.host.num_cores == 1
+    assert Target(target.export()).host == target.host
+    assert Target(target).host == target.host
+
+
+def test_resolved_leaves_nothing_to_the_machine() -> None:
+    resolved = Target("llvm").resolved()
+    assert {"mcpu", "mtriple", "num-cores"} <= set(resolved.attrs)
+    assert resolved.resolved() == resolved
+
+
+def test_current_target_nests() -> None:
+    assert Target.current() is None
+    with Target("llvm -num-cores=1") as outer:
+        with Target("llvm -num-cores=2") as inner:
+            assert Target.current() is inner
+        assert Target.current() is outer
+        assert Target.target_or_current(None) is outer
+        assert Target.target_or_current("llvm -num-cores=3").num_cores == 3
+    assert Target.current() is None
+    assert Target.target_or_current(None) == Target("llvm")
+
+
+def test_current_target_ends_with_an_error() -> None:
+    with pytest.raises(KeyError), Target("llvm"):
+        raise KeyError
+    assert Target.current() is None
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ("cuda", "target kind 'cuda' is not built yet; built: llvm"),
+        ({"kind": "opencl"}, "'opencl' is not built yet"),
+        ("gcc", "no target kind 'gcc'; built: llvm; not built yet: c, cuda"),
+        ("-mcpu=znver5", "a target starts with its kind"),
+        ("", "a target starts with its kind"),
+        ("llvm -num_cores=2", "no target option -num_cores. Did you mean -num-cores?"),
+        ({"kind": "llvm", "colour": "red"}, "no target option -colour. Known: -keys"),
+        ("llvm -mcpu", "option -mcpu has no value"),
+        ("llvm fast", "'fast' is no option"),
+        ("llvm -mcpu=a -mcpu=b", "option -mcpu is given twice"),
+        ("llvm -num-cores=0", "-num-cores takes a positive integer, not '0'"),
+        ({"kind": "llvm", "num-cores": True}, "-num-cores takes a positive integer, not True"),
+        ("llvm -mattr=avx2", "'avx2' needs a sign"),
+        ({"kind": "llvm", "keys": 3}, "-keys takes words joined by commas or a list of them, not 3"),
+        ({"kind": "llvm", "mcpu": "a b"}, "-mcpu takes a word, not 'a b'"),
+        ("llvm -vector-width=100", "-vector-width takes 128, 256 or 512 bits, not 100"),
+        ('{"kind": ', "is no JSON"),
+        ("llvm 'x", "No closing quotation"),
+        (17, "a target is a string, dict or Target, not int 17"),
+    ],
+)
+def test_what_is_refused_says_what_is_known(form: Any, message: str) -> None:
+    with pytest.raises(TargetError) as error:
+        Target(form)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("-mtriple=x86_64-linux-gnu -mcpu=pentium", "mcpu 'pentium' is no x86_64 CPU that LLVM knows"),
+        ("-mtriple=x86_64-linux-gnu -mcpu=nonsense", "mcpu 'nonsense' is no x86_64 CPU that LLVM knows"),
+        ("-mtriple=aarch64-linux-gnu -mcpu=znver5", "mcpu 'znver5' is no aarch64 CPU that LLVM knows"),
+        ("-mtriple=x86_64-linux-gnu -mcpu=znver5 -mattr=+avx1024", "mattr: avx1024 is no feature of x86_64 that LLVM knows"),
+        ("-mtriple=vax-dec-ultrix", "no code generation for 'vax'; known architectures: x86_64, aarch64"),
+    ],
+)
+def test_unknown_cpus_and_features_are_refused_when_asked_for(text: str, message: str) -> None:
+    target = Target(f"llvm {text}")
+    with pytest.raises(TargetError) as error:
+        _ = target.features
+    assert message in str(error.value)
+
+
+def test_no_current_target_can_be_an_error() -> None:
+    with pytest.raises(TargetError, match="no current target"):
+        Target.current(allow_none=False)
+
+
+def test_target_of_a_device() -> None:
+    assert Target.from_device("cpu") == Target("llvm")
+    with pytest.raises(TargetError, match="no target for device cuda"):
+        Target.from_device("cuda(0)")
