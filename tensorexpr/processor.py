@@ -18,7 +18,8 @@ VECTOR_FEATURES = {
     "aarch64": ("neon", "fp-armv8", "fullfp16", "dotprod", "i8mm", "bf16", "rdm", "lse", "crc", "aes", "sha2", "sve", "sve2", "sme"),
 }
 # Every CPU of the architecture has it; LLVM gives it to no CPU it doesn't know.
-_BASE_FEATURE = {"x86_64": "sse2", "aarch64": "neon"}
+_BASE_FEATURE = {"x86_64": "fxsr", "aarch64": "neon"}
+_BASE_CPU = {"x86_64": "x86-64", "aarch64": "generic"}
 # Without it LLVM aborts the process on a CPU name it doesn't know, before we can say so.
 _FORCED_FEATURE = {"x86_64": "+64bit", "aarch64": ""}
 _DEFAULT_CACHES = (32 << 10, 512 << 10, 8 << 20)
@@ -100,6 +101,11 @@ def architecture(triple: str) -> str:
     if name not in _BASE_FEATURE:
         raise TargetError(f"target triple {triple!r}: no code generation for {name!r}; known architectures: {', '.join(_BASE_FEATURE)}")
     return name
+
+
+def base_cpu(triple: str) -> str:
+    """The CPU whose features every CPU of a platform has."""
+    return _BASE_CPU[architecture(triple)]
 
 
 @lru_cache(maxsize=64)

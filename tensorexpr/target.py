@@ -117,7 +117,7 @@ class Target:
     @property
     def mcpu(self) -> str:
         """LLVM's name of the CPU; this machine's unless another one is named."""
-        return str(self.attrs.get("mcpu") or (processor.host_cpu() if self.is_host_platform else "generic"))
+        return str(self.attrs.get("mcpu") or (processor.host_cpu() if self.is_host_platform else processor.base_cpu(self.triple)))
 
     @property
     def mattr(self) -> tuple[str, ...]:

@@ -6,14 +6,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from ..errors import DeclarationError
-from ..tir.expr import EQ, GE, GT, LE, LT, NE, CmpExpr, IntImm, PrimExpr, Range, Var
-from .bounds import NEG_INF, POS_INF, ConstIntBound, limits_of
+from ..tir.arithmetic import convert
+from ..tir.expr import EQ, GE, GT, LE, LT, NE, CmpExpr, ExprOp, IntImm, PrimExpr, Range, Var
+from .bounds import NEG_INF, POS_INF, ConstIntBound, form_limits, limits_of
 from .constraints import bind_range, bind_value, conjuncts, under
 from .facts import Facts
-from .linear import Linear, is_scalar_int
+from .linear import is_scalar_int
 from .modular import ModularSet, congruence_of, form_congruence
 from .proofs import difference, known_nonnegative
 from .simplify import simplify
+
+Scalar = ExprOp | int
+
+
+def _integer(value: Scalar) -> PrimExpr:
+    """An operand of a query; Python integers are taken as they are, whatever the other side's width."""
+    return IntImm("int64", value) if isinstance(value, int) else convert(value)
 
 
 class Analyzer:
@@ -27,7 +35,7 @@ class Analyzer:
         for var, dom in (ranges or {}).items():
             self.bind(var, dom)
 
-    def bind(self, var: Var, value: PrimExpr | Range | int, allow_override: bool = False) -> None:
+    def bind(self, var: Var, value: Scalar | Range, allow_override: bool = False) -> None:
         """Let `var` lie in a range, or stand for a value.
 
         Raises:
@@ -40,44 +48,39 @@ class Analyzer:
                 raise DeclarationError(f"{var} is bound to another range already; pass allow_override=True to replace it")
             self.facts = bind_range(facts, var, value)
             return
-        expr = IntImm(var.dtype, value) if isinstance(value, int) else value
+        expr = convert(value, var.dtype)
         if facts.values.get(var, expr) is not expr and not allow_override:
             raise DeclarationError(f"{var} stands for {facts.values[var]} already; pass allow_override=True to replace it")
         self.facts = bind_value(facts, var, simplify(facts, expr))
 
     @contextmanager
-    def constraint_scope(self, condition: PrimExpr) -> Iterator[Analyzer]:
+    def constraint_scope(self, condition: ExprOp | bool) -> Iterator[Analyzer]:
         """Inside the `with` block `condition` holds."""
         outer = self.facts
-        self.facts = under(outer, condition)
+        self.facts = under(outer, convert(condition))
         try:
             yield self
         finally:
             self.facts = outer
 
-    def simplify(self, expr: PrimExpr, steps: int = 2) -> PrimExpr:
+    def simplify(self, expr: Scalar, steps: int = 2) -> PrimExpr:
         """The simplest form found of `expr`; `steps` is accepted for compatibility, one call reaches the fixed point."""
-        return simplify(self.facts, expr)
+        return simplify(self.facts, convert(expr))
 
-    def rewrite_simplify(self, expr: PrimExpr) -> PrimExpr:
-        """As `simplify`."""
-        return simplify(self.facts, expr)
+    rewrite_simplify = canonical_simplify = simplify
 
-    def canonical_simplify(self, expr: PrimExpr) -> PrimExpr:
-        """As `simplify`."""
-        return simplify(self.facts, expr)
-
-    def const_int_bound(self, expr: PrimExpr) -> ConstIntBound:
+    def const_int_bound(self, expr: Scalar) -> ConstIntBound:
         """Inclusive bounds of an integer expression."""
-        low, high = limits_of(self.facts, expr)
+        low, high = limits_of(self.facts, convert(expr))
         return ConstIntBound(max(low, NEG_INF), min(high, POS_INF))
 
-    def modular_set(self, expr: PrimExpr) -> ModularSet:
+    def modular_set(self, expr: Scalar) -> ModularSet:
         """The congruence of an integer expression."""
-        return ModularSet(*congruence_of(self.facts, expr))
+        return ModularSet(*congruence_of(self.facts, convert(expr)))
 
-    def known_true(self, condition: PrimExpr) -> bool:
+    def known_true(self, condition: ExprOp | bool) -> bool:
         """True if the condition is proved to hold."""
+        condition = convert(condition)
         if all(self._holds(part, positive) for part, positive in conjuncts(condition)):
             return True
         found = simplify(self.facts, condition)
@@ -95,52 +98,44 @@ class Analyzer:
         a, b = (condition.b, condition.a) if swapped else (condition.a, condition.b)
         return bool(getattr(self, name)(a, b)) if name else False
 
-    def _gap(self, a: PrimExpr | int, b: PrimExpr | int) -> Linear:
-        """b - a as a form."""
+    def _proved(self, a: Scalar, b: Scalar, margin: int) -> bool:
+        """True if b - a >= margin is proved: by bounds of the forms as they are, else of the simplified ones."""
         facts = self.facts
-        if isinstance(a, int):
-            a = IntImm("int64", a)
-        if isinstance(b, int):
-            b = IntImm("int64", b)
-        plain = difference(facts, b, a)
-        if plain.is_constant:
-            return plain
-        return difference(facts, simplify(facts, b), simplify(facts, a))
-
-    def known_equal(self, a: PrimExpr | int, b: PrimExpr | int) -> bool:
-        """True if a == b is proved."""
-        if a is b:
+        left, right = _integer(a), _integer(b)
+        gap = difference(facts, right, left).shift(-margin)
+        if form_limits(facts, gap)[0] >= 0:
             return True
-        gap = self._gap(a, b)
-        if gap.is_constant:
-            return gap.constant == 0
-        return known_nonnegative(self.facts, gap) and known_nonnegative(self.facts, gap.scale(-1))
+        return known_nonnegative(facts, difference(facts, simplify(facts, right), simplify(facts, left)).shift(-margin))
 
-    def known_unequal(self, a: PrimExpr | int, b: PrimExpr | int) -> bool:
+    def known_equal(self, a: Scalar, b: Scalar) -> bool:
+        """True if a == b is proved."""
+        return a is b or (self._proved(a, b, 0) and self._proved(b, a, 0))
+
+    def known_unequal(self, a: Scalar, b: Scalar) -> bool:
         """True if a != b is proved."""
-        gap = self._gap(a, b)
-        coeff, base = form_congruence(self.facts, gap)
+        facts = self.facts
+        gap = difference(facts, simplify(facts, _integer(b)), simplify(facts, _integer(a)))
+        coeff, base = form_congruence(facts, gap)
         if base % coeff if coeff else base:
             return True
-        return known_nonnegative(self.facts, gap.shift(-1)) or known_nonnegative(self.facts, gap.scale(-1).shift(-1))
+        return self._proved(a, b, 1) or self._proved(b, a, 1)
 
-    def known_less(self, a: PrimExpr | int, b: PrimExpr | int) -> bool:
+    def known_less(self, a: Scalar, b: Scalar) -> bool:
         """True if a < b is proved."""
-        return known_nonnegative(self.facts, self._gap(a, b).shift(-1))
+        return self._proved(a, b, 1)
 
-    def known_less_equal(self, a: PrimExpr | int, b: PrimExpr | int) -> bool:
+    def known_less_equal(self, a: Scalar, b: Scalar) -> bool:
         """True if a <= b is proved."""
-        return known_nonnegative(self.facts, self._gap(a, b))
+        return self._proved(a, b, 0)
 
-    def known_nonnegative(self, a: PrimExpr | int) -> bool:
+    def known_nonnegative(self, a: Scalar) -> bool:
         """True if a >= 0 is proved."""
-        return self.known_less_equal(0, a)
+        return self._proved(0, a, 0)
 
-    def known_divisible(self, a: PrimExpr | int, k: int) -> bool:
+    def known_divisible(self, a: Scalar, k: int) -> bool:
         """True if a is proved to be a multiple of k."""
-        if isinstance(a, int):
-            return a % k == 0
-        for expr in (a, simplify(self.facts, a)):
+        whole = _integer(a)
+        for expr in (whole, simplify(self.facts, whole)):
             coeff, base = congruence_of(self.facts, expr)
             if coeff % k == 0 and base % k == 0:
                 return True
@@ -150,7 +145,7 @@ class Analyzer:
     can_prove_equal = known_equal
     can_prove_less = known_less
 
-    def can_prove_greater_equal(self, a: PrimExpr | int, b: PrimExpr | int) -> bool:
+    def can_prove_greater_equal(self, a: Scalar, b: Scalar) -> bool:
         """True if a >= b is proved."""
         return self.known_less_equal(b, a)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 from ..tir.dtype import int_limits, parse_dtype, scalar_dtype
 from ..tir.expr import (
@@ -26,6 +27,8 @@ class ConstIntBound:
 
     min_value: int
     max_value: int
+    POS_INF: ClassVar[int] = POS_INF
+    NEG_INF: ClassVar[int] = NEG_INF
 
 
 @lru_cache(maxsize=None)

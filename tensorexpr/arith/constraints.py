@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from ..tir.arithmetic import is_const_int
 from ..tir.expr import EQ, GE, GT, LE, LT, NE, And, Call, CmpExpr, FloorMod, IntImm, Mod, Not, Or, PrimExpr, Range, Var
 from ..tir.rewriting import variables
 from .bounds import exact_deep, exact_form, form_limits, limits_of
@@ -26,7 +27,10 @@ def bind_range(facts: Facts, var: Var, dom: Range) -> Facts:
     symbols = facts.symbols
     if not (isinstance(dom.min, IntImm) and isinstance(dom.extent, IntImm)):
         symbols |= {var} | variables(dom.min) | variables(dom.extent)
-    return Facts(ranges, facts.values, limits, facts.congruences, facts.nonnegative, facts.truths, symbols, forms=facts.forms)
+    values = facts.values
+    if is_const_int(dom.extent, 1) and dom.min.dtype == var.dtype:
+        values = {**values, var: dom.min}
+    return Facts(ranges, values, limits, facts.congruences, facts.nonnegative, facts.truths, symbols, forms=facts.forms)
 
 
 def bind_value(facts: Facts, var: Var, value: PrimExpr) -> Facts:

@@ -16,9 +16,6 @@ from .linear import Linear, is_scalar_int
 from .proofs import known_nonnegative, upper_bound
 from .simplify import simplify
 
-# Beyond this a constant extent is no bound anyone can use.
-_USELESS_EXTENT = 1 << 62
-
 
 @dataclass(frozen=True, slots=True)
 class Interval:
@@ -46,7 +43,8 @@ def extent_bound(interval: Interval, analyzer: Analyzer) -> int | None:
     ends = [exact_form(facts, simplify(facts, end), free=True) for end in (interval.max, interval.min)]
     gap = ends[0].sub(ends[1])
     bound = upper_bound(facts, gap) + 1
-    return bound if bound < min(_USELESS_EXTENT, dtype_limits(interval.min.dtype)[1]) else None
+    # What comes from the width of the dtype alone is no bound that anyone could allocate.
+    return bound if gap.is_constant or bound <= dtype_limits(interval.min.dtype)[1] // 64 else None
 
 
 class _Relaxer:
@@ -109,8 +107,8 @@ class _Relaxer:
     def _constant(self, node: PrimExpr) -> Interval | None:
         """Constant bounds, where they say more than the dtype of an index does."""
         low, high = limits_of(self.facts, node)
-        least, most = dtype_limits(node.dtype)
-        if not is_scalar_int(node.dtype) or (most > 1 << 16 and (low == least or high == most)):
+        usable = dtype_limits(node.dtype)[1] // 4
+        if not is_scalar_int(node.dtype) or (usable > 1 << 16 and (low < -usable or high > usable)):
             return None
         return Interval(const(low, node.dtype), const(high, node.dtype))
 
@@ -135,20 +133,20 @@ class _Relaxer:
                 return self.interval(simplify(self.facts, substitute(body, {var: value})))
         return None
 
-    def _nonnegative(self, expr: PrimExpr, margin: int = 0) -> bool:
-        return known_nonnegative(self.facts, exact_deep(self.facts, expr).shift(-margin))
+    def _nonnegative(self, expr: PrimExpr) -> bool:
+        return known_nonnegative(self.facts, exact_deep(self.facts, expr))
 
     def _quotient(self, node: PrimExpr, a: PrimExpr, b: PrimExpr) -> Interval | None:
-        """Dividing by a fixed positive number is monotone."""
+        """Dividing by a fixed positive number is monotone; by 0 it has no value to bound."""
         inner = self.interval(a)
-        if inner is None or self.varies(b) or not self._nonnegative(b, 1):
+        if inner is None or self.varies(b) or not self._nonnegative(b):
             return None
         divide = floordiv if isinstance(node, FloorDiv) else truncdiv
         return self._simple(divide(inner.min, b), divide(inner.max, b))
 
     def _remainder(self, node: PrimExpr, a: PrimExpr, b: PrimExpr) -> Interval | None:
         """x % b is x - q*b while x stays within one multiple q of b; else anything from 0 up to b - 1."""
-        if self.varies(b) or not self._nonnegative(b, 1):
+        if self.varies(b) or not self._nonnegative(b):
             return None
         inner = self.interval(a)
         if inner is not None:
@@ -198,7 +196,9 @@ def _narrowed(relaxer: _Relaxer, condition: PrimExpr, holds: bool) -> _Relaxer:
 
 
 def _single_forms(facts: Facts, condition: PrimExpr, holds: bool) -> tuple[Linear, ...]:
-    return tuple(form for part, positive in conjuncts(condition, holds) for form in comparison_forms(facts, part, positive) if len(form.terms) == 1)
+    return tuple(
+        form for part, positive in conjuncts(condition, holds) for form in comparison_forms(facts, part, positive) if len(form.terms) == 1
+    )
 
 
 def _clipped(facts: Facts, var: Var, dom: Range, form: Linear) -> Range:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..tir.arithmetic import fold
 from ..tir.expr import Call, IntImm, PrimExpr, Select, Var
 from ..tir.rewriting import children, map_children
-from .bounds import plain_form
+from .bounds import limits_of, plain_form
 from .constraints import under
 from .facts import Facts
 from .linear import Linear, is_scalar_int
@@ -73,7 +73,7 @@ def _operands(facts: Facts, node: PrimExpr, depth: int) -> tuple[PrimExpr, ...]:
 def _step(facts: Facts, node: PrimExpr, depth: int) -> PrimExpr:
     """`node` with its operands simplified and one rule applied; itself if nothing changed."""
     if isinstance(node, Var):
-        return facts.values.get(node, node)
+        return _of_var(facts, node)
     if node in facts.truths and node.dtype == "bool":
         return IntImm("bool", int(facts.truths[node]))
     memo = facts.simplified
@@ -90,6 +90,16 @@ def _step(facts: Facts, node: PrimExpr, depth: int) -> PrimExpr:
         return rebuilt if folded is None else folded
     rewritten = rewrite_node(facts, node, simplify)
     return node if rewritten is None else rewritten
+
+
+def _of_var(facts: Facts, var: Var) -> PrimExpr:
+    """What a variable is known to equal: a bound value, or the one value of its range."""
+    value = facts.values.get(var)
+    if value is None and var in facts.limits:
+        low, high = limits_of(facts, var)
+        if low == high:
+            return IntImm(var.dtype, low)
+    return var if value is None else value
 
 
 def _substituted(facts: Facts, form: Linear) -> Linear:

@@ -9,8 +9,25 @@ from __future__ import annotations
 
 from ..tir.dtype import parse_dtype
 from ..tir.expr import (
-    EQ, GE, GT, LE, LT, NE, Add, BinaryExpr, Call, CmpExpr, Div, FloatImm, Max, Min, Mul, Not, PrimExpr, Sub,
-)  # fmt: skip
+    EQ,
+    GE,
+    GT,
+    LE,
+    LT,
+    NE,
+    Add,
+    BinaryExpr,
+    Call,
+    CmpExpr,
+    Div,
+    FloatImm,
+    Max,
+    Min,
+    Mul,
+    Not,
+    PrimExpr,
+    Sub,
+)
 from .casts import low_precision, narrow, widen
 from .context import FunctionContext
 from .types import VALUE_TYPE
@@ -109,7 +126,7 @@ def emit_shift(ctx: FunctionContext, call: Call) -> str:
     to_left = call.op == "tir.shift_left"
     instruction = "shl" if to_left else "ashr" if parsed.is_signed else "lshr"
     low, high = ctx.limits(call.args[1])
-    if 0 <= low and high < parsed.bits:
+    if low >= 0 and high < parsed.bits:
         return ctx.text.value(f"{instruction} {llvm_type} {value}, {amount}")
     scalar = VALUE_TYPE[str(parsed.scalar)]
     largest = str(parsed.bits - 1) if parsed.lanes == 1 else f"splat ({scalar} {parsed.bits - 1})"

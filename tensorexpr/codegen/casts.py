@@ -149,7 +149,8 @@ def _single_to_half(ctx: FunctionContext, lanes: int, value: str) -> str:
     rebiased = write(f"add {word} {magnitude}, {number(0xFFF - (112 << 23))}")
     normal = write(f"lshr {word} {write(f'add {word} {rebiased}, {odd}')}, {number(13)}")
     # Adding 0.5 lines a denormal's bits up with the end of the significand, where the addition rounds them.
-    lined_up = write(f"fadd {single} {write(f'bitcast {word} {magnitude} to {single}')}, {splat('float', float_bits(0.5, 'float32'), lanes)}")
+    unlined = write(f"bitcast {word} {magnitude} to {single}")
+    lined_up = write(f"fadd {single} {unlined}, {splat('float', float_bits(0.5, 'float32'), lanes)}")
     denormal = write(f"sub {word} {write(f'bitcast {single} {lined_up} to {word}')}, {number(0x3F000000)}")
     small = write(f"icmp ult {word} {magnitude}, {number(113 << 23)}")
     finite = write(f"select {mask} {small}, {word} {denormal}, {word} {normal}")

@@ -15,13 +15,9 @@ from .masks import surrounding
 from .registers import is_register
 from .types import VALUE_TYPE
 
-_CHEAP_CALLS = frozenset(
-    f"tir.{name}"
-    for name in (
-        "floor ceil trunc nearbyint fabs isnan isinf isfinite copysign fma popcount clz likely reinterpret if_then_else "
-        "bitwise_and bitwise_or bitwise_xor bitwise_not shift_left shift_right"
-    ).split()
-)
+_CHEAP_CALLS = {f"tir.{name}" for name in ("floor", "ceil", "trunc", "nearbyint", "fabs", "copysign", "fma", "popcount", "clz")}
+_CHEAP_CALLS |= {f"tir.{name}" for name in ("isnan", "isinf", "isfinite", "likely", "reinterpret", "if_then_else")}
+_CHEAP_CALLS |= {f"tir.{name}" for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left", "shift_right")}
 
 
 def may_speculate(ctx: FunctionContext, expr: PrimExpr) -> bool:

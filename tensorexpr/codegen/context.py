@@ -45,6 +45,12 @@ class ModuleContext:
     symbols: frozenset[str] = frozenset()
     features: frozenset[str] = frozenset()
 
+    def declare(self, name: str, result: str, *params: str) -> str:
+        """Declare a function of the C library; its global name."""
+        if name in self.symbols:
+            raise CodegenError(f"the module defines {name}, which is also the C function it needs; set another global_symbol")
+        return self.text.declare(name, result, *params, attributes=" nounwind willreturn memory(none)")
+
 
 @dataclass(slots=True)
 class Loop:

@@ -9,10 +9,20 @@ from __future__ import annotations
 from ..errors import CodegenError
 from ..tir.expr import And, Call, IntImm, Let, PrimExpr, Range, StringImm
 from ..tir.stmt import (
-    AssertStmt, AttrStmt, DeclBuffer, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, While,
-)  # fmt: skip
+    AssertStmt,
+    AttrStmt,
+    DeclBuffer,
+    Evaluate,
+    For,
+    ForKind,
+    IfThenElse,
+    LetStmt,
+    SeqStmt,
+    Stmt,
+    While,
+)
 from . import registers
-from .context import FunctionContext, Loop
+from .context import REGISTERS, FunctionContext, Loop
 from .types import identifier
 
 # The weights of a branch that is taken but at a border.
@@ -149,7 +159,7 @@ def emit_if(ctx: FunctionContext, stmt: Stmt) -> None:
         if case is not None:
             text.start(label)
             ctx.registers.update(zip(slots, initial, strict=True))
-            ctx.invalidate(registers.REGISTERS)
+            ctx.invalidate(REGISTERS)
             with ctx.scope():
                 statement(ctx, case)
             arms.append((registers.snapshot(ctx, slots), text.block))

@@ -7,7 +7,7 @@ What is known of the operands (constants, loop ranges) picks the cheap forms.
 from __future__ import annotations
 
 from ..tir.dtype import parse_dtype
-from ..tir.expr import BinaryExpr, Broadcast, Div, FloorDiv, FloorMod, IntImm, Mod, PrimExpr
+from ..tir.expr import BinaryExpr, Broadcast, Div, FloorDiv, IntImm, Mod, PrimExpr
 from .arithmetic import emit_binary
 from .context import FunctionContext
 from .types import VALUE_TYPE, splat, vector_of

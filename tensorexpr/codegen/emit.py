@@ -12,15 +12,10 @@ from dataclasses import dataclass, replace
 
 from ..errors import CodegenError
 from ..target import Target
+from ..tir import expr, stmt
 from ..tir.dtype import parse_dtype
-from ..tir.expr import (
-    EQ, GE, GT, LE, LT, NE, Add, And, Broadcast, BufferLoad, Call, Cast, Div, FloatImm, FloorDiv, FloorMod, IntImm, Let, Max,
-    Min, Mod, Mul, Not, Or, PrimExpr, Ramp, Select, Shuffle, SizeVar, Sub, Var,
-)  # fmt: skip
+from ..tir.expr import FloatImm, IntImm, PrimExpr, Var
 from ..tir.function import PrimFunc
-from ..tir.stmt import (
-    Allocate, AssertStmt, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, IfThenElse, LetStmt, SeqStmt, While,
-)  # fmt: skip
 from . import arithmetic, conditionals, control, division, intrinsics, memory, parallel, storage, vectors
 from .builder import LINE_LIMIT, ModuleText
 from .casts import convert, emit_cast
@@ -57,38 +52,38 @@ def _variable(ctx: FunctionContext, node: PrimExpr) -> str:
 
 
 _EXPRESSIONS: dict[type, ExprHandler] = {
-    IntImm: _int,
-    FloatImm: _float,
-    Var: _variable,
-    SizeVar: _variable,
-    **dict.fromkeys((Add, Sub, Mul), arithmetic.emit_binary),
-    **dict.fromkeys((Div, Mod, FloorDiv, FloorMod), division.emit_division),
-    **dict.fromkeys((Min, Max), arithmetic.emit_extreme),
-    **dict.fromkeys((EQ, NE, LT, LE, GT, GE), arithmetic.emit_compare),
-    **dict.fromkeys((And, Or), conditionals.emit_logical),
-    Not: arithmetic.emit_not,
-    Select: conditionals.emit_select,
-    Cast: emit_cast,
-    BufferLoad: memory.emit_load,
-    Ramp: vectors.emit_ramp,
-    Broadcast: vectors.emit_broadcast,
-    Shuffle: vectors.emit_shuffle,
-    Let: control.emit_let,
-    Call: intrinsics.emit_call,
+    expr.IntImm: _int,
+    expr.FloatImm: _float,
+    expr.Var: _variable,
+    expr.SizeVar: _variable,
+    **dict.fromkeys((expr.Add, expr.Sub, expr.Mul), arithmetic.emit_binary),
+    **dict.fromkeys((expr.Div, expr.Mod, expr.FloorDiv, expr.FloorMod), division.emit_division),
+    **dict.fromkeys((expr.Min, expr.Max), arithmetic.emit_extreme),
+    **dict.fromkeys((expr.EQ, expr.NE, expr.LT, expr.LE, expr.GT, expr.GE), arithmetic.emit_compare),
+    **dict.fromkeys((expr.And, expr.Or), conditionals.emit_logical),
+    expr.Not: arithmetic.emit_not,
+    expr.Select: conditionals.emit_select,
+    expr.Cast: emit_cast,
+    expr.BufferLoad: memory.emit_load,
+    expr.Ramp: vectors.emit_ramp,
+    expr.Broadcast: vectors.emit_broadcast,
+    expr.Shuffle: vectors.emit_shuffle,
+    expr.Let: control.emit_let,
+    expr.Call: intrinsics.emit_call,
 }
 
 _STATEMENTS: dict[type, StmtHandler] = {
-    For: parallel.emit_for,
-    While: control.emit_while,
-    BufferStore: memory.emit_store,
-    Allocate: storage.emit_allocate,
-    DeclBuffer: control.emit_body,
-    AttrStmt: control.emit_body,
-    SeqStmt: control.emit_sequence,
-    IfThenElse: control.emit_if,
-    LetStmt: control.emit_let_stmt,
-    AssertStmt: control.emit_assert,
-    Evaluate: control.emit_evaluate,
+    stmt.For: parallel.emit_for,
+    stmt.While: control.emit_while,
+    stmt.BufferStore: memory.emit_store,
+    stmt.Allocate: storage.emit_allocate,
+    stmt.DeclBuffer: control.emit_body,
+    stmt.AttrStmt: control.emit_body,
+    stmt.SeqStmt: control.emit_sequence,
+    stmt.IfThenElse: control.emit_if,
+    stmt.LetStmt: control.emit_let_stmt,
+    stmt.AssertStmt: control.emit_assert,
+    stmt.Evaluate: control.emit_evaluate,
 }
 
 

@@ -15,7 +15,7 @@ from .conditionals import emit_if_then_else
 from .context import IMPURE, FunctionContext
 from .masks import splat_value
 from .registers import is_register
-from .types import VALUE_TYPE, suffix
+from .types import VALUE_TYPE, suffix, symbol
 
 CallHandler = Callable[[FunctionContext, Call], str]
 
@@ -120,7 +120,8 @@ def _emit_extern(ctx: FunctionContext, call: Call) -> str:
         raise CodegenError(f"In {ctx.name}: the C function {name.value} can't take vectors; don't vectorise the loop around its call")
     values = [_extern_argument(ctx, arg) for arg in args]
     result = VALUE_TYPE[call.dtype]
-    target = ctx.module.text.declare(name.value, result, *(VALUE_TYPE[arg.dtype] for arg in args))
+    own = name.value in ctx.module.symbols
+    target = symbol(name.value) if own else ctx.module.text.declare(name.value, result, *(VALUE_TYPE[arg.dtype] for arg in args))
     if call.op == "tir.call_extern":
         ctx.reads |= IMPURE
         ctx.forget_reads()

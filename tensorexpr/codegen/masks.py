@@ -8,8 +8,25 @@ from typing import Any
 
 from ..tir.dtype import parse_dtype, scalar_dtype, wrap_int
 from ..tir.expr import (
-    EQ, GE, GT, LE, LT, NE, Add, And, Broadcast, Call, IntImm, Mul, Not, Or, PrimExpr, Ramp, Shuffle, Sub,
-)  # fmt: skip
+    EQ,
+    GE,
+    GT,
+    LE,
+    LT,
+    NE,
+    Add,
+    And,
+    Broadcast,
+    Call,
+    IntImm,
+    Mul,
+    Not,
+    Or,
+    PrimExpr,
+    Ramp,
+    Shuffle,
+    Sub,
+)
 from .context import FunctionContext
 
 Lanes = tuple[int, ...]
@@ -37,11 +54,11 @@ def constant_lanes(expr: PrimExpr) -> Lanes | None:
             return (value,) * lanes
         case Ramp(IntImm(dtype, base), IntImm(_, stride), lanes):
             return tuple(wrap_int(base + i * stride, dtype) for i in range(lanes))
-        case Not(a):
-            inner = constant_lanes(a)
+        case Not(negated):
+            inner = constant_lanes(negated)
             return None if inner is None else tuple(1 - x for x in inner)
-        case Call(_, "tir.likely", (a,)):
-            return constant_lanes(a)
+        case Call(_, "tir.likely", (hinted,)):
+            return constant_lanes(hinted)
         case Shuffle(vectors, indices):
             joined: list[int] = []
             for vector in vectors:

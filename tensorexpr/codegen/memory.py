@@ -60,7 +60,8 @@ def as_ramp(expr: PrimExpr) -> tuple[PrimExpr, int] | None:
 def _classify(ctx: FunctionContext, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> Access:
     if len(indices) != 1:
         raise CodegenError(
-            f"In {ctx.name}: {buffer.name} is accessed with {len(indices)} indices; lower the function through phase 1, which flattens buffers"
+            f"In {ctx.name}: {buffer.name} is accessed with {len(indices)} indices; "
+            "lower the function through phase 1, which flattens buffers"
         )
     index = indices[0]
     element = parse_dtype(buffer.dtype)
@@ -267,7 +268,8 @@ def _store_block(ctx: FunctionContext, access: Access, value: str, mask: Mask | 
         ctx.text.emit(f"store {vector} {value}, ptr {pointer}, align {alignment}")
         return
     ctx.text.emit(
-        f"call void @llvm.masked.store.{suffix(vector)}.p0({vector} {value}, ptr align {alignment} {pointer}, <{access.lanes} x i1> {mask.text})"
+        f"call void @llvm.masked.store.{suffix(vector)}.p0({vector} {value}, ptr align {alignment} {pointer}, "
+        f"<{access.lanes} x i1> {mask.text})"
     )
 
 

@@ -155,9 +155,11 @@ def _share(text: FunctionText) -> tuple[str, str]:
     count = write(f"sub i64 {last}, {first}")
     each, rest = write(f"sdiv i64 {count}, {team}"), write(f"srem i64 {count}, {team}")
     extra = write(f"call i64 @llvm.smin.i64(i64 {mine}, i64 {rest})")
-    begin = write(f"add i64 {first}, {write(f'add i64 {write(f"mul i64 {each}, {mine}")}, {extra}')}")
+    before = write(f"add i64 {write(f'mul i64 {each}, {mine}')}, {extra}")
+    begin = write(f"add i64 {first}, {before}")
     one_more = write(f"zext i1 {write(f'icmp slt i64 {mine}, {rest}')} to i64")
-    end = write(f"add i64 {begin}, {write(f'add i64 {each}, {one_more}')}")
+    own = write(f"add i64 {each}, {one_more}")
+    end = write(f"add i64 {begin}, {own}")
     text.branch(write(f"icmp slt i64 {begin}, {end}"), "work", "done")
     text.start("work")
     return begin, end

@@ -13,8 +13,19 @@ from ..tir.buffer import Buffer
 from ..tir.dtype import parse_dtype
 from ..tir.expr import IntImm, PrimExpr
 from ..tir.stmt import (
-    Allocate, AssertStmt, AttrStmt, BufferRealize, BufferStore, DeclBuffer, For, IfThenElse, LetStmt, SeqStmt, Stmt, While,
-)  # fmt: skip
+    Allocate,
+    AssertStmt,
+    AttrStmt,
+    BufferRealize,
+    BufferStore,
+    DeclBuffer,
+    For,
+    IfThenElse,
+    LetStmt,
+    SeqStmt,
+    Stmt,
+    While,
+)
 from .context import REGISTERS, FunctionContext, Slot
 from .types import POISON, VALUE_TYPE
 

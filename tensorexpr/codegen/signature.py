@@ -93,9 +93,7 @@ def describe(name: str, func: PrimFunc) -> Signature:
         if buffer is not None:
             flags = (buffer.data in reads, buffer.data in writes)
             params.append(
-                BufferParam(
-                    buffer.name, buffer.dtype, buffer.shape, buffer.strides, buffer.elem_offset, natural_alignment(buffer), *flags
-                )
+                BufferParam(buffer.name, buffer.dtype, buffer.shape, buffer.strides, buffer.elem_offset, natural_alignment(buffer), *flags)
             )
         elif parse_dtype(var.dtype).code == "handle":
             raise CodegenError(f"In {name}: the handle parameter {var.name} has no buffer; add it to buffer_map, or pass a scalar")

@@ -6,7 +6,7 @@ A value of dtype bool is an `i1` (a vector of them is a mask); in memory it take
 from __future__ import annotations
 
 import struct
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -49,7 +49,7 @@ VALUE_TYPE = _TypeTable(in_memory=False)
 MEMORY_TYPE = _TypeTable(in_memory=True)
 
 
-@lru_cache(maxsize=None)
+@cache
 def suffix(llvm_type: str) -> str:
     """How a type is spelled in the name of an overloaded intrinsic: `<8 x float>` is `v8f32`."""
     if llvm_type.startswith("<"):

@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 # Codegen levels: 1, 2 and 3 run alike on our IR; 2 compiles faster, 0 would cost 3-8x at run time.
 _CODEGEN_LEVEL_FAST = 2
 _CODEGEN_LEVEL_FINAL = 3
+# A loader keeps 9 KB of every object that it ever loaded, until it goes; it goes when all code of its time is gone.
+_LOADS_PER_SESSION = 256
 _names = itertools.count()
 
 
@@ -119,17 +121,13 @@ def load_object(data: bytes, names: Iterable[str], symbols: Mapping[str, int] | 
         CodegenError: if the code calls an external function that nobody provides.
         InternalError: if it lacks one of `names`.
     """
-    start = time.perf_counter()
-    llvm = _llvm()
     imports = {**runtime_symbols(), **(symbols or {})}
-    builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
+    builder = _llvm().JITLibraryBuilder().add_object_img(data).add_current_process()
     for name, address in imports.items():
         builder.import_symbol(name, address)
     wanted = list(names)
-    for name in wanted:
-        builder.export_symbol(name)
     try:
-        tracker = builder.link(_session(), f"tensorexpr{next(_names)}")
+        return _link(builder, wanted)
     except RuntimeError as error:
         missing = [name for name in undefined_symbols(data) if name not in imports and not _in_process(name)]
         if missing:
@@ -138,7 +136,6 @@ def load_object(data: bytes, names: Iterable[str], symbols: Mapping[str, int] | 
                 "load it with ctypes.CDLL(path, ctypes.RTLD_GLOBAL) first"
             ) from None
         raise InternalError(f"code with {', '.join(wanted)} can't be loaded: {error}") from None
-    return LoadedCode({name: tracker[name] for name in wanted}, time.perf_counter() - start, tracker)
 
 
 def check_runs_here(target: Target) -> None:
@@ -169,11 +166,7 @@ def runtime_symbols() -> Mapping[str, int]:
 @lru_cache(maxsize=1)
 def _serial_runtime() -> LoadedCode:
     data = compile_text(openmp.SERIAL_IR, Target("llvm"), 0).data
-    builder = _llvm().JITLibraryBuilder().add_object_img(data)
-    for name in openmp.SYMBOLS:
-        builder.export_symbol(name)
-    tracker = builder.link(_session(), "tensorexpr-serial")
-    return LoadedCode({name: tracker[name] for name in openmp.SYMBOLS}, 0.0, tracker)
+    return _link(_llvm().JITLibraryBuilder().add_object_img(data), openmp.SYMBOLS)
 
 
 @lru_cache(maxsize=1)
@@ -186,9 +179,22 @@ def _llvm() -> Any:
     return llvm
 
 
+def _link(builder: Any, names: Iterable[str]) -> LoadedCode:
+    """Load what the builder holds; RuntimeError if it can't be linked."""
+    start = time.perf_counter()
+    wanted = list(names)
+    for name in wanted:
+        builder.export_symbol(name)
+    number = next(_names)
+    session = _session(number // _LOADS_PER_SESSION)
+    tracker = builder.link(session, f"tensorexpr{number}")
+    return LoadedCode({name: tracker[name] for name in wanted}, time.perf_counter() - start, (tracker, session))
+
+
 @lru_cache(maxsize=1)
-def _session() -> Any:
-    """The one loader of the process. RuntimeDyld loads in 0.08 ms and frees all memory; JITLink takes 0.18 ms and keeps 10 KB a load."""
+def _session(generation: int) -> Any:
+    """The present loader. RuntimeDyld loads in 0.08 ms where JITLink takes 0.18."""
+    logger.debug("loader %d", generation)
     math_library = ctypes.util.find_library("m")
     if math_library:
         ctypes.CDLL(math_library, mode=ctypes.RTLD_GLOBAL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +16,7 @@ from .tensor import Tensor
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Operation:
+class Operation(ABC):
     """Base of all operations. Identity is equality, and `output(i)` always gives the same tensor."""
 
     name: str
@@ -44,13 +45,13 @@ class Operation:
     def __repr__(self) -> str:
         return str(self)
 
+    @abstractmethod
     def output_shape(self, index: int) -> tuple[PrimExpr, ...]:
         """The shape of output `index`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def output_dtype(self, index: int) -> str:
         """The dtype of output `index`."""
-        raise NotImplementedError
 
     @cached_property
     def _outputs(self) -> tuple[Tensor, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from .reductions import Accumulator
 from .tensor import Tensor
 
 BLOCK_BYTES = 1 << 26
-Inputs = Mapping[Tensor | Var, Array]
+Inputs = Mapping[Any, Array]  # of placeholder tensors and scalar variables; Any since keys of a Mapping are invariant
 
 
 def evaluate(outputs: Sequence[Tensor], inputs: Inputs) -> list[Array]:

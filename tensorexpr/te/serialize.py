@@ -35,7 +35,7 @@ _LIMITS = Limits(rows=50_000, tree=200_000, depth=2_000)
 _NAME = 256
 
 
-def to_json(tensors: Sequence[Tensor]) -> JSON:
+def dag_to_json(tensors: Sequence[Tensor]) -> JSON:
     """The computation of `tensors` as JSON values.
 
     Raises:
@@ -55,7 +55,7 @@ def to_json(tensors: Sequence[Tensor]) -> JSON:
 
 def dumps(tensors: Sequence[Tensor]) -> str:
     """The computation of `tensors` as one line of JSON."""
-    return json.dumps(to_json(tensors), separators=(",", ":"), allow_nan=False)
+    return json.dumps(dag_to_json(tensors), separators=(",", ":"), allow_nan=False)
 
 
 def _reference(tensor: Any, numbers: Mapping[Operation, int]) -> JSON:
@@ -129,15 +129,15 @@ def loads(text: str) -> tuple[Tensor, ...]:
         data = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise RecordError(f"the computation is no JSON: {type(error).__name__}") from error
-    return from_json(data)
+    return dag_from_json(data)
 
 
 def _no_constant(name: str) -> None:
     raise RecordError(f"{name} is no JSON number")
 
 
-def from_json(data: JSON) -> tuple[Tensor, ...]:
-    """The tensors of JSON values that `to_json` made.
+def dag_from_json(data: JSON) -> tuple[Tensor, ...]:
+    """The tensors of JSON values that `dag_to_json` made.
 
     Raises:
         RecordError: for anything else.

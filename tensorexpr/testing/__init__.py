@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ..te.reference import evaluate, evaluate_points
 from .data import random_array, random_inputs, special_values
-from .tolerance import Tolerance, assert_close, reduction_length, tolerance
+from .tolerance import Tolerance, assert_close, reduction_length, tolerance, tolerance_of
 
 __all__ = [
     "Tolerance",
@@ -23,4 +23,5 @@ __all__ = [
     "reduction_length",
     "special_values",
     "tolerance",
+    "tolerance_of",
 ]

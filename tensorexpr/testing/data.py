@@ -14,8 +14,10 @@ from ..te.tensor import Tensor
 from ..tir.dtype import int_limits, parse_dtype, to_numpy
 from ..tir.expr import Var
 
+Array = Any  # np.ndarray of any dtype
 
-def random_array(shape: Sequence[int], dtype: str, seed: int | np.random.Generator = 0, special: bool = False) -> Any:
+
+def random_array(shape: Sequence[int], dtype: str, seed: int | np.random.Generator = 0, special: bool = False) -> Array:
     """An array of `dtype`.
 
     Floats are uniform in [-1, 1), integers small (up to 100 in absolute value), so that products and sums stay exact
@@ -32,7 +34,7 @@ def random_array(shape: Sequence[int], dtype: str, seed: int | np.random.Generat
     if parsed.code == "bool":
         return generator.integers(0, 2, shape).astype(bool)
     if parsed.is_float:
-        values = generator.uniform(-1.0, 1.0, shape)
+        values: Array = generator.uniform(-1.0, 1.0, shape)
     else:
         low, high = int_limits(dtype)
         values = generator.integers(max(low, -100), min(high, 100), shape, endpoint=True)
@@ -44,7 +46,7 @@ def random_array(shape: Sequence[int], dtype: str, seed: int | np.random.Generat
     return array
 
 
-def special_values(dtype: str) -> Any:
+def special_values(dtype: str) -> Array:
     """The values of a dtype at which programs tend to break."""
     parsed = parse_dtype(dtype)
     kind = to_numpy(dtype)
@@ -65,10 +67,10 @@ def _denormal(dtype: str) -> float:
 
 def random_inputs(
     tensors: Sequence[Tensor], seed: int = 0, symbols: Mapping[Var, int] | None = None, special: bool = False
-) -> dict[Tensor, Any]:
+) -> dict[Tensor, Array]:
     """A random array for every placeholder below `tensors`; `symbols` gives values to symbolic extents."""
     generator = np.random.default_rng(seed)
-    arrays: dict[Tensor, Any] = {}
+    arrays: dict[Tensor, Array] = {}
     for op in post_dfs_order([tensor.op for tensor in tensors]):
         if isinstance(op, PlaceholderOp):
             shape = [int(extent) for extent in compile_program(op.shape).run(dict(symbols or {}))]

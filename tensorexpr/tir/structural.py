@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import Any, cast
 
 from .buffer import Buffer
-from .expr import CommReducer, IterVar, Let, PrimExpr, Reduce, Var
+from .expr import CommReducer, FloatImm, IntImm, IterVar, Let, PrimExpr, Reduce, StringImm, Var
 from .function import IRModule, PrimFunc
 from .scopes import buffer_vars, parts
 from .stmt import BufferRealize, Stmt
@@ -102,6 +102,8 @@ class _Comparison:
         match a:
             case Var():
                 return self._var(a, b)
+            case IntImm() | FloatImm() | StringImm():
+                return a is b  # by bits: 0.0 is not -0.0, and NaN is itself
             case PrimExpr() | Stmt() | CommReducer():
                 return self._node(a, b)
             case IterVar():
@@ -131,7 +133,7 @@ class _Comparison:
     def _var(self, a: Var, b: Var) -> bool:
         if a in self._left or b in self._right:
             return self._left.get(a) is b and self._right.get(b) is a
-        return a is b or (self._map_free_vars and self._bind(a, b))
+        return self._bind(a, b) if self._map_free_vars else a is b
 
     def _bind(self, a: Var, b: Var) -> bool:
         """Let `a` stand for `b` from here on."""

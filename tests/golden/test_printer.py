@@ -15,7 +15,9 @@ TRUE = tir.const(True)
 NAMES = {"global_symbol": "main", "tir.noalias": True, "from_legacy_te_schedule": True}
 
 
-def loop(var: tir.Var, extent: int | tir.PrimExpr, body: tir.Stmt, kind: tir.ForKind = tir.ForKind.SERIAL, **annotations: object) -> tir.For:
+def loop(
+    var: tir.Var, extent: int | tir.PrimExpr, body: tir.Stmt, kind: tir.ForKind = tir.ForKind.SERIAL, **annotations: object
+) -> tir.For:
     return tir.For(var, tir.const(0, var.dtype), tir.convert(extent), kind, body, None, FrozenMap(annotations))
 
 
@@ -96,7 +98,9 @@ def test_vectors_and_predicates(golden: Golden) -> None:
         tir.BufferStore(registers, tir.Broadcast(tir.const(0.0), 16), (tir.const(0),)),
         loop(i, 4, tir.stmt_seq(store(registers, registers[0] + value, 0), tir.BufferStore(out, registers[0], (ramp,), mask))),
         tir.BufferStore(out, a[tir.Ramp(tir.const(0), tir.const(2), 16)], (tir.Ramp(tir.const(16), tir.const(1), 16),)),
-        tir.BufferStore(out, tir.Shuffle((a[tir.Ramp(tir.const(0), tir.const(1), 8)],), (7, 6)), (tir.Ramp(tir.const(0), tir.const(1), 2),)),
+        tir.BufferStore(
+            out, tir.Shuffle((a[tir.Ramp(tir.const(0), tir.const(1), 8)],), (7, 6)), (tir.Ramp(tir.const(0), tir.const(1), 2),)
+        ),
         tir.BufferStore(out, a[tir.Ramp(tir.const(7), tir.const(-1), 8)], (tir.Ramp(tir.const(0), tir.const(1), 8),)),
     )
     nest = tir.Allocate(registers.data, "float32x16", (tir.const(2),), TRUE, body)

@@ -149,7 +149,7 @@ def assert_same_value(before: PrimExpr, after: PrimExpr, ranges: Mapping[Var, Ra
 
 def describe(before: PrimExpr, after: PrimExpr, env: Mapping[Var, int]) -> str:
     """A failure, to be read."""
-    return f"{before!r}\n became {after!r}\n differs at {({v.name: x for v, x in env.items()})}"
+    return f"{before!r}\n became {after!r}\n differs at { ({v.name: x for v, x in env.items()}) }"
 
 
 def some(envs: list[dict[Var, int]], rng: random.Random, count: int = 40) -> list[dict[Var, int]]:

@@ -10,9 +10,10 @@ from collections.abc import Callable
 
 from ...tir.dtype import parse_dtype
 from ...tir.expr import (
-    EQ, GE, GT, LE, LT, NE, And, Broadcast, Call, Cast, CmpExpr, Div, FloorDiv, FloorMod, Let, Max, Min, Mod, Mul, Not, Or, PrimExpr,
+    EQ, GE, GT, LE, LT, NE, And, Broadcast, Call, Cast, CmpExpr, Div, FloorDiv, FloorMod, IntImm, Let, Max, Min, Mod, Mul, Not, Or, PrimExpr,
     Ramp, Select,
 )  # fmt: skip
+from ..bounds import limits_of
 from ..facts import Facts
 from ..linear import is_scalar_int
 from . import boolean, cast, comparison, division, minmax, select
@@ -64,6 +65,9 @@ def rewrite_node(facts: Facts, node: PrimExpr, simplify: Simplify) -> PrimExpr |
         rule = _INTEGER_RULES.get(kind)
         if rule is None or not is_scalar_int(node.a.dtype if isinstance(node, CmpExpr) else node.dtype):
             return None
+        low, high = limits_of(facts, node)
+        if low == high:
+            return IntImm(node.dtype, low)
     return rule(facts, node)
 
 

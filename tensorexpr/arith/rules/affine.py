@@ -77,7 +77,7 @@ def multiply(facts: Facts, node: Mul) -> PrimExpr | None:
     for factor in factors(node):
         form = plain_form(facts, factor)
         if len(form.terms) == 1 and form.constant == 0:
-            (atom, k), = form.terms.items()
+            ((atom, k),) = form.terms.items()
             scale *= k
             found += factors(atom)
         elif form.is_constant:

@@ -60,7 +60,7 @@ def _without_quotient(facts: Facts, gap: Linear, dtype: str) -> Linear | None:
     """x // c < d  <=>  x < c*d;  x // c >= d  <=>  x >= c*d."""
     if len(gap.terms) != 1:
         return None
-    (atom, k), = gap.terms.items()
+    ((atom, k),) = gap.terms.items()
     if abs(k) != 1 or not isinstance(atom, FloorDiv) or not isinstance(atom.b, IntImm) or atom.b.value <= 0:
         return None
     c = atom.b.value

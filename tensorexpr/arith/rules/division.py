@@ -10,11 +10,12 @@ from math import gcd
 
 from ...tir.dtype import int_limits
 from ...tir.expr import BinaryExpr, Div, FloorDiv, FloorMod, IntImm, Mod, PrimExpr
-from ..bounds import exact_form, fits, form_limits, limits_of
+from ..bounds import exact_form, fits, form_limits, limits_of, plain_form
 from ..facts import Facts
 from ..linear import Linear, atom_form, constant_form, is_scalar_int
-from ..polynomial import divide, expand
+from ..polynomial import divide, expand, is_product
 from ..proofs import known_nonnegative
+from ..sympy_bridge import divide_polynomials
 
 
 def floordiv(facts: Facts, node: FloorDiv) -> PrimExpr | None:
@@ -160,7 +161,7 @@ def _nested_quotient(facts: Facts, form: Linear, divisor: int, node: FloorDiv) -
     """(x // a + c) // b == (x + a*c) // (a*b);  (x % (a*b)) // a == (x // a) % b."""
     if len(form.terms) != 1:
         return None
-    (atom, k), = form.terms.items()
+    ((atom, k),) = form.terms.items()
     if k != 1 or not isinstance(atom, (FloorDiv, FloorMod)) or not isinstance(atom.b, IntImm) or atom.b.value <= 0:
         return None
     inner = atom.b.value
@@ -231,9 +232,19 @@ def _symbolic_remainder(facts: Facts, form: Linear, node: FloorMod) -> PrimExpr 
 def _divided(facts: Facts, form: Linear, divisor: PrimExpr) -> tuple[Linear, Linear]:
     """Quotient and rest by the terms that hold the divisor as a factor, products distributed if that finds more."""
     plain = divide(facts, form, divisor)
-    if not plain[0].is_constant or plain[0].constant or (expanded := expand(facts, form)) is None:
+    if not plain[0].is_constant or plain[0].constant:
         return plain
-    return divide(facts, expanded, divisor)
+    expanded = expand(facts, form)
+    if expanded is not None:
+        found = divide(facts, expanded, divisor)
+        if not found[0].is_constant or found[0].constant:
+            return found
+    if len(form.terms) < 2 or not any(map(is_product, form.terms)) or divisor in plain_form(facts, divisor).terms:
+        return plain
+    polynomials = divide_polynomials(form.to_expr(divisor.dtype), divisor)  # (n*i + i + j) // (n + 1)
+    if polynomials is None:
+        return plain
+    return plain_form(facts, polynomials[0]), plain_form(facts, polynomials[1])
 
 
 def _within(facts: Facts, rest: Linear, divisor: PrimExpr) -> bool:

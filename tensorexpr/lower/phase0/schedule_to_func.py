@@ -96,7 +96,7 @@ def _check_complete(tree: ScheduleTree, bound: Mapping[Key, Buffer]) -> None:
         missing = [n for n in outputs if (stage.id, n) not in bound]
         if stage.is_placeholder and missing and tree.consumers(stage):
             raise LoweringError(f"placeholder {stage.name} is read but missing from args; pass every input, as in args=[A, B, C]")
-        if stage.is_output and missing:
+        if stage.is_output and len(missing) == len(outputs):
             raise LoweringError(f"output {stage.name} is missing from args, so its result would be lost; add it after the inputs")
         if not stage.is_placeholder and not isinstance(stage.attach, Root) and len(missing) < len(outputs):
             raise LoweringError(f"{stage.name} is an argument, so it must be computed whole: leave it at the root, or take it out of args")

@@ -3,6 +3,7 @@
 basics        extents, shapes, dtypes
 expressions   integer expressions over variables of known ranges, and conditions
 dags          small computations
+schedules     legal schedules of a computation
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from .basics import dtypes, extents, float_dtypes, int_dtypes, shapes
 from .dags import DagCase, compute_dags
 from .expressions import Scope, conditions, int_expressions, scopes, value_at
+from .schedules import schedules
 
 __all__ = [
     "DagCase",
@@ -21,6 +23,7 @@ __all__ = [
     "float_dtypes",
     "int_dtypes",
     "int_expressions",
+    "schedules",
     "scopes",
     "shapes",
     "value_at",

@@ -6,6 +6,7 @@ A grown DAG holds the shapes that break compilers: prime extents and extents of 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from ... import te
 from ...te.dag import post_dfs_order
 from ...te.dag_text import format_dag
-from ...te.operation import PlaceholderOp
+from ...te.operation import Operation, PlaceholderOp
 from ...te.serialize import dumps
 from ...te.tensor import Tensor
 from ...tir import arithmetic, intrin
@@ -31,18 +32,23 @@ MAX_WORK = 6000
 
 @dataclass(frozen=True, repr=False)
 class DagCase:
-    """A computation: its placeholders and its outputs."""
+    """A computation: its placeholders and its results."""
 
     inputs: tuple[Tensor, ...]
-    outputs: tuple[Tensor, ...]
+    results: tuple[Tensor, ...]
 
     @property
-    def args(self) -> list[Tensor]:
-        """Inputs and outputs, as `build` takes them."""
-        return [*self.inputs, *self.outputs]
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Inputs and results, the arguments of a function that computes it."""
+        return (*self.inputs, *self.results)
+
+    @property
+    def outputs(self) -> tuple[Operation, ...]:
+        """The operations that make the results, as a schedule takes them."""
+        return tuple(dict.fromkeys(tensor.op for tensor in self.results))
 
     def __repr__(self) -> str:
-        return f"DAG\n{format_dag(self.outputs)}which is te.serialize.loads({dumps(self.outputs)!r})"
+        return f"DAG\n{format_dag(self.results)}which is te.serialize.loads({dumps(self.results)!r})"
 
 
 def extents_of(tensor: Tensor) -> tuple[int, ...]:
@@ -56,12 +62,15 @@ class _Growth:
 
     draw: st.DrawFn
     pool: list[Tensor] = field(default_factory=list)
-    placeholders: int = 0
+    names: Counter[str] = field(default_factory=Counter)
+
+    def name(self, stem: str) -> str:
+        """A name that no other operation has."""
+        self.names[stem] += 1
+        return stem if self.names[stem] == 1 else f"{stem}_{self.names[stem]}"
 
     def placeholder(self, shape: tuple[int, ...], dtype: str) -> Tensor:
-        name = f"P{self.placeholders}"
-        self.placeholders += 1
-        return te.placeholder(shape, dtype, name)
+        return te.placeholder(shape, dtype, self.name("given"))
 
     def pick(self, min_dims: int = 0, floats: bool = False) -> Tensor:
         """Some tensor there is, later ones more often."""
@@ -82,12 +91,11 @@ def _unary_float(growth: _Growth) -> Tensor:
         "absolute": te.abs,
         "exp_small": lambda x: te.exp(te.min(x, arithmetic.const(1.0, x.dtype))),
         "square": lambda x: x * x,
-        "floor": te.floor,
         "shifted": lambda x: x * 2 + 1,
         "negated": lambda x: -x,
     }
     name = growth.draw(st.sampled_from(sorted(functions)))
-    return _map(source, functions[name], name)
+    return _map(source, functions[name], growth.name(name))
 
 
 def _unary_int(growth: _Growth) -> Tensor:
@@ -102,7 +110,7 @@ def _unary_int(growth: _Growth) -> Tensor:
         "chosen": lambda x: intrin.select(x > 3, x, x * 2),
     }
     name = growth.draw(st.sampled_from(sorted(functions)))
-    return _map(growth.draw(st.sampled_from(fitting)), functions[name], name)
+    return _map(growth.draw(st.sampled_from(fitting)), functions[name], growth.name(name))
 
 
 def _cast(growth: _Growth) -> Tensor:
@@ -110,7 +118,7 @@ def _cast(growth: _Growth) -> Tensor:
     floats = parse_dtype(source.dtype).is_float
     # Floats become floats only: where a rounding error crosses an integer, results differ by 1.
     dtype = growth.draw(st.sampled_from(("float32", "float64") if floats else ("float32", "int32", "int64", "int8")))
-    return _map(source, lambda x: x.astype(dtype), "cast")
+    return _map(source, lambda x: x.astype(dtype), growth.name("cast"))
 
 
 def _map(source: Tensor, function: Callable[[PrimExpr], Any], name: str) -> Tensor:
@@ -140,7 +148,7 @@ def _binary(growth: _Growth) -> Tensor:
     def at(indices: tuple[Var, ...]) -> Any:
         return b(*(0 if extent == 1 else i for extent, i in zip(extents_of(b), indices[padding:], strict=True)))
 
-    made: Tensor = te.compute(shape, lambda *i: functions[name](a(*i), at(i)), name)
+    made: Tensor = te.compute(shape, lambda *i: functions[name](a(*i), at(i)), growth.name(name))
     return made
 
 
@@ -160,8 +168,26 @@ def _reduction(growth: _Growth) -> Tensor:
         at = dict(zip(kept, indices, strict=True)) | dict(axes)
         return reducer(source(*(at[d] for d in range(len(shape)))), axis=list(axes.values()), where=where)
 
-    made: Tensor = te.compute(tuple(shape[d] for d in kept), body, "reduced")
+    made: Tensor = te.compute(tuple(shape[d] for d in kept), body, growth.name("reduced"))
     return made
+
+
+def _argmax(growth: _Growth) -> Tensor:
+    """A reduction of (index, value) pairs over the last axis; the other output stays unread."""
+    exact = [t for t in growth.pool if t.ndim and (isinstance(t.op, PlaceholderOp) or parse_dtype(t.dtype).is_int)]
+    assume(exact)
+    source = growth.draw(st.sampled_from(exact))
+    *lead, length = extents_of(source)
+    k = growth.axis(length, "k")
+    argmax = te.comm_reducer(_first_larger, lambda index, value: (arithmetic.const(-1, index), te.min_value(value)), "argmax")
+    made = te.compute(tuple(lead), lambda *i: argmax((k.var, source(*i, k)), axis=k), growth.name("argmax"))
+    chosen: Tensor = made[growth.draw(st.integers(0, 1))]
+    return chosen
+
+
+def _first_larger(a: tuple[Var, Var], b: tuple[Var, Var]) -> tuple[PrimExpr, PrimExpr]:
+    keep = te.any(a[1] > b[1], te.all(a[1].equal(b[1]), a[0] < b[0]))
+    return intrin.select(keep, a[0], b[0]), intrin.select(keep, a[1], b[1])
 
 
 def _matmul(growth: _Growth) -> Tensor:
@@ -176,7 +202,7 @@ def _matmul(growth: _Growth) -> Tensor:
     def body(*i: Var) -> Any:
         return te.sum(source(*i[:-1], k) * (weight[i[-1], k] if transposed else weight[k, i[-1]]), axis=k)
 
-    made: Tensor = te.compute((*shape[:-1], columns), body, "matmul")
+    made: Tensor = te.compute((*shape[:-1], columns), body, growth.name("matmul"))
     return made
 
 
@@ -192,12 +218,12 @@ def _convolution(growth: _Growth) -> Tensor:
     padded = te.compute(
         (*lead, length + 2 * pad),
         lambda *i: te.if_then_else(te.all(i[-1] >= pad, i[-1] < length + pad), source(*i[:-1], i[-1] - pad), zero),
-        "padded",
+        growth.name("padded"),
     )
     weight = growth.placeholder((window,), source.dtype)
     r = growth.axis(window, "rw")
     out = (length + 2 * pad - window) // stride + 1
-    made: Tensor = te.compute((*lead, out), lambda *i: te.sum(padded(*i[:-1], i[-1] * stride + r) * weight[r], axis=r), "conv")
+    made: Tensor = te.compute((*lead, out), lambda *i: te.sum(padded(*i[:-1], i[-1] * stride + r) * weight[r], axis=r), growth.name("conv"))
     return made
 
 
@@ -210,7 +236,7 @@ def _transpose(growth: _Growth) -> Tensor:
         at = {d: index for d, index in zip(order, i, strict=True)}
         return source(*(at[d] for d in range(len(shape))))
 
-    made: Tensor = te.compute(tuple(shape[d] for d in order), body, "transposed")
+    made: Tensor = te.compute(tuple(shape[d] for d in order), body, growth.name("transposed"))
     return made
 
 
@@ -227,7 +253,7 @@ def _reshape(growth: _Growth) -> Tensor:
             rest = te.floordiv(rest, extent)
         return source(rest, *reversed(indices))
 
-    made: Tensor = te.compute((prod(shape),), body, "flattened")
+    made: Tensor = te.compute((prod(shape),), body, growth.name("flattened"))
     return made
 
 
@@ -237,7 +263,7 @@ def _slice(growth: _Growth) -> Tensor:
     begin = growth.draw(st.integers(0, shape[0] - 1))
     step = growth.draw(st.integers(1, 3))
     count = (shape[0] - begin + step - 1) // step
-    made: Tensor = te.compute((count, *shape[1:]), lambda i, *rest: source(i * step + begin, *rest), "sliced")
+    made: Tensor = te.compute((count, *shape[1:]), lambda i, *rest: source(i * step + begin, *rest), growth.name("sliced"))
     return made
 
 
@@ -246,6 +272,7 @@ LAYERS: dict[str, Callable[[_Growth], Tensor]] = {
     "unary_int": _unary_int,
     "binary": _binary,
     "reduction": _reduction,
+    "argmax": _argmax,
     "matmul": _matmul,
     "convolution": _convolution,
     "transpose": _transpose,

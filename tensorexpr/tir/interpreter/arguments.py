@@ -29,7 +29,9 @@ def bind_arguments(machine: Machine, func: PrimFunc, args: Sequence[Any]) -> Non
         if buffer is not None:
             arrays.append((buffer, _array(machine, param, buffer, arg)))
         elif param.dtype == "handle":
-            machine.bind(param, Storage(np.asarray(arg).reshape(-1), param.name, np.shape(arg), fresh=False))
+            if not isinstance(arg, np.ndarray):
+                raise InterpreterError(f"argument {param.name}: an array is needed, not {type(arg).__name__}")
+            machine.bind(param, _storage(param.name, arg))
         else:
             machine.bind(param, _scalar(param, arg))
     for buffer, array in arrays:
@@ -49,15 +51,21 @@ def _array(machine: Machine, param: Var, buffer: Buffer, arg: Any) -> Any:
     if not isinstance(arg, np.ndarray) or arg.dtype != wanted or arg.ndim != rank:
         found = f"{arg.dtype} array of rank {arg.ndim}" if isinstance(arg, np.ndarray) else type(arg).__name__
         raise InterpreterError(f"argument {buffer.name}: a {wanted} array of rank {rank} is needed, not {found}")
-    if any(step < 0 or step % arg.itemsize for step in arg.strides):
-        raise InterpreterError(f"argument {buffer.name}: strides of {arg.strides} bytes can't be interpreted; copy the array")
-    span = 0 if arg.size == 0 else 1 + sum((n - 1) * s // arg.itemsize for n, s in zip(arg.shape, arg.strides, strict=True))
-    flat = np.lib.stride_tricks.as_strided(arg, (span,), (arg.itemsize,), writeable=arg.flags.writeable)
-    storage = Storage(flat, buffer.name, arg.shape, fresh=False)
+    storage = _storage(buffer.name, arg)
     machine.parameters.add(buffer)
     machine.bind(param, storage)
     machine.bind(buffer.data, storage)
     return arg
+
+
+def _storage(name: str, array: Any) -> Storage:
+    """The memory that an array spans, gaps between its elements included, as storage."""
+    if any(step < 0 or step % array.itemsize for step in array.strides):
+        raise InterpreterError(f"argument {name}: strides of {array.strides} bytes can't be interpreted; copy the array")
+    steps = [(n - 1) * step // array.itemsize for n, step in zip(array.shape, array.strides, strict=True)]
+    span = 0 if array.size == 0 else 1 + sum(steps)
+    flat = np.lib.stride_tricks.as_strided(array, (span,), (array.itemsize,), writeable=array.flags.writeable)
+    return Storage(flat, name, array.shape, fresh=False)
 
 
 def _scalar(param: Var, arg: Any) -> Any:

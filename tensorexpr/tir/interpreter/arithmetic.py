@@ -101,7 +101,7 @@ def _float_to_int(value: Thunk, target: str) -> Thunk:
 
     def run() -> int:
         number = value()
-        if low <= number <= high:
+        if low <= float(number) <= high:  # exact: NumPy would round the limit to the float's dtype
             return int(number)
         return int(np.asarray(number).astype(to_numpy(target)))  # undefined in C; what this machine does
 

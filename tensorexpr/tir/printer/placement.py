@@ -64,9 +64,13 @@ class _Scan:
         """Note a use of a buffer and of the variables its declaration will mention."""
         if buffer in self.known or self.bound.get(buffer, 0):
             return
+        self.use_vars(buffer)
+        self.use(buffer)
+
+    def use_vars(self, buffer: Buffer) -> None:
+        """Note a use of the variables that a buffer's declaration mentions."""
         for var in buffer_vars(buffer):
             self.use(var)
-        self.use(buffer)
 
     def use_expr(self, expr: PrimExpr) -> None:
         """Note all uses in an expression."""
@@ -97,7 +101,9 @@ def place(stmt: Stmt, known: Iterable[Declared]) -> Placement:
         own = parts(current)
         defines = _definitions(current, own)
         for buffer in own.buffers:
-            if buffer not in defines:
+            if buffer in defines:
+                scan.use_vars(buffer)
+            else:
                 scan.use_buffer(buffer)
         for expr in own.exprs:
             scan.use_expr(expr)

@@ -155,7 +155,7 @@ class StatementPrinter:
 
     def _for(self, stmt: For, last: bool) -> None:
         loops = [stmt]
-        while (inner := loops[-1].body) and isinstance(inner, For) and self._joins_grid(loops, inner):
+        while isinstance(inner := loops[-1].body, For) and self._joins_grid(loops, inner):
             loops.append(inner)
             self._declare()
         extents = [self.expr(loop.extent) for loop in loops]

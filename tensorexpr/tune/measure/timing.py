@@ -18,6 +18,8 @@ _ATTEMPTS = 3
 _REMEMBERED_PROBES = 200
 _FIRST_WAIT_SECONDS = 0.01
 _LEAST_PATIENCE_SECONDS = 0.01
+# All repeats of a candidate together; slower ones get fewer and shorter repeats.
+_BUDGET_SECONDS = 2.0
 # A first call that meets cold caches says little below this.
 _COLD_SECONDS = 2e-3
 Run = Callable[[int], float]  # how many calls in a row -> seconds per call
@@ -108,6 +110,8 @@ def time_candidate(run: Run, first: float, policy: TimingPolicy, best: float, qu
     limit = policy.racing_factor * best if policy.racing_factor else math.inf
     if first > max(limit, _COLD_SECONDS):
         return Timing((first,), 1, raced=True)
+    if first > _BUDGET_SECONDS:
+        return Timing((first,), 1)
     warm = run(1)
     if warm > limit:
         return Timing((warm,), 1, raced=True)
@@ -126,12 +130,14 @@ def time_candidate(run: Run, first: float, policy: TimingPolicy, best: float, qu
 
 def _repeats(run: Run, warm: float, policy: TimingPolicy) -> Timing:
     number = 1 if policy.flush_caches else calls_per_repeat(warm, policy)
-    return Timing(tuple(run(number) for _ in range(policy.repeat)), number)
+    repeat = max(1, min(policy.repeat, int(_BUDGET_SECONDS / max(warm * number, 1e-9))))
+    return Timing(tuple(run(number) for _ in range(repeat)), number)
 
 
 def calls_per_repeat(cost: float, policy: TimingPolicy) -> int:
     """How many calls of `cost` seconds make a repeat."""
-    return max(policy.number, math.ceil(policy.min_repeat_ms * 1e-3 / max(cost, 1e-8)))
+    wanted = max(policy.number, math.ceil(policy.min_repeat_ms * 1e-3 / max(cost, 1e-8)))
+    return max(1, min(wanted, math.floor(_BUDGET_SECONDS / max(cost, 1e-8))))
 
 
 def interleave(runs: Sequence[Run], numbers: Sequence[int], rounds: int, quiet: Quiet) -> list[list[float]]:

@@ -1,0 +1,214 @@
+"""Values with operators, in which vector math is written: `(x * 2.0 + 1.0).sqrt()` writes the instructions at once.
+
+A value has one lane or many; the same formula serves both. Nothing here is contracted or reassociated: a fused
+multiply-add happens where a formula says `fma`, and there only if the machine has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .context import FunctionContext
+from .types import float_bits, splat, suffix, vector_of
+
+_INT_OF = {"float": "i32", "double": "i64"}
+_FLOAT_OF = {"i32": "float", "i64": "double"}
+_DTYPE_OF = {"float": "float32", "double": "float64"}
+_FRACTION_BITS = {"float": 23, "double": 52}
+_BIAS = {"float": 127, "double": 1023}
+# Adding this rounds a float of moderate size to an integer, which the low bits of the sum then hold.
+_ROUNDER = {"float": 1.5 * 2.0**23, "double": 1.5 * 2.0**52}
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """`lanes` values of the LLVM scalar type `kind`, named `text`."""
+
+    ctx: FunctionContext
+    kind: str
+    lanes: int
+    text: str
+
+    @property
+    def llvm_type(self) -> str:
+        """The LLVM type, a vector for more than one lane."""
+        return vector_of(self.kind, self.lanes)
+
+    def like(self, instruction: str, kind: str | None = None) -> Lanes:
+        """The result of an instruction, of the same type or another `kind`."""
+        return Lanes(self.ctx, kind or self.kind, self.lanes, self.ctx.text.value(instruction))
+
+    def constant(self, value: float) -> Lanes:
+        """A number in every lane, rounded to the type."""
+        if self.kind in _DTYPE_OF:
+            rounded = float(np.float32(value)) if self.kind == "float" else value
+            text = float_bits(rounded, _DTYPE_OF[self.kind])
+        else:
+            text = str(int(value))
+        return Lanes(self.ctx, self.kind, self.lanes, splat(self.kind, text, self.lanes))
+
+    def _operand(self, other: Lanes | float) -> str:
+        return other.text if isinstance(other, Lanes) else self.constant(other).text
+
+    def _binary(self, instruction: str, other: Lanes | float) -> Lanes:
+        return self.like(f"{instruction} {self.llvm_type} {self.text}, {self._operand(other)}")
+
+    @property
+    def _prefix(self) -> str:
+        return "f" if self.kind in _DTYPE_OF else ""
+
+    def __add__(self, other: Lanes | float) -> Lanes:
+        return self._binary(self._prefix + "add", other)
+
+    def __radd__(self, other: float) -> Lanes:
+        return self.constant(other) + self
+
+    def __sub__(self, other: Lanes | float) -> Lanes:
+        return self._binary(self._prefix + "sub", other)
+
+    def __rsub__(self, other: float) -> Lanes:
+        return self.constant(other) - self
+
+    def __mul__(self, other: Lanes | float) -> Lanes:
+        return self._binary(self._prefix + "mul", other)
+
+    def __rmul__(self, other: float) -> Lanes:
+        return self * other
+
+    def __truediv__(self, other: Lanes | float) -> Lanes:
+        return self._binary("fdiv", other)
+
+    def __rtruediv__(self, other: float) -> Lanes:
+        return self.constant(other) / self
+
+    def __neg__(self) -> Lanes:
+        return self.like(f"fneg {self.llvm_type} {self.text}")
+
+    def __and__(self, other: Lanes | int) -> Lanes:
+        return self._binary("and", other)
+
+    def __or__(self, other: Lanes | int) -> Lanes:
+        return self._binary("or", other)
+
+    def __xor__(self, other: Lanes | int) -> Lanes:
+        return self._binary("xor", other)
+
+    def __lshift__(self, other: int) -> Lanes:
+        return self._binary("shl", other)
+
+    def __rshift__(self, other: int) -> Lanes:
+        return self._binary("ashr", other)
+
+    def fma(self, factor: Lanes | float, addend: Lanes | float) -> Lanes:
+        """self * factor + addend, rounded once where the machine can."""
+        operands = ", ".join(f"{self.llvm_type} {text}" for text in (self.text, self._operand(factor), self._operand(addend)))
+        return self.like(f"call {self.llvm_type} @llvm.fmuladd.{suffix(self.llvm_type)}({operands})")
+
+    def polynomial(self, coefficients: Sequence[float]) -> Lanes:
+        """coefficients[0] + coefficients[1] * self + ..., by Horner's rule."""
+        result = self.constant(coefficients[-1])
+        for coefficient in reversed(coefficients[:-1]):
+            result = result.fma(self, coefficient)
+        return result
+
+    def compare(self, relation: str, other: Lanes | float) -> Lanes:
+        """A mask: where `self relation other`, by LLVM's name of the relation ("olt", "eq", ...)."""
+        instruction = "fcmp" if self.kind in _DTYPE_OF else "icmp"
+        return self.like(f"{instruction} {relation} {self.llvm_type} {self.text}, {self._operand(other)}", "i1")
+
+    def choose(self, true_value: Lanes, false_value: Lanes | float) -> Lanes:
+        """For a mask: true_value where it holds, else false_value."""
+        kind, other = true_value.llvm_type, true_value._operand(false_value)
+        return true_value.like(f"select {self.llvm_type} {self.text}, {kind} {true_value.text}, {kind} {other}")
+
+    def _call(self, name: str) -> Lanes:
+        return self.like(f"call {self.llvm_type} @llvm.{name}.{suffix(self.llvm_type)}({self.llvm_type} {self.text})")
+
+    def sqrt(self) -> Lanes:
+        """The square root, correctly rounded."""
+        return self._call("sqrt")
+
+    def abs(self) -> Lanes:
+        """The magnitude of a float."""
+        return self._call("fabs")
+
+    def floor(self) -> Lanes:
+        """The largest integral value not above."""
+        return self._call("floor")
+
+    def signed_as(self, other: Lanes) -> Lanes:
+        """The magnitude with the sign of `other`."""
+        return self.like(
+            f"call {self.llvm_type} @llvm.copysign.{suffix(self.llvm_type)}({self.llvm_type} {self.text}, {self.llvm_type} {other.text})"
+        )
+
+    def flipped_by(self, other: Lanes) -> Lanes:
+        """Negated where `other` has its sign bit set."""
+        sign = other.bits() & self.bits().constant(-(1 << (31 if self.kind == "float" else 63)))
+        return (self.bits() ^ sign).as_float()
+
+    def at_most(self, limit: float) -> Lanes:
+        """The smaller of this and `limit`; NaN stays."""
+        top = self.constant(limit)
+        return top.compare("olt", self).choose(top, self)
+
+    def at_least(self, limit: float) -> Lanes:
+        """The larger of this and `limit`; NaN stays."""
+        bottom = self.constant(limit)
+        return bottom.compare("ogt", self).choose(bottom, self)
+
+    def bits(self) -> Lanes:
+        """The bits of a float as an integer."""
+        kind = _INT_OF[self.kind]
+        return self.like(f"bitcast {self.llvm_type} {self.text} to {vector_of(kind, self.lanes)}", kind)
+
+    def as_float(self) -> Lanes:
+        """The float that has these bits."""
+        kind = _FLOAT_OF[self.kind]
+        return self.like(f"bitcast {self.llvm_type} {self.text} to {vector_of(kind, self.lanes)}", kind)
+
+    def to_float(self) -> Lanes:
+        """The float of a signed integer."""
+        kind = _FLOAT_OF[self.kind]
+        return self.like(f"sitofp {self.llvm_type} {self.text} to {vector_of(kind, self.lanes)}", kind)
+
+    def converted(self, kind: str) -> Lanes:
+        """A float as a double and back, an i64 cut to i32."""
+        if kind == self.kind:
+            return self
+        instruction = {"double": "fpext", "float": "fptrunc", "i32": "trunc", "i64": "sext"}[kind]
+        return self.like(f"{instruction} {self.llvm_type} {self.text} to {vector_of(kind, self.lanes)}", kind)
+
+    def rounded(self, scale: float = 1.0) -> tuple[Lanes, Lanes]:
+        """self * scale rounded to an integer, as a float and as an integer; below 2**22 (2**51) in size, or NaN."""
+        rounder = _ROUNDER[self.kind]
+        shifted = self.fma(scale, rounder) if scale != 1.0 else self + rounder
+        number = shifted.bits() - shifted.bits().constant(self._rounder_bits)
+        return shifted - rounder, number
+
+    @property
+    def _rounder_bits(self) -> int:
+        width = np.float32 if self.kind == "float" else np.float64
+        return int(width(_ROUNDER[self.kind]).view(np.int32 if self.kind == "float" else np.int64))
+
+    def scaled(self, exponent: Lanes) -> Lanes:
+        """self * 2**exponent with one rounding, into denormals, zero or infinity; |exponent| below three times the bias."""
+        if self.kind == "float" and "avx512f" in self.ctx.module.features:
+            operands = f"{self.llvm_type} {self.text}, {exponent.llvm_type} {exponent.text}"
+            return self.like(f"call {self.llvm_type} @llvm.ldexp.{suffix(self.llvm_type)}.{suffix(exponent.llvm_type)}({operands})")
+        half = exponent >> 1
+        return self * half.power_of_two() * (exponent - half).power_of_two()
+
+    def power_of_two(self) -> Lanes:
+        """2**self as a float, for an integer within the normal range."""
+        kind = _FLOAT_OF[self.kind]
+        return ((self + _BIAS[kind]) << _FRACTION_BITS[kind]).as_float()
+
+    def any(self) -> str:
+        """For a mask: whether it holds in any lane, as an i1."""
+        if self.lanes == 1:
+            return self.text
+        return self.ctx.text.value(f"call i1 @llvm.vector.reduce.or.v{self.lanes}i1({self.llvm_type} {self.text})")

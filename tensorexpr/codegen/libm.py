@@ -1,0 +1,55 @@
+"""The C library's functions on vectors, lane by lane, in helpers that a module holds once each."""
+
+from __future__ import annotations
+
+from .builder import FunctionText
+from .context import FunctionContext
+from .lanes import Lanes
+from .types import symbol, vector_of
+
+
+def c_name(function: str, kind: str) -> str:
+    """The name of a function in C: `expf` on floats."""
+    return f"{function}f" if kind == "float" else function
+
+
+def by_lane(ctx: FunctionContext, function: str, kind: str, lanes: int, values: list[str]) -> str:
+    """The C function `function` of values of the LLVM scalar type `kind`, in every lane."""
+    called = ctx.module.declare(function, kind, *[kind] * len(values))
+    typed = ", ".join(f"{vector_of(kind, lanes)} {value}" for value in values)
+    if lanes == 1:
+        return ctx.text.value(f"call {kind} {called}({typed})")
+    return ctx.text.value(f"call {vector_of(kind, lanes)} {_helper(ctx, function, called, kind, lanes, len(values))}({typed})")
+
+
+def _helper(ctx: FunctionContext, function: str, called: str, kind: str, lanes: int, arity: int) -> str:
+    """The module's function that applies a C function to each lane; written on first use."""
+    name = symbol(f"each.{function}.v{lanes}")
+    if name in ctx.module.helpers:
+        return name
+    ctx.module.helpers.add(name)
+    text, vector = FunctionText(ctx.module.text), vector_of(kind, lanes)
+    result = "poison"
+    for lane in range(lanes):
+        parts = [text.value(f"extractelement {vector} %x{number}, i64 {lane}") for number in range(arity)]
+        value = text.value(f"call {kind} {called}({', '.join(f'{kind} {part}' for part in parts)})")
+        result = text.value(f"insertelement {vector} {result}, {kind} {value}, i64 {lane}")
+    text.emit(f"ret {vector} {result}")
+    arguments = ", ".join(f"{vector} %x{number}" for number in range(arity))
+    lines = "\n".join(map(str, text.lines))
+    ctx.module.text.functions.append(f"define internal {vector} {name}({arguments}) #0 {{\n{lines}\n}}")
+    return name
+
+
+def patched(rare: Lanes, function: str, x: Lanes, usual: Lanes) -> Lanes:
+    """`usual`, but where the mask `rare` holds the C function of x; its branch is not taken as long as no lane needs it."""
+    ctx, text = x.ctx, x.ctx.text
+    fix, done = text.fresh("rare"), text.fresh("usual")
+    wanted, before = rare.any(), text.block
+    text.branch(wanted, fix, done)
+    text.start(fix)
+    exact = Lanes(ctx, x.kind, x.lanes, by_lane(ctx, function, x.kind, x.lanes, [x.text]))
+    mixed = rare.choose(exact, usual)
+    text.jump(done)
+    text.start(done)
+    return usual.like(f"phi {usual.llvm_type} [ {usual.text}, %{before} ], [ {mixed.text}, %{fix} ]")

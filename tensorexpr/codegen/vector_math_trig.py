@@ -1,0 +1,135 @@
+"""Circular functions and their inverses. Coefficients are minimax fits.
+
+sin, cos, tan: the quadrant is taken off in double precision, exact to |x| < 2**20; what lies beyond (nobody's kernel,
+but the answer must be right) is computed by the C library, element by element.
+"""
+
+from __future__ import annotations
+
+import math
+
+from .lanes import Lanes
+from .libm import patched
+
+_TWO_OVER_PI = 2.0 / math.pi
+# pi/2 in two parts; the first has 33 bits, so that its product with a quadrant number below 2**20 is exact.
+_HALF_PI_DOUBLE = (float.fromhex("0x1.921fb54400000p+0"), float.fromhex("0x1.0b4611a626331p-34"))
+_LARGEST = 2.0**20
+_HALF_PI = (1.5707963705062866, -4.371138828673793e-08)
+_PI = (2 * _HALF_PI[0], 2 * _HALF_PI[1])
+# (sin(r)/r - 1) / r**2 and (cos(r) - 1 + r**2/2) / r**4 in r**2 on |r| <= pi/4, errors 2**-32.
+_SIN = (-0.1666666716337204, 0.008333379402756691, -0.00019853064441122115, 2.8325100629444933e-06)
+_COS = (0.04166664555668831, -0.0013887309469282627, 2.4432327336398885e-05)
+# (atan(x)/x - 1) / x**2 in x**2: on |x| <= tan(pi/8), error 2**-30, and on |x| <= 1, error 2**-28.
+_ATAN = (-0.33333316445350647, 0.19998526573181152, -0.14244344830513, 0.10598728805780411, -0.060887403786182404)
+_ATAN_UNIT = (
+    -0.33333298563957214, 0.1999852955341339, -0.14264015853405, 0.10950879752635956, -0.08399300277233124,
+    0.05788120627403259, -0.031096717342734337, 0.0108684953302145, -0.0017827684059739113,
+)  # fmt: skip
+_TAN_PI_8, _TAN_3PI_8 = math.tan(math.pi / 8), math.tan(3 * math.pi / 8)
+# (asin(x)/x - 1) / x**2 in x**2 on |x| <= 1/2, error 2**-31.
+_ASIN = (0.16666659712791443, 0.07500521838665009, 0.04451338201761246, 0.03183884173631668, 0.014316960237920284, 0.03769168257713318)
+
+
+def _quadrant(size: Lanes) -> tuple[Lanes, Lanes]:
+    """(r, n): size = n pi/2 + r for a magnitude up to the largest; r as a float, n as i32."""
+    wide = size.converted("double")
+    n, number = wide.rounded(_TWO_OVER_PI)
+    r = n.fma(-_HALF_PI_DOUBLE[1], n.fma(-_HALF_PI_DOUBLE[0], wide))
+    return r.converted("float"), number.converted("i32")
+
+
+def _sine(r: Lanes, square: Lanes) -> Lanes:
+    return (r * square).fma(square.polynomial(_SIN), r)
+
+
+def _cosine(square: Lanes) -> Lanes:
+    return (square * square).fma(square.polynomial(_COS), square.fma(-0.5, 1.0))
+
+
+def _sine_of_quadrant(r: Lanes, number: Lanes) -> Lanes:
+    """sin(number pi/2 + r)."""
+    square = r * r
+    value = (number & 1).compare("eq", 0).choose(_sine(r, square), _cosine(square))
+    return value.flipped_by((number << 30).as_float())
+
+
+def sin(x: Lanes) -> Lanes:
+    """The sine, within 1 ulp."""
+    size = x.abs()
+    r, number = _quadrant(size)
+    return patched(size.compare("ogt", _LARGEST), "sinf", x, _sine_of_quadrant(r, number).flipped_by(x))
+
+
+def cos(x: Lanes) -> Lanes:
+    """The cosine, within 1 ulp."""
+    size = x.abs()
+    r, number = _quadrant(size)
+    return patched(size.compare("ogt", _LARGEST), "cosf", x, _sine_of_quadrant(r, number + 1))
+
+
+def tan(x: Lanes) -> Lanes:
+    """The tangent, within 3 ulp."""
+    size = x.abs()
+    r, number = _quadrant(size)
+    square = r * r
+    sine, cosine = _sine(r, square), _cosine(square)
+    even = (number & 1).compare("eq", 0)
+    value = even.choose(sine, -cosine) / even.choose(cosine, sine)
+    return patched(size.compare("ogt", _LARGEST), "tanf", x, value.flipped_by(x))
+
+
+def atan(x: Lanes) -> Lanes:
+    """The inverse tangent, reduced to |t| <= tan(pi/8) by one division."""
+    size = x.abs()
+    middle, far = size.compare("ogt", _TAN_PI_8), size.compare("ogt", _TAN_3PI_8)
+    one = x.constant(1.0)
+    numerator = far.choose(-one, middle.choose(size - 1.0, size))
+    denominator = far.choose(size, middle.choose(size + 1.0, one))
+    t = numerator / denominator
+    square = t * t
+    tail = (t * square) * square.polynomial(_ATAN)
+    base = far.choose(x.constant(_HALF_PI[0]), middle.choose(x.constant(_HALF_PI[0] / 2), 0.0))
+    low = far.choose(x.constant(_HALF_PI[1]), middle.choose(x.constant(_HALF_PI[1] / 2), 0.0))
+    return (base + (t + (tail + low))).signed_as(x)
+
+
+def atan2(y: Lanes, x: Lanes) -> Lanes:
+    """The angle of (x, y): the inverse tangent of the smaller over the larger side, then the octant."""
+    width, height = x.abs(), y.abs()
+    steep = height.compare("ogt", width)
+    short, long = steep.choose(width, height), steep.choose(height, width)
+    ratio = short.compare("oeq", long).choose(x.constant(1.0), short / long)
+    ratio = long.compare("oeq", 0.0).choose(x.constant(0.0), ratio)
+    square = ratio * ratio
+    angle = (ratio * square).fma(square.polynomial(_ATAN_UNIT), ratio)
+    angle = steep.choose(_HALF_PI[0] - (angle - _HALF_PI[1]), angle)
+    angle = x.bits().compare("slt", 0).choose(_PI[0] - (angle - _PI[1]), angle)
+    undefined = x.compare("uno", y)
+    return undefined.choose(x + y, angle.signed_as(y))
+
+
+def _asine(t: Lanes, square: Lanes) -> Lanes:
+    return (t * square).fma(square.polynomial(_ASIN), t)
+
+
+def asin(x: Lanes) -> Lanes:
+    """The inverse sine: near 1 by asin(x) = pi/2 - 2 asin(sqrt((1-x)/2)); NaN beyond 1."""
+    size = x.abs()
+    near = size.compare("ole", 0.5)
+    square = near.choose(x * x, (1.0 - size) * 0.5)
+    value = _asine(near.choose(size, square.sqrt()), square)
+    far = _HALF_PI[0] - ((value + value) - _HALF_PI[1])
+    return near.choose(value, far).signed_as(x)
+
+
+def acos(x: Lanes) -> Lanes:
+    """The inverse cosine; NaN beyond 1."""
+    size = x.abs()
+    near = size.compare("ole", 0.5)
+    square = near.choose(x * x, (1.0 - size) * 0.5)
+    value = _asine(near.choose(x, square.sqrt()), square)
+    negative = x.compare("olt", 0.0)
+    twice = value + value
+    far = negative.choose(_PI[0] - (twice - _PI[1]), twice)
+    return near.choose(_HALF_PI[0] - (value - _HALF_PI[1]), far)

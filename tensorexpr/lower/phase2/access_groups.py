@@ -1,0 +1,287 @@
+"""What a statement does to each buffer, seen from outside: the analysis behind `register_promotion`.
+
+The accesses to a buffer form a group if all their indices are one base plus constants, with a base that nothing inside
+the statement changes. A buffer whose accesses are no group is blocked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from ...arith import Analyzer, linear_form
+from ...errors import InternalError
+from ...tir.arithmetic import logical_not
+from ...tir.buffer import Buffer
+from ...tir.dtype import parse_dtype
+from ...tir.expr import And, BufferLoad, Call, IntImm, Let, Or, PrimExpr, Ramp, Var
+from ...tir.intrin import intrinsic_of
+from ...tir.stmt import (
+    Allocate, AssertStmt, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt,
+)  # fmt: skip
+from ..rebuild import FreeVars, operands, own_expressions, walk_statements
+
+Guard = tuple[PrimExpr, ...] | None
+"""The conditions under which an element is surely accessed: all of these; None if no such conditions are known."""
+
+SlotKey = tuple[int, int, int]
+"""Where a slot lies relative to its group's base: offset, stride and lanes."""
+
+_MOST_SLOTS = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One element or vector: how its first access looked, when it is surely accessed, and whether it is written.
+
+    `defined` means that the first access is a store under exactly the conditions `guard`: the old value is dead.
+    """
+
+    index: PrimExpr
+    predicate: PrimExpr | None
+    guard: Guard
+    defined: bool
+    stored: bool
+
+    def then(self, later: Slot) -> Slot | None:
+        """This access followed by a later one; None if they differ in their predicates."""
+        if self.predicate is not later.predicate:
+            return None
+        guard = _weaker(self.guard, later.guard)
+        defined = self.defined and _equal_guards(self.guard, guard)
+        return Slot(self.index, self.predicate, guard, defined, self.stored or later.stored)
+
+
+def _equal_guards(a: Guard, b: Guard) -> bool:
+    return a is not None and b is not None and len(a) == len(b) and all(x is y for x, y in zip(a, b))
+
+
+def _weaker(a: Guard, b: Guard) -> Guard:
+    """Conditions that either guard implies, if one of them is part of the other."""
+    if a is None or b is None:
+        return b if a is None else a
+    short, long = (a, b) if len(a) <= len(b) else (b, a)
+    return short if _equal_guards(short, long[: len(short)]) else None
+
+
+@dataclass(slots=True)
+class Group:
+    """The accesses to one buffer: the terms of their common base, and the slots around it."""
+
+    buffer: Buffer
+    base: frozenset[tuple[PrimExpr, int]]
+    base_vars: frozenset[Var]
+    slots: dict[SlotKey, Slot] = field(default_factory=dict)
+    in_loop: bool = False
+
+    def add(self, key: SlotKey, slot: Slot) -> bool:
+        """Take in a later access; False if it doesn't fit."""
+        known = self.slots.get(key)
+        merged = slot if known is None else known.then(slot)
+        if merged is None or len(self.slots) >= _MOST_SLOTS:
+            return False
+        self.slots[key] = merged
+        return True
+
+    def join(self, later: Group) -> bool:
+        """Take in the accesses of a later statement; False if they don't fit."""
+        if self.buffer.dtype != later.buffer.dtype or self.base != later.base:
+            return False
+        self.in_loop = self.in_loop or later.in_loop
+        return all(self.add(key, slot) for key, slot in later.slots.items())
+
+    def copy(self) -> Group:
+        """A group that can grow by itself."""
+        return Group(self.buffer, self.base, self.base_vars, dict(self.slots), self.in_loop)
+
+    def guarded(self, prefix: Guard) -> Group:
+        """The group as seen from outside conditions; None stands for conditions that nobody outside can test."""
+        if prefix == ():
+            return self
+        slots = {key: replace(s, guard=None if prefix is None or s.guard is None else prefix + s.guard) for key, s in self.slots.items()}
+        return Group(self.buffer, self.base, self.base_vars, slots, self.in_loop)
+
+
+Groups = dict[Var, Group | None]
+"""By data variable; None is blocked."""
+
+
+def merge(into: Groups, later: Groups) -> None:
+    """Extend `into` by what a later statement does. The groups of `into` are its own and grow in place."""
+    for data, group in later.items():
+        known = into.get(data)
+        if data not in into:
+            into[data] = None if group is None else group.copy()
+        elif known is not None and (group is None or not known.join(group)):
+            into[data] = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Loads:
+    """The loads of an expression, each with whether it surely happens, and the pointers that escape."""
+
+    loads: tuple[tuple[BufferLoad, bool], ...]
+    escaped: tuple[Var, ...]
+
+
+class AccessGroups:
+    """Groups of statements, each computed once."""
+
+    def __init__(self, free: FreeVars) -> None:
+        self._free = free
+        self._analyzer = Analyzer()
+        self._known: dict[int, Groups] = {}
+        self._kept: list[Stmt] = []
+        self._places: dict[PrimExpr, tuple[frozenset[tuple[PrimExpr, int]], frozenset[Var], SlotKey] | None] = {}
+
+    def of(self, stmt: Stmt) -> Groups:
+        """What `stmt` does to each buffer that is defined outside it."""
+        found = self._known.get(id(stmt))
+        if found is None:
+            found = self._known[id(stmt)] = self._compute(stmt)
+            self._kept.append(stmt)  # its id stays its own
+        return found
+
+    def _compute(self, stmt: Stmt) -> Groups:
+        match stmt:
+            case SeqStmt():
+                result: Groups = {}
+                for part in stmt.seq:
+                    merge(result, self.of(part))
+                return result
+            case BufferStore():
+                return self._store(stmt)
+            case For():
+                return self._loop(stmt)
+            case IfThenElse():
+                return self._branch(stmt)
+            case Allocate() | DeclBuffer() | AssertStmt() | AttrStmt() | LetStmt():
+                result = self._of_exprs(stmt)
+                merge(result, self.of(stmt.body))
+                if isinstance(stmt, Allocate):
+                    result.pop(stmt.buffer_var, None)
+                return self._outside(result, stmt.var) if isinstance(stmt, LetStmt) else result
+            case Evaluate():
+                return self._of_exprs(stmt)
+        return {data: None for inner in walk_statements(stmt) for data in self._touched(inner)}
+
+    def _touched(self, stmt: Stmt) -> Iterator[Var]:
+        if isinstance(stmt, BufferStore):
+            yield stmt.buffer.data
+        for expr in own_expressions(stmt):
+            yield from (var for var in self._free(expr) if var.dtype == "handle")
+
+    def _outside(self, groups: Groups, *bound: Var) -> Groups:
+        """Groups seen from outside a binding: a base that needs the variable is no base there."""
+        result: Groups = {}
+        for data, group in groups.items():
+            if group is None or not group.base_vars.isdisjoint(bound):
+                result[data] = None
+            elif any(s.guard and any(not self._free(c).isdisjoint(bound) for c in s.guard) for s in group.slots.values()):
+                slots = {k: replace(s, guard=self._without(s.guard, bound)) for k, s in group.slots.items()}
+                result[data] = Group(group.buffer, group.base, group.base_vars, slots, group.in_loop)
+            else:
+                result[data] = group
+        return result
+
+    def _without(self, guard: Guard, bound: tuple[Var, ...]) -> Guard:
+        return guard if guard is None or all(self._free(c).isdisjoint(bound) for c in guard) else None
+
+    def _store(self, stmt: BufferStore) -> Groups:
+        result = self._of_exprs(stmt)
+        merge(result, self._single(stmt.buffer, stmt.indices[0], stmt.predicate, (), stored=True))
+        return result
+
+    def _of_exprs(self, stmt: Stmt) -> Groups:
+        mask = stmt.predicate if isinstance(stmt, BufferStore) else None
+        result: Groups = {}
+        for expr in own_expressions(stmt):
+            found = self._loads(expr)
+            for load, surely in found.loads:
+                # A masked load that something unmasked uses would show lanes that a register doesn't keep at zero.
+                blocked = load.predicate is not None and load.predicate is not mask
+                one = {load.buffer.data: None} if blocked else self._single(load.buffer, load.indices[0], load.predicate, () if surely else None)
+                merge(result, one)
+            for var in found.escaped:
+                result[var] = None
+        return result
+
+    def _single(self, buffer: Buffer, index: PrimExpr, predicate: PrimExpr | None, guard: Guard, stored: bool = False) -> Groups:
+        place = self._place(index)
+        if place is None or buffer.scope() == "register" or (predicate is not None and any(v.dtype == "handle" for v in self._free(predicate))):
+            return {buffer.data: None}
+        base, base_vars, key = place
+        if predicate is not None:
+            base_vars |= self._free(predicate)
+        return {buffer.data: Group(buffer, base, base_vars, {key: Slot(index, predicate, guard, stored, stored)})}
+
+    def key(self, index: PrimExpr) -> SlotKey:
+        """The slot of an index that was found to be part of a group."""
+        place = self._place(index)
+        if place is None:
+            raise InternalError(f"the index {index} belongs to no group")
+        return place[2]
+
+    def _place(self, index: PrimExpr) -> tuple[frozenset[tuple[PrimExpr, int]], frozenset[Var], SlotKey] | None:
+        if index not in self._places:
+            self._places[index] = self._compute_place(index)
+        return self._places[index]
+
+    def _compute_place(self, index: PrimExpr) -> tuple[frozenset[tuple[PrimExpr, int]], frozenset[Var], SlotKey] | None:
+        base, stride, lanes = (index.base, index.stride, index.lanes) if isinstance(index, Ramp) else (index, IntImm("int32", 1), 1)
+        free = self._free(base)
+        if parse_dtype(base.dtype).lanes > 1 or not isinstance(stride, IntImm) or any(var.dtype == "handle" for var in free):
+            return None
+        form = linear_form(base)
+        return frozenset(form.terms.items()), free, (form.constant, stride.value, lanes)
+
+    def _loop(self, loop: For) -> Groups:
+        result = self._of_exprs(loop)
+        inner = self._outside(self.of(loop.body), loop.loop_var)
+        if loop.kind is not ForKind.SERIAL:
+            return {**result, **{data: None for data in inner}}
+        trips = loop.extent > 0
+        certain = self._analyzer.known_true(trips)
+        for data, group in inner.items():
+            if group is not None:
+                group = group.guarded(() if certain else None if self._reads_memory(trips) else (trips,)).copy()
+                group.in_loop = True
+            merge(result, {data: group})
+        return result
+
+    def _branch(self, stmt: IfThenElse) -> Groups:
+        result = self._of_exprs(stmt)
+        unstable = self._reads_memory(stmt.condition)
+        cases = [(stmt.then_case, stmt.condition), (stmt.else_case, None if stmt.else_case is None else logical_not(stmt.condition))]
+        for case, condition in cases:
+            if case is not None and condition is not None:
+                prefix = None if unstable else (condition,)
+                merge(result, {data: None if group is None else group.guarded(prefix) for data, group in self.of(case).items()})
+        return result
+
+    def _reads_memory(self, expr: PrimExpr) -> bool:
+        return any(var.dtype == "handle" for var in self._free(expr))
+
+    def _loads(self, expr: PrimExpr) -> _Loads:
+        loads: dict[BufferLoad, bool] = {}
+        escaped: dict[Var, None] = {}
+        bound: set[Var] = set()
+        seen: set[tuple[PrimExpr, bool]] = set()
+        stack = [(expr, True)]
+        while stack:
+            node, surely = stack.pop()
+            if (node, surely) in seen or (node, True) in seen:
+                continue
+            seen.add((node, surely))
+            if isinstance(node, BufferLoad):
+                loads[node] = loads.get(node, False) or surely
+            elif isinstance(node, Var) and node.dtype == "handle":
+                escaped[node] = None
+            elif isinstance(node, Let):
+                bound.add(node.var)
+            elif isinstance(node, Call) and not intrinsic_of(node).pure:  # may take the address of what it is given
+                escaped.update((arg.buffer.data, None) for arg in node.args if isinstance(arg, BufferLoad))
+            lazy = isinstance(node, (And, Or)) or (isinstance(node, Call) and node.op == "tir.if_then_else")
+            stack.extend((child, surely and (not lazy or number == 0)) for number, child in enumerate(operands(node)))
+        escaped.update((load.buffer.data, None) for load in loads if not self._free(load.indices[0]).isdisjoint(bound))
+        return _Loads(tuple(loads.items()), tuple(escaped))

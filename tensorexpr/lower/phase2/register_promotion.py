@@ -1,0 +1,225 @@
+"""Keep values in registers: small local buffers, and elements that a loop reads and writes over and over.
+
+A local buffer all of whose indices are constants becomes a buffer of scope "register". So do the elements of any buffer
+that a run of neighbouring statements, one of them a loop, accesses only around one fixed base: they are loaded before
+the run, unless its first act is to store them, and stored after it. A loop that may not run at all, or a guard, keeps
+its elements out of reach unless the same condition admits them. Runs are sought from the outside in, so that values
+stay in registers as long as possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ...tir.arithmetic import all as all_of
+from ...tir.buffer import Buffer
+from ...tir.expr import BufferLoad, IntImm, PrimExpr, Var
+from ...tir.function import PrimFunc
+from ...tir.stmt import Allocate, BufferStore, For, IfThenElse, SeqStmt, Stmt, seq
+from ..context import PassContext
+from ..rebuild import FreeVars, map_expr, map_stmt, pointer_like
+from ..register_file import RegisterFile
+from .access_groups import AccessGroups, Group, Slot, SlotKey, merge
+
+_TRUE = IntImm("bool", 1)
+
+
+def register_promotion(func: PrimFunc, ctx: PassContext) -> PrimFunc:
+    """`func` with accumulators and small buffers in registers; itself if there are none."""
+    shared = frozenset() if func.attrs.get("tir.noalias", True) else frozenset(b.data for b in func.buffer_map.values())
+    promoter = _Promoter(RegisterFile.of(func), shared)
+    return func.with_body(promoter.stmt(func.body, _NOTHING))
+
+
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """The registers of one buffer: for each slot a register buffer and its number in it."""
+
+    slots: dict[SlotKey, tuple[Buffer, int]]
+
+    def buffers(self) -> Iterator[tuple[Buffer, int]]:
+        """The register buffers and their sizes."""
+        sizes: dict[Buffer, int] = {}
+        for buffer, _ in self.slots.values():
+            sizes[buffer] = sizes.get(buffer, 0) + 1
+        yield from sizes.items()
+
+
+@dataclass(frozen=True, slots=True)
+class _Active:
+    """The buffers in registers here, and how many registers they take."""
+
+    homes: dict[Var, _Home]
+    used: int
+    exprs: dict[PrimExpr, PrimExpr] = field(default_factory=dict)
+
+
+_NOTHING = _Active({}, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Statements `first` to `last` of a sequence, around which the slots of `group` are in registers."""
+
+    first: int
+    last: int
+    group: Group
+
+
+class _Promoter:
+    def __init__(self, registers: RegisterFile, shared: frozenset[Var]) -> None:
+        self._registers = registers
+        self._shared = shared
+        self._free = FreeVars()
+        self._groups = AccessGroups(self._free)
+
+    def stmt(self, stmt: Stmt, active: _Active) -> Stmt:
+        """The statement with what is worth it in registers."""
+        match stmt:
+            case SeqStmt():
+                return self._sequence(stmt, stmt.seq, active)
+            case For():
+                return self._sequence(stmt, (stmt,), active)
+            case Allocate():
+                return self._allocate(stmt, active)
+            case BufferStore() if stmt.buffer.data in active.homes:
+                buffer, number = self._place(active, stmt.buffer, stmt.indices[0])
+                return BufferStore(buffer, self._expr(stmt.value, active), (IntImm("int32", number),))
+        return map_stmt(stmt, lambda s: self.stmt(s, active), lambda e: self._expr(e, active))
+
+    def _expr(self, expr: PrimExpr, active: _Active) -> PrimExpr:
+        if not active.homes:
+            return expr
+        known = active.exprs.get(expr)
+        if known is None:
+            known = expr
+            if any(data in active.homes for data in self._free(expr)):
+                known = map_expr(expr, lambda e: self._expr(e, active))
+                if isinstance(expr, BufferLoad) and expr.buffer.data in active.homes:
+                    buffer, number = self._place(active, expr.buffer, expr.indices[0])
+                    known = BufferLoad(buffer, (IntImm("int32", number),))
+            active.exprs[expr] = known
+        return known
+
+    def _place(self, active: _Active, buffer: Buffer, index: PrimExpr) -> tuple[Buffer, int]:
+        return active.homes[buffer.data].slots[self._groups.key(index)]
+
+    def _allocate(self, stmt: Allocate, active: _Active) -> Stmt:
+        """A buffer whose every index is a constant needs no memory at all."""
+        group = self._groups.of(stmt.body).get(stmt.buffer_var)
+        home = None if group is None or group.base else self._home(group, active)
+        if group is None or home is None:
+            return map_stmt(stmt, lambda s: self.stmt(s, active), lambda e: self._expr(e, active))
+        inner = self._with(active, group, home)
+        return _allocated(home, self.stmt(stmt.body, inner))
+
+    def _with(self, active: _Active, group: Group, home: _Home) -> _Active:
+        return _Active({**active.homes, group.buffer.data: home}, active.used + self._cost(group))
+
+    def _cost(self, group: Group) -> int:
+        return sum(self._registers.needed(group.buffer.access_dtype((slot.index,))) for slot in group.slots.values())
+
+    def _home(self, group: Group, active: _Active) -> _Home | None:
+        """Registers for a group; None if there are not enough, or slots overlap."""
+        if active.used + self._cost(group) > self._registers.promotable:
+            return None
+        owner: dict[int, SlotKey] = {}
+        for key in group.slots:
+            offset, stride, lanes = key
+            for element in range(offset, offset + stride * lanes, stride) if stride else (offset,):
+                if owner.setdefault(element, key) != key:
+                    return None
+        buffers: dict[str, tuple[Var, list[SlotKey]]] = {}
+        for key, slot in group.slots.items():
+            dtype = group.buffer.access_dtype((slot.index,))
+            if dtype not in buffers:
+                buffers[dtype] = (pointer_like(group.buffer.data, "register", dtype), [])
+            buffers[dtype][1].append(key)
+        slots: dict[SlotKey, tuple[Buffer, int]] = {}
+        for dtype, (data, keys) in buffers.items():
+            buffer = Buffer(data, dtype, (IntImm("int32", len(keys)),), name=group.buffer.name)
+            slots.update((key, (buffer, number)) for number, key in enumerate(sorted(keys)))
+        return _Home(slots)
+
+    def _sequence(self, whole: Stmt, parts: Sequence[Stmt], active: _Active) -> Stmt:
+        """A sequence, or a loop alone, with the runs in it promoted."""
+        runs = [(run, home) for run in self._runs(parts, active) if (home := self._home(run.group, active)) is not None]
+        if not runs:
+            if len(parts) == 1:
+                return map_stmt(whole, lambda s: self.stmt(s, active), lambda e: self._expr(e, active))
+            return map_stmt(whole, lambda s: self.stmt(s, active))
+        before: list[list[Stmt]] = [[] for _ in parts]
+        after: list[list[Stmt]] = [[] for _ in parts]
+        inside: list[_Active] = [active] * len(parts)
+        taken: list[_Home] = []
+        for run, home in runs:
+            touched = range(run.first, run.last + 1)
+            if max(inside[i].used for i in touched) + self._cost(run.group) > self._registers.promotable:
+                continue
+            taken.append(home)
+            before[run.first] += self._loads(run.group, home)
+            after[run.last] += self._stores(run.group, home)
+            for i in touched:
+                inside[i] = self._with(inside[i], run.group, home)
+        result: list[Stmt] = []
+        for i, part in enumerate(parts):
+            moved = self._inner(part, inside[i]) if len(parts) == 1 else self.stmt(part, inside[i])
+            result += [*before[i], moved, *after[i]]
+        body = seq(*result)
+        for home in reversed(taken):
+            body = _allocated(home, body)
+        return body
+
+    def _inner(self, loop: Stmt, active: _Active) -> Stmt:
+        return map_stmt(loop, lambda s: self.stmt(s, active), lambda e: self._expr(e, active))
+
+    def _runs(self, parts: Sequence[Stmt], active: _Active) -> Iterator[_Run]:
+        """For each buffer, the longest stretches of statements that form one group, write it, and contain a loop with it."""
+        groups = [self._groups.of(part) for part in parts]
+        candidates = {data for g in groups for data, group in g.items() if group is not None and group.in_loop}
+        for data in sorted(candidates - active.homes.keys() - self._shared, key=lambda var: var.name):
+            current: _Run | None = None
+            for number, found in enumerate(groups):
+                if data not in found:
+                    continue
+                group = found[data]
+                if current is not None and group is not None:
+                    joined = {data: current.group.copy()}
+                    merge(joined, {data: group})  # type: ignore[arg-type]
+                    if (grown := joined[data]) is not None:
+                        current = _Run(current.first, number, grown)
+                        continue
+                if current is not None and self._worth(current):
+                    yield current
+                current = None if group is None else _Run(number, number, group)
+            if current is not None and self._worth(current):
+                yield current
+
+    def _worth(self, run: _Run) -> bool:
+        slots = run.group.slots.values()
+        return run.group.in_loop and any(s.stored for s in slots) and all(s.guard is not None for s in slots)
+
+    def _loads(self, group: Group, home: _Home) -> Iterator[Stmt]:
+        for key, slot in group.slots.items():
+            if not slot.defined:
+                register, number = home.slots[key]
+                value = BufferLoad(group.buffer, (slot.index,), slot.predicate)
+                yield _guarded(BufferStore(register, value, (IntImm("int32", number),)), slot)
+
+    def _stores(self, group: Group, home: _Home) -> Iterator[Stmt]:
+        for key, slot in group.slots.items():
+            if slot.stored:
+                register, number = home.slots[key]
+                value = BufferLoad(register, (IntImm("int32", number),))
+                yield _guarded(BufferStore(group.buffer, value, (slot.index,), slot.predicate), slot)
+
+
+def _guarded(stmt: Stmt, slot: Slot) -> Stmt:
+    return IfThenElse(all_of(*slot.guard), stmt) if slot.guard else stmt
+
+
+def _allocated(home: _Home, body: Stmt) -> Stmt:
+    for buffer, size in home.buffers():
+        body = Allocate(buffer.data, buffer.dtype, (IntImm("int32", size),), _TRUE, body)
+    return body

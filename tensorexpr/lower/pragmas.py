@@ -1,0 +1,14 @@
+"""Loop annotations that passes read."""
+
+from __future__ import annotations
+
+MAX_STEP = "pragma_auto_unroll_max_step"
+"""Loops of at most so many statements in total are expanded, in this loop and inside it."""
+
+EXPLICIT = "pragma_unroll_explicit"
+"""False: loops under the pragma are not expanded here."""
+
+KEEP_LOOP = "pragma_register_tile"
+"""The reduction around a large register tile: only an UNROLLED kind expands it."""
+
+UNROLL_PRAGMAS = (MAX_STEP, EXPLICIT, KEEP_LOOP)

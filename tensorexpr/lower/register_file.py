@@ -1,0 +1,33 @@
+"""How many vector registers a function may count on, and how many of them a value takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..target import Target
+from ..tir.dtype import parse_dtype
+from ..tir.function import PrimFunc
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterFile:
+    """`count` vector registers of `bits` bits."""
+
+    count: int = 32
+    bits: int = 512
+
+    @staticmethod
+    def of(func: PrimFunc) -> RegisterFile:
+        """The registers of the function's target; without one those of the current target; else those of AVX-512."""
+        target = func.attrs.get("target") or Target.current(allow_none=True)
+        return RegisterFile(target.vector_registers, target.vector_bits) if isinstance(target, Target) else RegisterFile()
+
+    def needed(self, dtype: str) -> int:
+        """The registers that one value takes; a scalar takes one."""
+        parsed = parse_dtype(dtype)
+        return max(1, -(-parsed.lanes * max(parsed.bits, 8) // self.bits))
+
+    @property
+    def promotable(self) -> int:
+        """How many registers' worth of values may be kept out of memory: twice the file, as LLVM spills less than memory costs."""
+        return 2 * self.count

@@ -1,0 +1,30 @@
+"""Measuring candidates: compiled and run in worker processes, so that nothing they do touches the tuner.
+
+measurer     the door: `Measurer(task, options).measure(candidates)`
+results, task, errors     what goes in and comes out
+builder      compile workers;  runner: the measuring process;  reference: the process that makes inputs and expected results
+pool, process, protocol     workers as their parent sees them;  child: the worker's side
+compile_worker, run_worker, reference_worker     what the workers run
+compiling, spills     from a trace to object code
+bench, timing, memory, native     from object code to costs
+"""
+
+from __future__ import annotations
+
+from .errors import MeasureErrorNo
+from .measurer import Measurer
+from .results import FAILED_COST, Candidate, MeasureObserver, MeasureOptions, MeasureResult
+from .task import MeasureTask
+from .timing import TimingPolicy
+
+__all__ = [
+    "FAILED_COST",
+    "Candidate",
+    "MeasureErrorNo",
+    "MeasureObserver",
+    "MeasureOptions",
+    "MeasureResult",
+    "MeasureTask",
+    "Measurer",
+    "TimingPolicy",
+]

@@ -1,0 +1,106 @@
+"""Candidates to object code, in compile workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from signal import SIGKILL
+from typing import Any
+
+from .compiled import CompiledCandidate
+from .errors import MeasureErrorNo
+from .pool import Answer, Job, WorkerPool
+from .process import Death, Launch
+from .protocol import Frame
+from .results import Candidate, MeasureOptions
+
+MODULE = "tensorexpr.tune.measure.compile_worker"
+# Workers are as many as cores; threads of theirs would only get in each other's way. LLVM and our passes start none.
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a candidate can't be measured: an error number, one line, and everything else that is known."""
+
+    error_no: MeasureErrorNo
+    message: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Build:
+    """What became of a candidate in the compile workers; `seconds` from when a worker got it."""
+
+    made: CompiledCandidate | Failure
+    seconds: float
+
+
+class Builder:
+    """A pool of compile workers for one task."""
+
+    def __init__(self, task: Mapping[str, Any], options: MeasureOptions, folder: str) -> None:
+        launch = Launch(MODULE, options.compiler, options.build_memory_bytes, _ONE_THREAD)
+        self._pool = WorkerPool(launch, options.n_parallel, folder, Frame({"type": "task", "task": dict(task)}))
+        self._timeout_s = options.build_timeout_s
+
+    @property
+    def pids(self) -> list[int]:
+        """The process ids of the workers."""
+        return self._pool.pids
+
+    def start(self) -> None:
+        """Start the workers, without waiting for them."""
+        self._pool.start()
+
+    def build(self, candidates: Sequence[Candidate], opt_level: int) -> Iterator[tuple[int, Build]]:
+        """Compile candidates; each comes with its position, in the order in which they are done.
+
+        Raises:
+            TuningError: if no worker can be started.
+        """
+        jobs = [Job(n, _request(candidate, opt_level), self._timeout_s) for n, candidate in enumerate(candidates)]
+        retried: set[int] = set()
+        for job in jobs:
+            self._pool.submit(job)
+        for answer in self._pool.answers():
+            if isinstance(answer.reply, Death) and is_bystander(answer, answer.reply) and answer.key not in retried:
+                retried.add(answer.key)
+                self._pool.submit(jobs[answer.key])
+            else:
+                yield answer.key, Build(_outcome(answer), answer.seconds)
+
+    def close(self) -> None:
+        """Kill the workers."""
+        self._pool.close()
+
+
+def is_bystander(answer: Answer, death: Death) -> bool:
+    """Whether a job may be innocent of its worker's death: somebody else killed it, or an earlier job may have spoilt it."""
+    return not death.timed_out and (death.signal == SIGKILL or answer.served_before > 0)
+
+
+def _request(candidate: Candidate, opt_level: int) -> Frame:
+    return Frame({"type": "compile", "trace": list(candidate.trace), "opt_level": opt_level})
+
+
+def _outcome(answer: Answer) -> CompiledCandidate | Failure:
+    match answer.reply:
+        case Death() as death:
+            error = MeasureErrorNo.BUILD_TIMEOUT if death.timed_out else MeasureErrorNo.COMPILE_HOST
+            return Failure(error, f"the compile worker {_past(death)}", death.output)
+        case Frame(header={"type": "compiled"}) as frame:
+            return CompiledCandidate.from_frame(frame)
+        case Frame(header=header):
+            return refused(header, MeasureErrorNo.COMPILE_HOST)
+
+
+def refused(header: Mapping[str, Any], otherwise: MeasureErrorNo) -> Failure:
+    """The failure that a worker reports."""
+    kind = header.get("error")
+    error = MeasureErrorNo[kind] if kind in MeasureErrorNo.__members__ else otherwise
+    return Failure(error, str(header.get("message", "")), str(header.get("traceback", "")))
+
+
+def _past(death: Death) -> str:
+    return f"was {death.reason}" if death.reason.startswith("killed") else death.reason

@@ -1,0 +1,200 @@
+"""Measuring: candidates in, results out. The one class that ties the workers together."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ...errors import TuningError
+from .builder import Build, Builder, Failure
+from .compiled import CompiledCandidate
+from .errors import MeasureErrorNo
+from .reference import Reference
+from .results import FAILED_COST, Candidate, MeasureObserver, MeasureOptions, MeasureResult, SilentObserver
+from .runner import Runner
+from .task import MeasureTask
+
+_KEPT_OBJECTS = 32
+_BUILT = MeasureErrorNo.NO_ERROR
+
+
+class Measurer:
+    """Compiles and measures candidates of one task in worker processes.
+
+        with Measurer(task, options) as measurer:
+            for candidate, result in zip(candidates, measurer.measure(candidates)):
+                ...
+
+    Compile workers and the measuring process start when the context is entered and end with it, or with this process. A
+    candidate that crashes, hangs or computes something else has that in its result, and touches no other one.
+    """
+
+    def __init__(self, task: MeasureTask, options: MeasureOptions | None = None, observer: MeasureObserver | None = None) -> None:
+        self.task = task
+        self.options = options or MeasureOptions()
+        self.best_cost = math.inf
+        self._observer = observer or SilentObserver()
+        self._folder: Path | None = None
+        self._builder: Builder | None = None
+        self._reference: Reference | None = None
+        self._runner: Runner | None = None
+        self._kept: dict[str, tuple[float, CompiledCandidate]] = {}
+
+    def __enter__(self) -> Measurer:
+        self._folder = Path(tempfile.mkdtemp(prefix="tensorexpr-measure-"))
+        try:
+            self._reference = Reference(self.task, self.options, self._folder)
+            self._reference.start()
+            self._builder = Builder(self.task.to_json(), self.options, str(self._folder))
+            self._builder.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def worker_pids(self) -> list[int]:
+        """The process ids of all workers that run now."""
+        parts = (self._reference, self._builder, self._runner)
+        return [pid for part in parts if part is not None for pid in part.pids]
+
+    def close(self) -> None:
+        """Kill all workers and remove their files. Safe to call again."""
+        for part in (self._runner, self._builder, self._reference):
+            if part is not None:
+                part.close()
+        self._runner = self._builder = self._reference = None
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def measure(self, candidates: Sequence[Candidate]) -> Iterator[MeasureResult]:
+        """Compile and measure candidates, a batch at a time; results come in the order of the candidates.
+
+        Raises:
+            TuningError: if workers can't be started at all.
+        """
+        for start in range(0, len(candidates), self.options.batch_size):
+            batch = candidates[start : start + self.options.batch_size]
+            try:
+                yield from self._measure_batch(batch, start)
+            except GeneratorExit:
+                raise
+            except BaseException:
+                self.close()
+                raise
+
+    def remeasure(self, candidates: Sequence[Candidate], rounds: int = 7, opt_level: int | None = None) -> list[MeasureResult]:
+        """Measure the best candidates again, in turn, so that they can be compared to the percent.
+
+        Args:
+            candidates: few of them, all of which ran before.
+            rounds: each gives one cost to every candidate.
+            opt_level: of LLVM's IR passes; the options' one if None.
+        """
+        level = self.options.opt_level if opt_level is None else opt_level
+        try:
+            return self._remeasure(candidates, rounds, level)
+        except BaseException:
+            self.close()
+            raise
+
+    def _remeasure(self, candidates: Sequence[Candidate], rounds: int, level: int) -> list[MeasureResult]:
+        builds = self._objects(candidates, level)
+        results = [self._measure_one(candidate, build, math.inf) for candidate, build in zip(candidates, builds, strict=True)]
+        able = [n for n, result in enumerate(results) if result.ok]
+        made = [build.made for n in able if isinstance((build := builds[n]).made, CompiledCandidate)]
+        costs = self._the_runner().interleave(made, [results[n].cost for n in able], rounds) if made else []
+        if isinstance(costs, Failure):  # each ran alone, so those results stand
+            return results
+        for n, values in zip(able, costs, strict=True):
+            policy = {**results[n].policy, "rounds": rounds}
+            results[n] = replace(results[n], costs=tuple(values), policy=policy)
+            self._note(candidates[n], results[n], builds[n])
+        return results
+
+    def _objects(self, candidates: Sequence[Candidate], level: int) -> list[Build]:
+        """Object code of candidates, kept or compiled again."""
+        kept = self._kept if level == self.options.opt_level else {}
+        missing = [candidate for candidate in dict.fromkeys(c.key for c in candidates) if candidate not in kept]
+        by_key = {candidate.key: candidate for candidate in candidates}
+        built = {missing[n]: build for n, build in self._the_builder().build([by_key[key] for key in missing], level)}
+        return [built[c.key] if c.key in built else Build(kept[c.key][1], 0.0) for c in candidates]
+
+    def _measure_batch(self, batch: Sequence[Candidate], offset: int) -> Iterator[MeasureResult]:
+        builds: dict[int, Build] = {}
+        for position, build in self._the_builder().build(batch, self.options.opt_level):
+            builds[position] = build
+            self._observer.built(offset + position, build.made.error_no if isinstance(build.made, Failure) else _BUILT)
+        for position, candidate in enumerate(batch):
+            result = self._measure_one(candidate, builds.pop(position), self.best_cost)
+            if result.error_no not in _BUILD_ERRORS:
+                self._observer.measured(offset + position, result)
+            yield result
+
+    def _measure_one(self, candidate: Candidate, build: Build, best: float) -> MeasureResult:
+        if isinstance(build.made, Failure):
+            return _failed(build.made, build.seconds)
+        outcome, seconds = self._the_runner().run(build.made, best)
+        made, total = build.made, build.seconds + seconds
+        if isinstance(outcome, Failure):
+            return replace(_failed(outcome, total), spills=made.spills, ir_lines=made.ir_lines, timings=made.timings)
+        result = self._succeeded(made, outcome, total)
+        self._note(candidate, result, build)
+        return result
+
+    def _succeeded(self, made: CompiledCandidate, outcome: dict[str, Any], seconds: float) -> MeasureResult:
+        policy = {**self.options.timing.to_json(), **{name: outcome[name] for name in ("number", "raced", "disturbed")}}
+        return MeasureResult(
+            costs=tuple(outcome["costs"]),
+            error_no=MeasureErrorNo.NO_ERROR,
+            error_msg="",
+            all_cost=seconds,
+            timestamp=time.time(),
+            verified=outcome["verified"],
+            policy=policy,
+            spills=made.spills,
+            ir_lines=made.ir_lines,
+            timings={**made.timings, **outcome["timings"]},
+        )
+
+    def _note(self, candidate: Candidate, result: MeasureResult, build: Build) -> None:
+        """Remember the best cost, and the object code of the best few."""
+        self.best_cost = min(self.best_cost, result.cost)
+        if isinstance(build.made, CompiledCandidate):
+            self._kept[candidate.key] = (result.cost, build.made)
+        if len(self._kept) > _KEPT_OBJECTS:
+            del self._kept[max(self._kept, key=lambda key: self._kept[key][0])]
+
+    def _the_builder(self) -> Builder:
+        if self._builder is None:
+            raise TuningError("this Measurer is closed; use it within `with Measurer(task) as measurer:`")
+        return self._builder
+
+    def _the_runner(self) -> Runner:
+        if self._runner is None:
+            self._the_builder()
+            assert self._reference is not None and self._folder is not None
+            self._runner = Runner(self.task, self._reference.arrays(), self.options, self._folder)
+        return self._runner
+
+
+_BUILD_ERRORS = {
+    MeasureErrorNo.INSTANTIATION_ERROR,
+    MeasureErrorNo.COMPILE_HOST,
+    MeasureErrorNo.COMPILE_DEVICE,
+    MeasureErrorNo.BUILD_TIMEOUT,
+}
+
+
+def _failed(failure: Failure, seconds: float) -> MeasureResult:
+    return MeasureResult((FAILED_COST,), failure.error_no, failure.message, seconds, time.time(), detail=failure.detail)

@@ -1,0 +1,98 @@
+"""Object code to costs, in the measuring process."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ...target import Target
+from .arrays import StoredArray
+from .builder import Failure, is_bystander, refused
+from .compiled import CompiledCandidate
+from .errors import MeasureErrorNo
+from .pool import Answer, Job, WorkerPool
+from .process import Death, Launch
+from .protocol import Frame
+from .results import MeasureOptions
+from .task import MeasureTask
+
+MODULE = "tensorexpr.tune.measure.run_worker"
+# What the interpreter and its libraries need.
+_BASE_BYTES = 1 << 30
+
+
+class Runner:
+    """The measuring process of one task, replaced when a candidate takes it down."""
+
+    def __init__(self, task: MeasureTask, arrays: Sequence[StoredArray], options: MeasureOptions, folder: Path) -> None:
+        greeting = {
+            "type": "task",
+            "arrays": [array.to_json() for array in arrays],
+            "policy": options.timing.to_json(),
+            "folder": str(folder),
+            "threads": min(Target("llvm").num_cores, task.target.num_cores),
+        }
+        # Each array is there once, each output's expected values too, and comparing takes some of its size.
+        memory = options.run_memory_bytes + _BASE_BYTES + 4 * task.array_bytes
+        self._pool = WorkerPool(Launch(MODULE, memory_bytes=memory), 1, str(folder), Frame(greeting))
+        self._timeout_s = options.run_timeout_s
+
+    @property
+    def pids(self) -> list[int]:
+        """The process id of the worker, if it runs."""
+        return self._pool.pids
+
+    def start(self) -> None:
+        """Start the process, without waiting for it."""
+        self._pool.start()
+
+    def run(self, candidate: CompiledCandidate, best: float) -> tuple[dict[str, Any] | Failure, float]:
+        """Check and time a candidate: what the worker says of it, and the seconds it took.
+
+        A candidate that dies in a process where others ran before gets a second chance in a fresh one; and after a
+        wrong answer the process is replaced, since nobody knows what else was written.
+        """
+        request = Frame({"type": "run", "kernels": [candidate.header()], "best": best if math.isfinite(best) else None}, (candidate.object_code,))
+        answer = self._ask(request, self._timeout_s)
+        if isinstance(answer.reply, Death) and is_bystander(answer, answer.reply):
+            answer = self._ask(request, self._timeout_s)
+        outcome = _outcome(answer)
+        if isinstance(outcome, Failure) and outcome.error_no == MeasureErrorNo.WRONG_ANSWER:
+            self._pool.replace_workers()
+        return outcome, answer.seconds
+
+    def interleave(self, candidates: Sequence[CompiledCandidate], costs: Sequence[float], rounds: int) -> list[list[float]] | Failure:
+        """Costs of candidates that ran before, measured in turn `rounds` times.
+
+        Args:
+            candidates: what to run.
+            costs: seconds per call as measured before.
+            rounds: how often.
+        """
+        header = {"type": "interleave", "kernels": [c.header() for c in candidates], "costs": list(costs), "rounds": rounds}
+        request = Frame(header, tuple(c.object_code for c in candidates))
+        answer = self._ask(request, self._timeout_s * max(1, len(candidates)))
+        outcome = _outcome(answer)
+        return outcome if isinstance(outcome, Failure) else outcome["costs"]
+
+    def close(self) -> None:
+        """Kill the process."""
+        self._pool.close()
+
+    def _ask(self, request: Frame, limit_s: float) -> Answer:
+        self._pool.submit(Job(0, request, limit_s))
+        return next(iter(list(self._pool.answers())))
+
+
+def _outcome(answer: Answer) -> dict[str, Any] | Failure:
+    match answer.reply:
+        case Death(timed_out=True) as death:
+            return Failure(MeasureErrorNo.RUN_TIMEOUT, f"the candidate {death.reason}", death.output)
+        case Death() as death:
+            return Failure(MeasureErrorNo.RUNTIME_DEVICE, f"the measuring process died: {death.reason}", death.output)
+        case Frame(header={"type": "failed"} as header):
+            return refused(header, MeasureErrorNo.RUNTIME_DEVICE)
+        case Frame(header=header):
+            return dict(header)

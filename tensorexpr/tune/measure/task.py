@@ -1,0 +1,75 @@
+"""The computation whose candidates are measured, in the form that travels to worker processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+
+from ...errors import TuningError
+from ...runtime.engine import check_runs_here
+from ...target import Target
+from ...te.operation import PlaceholderOp
+from ...te.serialize import to_json
+from ...te.tensor import Tensor
+from ...tir.dtype import parse_dtype, to_numpy
+from .arrays import Array
+from .inputs import constant_shape
+
+
+@dataclass(frozen=True)
+class MeasureTask:
+    """A computation with constant shapes on a target.
+
+    Candidates are traces for `Schedule(outputs)`, where the outputs are the operations of the computed tensors among `args`, in order.
+
+    Args:
+        args: the arguments of the built function: placeholders and computed tensors.
+        target: what to compile for; this machine must be able to run it.
+        inputs: arrays for placeholders that random values don't suit.
+
+    Raises:
+        TuningError: for arguments that can't be measured: other things than tensors, symbolic shapes, inputs that don't fit.
+        TargetError: if this machine can't run code of the target.
+    """
+
+    args: tuple[Tensor, ...]
+    target: Target
+    inputs: Mapping[Tensor, Array] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for arg in self.args:
+            if not isinstance(arg, Tensor):
+                raise TuningError(f"candidates are measured on tensors; argument {arg!r} is a {type(arg).__name__}")
+            try:
+                constant_shape(arg)
+            except ValueError as error:
+                raise TuningError(f"candidates are measured with constant shapes, and {error}") from None
+        if not self.outputs:
+            raise TuningError("no argument is a computed tensor, so there is nothing to measure")
+        for tensor, array in self.inputs.items():
+            self._check_input(tensor, array)
+        check_runs_here(self.target)
+
+    def _check_input(self, tensor: Tensor, array: Array) -> None:
+        if tensor not in self.args or not isinstance(tensor.op, PlaceholderOp):
+            raise TuningError(f"inputs has an array for {tensor}, which is no placeholder among the arguments")
+        if array.dtype != to_numpy(tensor.dtype) or array.shape != constant_shape(tensor):
+            wanted = f"{tensor.dtype}{list(constant_shape(tensor))}"
+            raise TuningError(f"the array given for {tensor.name} is {array.dtype}{list(array.shape)}; it needs {wanted}")
+
+    @property
+    def outputs(self) -> tuple[Tensor, ...]:
+        """The computed tensors among the arguments."""
+        return tuple(arg for arg in self.args if not isinstance(arg.op, PlaceholderOp))
+
+    @property
+    def array_bytes(self) -> int:
+        """Bytes of all arguments."""
+        return sum(prod(constant_shape(arg)) * parse_dtype(arg.dtype).itemsize for arg in self.args)
+
+    def to_json(self) -> dict[str, Any]:
+        """What workers need: the DAG, whose outputs are the arguments in order, and the target with nothing left to the machine."""
+        return {"dag": to_json(self.args), "target": str(self.target.resolved())}

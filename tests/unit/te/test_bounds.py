@@ -1,0 +1,80 @@
+"""Property 27: a definition that provably reads out of bounds is refused when it is built, and no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tensorexpr import te
+from tensorexpr.errors import DeclarationError
+from tensorexpr.te import Tensor
+from tensorexpr.tir.intrin import select
+
+A = te.placeholder((8, 6), name="A")
+n = te.var("n")
+N = te.placeholder((n,), name="N")
+index = te.placeholder((8,), "int32", name="index")
+k = te.reduce_axis((0, 3), "k")
+empty = te.reduce_axis((0, 0), "empty")
+
+LEGAL: dict[str, Callable[[], Tensor]] = {
+    "reversed": lambda: te.compute((8,), lambda i: A[7 - i, 0]),
+    "strided": lambda: te.compute((4,), lambda i: A[i * 2 + 1, 5]),
+    "window": lambda: te.compute((6,), lambda i: te.sum(A[i + k, 0], axis=k)),
+    "reshape": lambda: te.compute((48,), lambda i: A[te.floordiv(i, 6), te.floormod(i, 6)]),
+    "padding": lambda: te.compute((10,), lambda i: te.if_then_else(te.all(i >= 1, i < 9), A[i - 1, 0], 0.0)),
+    "padding, else arm": lambda: te.compute((10,), lambda i: te.if_then_else(te.any(i < 1, i >= 9), 0.0, A[i - 1, 0])),
+    "padding by select": lambda: te.compute((10,), lambda i: select(te.all(i >= 1, i < 9), A[i - 1, 0], 0.0)),
+    "guarded by and": lambda: te.compute((9,), lambda i: te.all(i < 8, A[i, 0] > 0.0)),
+    "guarded by or": lambda: te.compute((9,), lambda i: te.any(i >= 8, A[i, 0] > 0.0)),
+    "where": lambda: te.compute((8,), lambda i: te.sum(A[i + k, 0], axis=k, where=i + k < 8)),
+    "clamped": lambda: te.compute((20,), lambda i: A[te.max(te.min(i - 3, 7), 0), 0]),
+    "symbolic": lambda: te.compute((n + 1,), lambda i: N[i]),
+    "gathered": lambda: te.compute((8,), lambda i: A[index[i], 0]),
+    "guarded by data": lambda: te.compute((9,), lambda i: te.if_then_else(N[i] > 0.0, A[i, 0], 0.0)),
+    "nothing to compute": lambda: te.compute((0,), lambda i: A[i + 99, 0]),
+    "nothing to reduce": lambda: te.compute((8,), lambda i: te.sum(A[i + 99, empty], axis=empty)),
+    "interval too wide": lambda: te.compute((8,), lambda i: A[i * 2 - i, 0]),
+}
+
+
+@pytest.mark.parametrize("name", LEGAL)
+def test_legal_definitions_are_accepted(name: str) -> None:
+    assert LEGAL[name]().op.num_outputs == 1
+
+
+ILLEGAL: dict[str, tuple[Callable[[], Any], str]] = {
+    "one too far": (lambda: te.compute((9,), lambda i: A[i, 0]), r"A\[i, 0\] reads index 8 of dimension 0 of A \(extent 8\), at i = 8"),
+    "below": (lambda: te.compute((8,), lambda i: A[i - 1, 0]), "index -1 of dimension 0 of A .*at i = 0"),
+    "constant": (lambda: te.compute((8,), lambda i: A[i, 6]), "index 6 of dimension 1"),
+    "window": (lambda: te.compute((7,), lambda i: te.sum(A[i + k, 0], axis=k)), "index 8 .*at i = 6, k = 2"),
+    "wrong guard": (
+        lambda: te.compute((10,), lambda i: te.if_then_else(te.all(i >= 1, i <= 9), A[i - 1, 0], 0.0)),
+        "index 8 .*at i = 9 although the conditions around it hold",
+    ),
+    "wrong arm": (lambda: te.compute((10,), lambda i: te.if_then_else(i < 8, 0.0, A[i, 0])), "index 8 .*although"),
+    "condition": (lambda: te.compute((9,), lambda i: te.if_then_else(A[i, 0] > 0.0, 1.0, 0.0)), "index 8"),
+    "init": (lambda: te.compute((9,), lambda i: te.sum(A[0, k], axis=k, init=A[i, 0])), "index 8"),
+    "huge": (lambda: te.compute((1 << 20, 1 << 20), lambda i, j: te.placeholder((1 << 20,), name="H")[i + j]), "reads index"),
+}
+
+
+@pytest.mark.parametrize("name", ILLEGAL)
+def test_27_out_of_bounds_reads_are_refused_with_a_witness(name: str) -> None:
+    declare, message = ILLEGAL[name]
+    with pytest.raises(DeclarationError, match=message):
+        declare()
+
+
+def test_long_chains_of_guards_stay_quick_to_declare() -> None:
+    parts = [te.placeholder((4,), name=f"p{i}") for i in range(300)]
+
+    def concatenated(i: Any) -> Any:
+        value: Any = 0.0
+        for number, part in reversed(list(enumerate(parts))):
+            value = te.if_then_else(i < 4 * (number + 1), part[te.max(i - 4 * number, 0)] if number else part[i], value)
+        return value
+
+    assert len(te.compute((1200,), concatenated).op.input_tensors) == 300
