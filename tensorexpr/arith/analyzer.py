@@ -10,10 +10,11 @@ from ..tir.arithmetic import convert
 from ..tir.expr import EQ, GE, GT, LE, LT, NE, CmpExpr, ExprOp, IntImm, PrimExpr, Range, Var
 from .bounds import NEG_INF, POS_INF, ConstIntBound, form_limits, limits_of
 from .constraints import bind_range, bind_value, conjuncts, under
+from .exact import difference
 from .facts import Facts
 from .linear import is_scalar_int
 from .modular import ModularSet, congruence_of, form_congruence
-from .proofs import difference, known_nonnegative
+from .proofs import known_nonnegative
 from .simplify import simplify
 
 Scalar = ExprOp | int
@@ -54,14 +55,20 @@ class Analyzer:
         self.facts = bind_value(facts, var, simplify(facts, expr))
 
     @contextmanager
-    def constraint_scope(self, condition: ExprOp | bool) -> Iterator[Analyzer]:
-        """Inside the `with` block `condition` holds."""
+    def scope(self) -> Iterator[Analyzer]:
+        """Bindings and constraints made inside the `with` block end with it."""
         outer = self.facts
-        self.facts = under(outer, convert(condition))
         try:
             yield self
         finally:
             self.facts = outer
+
+    @contextmanager
+    def constraint_scope(self, condition: ExprOp | bool) -> Iterator[Analyzer]:
+        """Inside the `with` block `condition` holds."""
+        with self.scope():
+            self.facts = under(self.facts, convert(condition))
+            yield self
 
     def simplify(self, expr: Scalar, steps: int = 2) -> PrimExpr:
         """The simplest form found of `expr`; `steps` is accepted for compatibility, one call reaches the fixed point."""

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from ..tir.arithmetic import is_const_int
 from ..tir.expr import EQ, GE, GT, LE, LT, NE, And, Call, CmpExpr, FloorMod, IntImm, Mod, Not, Or, PrimExpr, Range, Var
 from ..tir.rewriting import variables
-from .bounds import exact_deep, exact_form, form_limits, limits_of
+from .bounds import form_limits, limits_of
+from .exact import exact_deep, exact_form
 from .facts import Facts, Limits
 from .linear import Linear, is_scalar_int
 

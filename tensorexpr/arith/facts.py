@@ -38,4 +38,5 @@ class Facts:
     modular: dict[PrimExpr, tuple[int, int]] = field(default_factory=dict)
     origins: dict[PrimExpr, int] = field(default_factory=dict)
     forms: dict[PrimExpr, Linear] = field(default_factory=dict)
+    deep: dict[PrimExpr, Linear] = field(default_factory=dict)
     scopes: dict[PrimExpr, Facts] = field(default_factory=dict)

@@ -9,8 +9,9 @@ from ..tir.arithmetic import cast, const, floordiv, maximum, minimum, truncdiv
 from ..tir.expr import Call, Cast, Div, FloorDiv, FloorMod, Let, Max, Min, Mul, PrimExpr, Range, Select, Var
 from ..tir.rewriting import substitute, variables
 from .analyzer import Analyzer
-from .bounds import dtype_limits, exact_deep, exact_form, keeps_value, limits_of, plain_form
+from .bounds import dtype_limits, limits_of, plain_form
 from .constraints import bind_range, comparison_forms, conjuncts, under
+from .exact import exact_deep, exact_form, keeps_value
 from .facts import Facts
 from .linear import Linear, is_scalar_int
 from .proofs import known_nonnegative, upper_bound

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from ..tir.arithmetic import floordiv, floormod
 from ..tir.expr import LE, LT, FloorDiv, FloorMod, IntImm, PrimExpr, Range, Var
@@ -122,7 +123,7 @@ class _Detector:
         parts = sorted(total.args, key=lambda split: -split.scale)
         if not parts or parts[-1].scale <= 0:
             raise _NoMap("a sum without iterators or with a negative scale can't be divided")
-        for high, low in zip(parts, parts[1:]):
+        for high, low in pairwise(parts):
             if high.scale != low.scale * low.extent:
                 raise _NoMap(f"scale {high.scale} doesn't follow from scale {low.scale} with extent {low.extent}")
         scale = parts[-1].scale

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from math import gcd
 
 from ..tir.dtype import int_limits, parse_dtype, wrap_int
@@ -18,7 +18,7 @@ from ..tir.expr import Add, Cast, IntImm, Mul, PrimExpr, Sub, Var
 _PLAIN_WALK_LIMIT = 200
 
 
-@lru_cache(maxsize=None)
+@cache
 def is_scalar_int(dtype: str) -> bool:
     """True for signed and unsigned integers of one lane, not for bool."""
     parsed = parse_dtype(dtype)

@@ -7,7 +7,8 @@ from math import gcd
 
 from ..tir.dtype import parse_dtype
 from ..tir.expr import Cast, FloorDiv, FloorMod, IntImm, Max, Min, Mul, PrimExpr, Select, Var
-from .bounds import fits, keeps_value, plain_form, product_fits
+from .bounds import fits, plain_form, product_fits
+from .exact import keeps_value
 from .facts import Facts
 from .linear import Linear, is_scalar_int
 

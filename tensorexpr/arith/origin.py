@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from ..tir.expr import (
-    BinaryExpr, Cast, CmpExpr, IntImm, LogicalExpr, Not, PrimExpr, Select, SizeVar, Var,
+    BinaryExpr,
+    Cast,
+    CmpExpr,
+    IntImm,
+    LogicalExpr,
+    Not,
+    PrimExpr,
+    Select,
+    SizeVar,
+    Var,
 )  # fmt: skip
 from ..tir.rewriting import children
 from .facts import Facts

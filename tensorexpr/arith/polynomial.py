@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ..tir.expr import IntImm, Mul, PrimExpr
-from .bounds import plain_form
+from .bounds import fits, plain_form, product_fits
 from .facts import Facts
 from .linear import Linear, constant_form
 
@@ -62,6 +62,29 @@ def expand(facts: Facts, form: Linear) -> Linear | None:
             return None
         total = total.add(inner, k)
     return merge_products(total)
+
+
+def products_hold(facts: Facts, form: Linear, free: bool = False) -> bool:
+    """True if every product in the form is one over the integers: neither it nor a factor can wrap."""
+    return all(_holds(facts, atom, free) for atom in form.terms if is_product(atom))
+
+
+def _holds(facts: Facts, atom: PrimExpr, free: bool) -> bool:
+    while isinstance(atom, Mul) and is_product(atom):
+        if not product_fits(facts, atom, free) or not fits(facts, plain_form(facts, atom.b), atom.dtype, free):
+            return False
+        if is_product(atom.b):
+            return _holds(facts, atom.b, free) and _holds(facts, atom.a, free)
+        atom = atom.a
+    return fits(facts, plain_form(facts, atom), atom.dtype, free)
+
+
+def expand_exactly(facts: Facts, form: Linear, free: bool = False) -> Linear | None:
+    """As `expand`, if the products hold over the integers before and after."""
+    if not products_hold(facts, form, free):
+        return None
+    found = expand(facts, form)
+    return found if found is not None and products_hold(facts, found, free) else None
 
 
 def _has_sum(facts: Facts, atom: PrimExpr) -> bool:

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..tir.expr import FloorDiv, FloorMod, IntImm, Max, Min, PrimExpr, Var
-from .bounds import exact_deep, exact_form, form_limits
+from .bounds import form_limits
+from .exact import exact_deep, exact_form
 from .facts import Facts
-from .linear import Linear
-from .polynomial import expand, expand_product, factors, is_product, merge_products
+from .linear import Linear, atom_form
+from .polynomial import expand_exactly, expand_product, factors, is_product, merge_products, products_hold
 
 _BUDGET = 48  # replaced forms per question; proofs that loops need take under ten
 _CONSTRAINT_USES = 3
@@ -30,17 +31,12 @@ def known_nonnegative(facts: Facts, form: Linear) -> bool:
 def upper_bound(facts: Facts, form: Linear, goal: int | None = None) -> int:
     """The least constant found that a form never exceeds; the search ends early at one that is <= `goal`."""
     if any(map(is_product, form.terms)):
-        expanded = expand(facts, form)
+        expanded = expand_exactly(facts, form)
         form = merge_products(form) if expanded is None else expanded
     best = form_limits(facts, form)[1]
     if (goal is not None and best <= goal) or not _has_leads(facts, form):
         return best
     return _Search(facts, goal).best(form, _CONSTRAINT_USES)
-
-
-def difference(facts: Facts, a: PrimExpr, b: PrimExpr) -> Linear:
-    """a - b over the integers."""
-    return exact_deep(facts, a).sub(exact_deep(facts, b))
 
 
 def _has_leads(facts: Facts, form: Linear) -> bool:
@@ -119,7 +115,7 @@ def _innermost(facts: Facts, form: Linear) -> Var | None:
     found = [atom for atom in form.terms if isinstance(atom, Var) and _is_symbolic(facts, atom)]
     if len(found) < 2:
         return found[0] if found else None
-    return next(var for var in reversed(facts.ranges) if var in form.terms and _is_symbolic(facts, var))
+    return next(var for var in reversed(list(facts.ranges)) if var in form.terms and _is_symbolic(facts, var))
 
 
 def _is_symbolic(facts: Facts, var: Var) -> bool:
@@ -164,6 +160,8 @@ def _remainder(facts: Facts, rest: Linear, atom: FloorMod, k: int) -> Iterator[t
 
 def _product(facts: Facts, rest: Linear, atom: PrimExpr, k: int) -> Iterator[tuple[list[tuple[Linear, int]], int]]:
     """v * p <= (end of v) * p for p >= 0 and a variable v of symbolic range."""
+    if not products_hold(facts, atom_form(atom)):
+        return
     terms = factors(atom)
     for position, var in enumerate(terms):
         if not isinstance(var, Var) or not _is_symbolic(facts, var):
@@ -171,7 +169,7 @@ def _product(facts: Facts, rest: Linear, atom: PrimExpr, k: int) -> Iterator[tup
         others = [exact_form(facts, other) for other in terms[:position] + terms[position + 1 :]]
         if all(form_limits(facts, other)[0] >= 0 for other in others):
             found = expand_product(facts, [_end(facts, var, upper=k > 0), *others])
-            if found is not None:
+            if found is not None and products_hold(facts, found):
                 yield [(merge_products(rest.add(found, k)), 1)], 0
 
 

@@ -66,7 +66,7 @@ def _operands(facts: Facts, node: PrimExpr, depth: int) -> tuple[PrimExpr, ...]:
         form = plain_form(facts, node)
         if node not in form.terms:
             return tuple(form.terms)
-    inner: tuple[PrimExpr, ...] = children(node)  # type: ignore[assignment]
+    inner = _parts(node)
     return inner[:1] if _is_branch(node) and depth < _SCOPE_DEPTH else inner
 
 
@@ -81,10 +81,8 @@ def _step(facts: Facts, node: PrimExpr, depth: int) -> PrimExpr:
         form = plain_form(facts, node)
         if node not in form.terms:
             return rewrite_affine(facts, node, _substituted(facts, form))
-    if _is_branch(node) and depth < _SCOPE_DEPTH:
-        rebuilt = _branches(facts, node, depth)
-    else:
-        rebuilt = map_children(node, lambda child: memo[child])  # type: ignore[index, return-value, arg-type]
+    scoped = _is_branch(node) and depth < _SCOPE_DEPTH
+    rebuilt = _branches(facts, node, depth) if scoped else map_children(node, lambda child: memo[child])  # type: ignore[index]
     folded = fold(rebuilt)
     if folded is not None or rebuilt is not node:
         return rebuilt if folded is None else folded
@@ -115,13 +113,16 @@ def _substituted(facts: Facts, form: Linear) -> Linear:
 
 def _branches(facts: Facts, node: PrimExpr, depth: int) -> PrimExpr:
     """A select or if_then_else whose arms are simplified under its condition."""
-    condition, true_value, false_value = children(node)
-    condition = facts.simplified[condition]  # type: ignore[index]
-    inner = {
-        true_value: simplify(under(facts, condition), true_value, depth + 1),  # type: ignore[arg-type]
-        false_value: simplify(under(facts, condition, holds=False), false_value, depth + 1),  # type: ignore[arg-type]
-    }
-    args = (condition, inner[true_value], inner[false_value])
-    if args == children(node):
+    condition, *arms = _parts(node)
+    condition = facts.simplified[condition]
+    if arms[0] is arms[1] or isinstance(condition, IntImm):
+        after = [simplify(facts, arm, depth + 1) for arm in arms]
+    else:
+        after = [simplify(under(facts, condition, holds), arm, depth + 1) for arm, holds in zip(arms, (True, False), strict=True)]
+    if (condition, *after) == _parts(node):
         return node
-    return Select(*args) if isinstance(node, Select) else Call(node.dtype, "tir.if_then_else", args)
+    return Select(condition, *after) if isinstance(node, Select) else Call(node.dtype, "tir.if_then_else", (condition, *after))
+
+
+def _parts(node: PrimExpr) -> tuple[PrimExpr, ...]:
+    return children(node)  # type: ignore[return-value]

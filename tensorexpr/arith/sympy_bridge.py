@@ -70,7 +70,7 @@ class Translation:
             return self._joined(Add, found.as_ordered_terms(), dtype)
         if found.is_Mul:
             return self._joined(Mul, sorted(found.args, key=lambda factor: factor.is_Integer), dtype)
-        return _NODES[found.func.__name__](*(self.from_sympy(arg, dtype) for arg in found.args))  # type: ignore[call-arg]
+        return _NODES[found.func.__name__](*(self.from_sympy(arg, dtype) for arg in found.args))
 
     def _joined(self, op: type[Add] | type[Mul], args: list[Any], dtype: str) -> PrimExpr:
         total = self.from_sympy(args[0], dtype)

@@ -6,9 +6,11 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
+from ..tune.measure import MeasureErrorNo, MeasureResult
 from ..tune.tuner import Trial, TunerObserver
 
 WIDE, NARROW, RULE = "-" * 70, "-" * 30, "=" * 50
+_BUILD_MARKS = {MeasureErrorNo.BUILD_TIMEOUT: "T"}
 
 
 class Console(TunerObserver):
@@ -26,6 +28,7 @@ class Console(TunerObserver):
         self._stream = stream
         self._best = 0.0
         self._count = 0
+        self._marked = False
 
     def _print(self, text: str) -> None:
         if self.verbose:
@@ -51,20 +54,37 @@ class Console(TunerObserver):
         self.title("Measure")
         self._print(f"Get {count} programs to measure:")
 
-    def measured(self, batch: Sequence[Trial], seconds: float) -> None:
-        self._print("".join(_build_mark(trial) for trial in batch) + "".join(_run_mark(trial) for trial in batch))
-        for trial in batch:
-            self._report(trial)
+    def built(self, number: int, error_no: MeasureErrorNo) -> None:
+        """A program was compiled, or not: a dot, with a letter if it failed."""
+        self._mark("." + _BUILD_MARKS.get(error_no, "E" if error_no else ""))
+
+    def ran(self, error_no: MeasureErrorNo) -> None:
+        """A compiled program was measured, or not: a star, with a letter if it failed."""
+        self._mark("*" + ("T" if error_no == MeasureErrorNo.RUN_TIMEOUT else "E" if error_no else ""))
+
+    def measured(self, trial: Trial) -> None:
+        self._count += 1
+        result = trial.result
+        speed = self._flops / result.median / 1e9 if result.is_success else 0.0
+        self._best = max(self._best, speed)
+        if self.verbose >= 2:
+            self._end_marks()
+            self._print(f"{RULE}\nNo: {self._count}\tGFLOPS: {speed:.2f} / {self._best:.2f}\tresults: {result}\n{RULE}")
+
+    def batch_measured(self, batch: Sequence[Trial], seconds: float) -> None:
+        self._end_marks()
         best = f"\tBest: {self._best:.2f} GFLOPS" if self._flops and self._best else ""
         self._print(f"Time elapsed for measurement: {seconds:.2f} s{best}")
 
-    def _report(self, trial: Trial) -> None:
-        self._count += 1
-        result = trial.result
-        speed = self._flops / result.mean / 1e9 if result.is_success else 0.0
-        self._best = max(self._best, speed)
-        if self.verbose >= 2:
-            self._print(f"{RULE}\nNo: {self._count}\tGFLOPS: {speed:.2f} / {self._best:.2f}\tresults: {result}\n{RULE}")
+    def _mark(self, text: str) -> None:
+        if self.verbose:
+            print(text, end="", file=self._stream or sys.stdout, flush=True)
+            self._marked = True
+
+    def _end_marks(self) -> None:
+        if self._marked:
+            self._print("")
+            self._marked = False
 
     def trained(self, seconds: float) -> None:
         self.title("Train cost model")
@@ -76,13 +96,16 @@ class Console(TunerObserver):
         self.title("Done")
 
 
-def _build_mark(trial: Trial) -> str:
-    error = trial.result.error_no
-    return ".T" if error.name == "BUILD_TIMEOUT" else ".E" if error.name in ("INSTANTIATION_ERROR", "COMPILE_HOST") else "."
+class MeasureMarks:
+    """Draws a console's dots and stars as programs pass."""
 
+    def __init__(self, console: Console) -> None:
+        self._console = console
 
-def _run_mark(trial: Trial) -> str:
-    error = trial.result.error_no
-    if error.name in ("INSTANTIATION_ERROR", "COMPILE_HOST", "BUILD_TIMEOUT"):
-        return ""
-    return "*" if trial.result.is_success else "*T" if error.name == "RUN_TIMEOUT" else "*E"
+    def built(self, number: int, error_no: MeasureErrorNo) -> None:
+        """A program was compiled, or not."""
+        self._console.built(number, error_no)
+
+    def measured(self, result: MeasureResult) -> None:
+        """A compiled program was measured, or not."""
+        self._console.ran(result.error_no)

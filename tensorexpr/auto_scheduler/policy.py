@@ -12,7 +12,7 @@ from ..tune.evolution import EvolutionOptions
 from ..tune.measure import Measurer
 from ..tune.space import Sketch
 from ..tune.tuner import Trial, Tuner, TunerOptions
-from .console import Console
+from .console import Console, MeasureMarks
 from .measure import MeasureInput, measure_options, measure_task
 from .options import TuningOptions
 from .sketch.generate import generate_sketches
@@ -89,7 +89,7 @@ class SketchPolicy:
         dag = self.task.compute_dag
         console = Console(options.verbose if self.verbose is None else self.verbose, dag.flop_ct)
         console.searching(len(sketches))
-        with Measurer(measure_task(self.task, self.seed), measure_options(options)) as measurer:
+        with Measurer(measure_task(self.task, self.seed), measure_options(options), MeasureMarks(console)) as measurer:
             tuner = Tuner(
                 sketches=sketches,
                 bodies=[inline_stages(sketch.tree) for sketch in sketches],

@@ -93,6 +93,8 @@ class FunctionContext:
         self.reads = 0
         self.captures: list[Capture] = []
         self.errors: list[str] = [] if parent is None else parent.errors
+        self.read_through: set[Var] = set() if parent is None else parent.read_through
+        self.written_through: set[Var] = set() if parent is None else parent.written_through
         self.exits: list[tuple[str, str]] = []
         self.workspaces: list[tuple[str, int]] = []
         self.live: list[str] = []

@@ -21,7 +21,7 @@ from .builder import LINE_LIMIT, ModuleText
 from .casts import convert, emit_cast
 from .context import ExprHandler, FunctionContext, ModuleContext, StmtHandler
 from .function import finish
-from .signature import BufferParam, ScalarParam, Signature, describe
+from .signature import BufferParam, Signature, describe, natural_alignment, shape_symbols
 from .types import VALUE_TYPE, float_bits, identifier, int_constant, size_in_bytes
 
 # Python frames per nested node are few, and a node this deep is possible: unrolled reductions nest to the left.
@@ -120,23 +120,26 @@ def _deep_recursion() -> Iterator[None]:
 
 
 def _emit_function(module: ModuleContext, name: str, func: PrimFunc) -> Signature:
-    signature = describe(name, func)
     ctx = FunctionContext(module, name, noalias=bool(func.attrs.get("tir.noalias", False)))
-    arguments = []
-    for var, param in zip(func.params, signature.params, strict=True):
-        argument = f"%{ctx.text.fresh(identifier(param.name))}"
-        if isinstance(param, BufferParam):
-            arguments.append(f"ptr{_promises(param, ctx.noalias)} {argument}")
-            ctx.bind(func.buffer_map[var].data, argument)
-            ctx.alignments[func.buffer_map[var].data] = param.alignment
+    names = [f"%{ctx.text.fresh(identifier(var.name))}" for var in (*func.params, *shape_symbols(func))]
+    types: list[str] = []
+    for var, argument in zip((*func.params, *shape_symbols(func)), names, strict=True):
+        buffer = func.buffer_map.get(var)
+        if buffer is not None:
+            ctx.bind(buffer.data, argument)
+            ctx.alignments[buffer.data] = natural_alignment(buffer)
+            types.append("ptr")
+        elif var.dtype == "handle":
+            raise CodegenError(f"In {name}: the handle parameter {var.name} has no buffer; add it to buffer_map, or pass a scalar")
         else:
-            arguments.append(_scalar_argument(ctx, param, argument))
-    for var in signature.symbols:
-        argument = f"%{ctx.text.fresh(identifier(var.name))}"
-        arguments.append(_scalar_argument(ctx, ScalarParam(var.name, var.dtype, var), argument))
+            types.append(_bind_scalar(ctx, var, argument))
     control.statement(ctx, func.body)
-    finish(ctx, arguments)
-    return replace(signature, errors=tuple(ctx.errors))
+    signature = describe(name, func, ctx.read_through, ctx.written_through)
+    for number, param in enumerate(signature.params):
+        if isinstance(param, BufferParam):
+            types[number] += _promises(param, ctx.noalias)
+    finish(ctx, [f"{kind} {argument}" for kind, argument in zip(types, names, strict=True)])
+    return replace(signature, errors=tuple(ctx.errors))  # `finish` may add the last of them
 
 
 def _promises(param: BufferParam, noalias: bool) -> str:
@@ -154,18 +157,15 @@ def _promises(param: BufferParam, noalias: bool) -> str:
     return "".join(f" {word}" for word in [*words, f"align {param.alignment}"])
 
 
-def _scalar_argument(ctx: FunctionContext, param: ScalarParam, argument: str) -> str:
-    """Bind a number's variable; its argument. Integers come as i64, floats as double."""
-    wanted, var = VALUE_TYPE[param.dtype], param.var
-    if parse_dtype(param.dtype).is_float:
-        ctx.bind(var, convert(ctx, "float64", param.dtype, argument))
-        return f"double {argument}"
+def _bind_scalar(ctx: FunctionContext, var: Var, argument: str) -> str:
+    """Bind a number's variable; the type of its argument. Integers come as i64, floats as double."""
+    wanted = VALUE_TYPE[var.dtype]
+    if parse_dtype(var.dtype).is_float:
+        ctx.bind(var, convert(ctx, "float64", var.dtype, argument))
+        return "double"
     if wanted == "i1":
         ctx.bind(var, ctx.text.value(f"icmp ne i64 {argument}, 0"))
-    elif wanted == "i64":
-        ctx.bind(var, argument)
-        ctx.wide[var] = argument
     else:
         ctx.wide[var] = argument
         ctx.levels[var] = 0
-    return f"i64 {argument}"
+    return "i64"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from ..errors import CodegenError
 from ..tir.dtype import parse_dtype
-from ..tir.expr import BufferLoad, Call, IntImm, PrimExpr, StringImm
+from ..tir.expr import BufferLoad, Call, IntImm, PrimExpr, StringImm, Var
 from ..tir.intrin import intrinsic_of
 from . import arithmetic, vector_math
 from .address import element_pointer
@@ -132,6 +132,9 @@ def _emit_extern(ctx: FunctionContext, call: Call) -> str:
 def _extern_argument(ctx: FunctionContext, arg: PrimExpr) -> str:
     if isinstance(arg, StringImm):
         return f"ptr {ctx.module.text.string(arg.value)}"
+    if isinstance(arg, Var) and arg.dtype == "handle":
+        ctx.read_through.add(arg)  # what a foreign function does behind a pointer isn't known
+        ctx.written_through.add(arg)
     parsed = parse_dtype(arg.dtype)
     # The C calling convention leaves extending small integers to the caller.
     extension = "" if parsed.is_float or parsed.bits >= 32 else " signext" if parsed.is_signed else " zeroext"

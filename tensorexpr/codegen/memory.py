@@ -91,6 +91,7 @@ def emit_load(ctx: FunctionContext, node: PrimExpr) -> str:
     access = _classify(ctx, node.buffer, node.indices)
     mask = access_mask(ctx, node.predicate, access.lanes)
     ctx.reads |= ctx.memory_bit(access.data)
+    ctx.read_through.add(access.data)
     if mask is not None and mask.is_empty:
         return zero(node.dtype)
     if access.lanes == 1 or access.stride == 0:
@@ -233,6 +234,7 @@ def emit_store(ctx: FunctionContext, stmt: Stmt) -> None:
         registers.store(ctx, buffer, stmt.indices, value, None if mask is None else mask.text)
         return
     access = _classify(ctx, buffer, stmt.indices)
+    ctx.written_through.add(access.data)
     value = to_memory(ctx, stmt.value.dtype, value)
     if access.lanes == 1:
         _store_one(ctx, access, value, mask)

@@ -7,17 +7,15 @@ number of the entry of `errors` (counted from 1) that says what failed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..errors import CodegenError
 from ..tir.buffer import Buffer
 from ..tir.dtype import parse_dtype
-from ..tir.expr import BufferLoad, Call, PrimExpr, Var
+from ..tir.expr import PrimExpr, Var
 from ..tir.function import PrimFunc
 from ..tir.rewriting import walk
-from ..tir.stmt import BufferStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +54,6 @@ class Signature:
     errors: tuple[str, ...] = ()
 
 
-def accessed(func: PrimFunc) -> tuple[set[Var], set[Var]]:
-    """The pointer variables that a function reads through and writes through."""
-    reads: set[Var] = set()
-    writes: set[Var] = set()
-    for node in walk(func.body):
-        if isinstance(node, BufferLoad):
-            reads.add(node.buffer.data)
-        elif isinstance(node, BufferStore):
-            writes.add(node.buffer.data)
-        elif isinstance(node, Call):
-            pointers = {arg for arg in node.args if isinstance(arg, Var) and arg.dtype == "handle"}
-            reads |= pointers  # what a foreign function does behind a pointer isn't known
-            writes |= pointers
-    return reads, writes
-
-
 def natural_alignment(buffer: Buffer) -> int:
     """What every array of the dtype satisfies, unless the buffer promises less.
 
@@ -80,29 +62,21 @@ def natural_alignment(buffer: Buffer) -> int:
     return min(parse_dtype(buffer.dtype).itemsize, buffer.data_alignment)
 
 
-def describe(name: str, func: PrimFunc) -> Signature:
-    """The signature of a function, before its errors are known.
-
-    Raises:
-        CodegenError: for a handle parameter without a buffer.
-    """
-    reads, writes = accessed(func)
+def describe(name: str, func: PrimFunc, reads: Set[Var], writes: Set[Var]) -> Signature:
+    """The signature of a function that reads and writes through the given pointer variables."""
     params: list[Param] = []
     for var in func.params:
         buffer = func.buffer_map.get(var)
-        if buffer is not None:
-            flags = (buffer.data in reads, buffer.data in writes)
-            params.append(
-                BufferParam(buffer.name, buffer.dtype, buffer.shape, buffer.strides, buffer.elem_offset, natural_alignment(buffer), *flags)
-            )
-        elif parse_dtype(var.dtype).code == "handle":
-            raise CodegenError(f"In {name}: the handle parameter {var.name} has no buffer; add it to buffer_map, or pass a scalar")
-        else:
+        if buffer is None:
             params.append(ScalarParam(var.name, var.dtype, var))
-    return Signature(name, tuple(params), tuple(_symbols(func)))
+            continue
+        placed = (buffer.shape, buffer.strides, buffer.elem_offset, natural_alignment(buffer))
+        params.append(BufferParam(buffer.name, buffer.dtype, *placed, buffer.data in reads, buffer.data in writes))
+    return Signature(name, tuple(params), tuple(shape_symbols(func)))
 
 
-def _symbols(func: PrimFunc) -> Iterator[Var]:
+def shape_symbols(func: PrimFunc) -> Iterator[Var]:
+    """The variables of the buffers' shapes, strides and offsets that are no parameters, in order of first use."""
     known = set(func.params)
     for var in func.params:
         buffer = func.buffer_map.get(var)

@@ -37,25 +37,25 @@ _EXP_RANGE = {"float": (-104.0, 90.0), "double": (-746.0, 711.0)}
 
 
 def _reduced(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
-    """r, e**r - 1 - r and n, for x within the range."""
+    """e**r - 1, and n as a float and as an integer, for x within the range."""
     low, high = _EXP_RANGE[x.kind]
     clamped = x.at_most(high).at_least(low)
     n, exponent = clamped.rounded(_LOG2_E)
     ln2_high, ln2_low = _LN2[x.kind]
     r = n.fma(-ln2_low, n.fma(-ln2_high, clamped))
-    return r, (r * r) * r.polynomial(_EXP[x.kind]), exponent
+    return (r * r).fma(r.polynomial(_EXP[x.kind]), r), n, exponent
 
 
 def exp(x: Lanes) -> Lanes:
     """e**x, within 1 ulp."""
-    r, tail, exponent = _reduced(x)
-    return ((r + tail) + 1.0).scaled(exponent)
+    above_one, n, exponent = _reduced(x)
+    return (above_one + 1.0).scaled(n, exponent)
 
 
 def _half_exp(x: Lanes) -> Lanes:
     """e**x / 2, which overflows later than e**x does."""
-    r, tail, exponent = _reduced(x)
-    return ((r + tail) + 1.0).scaled(exponent - 1)
+    above_one, n, exponent = _reduced(x)
+    return (above_one + 1.0).scaled(n - 1.0, exponent - 1)
 
 
 def exp2(x: Lanes) -> Lanes:
@@ -63,7 +63,7 @@ def exp2(x: Lanes) -> Lanes:
     clamped = x.at_most(130.0).at_least(-151.0)
     n, exponent = clamped.rounded()
     r = clamped - n
-    return r.fma(r.polynomial(_EXP2), 1.0).scaled(exponent)
+    return r.fma(r.polynomial(_EXP2), 1.0).scaled(n, exponent)
 
 
 def exp10(x: Lanes) -> Lanes:
@@ -71,7 +71,7 @@ def exp10(x: Lanes) -> Lanes:
     clamped = x.at_most(39.0).at_least(-46.0)
     n, exponent = clamped.rounded(_LOG2_10)
     r = n.fma(-_LOG10_2[1], n.fma(-_LOG10_2[0], clamped))
-    return r.fma(r.polynomial(_EXP10), 1.0).scaled(exponent)
+    return r.fma(r.polynomial(_EXP10), 1.0).scaled(n, exponent)
 
 
 def sigmoid(x: Lanes) -> Lanes:
@@ -86,16 +86,16 @@ def tanh(x: Lanes) -> Lanes:
     size = x.abs()
     square = x * x
     near = x.fma(square * square.polynomial(_TANH), x)
-    far = (1.0 - 2.0 / (exp(size + size) + 1.0)).signed_as(x)
-    return size.compare("olt", _TANH_SMALL).choose(near, far)
+    far = 1.0 - 2.0 / (exp(size + size) + 1.0)
+    return size.compare("olt", _TANH_SMALL).choose(near, far).signed_as(x)
 
 
 def tanh_double(x: Lanes) -> Lanes:
     """The hyperbolic tangent of doubles, from e**2|x| - 1 without cancellation."""
     size = x.abs().at_most(22.0)
-    r, tail, exponent = _reduced(size + size)
+    within, _, exponent = _reduced(size + size)
     power = exponent.power_of_two()
-    above_one = (r + tail).fma(power, power - 1.0)
+    above_one = within.fma(power, power - 1.0)
     return (above_one / (above_one + 2.0)).signed_as(x)
 
 

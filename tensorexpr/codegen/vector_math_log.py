@@ -114,7 +114,10 @@ def log1p(x: Lanes) -> Lanes:
     back = u - 1.0
     lost = (x - back) + (1.0 - (u - back))
     m, exponent = split(u)
-    f = lost.fma((exponent.constant(0) - exponent).power_of_two(), m - 1.0)
+    # Beyond 2**126 the power would leave the range, and nothing that is lost counts.
+    down = exponent.constant(0) - exponent
+    down = down.compare("sgt", -126).choose(down, -126)
+    f = lost.fma(down.power_of_two(), m - 1.0)
     result = _bounded(u, _log_of(f, exponent.to_float()))
     tiny = x.abs().compare("olt", 2.0**-25)
     return tiny.choose(x, result)

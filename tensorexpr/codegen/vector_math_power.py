@@ -50,8 +50,8 @@ def pow_(x: Lanes, y: Lanes) -> Lanes:
     m, exponent = split(base)
     s = (m - 1.0) / (m + 1.0)
     logarithm = s.fma((s * s).polynomial(_LOG2), exponent.to_float())
-    # The split is meaningless at 0, infinity and NaN; a logarithm of such size has the right limits.
-    logarithm = base.compare("oeq", 0.0).choose(logarithm.constant(-2000.0), logarithm)
+    # The split is meaningless at 0, infinity and NaN; an infinite logarithm has the right limits.
+    logarithm = base.compare("oeq", 0.0).choose(logarithm.constant(-math.inf), logarithm)
     logarithm = base.compare("olt", math.inf).choose(logarithm, base)
     product = (power * logarithm).at_most(_LARGEST_EXPONENT).at_least(-_LARGEST_EXPONENT)
     n, number = product.rounded()

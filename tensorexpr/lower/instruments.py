@@ -141,7 +141,9 @@ class DiffInstrument(_TextInstrument):
     def report(self, info: PassInfo, before: str, after: str) -> None:
         """Hand over one diff."""
         if before != after:
-            lines = difflib.unified_diff(before.splitlines(), after.splitlines(), f"before {info.name}", f"after {info.name}", lineterm="", n=2)
+            lines = difflib.unified_diff(
+                before.splitlines(), after.splitlines(), f"before {info.name}", f"after {info.name}", lineterm="", n=2
+            )
             self.write("\n".join(lines))
 
 

@@ -95,7 +95,7 @@ def _constant_lanes(op: type[CmpExpr], a: PrimExpr, b: PrimExpr, lanes: int) -> 
     left, right = _values(a, lanes), _values(b, lanes)
     if left is None or right is None:
         return None
-    results = [compare(op, x, y) for x, y in zip(left, right)]
+    results = [compare(op, x, y) for x, y in zip(left, right, strict=True)]
     return [isinstance(r, IntImm) and r.value == 1 for r in results]
 
 

@@ -106,13 +106,35 @@ STRUCTS: dict[str, type] = {
     "tir.ReduceBranchingThroughOvercompute": ReduceBranchingThroughOvercomputeConfig,
 }
 _INTEGERS = (
-    "ir.enable_si_builder te.keep_schedule_record testing.immutable_module tir.debug_keep_trivial_loop tir.detect_global_barrier "
-    "tir.disable_assert tir.disable_cse_tir tir.disable_storage_rewrite tir.disable_vectorize tir.enable_buffer_level_predication "
-    "tir.enable_debug tir.enable_equiv_terms_in_cse_tir tir.experimental_dma_bypass_cache tir.instr_siblings "
-    "tir.instrument_bound_checkers tir.instrument_lwp tir.is_entry_func tir.lwp_disable_func_prof tir.lwp_max_depth "
-    "tir.lwp_min_height tir.merge_static_smem tir.noalias tir.ptx_ldg32 tir.reset_start_id tir.use_async_copy tir.usmp.enable "
-    "tir.usmp.use_workspace_io tir.vtcm_capacity"
-).split()
+    "ir.enable_si_builder",
+    "te.keep_schedule_record",
+    "testing.immutable_module",
+    "tir.debug_keep_trivial_loop",
+    "tir.detect_global_barrier",
+    "tir.disable_assert",
+    "tir.disable_cse_tir",
+    "tir.disable_storage_rewrite",
+    "tir.disable_vectorize",
+    "tir.enable_buffer_level_predication",
+    "tir.enable_debug",
+    "tir.enable_equiv_terms_in_cse_tir",
+    "tir.experimental_dma_bypass_cache",
+    "tir.instr_siblings",
+    "tir.instrument_bound_checkers",
+    "tir.instrument_lwp",
+    "tir.is_entry_func",
+    "tir.lwp_disable_func_prof",
+    "tir.lwp_max_depth",
+    "tir.lwp_min_height",
+    "tir.merge_static_smem",
+    "tir.noalias",
+    "tir.ptx_ldg32",
+    "tir.reset_start_id",
+    "tir.use_async_copy",
+    "tir.usmp.enable",
+    "tir.usmp.use_workspace_io",
+    "tir.vtcm_capacity",
+)
 _STRINGS = ("tir.usmp.algorithm", "tir.usmp.custom_algorithm")
 _LISTS = ("tir.add_lower_pass",)
 
@@ -141,7 +163,7 @@ def _as_struct(key: str, value: Any, struct: type[_Struct]) -> _Struct:
         return value
     if not isinstance(value, Mapping):
         raise LoweringError(f"PassContext config {key!r} takes a mapping of options or a {struct.__name__}, not {value!r}")
-    known = {f.name: f.default for f in fields(struct)}  # type: ignore[arg-type]
+    known: dict[str, Any] = {f.name: f.default for f in fields(struct)}  # type: ignore[arg-type]
     for name, option in value.items():
         if name not in known:
             raise LoweringError(
@@ -161,7 +183,9 @@ def validated(config: Mapping[str, Any] | None) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for key, value in (config or {}).items():
         if key not in CONFIG_KEYS:
-            raise LoweringError(f"PassContext has no config {key!r}{_nearest(str(key), list(CONFIG_KEYS))} PassContext.list_configs() lists all.")
+            raise LoweringError(
+                f"PassContext has no config {key!r}{_nearest(str(key), list(CONFIG_KEYS))} PassContext.list_configs() lists all."
+            )
         name, wanted = CONFIG_KEYS[key]
         if wanted in STRUCTS.values():
             result[key] = _as_struct(key, value, wanted)

@@ -26,10 +26,9 @@ from .phase2.storage_rewrite import storage_rewrite
 from .phase2.unroll_loop import unroll_loop
 from .phase2.unroll_register_tile import unroll_register_tile
 from .phase2.vectorize_loop import vectorize_loop
-from .phase3.common_subexpr_elim import common_subexpr_elim
+from .phase3.hoist_expression import hoist_expression
 from .phase3.hoist_if_then_else import hoist_if_then_else
 from .phase3.instrument_bound_checkers import instrument_bound_checkers
-from .phase3.lower_intrin import lower_intrin
 from .phase3.remove_no_op import remove_no_op
 from .specs import check_module, check_statements
 
@@ -51,13 +50,12 @@ PHASES: dict[int, tuple[Pass, ...]] = {
     3: (
         Pass("tir.HoistIfThenElse", hoist_if_then_else),  # before no-ops go: a loop may be nothing but a condition
         Pass("tir.RemoveNoOp", remove_no_op),  # partition, unrolling and hoisting leave empty pieces
+        Pass("tir.HoistExpression", hoist_expression),  # after the guards are gone: what is computed for sure may leave a loop
     ),
 }
 # After the user's passes of phase 3, as nothing but code generation should see their results.
 FINAL: tuple[Pass, ...] = (
-    Pass("tir.InstrumentBoundCheckers", instrument_bound_checkers),  # before indices are taken apart
-    Pass("tir.CommonSubexprElimTIR", common_subexpr_elim),  # indices by loop level, so that LLVM needs no pass for it
-    Pass("tir.LowerIntrin", lower_intrin),  # last: divisions stay recognisable until here
+    Pass("tir.InstrumentBoundCheckers", instrument_bound_checkers),  # so that it checks the accesses that will happen
 )
 LAST_PHASE = max(PHASES)
 _RECURSION_LIMIT = 20_000
@@ -147,7 +145,9 @@ def _user_passes(ctx: PassContext) -> dict[int, list[Pass]]:
         if int(phase) < 0:
             raise LoweringError(f"{where}: the phase is {int(phase)}; expected 0 (before all), 1, 2 or 3 (the end of that phase)")
         if not isinstance(one, Pass):
-            raise LoweringError(f"{where}: expected a pass, not {one!r}; decorate the function with @tir.transform.prim_func_pass(opt_level=0)")
+            raise LoweringError(
+                f"{where}: expected a pass, not {one!r}; decorate the function with @tir.transform.prim_func_pass(opt_level=0)"
+            )
         added[min(int(phase), LAST_PHASE)].append(one)
     return added
 

@@ -17,7 +17,19 @@ from ..tir.arithmetic import fold
 from ..tir.buffer import Buffer
 from ..tir.expr import BinaryExpr, BufferLoad, CmpExpr, Let, LogicalExpr, PointerType, PrimExpr, Range, Var
 from ..tir.stmt import (
-    Allocate, AssertStmt, AttrStmt, BufferRealize, BufferStore, DeclBuffer, Evaluate, For, IfThenElse, LetStmt, SeqStmt, Stmt, While,
+    Allocate,
+    AssertStmt,
+    AttrStmt,
+    BufferRealize,
+    BufferStore,
+    DeclBuffer,
+    Evaluate,
+    For,
+    IfThenElse,
+    LetStmt,
+    SeqStmt,
+    Stmt,
+    While,
     seq,
 )  # fmt: skip
 
@@ -25,15 +37,38 @@ ExprFn = Callable[[PrimExpr], PrimExpr]
 StmtFn = Callable[[Stmt], Stmt]
 
 _LEAVES = (nodes.Var, nodes.SizeVar, nodes.IntImm, nodes.FloatImm, nodes.StringImm)
-_ONE_CHILD: dict[type[PrimExpr], str] = {nodes.Not: "a", nodes.Cast: "value", nodes.Broadcast: "value"}
-_EXPR_FIELDS: dict[type[PrimExpr], tuple[str, ...]] = {
-    nodes.Select: ("condition", "true_value", "false_value"),
-    nodes.BufferLoad: ("indices", "predicate"),
-    nodes.ProducerLoad: ("indices",),
-    nodes.Ramp: ("base", "stride"),
-    nodes.Shuffle: ("vectors",),
-    nodes.Let: ("value", "body"),
-    nodes.Call: ("args",),
+_BINARY: list[type[PrimExpr]] = [*BinaryExpr.__subclasses__(), *CmpExpr.__subclasses__(), *LogicalExpr.__subclasses__()]
+
+
+def _load_operands(load: Any) -> tuple[PrimExpr, ...]:
+    return load.indices if load.predicate is None else (*load.indices, load.predicate)
+
+
+# How to take each kind of expression apart, and how to make it again from operands.
+_OPERANDS: dict[type[PrimExpr], Callable[[Any], tuple[PrimExpr, ...]]] = {
+    **{kind: lambda e: () for kind in _LEAVES},
+    **{kind: lambda e: (e.a, e.b) for kind in _BINARY},
+    nodes.Not: lambda e: (e.a,),
+    nodes.Cast: lambda e: (e.value,),
+    nodes.Broadcast: lambda e: (e.value,),
+    nodes.Ramp: lambda e: (e.base, e.stride),
+    nodes.Select: lambda e: (e.condition, e.true_value, e.false_value),
+    nodes.Let: lambda e: (e.value, e.body),
+    nodes.Call: lambda e: e.args,
+    nodes.Shuffle: lambda e: e.vectors,
+    nodes.BufferLoad: _load_operands,
+    nodes.ProducerLoad: lambda e: e.indices,
+}
+_REMAKE: dict[type[PrimExpr], Callable[[Any, list[PrimExpr]], PrimExpr]] = {
+    **{kind: lambda e, new: type(e)(*new) for kind in (*_BINARY, nodes.Not, nodes.Select)},
+    nodes.Cast: lambda e, new: nodes.Cast(e.dtype, new[0]),
+    nodes.Broadcast: lambda e, new: nodes.Broadcast(new[0], e.lanes),
+    nodes.Ramp: lambda e, new: nodes.Ramp(new[0], new[1], e.lanes),
+    nodes.Let: lambda e, new: Let(e.var, new[0], new[1]),
+    nodes.Call: lambda e, new: nodes.Call(e.dtype, e.op, tuple(new)),
+    nodes.Shuffle: lambda e, new: nodes.Shuffle(tuple(new), e.indices),
+    nodes.BufferLoad: lambda e, new: BufferLoad(e.buffer, tuple(new[: len(e.indices)]), new[-1] if e.predicate is not None else None),
+    nodes.ProducerLoad: lambda e, new: nodes.ProducerLoad(e.producer, tuple(new)),
 }
 _STMT_FIELDS: dict[type[Stmt], tuple[tuple[str, ...], tuple[str, ...]]] = {  # the fields that hold expressions, and statements
     For: (("min", "extent"), ("body",)),
@@ -67,23 +102,22 @@ def _same(a: object, b: object) -> bool:
     return a is b
 
 
+def operands(expr: PrimExpr) -> tuple[PrimExpr, ...]:
+    """The direct operands of an expression."""
+    kind = _OPERANDS.get(type(expr))
+    if kind is None:
+        raise InternalError(f"lowering met a {type(expr).__name__}, which is no part of the loop IR")
+    return kind(expr)
+
+
 def map_expr(expr: PrimExpr, rewrite: ExprFn) -> PrimExpr:
     """`expr` with `rewrite` applied to its operands; the node itself if none changed. Nothing is folded."""
-    kind = type(expr)
-    if isinstance(expr, (BinaryExpr, CmpExpr, LogicalExpr)):
-        a, b = rewrite(expr.a), rewrite(expr.b)
-        return expr if a is expr.a and b is expr.b else kind(a, b)  # type: ignore[call-arg]
-    if kind in _LEAVES:
-        return expr
-    if kind in _ONE_CHILD:
-        name = _ONE_CHILD[kind]
-        old = getattr(expr, name)
-        new = rewrite(old)
-        return expr if new is old else replace(cast(Any, expr), **{name: new})
-    names = _EXPR_FIELDS.get(kind)
-    if names is None:
-        raise InternalError(f"lowering met a {kind.__name__}, which is no part of the loop IR")
-    return _replaced(expr, names, rewrite)
+    old = operands(expr)
+    new = [rewrite(operand) for operand in old]
+    for before, after in zip(old, new, strict=True):
+        if before is not after:
+            return _REMAKE[type(expr)](expr, new)
+    return expr
 
 
 def _replaced(node: Any, names: Iterable[str], rewrite: Callable[[Any], Any]) -> Any:
@@ -133,18 +167,6 @@ def own_expressions(stmt: Stmt) -> Iterator[PrimExpr]:
         yield from _flat(getattr(stmt, name))
 
 
-def operands(expr: PrimExpr) -> Iterator[PrimExpr]:
-    """The direct operands of an expression."""
-    if isinstance(expr, (BinaryExpr, CmpExpr, LogicalExpr)):
-        yield expr.a
-        yield expr.b
-    elif type(expr) in _ONE_CHILD:
-        yield getattr(expr, _ONE_CHILD[type(expr)])
-    else:
-        for name in _EXPR_FIELDS.get(type(expr), ()):
-            yield from _flat(getattr(expr, name))
-
-
 def _flat(value: Any) -> Iterator[PrimExpr]:
     if isinstance(value, PrimExpr):
         yield value
@@ -170,21 +192,29 @@ class FreeVars:
 
     def __init__(self) -> None:
         self._known: dict[PrimExpr, frozenset[Var]] = {}
+        self._memory: dict[PrimExpr, bool] = {}
 
     def __call__(self, expr: PrimExpr) -> frozenset[Var]:
         """The free variables of `expr`."""
         found = self._known.get(expr)
         if found is None:
-            if isinstance(expr, Var):
-                found = frozenset((expr,))
-            else:
-                found = frozenset().union(*(self(operand) for operand in operands(expr)))
-                if isinstance(expr, Let):
-                    found -= {expr.var}
-                    found |= self(expr.value)
-                elif isinstance(expr, BufferLoad):
-                    found |= {expr.buffer.data}
-            self._known[expr] = found
+            found = self._known[expr] = self._compute(expr)
+        return found
+
+    def _compute(self, expr: PrimExpr) -> frozenset[Var]:
+        if isinstance(expr, Var):
+            return frozenset((expr,))
+        parts = [self(operand) for operand in operands(expr)]
+        found = parts[0].union(*parts[1:]) if parts else frozenset()
+        if isinstance(expr, BufferLoad):
+            return found | {expr.buffer.data}
+        return (self(expr.body) - {expr.var}) | self(expr.value) if isinstance(expr, Let) else found
+
+    def touches_memory(self, expr: PrimExpr) -> bool:
+        """True if `expr` loads from a buffer or holds a pointer."""
+        found = self._memory.get(expr)
+        if found is None:
+            found = self._memory[expr] = any(var.dtype == "handle" for var in self(expr))
         return found
 
 

@@ -1,23 +1,26 @@
 """DLPack both ways without a copy, bfloat16 and writing included, which NumPy's own support leaves out.
 
-Layout and names of the structures: https://dmlc.github.io/dlpack/latest/c_api.html (version 0 capsules, which all libraries speak).
+Layout and names of the structures: https://dmlc.github.io/dlpack/latest/c_api.html. We export version 1 to consumers
+that ask for it (version 0 is read-only to NumPy), else version 0, and import version 0, which all libraries speak.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError
+from ..target import Target
 from ..tir.dtype import parse_dtype, to_numpy
+from . import engine, python_api
 
 CPU_DEVICE = (1, 0)
 _CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}
 _CODE_OF = {name: code for code, name in _CODES.items()}
-_Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 
 
 class _Tensor(ctypes.Structure):
@@ -39,55 +42,107 @@ class _ManagedTensor(ctypes.Structure):
     _fields_ = (("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
 
 
-def _api(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
-    function: Callable[..., Any] = ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
-    return function
+class _VersionedTensor(ctypes.Structure):
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
+    )
 
 
-_capsule_new = _api("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-_capsule_pointer = _api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
-_capsule_is = _api("PyCapsule_IsValid", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
-_capsule_rename = _api("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
-# A destructor gets a capsule that is being freed: as a py_object it would be revived, so it stays an address.
-_dying_is = _api("PyCapsule_IsValid", ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)
-_dying_pointer = _api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
-_Destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+# What consumers call to let go. Native, because it may be called by any thread, and while an exception is on its way.
+# The context is a Python object that owns the array and this structure itself.
+_RELEASE_IR = """
+@{name}_name = constant [{length} x i8] c"{capsule}\\00"
+declare i32 @Py_IsInitialized()
+declare i32 @PyGILState_Ensure()
+declare void @PyGILState_Release(i32)
+declare void @Py_DecRef(ptr)
+declare i32 @PyCapsule_IsValid(ptr, ptr)
+declare ptr @PyCapsule_GetPointer(ptr, ptr)
 
-# Names must outlive every capsule that points to them.
+define void @{name}_release(ptr %managed) {{
+  %alive = call i32 @Py_IsInitialized()
+  %dead = icmp eq i32 %alive, 0
+  br i1 %dead, label %done, label %drop
+drop:
+  %state = call i32 @PyGILState_Ensure()
+  %place = getelementptr i8, ptr %managed, i64 {context}
+  %owner = load ptr, ptr %place
+  call void @Py_DecRef(ptr %owner)
+  call void @PyGILState_Release(i32 %state)
+  br label %done
+done:
+  ret void
+}}
+
+; A capsule that nobody consumed still has its first name.
+define void @{name}_destroy(ptr %capsule) {{
+  %valid = call i32 @PyCapsule_IsValid(ptr %capsule, ptr @{name}_name)
+  %used = icmp eq i32 %valid, 0
+  br i1 %used, label %done, label %drop
+drop:
+  %managed = call ptr @PyCapsule_GetPointer(ptr %capsule, ptr @{name}_name)
+  call void @{name}_release(ptr %managed)
+  br label %done
+done:
+  ret void
+}}
+"""
+_RELEASE_API = ("Py_IsInitialized", "PyGILState_Ensure", "PyGILState_Release", "Py_DecRef", "PyCapsule_IsValid", "PyCapsule_GetPointer")
+_FORMS: dict[type[ctypes.Structure], tuple[str, str]] = {
+    _ManagedTensor: ("plain", "dltensor"),
+    _VersionedTensor: ("versioned", "dltensor_versioned"),
+}
+
+_capsule_new = python_api.function("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+_capsule_pointer = python_api.function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+_capsule_is = python_api.function("PyCapsule_IsValid", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
+_capsule_rename = python_api.function("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
+_add_reference = python_api.function("Py_IncRef", None, ctypes.py_object)
+_Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+# Capsules point to their names, which must outlive them.
 _NAME = ctypes.c_char_p(b"dltensor")
 _USED_NAME = ctypes.c_char_p(b"used_dltensor")
-_exported: dict[int, tuple[Any, ...]] = {}
 
 
-def _release(address: int) -> None:
-    _exported.pop(address, None)
+@lru_cache(maxsize=2)
+def _release_code(form: type[ctypes.Structure]) -> engine.LoadedCode:
+    name, capsule = _FORMS[form]
+    context = getattr(form, "context").offset  # noqa: B009 - a field, which mypy does not see
+    text = _RELEASE_IR.format(name=name, capsule=capsule, length=len(capsule) + 1, context=context)
+    names = [f"{name}_{part}" for part in ("release", "destroy", "name")]
+    return engine.load_object(engine.compile_text(text, Target("llvm"), 0).data, names, python_api.addresses(*_RELEASE_API))
 
 
-def _destroy(capsule: int) -> None:
-    if _dying_is(capsule, _NAME):
-        _exported.pop(_dying_pointer(capsule, _NAME), None)
+def export(array: _Array, dtype: str, max_version: tuple[int, int] | None = None) -> Any:
+    """A capsule that shares the memory of an array of the given IR dtype, and keeps it alive.
 
-
-_release_entry = _Deleter(_release)
-_destroy_entry = _Destructor(_destroy)
-
-
-def export(array: np.ndarray[tuple[int, ...], np.dtype[Any]], dtype: str) -> Any:
-    """A capsule "dltensor" that shares the memory of an array of the given IR dtype, and keeps it alive."""
+    Args:
+        array: a writable array.
+        dtype: what its elements are.
+        max_version: the newest DLPack version that the consumer knows; None means version 0.
+    """
+    form = _VersionedTensor if max_version is not None and max_version[0] >= 1 else _ManagedTensor
+    name, _ = _FORMS[form]
+    code = _release_code(form)
     parsed = parse_dtype(dtype)
     extents = (ctypes.c_int64 * array.ndim)(*array.shape)
     steps = (ctypes.c_int64 * array.ndim)(*(stride // array.itemsize for stride in array.strides))
-    managed = _ManagedTensor()
-    managed.tensor = _Tensor(
-        array.ctypes.data, *CPU_DEVICE, array.ndim, _CODE_OF[parsed.code], max(parsed.bits, 8), parsed.lanes, extents, steps, 0
-    )
-    managed.deleter = ctypes.cast(_release_entry, ctypes.c_void_p).value
-    address = ctypes.addressof(managed)
-    _exported[address] = (managed, array, extents, steps)
-    return _capsule_new(address, _NAME, ctypes.cast(_destroy_entry, ctypes.c_void_p))
+    kind = (_CODE_OF[parsed.code], max(parsed.bits, 8), parsed.lanes)
+    managed = form(tensor=_Tensor(array.ctypes.data, *CPU_DEVICE, array.ndim, *kind, extents, steps, 0), deleter=code[f"{name}_release"])
+    if isinstance(managed, _VersionedTensor):
+        managed.major = 1
+    owner = (managed, array, extents, steps)
+    managed.context = id(owner)
+    _add_reference(owner)
+    return _capsule_new(ctypes.addressof(managed), code[f"{name}_name"], code[f"{name}_destroy"])
 
 
-def to_array(value: Any) -> np.ndarray[tuple[int, ...], np.dtype[Any]]:
+def to_array(value: Any) -> _Array:
     """An array on the memory of anything with `__dlpack__`, or of a capsule "dltensor", writable, without a copy.
 
     Raises:
@@ -123,7 +178,7 @@ class Owner:
             _Deleter(self._managed.deleter)(ctypes.addressof(self._managed))
 
 
-def _view(tensor: _Tensor, owner: Owner) -> np.ndarray[tuple[int, ...], np.dtype[Any]]:
+def _view(tensor: _Tensor, owner: Owner) -> _Array:
     if tensor.code not in _CODES or tensor.lanes != 1:
         raise ArgumentError(f"DLPack type code {tensor.code} with {tensor.bits} bits and {tensor.lanes} lanes has no dtype here")
     name = _CODES[tensor.code]

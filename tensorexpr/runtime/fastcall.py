@@ -22,7 +22,7 @@ from ..codegen.signature import BufferParam, Signature
 from ..target import Target
 from ..tir.dtype import int_limits, parse_dtype, to_numpy
 from ..tir.expr import IntImm, Var
-from . import binding, engine, layout
+from . import binding, engine, layout, python_api
 from .fastcall_ir import FASTCALL_IR, HEADER_WORDS, RECORD_WORDS
 from .ndarray import NDArray
 
@@ -85,8 +85,7 @@ def _method(slot: int) -> _MethodDef:
     offsets = {"type": layout.TYPE, "data": layout.DATA, "ndim": layout.NDIM, "shape": layout.SHAPE, "dtype": layout.DTYPE}
     text = FASTCALL_IR.format(**offsets, flags=layout.FLAGS, inner=slot, refused=REFUSED, header=HEADER_WORDS, record=RECORD_WORDS)
     target = Target("llvm")
-    api = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in _PYTHON_API}
-    code = engine.load_object(engine.compile_text(text, target, 1).data, ["fastcall"], api)
+    code = engine.load_object(engine.compile_text(text, target, 1).data, ["fastcall"], python_api.addresses(*_PYTHON_API))
     _code.append(code)
     return _MethodDef(b"function", code["fastcall"], _METH_FASTCALL, None)
 
@@ -95,9 +94,10 @@ _code: list[engine.LoadedCode] = []
 
 
 def _table(signature: Signature, plan: binding.Plan, entry: int) -> Any:
-    slots = {var: index for index, var in enumerate(plan.slots)}
     params = signature.params
-    header = [entry, len(params), len(params) + len(slots), id(np.ndarray), id(NDArray), id(int), id(float), 0]
+    in_shapes = {extent for param in params if isinstance(param, BufferParam) for extent in param.shape}
+    slots = {var: index for index, var in enumerate(plan.slots) if var in in_shapes}
+    header = [entry, len(params), len(params) + len(plan.slots), id(np.ndarray), id(NDArray), id(int), id(float), 0]
     records: list[int] = []
     dims: list[int] = []
     for param in params:

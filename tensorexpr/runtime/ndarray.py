@@ -89,7 +89,7 @@ class NDArray:
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
         if dl_device is not None and next(iter(dl_device)) != dlpack.CPU_DEVICE[0]:
             raise BufferError(f"the array lives in CPU memory, not on DLPack device {dl_device}")
-        return dlpack.export(self.numpy() if copy else self._array, self._dtype)
+        return dlpack.export(self.numpy() if copy else self._array, self._dtype, max_version)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return dlpack.CPU_DEVICE

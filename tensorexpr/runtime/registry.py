@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 from ..errors import ArgumentError
 
+_F = TypeVar("_F", bound=Callable[..., Any])
 _functions: dict[str, Callable[..., Any]] = {}
 
 
 @overload
-def register_func(func_name: str, f: Callable[..., Any], override: bool = False) -> Callable[..., Any]: ...
+def register_func(func_name: _F) -> _F: ...
 @overload
-def register_func(
-    func_name: str | Callable[..., Any], f: None = None, override: bool = False
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
+def register_func(func_name: str, f: _F, override: bool = False) -> _F: ...
+@overload
+def register_func(func_name: str, f: None = None, override: bool = False) -> Callable[[_F], _F]: ...
 def register_func(func_name: str | Callable[..., Any], f: Callable[..., Any] | None = None, override: bool = False) -> Any:
     """Register a function under a name; as `@register_func("name")`, or as `@register_func` under its own name.
 

@@ -77,7 +77,8 @@ class BenchmarkResult:
 
     def __str__(self) -> str:
         heads = "".join(f"{name + ' (ms)':>14}" for name in _COLUMNS)
-        values = "".join(f"{getattr(self, name) * 1e3:>14.4f}" for name in _COLUMNS)
+        times = [getattr(self, name) * 1e3 for name in _COLUMNS]
+        values = "".join(f"{value:>14.4f}" if value >= 0.01 or not value else f"{value:>14.4g}" for value in times)
         return f"Execution time summary:\n{heads}\n{values}"
 
 

@@ -15,6 +15,7 @@ from numpy.lib.stride_tricks import as_strided
 from ..arith import linear_form
 from ..tir.dtype import parse_dtype, to_numpy
 from ..tir.expr import Add, Cast, FloatImm, IntImm, Mul, PrimExpr, ProducerLoad, Reduce, Var
+from ..tir.intrin import max_value
 from .blocks import Box, boxes
 from .evaluation import Array
 
@@ -124,6 +125,19 @@ def _view(factor: Factor, array: Array, ranges: Ranges, env: Mapping[Var, int]) 
     corner = array[tuple(slice(b, b + 1) for b in first)] if first else array
     shape = tuple(ranges[var][1] - ranges[var][0] for var in strides)
     return as_strided(corner, shape, tuple(strides.values()), writeable=False)
+
+
+def overflows(contraction: Contraction, arrays: Callable[[ProducerLoad], Array]) -> bool:
+    """True if a product may leave the range of its float dtype, or isn't finite: float64 would hide that."""
+    if not parse_dtype(contraction.dtype).is_float:
+        return False
+    bound = abs(float(contraction.scale))
+    for factor in contraction.factors:
+        array = arrays(factor.load)
+        largest = max(abs(float(array.max())), abs(float(array.min()))) if array.size else 0.0
+        bound = max(bound, 1.0) * largest  # not a number if any element isn't
+    limit = max_value(contraction.dtype)
+    return not (isinstance(limit, FloatImm) and bound < limit.value)
 
 
 def contract(contraction: Contraction, operands: Sequence[Array], ranges: Ranges, spatial: Sequence[Var], reduced: Sequence[Var]) -> Array:

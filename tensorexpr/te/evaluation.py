@@ -44,7 +44,7 @@ from ..tir.expr import (
     Var,
 )
 from ..tir.intrin import intrinsic_of
-from ..tir.rewriting import Node, walk
+from ..tir.rewriting import Node, post_order_rewrite, substitute, walk
 from ..tir.rewriting import children as all_children
 
 Array = Any  # np.ndarray of any dtype, or a NumPy scalar that broadcasts
@@ -122,8 +122,6 @@ def _execute(step: Step, values: list[Array], env: Mapping[Var, Array], load: Lo
             return env[var]
         case ProducerLoad() as node if load is not None:
             return load(node, inputs, mask)
-        case Let() as node:
-            return inputs[1]
         case node:
             return apply_node(node, inputs)
 
@@ -241,6 +239,7 @@ class _Compiler:
 def compile_program(roots: Sequence[PrimExpr], guard: PrimExpr | None = None) -> Program:
     """The program of `roots`; where `guard` is given, its value is the first result and it guards the others."""
     compiler = _Compiler()
+    roots = [post_order_rewrite(root, _inline_let) for root in roots]
     results: list[int] = []
     mask = -1
     if guard is not None:
@@ -248,6 +247,10 @@ def compile_program(roots: Sequence[PrimExpr], guard: PrimExpr | None = None) ->
         mask = compiler.mask(results[0], False, -1)
     results.extend(compiler.compile(root, mask) for root in roots)
     return _with_lifetimes(tuple(compiler.steps), tuple(results))
+
+
+def _inline_let(node: Node) -> Node | None:
+    return substitute(node.body, {node.var: node.value}) if isinstance(node, Let) else None
 
 
 def _with_lifetimes(steps: tuple[Step, ...], results: tuple[int, ...]) -> Program:

@@ -17,7 +17,7 @@ from ..errors import ArgumentError, DeclarationError
 from ..tir.dtype import to_numpy
 from ..tir.expr import CommReducer, IntImm, IterVar, PrimExpr, ProducerLoad, Reduce, Var
 from .blocks import boxes, open_grid
-from .contraction import Contraction, contract, first_fitting, recognise, views
+from .contraction import Contraction, contract, first_fitting, overflows, recognise, views
 from .dag import post_dfs_order
 from .evaluation import Array, Program, compile_program
 from .operation import ComputeOp, PlaceholderOp
@@ -166,13 +166,17 @@ class _Evaluation:
         starts = [0] * len(op.axis) + [begin for begin, _ in reduced]
         extents = [*result.shape, *(extent for _, extent in reduced)]
 
+        def producer(load: ProducerLoad) -> Array:
+            assert isinstance(load.producer, Tensor)
+            return self.whole(load.producer)
+
         def operands(box: tuple[tuple[int, int], ...]) -> tuple[dict[Var, tuple[int, int]], list[Array] | None]:
             ranges = {axis.var: (start + b, start + e) for axis, start, (b, e) in zip(axes, starts, box, strict=True)}
-            return ranges, views(contraction, lambda load: self.whole(load.producer), ranges, self.env)  # type: ignore[arg-type]
+            return ranges, views(contraction, producer, ranges, self.env)
 
         if any(extent == 0 for extent in extents):
             return True
-        if operands(tuple((0, extent) for extent in extents))[1] is None:
+        if operands(tuple((0, extent) for extent in extents))[1] is None or overflows(contraction, producer):
             return False
         count = len(op.axis)
         spatial_volume = first_fitting(extents[:count], lambda box: _fits(operands((*box, *((0, e) for e in extents[count:])))[1], box))
@@ -208,11 +212,11 @@ class _Evaluation:
     def at(self, tensor: Tensor, points: Array) -> Array:
         """The elements at `points`: only these, unless they are most of the tensor anyway."""
         op, shape = tensor.op, self.shape(tensor)
+        if not shape:
+            return np.full(len(points), self.whole(tensor))
         if not isinstance(op, ComputeOp) or tensor in self.arrays:
             return self.whole(tensor)[tuple(points.T)]
-        flat, inverse = np.unique(
-            np.ravel_multi_index(tuple(points.T), shape) if shape else np.zeros(len(points), np.int64), return_inverse=True
-        )
+        flat, inverse = np.unique(np.ravel_multi_index(tuple(points.T), shape), return_inverse=True)
         if 2 * len(flat) >= prod(shape):
             return self.whole(tensor)[tuple(points.T)]
         chosen = np.unravel_index(flat, shape)

@@ -138,8 +138,7 @@ class ExprOp:
     def __ne__(self, other: object) -> EqualOp:  # type: ignore[override]
         return EqualOp(self, other, negated=True)
 
-    def __hash__(self) -> int:
-        return id(self) >> 4
+    __hash__ = object.__hash__
 
     def __bool__(self) -> bool:
         raise DeclarationError(

@@ -87,7 +87,7 @@ def uses(expr: PrimExpr) -> tuple[list[Var], list[Buffer]]:
         elif isinstance(node, BufferLoad):
             buffers[node.buffer] = None
         elif isinstance(node, (Let, Reduce)):
-            return list(_scoped_vars(expr)), [n.buffer for n in walk(expr) if isinstance(n, BufferLoad)]
+            return list(_scoped_vars(expr)), list(dict.fromkeys(n.buffer for n in walk(expr) if isinstance(n, BufferLoad)))
     return variables, list(buffers)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from ..errors import DeclarationError
+from .analysis import undefined_vars
 from .arithmetic import convert, fold
 from .buffer import Buffer
 from .expr import BufferLoad, IterVar, Let, PrimExpr, Range, Var
@@ -72,13 +73,16 @@ def _class_name(kind: str | type) -> str:
 
 
 def substitute(node: _N, vmap: Mapping[Any, Any]) -> _N:
-    """`node` with variables replaced, all at once, in expressions and in the buffers that they shape.
+    """`node` with free variables replaced, all at once, in expressions and in the buffers that they shape.
+
+    A variable that `node` itself defines, such as the variable of a loop in it, stays.
 
     Args:
         vmap: variables or axes -> expressions or numbers.
 
     Raises:
-        DeclarationError: if a key is no variable, or a buffer's pointer would become something else than a variable.
+        DeclarationError: if a key is no variable, if a key is both free and defined in `node`, or if a buffer's
+            pointer would become something else than a variable.
     """
     mapping: dict[Var, PrimExpr] = {}
     for key, value in vmap.items():
@@ -86,23 +90,34 @@ def substitute(node: _N, vmap: Mapping[Any, Any]) -> _N:
         if not isinstance(var, Var):
             raise DeclarationError(f"substitute replaces variables, not {key!r}")
         mapping[var] = convert(value)
+    for var in _defined(node):
+        if var in mapping and var in undefined_vars(node):
+            raise DeclarationError(f"{var.name} is defined in a part of what it is to be replaced in, and free in another; rename one")
+        mapping.pop(var, None)
     return _Renaming(mapping, folding=True).apply(node) if mapping else node
 
 
 def renew_defs(func: PrimFunc) -> PrimFunc:
     """`func` with a fresh variable for each definition, so that both can stand in one program."""
     buffers = list(func.buffer_map.values())
-    defined: list[Var] = [*func.params, *(b.data for b in buffers), *(v for b in buffers for v in buffer_vars(b))]
-    for node in walk(func.body):
-        if isinstance(node, Let):
-            defined.append(node.var)
-        elif isinstance(node, Stmt):
-            defined += parts(node).defines
+    outside = (*func.params, *(b.data for b in buffers), *(v for b in buffers for v in buffer_vars(b)))
+    defined = [*outside, *_defined(func.body)]
     fresh = {var: type(var)(var.name, var.dtype, var.type_annotation) for var in dict.fromkeys(defined)}
     renaming = _Renaming(dict(fresh), folding=False)
     buffer_map = {fresh[param]: renaming.buffer(buffer) for param, buffer in func.buffer_map.items()}
     params = tuple(fresh[param] for param in func.params)
     return replace(func, params=params, body=renaming.apply(func.body), buffer_map=buffer_map)
+
+
+def _defined(node: Node) -> list[Var]:
+    """The variables that statements and `Let`s in `node` define."""
+    defined: list[Var] = []
+    for inner in walk(node):
+        if isinstance(inner, Let):
+            defined.append(inner.var)
+        elif isinstance(inner, Stmt):
+            defined += parts(inner).defines
+    return defined
 
 
 class _Renaming:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -65,7 +65,10 @@ class TunerObserver:
     def measuring(self, count: int) -> None:
         """A batch is about to be measured."""
 
-    def measured(self, batch: Sequence[Trial], seconds: float) -> None:
+    def measured(self, trial: Trial) -> None:
+        """A program was measured."""
+
+    def batch_measured(self, batch: Sequence[Trial], seconds: float) -> None:
         """A batch was measured."""
 
     def trained(self, seconds: float) -> None:
@@ -86,7 +89,7 @@ class Tuner:
         model: predicts throughput from features; it learns.
         measurer: builds, runs and verifies programs.
         observer: is told what happens.
-        record: called with every batch as soon as it is measured.
+        record: called with every result as soon as it is there.
         seed: of all random choices: the same seed and the same results give the same candidates.
     """
 
@@ -116,21 +119,23 @@ class Tuner:
             batch = first + [(c, self._trace(c)) for c in self._propose(room - len(first), seen, rng)]
             first = []
             if not batch:
-                self.observer.finished("It seems all candidates in the search space have been measured.")
-                return self.trials
+                return self._finish("It seems all candidates in the search space have been measured.")
             seen.update(c for c, _ in batch if c is not None)
             self._measure(batch)
             if self._is_stale():
                 limit = self.options.early_stopping
-                self.observer.finished(f"Stop early since no performance improvement in the last {limit} measurements trials.")
-                return self.trials
-        self.observer.finished("")
+                return self._finish(f"Stop early since no performance improvement in the last {limit} measurements trials.")
+        return self._finish("")
+
+    def _finish(self, reason: str) -> list[Trial]:
+        self._remeasure()
+        self.observer.finished(reason)
         return self.trials
 
     def best(self) -> Trial | None:
         """The fastest correct trial, of those that were measured."""
         good = [trial for trial in self.trials if trial.result.is_success]
-        return min(good, key=lambda trial: trial.result.mean, default=None)
+        return min(good, key=lambda trial: trial.result.median, default=None)
 
     def _trace(self, candidate: Candidate) -> Trace:
         return self.sketches[candidate.sketch].trace_of(candidate.row)
@@ -167,7 +172,7 @@ class Tuner:
 
     def _seeds(self) -> dict[int, IntArray]:
         """The best measured rows of each sketch, to start evolution from."""
-        known = [(t.result.mean, t.candidate) for t in self.trials if t.candidate is not None and t.result.is_success]
+        known = [(t.result.median, t.candidate) for t in self.trials if t.candidate is not None and t.result.is_success]
         known += [(cost, candidate) for candidate, cost in self.preloaded]
         known.sort(key=lambda entry: entry[0])
         seeds: dict[int, list[tuple[int, ...]]] = {}
@@ -176,19 +181,36 @@ class Tuner:
         return {number: np.array(rows, np.int64) for number, rows in seeds.items()}
 
     def _measure(self, batch: Sequence[tuple[Candidate | None, Trace]]) -> None:
+        """Measure a batch; every result is recorded the moment it is there, so that nothing finished is ever lost."""
         start = time.perf_counter()
         self.observer.measuring(len(batch))
         programs = [Program(len(self.trials) + n, trace) for n, (_, trace) in enumerate(batch)]
-        results = {result.number: result for result in self.measurer.measure(programs)}
-        trials = [Trial(c, trace, results[p.number]) for p, (c, trace) in zip(programs, batch) if p.number in results]
-        self.trials.extend(trials)
-        self.record(trials)
-        self.observer.measured(trials, time.perf_counter() - start)
+        sources = dict(zip((program.number for program in programs), batch))
+        done: list[Trial] = []
+        for result in self.measurer.measure(programs):
+            trial = Trial(*sources[result.number], result)
+            self.trials.append(trial)
+            done.append(trial)
+            self.record([trial])
+            self.observer.measured(trial)
+        self.observer.batch_measured(done, time.perf_counter() - start)
         self._learn()
+
+    def _remeasure(self) -> None:
+        """Time the best few again, in turn, so that noise does not choose between them; the new times are recorded too."""
+        good = sorted((t for t in self.trials if t.result.is_success), key=lambda t: t.result.median)[: self.options.remeasured]
+        if len(good) < 2:
+            return
+        programs = [Program(number, trial.trace) for number, trial in enumerate(good)]
+        for trial, result in zip(good, self.measurer.remeasure(programs)):
+            if result.is_success:
+                again = replace(trial, result=result)
+                self.trials[self.trials.index(trial)] = again
+                self.record([again])
 
     def _learn(self) -> None:
         start = time.perf_counter()
-        known = [(t.candidate, t.result.mean if t.result.is_success else np.inf) for t in self.trials if t.candidate is not None]
+        known = [(t.candidate, t.result.median if t.result.is_success else np.inf) for t in self.trials if t.candidate is not None]
         known += list(self.preloaded)
         if not known:
             return
@@ -206,5 +228,5 @@ class Tuner:
         limit = self.options.early_stopping
         if limit is None or limit <= 0 or len(self.trials) <= limit:
             return False
-        costs = [trial.result.mean if trial.result.is_success else np.inf for trial in self.trials]
+        costs = [trial.result.median if trial.result.is_success else np.inf for trial in self.trials]
         return min(costs[:-limit]) <= min(costs[-limit:])

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ...tir import expr as tir
 from ...tir.dtype import parse_dtype
-from ...tir.expr import (
-    EQ, GE, GT, LE, LT, NE, And, Broadcast, Call, Cast, CmpExpr, Div, FloorDiv, FloorMod, IntImm, Let, Max, Min, Mod, Mul, Not, Or, PrimExpr,
-    Ramp, Select,
-)  # fmt: skip
 from ..bounds import limits_of
 from ..facts import Facts
 from ..linear import is_scalar_int
@@ -20,54 +17,54 @@ from . import boolean, cast, comparison, division, minmax, select
 from .affine import multiply, rewrite_affine
 from .vector import ELEMENTWISE, Simplify, rewrite_vector
 
-Rule = Callable[..., PrimExpr | None]
+Rule = Callable[..., tir.PrimExpr | None]
 
 # Integer arithmetic and comparisons of integers, all scalar.
-_INTEGER_RULES: dict[type[PrimExpr], Rule] = {
-    Mul: multiply,
-    FloorDiv: division.floordiv,
-    FloorMod: division.floormod,
-    Div: division.truncdiv,
-    Mod: division.truncmod,
-    Min: minmax.extremum,
-    Max: minmax.extremum,
-    EQ: comparison.equality,
-    NE: comparison.equality,
-    LT: comparison.order,
-    LE: comparison.order,
-    GT: comparison.order,
-    GE: comparison.order,
+_INTEGER_RULES: dict[type[tir.PrimExpr], Rule] = {
+    tir.Mul: multiply,
+    tir.FloorDiv: division.floordiv,
+    tir.FloorMod: division.floormod,
+    tir.Div: division.truncdiv,
+    tir.Mod: division.truncmod,
+    tir.Min: minmax.extremum,
+    tir.Max: minmax.extremum,
+    tir.EQ: comparison.equality,
+    tir.NE: comparison.equality,
+    tir.LT: comparison.order,
+    tir.LE: comparison.order,
+    tir.GT: comparison.order,
+    tir.GE: comparison.order,
 }
 
 # Rules that hold for every dtype; those of bools say themselves that they want one lane.
-_GENERAL_RULES: dict[type[PrimExpr], Rule] = {
-    And: boolean.connective,
-    Or: boolean.connective,
-    Not: boolean.negation,
-    Select: select.select,
-    Call: select.call,
-    Cast: cast.cast,
-    Let: select.let,
-    Ramp: select.ramp,
-    Broadcast: select.broadcast,
+_GENERAL_RULES: dict[type[tir.PrimExpr], Rule] = {
+    tir.And: boolean.connective,
+    tir.Or: boolean.connective,
+    tir.Not: boolean.negation,
+    tir.Select: select.select,
+    tir.Call: select.call,
+    tir.Cast: cast.cast,
+    tir.Let: select.let,
+    tir.Ramp: select.ramp,
+    tir.Broadcast: select.broadcast,
 }
 
 
-def rewrite_node(facts: Facts, node: PrimExpr, simplify: Simplify) -> PrimExpr | None:
+def rewrite_node(facts: Facts, node: tir.PrimExpr, simplify: Simplify) -> tir.PrimExpr | None:
     """One rule applied to a node whose operands are simplified already; `simplify` serves rules that change the facts."""
     kind = type(node)
     if isinstance(node, ELEMENTWISE) and parse_dtype(node.dtype).lanes > 1:
         found = rewrite_vector(facts, node, simplify)
-        if found is not None or kind in (And, Or, Not):
+        if found is not None or kind in (tir.And, tir.Or, tir.Not):
             return found
     rule = _GENERAL_RULES.get(kind)
     if rule is None:
         rule = _INTEGER_RULES.get(kind)
-        if rule is None or not is_scalar_int(node.a.dtype if isinstance(node, CmpExpr) else node.dtype):
+        if rule is None or not is_scalar_int(node.a.dtype if isinstance(node, tir.CmpExpr) else node.dtype):
             return None
         low, high = limits_of(facts, node)
         if low == high:
-            return IntImm(node.dtype, low)
+            return tir.IntImm(node.dtype, low)
     return rule(facts, node)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ...tir.dtype import int_limits
 from ...tir.expr import EQ, GE, GT, LE, LT, CmpExpr, FloorDiv, IntImm, PrimExpr
-from ..bounds import exact_form, fits, form_limits
+from ..bounds import fits, form_limits
+from ..exact import exact_form
 from ..facts import Facts
 from ..linear import Linear
 from ..modular import form_congruence

@@ -10,10 +10,11 @@ from math import gcd
 
 from ...tir.dtype import int_limits
 from ...tir.expr import BinaryExpr, Div, FloorDiv, FloorMod, IntImm, Mod, PrimExpr
-from ..bounds import exact_form, fits, form_limits, limits_of, plain_form
+from ..bounds import fits, form_limits, limits_of, plain_form
+from ..exact import exact_form
 from ..facts import Facts
 from ..linear import Linear, atom_form, constant_form, is_scalar_int
-from ..polynomial import divide, expand, is_product
+from ..polynomial import divide, expand_exactly, is_product, products_hold
 from ..proofs import known_nonnegative
 from ..sympy_bridge import divide_polynomials
 
@@ -231,20 +232,26 @@ def _symbolic_remainder(facts: Facts, form: Linear, node: FloorMod) -> PrimExpr 
 
 def _divided(facts: Facts, form: Linear, divisor: PrimExpr) -> tuple[Linear, Linear]:
     """Quotient and rest by the terms that hold the divisor as a factor, products distributed if that finds more."""
+    if not products_hold(facts, form, free=True):
+        return constant_form(0), form
     plain = divide(facts, form, divisor)
-    if not plain[0].is_constant or plain[0].constant:
+    if _divides(plain):
         return plain
-    expanded = expand(facts, form)
-    if expanded is not None:
-        found = divide(facts, expanded, divisor)
-        if not found[0].is_constant or found[0].constant:
-            return found
+    expanded = expand_exactly(facts, form, free=True)
+    if expanded is not None and _divides(found := divide(facts, expanded, divisor)):
+        return found
     if len(form.terms) < 2 or not any(map(is_product, form.terms)) or divisor in plain_form(facts, divisor).terms:
         return plain
     polynomials = divide_polynomials(form.to_expr(divisor.dtype), divisor)  # (n*i + i + j) // (n + 1)
     if polynomials is None:
         return plain
-    return plain_form(facts, polynomials[0]), plain_form(facts, polynomials[1])
+    quotient, rest = (plain_form(facts, polynomial) for polynomial in polynomials)
+    return (quotient, rest) if products_hold(facts, rest, free=True) else plain
+
+
+def _divides(found: tuple[Linear, Linear]) -> bool:
+    quotient = found[0]
+    return not quotient.is_constant or quotient.constant != 0
 
 
 def _within(facts: Facts, rest: Linear, divisor: PrimExpr) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ...tir.expr import IntImm, Max, Min, PrimExpr
-from ..bounds import exact_form, fits
+from ..bounds import fits
+from ..exact import exact_form
 from ..facts import Facts
 from ..linear import Linear, gcd_of
 from ..proofs import known_nonnegative

@@ -6,15 +6,29 @@ The scalar rules, given that the number lies in [0, lanes), so hold for every la
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 
 from ...tir.dtype import parse_dtype, scalar_dtype, with_lanes
 from ...tir.expr import (
-    Add, BinaryExpr, Broadcast, Cast, CmpExpr, IntImm, LogicalExpr, Mul, Not, PrimExpr, Ramp, Range, Select, Var,
+    Add,
+    BinaryExpr,
+    Broadcast,
+    Cast,
+    CmpExpr,
+    IntImm,
+    LogicalExpr,
+    Mul,
+    Not,
+    PrimExpr,
+    Ramp,
+    Range,
+    Select,
+    Var,
 )  # fmt: skip
 from ...tir.rewriting import map_children, variables
-from ..bounds import keeps_value, plain_form
+from ..bounds import plain_form
 from ..constraints import bind_range
+from ..exact import keeps_value
 from ..facts import Facts
 from ..linear import Linear, is_scalar_int
 from ..polynomial import factors, product
@@ -28,7 +42,7 @@ class _NotLanewise(Exception):
     """The vector holds a load, a shuffle or a call, or ramps of several types."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def lane_number(lanes: int, dtype: str) -> Var:
     """The variable that counts the lanes of vectors of this length."""
     return Var("lane", dtype)

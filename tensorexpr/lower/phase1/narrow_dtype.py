@@ -13,8 +13,26 @@ from ...arith import Analyzer
 from ...tir.arithmetic import cast
 from ...tir.dtype import int_limits, parse_dtype, with_lanes
 from ...tir.expr import (
-    Add, BinaryExpr, Broadcast, BufferLoad, Cast, CmpExpr, Div, FloorDiv, FloorMod, IntImm, Max, Min, Mod, Mul, PrimExpr, Ramp, Range,
-    Select, Sub, Var,
+    Add,
+    BinaryExpr,
+    Broadcast,
+    BufferLoad,
+    Cast,
+    CmpExpr,
+    Div,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    Max,
+    Min,
+    Mod,
+    Mul,
+    PrimExpr,
+    Ramp,
+    Range,
+    Select,
+    Sub,
+    Var,
 )  # fmt: skip
 from ...tir.function import PrimFunc
 from ...tir.stmt import BufferStore, For, Stmt
@@ -65,7 +83,7 @@ class _Narrower:
             indices = tuple(map(self.index, stmt.indices))
             value = self.expr(stmt.value)
             predicate = None if stmt.predicate is None else self.expr(stmt.predicate)
-            if value is stmt.value and predicate is stmt.predicate and all(a is b for a, b in zip(indices, stmt.indices)):
+            if value is stmt.value and predicate is stmt.predicate and all(a is b for a, b in zip(indices, stmt.indices, strict=True)):
                 return stmt
             return BufferStore(stmt.buffer, value, indices, predicate)
         return map_stmt(stmt, self.stmt, self.expr)

@@ -139,7 +139,7 @@ def _row_major(extents: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
 def _span(extents: Sequence[PrimExpr], strides: Sequence[PrimExpr]) -> PrimExpr:
     """How far the last element of a strided box is from the first, plus one."""
     total: PrimExpr = IntImm("int64", 1)
-    for extent, stride in zip(extents, strides):
+    for extent, stride in zip(extents, strides, strict=True):
         total = total + (cast(extent, "int64") - 1) * cast(stride, "int64")
     return IntImm("int32", total.value) if isinstance(total, IntImm) and total.value <= _INT32_ELEMENTS else total
 
@@ -165,7 +165,7 @@ def _flat_index(layout: _Layout, indices: Sequence[PrimExpr]) -> PrimExpr:
         raise InternalError(f"buffer {layout.flat.name} has {len(layout.strides)} dimensions, but is accessed with {len(indices)} indices")
     dtype = "int64" if layout.dtype == "int64" or any(i.dtype.startswith("int64") for i in indices) else "int32"
     total: PrimExpr = cast(layout.offset, dtype)
-    for index, low, stride in zip(indices, layout.mins, layout.strides):
+    for index, low, stride in zip(indices, layout.mins, layout.strides, strict=True):
         distance = lane_binary(Sub, lane_cast(index, dtype), cast(low, dtype))
         total = lane_binary(Add, total, lane_binary(Mul, distance, cast(stride, dtype)))
     return total

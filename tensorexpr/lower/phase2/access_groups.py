@@ -17,7 +17,18 @@ from ...tir.dtype import parse_dtype
 from ...tir.expr import And, BufferLoad, Call, IntImm, Let, Or, PrimExpr, Ramp, Var
 from ...tir.intrin import intrinsic_of
 from ...tir.stmt import (
-    Allocate, AssertStmt, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt,
+    Allocate,
+    AssertStmt,
+    AttrStmt,
+    BufferStore,
+    DeclBuffer,
+    Evaluate,
+    For,
+    ForKind,
+    IfThenElse,
+    LetStmt,
+    SeqStmt,
+    Stmt,
 )  # fmt: skip
 from ..rebuild import FreeVars, operands, own_expressions, walk_statements
 
@@ -53,7 +64,7 @@ class Slot:
 
 
 def _equal_guards(a: Guard, b: Guard) -> bool:
-    return a is not None and b is not None and len(a) == len(b) and all(x is y for x, y in zip(a, b))
+    return a is not None and b is not None and len(a) == len(b) and all(x is y for x, y in zip(a, b, strict=True))
 
 
 def _weaker(a: Guard, b: Guard) -> Guard:
@@ -200,7 +211,11 @@ class AccessGroups:
             for load, surely in found.loads:
                 # A masked load that something unmasked uses would show lanes that a register doesn't keep at zero.
                 blocked = load.predicate is not None and load.predicate is not mask
-                one = {load.buffer.data: None} if blocked else self._single(load.buffer, load.indices[0], load.predicate, () if surely else None)
+                one = (
+                    {load.buffer.data: None}
+                    if blocked
+                    else self._single(load.buffer, load.indices[0], load.predicate, () if surely else None)
+                )
                 merge(result, one)
             for var in found.escaped:
                 result[var] = None
@@ -208,7 +223,7 @@ class AccessGroups:
 
     def _single(self, buffer: Buffer, index: PrimExpr, predicate: PrimExpr | None, guard: Guard, stored: bool = False) -> Groups:
         place = self._place(index)
-        if place is None or buffer.scope() == "register" or (predicate is not None and any(v.dtype == "handle" for v in self._free(predicate))):
+        if place is None or buffer.scope() == "register" or (predicate is not None and self._free.touches_memory(predicate)):
             return {buffer.data: None}
         base, base_vars, key = place
         if predicate is not None:
@@ -229,11 +244,10 @@ class AccessGroups:
 
     def _compute_place(self, index: PrimExpr) -> tuple[frozenset[tuple[PrimExpr, int]], frozenset[Var], SlotKey] | None:
         base, stride, lanes = (index.base, index.stride, index.lanes) if isinstance(index, Ramp) else (index, IntImm("int32", 1), 1)
-        free = self._free(base)
-        if parse_dtype(base.dtype).lanes > 1 or not isinstance(stride, IntImm) or any(var.dtype == "handle" for var in free):
+        if parse_dtype(base.dtype).lanes > 1 or not isinstance(stride, IntImm) or self._free.touches_memory(base):
             return None
         form = linear_form(base)
-        return frozenset(form.terms.items()), free, (form.constant, stride.value, lanes)
+        return frozenset(form.terms.items()), self._free(base), (form.constant, stride.value, lanes)
 
     def _loop(self, loop: For) -> Groups:
         result = self._of_exprs(loop)
@@ -244,23 +258,20 @@ class AccessGroups:
         certain = self._analyzer.known_true(trips)
         for data, group in inner.items():
             if group is not None:
-                group = group.guarded(() if certain else None if self._reads_memory(trips) else (trips,)).copy()
+                group = group.guarded(() if certain else None if self._free.touches_memory(trips) else (trips,)).copy()
                 group.in_loop = True
             merge(result, {data: group})
         return result
 
     def _branch(self, stmt: IfThenElse) -> Groups:
         result = self._of_exprs(stmt)
-        unstable = self._reads_memory(stmt.condition)
+        unstable = self._free.touches_memory(stmt.condition)
         cases = [(stmt.then_case, stmt.condition), (stmt.else_case, None if stmt.else_case is None else logical_not(stmt.condition))]
         for case, condition in cases:
             if case is not None and condition is not None:
                 prefix = None if unstable else (condition,)
                 merge(result, {data: None if group is None else group.guarded(prefix) for data, group in self.of(case).items()})
         return result
-
-    def _reads_memory(self, expr: PrimExpr) -> bool:
-        return any(var.dtype == "handle" for var in self._free(expr))
 
     def _loads(self, expr: PrimExpr) -> _Loads:
         loads: dict[BufferLoad, bool] = {}
@@ -270,7 +281,7 @@ class AccessGroups:
         stack = [(expr, True)]
         while stack:
             node, surely = stack.pop()
-            if (node, surely) in seen or (node, True) in seen:
+            if not self._free.touches_memory(node) or (node, surely) in seen or (node, True) in seen:
                 continue
             seen.add((node, surely))
             if isinstance(node, BufferLoad):

@@ -9,20 +9,20 @@ Vector loops are never cut: their guards become masks. The program may grow by a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from ...arith import Analyzer, Linear, linear_form, relax
+from ...arith import Analyzer
 from ...tir.arithmetic import all as all_of
-from ...tir.arithmetic import floordiv, maximum, minimum
-from ...tir.expr import GE, GT, LE, LT, And, Call, CmpExpr, IntImm, PrimExpr, Range, Var
+from ...tir.arithmetic import maximum, minimum
+from ...tir.expr import CmpExpr, IntImm, PrimExpr, Range, Var
 from ...tir.function import PrimFunc
 from ...tir.intrin import likely
-from ...tir.stmt import NOP, BufferStore, Evaluate, For, ForKind, IfThenElse, LetStmt, Stmt, is_no_op, seq
+from ...tir.stmt import NOP, BufferStore, Evaluate, For, ForKind, IfThenElse, Stmt, is_no_op, seq
 from ..context import PassContext
 from ..options import LoopPartitionConfig
-from ..rebuild import Copier, FreeVars, map_stmt, sub_statements, walk_statements
+from ..rebuild import Copier, FreeVars, map_stmt, walk_statements
 from ..scopes import inside_loop, under_conditions
+from .guard_bounds import Guard, GuardBounds, conjuncts, guards
 
 _SMALL_PROGRAM = 64
 
@@ -37,14 +37,6 @@ def loop_partition(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 def _leaves(stmt: Stmt) -> int:
     return sum(isinstance(s, (BufferStore, Evaluate)) for s in walk_statements(stmt))
-
-
-@dataclass(frozen=True, slots=True)
-class _Guard:
-    """A condition and the loops between the one in question and the condition, outermost first."""
-
-    condition: CmpExpr
-    inner: tuple[For, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +64,7 @@ class _Partitioner:
     def __init__(self, option: LoopPartitionConfig, leaves: int) -> None:
         self._analyzer = Analyzer()
         self._free = FreeVars()
+        self._bounds = GuardBounds(self._analyzer, self._free)
         self._all_guards = option.partition_const_loop
         self._growth = max(_SMALL_PROGRAM, leaves * (option.max_growth - 1))
         self._assumed: set[PrimExpr] = set()
@@ -86,16 +79,13 @@ class _Partitioner:
 
     def _branch(self, stmt: IfThenElse) -> Stmt:
         """The guard without what is known here; only hinted conditions are worth the proof."""
-        parts = list(_conjuncts(stmt.condition, False))
+        parts = list(conjuncts(stmt.condition))
         kept = [(part, hint) for part, hint in parts if part not in self._assumed and not (hint and self._analyzer.known_true(part))]
         if any(hint and self._analyzer.known_true(~part) for part, hint in kept):
             return NOP if stmt.else_case is None else self.stmt(stmt.else_case)
         if not kept:
             return self.stmt(stmt.then_case)
-        if len(kept) == len(parts):
-            condition = stmt.condition
-        else:
-            condition = all_of(*(likely(part) if hint else part for part, hint in kept))
+        condition = stmt.condition if len(kept) == len(parts) else all_of(*(likely(part) if hint else part for part, hint in kept))
         with under_conditions(self._analyzer, [condition]):
             then_case = self.stmt(stmt.then_case)
         else_case = None if stmt.else_case is None else self.stmt(stmt.else_case)
@@ -106,6 +96,12 @@ class _Partitioner:
         return IfThenElse(condition, then_case, else_case)
 
     def _loop(self, loop: For) -> Stmt:
+        live = self._bounds.live_range(loop)
+        if live is not None:
+            begin, end = live
+            loop = replace(loop, min=IntImm(loop.min.dtype, begin), extent=IntImm(loop.min.dtype, end - begin))
+            if begin == end:
+                return NOP
         cut = self._find_cut(loop)
         if cut is None:
             return self._whole(loop)
@@ -151,21 +147,29 @@ class _Partitioner:
             with under_conditions(self._analyzer, [cut.test]):
                 main = self.stmt(loop.body)
             self._assumed.difference_update(known)
-            with under_conditions(self._analyzer, [~cut.test]):
-                rest = self.stmt(Copier({}).stmt(loop.body))
+            rest = self._remainder(loop, cut, interval)
         if is_no_op(rest) and interval is not None:
             return replace(loop, min=interval.min, extent=self._analyzer.simplify(interval.extent), body=main)
         return replace(loop, body=IfThenElse(cut.test, main, None if is_no_op(rest) else rest))
 
+    def _remainder(self, loop: For, cut: _Cut, interval: Range | None) -> Stmt:
+        """The guarded body where the test fails; a single iteration that is left is a constant."""
+        mapping: dict[Var, PrimExpr] = {}
+        with under_conditions(self._analyzer, [~cut.test]):
+            left = self._analyzer.const_int_bound(loop.loop_var)
+            if interval is not None and left.min_value == left.max_value:
+                mapping[loop.loop_var] = IntImm(loop.loop_var.dtype, left.min_value)
+            return self.stmt(Copier(mapping).stmt(loop.body))
+
     def _find_cut(self, loop: For) -> _Cut | None:
         if loop.kind in (ForKind.VECTORIZED, ForKind.THREAD_BINDING):
             return None
-        guards = [g for g in _guards(loop.body, self._all_guards, self._free) if g.condition not in self._assumed]
-        if not guards:
+        open_guards = [g for g in guards(loop.body, self._all_guards, self._free) if g.condition not in self._assumed]
+        if not open_guards:
             return None
         found = _Found()
         with inside_loop(self._analyzer, loop):
-            for guard in guards:
+            for guard in open_guards:
                 self._consider(loop, guard, found)
         return self._chosen_cut(loop, found)
 
@@ -181,8 +185,8 @@ class _Partitioner:
             tests, low, high = {}, None, None
         if tests:
             self._growth -= growth
-        guards = (*found.always, *tests)
-        return _Cut(guards, low, high, all_of(*tests.values())) if guards else None
+        settled = (*found.always, *tests)
+        return _Cut(settled, low, high, all_of(*tests.values())) if settled else None
 
     def _joined(self, op: object, bounds: list[PrimExpr]) -> PrimExpr | None:
         if not bounds:
@@ -192,96 +196,23 @@ class _Partitioner:
             total = op(total, bound)  # type: ignore[operator]
         return self._analyzer.simplify(total)
 
-    def _consider(self, loop: For, guard: _Guard, found: _Found) -> None:
+    def _consider(self, loop: For, guard: Guard, found: _Found) -> None:
         """Note what `guard` needs of the loop's variable, if that leaves a main part worth having."""
-        worst = self._worst_case(guard)
-        if worst is None or any(l.loop_var in self._vars(worst) for l in guard.inner):
+        worst = self._bounds.worst_case(guard)
+        if worst is None:
             return
         dtype = guard.condition.a.dtype
         test = worst.to_expr(dtype) <= 0
         if self._analyzer.known_true(test):
             found.always.append(guard.condition)
-        elif loop.loop_var not in self._vars(worst) or self._analyzer.known_true(~test):
+        elif loop.loop_var not in self._bounds.vars(worst) or self._analyzer.known_true(~test):
             return
-        elif loop.loop_var in self._vars(worst.without(loop.loop_var)):
+        elif loop.loop_var in self._bounds.vars(worst.without(loop.loop_var)):
             if guard.inner:
                 found.testing[guard.condition] = self._analyzer.simplify(test)
         else:
             factor = worst.coefficient_of(loop.loop_var)
-            value = self._bound(loop, factor, worst.without(loop.loop_var), dtype)
+            value = self._bounds.bound(loop, factor, worst.without(loop.loop_var), dtype)
             if value is not None:
                 (found.highs if factor > 0 else found.lows).append(value)
                 found.bounding[guard.condition] = self._analyzer.simplify(test)
-
-    def _bound(self, loop: For, factor: int, rest: Linear, dtype: str) -> PrimExpr | None:
-        """The value below which (positive factor), or from which on, factor*v + rest <= 0; within the loop's range."""
-        if factor > 0:
-            value = floordiv(rest.scale(-1).to_expr(dtype), factor) + 1
-        else:
-            value = floordiv(rest.shift(-factor - 1).to_expr(dtype), -factor)
-        value = self._constant_or(self._analyzer.simplify(value)).astype(loop.loop_var.dtype)
-        if isinstance(loop.extent, IntImm) and not isinstance(value, IntImm) and loop.kind is not ForKind.PARALLEL:
-            return None  # a loop of constant extent is better guarded than of variable extent: it can be unrolled
-        begin, end = loop.min, loop.min + loop.extent
-        if factor > 0:
-            return value if self._analyzer.known_less_equal(value, end) else self._clamped(value, begin, end)
-        return value if self._analyzer.known_less_equal(begin, value) else self._clamped(value, begin, end)
-
-    def _clamped(self, value: PrimExpr, begin: PrimExpr, end: PrimExpr) -> PrimExpr:
-        return self._analyzer.simplify(maximum(minimum(value, end), begin))
-
-    def _constant_or(self, expr: PrimExpr) -> PrimExpr:
-        bound = self._analyzer.const_int_bound(expr)
-        return IntImm(expr.dtype, bound.min_value) if bound.min_value == bound.max_value else expr
-
-    def _worst_case(self, guard: _Guard) -> Linear | None:
-        """A form such that the guard holds for all iterations of the inner loops wherever the form is <= 0."""
-        condition = guard.condition
-        a, b = condition.a, condition.b
-        if isinstance(condition, (GT, GE)):
-            a, b = b, a
-        strict = int(isinstance(condition, (LT, GT)))
-        form = linear_form(a).sub(linear_form(b)).shift(strict)
-        for loop in reversed(guard.inner):
-            factor = form.coefficient_of(loop.loop_var)
-            if factor:
-                last = linear_form(loop.min).add(linear_form(loop.extent)).shift(-1)
-                form = form.without(loop.loop_var).add(last if factor > 0 else linear_form(loop.min), factor)
-        inner = {l.loop_var: Range(l.min, l.extent) for l in guard.inner}
-        if not any(var in inner for var in self._vars(form)):
-            return form
-        interval = relax(a - b + strict, inner, self._analyzer)
-        return None if interval is None else linear_form(interval.max)
-
-    def _vars(self, form: Linear) -> set[Var]:
-        return set().union(*(self._free(atom) for atom in form.terms))
-
-
-def _conjuncts(condition: PrimExpr, hinted: bool) -> Iterator[tuple[PrimExpr, bool]]:
-    """The parts of a conjunction, each with whether it is hinted as likely."""
-    if isinstance(condition, And):
-        yield from _conjuncts(condition.a, hinted)
-        yield from _conjuncts(condition.b, hinted)
-    elif isinstance(condition, Call) and condition.op == "tir.likely":
-        yield from _conjuncts(condition.args[0], True)
-    else:
-        yield condition, hinted
-
-
-def _guards(body: Stmt, every: bool, free: FreeVars) -> Iterator[_Guard]:
-    """The affine comparisons that guard statements in `body`: the likely ones, or every one. Those that read memory, or
-    what a let inside the body binds, can't be decided outside."""
-    stack: list[tuple[Stmt, tuple[For, ...], frozenset[Var]]] = [(body, (), frozenset())]
-    while stack:
-        stmt, inner, bound = stack.pop()
-        if isinstance(stmt, For):
-            inner = (*inner, stmt)
-        elif isinstance(stmt, LetStmt):
-            bound |= {stmt.var}
-        elif isinstance(stmt, IfThenElse):
-            for part, hinted in _conjuncts(stmt.condition, False):
-                if (hinted or every) and isinstance(part, (LT, LE, GT, GE)) and part.a.dtype in ("int32", "int64"):
-                    used = free(part)
-                    if not used & bound and not any(var.dtype == "handle" for var in used):
-                        yield _Guard(part, inner)
-        stack.extend((child, inner, bound) for child in reversed(list(sub_statements(stmt))))

@@ -26,7 +26,12 @@ def storage_rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def _is_movable(stmt: Stmt) -> bool:
-    return isinstance(stmt, Allocate) and stmt.constant_size() is not None and isinstance(stmt.condition, IntImm) and _scope(stmt) != "register"
+    return (
+        isinstance(stmt, Allocate)
+        and stmt.constant_size() is not None
+        and isinstance(stmt.condition, IntImm)
+        and _scope(stmt) != "register"
+    )
 
 
 def _scope(stmt: Allocate) -> str:

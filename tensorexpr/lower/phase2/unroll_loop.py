@@ -36,7 +36,9 @@ def unroll_loop(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def _concerns(stmt: Stmt) -> bool:
-    return isinstance(stmt, For) and (stmt.kind is ForKind.UNROLLED or any(key in stmt.annotations for key in UNROLL_PRAGMAS) or _is_single(stmt))
+    return isinstance(stmt, For) and (
+        stmt.kind is ForKind.UNROLLED or any(key in stmt.annotations for key in UNROLL_PRAGMAS) or _is_single(stmt)
+    )
 
 
 def _is_single(loop: For) -> bool:

@@ -123,7 +123,7 @@ class _Tiles:
             if loops is None or any(loop.kind is ForKind.PARALLEL for loop in access.loops[depth:]):
                 return
             chosen.update(loop.loop_var for loop in loops)
-        statements = {id(a.stmt): _extents(l for l in a.loops[depth:] if l.loop_var in chosen) or 1 for a in accesses}
+        statements = {id(a.stmt): _extents(loop for loop in a.loops[depth:] if loop.loop_var in chosen) or 1 for a in accesses}
         if sum(statements.values()) <= _LOCAL_STATEMENTS:
             self._unrolled |= chosen
 
@@ -223,7 +223,9 @@ class _Tiles:
         extents = _extents(loops)
         if limit is None or extents is None or not self._is_affine(part.indices[0], tuple(loops)):
             return
-        if extents * self._registers.needed(part.value.dtype) <= limit and all(l.loop_var in self._free(part.indices[0]) for l in loops):
+        if extents * self._registers.needed(part.value.dtype) <= limit and all(
+            loop.loop_var in self._free(part.indices[0]) for loop in loops
+        ):
             self._unrolled.update(loop.loop_var for loop in loops)
 
     def marked(self, stmt: Stmt) -> Stmt:

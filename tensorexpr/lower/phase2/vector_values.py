@@ -12,8 +12,28 @@ from ...tir.arithmetic import cast as convert_to
 from ...tir.buffer import Buffer
 from ...tir.dtype import parse_dtype, with_lanes
 from ...tir.expr import (
-    Add, And, BinaryExpr, Broadcast, BufferLoad, Call, Cast, CmpExpr, Div, FloorDiv, FloorMod, IntImm, Let, LogicalExpr, Mod, Mul, Not,
-    Or, PrimExpr, Ramp, Select, Var,
+    Add,
+    And,
+    BinaryExpr,
+    Broadcast,
+    BufferLoad,
+    Call,
+    Cast,
+    CmpExpr,
+    Div,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    Let,
+    LogicalExpr,
+    Mod,
+    Mul,
+    Not,
+    Or,
+    PrimExpr,
+    Ramp,
+    Select,
+    Var,
 )  # fmt: skip
 from ...tir.intrin import INTRINSICS, if_then_else
 from ...tir.stmt import For

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ...arith import Analyzer
 from ...tir.dtype import parse_dtype, with_lanes
-from ...tir.expr import Broadcast, IntImm, PrimExpr, Var
+from ...tir.expr import Broadcast, IntImm, Var
 from ...tir.function import PrimFunc
 from ...tir.stmt import Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, seq
 from ..context import PassContext
@@ -46,7 +46,10 @@ class _Vectorizer:
         if isinstance(stmt, IfThenElse):
             with under_conditions(self._analyzer, [stmt.condition]):
                 then_case = self.stmt(stmt.then_case)
-            else_case = None if stmt.else_case is None else self.stmt(stmt.else_case)
+            else_case = stmt.else_case
+            if else_case is not None:
+                with under_conditions(self._analyzer, [~stmt.condition]):
+                    else_case = self.stmt(else_case)
             if then_case is stmt.then_case and else_case is stmt.else_case:
                 return stmt
             return IfThenElse(stmt.condition, then_case, else_case)

@@ -45,5 +45,4 @@ def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
 
 
 def _is_fixed(condition: PrimExpr, loop: For, free: FreeVars) -> bool:
-    used = free(condition)
-    return loop.loop_var not in used and not any(var.dtype == "handle" for var in used)
+    return loop.loop_var not in free(condition) and not free.touches_memory(condition)

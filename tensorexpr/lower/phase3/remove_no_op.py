@@ -6,7 +6,17 @@ from ...tir.expr import BufferLoad, Call, IntImm, PrimExpr, Var
 from ...tir.function import PrimFunc
 from ...tir.intrin import intrinsic_of
 from ...tir.stmt import (
-    NOP, Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, IfThenElse, LetStmt, Stmt, is_no_op,
+    NOP,
+    Allocate,
+    AttrStmt,
+    BufferStore,
+    DeclBuffer,
+    Evaluate,
+    For,
+    IfThenElse,
+    LetStmt,
+    Stmt,
+    is_no_op,
 )  # fmt: skip
 from ..context import PassContext
 from ..rebuild import map_stmt, operands, own_expressions, walk_statements
@@ -69,7 +79,11 @@ class _Remover:
             case AttrStmt(body=body) | DeclBuffer(body=body):
                 return NOP if is_no_op(body) else result
             case BufferStore(buffer=buffer, value=BufferLoad() as load, indices=indices):
-                same = load.buffer is buffer and all(a is b for a, b in zip(load.indices, indices)) and load.predicate is result.predicate
+                same = (
+                    load.buffer is buffer
+                    and all(a is b for a, b in zip(load.indices, indices, strict=True))
+                    and load.predicate is result.predicate
+                )
                 return NOP if same else result
             case Evaluate(value=value):
                 return NOP if _is_pure(value) else result

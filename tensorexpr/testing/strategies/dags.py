@@ -50,6 +50,10 @@ class DagCase:
     def __repr__(self) -> str:
         return f"DAG\n{format_dag(self.results)}which is te.serialize.loads({dumps(self.results)!r})"
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What Hypothesis prints of a failing example; it would list the fields instead."""
+        printer.text(repr(self))
+
 
 def extents_of(tensor: Tensor) -> tuple[int, ...]:
     """The shape of a tensor of constant extents as integers."""

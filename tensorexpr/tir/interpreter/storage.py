@@ -62,9 +62,6 @@ def compact_strides(extents: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides)) if extents else ()
 
 
-_MANY = -1
-
-
 class RaceWatch:
     """What the iterations of one run of a parallel loop have touched."""
 
@@ -82,9 +79,7 @@ class RaceWatch:
         writer = self.writers.get(key)
         if writer is not None and writer != self.current:
             self._fail(storage, at, writer, "writes", "reads")
-        reader = self.readers.setdefault(key, self.current)
-        if reader != self.current:
-            self.readers[key] = _MANY
+        self.readers.setdefault(key, self.current)  # the first is enough: it ran before all that may write later
 
     def note_write(self, storage: Storage, at: int) -> None:
         """The current iteration writes an element."""
@@ -97,7 +92,6 @@ class RaceWatch:
             self._fail(storage, at, reader, "reads", "writes")
 
     def _fail(self, storage: Storage, at: int, other: int, did: str, does: str) -> NoReturn:
-        first = "another iteration" if other == _MANY else f"iteration {other}"
         raise InterpreterError(
-            f"race in parallel loop {self.loop}: {first} {did} {storage.element(at)} and iteration {self.current} {does} it"
+            f"race in parallel loop {self.loop}: iteration {other} {did} {storage.element(at)} and iteration {self.current} {does} it"
         )

@@ -77,18 +77,19 @@ class ExprReader:
 
     def _read(self, number: int, row: JSON) -> None:
         """Check one row and build what it describes."""
-        if not isinstance(row, list) or not row or not isinstance(row[0], str) or row[0] not in READERS:
-            raise RecordError(f"row {number} is no known node: {shown(row)}")
-        arity, read = READERS[row[0]]
+        name = row[0] if isinstance(row, list) and row else row
+        if not isinstance(row, list) or not isinstance(name, str) or name not in READERS:
+            raise RecordError(f"row {number} is no known node: {shown(name)}")
+        arity, read = READERS[name]
         if len(row) != arity + 1:
-            raise RecordError(f"row {number}: {row[0]} has {arity} fields, not {len(row) - 1}")
+            raise RecordError(f"row {number}: {name} has {arity} fields, not {len(row) - 1}")
         self._used = []
         try:
             made = read(self, *row[1:])
         except RecordError as error:
             raise RecordError(f"row {number}: {error}") from None
         except TensorExprError as error:
-            raise RecordError(f"row {number} is an ill-typed {row[0]}: {error}") from error
+            raise RecordError(f"row {number} is an ill-typed {name}: {str(error)[:300]}") from error
         self._weigh(number)
         self._made.append(made)
 

@@ -1,6 +1,6 @@
-"""Measuring candidates: compiled and run in worker processes, so that nothing they do touches the tuner.
+"""Measuring programs: compiled and run in worker processes, so that nothing they do touches the tuner.
 
-measurer     the door: `Measurer(task, options).measure(candidates)`
+measurer     the door: `Measurer(task, options).measure(programs)`
 results, task, errors     what goes in and comes out
 builder      compile workers;  runner: the measuring process;  reference: the process that makes inputs and expected results
 pool, process, protocol     workers as their parent sees them;  child: the worker's side
@@ -13,18 +13,18 @@ from __future__ import annotations
 
 from .errors import MeasureErrorNo
 from .measurer import Measurer
-from .results import FAILED_COST, Candidate, MeasureObserver, MeasureOptions, MeasureResult
+from .results import FAILED_COST, MeasureObserver, MeasureOptions, MeasureResult, Program
 from .task import MeasureTask
 from .timing import TimingPolicy
 
 __all__ = [
     "FAILED_COST",
-    "Candidate",
     "MeasureErrorNo",
     "MeasureObserver",
     "MeasureOptions",
     "MeasureResult",
     "MeasureTask",
     "Measurer",
+    "Program",
     "TimingPolicy",
 ]

@@ -1,4 +1,4 @@
-"""Candidates to object code, in compile workers."""
+"""Programs to object code, in compile workers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .errors import MeasureErrorNo
 from .pool import Answer, Job, WorkerPool
 from .process import Death, Launch
 from .protocol import Frame
-from .results import Candidate, MeasureOptions
+from .results import MeasureOptions, Program
 
 MODULE = "tensorexpr.tune.measure.compile_worker"
 # Workers are as many as cores; threads of theirs would only get in each other's way. LLVM and our passes start none.
@@ -21,7 +21,7 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a candidate can't be measured: an error number, one line, and everything else that is known."""
+    """Why a program can't be measured: an error number, one line, and everything else that is known."""
 
     error_no: MeasureErrorNo
     message: str
@@ -30,7 +30,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Build:
-    """What became of a candidate in the compile workers; `seconds` from when a worker got it."""
+    """What became of a program in the compile workers; `seconds` from when a worker got it."""
 
     made: CompiledCandidate | Failure
     seconds: float
@@ -53,13 +53,13 @@ class Builder:
         """Start the workers, without waiting for them."""
         self._pool.start()
 
-    def build(self, candidates: Sequence[Candidate], opt_level: int) -> Iterator[tuple[int, Build]]:
-        """Compile candidates; each comes with its position, in the order in which they are done.
+    def build(self, programs: Sequence[Program], opt_level: int) -> Iterator[tuple[int, Build]]:
+        """Compile programs; each comes with its position, in the order in which they are done.
 
         Raises:
             TuningError: if no worker can be started.
         """
-        jobs = [Job(n, _request(candidate, opt_level), self._timeout_s) for n, candidate in enumerate(candidates)]
+        jobs = [Job(n, _request(program, opt_level), self._timeout_s) for n, program in enumerate(programs)]
         retried: set[int] = set()
         for job in jobs:
             self._pool.submit(job)
@@ -80,8 +80,8 @@ def is_bystander(answer: Answer, death: Death) -> bool:
     return not death.timed_out and (death.signal == SIGKILL or answer.served_before > 0)
 
 
-def _request(candidate: Candidate, opt_level: int) -> Frame:
-    return Frame({"type": "compile", "trace": list(candidate.trace), "opt_level": opt_level})
+def _request(program: Program, opt_level: int) -> Frame:
+    return Frame({"type": "compile", "trace": program.steps, "opt_level": opt_level})
 
 
 def _outcome(answer: Answer) -> CompiledCandidate | Failure:
@@ -97,8 +97,7 @@ def _outcome(answer: Answer) -> CompiledCandidate | Failure:
 
 def refused(header: Mapping[str, Any], otherwise: MeasureErrorNo) -> Failure:
     """The failure that a worker reports."""
-    kind = header.get("error")
-    error = MeasureErrorNo[kind] if kind in MeasureErrorNo.__members__ else otherwise
+    error = MeasureErrorNo.__members__.get(str(header.get("error")), otherwise)
     return Failure(error, str(header.get("message", "")), str(header.get("traceback", "")))
 
 

@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from ...errors import TensorExprError
 from .protocol import Channel, Frame, ProtocolError
 
 MESSAGE_CHARACTERS = 500
@@ -96,8 +97,8 @@ def _receive(channel: Channel) -> Frame | None:
 
 def failure(error: BaseException, kind: str = "") -> Frame:
     """The answer to a request that failed: the first line of the message, the traceback, and what kind of failure it is."""
-    lines = str(error).strip().splitlines() or [""]
-    message = f"{type(error).__name__}: {lines[0]}"[:MESSAGE_CHARACTERS]
+    line = (str(error).strip().splitlines() or [""])[0]
+    message = (line if isinstance(error, TensorExprError) else f"{type(error).__name__}: {line}")[:MESSAGE_CHARACTERS]
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))[-TRACEBACK_CHARACTERS:]
     printable = text.encode(errors="replace").decode()
     return Frame({"type": "failed", "error": kind, "message": message.encode(errors="replace").decode(), "traceback": printable})

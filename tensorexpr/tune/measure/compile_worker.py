@@ -7,16 +7,12 @@ Each "compile" frame holds a trace; the answer is "compiled" with the bytes of a
 from __future__ import annotations
 
 import sys
-from importlib import import_module
-from typing import Any
 
-from ...errors import LoweringError, RecordError, ScheduleError, TuningError
+from ...errors import LoweringError, RecordError, ScheduleError
 from .child import connect, failure, parse_arguments, serve
-from .compiled import Compiler, MakeCompiler
+from .compiled import Compiler, MakeCompiler, load_plug
 from .errors import MeasureErrorNo
 from .protocol import Frame
-
-DEFAULT_PLUG = "tensorexpr.tune.measure.compiling:make_compiler"
 
 
 class CompileService:
@@ -43,24 +39,11 @@ class CompileService:
         return Frame({"type": "compiled", **made.header()}, (made.object_code,))
 
 
-def load_plug(name: str) -> Any:
-    """The function that `module:function` names.
-
-    Raises:
-        TuningError: if there is none.
-    """
-    module, _, function = name.partition(":")
-    try:
-        return getattr(import_module(module), function)
-    except (ImportError, AttributeError) as error:
-        raise TuningError(f"no {name!r} (module:function) to compile candidates with: {error}") from error
-
-
 def main() -> int:
     """Serve until the tuner closes the pipe."""
     options = parse_arguments()
     channel = connect(options)
-    service = CompileService(load_plug(options.plug or DEFAULT_PLUG))
+    service = CompileService(load_plug(options.plug))
     serve(channel, {"task": service.task, "compile": service.compile})
     return 0
 

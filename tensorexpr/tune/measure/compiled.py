@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Protocol
 
 from ...errors import TuningError
 from .protocol import Frame
+
+DEFAULT_PLUG = "tensorexpr.tune.measure.compiling:make_compiler"
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,20 @@ class Compiler(Protocol):
 MakeCompiler = Callable[[Mapping[str, Any]], Compiler]
 
 
+def load_plug(name: str) -> MakeCompiler:
+    """The function that `module:function` names.
+
+    Raises:
+        TuningError: if there is none.
+    """
+    module, _, function = name.partition(":")
+    try:
+        found: MakeCompiler = getattr(import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise TuningError(f"no {name!r} (module:function) to compile candidates with: {error}") from error
+    return found
+
+
 def check_arguments(found: Sequence[ArrayArgument], wanted: Sequence[ArrayArgument]) -> None:
     """Check that compiled code takes the arrays of the task.
 
@@ -87,4 +104,8 @@ def check_arguments(found: Sequence[ArrayArgument], wanted: Sequence[ArrayArgume
         raise TuningError(f"the code takes {len(found)} arrays, the task has {len(wanted)}")
     for position, (code, task) in enumerate(zip(found, wanted, strict=True)):
         if (code.dtype, code.shape) != (task.dtype, task.shape):
-            raise TuningError(f"argument {position} ({task.name}): the code takes {code.dtype}{list(code.shape)}, the task has {task.dtype}{list(task.shape)}")
+            raise TuningError(f"argument {position}: the code takes {_described(code)}, the task has {_described(task)}")
+
+
+def _described(array: ArrayArgument) -> str:
+    return f"{array.name}: {array.dtype}{list(array.shape)}"

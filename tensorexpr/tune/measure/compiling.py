@@ -16,7 +16,7 @@ from ...schedule.te_schedule import Schedule
 from ...schedule.trace import Trace
 from ...target import Target
 from ...te.operation import PlaceholderOp
-from ...te.serialize import from_json
+from ...te.serialize import dag_from_json
 from ...te.tensor import Tensor
 from ...tir.expr import IntImm
 from .compiled import ArrayArgument, CompiledCandidate, Compiler
@@ -30,7 +30,7 @@ def make_compiler(task: Mapping[str, Any]) -> Compiler:
 
     It compiles the unscheduled program once, as only the first compilation pays for imports and caches.
     """
-    compiler = CandidateCompiler(from_json(task["dag"]), Target(task["target"]))
+    compiler = CandidateCompiler(dag_from_json(task["dag"]), Target(task["target"]))
     compiler.warm_up()
     return compiler
 

@@ -1,4 +1,4 @@
-"""Measuring: candidates in, results out. The one class that ties the workers together."""
+"""Measuring: programs in, results out. The one class that ties the workers together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .builder import Build, Builder, Failure
 from .compiled import CompiledCandidate
 from .errors import MeasureErrorNo
 from .reference import Reference
-from .results import FAILED_COST, Candidate, MeasureObserver, MeasureOptions, MeasureResult, SilentObserver
+from .results import FAILED_COST, MeasureObserver, MeasureOptions, MeasureResult, Program, SilentObserver
 from .runner import Runner
 from .task import MeasureTask
 
@@ -25,14 +25,14 @@ _BUILT = MeasureErrorNo.NO_ERROR
 
 
 class Measurer:
-    """Compiles and measures candidates of one task in worker processes.
+    """Compiles and measures programs of one task in worker processes.
 
         with Measurer(task, options) as measurer:
-            for candidate, result in zip(candidates, measurer.measure(candidates)):
+            for result in measurer.measure(programs):
                 ...
 
     Compile workers and the measuring process start when the context is entered and end with it, or with this process. A
-    candidate that crashes, hangs or computes something else has that in its result, and touches no other one.
+    program that crashes, hangs or computes something else has that in its result, and touches no other one.
     """
 
     def __init__(self, task: MeasureTask, options: MeasureOptions | None = None, observer: MeasureObserver | None = None) -> None:
@@ -77,84 +77,85 @@ class Measurer:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
-    def measure(self, candidates: Sequence[Candidate]) -> Iterator[MeasureResult]:
-        """Compile and measure candidates, a batch at a time; results come in the order of the candidates.
+    def measure(self, programs: Sequence[Program]) -> Iterator[MeasureResult]:
+        """Compile and measure programs, a batch at a time; results come in their order.
 
         Raises:
             TuningError: if workers can't be started at all.
         """
-        for start in range(0, len(candidates), self.options.batch_size):
-            batch = candidates[start : start + self.options.batch_size]
+        for start in range(0, len(programs), self.options.batch_size):
+            batch = programs[start : start + self.options.batch_size]
             try:
-                yield from self._measure_batch(batch, start)
+                yield from self._measure_batch(batch)
             except GeneratorExit:
                 raise
             except BaseException:
                 self.close()
                 raise
 
-    def remeasure(self, candidates: Sequence[Candidate], rounds: int = 7, opt_level: int | None = None) -> list[MeasureResult]:
-        """Measure the best candidates again, in turn, so that they can be compared to the percent.
+    def remeasure(self, programs: Sequence[Program], rounds: int = 7, opt_level: int | None = None) -> list[MeasureResult]:
+        """Measure the best programs again, in turn, so that they can be compared to the percent.
 
         Args:
-            candidates: few of them, all of which ran before.
-            rounds: each gives one cost to every candidate.
+            programs: few of them, all of which ran before.
+            rounds: each gives one cost to every program.
             opt_level: of LLVM's IR passes; the options' one if None.
         """
         level = self.options.opt_level if opt_level is None else opt_level
         try:
-            return self._remeasure(candidates, rounds, level)
+            return self._remeasure(programs, rounds, level)
         except BaseException:
             self.close()
             raise
 
-    def _remeasure(self, candidates: Sequence[Candidate], rounds: int, level: int) -> list[MeasureResult]:
-        builds = self._objects(candidates, level)
-        results = [self._measure_one(candidate, build, math.inf) for candidate, build in zip(candidates, builds, strict=True)]
-        able = [n for n, result in enumerate(results) if result.ok]
+    def _remeasure(self, programs: Sequence[Program], rounds: int, level: int) -> list[MeasureResult]:
+        builds = self._objects(programs, level)
+        results = [self._measure_one(program, build, math.inf) for program, build in zip(programs, builds, strict=True)]
+        able = [n for n, result in enumerate(results) if result.is_success]
         made = [build.made for n in able if isinstance((build := builds[n]).made, CompiledCandidate)]
-        costs = self._the_runner().interleave(made, [results[n].cost for n in able], rounds) if made else []
+        costs = self._the_runner().interleave(made, [results[n].median for n in able], rounds) if made else []
         if isinstance(costs, Failure):  # each ran alone, so those results stand
             return results
         for n, values in zip(able, costs, strict=True):
             policy = {**results[n].policy, "rounds": rounds}
             results[n] = replace(results[n], costs=tuple(values), policy=policy)
-            self._note(candidates[n], results[n], builds[n])
+            self._note(programs[n], results[n], builds[n])
         return results
 
-    def _objects(self, candidates: Sequence[Candidate], level: int) -> list[Build]:
-        """Object code of candidates, kept or compiled again."""
+    def _objects(self, programs: Sequence[Program], level: int) -> list[Build]:
+        """Object code of programs, kept or compiled again."""
         kept = self._kept if level == self.options.opt_level else {}
-        missing = [candidate for candidate in dict.fromkeys(c.key for c in candidates) if candidate not in kept]
-        by_key = {candidate.key: candidate for candidate in candidates}
-        built = {missing[n]: build for n, build in self._the_builder().build([by_key[key] for key in missing], level)}
-        return [built[c.key] if c.key in built else Build(kept[c.key][1], 0.0) for c in candidates]
+        missing = list({p.key: p for p in programs if p.key not in kept}.values())
+        built = {missing[n].key: build for n, build in self._the_builder().build(missing, level)}
+        return [built[p.key] if p.key in built else Build(kept[p.key][1], 0.0) for p in programs]
 
-    def _measure_batch(self, batch: Sequence[Candidate], offset: int) -> Iterator[MeasureResult]:
+    def _measure_batch(self, batch: Sequence[Program]) -> Iterator[MeasureResult]:
         builds: dict[int, Build] = {}
         for position, build in self._the_builder().build(batch, self.options.opt_level):
             builds[position] = build
-            self._observer.built(offset + position, build.made.error_no if isinstance(build.made, Failure) else _BUILT)
-        for position, candidate in enumerate(batch):
-            result = self._measure_one(candidate, builds.pop(position), self.best_cost)
-            if result.error_no not in _BUILD_ERRORS:
-                self._observer.measured(offset + position, result)
+            self._observer.built(batch[position].number, build.made.error_no if isinstance(build.made, Failure) else _BUILT)
+        for position, program in enumerate(batch):
+            build = builds.pop(position)
+            result = self._measure_one(program, build, self.best_cost)
+            if isinstance(build.made, CompiledCandidate):
+                self._observer.measured(result)
             yield result
 
-    def _measure_one(self, candidate: Candidate, build: Build, best: float) -> MeasureResult:
+    def _measure_one(self, program: Program, build: Build, best: float) -> MeasureResult:
         if isinstance(build.made, Failure):
-            return _failed(build.made, build.seconds)
+            return _failed(program, build.made, build.seconds)
         outcome, seconds = self._the_runner().run(build.made, best)
         made, total = build.made, build.seconds + seconds
         if isinstance(outcome, Failure):
-            return replace(_failed(outcome, total), spills=made.spills, ir_lines=made.ir_lines, timings=made.timings)
-        result = self._succeeded(made, outcome, total)
-        self._note(candidate, result, build)
+            return replace(_failed(program, outcome, total), spills=made.spills, ir_lines=made.ir_lines, timings=made.timings)
+        result = self._succeeded(program, made, outcome, total)
+        self._note(program, result, build)
         return result
 
-    def _succeeded(self, made: CompiledCandidate, outcome: dict[str, Any], seconds: float) -> MeasureResult:
+    def _succeeded(self, program: Program, made: CompiledCandidate, outcome: dict[str, Any], seconds: float) -> MeasureResult:
         policy = {**self.options.timing.to_json(), **{name: outcome[name] for name in ("number", "raced", "disturbed")}}
         return MeasureResult(
+            number=program.number,
             costs=tuple(outcome["costs"]),
             error_no=MeasureErrorNo.NO_ERROR,
             error_msg="",
@@ -167,11 +168,11 @@ class Measurer:
             timings={**made.timings, **outcome["timings"]},
         )
 
-    def _note(self, candidate: Candidate, result: MeasureResult, build: Build) -> None:
+    def _note(self, program: Program, result: MeasureResult, build: Build) -> None:
         """Remember the best cost, and the object code of the best few."""
-        self.best_cost = min(self.best_cost, result.cost)
+        self.best_cost = min(self.best_cost, result.median)
         if isinstance(build.made, CompiledCandidate):
-            self._kept[candidate.key] = (result.cost, build.made)
+            self._kept[program.key] = (result.median, build.made)
         if len(self._kept) > _KEPT_OBJECTS:
             del self._kept[max(self._kept, key=lambda key: self._kept[key][0])]
 
@@ -188,13 +189,5 @@ class Measurer:
         return self._runner
 
 
-_BUILD_ERRORS = {
-    MeasureErrorNo.INSTANTIATION_ERROR,
-    MeasureErrorNo.COMPILE_HOST,
-    MeasureErrorNo.COMPILE_DEVICE,
-    MeasureErrorNo.BUILD_TIMEOUT,
-}
-
-
-def _failed(failure: Failure, seconds: float) -> MeasureResult:
-    return MeasureResult((FAILED_COST,), failure.error_no, failure.message, seconds, time.time(), detail=failure.detail)
+def _failed(program: Program, failure: Failure, seconds: float) -> MeasureResult:
+    return MeasureResult(program.number, (FAILED_COST,), failure.error_no, failure.message, seconds, time.time(), detail=failure.detail)

@@ -26,7 +26,7 @@ class Reference:
         self._task = task
         self._folder = folder
         self._limit_s = options.reference_timeout_s
-        self._request: dict[str, Any] = {"type": "evaluate", "folder": str(folder), "seed": options.seed, "verify": options.verify}
+        self._request: dict[str, Any] = {"type": "evaluate", "folder": str(folder), "seed": task.seed, "verify": options.verify}
         self._worker: WorkerProcess | None = None
         self._deadline = 0.0
         self._arrays: list[StoredArray] | None = None

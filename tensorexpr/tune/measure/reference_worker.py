@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import ArgumentError, DeclarationError
 from ...te.operation import PlaceholderOp
 from ...te.reference import evaluate
-from ...te.serialize import from_json
+from ...te.serialize import dag_from_json
 from ...te.tensor import Tensor
 from ...te.tolerance import reduction_length, term_magnitude, tolerance_of
 from ...tir.dtype import parse_dtype
@@ -40,7 +40,7 @@ class ReferenceService:
     def evaluate(self, frame: Frame) -> Frame:
         """Make the inputs and, if "verify" is set, evaluate the outputs; the answer describes all arrays."""
         start = time.perf_counter()
-        args = from_json(self._task["dag"])
+        args = dag_from_json(self._task["dag"])
         folder, seed = Path(frame.header["folder"]), int(frame.header["seed"])
         placeholders = [tensor for tensor in args if isinstance(tensor.op, PlaceholderOp)]
         results = [tensor for tensor in args if tensor not in placeholders]

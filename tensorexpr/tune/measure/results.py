@@ -1,16 +1,17 @@
-"""What is measured and what comes of it: candidates, results, and the options of measuring."""
+"""What is measured and what comes of it: programs, results, and the options of measuring."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from statistics import median
+from statistics import fmean, median
 from typing import Any, Protocol
 
-from ...cpu import usable_cores
-from .compile_worker import DEFAULT_PLUG
+from ...processor import usable_cores
+from ...schedule.trace import Trace
+from .compiled import DEFAULT_PLUG
 from .errors import MeasureErrorNo
 from .timing import TimingPolicy
 
@@ -18,22 +19,29 @@ FAILED_COST = 1e10
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A program to measure: its trace as JSON (`Trace.to_json()`), all decisions made."""
+class Program:
+    """A program to measure: a number of the caller's, which comes back with its result, and its trace, all decisions made."""
 
-    trace: Sequence[Any]
+    number: int
+    trace: Trace
+
+    @cached_property
+    def steps(self) -> list[Any]:
+        """The trace as JSON."""
+        return self.trace.to_json()
 
     @cached_property
     def key(self) -> str:
-        """The trace as text; equal for equal candidates of one task."""
-        return json.dumps(self.trace, separators=(",", ":"))
+        """The trace as text; equal for equal programs of one task."""
+        return json.dumps(self.steps, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
 class MeasureResult:
-    """How one candidate did.
+    """How one program did.
 
     Args:
+        number: the program's.
         costs: seconds per call, one number a repeat; (1e10,) if it failed.
         error_no: what went wrong; 0 if nothing did.
         error_msg: the first line of the error.
@@ -48,6 +56,7 @@ class MeasureResult:
         detail: traceback, or what its process printed before it died.
     """
 
+    number: int
     costs: tuple[float, ...]
     error_no: MeasureErrorNo
     error_msg: str
@@ -61,17 +70,22 @@ class MeasureResult:
     detail: str = field(default="", repr=False)
 
     @property
-    def ok(self) -> bool:
-        """Whether it ran."""
+    def is_success(self) -> bool:
+        """Whether it ran, and computed what it should if that was checked."""
         return self.error_no == MeasureErrorNo.NO_ERROR
 
     @property
-    def cost(self) -> float:
-        """Seconds per call: the median of the repeats; infinite if it failed."""
-        return median(self.costs) if self.ok and self.costs else float("inf")
+    def mean(self) -> float:
+        """Seconds per call, the mean of the repeats; infinite if it failed."""
+        return fmean(self.costs) if self.is_success else float("inf")
+
+    @property
+    def median(self) -> float:
+        """Seconds per call, the median of the repeats; infinite if it failed."""
+        return median(self.costs) if self.is_success else float("inf")
 
     def __str__(self) -> str:
-        if self.ok:
+        if self.is_success:
             costs = ",".join(f"{cost:.4g}" for cost in self.costs)
             return f"MeasureResult(cost:[{costs}], error_no:0, all_cost:{self.all_cost:.2f}, Tstamp:{self.timestamp:.2f})"
         name = self.error_no.error_type
@@ -80,24 +94,23 @@ class MeasureResult:
 
 @dataclass(frozen=True)
 class MeasureOptions:
-    """How candidates are compiled and measured.
+    """How programs are compiled and measured.
 
     Args:
         timing: how they are timed.
         n_parallel: compile workers.
-        build_timeout_s: seconds a candidate may take to compile.
+        build_timeout_s: seconds a program may take to compile.
         run_timeout_s: seconds it may take to be checked and timed.
         reference_timeout_s: seconds the results to expect may take; after that nothing is verified.
-        batch_size: candidates that are compiled before they are measured; the compile workers rest meanwhile.
+        batch_size: programs that are compiled before they are measured; the compile workers rest meanwhile.
         opt_level: of LLVM's IR passes; 0 compiles twice as fast, and the code is as fast within 10 %.
         verify: compare results with the definition's.
-        seed: of random inputs.
         build_memory_bytes: cap of a compile worker's memory.
-        run_memory_bytes: cap of the memory that a candidate may allocate, besides its arrays.
+        run_memory_bytes: cap of the memory that a program may allocate, besides its arrays.
         compiler: `module:function` that makes the compiler in the workers, see `compiled.MakeCompiler`.
     """
 
-    timing: TimingPolicy = TimingPolicy()
+    timing: TimingPolicy = field(default_factory=TimingPolicy)
     n_parallel: int = field(default_factory=usable_cores)
     build_timeout_s: float = 15.0
     run_timeout_s: float = 10.0
@@ -105,27 +118,26 @@ class MeasureOptions:
     batch_size: int = 64
     opt_level: int = 0
     verify: bool = True
-    seed: int = 0
     build_memory_bytes: int = 4 << 30
     run_memory_bytes: int = 4 << 30
     compiler: str = DEFAULT_PLUG
 
 
 class MeasureObserver(Protocol):
-    """Is told about candidates as they pass, by their position in the call: to draw progress."""
+    """Is told about programs as they pass, by their numbers: to draw progress."""
 
-    def built(self, position: int, error_no: MeasureErrorNo) -> None:
-        """A candidate was compiled, or not."""
+    def built(self, number: int, error_no: MeasureErrorNo) -> None:
+        """A program was compiled, or not."""
 
-    def measured(self, position: int, result: MeasureResult) -> None:
-        """A candidate that had been compiled was measured."""
+    def measured(self, result: MeasureResult) -> None:
+        """A program that had been compiled was measured."""
 
 
 class SilentObserver:
     """Observes nothing."""
 
-    def built(self, position: int, error_no: MeasureErrorNo) -> None:
+    def built(self, number: int, error_no: MeasureErrorNo) -> None:
         """Nothing."""
 
-    def measured(self, position: int, result: MeasureResult) -> None:
+    def measured(self, result: MeasureResult) -> None:
         """Nothing."""

@@ -67,7 +67,10 @@ class RunService:
         bench = self._bench
         assert bench is not None
         kernels = [self._load(frame, index) for index in range(len(frame.blobs))]
-        numbers = [calls_per_repeat(max(cost, bench.run(kernel, 1)), self._policy) for kernel, cost in zip(kernels, frame.header["costs"], strict=True)]
+        numbers = [
+            calls_per_repeat(max(cost, bench.run(kernel, 1)), self._policy)
+            for kernel, cost in zip(kernels, frame.header["costs"], strict=True)
+        ]
         runs = [lambda number, kernel=kernel: bench.run(kernel, number) for kernel in kernels]
         costs = interleave(runs, numbers, int(frame.header["rounds"]), bench.quiet)
         return Frame({"type": "interleaved", "costs": costs, "numbers": numbers})

@@ -54,7 +54,9 @@ class Runner:
         A candidate that dies in a process where others ran before gets a second chance in a fresh one; and after a
         wrong answer the process is replaced, since nobody knows what else was written.
         """
-        request = Frame({"type": "run", "kernels": [candidate.header()], "best": best if math.isfinite(best) else None}, (candidate.object_code,))
+        request = Frame(
+            {"type": "run", "kernels": [candidate.header()], "best": best if math.isfinite(best) else None}, (candidate.object_code,)
+        )
         answer = self._ask(request, self._timeout_s)
         if isinstance(answer.reply, Death) and is_bystander(answer, answer.reply):
             answer = self._ask(request, self._timeout_s)
@@ -91,7 +93,7 @@ def _outcome(answer: Answer) -> dict[str, Any] | Failure:
         case Death(timed_out=True) as death:
             return Failure(MeasureErrorNo.RUN_TIMEOUT, f"the candidate {death.reason}", death.output)
         case Death() as death:
-            return Failure(MeasureErrorNo.RUNTIME_DEVICE, f"the measuring process died: {death.reason}", death.output)
+            return Failure(MeasureErrorNo.RUNTIME_DEVICE, f"the candidate took its process down: {death.reason}", death.output)
         case Frame(header={"type": "failed"} as header):
             return refused(header, MeasureErrorNo.RUNTIME_DEVICE)
         case Frame(header=header):

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-
 from ...errors import TuningError
 from ...runtime.engine import check_runs_here
 from ...target import Target
 from ...te.operation import PlaceholderOp
-from ...te.serialize import to_json
+from ...te.serialize import dag_to_json
 from ...te.tensor import Tensor
 from ...tir.dtype import parse_dtype, to_numpy
 from .arrays import Array
@@ -29,6 +28,7 @@ class MeasureTask:
         args: the arguments of the built function: placeholders and computed tensors.
         target: what to compile for; this machine must be able to run it.
         inputs: arrays for placeholders that random values don't suit.
+        seed: of the random ones.
 
     Raises:
         TuningError: for arguments that can't be measured: other things than tensors, symbolic shapes, inputs that don't fit.
@@ -38,6 +38,7 @@ class MeasureTask:
     args: tuple[Tensor, ...]
     target: Target
     inputs: Mapping[Tensor, Array] = field(default_factory=dict)
+    seed: int = 0
 
     def __post_init__(self) -> None:
         for arg in self.args:
@@ -72,4 +73,4 @@ class MeasureTask:
 
     def to_json(self) -> dict[str, Any]:
         """What workers need: the DAG, whose outputs are the arguments in order, and the target with nothing left to the machine."""
-        return {"dag": to_json(self.args), "target": str(self.target.resolved())}
+        return {"dag": dag_to_json(self.args), "target": str(self.target.resolved())}

@@ -69,7 +69,9 @@ class Quiet:
     A machine that is always busy would cost all the patience again and again, so patience halves each time it was in vain.
     """
 
-    def __init__(self, probe: Callable[[], float], patience_s: float, sleep: Callable[[float], None] = time.sleep, clock: Clock = time.monotonic) -> None:
+    def __init__(
+        self, probe: Callable[[], float], patience_s: float, sleep: Callable[[float], None] = time.sleep, clock: Clock = time.monotonic
+    ) -> None:
         self._probe = probe
         self._full_patience_s = self._patience_s = patience_s
         self._sleep = sleep

@@ -34,9 +34,7 @@ def test_text_runs_at_every_level(level: int) -> None:
 
 
 def test_one_name_may_be_loaded_many_times() -> None:
-    codes = [
-        engine.load_object(engine.compile_text(DOUBLE.replace("2\n", f"{factor}\n"), HERE, 0).data, ["twice"]) for factor in range(20)
-    ]
+    codes = [engine.load_object(engine.compile_text(DOUBLE.replace("2\n", f"{factor}\n"), HERE, 0).data, ["twice"]) for factor in range(20)]
     assert [call(code["twice"], 3) for code in codes] == [3 * factor for factor in range(20)]
 
 

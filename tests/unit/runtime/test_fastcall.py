@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,12 @@ def test_both_ways_agree(many: Any, data: st.DataObject) -> None:
 
 
 ECHO = signature(
-    buffer("a", (N, M)), buffer("out", (7,), "int64", written=True), scalar("i", "int64"), scalar("x", "float64"), symbols=(N, M), name="echo"
+    buffer("a", (N, M)),
+    buffer("out", (7,), "int64", written=True),
+    scalar("i", "int64"),
+    scalar("x", "float64"),
+    symbols=(N, M),
+    name="echo",
 )
 ECHO_BODY = """
 %p0 = ptrtoint ptr %0 to i64
@@ -201,9 +207,10 @@ def test_the_gil_is_released_while_native_code_runs() -> None:
     """
     described = signature(buffer("flag", (1,), "int64", written=True), name="spin")
     module = module_of(described, body)
-    for call in (module.entry_func, lambda flag: module.entry_func._explain(REFUSED, (flag,))):
+    ways: list[Callable[..., None]] = [module.entry_func, lambda flag: module.entry_func._explain(REFUSED, (flag,))]
+    for call in ways:
         flag = np.zeros(1, np.int64)
-        writer = threading.Timer(0.05, lambda flag=flag: flag.fill(1))
+        writer = threading.Timer(0.05, flag.fill, (1,))
         writer.start()
         call(flag)
         writer.join()

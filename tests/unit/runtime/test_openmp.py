@@ -85,9 +85,9 @@ def test_without_any_runtime_loops_run_serially_and_say_so_once() -> None:
 
 
 def test_a_wrong_library_is_an_error() -> None:
-    with pytest.raises(AssertionError, match="TENSOREXPR_OMP_LIBRARY=/nowhere/libomp.so: .*; name a libomp or libgomp, or 'none'"):
+    with pytest.raises(AssertionError, match=r"TENSOREXPR_OMP_LIBRARY=/nowhere/libomp.so: .*; name a libomp or libgomp, or 'none'"):
         run(TENSOREXPR_OMP_LIBRARY="/nowhere/libomp.so")
-    with pytest.raises(AssertionError, match="TENSOREXPR_OMP_LIBRARY=libm.so.6"):
+    with pytest.raises(AssertionError, match=r"TENSOREXPR_OMP_LIBRARY=libm\.so\.6"):
         run(TENSOREXPR_OMP_LIBRARY="libm.so.6")
 
 

@@ -25,6 +25,7 @@ def test_undefined_vars() -> None:
     assert undefined_vars(body) == [n, f.data, q]
     assert undefined_vars(body, [n, q]) == [f.data]
     assert undefined_vars(i + tir.Let(j, q, j * 2)) == [i, q]
+    assert undefined_vars(tir.Let(j, q, j * 2) + j * 2) == [q, j]  # one node, once inside its scope and once not
     assert undefined_vars(tir.stmt_seq(body, tir.Evaluate(i))) == [n, f.data, q, i]
     k = tir.Var("k")
     axis = tir.IterVar(tir.Range(tir.const(0), n), k, tir.IterVar.COMM_REDUCE)

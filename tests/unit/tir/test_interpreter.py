@@ -292,8 +292,8 @@ def test_intrinsics_agree_between_scalars_and_lanes() -> None:
     given_values = ((x, 0.75), (y, 0.5))
     for name in ("exp", "tanh", "erf", "sqrt", "round", "abs", "isnan", "sigmoid"):
         build = getattr(tir, name)
-        assert evaluate(build(x), *given_values) == evaluate(build(tir.Broadcast(x, 2)), *given_values)[1]
-    assert evaluate(tir.power(x, y), *given_values) == np.float32(0.75) ** np.float32(0.5)
+        assert evaluate(build(x), *given_values) == pytest.approx(evaluate(build(tir.Broadcast(x, 2)), *given_values)[1])
+    assert evaluate(tir.power(x, y), *given_values) == pytest.approx(0.75**0.5)
     assert evaluate(tir.erf(x), *given_values) == pytest.approx(0.7111556)
     assert evaluate(tir.round(x * 2.0), *given_values) == 2
     assert evaluate(tir.fma(x, x, -(x * x)), *given_values) == 0
@@ -365,6 +365,8 @@ def test_out_of_bounds() -> None:
     fails(func([a, c], store(c, tir.const(1.0), i), i), [x, z, 16], r"C\[16\] is out of bounds; C has the elements \[0:16\]")
     view = tir.decl_buffer((17,), name="A", data=a.data)
     fails(func([a, c], store(c, view[i], 0), i), [x, z, 16], r"A\[16\]")
+    part = tir.decl_buffer((8,), name="A", data=a.data)
+    fails(func([a, c], store(c, part[i], 0), i), [x, z, 8], r"A\[8\] is out of bounds; A has the elements \[0:8\]")
     fails(func([a, c], tir.BufferStore(c, view[ramp(i, 4)], (ramp(0, 4),)), i), [x, z, 13], r"A\[\[13, 14, 15, 16\]\]")
     box = (tir.Range(tir.const(2), tir.const(3)),)
     t = tir.decl_buffer((8,), name="T")
@@ -412,7 +414,7 @@ RACES: dict[str, Callable[[tir.Buffer], tir.Stmt]] = {
 @pytest.mark.parametrize("order", ["forward", "reverse", "shuffled"])
 @pytest.mark.parametrize("name", RACES)
 def test_races(name: str, order: Any) -> None:
-    with pytest.raises(InterpreterError, match=r"race in parallel loop i: .*iteration.* C\[\d\] and iteration \d (reads|writes) it"):
+    with pytest.raises(InterpreterError, match=r"race in parallel loop i: iteration \d (reads|writes) C\[\d\] and iteration \d (reads|writes) it"):
         run_parallel(RACES[name], order)
 
 

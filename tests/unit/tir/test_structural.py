@@ -102,6 +102,21 @@ def test_a_bound_variable_is_not_a_free_one() -> None:
     check(tir.Let(i, i + 1, i * 2), tir.Let(j, j + 1, j * 2), False)
 
 
+def test_shadowed_variables() -> None:
+    i, j, k = tir.Var("i"), tir.Var("j"), tir.Var("k")
+    a = tir.decl_buffer((8,), "int32", "A")
+
+    def store(v: tir.Var) -> tir.Stmt:
+        return tir.BufferStore(a, v * 2, (tir.const(0),))
+
+    # What was equal outside is not equal where one side means another variable.
+    shadowed = loop(i, 8, tir.stmt_seq(store(i), tir.LetStmt(i, tir.const(5), store(i))))
+    check(shadowed, loop(j, 8, tir.stmt_seq(store(j), tir.LetStmt(k, tir.const(5), store(k)))), True)
+    check(shadowed, loop(j, 8, tir.stmt_seq(store(j), tir.LetStmt(k, tir.const(5), store(j)))), False)
+    check(loop(i, 8, loop(j, 8, store(i))), loop(k, 8, loop(k, 8, store(k))), False)
+    check(loop(i, 8, loop(j, 8, store(j))), loop(k, 8, loop(k, 8, store(k))), True)
+
+
 def test_views_are_equal_by_layout_and_other_buffers_by_definition() -> None:
     a, other = tir.decl_buffer((8,), name="A"), tir.decl_buffer((8,), name="A")
     view, copy, wide = (tir.decl_buffer(shape, name="V", data=a.data) for shape in ((8,), (8,), (9,)))

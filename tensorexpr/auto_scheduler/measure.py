@@ -1,0 +1,42 @@
+"""How a task's programs are measured: what callbacks see, and the options of workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ..schedule.trace import Trace
+from ..tune.measure import FAILED_COST, MeasureErrorNo, MeasureOptions, MeasureResult, MeasureTask, TimingPolicy
+from .options import TuningOptions
+
+if TYPE_CHECKING:
+    from .search_task import SearchTask
+
+__all__ = ["FAILED_COST", "MeasureErrorNo", "MeasureInput", "MeasureResult", "measure_options", "measure_task"]
+
+
+@dataclass(frozen=True, eq=False)
+class MeasureInput:
+    """A program of a task: its trace with all decisions made."""
+
+    task: SearchTask
+    trace: Trace
+
+
+def measure_task(task: SearchTask, seed: int) -> MeasureTask:
+    """The task in the form that workers get."""
+    return MeasureTask(tuple(task.compute_dag.tensors), task.target, seed=seed)
+
+
+def measure_options(options: TuningOptions) -> MeasureOptions:
+    """The options of workers that a user's tuning options ask for."""
+    builder, runner = options.builder, options.runner
+    chosen = {
+        "number": runner.number,
+        "repeat": runner.repeat,
+        "min_repeat_ms": runner.min_repeat_ms,
+        "flush_caches": runner.enable_cpu_cache_flush or None,
+    }
+    timing = replace(TimingPolicy(), **{name: value for name, value in chosen.items() if value is not None})
+    made = MeasureOptions(timing=timing, build_timeout_s=builder.timeout, run_timeout_s=runner.timeout)
+    return made if builder.n_parallel is None else replace(made, n_parallel=builder.n_parallel)

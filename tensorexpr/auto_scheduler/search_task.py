@@ -1,0 +1,94 @@
+"""A search task: one computation on one target, tuned into a log and read back from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import TuningError, WorkloadError
+from ..schedule.te_schedule import Schedule
+from ..target import Target, TargetLike
+from ..te.tensor import Tensor
+from .compute_dag import ComputeDAG
+from .options import HardwareParams, TuningOptions
+from .policy import SketchPolicy
+from .records import load_best_record
+from .workload import Workload, make_workload_key
+
+
+class SearchTask:
+    """A computation to tune.
+
+    Args:
+        func: a registered workload, as function or name, with its arguments in `args`.
+        compute_dag: instead of `func`: the computation itself, a ComputeDAG or its tensors.
+        workload_key: instead of `func`: the key of a registered workload with its arguments.
+        target: what to tune for; the current target, or this machine.
+        hardware_params: numbers of the machine that differ from the target's.
+        desc: a name for tables.
+
+    Raises:
+        WorkloadError: if the workload isn't registered, or more or less than one of func, compute_dag and workload_key is given.
+    """
+
+    def __init__(
+        self,
+        func: str | Workload | None = None,
+        args: Any = None,
+        compute_dag: ComputeDAG | Sequence[Tensor] | None = None,
+        workload_key: str | None = None,
+        target: TargetLike | None = None,
+        target_host: TargetLike | None = None,
+        hardware_params: HardwareParams | None = None,
+        desc: str = "",
+    ) -> None:
+        if sum(given is not None for given in (func, compute_dag, workload_key)) != 1 and not (compute_dag is not None and workload_key):
+            raise WorkloadError("a SearchTask takes func= with args=, or compute_dag=, or workload_key=; give exactly one of them")
+        if func is not None:
+            workload_key = make_workload_key(func, () if args is None else args)
+        made = compute_dag if isinstance(compute_dag, ComputeDAG) else ComputeDAG(compute_dag if compute_dag is not None else str(workload_key))
+        self.compute_dag = made
+        self.workload_key = workload_key or made.workload_key()
+        chosen = Target.target_or_current(target)
+        chosen = Target(chosen, target_host) if target_host is not None else chosen
+        self.target = hardware_params.apply_to(chosen) if hardware_params else chosen
+        self.hardware_params = hardware_params or HardwareParams()
+        self.desc = desc
+
+    def tune(self, tuning_options: TuningOptions, search_policy: SketchPolicy | None = None) -> None:
+        """Search for a fast program and call the options' callbacks with every result.
+
+        Raises:
+            TuningError: if nothing can be measured: no trials, or no worker starts.
+        """
+        if not isinstance(tuning_options, TuningOptions):
+            raise TuningError(f"tune takes auto_scheduler.TuningOptions(...), not {tuning_options!r}")
+        if tuning_options.num_measure_trials < 1:
+            raise TuningError("TuningOptions.num_measure_trials is 0, so there is nothing to measure; give at least 1")
+        policy = search_policy or SketchPolicy(self)
+        policy.search(tuning_options)
+
+    def apply_best(self, log_file: str | Path, include_compatible: bool = False) -> tuple[Schedule, list[Tensor]]:
+        """The schedule of the fastest verified record of this task in a log, with the arguments to build it.
+
+        Raises:
+            RecordError: if the log has none for this task; the message says what it has.
+        """
+        record = load_best_record(log_file, self.workload_key, self.target, dag_hash=self.compute_dag.hash_key())
+        return self.compute_dag.schedule(record.trace)
+
+    def print_best(self, log_file: str | Path, print_mode: str = "schedule") -> str:
+        """The best schedule of a log as Python lines.
+
+        Raises:
+            RecordError: if the log has no record for this task.
+            TuningError: for another print mode than "schedule".
+        """
+        if print_mode != "schedule":
+            raise TuningError(f'print_best knows the mode "schedule", not {print_mode!r}')
+        schedule, _ = self.apply_best(log_file)
+        return schedule.as_python()
+
+    def __repr__(self) -> str:
+        return f"SearchTask({self.workload_key}, {str(self.target)!r})"

@@ -1,0 +1,144 @@
+"""Where guards hold: the affine side of `loop_partition`.
+
+A guard is a comparison of integers that all variables of some loops enter. Its worst case over the inner loops says for
+which values of an outer variable it holds throughout, its best case for which it can hold at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...arith import Analyzer, Linear, linear_form, relax
+from ...tir.arithmetic import floordiv, maximum, minimum
+from ...tir.expr import GE, GT, LE, LT, And, Call, CmpExpr, IntImm, PrimExpr, Range, Var
+from ...tir.stmt import For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt
+from ..rebuild import FreeVars, sub_statements
+from ..scopes import inside_loop
+
+_COMPARISONS = (LT, LE, GT, GE)
+_INDEX_DTYPES = ("int32", "int64")
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A condition and the loops between the one in question and the condition, outermost first."""
+
+    condition: CmpExpr
+    inner: tuple[For, ...]
+
+
+def conjuncts(condition: PrimExpr, hinted: bool = False) -> Iterator[tuple[PrimExpr, bool]]:
+    """The parts of a conjunction, each with whether it is hinted as likely."""
+    if isinstance(condition, And):
+        yield from conjuncts(condition.a, hinted)
+        yield from conjuncts(condition.b, hinted)
+    elif isinstance(condition, Call) and condition.op == "tir.likely":
+        yield from conjuncts(condition.args[0], True)
+    else:
+        yield condition, hinted
+
+
+def guards(body: Stmt, every: bool, free: FreeVars) -> Iterator[Guard]:
+    """The affine comparisons that guard statements in `body`: the likely ones, or every one. Those that read memory, or
+    what a let inside the body binds, can't be decided outside."""
+    stack: list[tuple[Stmt, tuple[For, ...], frozenset[Var]]] = [(body, (), frozenset())]
+    while stack:
+        stmt, inner, bound = stack.pop()
+        if isinstance(stmt, For):
+            inner = (*inner, stmt)
+        elif isinstance(stmt, LetStmt):
+            bound |= {stmt.var}
+        elif isinstance(stmt, IfThenElse):
+            for part, hinted in conjuncts(stmt.condition):
+                if not (hinted or every) or not isinstance(part, _COMPARISONS) or part.a.dtype not in _INDEX_DTYPES:
+                    continue
+                if free(part).isdisjoint(bound) and not free.touches_memory(part):
+                    yield Guard(part, inner)
+        stack.extend((child, inner, bound) for child in reversed(list(sub_statements(stmt))))
+
+
+def excess(condition: CmpExpr) -> Linear:
+    """The form that is <= 0 where the comparison holds."""
+    a, b = (condition.b, condition.a) if isinstance(condition, (GT, GE)) else (condition.a, condition.b)
+    return linear_form(a).sub(linear_form(b)).shift(int(isinstance(condition, (LT, GT))))
+
+
+class GuardBounds:
+    """Questions about guards under what the analyzer knows."""
+
+    def __init__(self, analyzer: Analyzer, free: FreeVars) -> None:
+        self._analyzer = analyzer
+        self._free = free
+
+    def vars(self, form: Linear) -> set[Var]:
+        """The variables of a form."""
+        return set().union(*(self._free(atom) for atom in form.terms))
+
+    def worst_case(self, guard: Guard) -> Linear | None:
+        """A form such that the guard holds for all iterations of the inner loops wherever the form is <= 0."""
+        condition = guard.condition
+        form = excess(condition)
+        for loop in reversed(guard.inner):
+            factor = form.coefficient_of(loop.loop_var)
+            if factor:
+                last = linear_form(loop.min).add(linear_form(loop.extent)).shift(-1)
+                form = form.without(loop.loop_var).add(last if factor > 0 else linear_form(loop.min), factor)
+        inner = {loop.loop_var: Range(loop.min, loop.extent) for loop in guard.inner}
+        if self.vars(form).isdisjoint(inner):
+            return form
+        interval = relax(excess(condition).to_expr(condition.a.dtype), inner, self._analyzer)
+        if interval is None:
+            return None
+        form = linear_form(interval.max)
+        return form if self.vars(form).isdisjoint(inner) else None
+
+    def bound(self, loop: For, factor: int, rest: Linear, dtype: str) -> PrimExpr | None:
+        """The value below which (positive factor), or from which on, factor*v + rest <= 0; within the loop's range."""
+        if factor > 0:
+            value = floordiv(rest.scale(-1).to_expr(dtype), factor) + 1
+        else:
+            value = floordiv(rest.shift(-factor - 1).to_expr(dtype), -factor)
+        value = self._constant_or(self._analyzer.simplify(value)).astype(loop.loop_var.dtype)
+        if isinstance(loop.extent, IntImm) and not isinstance(value, IntImm) and loop.kind is not ForKind.PARALLEL:
+            return None  # a loop of constant extent is better guarded than of variable extent: it can be unrolled
+        begin, end = loop.min, loop.min + loop.extent
+        inside = self._analyzer.known_less_equal(value, end) if factor > 0 else self._analyzer.known_less_equal(begin, value)
+        return value if inside else self._analyzer.simplify(maximum(minimum(value, end), begin))
+
+    def _constant_or(self, expr: PrimExpr) -> PrimExpr:
+        bound = self._analyzer.const_int_bound(expr)
+        return IntImm(expr.dtype, bound.min_value) if bound.min_value == bound.max_value else expr
+
+    def live_range(self, loop: For) -> tuple[int, int] | None:
+        """The part [begin, end) of a constant loop outside which no statement of its body runs, if that is less than all."""
+        if not isinstance(loop.min, IntImm) or not isinstance(loop.extent, IntImm) or loop.kind is ForKind.VECTORIZED:
+            return None
+        whole = (loop.min.value, loop.min.value + loop.extent.value)
+        with inside_loop(self._analyzer, loop):
+            found = self._live(loop.body, loop.loop_var, whole)
+        return None if found == whole else found
+
+    def _live(self, stmt: Stmt, var: Var, whole: tuple[int, int]) -> tuple[int, int]:
+        """The values of `var` in `whole` for which `stmt` may do something."""
+        if isinstance(stmt, For):
+            with inside_loop(self._analyzer, stmt):
+                return self._live(stmt.body, var, whole)
+        if isinstance(stmt, SeqStmt):
+            parts = [self._live(part, var, whole) for part in stmt.seq]
+            return min(low for low, _ in parts), max(high for _, high in parts)
+        if not isinstance(stmt, IfThenElse) or stmt.else_case is not None:
+            return whole
+        low, high = whole
+        for part, hinted in conjuncts(stmt.condition):
+            if hinted and isinstance(part, _COMPARISONS) and var in self._free(part) and part.a.dtype in _INDEX_DTYPES:
+                form = excess(part)
+                factor = form.coefficient_of(var)
+                rest = form.without(var)
+                if factor and var not in self.vars(rest):
+                    least = self._analyzer.const_int_bound(rest.to_expr(part.a.dtype)).min_value
+                    if factor > 0:
+                        high = min(high, -least // factor + 1)
+                    else:
+                        low = max(low, -(-least // -factor))
+        return low, max(low, high)

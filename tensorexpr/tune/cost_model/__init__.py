@@ -1,0 +1,41 @@
+"""Cost models: which of many programs to measure next.
+
+base             the protocol that all models follow
+boosted          trees trained online on top of a prior (needs xgboost)
+random_model     random scores; the prior as it is
+quality          how good predictions are
+"""
+
+from __future__ import annotations
+
+import logging
+
+from ... import log
+from ...errors import TuningError
+from .base import CostModel, FloatArray
+from .boosted import BoostedModel
+from .quality import best_of_top, rank_correlation, top_recall
+from .random_model import PriorModel, RandomModel
+
+__all__ = [
+    "BoostedModel",
+    "CostModel",
+    "FloatArray",
+    "PriorModel",
+    "RandomModel",
+    "best_of_top",
+    "default_model",
+    "rank_correlation",
+    "top_recall",
+]
+
+logger = logging.getLogger(__name__)
+
+
+def default_model(seed: int = 0) -> CostModel:
+    """The learned model; where xgboost is missing, the prior alone, which is said once."""
+    try:
+        return BoostedModel(seed)
+    except TuningError as error:
+        log.once(logger, f"{error}. Until then the analytic model chooses alone.")
+        return PriorModel()

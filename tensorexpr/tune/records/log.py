@@ -1,0 +1,159 @@
+"""Logs of tuning records: files that several processes may append to, and that survive being cut off at any byte."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from ...errors import RecordError
+from ...target import Target, TargetLike
+from .record import Record, parse_record
+from .schema import MAX_LINE_BYTES
+
+logger = logging.getLogger(__name__)
+_SKIPPED_STARTS = (b"#", b" ")
+_REPORTED = 3
+_LISTED = 5
+
+
+def append_record(path: str | Path, record: Record) -> None:
+    """Append one record to a log, see `append_records`."""
+    append_records(path, [record])
+
+
+def append_records(path: str | Path, records: Iterable[Record]) -> None:
+    """Append records to a log, which is made if it isn't there.
+
+    They are handed to the system in one write under a lock, so several processes may append to one log, and what was
+    appended stays when this process is killed. A torn line that somebody else left is ended first.
+
+    Raises:
+        RecordError: if a record breaks the schema; then nothing is written.
+        OSError: if the file can't be written.
+    """
+    data = "".join(f"{record.dumps()}\n" for record in records).encode()
+    if not data:
+        return
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        # Not every file system has locks; appending in one write still keeps lines whole on local ones.
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        view = memoryview(b"\n" + data if _ends_torn(descriptor) else data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+    finally:
+        os.close(descriptor)
+
+
+def _ends_torn(descriptor: int) -> bool:
+    status = os.fstat(descriptor)
+    return stat.S_ISREG(status.st_mode) and status.st_size > 0 and os.pread(descriptor, 1, status.st_size - 1) != b"\n"
+
+
+def load_records(path: str | Path, strict: bool = False) -> Iterator[Record]:
+    """The records of a log, in order. Lines that start with "#" or a space are comments.
+
+    Lines that are no records of this version are skipped with a warning, as is a torn last line.
+
+    Args:
+        path: the log.
+        strict: raise for such lines, but not for a torn last one.
+
+    Raises:
+        RecordError: if the file can't be read; if `strict`, for the first bad line, with its number.
+    """
+    skipped = 0
+    try:
+        with open(path, "rb") as file:
+            for number, line, is_torn in _lines(file):
+                if not line.strip() or line.startswith(_SKIPPED_STARTS):
+                    continue
+                try:
+                    record = parse_record(line)
+                except RecordError as error:
+                    message = f"{path}, line {number}: {'torn at the end of the file: ' if is_torn else ''}{error}"
+                    if strict and not is_torn:
+                        raise RecordError(message) from None
+                    skipped += 1
+                    if skipped <= _REPORTED:
+                        logger.warning("skipped %s", message)
+                    continue
+                yield record
+    except OSError as error:
+        raise RecordError(f"the log {path} can't be read: {error.strerror or error}") from error
+    if skipped > _REPORTED:
+        logger.warning("%s: skipped %d lines in all", path, skipped)
+
+
+def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes, bool]]:
+    """Lines with their numbers, without newlines, and whether they lack one; of a line over the limit only its start."""
+    number = 0
+    while line := file.readline(MAX_LINE_BYTES + 2):
+        number += 1
+        complete = line.endswith(b"\n")
+        while not complete and (rest := file.readline(MAX_LINE_BYTES)):
+            complete = rest.endswith(b"\n")
+        yield number, line.rstrip(b"\r\n"), not complete
+
+
+def best_record(path: str | Path, workload_key: str | None = None, dag_hash: str | None = None, target: TargetLike | None = None) -> Record:
+    """The fastest record of a log that ran, was verified, and fits.
+
+    Args:
+        path: the log.
+        workload_key: of which workload; any if None.
+        dag_hash: of which computation; any if None.
+        target: for which target, to the last option; any if None.
+
+    Raises:
+        RecordError: if there is none; it says what the log holds instead.
+    """
+    wanted = None if target is None else str(Target(target).resolved())
+    best: Record | None = None
+    others: Counter[str] = Counter()
+    for record in load_records(path):
+        reason = _misfit(record, workload_key, dag_hash, wanted)
+        if reason:
+            others[reason] += 1
+        elif best is None or record.mean < best.mean:
+            best = record
+    if best is None:
+        raise RecordError(f"{path}: no record {_wish(workload_key, dag_hash, wanted)}; {_holdings(others)}")
+    return best
+
+
+def _misfit(record: Record, workload_key: str | None, dag_hash: str | None, target: str | None) -> str:
+    """Why a record doesn't serve, for the message; empty if it does."""
+    if workload_key is not None and record.workload_key != workload_key:
+        return f"of workload {record.workload_key[:200]}"
+    if dag_hash is not None and record.dag_hash != dag_hash:
+        return f"of another computation with this key (dag {record.dag_hash[:12]})"
+    if target is not None and record.target != target:
+        return f"for target {record.target[:200]!r}"
+    if not record.is_success:
+        return f"that failed with {record.error_no.error_type}"
+    return "" if record.verified else "that were not verified"
+
+
+def _wish(workload_key: str | None, dag_hash: str | None, target: str | None) -> str:
+    parts = ["that ran and was verified"]
+    parts += [f"of workload {workload_key[:200]}"] if workload_key is not None else []
+    parts += [f"(dag {dag_hash[:12]})"] if dag_hash is not None else []
+    parts += [f"for target {target!r}"] if target is not None else []
+    return " ".join(parts)
+
+
+def _holdings(others: Counter[str]) -> str:
+    if not others:
+        return "it holds no records at all"
+    listed = [f"{count} {reason}" for reason, count in others.most_common(_LISTED)]
+    more = f", and {len(others) - _LISTED} other kinds" if len(others) > _LISTED else ""
+    return f"it holds {sum(others.values())} others: {'; '.join(listed)}{more}"

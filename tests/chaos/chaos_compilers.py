@@ -1,0 +1,169 @@
+"""Compilers for workers under test: each candidate's trace names what it does wrong, while compiling or while running.
+
+Candidates compute C = A + 1 on 1024 floats. Their machine code is written here as LLVM IR, so nothing of lowering is involved.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tensorexpr.errors import ScheduleError
+from tensorexpr.runtime import engine
+from tensorexpr.target import Target
+from tensorexpr.tune.measure.compiled import ArrayArgument, CompiledCandidate, Compiler
+
+SIZE = 1024
+_TEXT = """
+declare void @_exit(i32)
+declare void @abort()
+declare i32 @puts(ptr)
+declare ptr @malloc(i64)
+declare i32 @usleep(i32)
+@text = private constant [64 x i8] c"{letters}\\00"
+define i32 @main__packed(ptr %words) {{
+entry:
+  %a = load ptr, ptr %words
+  %place = getelementptr i64, ptr %words, i64 1
+  %c = load ptr, ptr %place
+  br label %prologue
+prologue:
+  {prologue}
+  br label %loop
+loop:
+  %i = phi i64 [ {first}, %prologue ], [ %next, %loop ]
+  %from = getelementptr float, ptr %a, i64 %i
+  %to = getelementptr float, ptr %c, i64 %i
+  %x = load float, ptr %from
+  %y = fadd float %x, {addend}
+  store float %y, ptr %to
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, {size}
+  br i1 %more, label %loop, label %exit
+exit:
+  ret i32 {code}
+}}
+"""
+# What the code does before its loop.
+_PROLOGUES = {
+    "segv": "store i32 1, ptr null",
+    "spin": "br label %prologue2\nprologue2:\n  br label %prologue2\ndead:",
+    "exit": "call void @_exit(i32 3)",
+    "abort": "call void @abort()",
+    "print": "br label %again\nagain:\n  call i32 @puts(ptr @text)\n  br label %again\ndead:",
+    "memory": "br label %again\nagain:\n  %m = call ptr @malloc(i64 67108864)\n  call void @llvm.memset.p0.i64(ptr %m, i8 1, i64 67108864, i1 0)\n"
+    "  br label %again\ndead:",
+    "write_input": "store float 0.0, ptr %a",
+    "beside": "%past = getelementptr i8, ptr %c, i64 -4\n  store i32 7, ptr %past",
+    "past": "%past = getelementptr float, ptr %c, i64 1024\n  store float 7.0, ptr %past",
+    "sleep": "call i32 @usleep(i32 20000)",
+}
+_FIELDS: dict[str, dict[str, Any]] = {
+    "wrong": {"addend": "2.0"},
+    "short": {"size": SIZE - 1},
+    "code": {"code": 2},
+}
+
+
+def make_compiler(task: Mapping[str, Any]) -> Compiler:
+    """A compiler that does what the trace says."""
+    del task
+    return compile_candidate
+
+
+def refuse(task: Mapping[str, Any]) -> Compiler:
+    """A plug that can't serve any task."""
+    raise ScheduleError("this task is refused")
+
+
+def die(task: Mapping[str, Any]) -> Compiler:
+    """A plug that ends its process."""
+    print("dying on purpose", flush=True)
+    os._exit(4)
+
+
+def compile_candidate(trace: Sequence[Any], opt_level: int) -> CompiledCandidate:
+    """Machine code that does what `trace[0]` says, or something else if it says so."""
+    name = trace[0][0]
+    if name in _MISHAPS:
+        _MISHAPS[name]()
+    data = engine.compile_text(kernel_text(name), Target("llvm"), opt_level).data
+    arguments = (ArrayArgument("A", "float32", (SIZE,)), ArrayArgument("C", "float32", (SIZE + (name == "shape"),)))
+    return CompiledCandidate(data, "main__packed", arguments, ("first", "second: k out of range"), {"llvm": 0.0}, 0, 1)
+
+
+def kernel_text(name: str) -> str:
+    """LLVM IR of a kernel that behaves as named; other names are good ones."""
+    fields = {"prologue": "", "addend": "1.0", "size": SIZE, "first": 0, "code": 0, "letters": "x" * 63, **_FIELDS.get(name, {})}
+    text = _TEXT.format(**{**fields, "prologue": _PROLOGUES.get(name, "")})
+    text = text.replace("dead:\n  br label %loop", "dead:\n  br label %loop").replace("[ 0, %prologue ]", f"[ 0, %{_last_block(name)} ]")
+    return text + "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
+
+
+def _last_block(name: str) -> str:
+    return "dead" if "dead:" in _PROLOGUES.get(name, "") else "prologue"
+
+
+def _hang() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        time.sleep(1)
+
+
+def _spin_natively() -> None:
+    ctypes.CDLL(None).usleep(3_600_000_000)
+
+
+def _print_a_gigabyte() -> None:
+    block = b"0123456789abcdef" * 65536
+    for _ in range(1024):
+        os.write(1, block)
+
+
+def _eat_memory() -> None:
+    blocks = []
+    while True:
+        blocks.append(bytearray(64 << 20))
+
+
+def _send(data: bytes) -> None:
+    (argument,) = (argument for argument in sys.argv if argument.startswith("--write="))
+    os.write(int(argument.partition("=")[2]), data)
+
+
+def _leave_a_child() -> None:
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    _hang()
+
+
+def _fail() -> None:
+    raise RuntimeError("the compiler is broken\nand says so at length")
+
+
+def _refuse_schedule() -> None:
+    raise ScheduleError("In schedule for C: nothing fits")
+
+
+_MISHAPS: dict[str, Callable[[], object]] = {
+    "compile_crash": lambda: ctypes.string_at(0),
+    "compile_hang": _hang,
+    "compile_native_hang": _spin_natively,
+    "compile_exit": lambda: os._exit(7),
+    "compile_sys_exit": sys.exit,
+    "compile_kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "compile_memory": _eat_memory,
+    "compile_print": _print_a_gigabyte,
+    "compile_garbage": lambda: _send(b"garbage" * 100),
+    "compile_oversized": lambda: _send(b"TXM1\xff\xff\xff\xff\x00\x00\x00\x00"),
+    "compile_torn": lambda: (_send(b"TXM1\x10\x00\x00\x00\x00\x00\x00\x00{"), os._exit(0)),
+    "compile_child": _leave_a_child,
+    "compile_error": _fail,
+    "schedule_error": _refuse_schedule,
+}

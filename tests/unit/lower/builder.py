@@ -1,0 +1,154 @@
+"""Hand-built functions, and the check that a pass kept what they compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorexpr.lower.context import PassContext
+from tensorexpr.lower.specs import check_module
+from tensorexpr.tir.arithmetic import convert
+from tensorexpr.tir.attrs import FrozenMap
+from tensorexpr.tir.buffer import Buffer, decl_buffer, pointer_var
+from tensorexpr.tir.dtype import to_numpy
+from tensorexpr.tir.expr import BufferLoad, IntImm, PrimExpr, Range, Var
+from tensorexpr.tir.function import IRModule, PrimFunc
+from tensorexpr.tir.interpreter import interpret
+from tensorexpr.tir.intrin import likely
+from tensorexpr.tir.stmt import Allocate, BufferRealize, BufferStore, For, ForKind, IfThenElse, Stmt, seq
+
+SERIAL, PARALLEL, VECTORIZED, UNROLLED = ForKind.SERIAL, ForKind.PARALLEL, ForKind.VECTORIZED, ForKind.UNROLLED
+TRUE = IntImm("bool", 1)
+Body = Callable[..., Stmt]
+
+
+def loop(name: str, extent: Any, body: Body, kind: ForKind = SERIAL, low: Any = 0, dtype: str = "int32", **pragmas: Any) -> For:
+    """for name in [low, low + extent): body(name)."""
+    var = Var(name, dtype)
+    annotations = FrozenMap({f"pragma_{key}": value for key, value in pragmas.items()})
+    return For(var, convert(low, dtype), convert(extent, dtype), kind, body(var), annotations=annotations)
+
+
+def vectorized(name: str, extent: Any, body: Body) -> For:
+    """A vector loop."""
+    return loop(name, extent, body, VECTORIZED)
+
+
+def unrolled(name: str, extent: Any, body: Body) -> For:
+    """An unrolled loop."""
+    return loop(name, extent, body, UNROLLED)
+
+
+def parallel(name: str, extent: Any, body: Body) -> For:
+    """A parallel loop."""
+    return loop(name, extent, body, PARALLEL)
+
+
+def store(buffer: Buffer, value: Any, *indices: Any) -> BufferStore:
+    """buffer[indices] = value."""
+    return BufferStore(
+        buffer, convert(value, buffer.dtype) if isinstance(value, (int, float)) else value, tuple(convert(i) for i in indices)
+    )
+
+
+def load(buffer: Buffer, *indices: Any) -> PrimExpr:
+    """buffer[indices]."""
+    return BufferLoad(buffer, tuple(convert(i) for i in indices))
+
+
+def guard(condition: Any, body: Stmt, hint: bool = True) -> IfThenElse:
+    """if likely(condition): body."""
+    return IfThenElse(likely(condition) if hint else convert(condition), body)
+
+
+def allocate(name: str, size: int, body: Callable[[Buffer], Stmt], dtype: str = "float32", scope: str = "global") -> Allocate:
+    """Flat storage of `size` elements for body(buffer)."""
+    buffer = flat(name, size, dtype, scope)
+    return Allocate(buffer.data, dtype, (IntImm("int32", size),), TRUE, body(buffer))
+
+
+def realize(
+    name: str, bounds: Sequence[tuple[Any, Any]], body: Callable[[Buffer], Stmt], shape: Sequence[Any] | None = None
+) -> BufferRealize:
+    """Multi-dimensional storage of the box `bounds` for body(buffer)."""
+    buffer = decl_buffer(tuple(shape or (e for _, e in bounds)), "float32", name)
+    ranges = tuple(Range(convert(low), convert(extent)) for low, extent in bounds)
+    return BufferRealize(buffer, ranges, TRUE, body(buffer))
+
+
+def flat(name: str, size: Any, dtype: str = "float32", scope: str = "global") -> Buffer:
+    """A one-dimensional buffer."""
+    return decl_buffer((size,), dtype, name, data=pointer_var(name, dtype, scope))
+
+
+def func(body: Stmt, *params: Buffer | Var, **attrs: Any) -> PrimFunc:
+    """A function of buffers and scalars."""
+    handles = {p: Var(p.name, "handle") for p in params if isinstance(p, Buffer)}
+    buffer_map = {handle: buffer for buffer, handle in handles.items()}
+    names = {"global_symbol": "main", "tir.noalias": True, **attrs}
+    return PrimFunc(tuple(handles[p] if isinstance(p, Buffer) else p for p in params), body, buffer_map, FrozenMap(names))
+
+
+def matmul(m: int, n: int, k: int, mr: int, nr: int, lanes: int, pragma: int = 0) -> PrimFunc:
+    """C = A @ B in flat buffers, with a register tile of mr x nr under the reduction."""
+    a, b, c = flat("A", m * k), flat("B", k * n), flat("C", m * n)
+
+    def tile(io: Var, jo: Var) -> Stmt:
+        def at(i: PrimExpr, j: PrimExpr, v: PrimExpr) -> PrimExpr:
+            return (io * mr + i) * n + jo * nr + j * lanes + v
+
+        def over(body: Callable[..., Stmt]) -> Stmt:
+            return loop("i", mr, lambda i: loop("j", nr // lanes, lambda j: vectorized("v", lanes, lambda v: body(i, j, v))))
+
+        init = over(lambda i, j, v: store(c, 0.0, at(i, j, v)))
+
+        def update(kk: Var) -> Stmt:
+            def one(i: Var, j: Var, v: Var) -> Stmt:
+                product = load(a, (io * mr + i) * k + kk) * load(b, kk * n + jo * nr + j * lanes + v)
+                return store(c, load(c, at(i, j, v)) + product, at(i, j, v))
+
+            return over(one)
+
+        pragmas = {"auto_unroll_max_step": pragma} if pragma else {}
+        return seq(init, loop("k", k, update, **pragmas))
+
+    body = parallel("jo", n // nr, lambda jo: loop("io", m // mr, lambda io: tile(io, jo)))
+    return func(body, a, b, c)
+
+
+def arrays(function: PrimFunc, seed: int = 0) -> list[Any]:
+    """Random arguments for all parameters of constant shape; small integers, so that sums are exact in any order."""
+    rng = np.random.default_rng(seed)
+    result: list[Any] = []
+    for param in function.params:
+        buffer = function.buffer_map[param]
+        shape = tuple(int(extent) for extent in buffer.shape)  # type: ignore[call-overload]
+        result.append(rng.integers(-8, 9, shape).astype(to_numpy(buffer.dtype)))
+    return result
+
+
+def run(function: PrimFunc, args: Sequence[Any]) -> list[Any]:
+    """What the arguments hold after the function ran on copies of them."""
+    copies = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
+    interpret(function, copies)
+    return copies
+
+
+def check_kept(before: PrimFunc, after: PrimFunc, args: Sequence[Any] | None = None, phase: int | None = None) -> None:
+    """Both functions compute the same, and the new one is well formed."""
+    check_module(IRModule.from_expr(after), "the pass", phase, by_user=False)
+    given = arrays(before) if args is None else args
+    for wanted, found in zip(run(before, given), run(after, given), strict=True):
+        np.testing.assert_array_equal(wanted, found)
+
+
+def applied(
+    one: Callable[[PrimFunc, PassContext], PrimFunc], function: PrimFunc, args: Sequence[Any] | None = None, **config: Any
+) -> PrimFunc:
+    """The function after a pass, checked to compute what it did."""
+    with PassContext(config={key.replace("_", ".", 1): value for key, value in config.items()}) as ctx:
+        result = one(function, ctx)
+    check_kept(function, result, args)
+    return result
