@@ -55,7 +55,29 @@ _LAZY: dict[str, tuple[str, str | None]] = {
     "transform": ("tensorexpr.lower.transform", None),
 }
 
-__all__ = ["IRModule", "TVMError", "Target", "TensorExprError", "__version__", "errors", "te", "tir", *_LAZY]
+__all__ = [
+    "IRModule",
+    "TVMError",
+    "Target",
+    "TensorExprError",
+    "__version__",
+    "auto_scheduler",
+    "build",
+    "cpu",
+    "device",
+    "errors",
+    "get_global_func",
+    "lower",
+    "nd",
+    "register_func",
+    "runtime",
+    "schedule",
+    "target",
+    "te",
+    "testing",
+    "tir",
+    "transform",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -69,4 +91,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return list(__all__)

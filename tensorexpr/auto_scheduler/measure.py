@@ -31,12 +31,13 @@ def measure_task(task: SearchTask, seed: int) -> MeasureTask:
 def measure_options(options: TuningOptions) -> MeasureOptions:
     """The options of workers that a user's tuning options ask for."""
     builder, runner = options.builder, options.runner
-    chosen = {
-        "number": runner.number,
-        "repeat": runner.repeat,
-        "min_repeat_ms": runner.min_repeat_ms,
-        "flush_caches": runner.enable_cpu_cache_flush or None,
-    }
-    timing = replace(TimingPolicy(), **{name: value for name, value in chosen.items() if value is not None})
+    usual = TimingPolicy()
+    timing = replace(
+        usual,
+        number=usual.number if runner.number is None else runner.number,
+        repeat=usual.repeat if runner.repeat is None else runner.repeat,
+        min_repeat_ms=usual.min_repeat_ms if runner.min_repeat_ms is None else runner.min_repeat_ms,
+        flush_caches=runner.enable_cpu_cache_flush,
+    )
     made = MeasureOptions(timing=timing, build_timeout_s=builder.timeout, run_timeout_s=runner.timeout)
     return made if builder.n_parallel is None else replace(made, n_parallel=builder.n_parallel)

@@ -117,7 +117,8 @@ def workload_key_to_tensors(workload_key: str) -> list[Tensor]:
         made = func(*data[1:])
     except TypeError as error:
         raise WorkloadError(f"workload {data[0]!r} does not take the arguments {data[1:]}: {error}") from error
-    tensors = list(made) if isinstance(made, (list, tuple)) else [made]
-    if not tensors or not all(isinstance(tensor, Tensor) for tensor in tensors):
+    listed = list(made) if isinstance(made, (list, tuple)) else [made]
+    tensors = [tensor for tensor in listed if isinstance(tensor, Tensor)]
+    if not tensors or len(tensors) != len(listed):
         raise WorkloadError(f"workload {data[0]!r} returns {made!r}; it must return the list of its tensors, inputs and outputs")
     return tensors

@@ -60,7 +60,7 @@ _OPERANDS: dict[type[PrimExpr], Callable[[Any], tuple[PrimExpr, ...]]] = {
     nodes.ProducerLoad: lambda e: e.indices,
 }
 _REMAKE: dict[type[PrimExpr], Callable[[Any, list[PrimExpr]], PrimExpr]] = {
-    **{kind: lambda e, new: type(e)(*new) for kind in (*_BINARY, nodes.Not, nodes.Select)},
+    **{kind: lambda e, new: type(e)(*new) for kind in [*_BINARY, nodes.Not, nodes.Select]},
     nodes.Cast: lambda e, new: nodes.Cast(e.dtype, new[0]),
     nodes.Broadcast: lambda e, new: nodes.Broadcast(new[0], e.lanes),
     nodes.Ramp: lambda e, new: nodes.Ramp(new[0], new[1], e.lanes),
@@ -139,7 +139,7 @@ def map_stmt(stmt: Stmt, on_stmt: StmtFn, on_expr: ExprFn | None = None) -> Stmt
     if isinstance(stmt, SeqStmt):
         new = [on_stmt(s) for s in stmt.seq]
         return stmt if all(map(_same, new, stmt.seq)) else seq(*new)
-    result = _replaced(stmt, exprs, on_expr) if on_expr is not None and exprs else stmt
+    result: Stmt = _replaced(stmt, exprs, on_expr) if on_expr is not None and exprs else stmt
     changed: dict[str, Stmt] = {}
     for name in stmts:
         old = getattr(stmt, name)
@@ -147,7 +147,7 @@ def map_stmt(stmt: Stmt, on_stmt: StmtFn, on_expr: ExprFn | None = None) -> Stmt
             moved = on_stmt(old)
             if moved is not old:
                 changed[name] = moved
-    return replace(result, **changed) if changed else result
+    return cast(Stmt, replace(cast(Any, result), **changed)) if changed else result
 
 
 def sub_statements(stmt: Stmt) -> Iterator[Stmt]:
@@ -281,7 +281,7 @@ class Copier:
                 if isinstance(stmt, BufferRealize):
                     self._fresh(stmt.buffer.data)
                 copied = map_stmt(stmt, lambda s: s, self.expr)
-                return replace(cast(Any, copied), buffer=self.buffer(stmt.buffer), body=self.stmt(stmt.body))
+                return cast(Stmt, replace(cast(Any, copied), buffer=self.buffer(stmt.buffer), body=self.stmt(stmt.body)))
             case BufferStore():
                 value, indices = self.expr(stmt.value), tuple(map(self.expr, stmt.indices))
                 return BufferStore(self.buffer(stmt.buffer), value, indices, None if stmt.predicate is None else self.expr(stmt.predicate))

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import InternalError, LoweringError
 from ..tir.buffer import Buffer
@@ -27,13 +27,15 @@ class Spec:
     constant_registers: bool = False
 
 
-_FLAT = (BufferRealize,)
+_NO_VECTORS = (ForKind.VECTORIZED, ForKind.UNROLLED)
+_FLAT = Spec("flat storage", no_statements=(BufferRealize,), flat=True)
+_LOOPS = replace(_FLAT, title="loops as they will run", no_loops=_NO_VECTORS, constant_registers=True)
 SPECS: dict[int, Spec] = {
     0: Spec("loop nests over multi-dimensional buffers"),
-    1: Spec("flat storage", no_statements=_FLAT, flat=True),
-    2: Spec("loops as they will run", no_statements=_FLAT, no_loops=(ForKind.VECTORIZED, ForKind.UNROLLED), flat=True, constant_registers=True),
-    3: Spec("only what code generation knows", no_statements=_FLAT, no_loops=(ForKind.VECTORIZED, ForKind.UNROLLED, ForKind.THREAD_BINDING), flat=True, constant_registers=True),
-}  # fmt: skip
+    1: _FLAT,
+    2: _LOOPS,
+    3: replace(_LOOPS, title="only what code generation knows", no_loops=(*_NO_VECTORS, ForKind.THREAD_BINDING)),
+}
 
 
 def check_module(mod: IRModule, pass_name: str, phase: int | None, by_user: bool) -> None:

@@ -40,6 +40,7 @@ from ..tir.expr import (
     PrimExpr,
     ProducerLoad,
     Select,
+    StringImm,
     Sub,
     Var,
 )
@@ -132,6 +133,8 @@ def apply_node(node: PrimExpr, inputs: Sequence[Array]) -> Array:
     match node:
         case IntImm(value=value) | FloatImm(value=value):
             return dtype.type(value)
+        case StringImm(value=text):
+            return text
         case Not():
             return np.logical_not(inputs[0])
         case Cast():

@@ -127,6 +127,8 @@ def loads(text: str) -> tuple[Tensor, ...]:
         raise RecordError(f"a computation is a string of at most {MAX_CHARACTERS} characters")
     try:
         data = json.loads(text, parse_constant=_no_constant)
+    except RecordError:
+        raise
     except (ValueError, RecursionError) as error:
         raise RecordError(f"the computation is no JSON: {type(error).__name__}") from error
     return dag_from_json(data)
@@ -259,17 +261,15 @@ def _spatial(axis: IterVar, symbols: Mapping[str, Var]) -> IterVar:
 
 
 def _check_body(body: PrimExpr, known: set[Var]) -> None:
-    """Elements are scalars, reads have one integer index for each dimension, variables are known."""
+    """Elements are scalars and variables are known; the reader of rows has checked the rest."""
     if parse_dtype(body.dtype).lanes > 1 or body.dtype == "handle":
         raise RecordError(f"a body is {body.dtype}; elements are scalars")
     _only(_variables(body), known)
     for node in walk(body):
         if isinstance(node, Reduce):
             _check_combiner(node.combiner)
-        if isinstance(node, ProducerLoad):
-            wrong = [index for index in node.indices if not parse_dtype(index.dtype).is_int or parse_dtype(index.dtype).lanes > 1]
-            if wrong or len(node.indices) != len(node.producer.shape):
-                raise RecordError(f"{node.producer.name} is read with {len(node.indices)} indices or with one that is no integer")
+        if isinstance(node, ProducerLoad) and any(parse_dtype(index.dtype).lanes > 1 for index in node.indices):
+            raise RecordError(f"{node.producer.name} is read at a vector of indices")
 
 
 def _check_combiner(combiner: CommReducer) -> None:

@@ -165,7 +165,9 @@ RECORDS: dict[str, tuple[Any, str]] = {
     "axis dtype": (changed(f"ops.1.rows.{row(C, 'Var')}.2", "int64"), "axis i is int64, its extent int32"),
     "axis twice": (changed("ops.1.axis.1", dag_to_json([C])["ops"][1]["axis"][0]), "compute C has an axis twice"),
     "reduction axis": (changed(f"ops.1.rows.{row(total, 'IterVar', -1)}.3", 0, total), "axis q is no reduction axis"),
-    "indices": (changed(f"ops.1.rows.{row(C, 'ProducerLoad')}.2", []), "A is read with 0 indices"),
+    "indices": (changed(f"ops.1.rows.{row(C, 'ProducerLoad')}.2", []), "tensor A has 2 dimensions with integer indices, not 0 indices"),
+    "vector index": (changed(f"ops.1.rows.{row(C, 'Var')}", ["Ramp", 0, 0, 4]), "A is read at a vector of indices|Var is needed"),
+    "combiner": (changed(f"ops.1.rows.{row(total, 'Add')}", ["ProducerLoad", [0, 0], [row(total, 'Var')] * 2], total), "the combiner|a combiner reads a tensor"),
     "definition": (changed("ops.1.rows.1", ["IntImm", "int32", 99]), "operation 1 is no legal definition: compute C: .* reads index"),
 }
 

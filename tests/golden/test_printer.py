@@ -152,7 +152,7 @@ def test_names_are_unique_within_a_scope_and_free_after_it(golden: Golden) -> No
 def test_module_of_several_functions(golden: Golden) -> None:
     a = tir.decl_buffer((), name="A")
     public, private = func([a], store(a, a[()] + 1.0)), func([a], tir.Evaluate(tir.const(0)), note=[1, {"b": 2.5}])
-    module = tir.IRModule({"main": public, "helper": private, "alias": public}, {"version": 3})
+    module = tir.IRModule({"main": public, "second": private, "alias": public}, {"version": 3})
     golden("printer/module.py", str(module))
 
 

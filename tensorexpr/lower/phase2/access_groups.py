@@ -211,12 +211,8 @@ class AccessGroups:
             for load, surely in found.loads:
                 # A masked load that something unmasked uses would show lanes that a register doesn't keep at zero.
                 blocked = load.predicate is not None and load.predicate is not mask
-                one = (
-                    {load.buffer.data: None}
-                    if blocked
-                    else self._single(load.buffer, load.indices[0], load.predicate, () if surely else None)
-                )
-                merge(result, one)
+                guard: Guard = () if surely else None
+                merge(result, {load.buffer.data: None} if blocked else self._single(load.buffer, load.indices[0], load.predicate, guard))
             for var in found.escaped:
                 result[var] = None
         return result

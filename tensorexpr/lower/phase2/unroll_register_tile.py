@@ -223,10 +223,9 @@ class _Tiles:
         extents = _extents(loops)
         if limit is None or extents is None or not self._is_affine(part.indices[0], tuple(loops)):
             return
-        if extents * self._registers.needed(part.value.dtype) <= limit and all(
-            loop.loop_var in self._free(part.indices[0]) for loop in loops
-        ):
-            self._unrolled.update(loop.loop_var for loop in loops)
+        loop_vars = {loop.loop_var for loop in loops}
+        if extents * self._registers.needed(part.value.dtype) <= limit and loop_vars <= self._free(part.indices[0]):
+            self._unrolled |= loop_vars
 
     def marked(self, stmt: Stmt) -> Stmt:
         """`stmt` with the marks that were found."""

@@ -28,8 +28,12 @@ _PARAMETERS = {
     "eta": 0.12,
     "min_child_weight": 1.0,
     "lambda": 1.0,
+    "subsample": 0.8,
+    "colsample_bytree": 0.7,
     "verbosity": 0,
 }
+# Below so many numbers one thread trains as fast as several; and barriers stall for seconds when somebody else has a core.
+_SERIAL_VALUES = 2_000_000
 # A program 20 times slower than the best weighs as little as one 100 times slower: nobody will run either.
 _LEAST_WEIGHT = 0.05
 # How far apart programs may be: beyond, only "slow" is to be learned.
@@ -60,7 +64,7 @@ class BoostedModel:
     """Log-throughput as the prior, rescaled, plus what boosted trees find in the features.
 
     Before the first update it predicts the prior; without a prior, all alike. Training starts afresh with each update and is
-    deterministic for a seed and a number of threads.
+    deterministic for a seed.
 
     Raises:
         TuningError: if xgboost is not installed.
@@ -123,8 +127,9 @@ class BoostedModel:
         self._trees = self._grow(features, labels, self._line(prior), weights) if len(labels) >= _FEWEST_FOR_TREES else None
 
     def _grow(self, features: FloatArray, labels: FloatArray, margin: FloatArray, weights: FloatArray) -> Any:
-        matrix = self._xgboost.DMatrix(_with_prior(features, margin), labels, weight=weights, base_margin=margin, nthread=self._threads)
-        parameters = {**_PARAMETERS, "nthread": self._threads, "seed": self._seed}
+        threads = self._threads if features.size > _SERIAL_VALUES else 1
+        matrix = self._xgboost.DMatrix(_with_prior(features, margin), labels, weight=weights, base_margin=margin, nthread=threads)
+        parameters = {**_PARAMETERS, "nthread": threads, "seed": self._seed}
         return self._xgboost.train(parameters, matrix, num_boost_round=_ROUNDS)
 
 

@@ -10,7 +10,7 @@ class Module:
         A[()] = A[()] + T.float32(1.0)
 
     @T.prim_func(private=True)
-    def helper(A: T.Buffer((), "float32")):
+    def second(A: T.Buffer((), "float32")):
         T.func_attr({"note": [1, {"b": 2.5}]})
         T.evaluate(0)
 

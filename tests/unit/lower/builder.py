@@ -111,8 +111,8 @@ def matmul(m: int, n: int, k: int, mr: int, nr: int, lanes: int, pragma: int = 0
 
             return over(one)
 
-        pragmas = {"auto_unroll_max_step": pragma} if pragma else {}
-        return seq(init, loop("k", k, update, **pragmas))
+        reduction = loop("k", k, update, auto_unroll_max_step=pragma) if pragma else loop("k", k, update)
+        return seq(init, reduction)
 
     body = parallel("jo", n // nr, lambda jo: loop("io", m // mr, lambda io: tile(io, jo)))
     return func(body, a, b, c)

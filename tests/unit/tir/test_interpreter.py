@@ -414,7 +414,7 @@ RACES: dict[str, Callable[[tir.Buffer], tir.Stmt]] = {
 @pytest.mark.parametrize("order", ["forward", "reverse", "shuffled"])
 @pytest.mark.parametrize("name", RACES)
 def test_races(name: str, order: Any) -> None:
-    with pytest.raises(InterpreterError, match=r"race in parallel loop i: iteration \d (reads|writes) C\[\d\] and iteration \d (reads|writes) it"):
+    with pytest.raises(InterpreterError, match=r"race in parallel loop i: iteration \d \w+ C\[\d\] and iteration \d \w+ it"):
         run_parallel(RACES[name], order)
 
 
