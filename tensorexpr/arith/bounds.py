@@ -88,8 +88,8 @@ def fits(facts: Facts, form: Linear, dtype: str, free: bool = False) -> bool:
 
 def product_fits(facts: Facts, node: Mul, free: bool = False) -> bool:
     """True if the product of two operands' values is the machine value."""
-    limits_of(facts, node)
-    return _contains(node.dtype, multiply(node, facts.bounds)) or _is_index(facts, Linear({node.a: 1, node.b: 1}), node.dtype, free)
+    known = {side: limits_of(facts, side) for side in (node.a, node.b)}
+    return _contains(node.dtype, multiply(node, known)) or _is_index(facts, Linear({node.a: 1, node.b: 1}), node.dtype, free)
 
 
 def _contains(dtype: str, limits: Limits) -> bool:

@@ -189,20 +189,26 @@ def _normal(detector: _Detector, total: IterSumExpr) -> IterSumExpr:
     return IterSumExpr((detector.fused(total),), total.base)
 
 
+def _splits_by_mark(used: Sequence[IterSplitExpr]) -> dict[IterMark, list[IterSplitExpr]]:
+    """All splits below the given ones, each under the mark that it is cut from."""
+    found: dict[IterMark, list[IterSplitExpr]] = {}
+    todo = list(used)
+    while todo:
+        split = todo.pop()
+        splits = found.setdefault(split.source, [])
+        splits.append(split)
+        if len(splits) == 1 and isinstance(split.source.source, IterSumExpr):
+            todo += split.source.source.args
+    return found
+
+
 def _check_cover(used: list[IterSplitExpr], roots: list[IterMark]) -> None:
     """Every mark is used up, without a gap or an overlap, by splits of it.
 
     Raises:
         _NoMap: naming the mark that isn't.
     """
-    pending: dict[IterMark, list[IterSplitExpr]] = {}
-    todo = list(used)
-    while todo:
-        split = todo.pop()
-        splits = pending.setdefault(split.source, [])
-        splits.append(split)
-        if len(splits) == 1 and isinstance(split.source.source, IterSumExpr):
-            todo += split.source.source.args
+    pending = _splits_by_mark(used)
     for mark in roots:
         if mark not in pending:
             raise _NoMap(f"{mark.source} isn't used")
@@ -238,24 +244,27 @@ def _split_expr(split: IterSplitExpr, dtype: str) -> PrimExpr:
 
 def inverse_iter_map(found: IterMapResult, outputs: Sequence[PrimExpr]) -> dict[Var, PrimExpr]:
     """The iterators in terms of the values of the indices, for a map that was detected."""
+    missing = {mark: len(splits) for mark, splits in _splits_by_mark([s for total in found.indices for s in total.args]).items()}
     values: dict[IterMark, Linear] = {}
-    todo: list[tuple[IterSplitExpr, PrimExpr]] = []
     analyzer = Analyzer()
+    inverse: dict[Var, PrimExpr] = {m.source: IntImm(m.source.dtype, m.minimum) for m in found.trivial if isinstance(m.source, Var)}
+    todo: list[tuple[IterSplitExpr, PrimExpr]] = []
     for total, output in zip(found.indices, outputs, strict=True):
         todo += _split_values(total.args, analyzer.simplify(output - total.base))
-    order: dict[Var, PrimExpr] = {m.source: IntImm(m.source.dtype, m.minimum) for m in found.trivial if isinstance(m.source, Var)}
     while todo:
-        split, value = todo.pop(0)
-        known = values.get(split.source, Linear({}))
-        values[split.source] = known.add(plain_form(analyzer.facts, value), split.lower_factor)
-        if any(other.source == split.source for other, _ in todo):
+        split, value = todo.pop()
+        mark = split.source
+        known = values.get(mark, Linear({}))
+        values[mark] = known.add(plain_form(analyzer.facts, analyzer.simplify(value)), split.lower_factor)
+        missing[mark] -= 1
+        if missing[mark]:
             continue
-        source, whole = split.source.source, values[split.source]
-        if isinstance(source, Var):
-            order[source] = analyzer.simplify(whole.shift(split.source.minimum).to_expr(value.dtype))
+        whole = values[mark].shift(mark.minimum).to_expr(value.dtype)
+        if isinstance(mark.source, Var):
+            inverse[mark.source] = analyzer.simplify(whole)
         else:
-            todo += _split_values(source.args, whole.to_expr(value.dtype))
-    return order
+            todo += _split_values(mark.source.args, whole)
+    return inverse
 
 
 def _split_values(args: Sequence[IterSplitExpr], value: PrimExpr) -> list[tuple[IterSplitExpr, PrimExpr]]:

@@ -19,7 +19,7 @@ def factors(atom: PrimExpr) -> list[PrimExpr]:
     stack = [atom]
     while stack:
         node = stack.pop()
-        if isinstance(node, Mul) and not isinstance(node.b, IntImm):
+        if isinstance(node, Mul) and is_product(node):
             stack += [node.b, node.a]
         else:
             found.append(node)
@@ -36,7 +36,7 @@ def product(terms: list[PrimExpr]) -> PrimExpr:
 
 def is_product(atom: PrimExpr) -> bool:
     """True for a product of two expressions, neither of them a constant."""
-    return isinstance(atom, Mul) and not isinstance(atom.b, IntImm)
+    return isinstance(atom, Mul) and not isinstance(atom.b, IntImm) and not isinstance(atom.a, IntImm)
 
 
 def merge_products(form: Linear) -> Linear:

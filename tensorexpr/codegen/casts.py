@@ -13,6 +13,8 @@ from .types import LOW_PRECISION, VALUE_TYPE, float_bits, splat, suffix, vector_
 
 # Half precision in hardware; without it LLVM calls a compiler support library, which a process may not have.
 _HALF_FEATURES = frozenset({"f16c", "avx512fp16", "fullfp16", "neon"})
+# Exact rounding to bfloat16 in hardware; the instruction of x86 takes denormal numbers for zero.
+_BFLOAT_FEATURES = frozenset({"neon", "bf16"})
 _HALF_INFINITY = 0x7C00
 _HALF_SCALE_UP = 2.0**112
 _HALF_SCALE_DOWN = 2.0**-112
@@ -88,6 +90,8 @@ def _float_to_float(ctx: FunctionContext, have: DataType, want: DataType, value:
         return convert(ctx, str(single), str(want), convert(ctx, str(have), str(single), value))
     if have.bits == 64 and want.bits == 16:
         return convert(ctx, str(single), str(want), _round_to_odd(ctx, have.lanes, value))
+    if (want.code, want.bits) == ("bfloat", 16) and not _BFLOAT_FEATURES <= ctx.module.features:
+        return _single_to_bfloat(ctx, have.lanes, value)
     if not _HALF_FEATURES & ctx.module.features:
         if (have.code, have.bits) == ("float", 16):
             return _half_to_single(ctx, have.lanes, value)
@@ -112,6 +116,25 @@ def _round_to_odd(ctx: FunctionContext, lanes: int, value: str) -> str:
     odd = write(f"or {word} {towards_zero}, {splat('i32', '1', lanes)}")
     chosen = write(f"select {mask} {inexact}, {word} {odd}, {word} {bits}")
     return write(f"bitcast {word} {chosen} to {single}")
+
+
+def _single_to_bfloat(ctx: FunctionContext, lanes: int, value: str) -> str:
+    """float32 to bfloat16, to nearest even: the upper half of the bits, after adding just under half of what is cut off."""
+    write = ctx.text.value
+    brain, short, single, word, mask = (vector_of(kind, lanes) for kind in ("bfloat", "i16", "float", "i32", "i1"))
+
+    def number(constant: int) -> str:
+        return splat("i32", str(constant), lanes)
+
+    bits = write(f"bitcast {single} {value} to {word}")
+    last = write(f"lshr {word} {bits}, {number(16)}")
+    odd = write(f"and {word} {last}, {number(1)}")
+    nudged = write(f"add {word} {write(f'add {word} {bits}, {odd}')}, {number(0x7FFF)}")
+    upper = write(f"lshr {word} {nudged}, {number(16)}")
+    not_a_number = write(f"fcmp uno {single} {value}, {value}")
+    quiet = write(f"or {word} {last}, {number(0x40)}")
+    chosen = write(f"select {mask} {not_a_number}, {word} {quiet}, {word} {upper}")
+    return write(f"bitcast {short} {write(f'trunc {word} {chosen} to {short}')} to {brain}")
 
 
 def _half_to_single(ctx: FunctionContext, lanes: int, value: str) -> str:

@@ -6,6 +6,7 @@ What is known of the operands (constants, loop ranges) picks the cheap forms.
 
 from __future__ import annotations
 
+from ..errors import CodegenError
 from ..tir.dtype import parse_dtype
 from ..tir.expr import BinaryExpr, Broadcast, Div, FloorDiv, IntImm, Mod, PrimExpr
 from .arithmetic import emit_binary
@@ -16,8 +17,10 @@ from .types import VALUE_TYPE, splat, vector_of
 def emit_division(ctx: FunctionContext, node: PrimExpr) -> str:
     """Div, Mod, FloorDiv, FloorMod."""
     assert isinstance(node, BinaryExpr)
-    if isinstance(node, Div) and parse_dtype(node.dtype).is_float:
-        return emit_binary(ctx, node)
+    if parse_dtype(node.dtype).is_float:
+        if isinstance(node, Div):
+            return emit_binary(ctx, node)
+        raise CodegenError(f"In {ctx.name}: {type(node).__name__} of {node.dtype}; floats take tir.floor(a / b) or tir.fmod(a, b)")
     return _Division(ctx, node).emit()
 
 
@@ -98,17 +101,18 @@ class _Division:
         return self.select(is_zero, self.number(0), self.select(is_minus_one, negated, result))
 
     def _floored(self, wants_quotient: bool) -> str:
-        """The truncated quotient, less one where the remainder and the divisor differ in sign."""
+        """The truncated quotient, less one where the remainder and the divisor differ in sign; 0 for a divisor of 0."""
         quotient = self._truncated(wants_quotient=True)
         remainder = self.write("sub", self.a, self.write("mul", quotient, self.b))
+        low, high = self.ctx.limits(self.node.b)
+        if low <= 0 <= high:
+            remainder = self.select(self.write("icmp eq", self.b, self.number(0)), self.number(0), remainder)
         signs_differ = self.write("icmp slt", self.write("xor", remainder, self.b), self.number(0))
         inexact = self.write("icmp ne", remainder, self.number(0))
         down = self.ctx.text.value(f"and {self.mask_type} {signs_differ}, {inexact}")
         if wants_quotient:
             return self.select(down, self.write("add", quotient, self.number(-1)), quotient)
-        defined = self.write("icmp ne", self.b, self.number(0))
-        floored = self.select(down, self.write("add", remainder, self.b), remainder)
-        return self.select(defined, floored, self.number(0))
+        return self.select(down, self.write("add", remainder, self.b), remainder)
 
 
 def _constant(expr: PrimExpr) -> int | None:

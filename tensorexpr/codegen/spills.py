@@ -16,6 +16,7 @@ _X86_VECTOR = re.compile(r"%[xyz]mm\d+")
 _ARM_ACCESS = re.compile(r"^\s*(ldr|ldp|ldur|str|stp|stur)\s+[qdvz]\d+.*\[(sp|x29)(?:,\s*#-?\d+)?\]")
 _LABEL = re.compile(r"^(\.L\w+|LBB\w+):")
 _JUMP = re.compile(r"^\s*(?:j\w+|b(?:\.\w+)?|cbn?z\s+\w+,|tbn?z\s+\w+,\s*#\d+,)\s+(\.L\w+|LBB\w+)\s*$")
+_COMMENT = re.compile(r"\s(?:#|//)\s.*$")
 _FUNCTION = re.compile(r"^([A-Za-z_$\"][^:]*):")
 _FRAME_POINTER = re.compile(r"^\s*movq\s+%rsp,\s*%rbp")
 
@@ -72,6 +73,7 @@ def _lines_in_loops(lines: list[str]) -> list[bool]:
 
 
 def _spill_kind(line: str, has_frame: bool) -> str | None:
+    line = _COMMENT.sub("", line)
     slot = _X86_SLOT.search(line)
     if slot is not None:
         if (slot[1] == "rbp" and not has_frame) or not _X86_VECTOR.search(line):

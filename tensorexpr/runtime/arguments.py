@@ -80,6 +80,17 @@ class ArgumentChecker:
         words += symbols[: len(self.signature.symbols)]
         return (ctypes.c_uint64 * max(len(words), 1))(*words), held
 
+    def adopt(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments with the arrays of other libraries as NumPy arrays on the same memory; `args` itself if there are none.
+
+        Raises:
+            ArgumentError: if one can't be shared.
+        """
+        foreign = [i for i in self._arrays if i < len(args) and not isinstance(args[i], (np.ndarray, NDArray))]
+        if not foreign:
+            return args
+        return tuple(self._convert(self._arrays[i], arg) if i in foreign else arg for i, arg in enumerate(args))
+
     def _array(self, check: ArrayCheck, arg: Any) -> _Array:
         array = arg if isinstance(arg, np.ndarray) else self._convert(check, arg)
         if array.dtype != check.dtype:
@@ -103,7 +114,7 @@ class ArgumentChecker:
             what = f"is a {type(arg).__name__}, needs an array {self._describe(check.param)}"
             self._fail(check.position, what, "pass a NumPy array, an nd.array, or anything with __dlpack__")
         try:
-            return dlpack.to_array(arg)
+            return dlpack.borrow(arg, check.param.is_written)
         except ArgumentError as error:
             self._fail(check.position, str(error))
 

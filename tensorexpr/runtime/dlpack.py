@@ -142,6 +142,21 @@ def export(array: _Array, dtype: str, max_version: tuple[int, int] | None = None
     return _capsule_new(ctypes.addressof(managed), code[f"{name}_name"], code[f"{name}_destroy"])
 
 
+def borrow(value: Any, written: bool) -> _Array:
+    """An array on the memory of anything with `__dlpack__`, for the time of a call; writable if `written`.
+
+    NumPy's import takes 2 us where ours takes 8, but gives bfloat16 to nobody, and writing only where both sides speak version 1.
+
+    Raises:
+        ArgumentError: as `to_array`.
+    """
+    try:
+        array: _Array = np.from_dlpack(value)
+    except (BufferError, RuntimeError, TypeError, ValueError):
+        return to_array(value)
+    return array if array.flags.writeable or not written else to_array(value)
+
+
 def to_array(value: Any) -> _Array:
     """An array on the memory of anything with `__dlpack__`, or of a capsule "dltensor", writable, without a copy.
 

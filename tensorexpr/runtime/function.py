@@ -67,8 +67,13 @@ class Function:
         return self._call(*args)
 
     def _explain(self, code: int, args: tuple[Any, ...]) -> None:
+        """Go the long way if the short one was refused: convert foreign arrays, then check in Python; raise what is wrong."""
+        adopted = args
         if code == REFUSED:
-            words, held = self._checker.block(args)
+            adopted = self._checker.adopt(args)
+            code = REFUSED if adopted is args else self._call(*adopted)
+        if code == REFUSED:
+            words, held = self._checker.block(adopted)
             code = self._packed(words)
             del held
         self.check_code(code)

@@ -17,6 +17,9 @@ evaluation, reference     what a computation means, on NumPy arrays
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from ..tir.arithmetic import (
     add,
     all,
@@ -75,11 +78,16 @@ from .operation import BaseComputeOp, ComputeOp, Operation, PlaceholderOp
 from .reducer import comm_reducer, max, min, sum
 from .tensor import Tensor, TensorSlice
 
+if TYPE_CHECKING:
+    from ..schedule import Schedule, Stage, create_schedule
+
 __all__ = [
     "BaseComputeOp",
     "ComputeOp",
     "Operation",
     "PlaceholderOp",
+    "Schedule",
+    "Stage",
     "Tensor",
     "TensorSlice",
     "abs",
@@ -98,6 +106,7 @@ __all__ = [
     "const",
     "cos",
     "cosh",
+    "create_schedule",
     "div",
     "erf",
     "exp",
@@ -142,3 +151,14 @@ __all__ = [
     "var",
 ]
 del _elementwise
+
+# Names that users look for here but that live in a higher row; loaded when they are first asked for.
+_HIGHER = {name: "tensorexpr.schedule" for name in ("Schedule", "Stage", "create_schedule")}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HIGHER:
+        raise AttributeError(f"module 'tensorexpr.te' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HIGHER[name]), name)
+    globals()[name] = value
+    return value

@@ -20,13 +20,16 @@ from tensorexpr.target import Target
 from tensorexpr.tune.measure.compiled import ArrayArgument, CompiledCandidate, Compiler
 
 SIZE = 1024
+# `{prologue}` is what the code does before its loop; it ends in the block `{last}`.
 _TEXT = """
 declare void @_exit(i32)
 declare void @abort()
 declare i32 @puts(ptr)
 declare ptr @malloc(i64)
 declare i32 @usleep(i32)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 @text = private constant [64 x i8] c"{letters}\\00"
+
 define i32 @main__packed(ptr %words) {{
 entry:
   %a = load ptr, ptr %words
@@ -34,10 +37,10 @@ entry:
   %c = load ptr, ptr %place
   br label %prologue
 prologue:
-  {prologue}
+{prologue}
   br label %loop
 loop:
-  %i = phi i64 [ {first}, %prologue ], [ %next, %loop ]
+  %i = phi i64 [ 0, %{last} ], [ %next, %loop ]
   %from = getelementptr float, ptr %a, i64 %i
   %to = getelementptr float, ptr %c, i64 %i
   %x = load float, ptr %from
@@ -50,25 +53,27 @@ exit:
   ret i32 {code}
 }}
 """
-# What the code does before its loop.
+_ENDLESS = """
+  br label %again
+again:
+  {body}
+  br label %again
+unreached:"""
 _PROLOGUES = {
-    "segv": "store i32 1, ptr null",
-    "spin": "br label %prologue2\nprologue2:\n  br label %prologue2\ndead:",
-    "exit": "call void @_exit(i32 3)",
-    "abort": "call void @abort()",
-    "print": "br label %again\nagain:\n  call i32 @puts(ptr @text)\n  br label %again\ndead:",
-    "memory": "br label %again\nagain:\n  %m = call ptr @malloc(i64 67108864)\n  call void @llvm.memset.p0.i64(ptr %m, i8 1, i64 67108864, i1 0)\n"
-    "  br label %again\ndead:",
-    "write_input": "store float 0.0, ptr %a",
-    "beside": "%past = getelementptr i8, ptr %c, i64 -4\n  store i32 7, ptr %past",
-    "past": "%past = getelementptr float, ptr %c, i64 1024\n  store float 7.0, ptr %past",
-    "sleep": "call i32 @usleep(i32 20000)",
+    "segv": "  store i32 1, ptr null",
+    "spin": _ENDLESS.format(body=""),
+    "exit": "  call void @_exit(i32 3)",
+    "abort": "  call void @abort()",
+    "print": _ENDLESS.format(body="call i32 @puts(ptr @text)"),
+    "memory": _ENDLESS.format(
+        body="%m = call ptr @malloc(i64 67108864)\n  call void @llvm.memset.p0.i64(ptr %m, i8 1, i64 67108864, i1 0)"
+    ),
+    "write_input": "  store float 0.0, ptr %a",
+    "before": "  %past = getelementptr i8, ptr %c, i64 -4\n  store i32 7, ptr %past",
+    "past": "  %past = getelementptr float, ptr %c, i64 1024\n  store float 7.0, ptr %past",
+    "sleep": "  call i32 @usleep(i32 20000)",
 }
-_FIELDS: dict[str, dict[str, Any]] = {
-    "wrong": {"addend": "2.0"},
-    "short": {"size": SIZE - 1},
-    "code": {"code": 2},
-}
+_FIELDS: dict[str, dict[str, str]] = {"wrong": {"addend": "2.0"}, "short": {"size": str(SIZE - 1)}, "code": {"code": "2"}}
 
 
 def make_compiler(task: Mapping[str, Any]) -> Compiler:
@@ -99,15 +104,11 @@ def compile_candidate(trace: Sequence[Any], opt_level: int) -> CompiledCandidate
 
 
 def kernel_text(name: str) -> str:
-    """LLVM IR of a kernel that behaves as named; other names are good ones."""
-    fields = {"prologue": "", "addend": "1.0", "size": SIZE, "first": 0, "code": 0, "letters": "x" * 63, **_FIELDS.get(name, {})}
-    text = _TEXT.format(**{**fields, "prologue": _PROLOGUES.get(name, "")})
-    text = text.replace("dead:\n  br label %loop", "dead:\n  br label %loop").replace("[ 0, %prologue ]", f"[ 0, %{_last_block(name)} ]")
-    return text + "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
-
-
-def _last_block(name: str) -> str:
-    return "dead" if "dead:" in _PROLOGUES.get(name, "") else "prologue"
+    """LLVM IR of a kernel that behaves as named; names that mean nothing here are good ones."""
+    prologue = _PROLOGUES.get(name, "")
+    last = "unreached" if "unreached:" in prologue else "prologue"
+    fields = {"addend": "1.0", "size": str(SIZE), "code": "0", "letters": "x" * 63, **_FIELDS.get(name, {})}
+    return _TEXT.format(prologue=prologue, last=last, **fields)
 
 
 def _hang() -> None:

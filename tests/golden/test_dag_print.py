@@ -12,6 +12,7 @@ from tensorexpr.te import Tensor
 from tensorexpr.te.dag_text import format_dag
 from tensorexpr.tir import arithmetic, intrin
 from tensorexpr.tir.arithmetic import const
+from tensorexpr.tir.expr import PrimExpr, Var
 
 A, B = te.placeholder((8, 8), name="A"), te.placeholder((8, 8), name="B")
 V, D, H = te.placeholder((8,), name="V"), te.placeholder((8,), "float64", "D"), te.placeholder((8,), "float16", "H")
@@ -51,10 +52,15 @@ def softmax() -> Any:
 
 def conv() -> Any:
     data, w = te.placeholder((1, 4, 8, 8), name="data"), te.placeholder((4, 4, 3, 3), name="w")
-    inside = lambda y, x: te.all(y >= 1, y < 9, x >= 1, x < 9)  # noqa: E731
+
+    def inside(y: Var, x: Var) -> PrimExpr:
+        return te.all(y >= 1, y < 9, x >= 1, x < 9)
+
     pad = te.compute((1, 4, 10, 10), lambda b, c, y, x: te.if_then_else(inside(y, x), data[b, c, y - 1, x - 1], 0.0), name="pad_temp")
     rc, ry, rx = te.reduce_axis((0, 4), "rc"), te.reduce_axis((0, 3), "ry"), te.reduce_axis((0, 3), "rx")
-    out = te.compute((1, 4, 8, 8), lambda b, f, y, x: te.sum(pad[b, rc, y + ry, x + rx] * w[f, rc, ry, rx], axis=[rc, ry, rx]), name="conv2d")
+    out = te.compute(
+        (1, 4, 8, 8), lambda b, f, y, x: te.sum(pad[b, rc, y + ry, x + rx] * w[f, rc, ry, rx], axis=[rc, ry, rx]), name="conv2d"
+    )
     return te.compute((1, 4, 8, 8), lambda *i: te.max(out(*i), 0.0), name="relu")
 
 
@@ -123,8 +129,7 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
 def test_listing(name: str, golden: Callable[[str, str], None]) -> None:
     made = PROGRAMS[name]()
     tensors: Sequence[Tensor] = made if isinstance(made, (list, tuple)) else [made]
-    if name == "expressions":
-        listing = "".join(format_dag([tensor]).splitlines()[-1] + "\n" for tensor in tensors)
-    else:
-        listing = format_dag(tensors)
-    golden(f"dag/{name}.txt", listing.rstrip("\n"))
+    listings = (
+        [format_dag([tensor]).splitlines()[-1] for tensor in tensors] if name == "expressions" else [format_dag(tensors).rstrip("\n")]
+    )
+    golden(f"dag/{name}.txt", "\n".join(listings))

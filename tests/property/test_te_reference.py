@@ -101,7 +101,11 @@ def test_points_agree_with_the_whole(data: st.DataObject, case: DagCase) -> None
     inputs = random_inputs(case.results)
     for tensor, whole in zip(case.results, evaluate(case.results, inputs), strict=True):
         flat = data.draw(st.lists(st.integers(0, whole.size - 1), max_size=3))
-        points = np.stack(np.unravel_index(np.asarray(flat, np.int64), whole.shape), axis=1) if whole.ndim else np.zeros((len(flat), 0), np.int64)
+        points = (
+            np.stack(np.unravel_index(np.asarray(flat, np.int64), whole.shape), axis=1)
+            if whole.ndim
+            else np.zeros((len(flat), 0), np.int64)
+        )
         expected = whole[tuple(points.T)] if whole.ndim else np.full(len(flat), whole)
         assert_close(evaluate_points(tensor, inputs, points), expected, tolerance_of(tensor, 4.0), tensor.name)
 

@@ -33,8 +33,16 @@ def test_round_trip_gives_an_equal_computation(case: DagCase) -> None:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 1 << 70) | st.floats() | st.text(max_size=5) | st.sampled_from(["Add", "Var", "float32", "s0"]),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["kind", "rows", "version", "ops"]) | st.text(max_size=3), inner, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 1 << 70)
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(["Add", "Var", "float32", "s0"]),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["kind", "rows", "version", "ops"]) | st.text(max_size=3), inner, max_size=4)
+    ),
     max_leaves=10,
 )
 
@@ -86,7 +94,9 @@ def test_torn_lines_are_refused(case: DagCase, cut: int) -> None:
             loads(text[:cut])
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, "1" * 5000, '{"version": NaN}', "", "null", '"' + "x" * (1 << 20) + '"', '{"version":1e999}'])
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "1" * 5000, '{"version": NaN}', "", "null", '"' + "x" * (1 << 20) + '"', '{"version":1e999}']
+)
 def test_hostile_lines_are_refused(text: str) -> None:
     with pytest.raises(RecordError):
         loads(text)

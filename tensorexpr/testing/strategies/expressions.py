@@ -61,32 +61,57 @@ def scopes(draw: st.DrawFn, max_variables: int = 3, max_extent: int = 64, dtype:
     return Scope(tuple(ranges))
 
 
-def int_expressions(scope: Scope, max_leaves: int = 12, dtype: str = "int32") -> st.SearchStrategy[PrimExpr]:
+@st.composite
+def int_expressions(draw: st.DrawFn, scope: Scope, max_leaves: int = 12, dtype: str = "int32") -> PrimExpr:
     """An expression over the variables of `scope`; divisors are constants but 0, factors are small constants."""
-    constants = st.integers(-20, 20).map(lambda value: arithmetic.const(value, dtype))
-    divisors = st.integers(-9, 9).filter(bool).map(lambda value: arithmetic.const(value, dtype))
-    leaves = st.one_of(st.sampled_from([var for var, _, _ in scope.ranges]), constants)
-
-    def extend(inner: st.SearchStrategy[PrimExpr]) -> st.SearchStrategy[PrimExpr]:
-        return st.one_of(
-            st.builds(lambda op, a, b: op(a, b), st.sampled_from(_BINARY), inner, inner),
-            st.builds(arithmetic.multiply, inner, divisors),
-            st.builds(lambda op, a, b: op(a, b), st.sampled_from(_DIVISIONS), inner, divisors),
-            st.builds(intrin.select, _conditions(inner), inner, inner),
-        )
-
-    return st.recursive(leaves, extend, max_leaves=max_leaves)
+    return _expression(draw, scope, draw(st.integers(1, max_leaves)), dtype)
 
 
-def _conditions(operands: st.SearchStrategy[PrimExpr]) -> st.SearchStrategy[PrimExpr]:
-    compared = st.builds(lambda op, a, b: arithmetic.convert(op(a, b)), st.sampled_from(_COMPARISONS), operands, operands)
-    joined = st.sampled_from((arithmetic.logical_and, arithmetic.logical_or))
-    return st.one_of(compared, st.builds(lambda op, a, b: op(a, b), joined, compared, compared), compared.map(arithmetic.logical_not))
-
-
-def conditions(scope: Scope, max_leaves: int = 6) -> st.SearchStrategy[PrimExpr]:
+@st.composite
+def conditions(draw: st.DrawFn, scope: Scope, max_leaves: int = 6, dtype: str = "int32") -> PrimExpr:
     """A condition on the variables of `scope`."""
-    return _conditions(int_expressions(scope, max_leaves))
+    return _condition(draw, scope, draw(st.integers(2, max_leaves)), dtype)
+
+
+def _expression(draw: st.DrawFn, scope: Scope, leaves: int, dtype: str) -> PrimExpr:
+    if leaves == 1:
+        return _leaf(draw, scope, dtype)
+    operator: Callable[[Any, Any], PrimExpr]
+    match draw(st.integers(0, 5)):
+        case 0 | 1:
+            operator = draw(st.sampled_from(_BINARY))
+            return operator(*_operands(draw, scope, leaves, dtype))
+        case 2:
+            return arithmetic.multiply(_expression(draw, scope, leaves - 1, dtype), _divisor(draw, dtype))
+        case 3 | 4:
+            operator = draw(st.sampled_from(_DIVISIONS))
+            return operator(_expression(draw, scope, leaves - 1, dtype), _divisor(draw, dtype))
+        case _:
+            return intrin.select(_condition(draw, scope, 2, dtype), *_operands(draw, scope, leaves, dtype))
+
+
+def _leaf(draw: st.DrawFn, scope: Scope, dtype: str) -> PrimExpr:
+    if draw(st.integers(0, 3)) == 0:
+        return arithmetic.const(draw(st.integers(-20, 20)), dtype)
+    return draw(st.sampled_from([var for var, _, _ in scope.ranges]))
+
+
+def _divisor(draw: st.DrawFn, dtype: str) -> PrimExpr:
+    return arithmetic.const(draw(st.integers(1, 9)) * draw(st.sampled_from((1, -1))), dtype)
+
+
+def _operands(draw: st.DrawFn, scope: Scope, leaves: int, dtype: str) -> tuple[PrimExpr, PrimExpr]:
+    left = draw(st.integers(1, leaves - 1))
+    return _expression(draw, scope, left, dtype), _expression(draw, scope, leaves - left, dtype)
+
+
+def _condition(draw: st.DrawFn, scope: Scope, leaves: int, dtype: str) -> PrimExpr:
+    if leaves >= 4 and draw(st.booleans()):
+        join = draw(st.sampled_from((arithmetic.logical_and, arithmetic.logical_or)))
+        joined: PrimExpr = join(_condition(draw, scope, leaves // 2, dtype), _condition(draw, scope, leaves - leaves // 2, dtype))
+        return joined
+    compared = arithmetic.convert(draw(st.sampled_from(_COMPARISONS))(*_operands(draw, scope, max(2, leaves), dtype)))
+    return arithmetic.logical_not(compared) if draw(st.integers(0, 3)) == 0 else compared
 
 
 def value_at(expr: PrimExpr, point: dict[Var, int]) -> Any:

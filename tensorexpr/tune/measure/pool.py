@@ -11,12 +11,15 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from signal import SIGKILL
 
 from ...errors import TuningError
 from .process import Death, Launch, WorkerProcess, wait
 from .protocol import Frame
 
+# Workers that end by themselves before they are ready will go on doing so; those that somebody kills may be luckier next time.
 _MAX_FAILED_STARTS = 3
+_MAX_KILLED_STARTS = 20
 _LONGEST_WAIT_SECONDS = 3600.0
 
 
@@ -198,5 +201,5 @@ class WorkerPool:
 
     def _note_failed_start(self, death: Death) -> None:
         self._failed_starts += 1
-        if self._failed_starts >= _MAX_FAILED_STARTS:
+        if self._failed_starts >= (_MAX_KILLED_STARTS if death.signal == SIGKILL else _MAX_FAILED_STARTS):
             raise TuningError(f"{self._launch.module} doesn't start: {death.reason}. It printed: {death.output or 'nothing'}")

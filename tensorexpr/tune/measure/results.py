@@ -106,7 +106,7 @@ class MeasureOptions:
         opt_level: of LLVM's IR passes; 0 compiles twice as fast, and the code is as fast within 10 %.
         verify: compare results with the definition's.
         build_memory_bytes: cap of a compile worker's memory.
-        run_memory_bytes: cap of the memory that a program may allocate, besides its arrays.
+        run_memory_bytes: cap of the measuring process's memory, besides the arrays.
         compiler: `module:function` that makes the compiler in the workers, see `compiled.MakeCompiler`.
     """
 

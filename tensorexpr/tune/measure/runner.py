@@ -19,8 +19,6 @@ from .results import MeasureOptions
 from .task import MeasureTask
 
 MODULE = "tensorexpr.tune.measure.run_worker"
-# What the interpreter and its libraries need.
-_BASE_BYTES = 1 << 30
 
 
 class Runner:
@@ -35,7 +33,7 @@ class Runner:
             "threads": min(Target("llvm").num_cores, task.target.num_cores),
         }
         # Each array is there once, each output's expected values too, and comparing takes some of its size.
-        memory = options.run_memory_bytes + _BASE_BYTES + 4 * task.array_bytes
+        memory = options.run_memory_bytes + 4 * task.array_bytes
         self._pool = WorkerPool(Launch(MODULE, memory_bytes=memory), 1, str(folder), Frame(greeting))
         self._timeout_s = options.run_timeout_s
 

@@ -12,7 +12,7 @@ from tensorexpr.schedule import Schedule, Trace, create_schedule
 from tensorexpr.schedule.legality import check_tree
 from tensorexpr.te.tensor import Tensor
 
-from .programs import chain, matmul_add
+from tests.programs import chain, matmul_add
 
 
 def scheduled(args: list[Tensor]) -> Schedule:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tensorexpr import te
-from tensorexpr.te import Tensor
+from tensorexpr.te import ComputeOp, Tensor
 from tensorexpr.te.access import AccessAnalysis, SimpleAccess, is_strictly_inlineable, needs_multi_level_tiling, simple_access
 from tensorexpr.tir.expr import ProducerLoad
 from tensorexpr.tir.intrin import select
@@ -18,6 +18,7 @@ k = te.reduce_axis((0, 16), "k")
 
 
 def access(tensor: Tensor) -> SimpleAccess | None:
+    assert isinstance(tensor.op, ComputeOp)
     body = tensor.op.body[0]
     assert isinstance(body, ProducerLoad)
     return simple_access(tensor.op, body.indices)

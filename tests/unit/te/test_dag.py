@@ -97,7 +97,7 @@ alpha = te.var("alpha", "float32")
         ([te.compute((8,), lambda i: (V[i] * 2.0, V[i] + 1.0))[0]], 16.0),
         ([te.compute((n,), lambda i: te.exp(V[i] + 1.0))], -1.0),
         ([te.compute((8,), lambda i: call_pure_extern("float32", "sinf", V[i]))], -1.0),
-        ([te.compute((8,), lambda i: Let(alpha, V[i], alpha * alpha))], -1.0),
+        ([te.compute((8,), lambda i: Let(alpha, V(i), alpha * alpha))], -1.0),
         ([te.compute((), lambda: V[0] + 1.0)], 1.0),
     ],
 )

@@ -19,7 +19,7 @@ def names(tensor: Tensor) -> list[str]:
 def test_placeholder_has_defaults_and_a_vector_may_be_a_number() -> None:
     A = te.placeholder(8)
     assert (A.name, A.dtype, A.ndim, str(A)) == ("placeholder", "float32", 1, "Tensor(shape=[8], op.name=placeholder)")
-    assert int(A.shape[0]) == 8
+    assert A.shape[0] is IntImm("int32", 8)
     assert A.op.output(0) is A and A.op.axis == () and A.op.input_tensors == ()
 
 

@@ -42,7 +42,7 @@ def test_tags_tell_broadcasts_from_maps() -> None:
 def test_inside_a_definition_rank_0_is_a_scalar() -> None:
     i = te.var("i")
     made = s * B[i]
-    assert isinstance(made, PrimExpr) and made is Mul(s(), B[i])
+    assert isinstance(made, PrimExpr) and made is Mul(s(), B(i))
     assert isinstance(-s, PrimExpr)
 
 

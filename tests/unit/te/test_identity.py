@@ -11,6 +11,7 @@ import pytest
 from tensorexpr import te
 from tensorexpr.te import Tensor
 from tensorexpr.te.identity import canonical_form, dag_equal, dag_key
+from tensorexpr.tir.expr import Var
 
 from .programs import argmax, conv2d, diamond, matmul_add, softmax
 
@@ -24,7 +25,7 @@ def renamed_softmax() -> tuple[Tensor, ...]:
     return X, te.compute((8, 8), lambda u, v: b[u, v] / c[u], name="d")
 
 
-def symbolic(kind: Callable[[str], Tensor] = te.var, twice: bool = False) -> tuple[Tensor, ...]:
+def symbolic(kind: Callable[[str], Var] = te.var, twice: bool = False) -> tuple[Tensor, ...]:
     n = kind("rows")
     m = n if twice else kind("columns")
     A = te.placeholder((n, m), name="A")

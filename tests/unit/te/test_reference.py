@@ -72,7 +72,9 @@ def test_integers_wrap_in_their_dtype() -> None:
     assert value(te.compute((), lambda: te.sum(A[k] * A[k], axis=k)), a) == ((10000 % 256) * 9 + 128) % 256 - 128
     big = te.placeholder((9,), "int64", name="B")
     huge = np.full(9, (1 << 62) + 1, np.int64)
-    assert value(te.compute((), lambda: te.sum(big[k] * big[k], axis=k)), huge) == ((((1 << 62) + 1) ** 2 * 9 + (1 << 63)) % (1 << 64)) - (1 << 63)
+    assert value(te.compute((), lambda: te.sum(big[k] * big[k], axis=k)), huge) == ((((1 << 62) + 1) ** 2 * 9 + (1 << 63)) % (1 << 64)) - (
+        1 << 63
+    )
 
 
 def test_where_init_and_offset_domains() -> None:
@@ -137,7 +139,7 @@ def test_symbols_are_bound_from_arrays() -> None:
 
 
 def test_points_are_what_the_whole_has_there() -> None:
-    data, kernel, relu = conv2d(20, 4)
+    *_, relu = conv2d(20, 4)
     inputs = random_inputs([relu])
     points = np.array([[0, 0, 0, 0], [0, 19, 19, 3], [0, 7, 0, 2], [0, 7, 0, 2]])
     whole = evaluate([relu], inputs)[0]

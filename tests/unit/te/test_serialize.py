@@ -27,7 +27,9 @@ def symbolic() -> tuple[Tensor, ...]:
     return A, te.compute((n,), lambda i: te.sum(A[i, k] * alpha, axis=k, where=k < n, init=A[i, 0]))
 
 
-@pytest.mark.parametrize("tensors", [matmul_add(), conv2d(), softmax(), argmax(), diamond(), special_numbers(), symbolic(), (te.placeholder((), name="s"),)])
+@pytest.mark.parametrize(
+    "tensors", [matmul_add(), conv2d(), softmax(), argmax(), diamond(), special_numbers(), symbolic(), (te.placeholder((), name="s"),)]
+)
 def test_round_trip(tensors: tuple[Tensor, ...]) -> None:
     text = dumps(tensors)
     again = loads(text)

@@ -1,0 +1,59 @@
+"""Whatever a candidate's code does to the measuring process is in its own result, and in no other."""
+
+from __future__ import annotations
+
+import pytest
+
+from tensorexpr.tune.measure import FAILED_COST, MeasureErrorNo, Measurer, MeasureOptions, MeasureResult, MeasureTask
+
+from .conftest import Programs
+
+MISHAPS = {
+    "segv": (MeasureErrorNo.RUNTIME_DEVICE, "killed by SIGSEGV"),
+    "spin": (MeasureErrorNo.RUN_TIMEOUT, "took longer than 2.5 s"),
+    "exit": (MeasureErrorNo.RUNTIME_DEVICE, "exited with code 3"),
+    "abort": (MeasureErrorNo.RUNTIME_DEVICE, "killed by SIGABRT"),
+    "print": (MeasureErrorNo.RUN_TIMEOUT, "took longer than 2.5 s"),
+    "memory": (MeasureErrorNo.RUNTIME_DEVICE, "killed by SIGSEGV"),
+    "write_input": (MeasureErrorNo.RUNTIME_DEVICE, "killed by SIGSEGV"),
+    "before": (MeasureErrorNo.RUNTIME_DEVICE, "killed by SIGSEGV"),
+    "past": (MeasureErrorNo.RUNTIME_DEVICE, "killed by SIGSEGV"),
+    "code": (MeasureErrorNo.RUNTIME_DEVICE, "second: k out of range"),
+    "shape": (MeasureErrorNo.RUNTIME_DEVICE, "the code takes C: float32[1025], the task has C: float32[1024]"),
+    "wrong": (MeasureErrorNo.WRONG_ANSWER, "C differs at 1024 of 1024 elements"),
+    "short": (MeasureErrorNo.WRONG_ANSWER, "C differs at 1 of 1024 elements; worst at [1023]"),
+}
+NAMES = ["good", *(name for number, mishap in enumerate(MISHAPS) for name in (mishap, "good")[: 1 + (number % 3 == 2)])]
+
+
+@pytest.fixture(scope="module")
+def results(task: MeasureTask, options: MeasureOptions, programs: Programs, _compilers_importable: None) -> list[MeasureResult]:
+    """One run over all of them, with good candidates in between."""
+    with Measurer(task, options) as running:
+        return list(running.measure(programs(NAMES)))
+
+
+@pytest.mark.parametrize("name", MISHAPS)
+def test_a_mishap_is_reported_as_what_it_was(name: str, results: list[MeasureResult]) -> None:
+    result = results[NAMES.index(name)]
+    error_no, message = MISHAPS[name]
+    assert (result.error_no, result.costs, result.verified) == (error_no, (FAILED_COST,), False)
+    assert message in result.error_msg
+
+
+def test_healthy_candidates_do_not_notice(results: list[MeasureResult]) -> None:
+    healthy = [result for result, name in zip(results, NAMES, strict=True) if name == "good"]
+    assert len(healthy) == 1 + len(MISHAPS) // 3
+    assert all(result.is_success and result.verified for result in healthy)
+
+
+def test_elements_that_were_not_written_are_named_as_such(results: list[MeasureResult]) -> None:
+    assert "1 elements are NaN or were not written" in results[NAMES.index("short")].error_msg
+    assert "not written" not in results[NAMES.index("wrong")].error_msg
+
+
+def test_what_a_candidate_printed_is_kept_within_bounds(results: list[MeasureResult]) -> None:
+    detail = results[NAMES.index("print")].detail
+    assert "xxxx" in detail
+    assert "bytes ...]" in detail
+    assert len(detail) < 5000
