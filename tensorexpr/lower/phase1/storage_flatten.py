@@ -153,9 +153,12 @@ def _declared_layout(buffer: Buffer, offset: PrimExpr) -> _Layout:
 
 
 def _layout(buffer: Buffer, size: PrimExpr, mins: tuple[PrimExpr, ...], strides: tuple[PrimExpr, ...], offset: PrimExpr) -> _Layout:
+    unmoved = isinstance(offset, IntImm) and offset.value == 0
     small = isinstance(size, IntImm) and size.dtype == "int32"
     plain = len(strides) == 1 and isinstance(strides[0], IntImm) and strides[0].value == 1  # no product that could overflow
-    total = size if isinstance(offset, IntImm) and offset.value == 0 else binary(Add, cast(size, "int64"), cast(offset, "int64"))
+    if unmoved and len(buffer.shape) == 1 and not buffer.strides and size is buffer.shape[0]:
+        return _Layout(buffer, mins, strides, offset, "int32")
+    total = size if unmoved else binary(Add, cast(size, "int64"), cast(offset, "int64"))
     flat = Buffer(buffer.data, buffer.dtype, (total,), (), IntImm("int32", 0), buffer.name, buffer.data_alignment, buffer.offset_factor)
     return _Layout(flat, mins, strides, offset, "int32" if small or plain else "int64")
 

@@ -12,7 +12,6 @@ from tensorexpr import te
 from tensorexpr.errors import ArgumentError, TargetError
 from tensorexpr.lower.context import PassContext
 from tensorexpr.runtime.module import Module
-from tensorexpr.schedule.te_schedule import create_schedule
 from tensorexpr.target import Target
 
 X = np.linspace(-1, 1, 37, dtype=np.float32)
@@ -23,7 +22,7 @@ def program(parallel: bool = False) -> tuple[Any, list[Any]]:
     n = te.var("n")
     x = te.placeholder((n,), name="x")
     out = te.compute((n,), lambda i: x[i] * 2.0 + 1.0, name="out")
-    schedule = create_schedule(out.op)
+    schedule = te.create_schedule(out.op)
     outer, inner = schedule[out].split(out.op.axis[0], factor=8)
     schedule[out].vectorize(inner)
     if parallel:
