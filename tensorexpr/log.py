@@ -1,4 +1,4 @@
-"""Logging helpers. Modules log through `logging.getLogger(__name__)`; INFO is the progress of tuning, DEBUG the passes.
+"""Logging. Modules log through `logging.getLogger(__name__)`; INFO is the progress of tuning, DEBUG the passes.
 
 No handler is installed on import; `log.to_stderr()` is for scripts and notebooks that want to see the messages.
 """

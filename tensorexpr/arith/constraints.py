@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from ..tir.arithmetic import is_const_int
 from ..tir.expr import EQ, GE, GT, LE, LT, NE, And, Call, CmpExpr, FloorMod, IntImm, Mod, Not, Or, PrimExpr, Range, Var
 from ..tir.rewriting import variables
 from .bounds import form_limits, limits_of
 from .exact import exact_deep, exact_form
-from .facts import Facts, Limits
+from .facts import Facts, Limits, fresh_memos
 from .linear import Linear, is_scalar_int
 
 _NEGATED: dict[type[CmpExpr], type[CmpExpr]] = {LT: GE, GE: LT, GT: LE, LE: GT, EQ: NE, NE: EQ}
@@ -21,24 +22,49 @@ def bind_range(facts: Facts, var: Var, dom: Range) -> Facts:
     """More facts: `var` lies in `dom`. An empty domain leaves the variable at its minimum: the code is dead there."""
     low = limits_of(facts, dom.min)
     extent = limits_of(facts, dom.extent)
-    limits = dict(facts.limits)
     last = form_limits(facts, exact_form(facts, dom.min).add(exact_form(facts, dom.extent)).shift(-1))
-    limits[var] = (low[0], max(min(last[1], low[1] + extent[1] - 1), low[0]))
-    ranges = {**facts.ranges, var: dom}
+    facts = _forget(facts, var)
+    limits = {**facts.limits, var: (low[0], max(min(last[1], low[1] + extent[1] - 1), low[0]))}
     symbols = facts.symbols
     if not (isinstance(dom.min, IntImm) and isinstance(dom.extent, IntImm)):
         symbols |= {var} | variables(dom.min) | variables(dom.extent)
     values = facts.values
     if is_const_int(dom.extent, 1) and dom.min.dtype == var.dtype:
         values = {**values, var: dom.min}
-    return Facts(ranges, values, limits, facts.congruences, facts.nonnegative, facts.truths, symbols, forms=facts.forms)
+    return replace(facts, ranges={**facts.ranges, var: dom}, values=values, limits=limits, symbols=symbols, **fresh_memos())
 
 
 def bind_value(facts: Facts, var: Var, value: PrimExpr) -> Facts:
     """More facts: `var` equals `value`."""
-    values = {**facts.values, var: value}
-    limits = {**facts.limits, var: limits_of(facts, value)}
-    return Facts(facts.ranges, values, limits, facts.congruences, facts.nonnegative, facts.truths, facts.symbols, forms=facts.forms)
+    limits = limits_of(facts, value)
+    facts = _forget(facts, var)
+    return replace(facts, values={**facts.values, var: value}, limits={**facts.limits, var: limits}, **fresh_memos())
+
+
+def with_symbols(facts: Facts, found: set[Var]) -> Facts:
+    """More facts: arithmetic on these variables doesn't overflow."""
+    return replace(facts, symbols=facts.symbols | found, **fresh_memos())
+
+
+def _forget(facts: Facts, var: Var) -> Facts:
+    """The facts without what is known of a variable, if anything is: it gets a new meaning."""
+    if var not in facts.limits and var not in facts.constrained:
+        return facts
+
+    def keep(expr: PrimExpr) -> bool:
+        return var not in variables(expr)
+
+    return replace(
+        facts,
+        ranges={v: dom for v, dom in facts.ranges.items() if v is not var},
+        values={v: value for v, value in facts.values.items() if v is not var and keep(value)},
+        limits={atom: limits for atom, limits in facts.limits.items() if keep(atom)},
+        congruences={atom: found for atom, found in facts.congruences.items() if keep(atom)},
+        nonnegative=tuple(form for form in facts.nonnegative if all(map(keep, form.terms))),
+        truths={condition: holds for condition, holds in facts.truths.items() if keep(condition)},
+        constrained=facts.constrained - {var},
+        **fresh_memos(),
+    )
 
 
 def under(facts: Facts, condition: PrimExpr, holds: bool = True) -> Facts:
@@ -81,7 +107,10 @@ def _derive(facts: Facts, conditions: list[tuple[PrimExpr, bool]]) -> Facts:
             _note_congruence(kind, condition.a, condition.b, congruences)
     limits = _propagate(facts, forms)
     nonnegative = facts.nonnegative + tuple(form for form in forms if len(form.terms) > 1)
-    return Facts(facts.ranges, facts.values, limits, congruences, nonnegative, truths, facts.symbols, forms=facts.forms)
+    found = facts.constrained.union(*(variables(condition) for condition, _ in conditions))
+    return replace(
+        facts, limits=limits, congruences=congruences, nonnegative=nonnegative, truths=truths, constrained=found, **fresh_memos()
+    )
 
 
 def comparison_forms(facts: Facts, condition: PrimExpr, holds: bool) -> list[Linear]:

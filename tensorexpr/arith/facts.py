@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..tir.expr import PrimExpr, Range, Var
 from .linear import Linear
@@ -22,7 +23,7 @@ class Facts:
     bounds of atoms, `congruences` maps atoms to (coefficient, base), `nonnegative` lists forms that are >= 0, `truths`
     are bools of known value. `symbols` are variables that measure or index something: sizes, variables of symbolic
     range and the variables in such ranges. Arithmetic on them is taken not to overflow (a program in which it does
-    is out of every bound anyway).
+    is out of every bound anyway). `constrained` are the variables that conditions in force speak of.
     """
 
     ranges: Mapping[Var, Range] = field(default_factory=dict)
@@ -32,6 +33,7 @@ class Facts:
     nonnegative: tuple[Linear, ...] = ()
     truths: Mapping[PrimExpr, bool] = field(default_factory=dict)
     symbols: frozenset[Var] = frozenset()
+    constrained: frozenset[Var] = frozenset()
 
     simplified: dict[PrimExpr, PrimExpr] = field(default_factory=dict)
     bounds: dict[PrimExpr, Limits] = field(default_factory=dict)
@@ -40,3 +42,11 @@ class Facts:
     forms: dict[PrimExpr, Linear] = field(default_factory=dict)
     deep: dict[PrimExpr, Linear] = field(default_factory=dict)
     scopes: dict[PrimExpr, Facts] = field(default_factory=dict)
+
+
+def fresh_memos() -> dict[str, Any]:
+    """Empty memos for facts that differ from those they are made of; affine forms depend on no facts and stay."""
+    return {name: {} for name in _MEMOS}
+
+
+_MEMOS = ("simplified", "bounds", "modular", "origins", "deep", "scopes")

@@ -10,7 +10,7 @@ from ..tir.expr import Call, Cast, Div, FloorDiv, FloorMod, Let, Max, Min, Mul, 
 from ..tir.rewriting import substitute, variables
 from .analyzer import Analyzer
 from .bounds import dtype_limits, limits_of, plain_form
-from .constraints import bind_range, comparison_forms, conjuncts, under
+from .constraints import bind_range, comparison_forms, conjuncts, under, with_symbols
 from .exact import exact_deep, exact_form, keeps_value
 from .facts import Facts
 from .linear import Linear, is_scalar_int
@@ -32,7 +32,7 @@ def relax(expr: PrimExpr, domain: Mapping[Var, Range], analyzer: Analyzer) -> In
     Exact for affine expressions over ranges that are independent of one another; None if no bound is known. Ranges are
     taken to be non-empty.
     """
-    facts = analyzer.facts
+    facts = with_symbols(analyzer.facts, variables(expr))
     for var, dom in domain.items():
         facts = bind_range(facts, var, dom)
     return _Relaxer(facts, domain).interval(simplify(facts, expr))
@@ -40,7 +40,7 @@ def relax(expr: PrimExpr, domain: Mapping[Var, Range], analyzer: Analyzer) -> In
 
 def extent_bound(interval: Interval, analyzer: Analyzer) -> int | None:
     """A constant that max - min + 1 never exceeds, whatever the fixed variables are; None if there is none."""
-    facts = analyzer.facts
+    facts = with_symbols(analyzer.facts, variables(interval.min) | variables(interval.max))
     ends = [exact_form(facts, simplify(facts, end), free=True) for end in (interval.max, interval.min)]
     gap = ends[0].sub(ends[1])
     bound = upper_bound(facts, gap) + 1

@@ -15,7 +15,7 @@ from .conditionals import emit_if_then_else
 from .context import IMPURE, FunctionContext
 from .masks import splat_value
 from .registers import is_register
-from .types import VALUE_TYPE, suffix, symbol
+from .types import VALUE_TYPE, splat, suffix, symbol
 
 CallHandler = Callable[[FunctionContext, Call], str]
 
@@ -64,6 +64,8 @@ def _emit_llvm_float(ctx: FunctionContext, call: Call) -> str:
 def _emit_fabs(ctx: FunctionContext, call: Call) -> str:
     kind, parsed = VALUE_TYPE[call.dtype], parse_dtype(call.dtype)
     value = ctx.value(call.args[0])
+    if low_precision(call.dtype):
+        return ctx.text.value(f"and {kind} {value}, {splat('i16', '32767', parsed.lanes)}")
     if parsed.is_float:
         return ctx.text.value(f"call {kind} @llvm.fabs.{suffix(kind)}({kind} {value})")
     return arithmetic.integer_call(ctx, "abs", call.dtype, value, "i1 false") if parsed.is_signed else value
@@ -136,6 +138,8 @@ def _extern_argument(ctx: FunctionContext, arg: PrimExpr) -> str:
         ctx.read_through.add(arg)  # what a foreign function does behind a pointer isn't known
         ctx.written_through.add(arg)
     parsed = parse_dtype(arg.dtype)
+    if low_precision(arg.dtype):
+        raise CodegenError(f"In {ctx.name}: {arg.dtype} can't be passed to a C function; convert it to float32")
     # The C calling convention leaves extending small integers to the caller.
     extension = "" if parsed.is_float or parsed.bits >= 32 else " signext" if parsed.is_signed else " zeroext"
     return f"{VALUE_TYPE[arg.dtype]}{extension} {ctx.value(arg)}"

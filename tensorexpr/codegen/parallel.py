@@ -80,7 +80,7 @@ def _layout(captures: list[Capture]) -> tuple[list[tuple[Capture, int, str]], in
 
 def _size_of(kind: str) -> int:
     lanes, _, scalar = kind[1:-1].partition(" x ") if kind.startswith("<") else ("1", "", kind)
-    bits = {"ptr": 64, "double": 64, "float": 32, "half": 16, "bfloat": 16}
+    bits = {"ptr": 64, "double": 64, "float": 32}
     return int(lanes) * (bits[scalar] if scalar in bits else int(scalar[1:])) // 8
 
 

@@ -124,6 +124,7 @@ def _union(ctx: FunctionContext, *parts: Stmt) -> _Slots:
 
 def _noted(ctx: FunctionContext, stmt: Stmt, slots: _Slots) -> _Slots:
     ctx.assigned[id(stmt)] = tuple(slots)
+    ctx.slot_types.update(slots)  # a loop may have its own slots, which no statement around it sees
     return slots
 
 

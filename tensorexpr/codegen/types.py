@@ -1,6 +1,8 @@
 """How dtypes and constants are spelled in LLVM IR.
 
-A value of dtype bool is an `i1` (a vector of them is a mask); in memory it takes a byte. Everything else has one form.
+A value of dtype bool is an `i1` (a vector of them is a mask); in memory it takes a byte. float16 and bfloat16 are their
+bits, an `i16`: LLVM would carry them between blocks as floats, and round them by calls of a library that no process has,
+wherever the machine lacks the type.
 """
 
 from __future__ import annotations
@@ -16,13 +18,13 @@ POISON = "poison"
 INDEX = "i64"
 LOW_PRECISION = ("float16", "bfloat16")
 
-_FLOATS = {("float", 16): "half", ("float", 32): "float", ("float", 64): "double", ("bfloat", 16): "bfloat"}
-_SUFFIXES = {"half": "f16", "float": "f32", "double": "f64", "bfloat": "bf16", "ptr": "p0"}
+_FLOATS = {16: "i16", 32: "float", 64: "double"}
+_SUFFIXES = {"float": "f32", "double": "f64"}
 
 
 def _scalar_type(parsed: DataType) -> str:
     if parsed.is_float:
-        return _FLOATS[parsed.code, parsed.bits]
+        return _FLOATS[parsed.bits]
     return "ptr" if parsed.code == "handle" else f"i{parsed.bits}"
 
 
@@ -62,9 +64,9 @@ def float_bits(value: float, dtype: str) -> str:
     """A float constant by its bits, so that no digit is lost; `value` is rounded to the scalar `dtype` already."""
     with np.errstate(over="ignore"):
         if dtype == "bfloat16":
-            return f"0xR{struct.unpack('<I', struct.pack('<f', value))[0] >> 16:04X}"
+            return str(struct.unpack("<I", struct.pack("<f", value))[0] >> 16)
         if dtype == "float16":
-            return f"0xH{int(np.float16(value).view(np.uint16)):04X}"
+            return str(int(np.float16(value).view(np.uint16)))
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ..errors import InternalError
-from ..tir.dtype import DataType, parse_dtype
-from ..tir.expr import Broadcast, IntImm, PrimExpr, Ramp, Shuffle
+from ..tir.dtype import parse_dtype
+from ..tir.expr import Add, Broadcast, FloatImm, IntImm, Mul, PrimExpr, Ramp, Shuffle
 from .context import FunctionContext
 from .masks import splat_value
-from .types import VALUE_TYPE, float_bits, int_constant, vector_constant
+from .types import VALUE_TYPE, vector_constant
 
 
 def emit_broadcast(ctx: FunctionContext, node: PrimExpr) -> str:
@@ -21,24 +21,19 @@ def emit_ramp(ctx: FunctionContext, node: PrimExpr) -> str:
     assert isinstance(node, Ramp)
     scalar, vector = VALUE_TYPE[node.base.dtype], VALUE_TYPE[node.dtype]
     parsed = parse_dtype(node.base.dtype)
-    if isinstance(node.base, IntImm) and isinstance(node.stride, IntImm):
-        mask = (1 << parsed.bits) - 1
-        numbers = tuple(str((node.base.value + lane * node.stride.value) & mask) for lane in range(node.lanes))
-        return vector_constant(scalar, numbers)
-    add, multiply = ("fadd", "fmul") if parsed.is_float else ("add", "mul")
-    steps = _lane_numbers(parsed, scalar, node.lanes, node.stride.value if isinstance(node.stride, IntImm) else 1)
-    if not isinstance(node.stride, IntImm):
-        stride = splat_value(ctx, scalar, ctx.value(node.stride), node.lanes)
-        steps = ctx.text.value(f"{multiply} {vector} {stride}, {steps}")
-    base = splat_value(ctx, scalar, ctx.value(node.base), node.lanes)
-    return ctx.text.value(f"{add} {vector} {base}, {steps}")
-
-
-def _lane_numbers(parsed: DataType, scalar: str, lanes: int, stride: int) -> str:
     if parsed.is_float:
-        return vector_constant(scalar, tuple(float_bits(float(lane), str(parsed)) for lane in range(lanes)))
-    mask = (1 << parsed.bits) - 1
-    return vector_constant(scalar, tuple(int_constant(lane * stride & mask, str(parsed)) for lane in range(lanes)))
+        steps = Shuffle(tuple(FloatImm(node.base.dtype, float(lane)) for lane in range(node.lanes)), tuple(range(node.lanes)))
+        return ctx.value(ctx.keep(Add(Broadcast(node.base, node.lanes), Mul(Broadcast(node.stride, node.lanes), steps))))
+    stride = node.stride.value if isinstance(node.stride, IntImm) else 1
+    first = node.base.value if isinstance(node.base, IntImm) and isinstance(node.stride, IntImm) else 0
+    steps_text = vector_constant(scalar, tuple(str((first + lane * stride) % (1 << parsed.bits)) for lane in range(node.lanes)))
+    if not isinstance(node.stride, IntImm):
+        factor = splat_value(ctx, scalar, ctx.value(node.stride), node.lanes)
+        steps_text = ctx.text.value(f"mul {vector} {factor}, {steps_text}")
+    elif isinstance(node.base, IntImm):
+        return steps_text
+    base = splat_value(ctx, scalar, ctx.value(node.base), node.lanes)
+    return ctx.text.value(f"add {vector} {base}, {steps_text}")
 
 
 def emit_shuffle(ctx: FunctionContext, node: PrimExpr) -> str:

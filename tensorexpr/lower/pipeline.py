@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from threading import Lock
 from typing import Any
 
 from ..errors import LoweringError
@@ -87,7 +87,7 @@ def lower(
         raise LoweringError(f"lower(upto={upto!r}): the phases are {', '.join(map(str, PHASES))}")
     ctx = PassContext.current()
     added = _user_passes(ctx)
-    with _deep_recursion():
+    with _deep_recursion:
         return _run(_as_module(inp, args, name, binds, ctx), ctx, added, simple_mode, LAST_PHASE if upto is None else upto)
 
 
@@ -100,24 +100,23 @@ def _run(mod: IRModule, ctx: PassContext, added: Mapping[int, list[Pass]], simpl
             mod = run_pass(one, mod, ctx)
             if verify:
                 check_module(mod, one.name, None, by_user=False)
-        if not phase or not added[phase]:
-            _check_phase(mod, PHASES[phase], phase, verify)
+        _check_phase(mod, ctx, phase, verify)
         for one in added[phase]:
             mod = run_pass(one, mod, ctx)
             check_module(mod, one.name, phase, by_user=True)
     if upto == LAST_PHASE:
         for one in FINAL:
             mod = run_pass(one, mod, ctx)
-        _check_phase(mod, FINAL, LAST_PHASE, verify)
+        _check_phase(mod, ctx, LAST_PHASE, verify)
     return mod
 
 
-def _check_phase(mod: IRModule, passes: Sequence[Pass], phase: int, verify: bool) -> None:
-    last = passes[-1].name if passes else "phase 0"
-    if verify:
-        check_module(mod, last, phase, by_user=False)
-    else:
-        check_statements(mod, last, phase, by_user=False)
+def _check_phase(mod: IRModule, ctx: PassContext, phase: int, verify: bool) -> None:
+    """The phase's spec holds. If it doesn't where the user switched passes off, that is why."""
+    switched_off = [one.name for passes in PHASES.values() for one in passes if not ctx.enables(one.name, one.opt_level)]
+    where = f"phase {phase}" + (f" without {', '.join(switched_off)}" if switched_off else "")
+    check = check_module if verify else check_statements
+    check(mod, where, phase, by_user=bool(switched_off))
 
 
 def _as_module(inp: Any, args: Sequence[Any] | None, name: str, binds: Mapping[Any, Any] | None, ctx: PassContext) -> IRModule:
@@ -152,12 +151,27 @@ def _user_passes(ctx: PassContext) -> dict[int, list[Pass]]:
     return added
 
 
-@contextmanager
-def _deep_recursion() -> Iterator[None]:
-    """Chains of a thousand stages nest as deeply; the passes recurse over them."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
+class _DeepRecursion:
+    """Chains of a thousand stages nest as deeply, and the passes recurse over them. The limit belongs to all threads: the
+    first that needs it raises it, the last one out restores it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._users = 0
+        self._usual = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._users:
+                self._usual = sys.getrecursionlimit()
+                sys.setrecursionlimit(max(self._usual, _RECURSION_LIMIT))
+            self._users += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                sys.setrecursionlimit(self._usual)
+
+
+_deep_recursion = _DeepRecursion()

@@ -15,8 +15,9 @@ from ..errors import InternalError
 from ..tir import expr as nodes
 from ..tir.arithmetic import fold
 from ..tir.buffer import Buffer
-from ..tir.expr import BinaryExpr, BufferLoad, CmpExpr, Let, LogicalExpr, PointerType, PrimExpr, Range, Var
+from ..tir.expr import BinaryExpr, BufferLoad, CmpExpr, IntImm, Let, LogicalExpr, PointerType, PrimExpr, Range, Var
 from ..tir.stmt import (
+    NOP,
     Allocate,
     AssertStmt,
     AttrStmt,
@@ -60,7 +61,9 @@ _OPERANDS: dict[type[PrimExpr], Callable[[Any], tuple[PrimExpr, ...]]] = {
     nodes.ProducerLoad: lambda e: e.indices,
 }
 _REMAKE: dict[type[PrimExpr], Callable[[Any, list[PrimExpr]], PrimExpr]] = {
-    **{kind: lambda e, new: type(e)(*new) for kind in [*_BINARY, nodes.Not, nodes.Select]},
+    **{kind: lambda e, new: type(e)(*new) for kind in _BINARY},
+    nodes.Not: lambda e, new: nodes.Not(new[0]),
+    nodes.Select: lambda e, new: nodes.Select(new[0], new[1], new[2]),
     nodes.Cast: lambda e, new: nodes.Cast(e.dtype, new[0]),
     nodes.Broadcast: lambda e, new: nodes.Broadcast(new[0], e.lanes),
     nodes.Ramp: lambda e, new: nodes.Ramp(new[0], new[1], e.lanes),
@@ -282,11 +285,20 @@ class Copier:
                     self._fresh(stmt.buffer.data)
                 copied = map_stmt(stmt, lambda s: s, self.expr)
                 return cast(Stmt, replace(cast(Any, copied), buffer=self.buffer(stmt.buffer), body=self.stmt(stmt.body)))
+            case IfThenElse():
+                return self._branch(stmt)
             case BufferStore():
                 value, indices = self.expr(stmt.value), tuple(map(self.expr, stmt.indices))
                 return BufferStore(self.buffer(stmt.buffer), value, indices, None if stmt.predicate is None else self.expr(stmt.predicate))
             case _:
                 return map_stmt(stmt, self.stmt, self.expr)
+
+    def _branch(self, stmt: IfThenElse) -> Stmt:
+        condition = self.expr(stmt.condition)
+        if isinstance(condition, IntImm):
+            taken = stmt.then_case if condition.value else stmt.else_case
+            return NOP if taken is None else self.stmt(taken)
+        return IfThenElse(condition, self.stmt(stmt.then_case), None if stmt.else_case is None else self.stmt(stmt.else_case))
 
 
 def substituted(expr: PrimExpr, mapping: dict[Var, PrimExpr]) -> PrimExpr:

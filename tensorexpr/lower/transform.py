@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, overload
 
 from ..errors import LoweringError
 from ..tir.function import IRModule, PrimFunc
@@ -43,6 +43,22 @@ def _method(obj: Any, name: str) -> _UserFunc:
     return getattr(obj(), name)  # type: ignore[no-any-return]
 
 
+@overload
+def prim_func_pass(
+    pass_func: None = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+) -> Callable[[Any], Pass]: ...
+@overload
+def prim_func_pass(
+    pass_func: _UserFunc | type,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+) -> Pass: ...
 def prim_func_pass(
     pass_func: Any = None,
     opt_level: int | None = None,
@@ -68,6 +84,22 @@ def prim_func_pass(
     return make if pass_func is None else make(pass_func)
 
 
+@overload
+def module_pass(
+    pass_func: None = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+) -> Callable[[Any], Pass]: ...
+@overload
+def module_pass(
+    pass_func: _UserFunc | type,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+) -> Pass: ...
 def module_pass(
     pass_func: Any = None,
     opt_level: int | None = None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import itertools
 import logging
 import os
@@ -25,7 +24,7 @@ logger = logging.getLogger(__name__)
 _CODEGEN_LEVEL_FAST = 2
 _CODEGEN_LEVEL_FINAL = 3
 # A loader keeps 9 KB of every object that it ever loaded, until it goes; it goes when all code of its time is gone.
-_LOADS_PER_SESSION = 256
+_LOADS_PER_LOADER = 256
 _names = itertools.count()
 
 
@@ -186,19 +185,26 @@ def _link(builder: Any, names: Iterable[str]) -> LoadedCode:
     for name in wanted:
         builder.export_symbol(name)
     number = next(_names)
-    session = _session(number // _LOADS_PER_SESSION)
-    tracker = builder.link(session, f"tensorexpr{number}")
-    return LoadedCode({name: tracker[name] for name in wanted}, time.perf_counter() - start, (tracker, session))
+    loader = _loader(number // _LOADS_PER_LOADER)
+    tracker = builder.link(loader, f"tensorexpr{number}")
+    return LoadedCode({name: tracker[name] for name in wanted}, time.perf_counter() - start, (tracker, loader))
 
 
 @lru_cache(maxsize=1)
-def _session(generation: int) -> Any:
+def _loader(generation: int) -> Any:
     """The present loader. RuntimeDyld loads in 0.08 ms where JITLink takes 0.18."""
     logger.debug("loader %d", generation)
-    math_library = ctypes.util.find_library("m")
-    if math_library:
-        ctypes.CDLL(math_library, mode=ctypes.RTLD_GLOBAL)
+    _expose_math_library()
     return _llvm().create_lljit_compiler(use_jit_link=False, suppress_errors=True)
+
+
+@lru_cache(maxsize=1)
+def _expose_math_library() -> None:
+    """Make the functions of libm visible to loaded code, as Python may have loaded it for itself alone."""
+    try:
+        ctypes.CDLL("libm.so.6", mode=ctypes.RTLD_GLOBAL)
+    except OSError as error:
+        logger.debug("the math library is part of the C library here: %s", error)
 
 
 def _in_process(name: str) -> bool:

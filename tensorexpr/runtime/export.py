@@ -46,10 +46,11 @@ def save(code: CompiledCode, file_name: str, fmt: str = "") -> None:
 def export_library(code: CompiledCode, file_name: str, fcompile: Callable[..., Any] | None, options: Mapping[str, Any]) -> None:
     """Write a library with its header and description; see `Module.export_library`."""
     suffix = Path(file_name).suffix
+    if fcompile is None and suffix == ".tar":
+        _write(file_name, _archive(code))
+        return
     if fcompile is None and suffix == ".o":
         save(code, file_name)
-    elif fcompile is None and suffix == ".tar":
-        _write(file_name, _archive(code))
     else:
         with tempfile.TemporaryDirectory(prefix="tensorexpr-") as folder:
             objects = os.path.join(folder, _OBJECT_MEMBER)
@@ -59,7 +60,7 @@ def export_library(code: CompiledCode, file_name: str, fcompile: Callable[..., A
             else:
                 _link(code, objects, file_name, options)
         _write(f"{file_name}.json", sidecar.write(code, Path(file_name).read_bytes()).encode())
-        _write(str(Path(file_name).with_suffix(".h")), c_header(code.signatures.values(), Path(file_name).stem).encode())
+    _write(str(Path(file_name).with_suffix(".h")), c_header(code.signatures.values(), Path(file_name).stem).encode())
 
 
 def load_module(path: str | os.PathLike[str], fmt: str = "") -> LibraryCode | CompiledCode:

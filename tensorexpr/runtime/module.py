@@ -152,7 +152,7 @@ class Module:
     def export_library(self, file_name: str | os.PathLike[str], *, fcompile: Callable[..., Any] | None = None, **kwargs: Any) -> None:
         """Write a shared library (`x.so`) that needs neither Python nor LLVM, with a C header (`x.h`) and a description (`x.so.json`).
 
-        A name that ends in `.o` or `.tar` gives the object file, alone or in an archive with its description.
+        A name that ends in `.o` gives the object file instead, one in `.tar` an archive of object and description.
 
         Args:
             file_name: where to write.

@@ -12,7 +12,8 @@ elementwise          operators on whole tensors
 verify, bounds       what makes a definition well formed, and free of reads out of bounds
 dag, dag_text, flops, identity, access     the graph: order, text, cost, equality, how producers are read
 serialize            the graph as JSON
-evaluation, reference     what a computation means, on NumPy arrays
+evaluation, reference     what a computation means, on NumPy arrays; by blocks, contraction and reductions
+tolerance            how far two results of a computation may differ
 """
 
 from __future__ import annotations

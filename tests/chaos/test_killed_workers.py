@@ -65,6 +65,15 @@ def test_killing_any_worker_at_any_time_costs_no_other_result(measurer: Measurer
     assert len(failed) <= len(killed) // 2, "a candidate is given up only when its worker was killed twice"
 
 
+def test_a_killed_reference_is_made_again_at_once(task: MeasureTask, options: MeasureOptions, programs: Programs) -> None:
+    with Measurer(task, replace(options, reference_timeout_s=10 * PATIENCE_SECONDS)) as measurer:
+        start = time.monotonic()
+        os.kill(measurer.worker_pids[0], signal.SIGKILL)
+        (result,) = measurer.measure(programs(["good"]))
+        assert result.verified
+        assert time.monotonic() - start < PATIENCE_SECONDS, "it waited for a process that was gone"
+
+
 def test_workers_that_die_at_rest_are_replaced(measurer: Measurer, programs: Programs) -> None:
     assert all(result.is_success for result in measurer.measure(programs(["good", "good"])))
     for pid in measurer.worker_pids:

@@ -43,7 +43,6 @@ class Nest:
     value: int
     tiled: bool
     dtype: str
-    guard_early: bool
     max_step: int
     sizes: dict[str, int] = field(default_factory=dict)
 
@@ -59,18 +58,18 @@ def nests(draw: st.DrawFn) -> Nest:
     spatial: list[Level] = []
     reduction: list[Level] = []
     for axis, extent in extents.items():
-        (reduction if axis == "k" else spatial).extend(draw(_levels(axis, extent, dtype)))
+        (reduction if axis == "k" else spatial).extend(_levels(draw, axis, extent, dtype))
     spatial = list(draw(st.permutations(spatial)))
     shared = draw(st.integers(0, len(spatial)))
     inner = list(draw(st.permutations(spatial[shared:] + reduction)))
     outer = spatial[:shared]
-    if outer and draw(st.booleans()):
+    in_parallel = draw(st.booleans())
+    if outer and in_parallel:
         outer[0] = Level(outer[0].axis, outer[0].extent, outer[0].stride, ForKind.PARALLEL, outer[0].low)
-    value, tiled, early = draw(st.integers(0, len(VALUES) - 1)), draw(st.booleans()), draw(st.booleans())
-    return Nest(extents, (*outer, *inner), shared, value, tiled, dtype, early, draw(st.sampled_from((0, 0, 16, 64))), sizes)
+    value, tiled = draw(st.integers(0, len(VALUES) - 1)), draw(st.booleans())
+    return Nest(extents, (*outer, *inner), shared, value, tiled, dtype, draw(st.sampled_from((0, 0, 16, 64))), sizes)
 
 
-@st.composite
 def _levels(draw: st.DrawFn, axis: str, extent: PrimExpr, dtype: str) -> list[Level]:
     """An axis in one, two or three loops, whose factors needn't divide anything."""
     levels: list[Level] = []
@@ -169,8 +168,7 @@ class _Builder:
             return index
 
         def copy(now: dict[Level, PrimExpr]) -> Stmt:
-            at = self._indices(now)
-            return self._guarded({"i", "j"}, at, BufferStore(self.c, BufferLoad(tile, (at_tile(now),)), (self._flat(now),)))
+            return self._guarded({"i", "j"}, self._indices(now), BufferStore(self.c, BufferLoad(tile, (at_tile(now),)), (self._flat(now),)))
 
         computed = self._compute(tile, terms, spatial, inner, at_tile)
         body = seq(computed, self._loops(spatial, terms, copy))
@@ -181,7 +179,12 @@ class _Builder:
         return at["i"] * 18 + at["j"]
 
     def _compute(
-        self, target: Buffer, terms: dict[Level, PrimExpr], spatial: tuple[Level, ...], inner: tuple[Level, ...], index: Callable[..., PrimExpr]
+        self,
+        target: Buffer,
+        terms: dict[Level, PrimExpr],
+        spatial: tuple[Level, ...],
+        inner: tuple[Level, ...],
+        index: Callable[..., PrimExpr],
     ) -> Stmt:
         reduces = "k" in self.nest.extents
 

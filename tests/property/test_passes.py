@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from tensorexpr.lower.context import PassContext
 from tensorexpr.lower.passes import run_pass
 from tensorexpr.lower.pipeline import FINAL, PHASES
 from tensorexpr.lower.specs import check_module
+from tensorexpr.tir.expr import IntImm
 from tensorexpr.tir.function import IRModule, PrimFunc
 from tensorexpr.tir.interpreter import interpret
+from tensorexpr.tir.stmt import ForKind
 
-from .loop_nests import Nest, arguments, build, nests
+from .loop_nests import Level, Nest, arguments, build, nests
 
 
 def _run(func: PrimFunc, args: list[Any]) -> Any:
@@ -39,23 +42,39 @@ def _check_all(nest: Nest, config: dict[str, Any]) -> None:
             check_module(mod, f"phase {phase}", phase, by_user=False)
 
 
-_SETTINGS = settings(deadline=None, derandomize=True, max_examples=150, suppress_health_check=list(HealthCheck))
+CONFIGS: tuple[dict[str, Any], ...] = (
+    {},
+    {"tir.LoopPartition": {"partition_const_loop": True}, "tir.UnrollLoop": {"auto_max_step": 32}},
+    {"tir.disable_vectorize": 1},
+    {"tir.instrument_bound_checkers": 1},
+)
+SERIAL, VECTORIZED = ForKind.SERIAL, ForKind.VECTORIZED
 
 
-@_SETTINGS
-@given(nests())
-def test_passes_keep_meaning(nest: Nest) -> None:
-    _check_all(nest, {})
+def _int(value: int) -> IntImm:
+    return IntImm("int32", value)
 
 
-@settings(_SETTINGS, max_examples=40)
-@given(nests())
-def test_passes_keep_meaning_with_options(nest: Nest) -> None:
-    _check_all(
-        nest,
-        {
-            "tir.LoopPartition": {"partition_const_loop": True},
-            "tir.UnrollLoop": {"auto_max_step": 32},
-            "tir.instrument_bound_checkers": 1,
-        },
-    )
+# Accesses under different conditions share a register: no condition speaks for all of them.
+GUARDS_DIFFER = Nest(
+    {"i": _int(2), "j": _int(1), "k": _int(3)},
+    (
+        Level("j", _int(3), 1, VECTORIZED),
+        Level("i", _int(2), 1, SERIAL),
+        Level("j", _int(1), 3, SERIAL),
+        Level("k", _int(3), 1, SERIAL),
+    ),
+    shared=0,
+    value=0,
+    tiled=False,
+    dtype="int32",
+    max_step=16,
+    sizes={"i": 2, "j": 1, "k": 3},
+)
+
+
+@settings(deadline=None, derandomize=True, max_examples=200, suppress_health_check=list(HealthCheck))
+@given(nests(), st.sampled_from(CONFIGS))
+@example(GUARDS_DIFFER, {"tir.disable_vectorize": 1})
+def test_passes_keep_meaning(nest: Nest, config: dict[str, Any]) -> None:
+    _check_all(nest, config)

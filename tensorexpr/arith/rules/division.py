@@ -62,7 +62,7 @@ def truncdiv(facts: Facts, node: Div) -> PrimExpr | None:
     divisor = _constant(node)
     if divisor is None:
         return None
-    form = exact_form(facts, node.a)
+    form = exact_form(facts, node.a, free=True)
     if all(k % divisor == 0 for k in (*form.terms.values(), form.constant)):
         # trunc(c*x / c) == x; the most negative number has no negative
         return _whole(facts, Linear({a: k // divisor for a, k in form.terms.items()}, form.constant // divisor), node.dtype)
@@ -82,7 +82,7 @@ def truncmod(facts: Facts, node: Mod) -> PrimExpr | None:
         return None
     if divisor < 0 and -divisor <= int_limits(node.dtype)[1]:
         return Mod(node.a, IntImm(node.dtype, -divisor))  # truncmod(x, -c) == truncmod(x, c)
-    form = exact_form(facts, node.a)
+    form = exact_form(facts, node.a, free=True)
     if all(k % divisor == 0 for k in (*form.terms.values(), form.constant)):
         return IntImm(node.dtype, 0)
     if form_limits(facts, form)[1] <= 0 and divisor > 0:

@@ -39,7 +39,7 @@ def _extremum(condition: PrimExpr, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     lesser, greater = (condition.a, condition.b) if isinstance(condition, (LT, LE)) else (condition.b, condition.a)
     if lesser is a and greater is b:
         return Min(a, b)
-    return Max(b, a) if lesser is b and greater is a else None
+    return Max(a, b) if lesser is b and greater is a else None
 
 
 def call(facts: Facts, node: Call) -> PrimExpr | None:

@@ -67,8 +67,10 @@ class _Flattener:
             case BufferStore():
                 layout = self._layout(stmt.buffer)
                 index = _flat_index(layout, [self.expr(i) for i in stmt.indices])
+                value = self.expr(stmt.value)
                 predicate = None if stmt.predicate is None else self.expr(stmt.predicate)
-                return BufferStore(layout.flat, self.expr(stmt.value), (index,), predicate)
+                same = layout.flat is stmt.buffer and (index, value, predicate) == (stmt.indices[0], stmt.value, stmt.predicate)
+                return stmt if same else BufferStore(layout.flat, value, (index,), predicate)
             case For():
                 self._context.append(stmt)
                 result = map_stmt(stmt, self.stmt, self.expr)

@@ -33,7 +33,7 @@ from ...tir.stmt import (
 from ..rebuild import FreeVars, operands, own_expressions, walk_statements
 
 Guard = tuple[PrimExpr, ...] | None
-"""The conditions under which an element is surely accessed: all of these; None if no such conditions are known."""
+"""Conditions that hold at every access to an element, and under which it is surely accessed; None if none are known."""
 
 SlotKey = tuple[int, int, int]
 """Where a slot lies relative to its group's base: offset, stride and lanes."""
@@ -45,7 +45,9 @@ _MOST_SLOTS = 512
 class Slot:
     """One element or vector: how its first access looked, when it is surely accessed, and whether it is written.
 
-    `defined` means that the first access is a store under exactly the conditions `guard`: the old value is dead.
+    `predicate` is the mask that all accesses have in common, or None: then masked accesses keep their masks, and only
+    the others say when the whole slot is surely accessed. `defined` means that the first access is a store under
+    exactly the conditions `guard`: the old value is dead.
     """
 
     index: PrimExpr
@@ -54,13 +56,16 @@ class Slot:
     defined: bool
     stored: bool
 
-    def then(self, later: Slot) -> Slot | None:
-        """This access followed by a later one; None if they differ in their predicates."""
-        if self.predicate is not later.predicate:
-            return None
-        guard = _weaker(self.guard, later.guard)
-        defined = self.defined and _equal_guards(self.guard, guard)
-        return Slot(self.index, self.predicate, guard, defined, self.stored or later.stored)
+    def then(self, later: Slot) -> Slot:
+        """This access followed by a later one."""
+        first, second = (self, later) if self.predicate is later.predicate else (self.unmasked(), later.unmasked())
+        guard = _weaker(first.guard, second.guard)
+        defined = first.defined and _equal_guards(first.guard, guard)
+        return Slot(self.index, first.predicate, guard, defined, self.stored or later.stored)
+
+    def unmasked(self) -> Slot:
+        """The slot as part of one without a common mask."""
+        return self if self.predicate is None else Slot(self.index, None, None, False, self.stored)
 
 
 def _equal_guards(a: Guard, b: Guard) -> bool:
@@ -68,9 +73,11 @@ def _equal_guards(a: Guard, b: Guard) -> bool:
 
 
 def _weaker(a: Guard, b: Guard) -> Guard:
-    """Conditions that either guard implies, if one of them is part of the other."""
+    """Conditions that hold at both accesses, and make one of them sure: none if either is sure anyway."""
+    if a == () or b == ():
+        return ()
     if a is None or b is None:
-        return b if a is None else a
+        return None
     short, long = (a, b) if len(a) <= len(b) else (b, a)
     return short if _equal_guards(short, long[: len(short)]) else None
 
@@ -88,10 +95,9 @@ class Group:
     def add(self, key: SlotKey, slot: Slot) -> bool:
         """Take in a later access; False if it doesn't fit."""
         known = self.slots.get(key)
-        merged = slot if known is None else known.then(slot)
-        if merged is None or len(self.slots) >= _MOST_SLOTS:
+        if known is None and len(self.slots) >= _MOST_SLOTS:
             return False
-        self.slots[key] = merged
+        self.slots[key] = slot if known is None else known.then(slot)
         return True
 
     def join(self, later: Group) -> bool:
@@ -182,25 +188,28 @@ class AccessGroups:
         for expr in own_expressions(stmt):
             yield from (var for var in self._free(expr) if var.dtype == "handle")
 
-    def _outside(self, groups: Groups, *bound: Var) -> Groups:
+    def _outside(self, groups: Groups, bound: Var) -> Groups:
         """Groups seen from outside a binding: a base that needs the variable is no base there."""
         result: Groups = {}
         for data, group in groups.items():
-            if group is None or not group.base_vars.isdisjoint(bound):
+            if group is None or bound in group.base_vars:
                 result[data] = None
-            elif any(s.guard and any(not self._free(c).isdisjoint(bound) for c in s.guard) for s in group.slots.values()):
-                slots = {k: replace(s, guard=self._without(s.guard, bound)) for k, s in group.slots.items()}
-                result[data] = Group(group.buffer, group.base, group.base_vars, slots, group.in_loop)
-            else:
-                result[data] = group
+                continue
+            slots = {key: self._slot_outside(slot, bound) for key, slot in group.slots.items()}
+            same = all(new is old for new, old in zip(slots.values(), group.slots.values(), strict=True))
+            result[data] = group if same else Group(group.buffer, group.base, group.base_vars, slots, group.in_loop)
         return result
 
-    def _without(self, guard: Guard, bound: tuple[Var, ...]) -> Guard:
-        return guard if guard is None or all(self._free(c).isdisjoint(bound) for c in guard) else None
+    def _slot_outside(self, slot: Slot, bound: Var) -> Slot:
+        if slot.predicate is not None and bound in self._free(slot.predicate):
+            slot = slot.unmasked()
+        if slot.guard and any(bound in self._free(condition) for condition in slot.guard):
+            slot = replace(slot, guard=None)
+        return slot
 
     def _store(self, stmt: BufferStore) -> Groups:
         result = self._of_exprs(stmt)
-        merge(result, self._single(stmt.buffer, stmt.indices[0], stmt.predicate, (), stored=True))
+        merge(result, self._single(stmt.buffer, stmt.indices[0], Slot(stmt.indices[0], stmt.predicate, (), True, True)))
         return result
 
     def _of_exprs(self, stmt: Stmt) -> Groups:
@@ -209,22 +218,21 @@ class AccessGroups:
         for expr in own_expressions(stmt):
             found = self._loads(expr)
             for load, surely in found.loads:
-                # A masked load that something unmasked uses would show lanes that a register doesn't keep at zero.
-                blocked = load.predicate is not None and load.predicate is not mask
-                guard: Guard = () if surely else None
-                merge(result, {load.buffer.data: None} if blocked else self._single(load.buffer, load.indices[0], load.predicate, guard))
+                slot = Slot(load.indices[0], load.predicate, () if surely else None, False, False)
+                # Lanes that a mask leaves out read as zero, but are anything in a register: that may not be seen elsewhere.
+                merge(result, self._single(load.buffer, slot.index, slot if load.predicate is mask else slot.unmasked()))
             for var in found.escaped:
                 result[var] = None
         return result
 
-    def _single(self, buffer: Buffer, index: PrimExpr, predicate: PrimExpr | None, guard: Guard, stored: bool = False) -> Groups:
+    def _single(self, buffer: Buffer, index: PrimExpr, slot: Slot) -> Groups:
         place = self._place(index)
-        if place is None or buffer.scope() == "register" or (predicate is not None and self._free.touches_memory(predicate)):
+        if place is None or buffer.scope() == "register":
             return {buffer.data: None}
         base, base_vars, key = place
-        if predicate is not None:
-            base_vars |= self._free(predicate)
-        return {buffer.data: Group(buffer, base, base_vars, {key: Slot(index, predicate, guard, stored, stored)})}
+        if slot.predicate is not None and self._free.touches_memory(slot.predicate):
+            slot = slot.unmasked()
+        return {buffer.data: Group(buffer, base, base_vars, {key: slot})}
 
     def key(self, index: PrimExpr) -> SlotKey:
         """The slot of an index that was found to be part of a group."""

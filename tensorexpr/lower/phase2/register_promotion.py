@@ -37,6 +37,7 @@ class _Home:
     """The registers of one buffer: for each slot a register buffer and its number in it."""
 
     slots: dict[SlotKey, tuple[Buffer, int]]
+    masks: dict[SlotKey, PrimExpr | None]
 
     def buffers(self) -> Iterator[tuple[Buffer, int]]:
         """The register buffers and their sizes."""
@@ -84,8 +85,8 @@ class _Promoter:
             case Allocate():
                 return self._allocate(stmt, active)
             case BufferStore() if stmt.buffer.data in active.homes:
-                buffer, number = self._place(active, stmt.buffer, stmt.indices[0])
-                return BufferStore(buffer, self._expr(stmt.value, active), (IntImm("int32", number),))
+                buffer, index, mask = self._place(active, stmt)
+                return BufferStore(buffer, self._expr(stmt.value, active), (index,), mask)
         return map_stmt(stmt, lambda s: self.stmt(s, active), lambda e: self._expr(e, active))
 
     def _expr(self, expr: PrimExpr, active: _Active) -> PrimExpr:
@@ -97,13 +98,20 @@ class _Promoter:
             if any(data in active.homes for data in self._free(expr)):
                 known = map_expr(expr, lambda e: self._expr(e, active))
                 if isinstance(expr, BufferLoad) and expr.buffer.data in active.homes:
-                    buffer, number = self._place(active, expr.buffer, expr.indices[0])
-                    known = BufferLoad(buffer, (IntImm("int32", number),))
+                    buffer, index, mask = self._place(active, expr)
+                    known = BufferLoad(buffer, (index,), mask)
             active.exprs[expr] = known
         return known
 
-    def _place(self, active: _Active, buffer: Buffer, index: PrimExpr) -> tuple[Buffer, int]:
-        return active.homes[buffer.data].slots[self._groups.key(index)]
+    def _place(self, active: _Active, access: BufferLoad | BufferStore) -> tuple[Buffer, PrimExpr, PrimExpr | None]:
+        """The register of an access, and its mask unless the whole slot has it."""
+        home = active.homes[access.buffer.data]
+        key = self._groups.key(access.indices[0])
+        buffer, number = home.slots[key]
+        mask = access.predicate
+        if mask is not None:
+            mask = None if mask is home.masks[key] else self._expr(mask, active)
+        return buffer, IntImm("int32", number), mask
 
     def _allocate(self, stmt: Allocate, active: _Active) -> Stmt:
         """A buffer whose every index is a constant needs no memory at all."""
@@ -140,7 +148,7 @@ class _Promoter:
         for dtype, (data, keys) in buffers.items():
             buffer = Buffer(data, dtype, (IntImm("int32", len(keys)),), name=group.buffer.name)
             slots.update((key, (buffer, number)) for number, key in enumerate(sorted(keys)))
-        return _Home(slots)
+        return _Home(slots, {key: slot.predicate for key, slot in group.slots.items()})
 
     def _sequence(self, whole: Stmt, parts: Sequence[Stmt], active: _Active) -> Stmt:
         """A sequence, or a loop alone, with the runs in it promoted."""

@@ -32,7 +32,7 @@ class CompiledCandidate:
         arguments: its arrays in order.
         errors: the messages of the codes that the entry returns, from 1.
         timings: seconds by step.
-        spills: see `spills.count_spills`.
+        spills: see `spills.spills_in_object`.
         ir_lines: lines of LLVM IR.
     """
 

@@ -20,7 +20,7 @@ from ...te.serialize import dag_from_json
 from ...te.tensor import Tensor
 from ...tir.expr import IntImm
 from .compiled import ArrayArgument, CompiledCandidate, Compiler
-from .spills import count_spills
+from .spills import spills_in_object
 
 FUNCTION_NAME = "main"
 
@@ -72,7 +72,7 @@ class CandidateCompiler:
         }
         arguments = _arguments(signature)
         return CompiledCandidate(
-            made.data, entry_name(FUNCTION_NAME), arguments, signature.errors, timings, count_spills(made.data), text.count("\n")
+            made.data, entry_name(FUNCTION_NAME), arguments, signature.errors, timings, spills_in_object(made.data), text.count("\n")
         )
 
 

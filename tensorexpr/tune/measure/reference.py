@@ -93,10 +93,10 @@ class Reference:
         worker = self._worker
         assert worker is not None
         while worker.death is None:
+            wait([worker], self._deadline - time.monotonic())
             for frame in worker.advance():
                 if frame.type != "ready":
                     return frame
-            if worker.death is None and time.monotonic() > self._deadline:
+            if time.monotonic() > self._deadline:
                 worker.kill(f"took longer than {self._limit_s:g} s", timed_out=True)
-            wait([worker], self._deadline - time.monotonic())
         return worker.death

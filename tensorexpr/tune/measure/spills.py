@@ -1,7 +1,8 @@
 """How often machine code moves vector registers to and from the stack: the cheap sign of a register tile that is too large.
 
 Generated kernels keep nothing of their own in stack vectors, so each such instruction is a spill or a reload. They are
-found by their encoding: scanning an object takes far less than a second code generation to get its assembly.
+found by their encoding: scanning an object takes far less than the second code generation that gives
+`codegen.spills.count_spills` its assembly, which tells loops from the rest.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _X86 = re.compile(
 _AARCH64 = ((0xFFC003E0, 0x3DC003E0), (0xFFC003E0, 0x3D8003E0), (0xFFC003E0, 0xAD4003E0), (0xFFC003E0, 0xAD0003E0))
 
 
-def count_spills(data: bytes) -> int:
+def spills_in_object(data: bytes) -> int:
     """The instructions of an ELF object that access the stack with vector registers; 0 for other formats."""
     if not data.startswith(_ELF):
         return 0

@@ -101,7 +101,9 @@ def _nearest(doubles: Array, dtype: str) -> Array:
 def _bits(values: Array) -> list[object]:
     """Bit patterns, all NaNs alike."""
     width = {2: np.uint16, 4: np.uint32, 8: np.uint64}[values.dtype.itemsize]
-    return ["nan" if nan else int(bits) for nan, bits in zip(np.isnan(values.astype(np.float64)), values.view(width), strict=True)]
+    with np.errstate(invalid="ignore"):
+        not_numbers = np.isnan(values.astype(np.float64))
+    return ["nan" if nan else int(bits) for nan, bits in zip(not_numbers, values.view(width), strict=True)]
 
 
 @pytest.mark.parametrize("cpu", CPUS)

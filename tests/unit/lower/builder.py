@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorexpr.lower.context import PassContext
+from tensorexpr.lower.rebuild import walk_statements
 from tensorexpr.lower.specs import check_module
 from tensorexpr.tir.arithmetic import convert
 from tensorexpr.tir.attrs import FrozenMap
@@ -129,9 +130,19 @@ def arrays(function: PrimFunc, seed: int = 0) -> list[Any]:
     return result
 
 
+def _copy(array: Any) -> Any:
+    """A copy with the same strides."""
+    span = (
+        1 + sum((extent - 1) * step for extent, step in zip(array.shape, array.strides, strict=True)) // array.itemsize if array.size else 0
+    )
+    result = np.lib.stride_tricks.as_strided(np.zeros(span, array.dtype), array.shape, array.strides)
+    result[...] = array
+    return result
+
+
 def run(function: PrimFunc, args: Sequence[Any]) -> list[Any]:
     """What the arguments hold after the function ran on copies of them."""
-    copies = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
+    copies = [_copy(arg) if isinstance(arg, np.ndarray) else arg for arg in args]
     interpret(function, copies)
     return copies
 
@@ -152,3 +163,22 @@ def applied(
         result = one(function, ctx)
     check_kept(function, result, args)
     return result
+
+
+def statements(function: PrimFunc, *kinds: type[Stmt]) -> list[Any]:
+    """The statements of some kinds, in program order."""
+    return [stmt for stmt in walk_statements(function.body) if isinstance(stmt, kinds)]
+
+
+def loops(function: PrimFunc) -> list[str]:
+    """Every loop as text, such as "i.o 0:4" or "p 0:2 PARALLEL"."""
+    result = []
+    for stmt in statements(function, For):
+        kind = "" if stmt.kind is SERIAL else f" {stmt.kind.name}"
+        result.append(f"{stmt.loop_var.name} {stmt.min}:{stmt.min + stmt.extent}{kind}")
+    return result
+
+
+def stores(function: PrimFunc) -> list[str]:
+    """Every store as text."""
+    return [str(stmt).strip().splitlines()[-1].strip() for stmt in statements(function, BufferStore)]

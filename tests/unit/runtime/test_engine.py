@@ -55,8 +55,8 @@ def test_unloaded_code_gives_its_memory_back() -> None:
 
 
 def test_given_symbols_are_called() -> None:
-    helper = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32)(lambda x: x + 1000)
-    address = ctypes.cast(helper, ctypes.c_void_p).value or 0
+    callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32)(lambda x: x + 1000)
+    address = ctypes.cast(callback, ctypes.c_void_p).value or 0
     code = engine.load_object(engine.compile_text(OUTSIDE, HERE, 0).data, ["f"], {"nobody_has_this": address})
     assert call(code["f"], 7) == 1007
 

@@ -47,6 +47,7 @@ def needs_compiler() -> None:
 def test_round_trip(add_one: Module, tmp_path: Path, name: str) -> None:
     needs_compiler()
     add_one.export_library(tmp_path / name)
+    assert (tmp_path / "x.h").exists() == (name != "x.tar")
     loaded = load_module(tmp_path / name)
     array = np.zeros(2, np.float32)
     loaded(array)

@@ -1,0 +1,28 @@
+"""Registers of an allocation inside a loop, first set by a loop inside it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tensorexpr.runtime.build import build
+from tensorexpr.tir.attrs import FrozenMap
+from tensorexpr.tir.buffer import decl_buffer
+from tensorexpr.tir.expr import BufferLoad, FloatImm, IntImm, Var
+from tensorexpr.tir.function import PrimFunc
+from tensorexpr.tir.stmt import Allocate, BufferStore, For, ForKind, seq
+
+ZERO, ONE = IntImm("int32", 0), IntImm("bool", 1)
+
+
+def test_a_slot_that_an_inner_loop_sets_first() -> None:
+    out = decl_buffer((2,), "float32", "out")
+    tile = decl_buffer((1,), "float32", "tile", scope="register")
+    i, k = Var("i"), Var("k")
+    fill = For(k, ZERO, IntImm("int32", 3), ForKind.SERIAL, BufferStore(tile, FloatImm("float32", 2.5), (ZERO,)))
+    body = seq(fill, BufferStore(out, BufferLoad(tile, (ZERO,)), (i,)))
+    loop = For(i, ZERO, IntImm("int32", 2), ForKind.SERIAL, Allocate(tile.data, "float32", (IntImm("int32", 1),), ONE, body))
+    func = PrimFunc((Var("out", "handle"),), loop, attrs=FrozenMap({"global_symbol": "main"}))
+    func = PrimFunc(func.params, loop, {func.params[0]: out}, func.attrs)
+    result = np.zeros(2, np.float32)
+    build(func, name="main")(result)
+    assert result.tolist() == [2.5, 2.5]

@@ -1,0 +1,138 @@
+"""The whole way: traces in, verified costs out, through real workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from tensorexpr.errors import TuningError
+from tensorexpr.schedule.trace import Trace
+from tensorexpr.target import Target
+from tensorexpr.tune.measure import (
+    FAILED_COST,
+    MeasureErrorNo,
+    Measurer,
+    MeasureOptions,
+    MeasureResult,
+    MeasureTask,
+    Program,
+    TimingPolicy,
+)
+
+from .programs import matmul, tiled
+
+ARGS = matmul(64)
+TASK = MeasureTask(ARGS, Target("llvm"))
+OPTIONS = MeasureOptions(timing=TimingPolicy(min_repeat_ms=0.5, patience_s=0.0, racing_factor=0.0), n_parallel=2)
+
+
+class Watcher:
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.built_numbers: list[tuple[int, MeasureErrorNo]] = []
+        self.measured_numbers: list[int] = []
+
+    def built(self, number: int, error_no: MeasureErrorNo) -> None:
+        """A program was compiled."""
+        self.built_numbers.append((number, error_no))
+
+    def measured(self, result: MeasureResult) -> None:
+        """A program was measured."""
+        self.measured_numbers.append(result.number)
+
+
+@pytest.fixture(scope="module")
+def watched() -> Iterator[tuple[Measurer, Watcher]]:
+    watcher = Watcher()
+    with Measurer(TASK, OPTIONS, watcher) as measurer:
+        yield measurer, watcher
+
+
+def test_programs_are_measured_in_order_and_verified(watched: tuple[Measurer, Watcher]) -> None:
+    measurer, watcher = watched
+    bad = tiled(ARGS[2], 4, 16)
+    bad = Trace((*bad.steps, bad.steps[-1]))
+    programs = [Program(7, Trace()), Program(3, tiled(ARGS[2], 4, 32)), Program(5, bad), Program(4, tiled(ARGS[2], 8, 16, parallel=True))]
+    results = list(measurer.measure(programs))
+    assert [result.number for result in results] == [7, 3, 5, 4]
+    assert [result.is_success for result in results] == [True, True, False, True]
+    assert all(result.verified for result in results if result.is_success)
+    assert results[2].error_no == MeasureErrorNo.INSTANTIATION_ERROR
+    assert results[2].costs == (FAILED_COST,)
+    assert "step" in results[2].error_msg
+    assert results[0].policy["number"] >= 1
+    assert {"lower", "codegen", "load", "verify", "time"} <= set(results[0].timings)
+    assert measurer.best_cost == min(result.median for result in results)
+    assert sorted(watcher.built_numbers)[:3] == [(3, 0), (4, 0), (5, 1)]
+    assert watcher.measured_numbers == [7, 3, 4]
+
+
+def test_the_best_are_measured_again_in_turn(watched: tuple[Measurer, Watcher]) -> None:
+    measurer, _ = watched
+    programs = [Program(1, tiled(ARGS[2], 4, 32)), Program(2, tiled(ARGS[2], 2, 16)), Program(1, tiled(ARGS[2], 4, 32))]
+    results = measurer.remeasure(programs, rounds=4)
+    assert [result.number for result in results] == [1, 2, 1]
+    assert all(result.verified and len(result.costs) == 4 for result in results)
+    assert results[0].policy["rounds"] == 4
+
+
+def test_winners_are_built_at_another_level(watched: tuple[Measurer, Watcher]) -> None:
+    measurer, _ = watched
+    plain, optimised = (measurer.remeasure([Program(1, tiled(ARGS[2], 4, 32))], 2, level)[0] for level in (0, 3))
+    assert plain.timings.get("optimise", 0.0) < optimised.timings["optimise"]
+    assert optimised.verified
+
+
+def test_what_fails_is_not_remeasured(watched: tuple[Measurer, Watcher]) -> None:
+    measurer, _ = watched
+    bad = tiled(ARGS[2], 4, 16)
+    bad = Trace((*bad.steps, bad.steps[-1]))
+    results = measurer.remeasure([Program(1, bad), Program(2, tiled(ARGS[2], 2, 16))], rounds=2)
+    assert [(result.number, result.is_success) for result in results] == [(1, False), (2, True)]
+
+
+def test_batches_cover_all_programs() -> None:
+    with Measurer(TASK, replace(OPTIONS, batch_size=2)) as measurer:
+        assert [result.number for result in measurer.measure([Program(n, Trace()) for n in range(5)])] == list(range(5))
+        assert list(measurer.measure([])) == []
+
+
+def test_a_run_that_is_given_up_leaves_the_measurer_usable() -> None:
+    with Measurer(TASK, OPTIONS) as measurer:
+        for result in measurer.measure([Program(n, Trace()) for n in range(4)]):
+            assert result.number == 0
+            break
+        assert [result.number for result in measurer.measure([Program(9, Trace())])] == [9]
+
+
+def test_without_verifying_results_say_so() -> None:
+    with Measurer(TASK, replace(OPTIONS, verify=False)) as measurer:
+        (result,) = measurer.measure([Program(0, Trace())])
+    assert result.is_success
+    assert not result.verified
+
+
+def test_a_measurer_works_within_its_context_only() -> None:
+    measurer = Measurer(TASK, OPTIONS)
+    with pytest.raises(TuningError, match="use it within"):
+        list(measurer.measure([Program(0, Trace())]))
+    with measurer:
+        pass
+    with pytest.raises(TuningError, match="use it within"):
+        list(measurer.measure([Program(0, Trace())]))
+
+
+def test_results_print_as_logs_know_them() -> None:
+    good = MeasureResult(0, (0.0697, 0.07), MeasureErrorNo.NO_ERROR, "", 0.456, 1677585142.241)
+    assert str(good) == "MeasureResult(cost:[0.0697,0.07], error_no:0, all_cost:0.46, Tstamp:1677585142.24)"
+    bad = MeasureResult(0, (FAILED_COST,), MeasureErrorNo.RUNTIME_DEVICE, "it broke", 1.0, 1677585142.241)
+    assert str(bad) == "MeasureResult(error_type:RuntimeDeviceError, error_msg:it broke, all_cost:1.00, Tstamp:1677585142.24)"
+    assert bad.mean == bad.median == float("inf")
+
+
+def test_error_numbers_are_those_of_logs() -> None:
+    assert [error.value for error in MeasureErrorNo] == list(range(9))
+    assert [error.error_type for error in MeasureErrorNo][4:7] == ["RuntimeDeviceError", "WrongAnswerError", "BuildTimeoutError"]

@@ -1,0 +1,169 @@
+"""The timing policy on a machine whose clock and neighbours are made up."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from tensorexpr.tune.measure.timing import Quiet, Timing, TimingPolicy, calls_per_repeat, interleave, time_candidate
+
+POLICY = TimingPolicy(number=1, repeat=3, min_repeat_ms=10.0, racing_factor=3.0)
+
+
+@dataclass
+class Machine:
+    """A kernel that takes `cost` seconds, `taken` times as much while a neighbour has a core: from one time to another."""
+
+    cost: float
+    taken_from: float = math.inf
+    taken_until: float = math.inf
+    slowdown: float = 8.0
+    now: float = 0.0
+    calls: list[int] = field(default_factory=list)
+
+    def _factor(self) -> float:
+        return self.slowdown if self.taken_from <= self.now < self.taken_until else 1.0
+
+    def run(self, number: int) -> float:
+        """Call the kernel `number` times."""
+        self.calls.append(number)
+        spent = sum(self._spend(self.cost) for _ in range(number))
+        return spent / number
+
+    def _spend(self, seconds: float) -> float:
+        spent = seconds * self._factor()
+        self.now += spent
+        return spent
+
+    def probe(self) -> float:
+        """A millisecond of work."""
+        return self._spend(1e-3)
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now += seconds
+
+    def quiet(self, patience_s: float = 0.5) -> Quiet:
+        """What watches this machine; it has seen a free one."""
+        made = Quiet(self.probe, patience_s, self.sleep, lambda: self.now)
+        made.now()
+        return made
+
+
+def timed(machine: Machine, first: float, best: float = math.inf, policy: TimingPolicy = POLICY, patience_s: float = 0.5) -> Timing:
+    return time_candidate(machine.run, first, policy, best, machine.quiet(patience_s))
+
+
+def test_repeats_are_filled_with_calls() -> None:
+    machine = Machine(cost=1e-3)
+    timing = timed(machine, first=2e-3)
+    assert timing == Timing(pytest.approx((1e-3, 1e-3, 1e-3)), 10)
+    assert machine.calls == [1, 10, 10, 10]
+
+
+def test_a_slow_candidate_is_timed_once() -> None:
+    machine = Machine(cost=1e-3)
+    timing = timed(machine, first=1e-3, best=1e-4)
+    assert timing == Timing(pytest.approx((1e-3,)), 1, raced=True)
+    assert machine.calls == [1]
+
+
+def test_a_very_slow_first_call_is_enough() -> None:
+    machine = Machine(cost=0.1)
+    assert timed(machine, first=0.1, best=1e-2) == Timing((0.1,), 1, raced=True)
+    assert machine.calls == []
+
+
+def test_cold_caches_do_not_race_a_fast_candidate() -> None:
+    machine = Machine(cost=1e-5)
+    assert not timed(machine, first=1e-3, best=1.1e-5).raced
+
+
+def test_no_racing_without_a_factor() -> None:
+    assert not timed(Machine(cost=1e-3), first=1e-3, best=1e-6, policy=replace(POLICY, racing_factor=0.0)).raced
+
+
+def test_a_candidate_that_takes_seconds_is_not_run_again() -> None:
+    machine = Machine(cost=5.0)
+    assert timed(machine, first=5.0) == Timing((5.0,), 1)
+    assert machine.calls == []
+
+
+def test_repeats_of_half_seconds_are_fewer() -> None:
+    assert len(timed(Machine(cost=0.8), first=0.8).costs) == 2
+
+
+def test_a_neighbour_is_waited_for() -> None:
+    machine = Machine(cost=1e-3, taken_from=2e-3, taken_until=0.3)
+    timing = timed(machine, first=1e-3)
+    assert timing.costs == pytest.approx((1e-3, 1e-3, 1e-3))
+    assert not timing.disturbed
+
+
+def test_patience_ends() -> None:
+    machine = Machine(cost=1e-3, taken_from=2e-3)
+    timing = timed(machine, first=1e-3)
+    assert timing.disturbed
+    assert timing.costs == pytest.approx((8e-3, 8e-3, 8e-3))
+    assert machine.now < 2.0
+
+
+def test_patience_halves_when_it_was_in_vain_and_comes_back() -> None:
+    machine = Machine(cost=1e-3, taken_from=5e-3, taken_until=3.0)
+    quiet = machine.quiet()
+    machine.now = 0.01
+    waits = []
+    for _ in range(4):
+        start = machine.now
+        assert not quiet.wait()
+        waits.append(machine.now - start)
+    assert waits[3] < waits[0] / 3
+    machine.now = 3.1
+    assert quiet.wait()
+    machine.taken_until = math.inf
+    start = machine.now
+    assert not quiet.wait()
+    assert machine.now - start > waits[3]
+
+
+def test_a_disturbance_between_probes_shows_in_the_spread() -> None:
+    machine = Machine(cost=1e-3, taken_from=0.02, taken_until=0.03)
+    timing = timed(machine, first=1e-3)
+    assert timing.costs == pytest.approx((1e-3, 1e-3, 1e-3))
+    assert len(machine.calls) > 4
+
+
+def test_without_patience_nothing_is_probed() -> None:
+    def fail() -> float:
+        raise AssertionError("probed")
+
+    quiet = Quiet(fail, 0.0)
+    assert quiet.now()
+    assert quiet.wait()
+
+
+def test_cold_measurements_have_one_call_a_repeat() -> None:
+    assert timed(Machine(cost=1e-6), first=1e-6, policy=replace(POLICY, flush_caches=True)).number == 1
+
+
+@pytest.mark.parametrize(("cost", "number", "calls"), [(1e-3, 1, 10), (1e-3, 30, 30), (1.0, 5, 2), (30.0, 1, 1), (0.0, 1, 1_000_000)])
+def test_calls_per_repeat(cost: float, number: int, calls: int) -> None:
+    assert calls_per_repeat(cost, replace(POLICY, number=number)) == calls
+
+
+def test_interleaving_lets_drift_hit_all_alike() -> None:
+    machine = Machine(cost=1e-3, taken_from=0.05, taken_until=0.1, slowdown=2.0)
+    order: list[str] = []
+
+    def runner(name: str, cost: float) -> float:
+        order.append(name)
+        machine.cost = cost
+        return machine.run(1)
+
+    costs = interleave([lambda n: runner("a", 1e-3), lambda n: runner("b", 2e-3)], [1, 1], 4, machine.quiet())
+    assert order == ["a", "b"] * 4
+    assert [len(row) for row in costs] == [4, 4]
+    assert sorted(costs[0])[2] == pytest.approx(1e-3)
+    assert sorted(costs[1])[2] == pytest.approx(2e-3)
