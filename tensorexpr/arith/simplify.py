@@ -11,19 +11,20 @@ from .facts import Facts
 from .linear import Linear, is_scalar_int
 from .rules import rewrite_affine, rewrite_node
 
-# A node settles within a few steps; the cap only guards against two rules that undo each other.
-_STEP_LIMIT = 16
+# A node settles within a few steps; the cap only guards against rules that undo each other.
+_STEP_LIMIT = 64
 _SCOPE_DEPTH = 24
 
 
 class _Frame:
     """One node on its way to its simplest form."""
 
-    __slots__ = ("current", "node", "steps")
+    __slots__ = ("current", "generation", "node", "steps")
 
-    def __init__(self, node: PrimExpr) -> None:
+    def __init__(self, node: PrimExpr, generation: int = 0) -> None:
         self.node = self.current = node
         self.steps = 0
+        self.generation = generation  # rewrites on the way from the expression that was asked for to this node
 
 
 def simplify(facts: Facts, expr: PrimExpr, depth: int = 0) -> PrimExpr:
@@ -43,11 +44,11 @@ def simplify(facts: Facts, expr: PrimExpr, depth: int = 0) -> PrimExpr:
             continue
         missing = [operand for operand in _operands(facts, current, depth) if operand not in memo]
         if missing:
-            stack.extend(_Frame(operand) for operand in missing)
+            stack.extend(_Frame(operand, frame.generation + frame.steps) for operand in missing)
             continue
         after = _step(facts, current, depth)
         frame.steps += 1
-        if after is current or frame.steps > _STEP_LIMIT:
+        if after is current or frame.generation + frame.steps > _STEP_LIMIT:
             memo[current] = memo[frame.node] = current
             stack.pop()
         else:

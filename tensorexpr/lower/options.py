@@ -155,7 +155,7 @@ _Struct = TypeVar("_Struct")
 
 def _nearest(wish: str, known: list[str]) -> str:
     close = difflib.get_close_matches(wish, known, n=1, cutoff=0.4)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    return f"; did you mean {close[0]!r}?" if close else "."
 
 
 def _as_struct(key: str, value: Any, struct: type[_Struct]) -> _Struct:

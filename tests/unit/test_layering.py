@@ -108,3 +108,8 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     script = "import sys, tensorexpr; print(*(set(sys.modules) & set(sys.argv[1:])))"
     done = subprocess.run([sys.executable, "-c", script, *sorted(HEAVY)], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_every_folder_of_the_package_is_a_package() -> None:
+    folders = {path.parent for path in PACKAGE.rglob("*.py")}
+    assert [str(folder) for folder in sorted(folders) if not (folder / "__init__.py").exists()] == []

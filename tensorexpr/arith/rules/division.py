@@ -232,7 +232,8 @@ def _symbolic_remainder(facts: Facts, form: Linear, node: FloorMod) -> PrimExpr 
 
 def _divided(facts: Facts, form: Linear, divisor: PrimExpr) -> tuple[Linear, Linear]:
     """Quotient and rest by the terms that hold the divisor as a factor, products distributed if that finds more."""
-    if not products_hold(facts, form, free=True):
+    below = plain_form(facts, divisor)
+    if not (products_hold(facts, form, free=True) and products_hold(facts, below, free=True)):
         return constant_form(0), form
     plain = divide(facts, form, divisor)
     if _divides(plain):
@@ -240,13 +241,18 @@ def _divided(facts: Facts, form: Linear, divisor: PrimExpr) -> tuple[Linear, Lin
     expanded = expand_exactly(facts, form, free=True)
     if expanded is not None and _divides(found := divide(facts, expanded, divisor)):
         return found
-    if len(form.terms) < 2 or not any(map(is_product, form.terms)) or divisor in plain_form(facts, divisor).terms:
+    if (
+        not any(map(is_product, form.terms))
+        or len(below.terms) + bool(below.constant) < 2
+        or not fits(facts, below, divisor.dtype, free=True)
+    ):
         return plain
     polynomials = divide_polynomials(form.to_expr(divisor.dtype), divisor)  # (n*i + i + j) // (n + 1)
     if polynomials is None:
         return plain
     quotient, rest = (plain_form(facts, polynomial) for polynomial in polynomials)
-    return (quotient, rest) if products_hold(facts, rest, free=True) else plain
+    # A rest of as many terms could be divided again and again.
+    return (quotient, rest) if len(rest.terms) < len(form.terms) and products_hold(facts, rest, free=True) else plain
 
 
 def _divides(found: tuple[Linear, Linear]) -> bool:

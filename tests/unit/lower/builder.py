@@ -156,10 +156,13 @@ def check_kept(before: PrimFunc, after: PrimFunc, args: Sequence[Any] | None = N
 
 
 def applied(
-    one: Callable[[PrimFunc, PassContext], PrimFunc], function: PrimFunc, args: Sequence[Any] | None = None, **config: Any
+    one: Callable[[PrimFunc, PassContext], PrimFunc],
+    function: PrimFunc,
+    args: Sequence[Any] | None = None,
+    config: dict[str, Any] | None = None,
 ) -> PrimFunc:
     """The function after a pass, checked to compute what it did."""
-    with PassContext(config={key.replace("_", ".", 1): value for key, value in config.items()}) as ctx:
+    with PassContext(config=config) as ctx:
         result = one(function, ctx)
     check_kept(function, result, args)
     return result

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tensorexpr.errors import TuningError
+from tensorexpr.runtime import engine
 from tensorexpr.target import Target
 from tensorexpr.tune.measure import MeasureTask, TimingPolicy
 from tensorexpr.tune.measure.arrays import StoredArray, save_array
@@ -100,8 +101,6 @@ def test_an_error_code_is_told_by_its_message(tmp_path: Path) -> None:
     bench = bench_of(tmp_path)
     kernel = kernel_on(bench)
     text = "define i32 @main__packed(ptr %words) {\n  ret i32 1\n}\n"
-    from tensorexpr.runtime import engine
-
     data = engine.compile_text(text, Target("llvm"), 0).data
     with pytest.raises(TuningError, match="an assertion failed"):
         bench.run(bench.load(data, "main__packed", ("an assertion failed",)), 1)

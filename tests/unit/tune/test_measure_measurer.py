@@ -54,7 +54,7 @@ def watched() -> Iterator[tuple[Measurer, Watcher]]:
 def test_programs_are_measured_in_order_and_verified(watched: tuple[Measurer, Watcher]) -> None:
     measurer, watcher = watched
     bad = tiled(ARGS[2], 4, 16)
-    bad = Trace((*bad.steps, bad.steps[-1]))
+    bad = Trace((*bad.steps, bad.steps[0]))
     programs = [Program(7, Trace()), Program(3, tiled(ARGS[2], 4, 32)), Program(5, bad), Program(4, tiled(ARGS[2], 8, 16, parallel=True))]
     results = list(measurer.measure(programs))
     assert [result.number for result in results] == [7, 3, 5, 4]
@@ -89,7 +89,7 @@ def test_winners_are_built_at_another_level(watched: tuple[Measurer, Watcher]) -
 def test_what_fails_is_not_remeasured(watched: tuple[Measurer, Watcher]) -> None:
     measurer, _ = watched
     bad = tiled(ARGS[2], 4, 16)
-    bad = Trace((*bad.steps, bad.steps[-1]))
+    bad = Trace((*bad.steps, bad.steps[0]))
     results = measurer.remeasure([Program(1, bad), Program(2, tiled(ARGS[2], 2, 16))], rounds=2)
     assert [(result.number, result.is_success) for result in results] == [(1, False), (2, True)]
 
