@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..tir.dtype import parse_dtype
-from ..tir.expr import IntImm
+from ..tir.dtype import parse_dtype, scalar_dtype
+from ..tir.expr import FloatImm, IntImm, PrimExpr, ProducerLoad, Var
+from ..tir.rewriting import walk
 from .dag import post_dfs_order, producer_map
 from .operation import ComputeOp, Operation
 from .tensor import Tensor
@@ -103,13 +104,19 @@ def tolerance_of(tensor: Tensor, magnitude: float = 1.0) -> Tolerance:
         tensor: what is compared.
         magnitude: the size of the terms of its sums, see `term_magnitude`.
     """
-    ops = [op for op in post_dfs_order([tensor.op]) if isinstance(op, ComputeOp)]
-    dtypes = {tensor.dtype, *(body.dtype for op in ops for body in op.body)}
-    coarsest = max(dtypes, key=lambda dtype: EPSILON.get(dtype, 0.0))
+    computed = _computed_dtypes(tensor)
+    coarsest = max((tensor.dtype, *computed), key=lambda dtype: EPSILON.get(dtype, 0.0))
     kind = parse_dtype(tensor.dtype)
     if kind.is_float:
         return tolerance(coarsest, reduction_length([tensor]), magnitude)
     return Tolerance(0.0, 1.0 if kind.is_int and coarsest in EPSILON else 0.0)
+
+
+def _computed_dtypes(tensor: Tensor) -> set[str]:
+    """The scalar dtypes of everything that is computed on the way to `tensor`; what is only read is as exact as it was."""
+    ops = [op for op in post_dfs_order([tensor.op]) if isinstance(op, ComputeOp)]
+    nodes = (node for op in ops for body in op.body for node in walk(body) if isinstance(node, PrimExpr))
+    return {scalar_dtype(node.dtype) for node in nodes if not isinstance(node, (ProducerLoad, Var, IntImm, FloatImm))}
 
 
 def term_magnitude(expected: Any, reduction_length: int) -> float:

@@ -139,6 +139,11 @@ def _send(data: bytes) -> None:
     os.write(int(argument.partition("=")[2]), data)
 
 
+def _end_in_the_middle() -> None:
+    _send(b"TXM1\x10\x00\x00\x00\x00\x00\x00\x00{")
+    os._exit(0)
+
+
 def _leave_a_child() -> None:
     subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     _hang()
@@ -163,7 +168,7 @@ _MISHAPS: dict[str, Callable[[], object]] = {
     "compile_print": _print_a_gigabyte,
     "compile_garbage": lambda: _send(b"garbage" * 100),
     "compile_oversized": lambda: _send(b"TXM1\xff\xff\xff\xff\x00\x00\x00\x00"),
-    "compile_torn": lambda: (_send(b"TXM1\x10\x00\x00\x00\x00\x00\x00\x00{"), os._exit(0)),
+    "compile_torn": _end_in_the_middle,
     "compile_child": _leave_a_child,
     "compile_error": _fail,
     "schedule_error": _refuse_schedule,

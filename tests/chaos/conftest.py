@@ -13,7 +13,7 @@ import pytest
 from tensorexpr import te
 from tensorexpr.schedule.trace import Trace
 from tensorexpr.target import Target
-from tensorexpr.tune.measure import Measurer, MeasureOptions, MeasureTask, Program, TimingPolicy
+from tensorexpr.tune.measure import MeasureOptions, Measurer, MeasureTask, Program, TimingPolicy
 
 SIZE = 1024
 

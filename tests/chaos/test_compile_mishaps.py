@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tensorexpr.tune.measure import FAILED_COST, MeasureErrorNo, Measurer, MeasureOptions, MeasureResult, MeasureTask
+from tensorexpr.tune.measure import FAILED_COST, MeasureErrorNo, MeasureOptions, Measurer, MeasureResult, MeasureTask
 
 from .conftest import Programs
 

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from tensorexpr.errors import TuningError
-from tensorexpr.tune.measure import MeasureErrorNo, Measurer, MeasureOptions, MeasureResult, MeasureTask
+from tensorexpr.tune.measure import MeasureErrorNo, MeasureOptions, Measurer, MeasureResult, MeasureTask
 
 from .conftest import Programs
 
@@ -33,7 +33,7 @@ def wait_until_gone(pids: list[int]) -> list[int]:
 def is_running(pid: int) -> bool:
     """Whether there is such a process, and it isn't merely waiting to be reaped."""
     try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
 
@@ -133,7 +133,9 @@ with Measurer(MeasureTask((a, c), Target("llvm")), MeasureOptions(n_parallel=2, 
     assert wait_until_gone(pids) == []
 
 
-def test_nothing_is_left_behind(task: MeasureTask, options: MeasureOptions, programs: Programs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_nothing_is_left_behind(
+    task: MeasureTask, options: MeasureOptions, programs: Programs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with Measurer(task, options) as measurer:
         (folder,) = tmp_path.iterdir()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tensorexpr.tune.measure import FAILED_COST, MeasureErrorNo, Measurer, MeasureOptions, MeasureResult, MeasureTask
+from tensorexpr.tune.measure import FAILED_COST, MeasureErrorNo, MeasureOptions, Measurer, MeasureResult, MeasureTask
 
 from .conftest import Programs
 
@@ -57,3 +57,9 @@ def test_what_a_candidate_printed_is_kept_within_bounds(results: list[MeasureRes
     assert "xxxx" in detail
     assert "bytes ...]" in detail
     assert len(detail) < 5000
+
+
+def test_those_that_fail_are_left_out_when_the_best_are_measured_again(measurer: Measurer, programs: Programs) -> None:
+    results = measurer.remeasure(programs(["good", "segv", "wrong", "good"]), rounds=3)
+    assert [result.is_success for result in results] == [True, False, False, True]
+    assert [len(result.costs) for result in results] == [3, 1, 1, 3]

@@ -32,6 +32,7 @@ GOOD: dict[str, Any] = {
     "all_cost": 0.3,
     "timestamp": 1.0,
     "policy": {"number": 3},
+    "code": {"spills": 0, "ir_lines": 20},
     "verified": True,
 }
 
@@ -72,6 +73,8 @@ BROKEN: dict[str, tuple[Any, str]] = {
     "all_cost": ({**GOOD, "all_cost": -1}, "all_cost is -1; it is a number of seconds"),
     "timestamp": ({**GOOD, "timestamp": "now"}, "timestamp is 'now'; it is seconds since 1970"),
     "policy": ({**GOOD, "policy": {"number": []}}, "policy is 'dict'; it is an object of at most 64 numbers"),
+    "code": ({**GOOD, "code": {"spills": 0}}, "code lacks 'ir_lines'; it has the fields spills, ir_lines"),
+    "spills": ({**GOOD, "code": {"spills": -1, "ir_lines": 1}}, "code: spills is -1; it is a number of instructions"),
     "verified": ({**GOOD, "verified": 1}, "verified is 1; it is true or false"),
     "verified failure": ({**GOOD, "error_no": 4}, "a record with error 4 can't be verified"),
     "surrogate": ({**GOOD, "target": "\ud800"}, "target is '\\ud800'; it is a target as text"),

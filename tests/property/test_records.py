@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import tracemalloc
 from typing import Any
@@ -42,6 +43,8 @@ records = st.builds(
     all_cost=seconds,
     timestamp=seconds,
     policy=st.dictionaries(texts, st.none() | st.booleans() | st.integers(-(2**30), 2**30) | seconds | texts, max_size=4),
+    spills=small,
+    ir_lines=small,
 )
 json_values: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
@@ -75,20 +78,15 @@ def test_mutated_lines_raise_record_errors_only(record: Record, data: st.DataObj
                 del damaged[at:]
         if not damaged:
             break
-    try:
+    with contextlib.suppress(RecordError):
         parse_record(bytes(damaged)).dumps()
-    except RecordError:
-        pass
 
 
 @settings(deadline=None, derandomize=True, max_examples=400)
-@given(records, st.sampled_from([None, *Record.__dataclass_fields__]), json_values, st.data())
-def test_any_value_in_any_field_is_accepted_or_a_record_error(record: Record, field: str | None, value: Any, data: st.DataObject) -> None:
-    content: Any = record.to_json()
-    names = sorted(content)
-    content[data.draw(st.sampled_from(names))] = value
-    if field is None:
-        content = value
+@given(records, json_values, st.data())
+def test_any_value_in_any_field_is_accepted_or_a_record_error(record: Record, value: Any, data: st.DataObject) -> None:
+    content = record.to_json()
+    content[data.draw(st.sampled_from(sorted(content)))] = value
     try:
         made = parse_record(json.dumps(content))
     except RecordError:

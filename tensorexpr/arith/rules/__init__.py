@@ -13,8 +13,10 @@ from ...tir.dtype import parse_dtype
 from ..bounds import limits_of
 from ..facts import Facts
 from ..linear import is_scalar_int
-from . import boolean, cast, comparison, division, minmax, select
+from . import boolean, cast, comparison, minmax, select, truncation
 from .affine import multiply, rewrite_affine
+from .floordiv import floordiv
+from .floormod import floormod
 from .vector import ELEMENTWISE, Simplify, rewrite_vector
 
 Rule = Callable[..., tir.PrimExpr | None]
@@ -22,10 +24,10 @@ Rule = Callable[..., tir.PrimExpr | None]
 # Integer arithmetic and comparisons of integers, all scalar.
 _INTEGER_RULES: dict[type[tir.PrimExpr], Rule] = {
     tir.Mul: multiply,
-    tir.FloorDiv: division.floordiv,
-    tir.FloorMod: division.floormod,
-    tir.Div: division.truncdiv,
-    tir.Mod: division.truncmod,
+    tir.FloorDiv: floordiv,
+    tir.FloorMod: floormod,
+    tir.Div: truncation.truncdiv,
+    tir.Mod: truncation.truncmod,
     tir.Min: minmax.extremum,
     tir.Max: minmax.extremum,
     tir.EQ: comparison.equality,

@@ -98,10 +98,12 @@ class _Partitioner:
     def _loop(self, loop: For) -> Stmt:
         live = self._bounds.live_range(loop)
         if live is not None:
-            begin, end = live
-            loop = replace(loop, min=IntImm(loop.min.dtype, begin), extent=IntImm(loop.min.dtype, end - begin))
-            if begin == end:
+            begin, extent = (IntImm(loop.min.dtype, value) for value in (live[0], live[1] - live[0]))
+            if extent.value <= 0:
                 return NOP
+            if extent.value == 1 and not loop.annotations:
+                return self.stmt(Copier({loop.loop_var: begin}).stmt(loop.body))
+            loop = replace(loop, min=begin, extent=extent)
         cut = self._find_cut(loop)
         if cut is None:
             return self._whole(loop)

@@ -34,6 +34,8 @@ _PARAMETERS = {
 }
 # Below so many numbers one thread trains as fast as several; and barriers stall for seconds when somebody else has a core.
 _SERIAL_VALUES = 2_000_000
+# How arrays are written: exactly as they are trained on.
+_STORED = {"features": "<f4", "labels": "<f8", "prior": "<f8"}
 # A program 20 times slower than the best weighs as little as one 100 times slower: nobody will run either.
 _LEAST_WEIGHT = 0.05
 # How far apart programs may be: beyond, only "slow" is to be learned.
@@ -103,7 +105,7 @@ class BoostedModel:
         samples = self._samples or self._loaded
         if samples is None:
             raise TuningError("this cost model has learned nothing yet, so there is nothing to save")
-        arrays = {name: _encode(getattr(samples, name)) for name in ("features", "labels", "prior")}
+        arrays = {name: _encode(getattr(samples, name), kind) for name, kind in _STORED.items()}
         data = {"model": self.name, "version": VERSION, "columns": int(samples.features.shape[1]), **arrays}
         Path(path).write_text(json.dumps(data) + "\n")
 
@@ -155,15 +157,15 @@ def _fit_line(prior: FloatArray, labels: FloatArray, weights: FloatArray) -> _Li
     return _Line(scale, float(mean_label - scale * mean_prior))
 
 
-def _encode(array: FloatArray) -> str:
-    return base64.b64encode(np.ascontiguousarray(array, "<f4").tobytes()).decode()
+def _encode(array: FloatArray, kind: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(array, kind).tobytes()).decode()
 
 
-def _decode(data: Any, what: str) -> FloatArray:
+def _decode(data: Any, what: str, kind: str) -> FloatArray:
     if not isinstance(data, str):
         raise RecordError(f"the saved cost model has no {what}")
     try:
-        made = np.frombuffer(base64.b64decode(data, validate=True), "<f4").astype(np.float32)
+        made = np.frombuffer(base64.b64decode(data, validate=True), kind)
     except ValueError as error:
         raise RecordError(f"the saved cost model's {what} can't be decoded: {error}") from None
     if not np.isfinite(made).all():
@@ -190,7 +192,7 @@ def _read_samples(path: Path) -> _Samples:
     columns = data.get("columns")
     if type(columns) is not int or not 0 < columns <= _MAX_FEATURES:
         raise RecordError(f"{path}: columns is no number of features from 1 to {_MAX_FEATURES}")
-    features, labels, prior = (_decode(data.get(name), name) for name in ("features", "labels", "prior"))
+    features, labels, prior = (_decode(data.get(name), name, kind) for name, kind in _STORED.items())
     if len(features) != len(labels) * columns or len(prior) != len(labels):
         raise RecordError(
             f"{path}: {len(features)} feature values, {len(labels)} labels and {len(prior)} priors don't make rows of {columns}"

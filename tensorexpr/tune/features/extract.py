@@ -19,7 +19,7 @@ from .nest import Array, Bodies, StageNest, nests
 STAGE_FEATURES = (
     "flops", "parallel", "imbalance", "vector_lanes", "vector_use", "tile_rows", "tile_vectors", "spills",
     "loads_per_step", "gathers", "reduce_run", "inner_extent", "second_extent", "third_extent",
-    "l1_bytes", "l2_bytes", "l3_bytes", "tile_lines", "store_stride", "unroll_step",
+    "unrolled", "l1_bytes", "l2_bytes", "l3_bytes", "tile_lines", "store_stride", "unroll_step",
     "compute_cycles", "load_cycles", "update_cycles", "memory_cycles", "cycles",
 )  # fmt: skip
 GLOBAL_FEATURES = ("stages", "total_cycles", "fork_joins")
@@ -27,6 +27,7 @@ STAGES = 2
 FEATURE_NAMES = tuple(f"s{n}.{name}" for n in range(STAGES) for name in STAGE_FEATURES) + GLOBAL_FEATURES
 FORK_JOIN_CYCLES = 4_000.0
 CALL_OPERATIONS = 16.0  # a vector math function is about so many instructions
+FREE_UNROLLING = 4.0  # reduction steps in a row without a loop; more of them let LLVM keep operands alive until registers run out
 FMA_LATENCY = 4.0  # cycles until an accumulator can be used again: fewer than 8 of them leave units idle
 
 
@@ -87,6 +88,8 @@ def _stage_columns(nest: StageNest, touched: list[Access], machine: Machine) -> 
     spills = np.maximum(0.0, room - machine.registers)
     fused = max(1.0, operations / 2)  # a multiplication and an addition are one instruction
     compute = steps * np.maximum(rows * vectors * fused / machine.fma_per_cycle, np.where(run > 0, FMA_LATENCY, 0.0))
+    unrolled = _unrolled_steps(nest, extents, rows)
+    compute = compute * (1.0 + 0.25 * np.log2(np.maximum(1.0, unrolled / FREE_UNROLLING)))
     load = steps * (loads / machine.loads_per_cycle + gathers * width / 2) + steps * spills
     update = steps / np.maximum(run, 1.0) * rows * vectors * 2 / machine.stores_per_cycle
     levels = [traffic(nest, touched, cache) for cache in machine.caches]
@@ -97,7 +100,7 @@ def _stage_columns(nest: StageNest, touched: list[Access], machine: Machine) -> 
         "flops": flops, "parallel": threads, "imbalance": imbalance, "vector_lanes": lanes, "vector_use": vector_use,
         "tile_rows": rows, "tile_vectors": vectors, "spills": spills, "loads_per_step": loads, "gathers": gathers,
         "reduce_run": run, "inner_extent": tail[0], "second_extent": tail[1], "third_extent": tail[2],
-        "l1_bytes": levels[0], "l2_bytes": levels[1], "l3_bytes": levels[2], "tile_lines": np.sum([a.lines[:, -1] for a in touched], axis=0),
+        "unrolled": unrolled, "l1_bytes": levels[0], "l2_bytes": levels[1], "l3_bytes": levels[2], "tile_lines": np.sum([a.lines[:, -1] for a in touched], axis=0),
         "store_stride": touched[0].inner_stride, "unroll_step": nest.unroll_step, "compute_cycles": compute,
         "load_cycles": load, "update_cycles": update, "memory_cycles": memory, "cycles": cycles, "forks": _fork_joins(nest, count),
     }  # fmt: skip
@@ -137,6 +140,16 @@ def _register_tile(nest: StageNest, count: int) -> tuple[Array, Array]:
         elif loop.kind is not LoopKind.VECTORIZE:
             rows = rows * loop.extent
     return rows, run
+
+
+def _unrolled_steps(nest: StageNest, extents: Array, rows: Array) -> Array:
+    """How many steps of the register tile are written out one after the other: the inner loops within the unroll limit."""
+    scalar = [number for number, loop in enumerate(nest.loops) if loop.kind is not LoopKind.VECTORIZE]
+    if not scalar:
+        return np.ones_like(rows)
+    inner = np.cumprod(extents[:, scalar][:, ::-1], axis=1)
+    within = np.where(inner <= nest.unroll_step[:, None], inner, 1.0).max(axis=1)
+    return np.asarray(np.maximum(1.0, within / np.maximum(rows, 1.0)), float)
 
 
 def _loads_per_step(nest: StageNest, touched: list[Access], rows: Array, vectors: Array) -> tuple[Array, Array]:

@@ -64,7 +64,12 @@ _FIELDS: dict[str, Field] = {
     "all_cost": (is_number(0.0, _FAR_FUTURE), "a number of seconds"),
     "timestamp": (is_number(0.0, _FAR_FUTURE), "seconds since 1970"),
     "policy": (_is_policy, f"an object of at most {_MAX_POLICY} numbers, words, true, false and null"),
+    "code": (lambda value: isinstance(value, dict), "an object"),
     "verified": (is_bool, "true or false"),
+}
+_CODE_FIELDS: dict[str, Field] = {
+    "spills": (is_integer(0, 1 << 40), "a number of instructions"),
+    "ir_lines": (is_integer(0, 1 << 40), "a number of lines"),
 }
 _WORKLOAD_FIELDS: dict[str, Field] = {
     "key": (is_text(_MAX_KEY), f"text of at most {_MAX_KEY} characters"),
@@ -88,6 +93,8 @@ class Record:
         all_cost: seconds spent on the trial.
         timestamp: seconds since 1970.
         policy: how it was timed.
+        spills: vector registers moved to and from the stack, counted in its machine code.
+        ir_lines: lines of LLVM IR.
         verified: whether its results were compared with the definition's, and agreed.
     """
 
@@ -102,6 +109,8 @@ class Record:
     all_cost: float
     timestamp: float
     policy: Mapping[str, PolicyValue]
+    spills: int
+    ir_lines: int
     verified: bool
 
     @property
@@ -129,6 +138,7 @@ class Record:
             "all_cost": self.all_cost,
             "timestamp": self.timestamp,
             "policy": dict(self.policy),
+            "code": {"spills": self.spills, "ir_lines": self.ir_lines},
             "verified": self.verified,
         }
 
@@ -156,6 +166,7 @@ def _checked(data: Any) -> Record:
     _check_origin(data)
     fields = check_fields("a record", data, _FIELDS)
     workload = check_fields("workload", fields["workload"], _WORKLOAD_FIELDS)
+    code = check_fields("code", fields["code"], _CODE_FIELDS)
     if fields["error_no"] and fields["verified"]:
         raise RecordError(f"a record with error {fields['error_no']} can't be verified")
     try:
@@ -174,6 +185,8 @@ def _checked(data: Any) -> Record:
         all_cost=float(fields["all_cost"]),
         timestamp=float(fields["timestamp"]),
         policy=fields["policy"],
+        spills=code["spills"],
+        ir_lines=code["ir_lines"],
         verified=fields["verified"],
     )
 
@@ -210,5 +223,7 @@ def make_record(workload_key: str, dag_hash: str, target: Target, trace: Trace, 
         all_cost=result.all_cost,
         timestamp=result.timestamp,
         policy=result.policy,
+        spills=result.spills,
+        ir_lines=result.ir_lines,
         verified=result.verified,
     )

@@ -13,8 +13,8 @@ from tensorexpr.target import Target
 from tensorexpr.tune.measure import (
     FAILED_COST,
     MeasureErrorNo,
-    Measurer,
     MeasureOptions,
+    Measurer,
     MeasureResult,
     MeasureTask,
     Program,

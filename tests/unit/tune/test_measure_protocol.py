@@ -35,7 +35,8 @@ def prefix(header_bytes: int, blobs: int) -> bytes:
 @given(st.lists(frames, min_size=1, max_size=4), st.lists(st.integers(1, 400), min_size=1))
 def test_frames_survive_any_cutting(sent: list[Frame], cuts: list[int]) -> None:
     data = b"".join(map(encode, sent))
-    decoder, received, position = FrameDecoder(), [], 0
+    decoder, position = FrameDecoder(), 0
+    received: list[Frame] = []
     for number in range(len(data)):
         piece = data[position : position + cuts[number % len(cuts)]]
         received.extend(decoder.feed(piece))

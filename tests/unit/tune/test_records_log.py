@@ -79,7 +79,8 @@ def test_two_processes_append_to_one_log(tmp_path: Path) -> None:
     program = (
         "import sys\nfrom dataclasses import replace\nfrom tensorexpr.tune.records import append_record, parse_record\n"
         "record = parse_record(open(sys.argv[1]).read())\n"
-        "for number in range(100):\n    append_record(sys.argv[2], replace(record, num_threads=int(sys.argv[3]), timestamp=float(number)))\n"
+        "for number in range(100):\n"
+        "    append_record(sys.argv[2], replace(record, num_threads=int(sys.argv[3]), timestamp=float(number)))\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     writers = [

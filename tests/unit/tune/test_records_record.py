@@ -31,6 +31,8 @@ RECORD = Record(
     all_cost=0.31,
     timestamp=1795263232.5,
     policy={"number": 20, "raced": False, "min_repeat_ms": 12.0},
+    spills=4,
+    ir_lines=229,
     verified=True,
 )
 

@@ -1,0 +1,52 @@
+"""What the documents show runs, and prints what they say."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BLOCK = re.compile(r"```(python)?\n(.*?)```", re.DOTALL)
+
+
+def run_blocks(text: str) -> tuple[str, list[str]]:
+    """What the Python blocks of a document print, and the text of its other blocks."""
+    names: dict[str, Any] = {}
+    printed, others = io.StringIO(), []
+    for kind, body in BLOCK.findall(text):
+        if kind:
+            with contextlib.redirect_stdout(printed):
+                exec(body, names)
+        else:
+            others.append(body)
+    return printed.getvalue(), others
+
+
+def test_the_example_of_the_readme_prints_what_it_says() -> None:
+    printed, others = run_blocks((ROOT / "README.md").read_text())
+    assert printed == others[0]
+
+
+def test_the_guide_to_schedules_draws_what_it_says() -> None:
+    printed, others = run_blocks((ROOT / "docs/guides/schedules.md").read_text())
+    assert printed == others[0]
+
+
+def test_the_guide_to_lowering_runs() -> None:
+    printed, _ = run_blocks((ROOT / "docs/guides/lowering.md").read_text())
+    assert printed == "main has 1 store(s)\n[1. 2. 3. 4. 5. 6. 7. 8.]\n"
+
+
+@pytest.mark.parametrize("example", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
+def test_examples_run(example: str) -> None:
+    command = [sys.executable, str(ROOT / "examples" / example), "--size", "64", "--trials", "3"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "x NumPy" in done.stdout
