@@ -88,10 +88,10 @@ class Analyzer:
     def known_true(self, condition: ExprOp | bool) -> bool:
         """True if the condition is proved to hold."""
         condition = convert(condition)
-        if all(self._holds(part, positive) for part, positive in conjuncts(condition)):
-            return True
-        found = simplify(self.facts, condition)
-        return isinstance(found, IntImm) and bool(found.value)
+        decided = self.facts.decided
+        if condition not in decided:
+            decided[condition] = all(self._holds(part, positive) for part, positive in conjuncts(condition))
+        return decided[condition]
 
     def _holds(self, condition: PrimExpr, positive: bool) -> bool:
         if isinstance(condition, IntImm):
@@ -99,7 +99,8 @@ class Analyzer:
         if condition in self.facts.truths:
             return self.facts.truths[condition] is positive
         if not isinstance(condition, CmpExpr) or not is_scalar_int(condition.a.dtype):
-            return False
+            found = simplify(self.facts, condition)
+            return isinstance(found, IntImm) and bool(found.value) is positive
         queries = _QUERIES if positive else _NEGATED_QUERIES
         name, swapped = queries[type(condition)]
         a, b = (condition.b, condition.a) if swapped else (condition.a, condition.b)

@@ -41,6 +41,7 @@ class Facts:
     origins: dict[PrimExpr, int] = field(default_factory=dict)
     forms: dict[PrimExpr, Linear] = field(default_factory=dict)
     deep: dict[PrimExpr, Linear] = field(default_factory=dict)
+    decided: dict[PrimExpr, bool] = field(default_factory=dict)
     scopes: dict[PrimExpr, Facts] = field(default_factory=dict)
 
 
@@ -49,4 +50,4 @@ def fresh_memos() -> dict[str, Any]:
     return {name: {} for name in _MEMOS}
 
 
-_MEMOS = ("simplified", "bounds", "modular", "origins", "deep", "scopes")
+_MEMOS = ("simplified", "bounds", "modular", "origins", "deep", "decided", "scopes")

@@ -11,14 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..tir.expr import FloorDiv, FloorMod, IntImm, Max, Min, PrimExpr, Var
-from .bounds import form_limits
+from ..tir.rewriting import variables
+from .bounds import form_limits, limits_of
 from .exact import exact_deep, exact_form
 from .facts import Facts
 from .linear import Linear, atom_form
 from .polynomial import expand_exactly, expand_product, factors, is_product, merge_products, products_hold
 
-_BUDGET = 48  # replaced forms per question; proofs that loops need take under ten
-_CONSTRAINT_USES = 3
+_BUDGET = 32  # replaced forms per question; proofs that loops need take under ten
+_CONSTRAINT_USES = 2
+_FREEZABLE = 1 << 28  # a larger bound of an atom comes from its dtype and proves nothing
 
 
 def known_nonnegative(facts: Facts, form: Linear) -> bool:
@@ -53,6 +55,8 @@ def _has_leads(facts: Facts, form: Linear) -> bool:
     return False
 
 
+# Forms with divisors, of which the largest bounds what they stand for.
+Choices = list[tuple[Linear, int]]
 Key = tuple[frozenset[tuple[PrimExpr, int]], int]
 
 
@@ -80,34 +84,55 @@ class _Search:
         self.seen[key] = found
         return found
 
-    def _alternatives(self, form: Linear) -> Iterator[tuple[list[tuple[Linear, int]], int]]:
-        """Ways on: forms with divisors, of which the largest bounds `form`, and the uses of constraints that it takes."""
+    def _alternatives(self, form: Linear) -> Iterator[tuple[Choices, int]]:
+        """Ways on, each with the uses of constraints that it takes.
+
+        Replacing one atom and then another commutes, so only one atom is tried at a time: a variable of symbolic
+        range unless another atom depends on it, else the first atom that is no variable, which may also be frozen.
+        """
         facts = self.facts
         for pair in _quotient_pairs(facts, form):
             yield [(pair, 1)], 0
         inner = _innermost(facts, form)
         if inner is not None:
             yield [(_at_end(facts, form, inner), 1)], 0
-        for atom, k in form.terms.items():
-            rest = form.without(atom)
-            if isinstance(atom, (Min, Max)):
-                sides = [(rest.add(exact_deep(facts, side), k), 1) for side in (atom.a, atom.b)]
-                yield from [(sides, 0)] if isinstance(atom, Max) == (k > 0) else [([side], 0) for side in sides]
-            elif isinstance(atom, FloorDiv):
-                yield from _fraction(facts, rest, atom, k)
-            elif isinstance(atom, FloorMod):
-                yield from _remainder(facts, rest, atom, k)
-            elif is_product(atom):
-                yield from _product(facts, rest, atom, k)
+        if inner is None or any(not isinstance(atom, Var) and inner in variables(atom) for atom in form.terms):
+            for choices in self._opened(form):
+                yield choices, 0
         yield from self._constrained(form)
 
-    def _constrained(self, form: Linear) -> Iterator[tuple[list[tuple[Linear, int]], int]]:
+    def _opened(self, form: Linear) -> Iterator[Choices]:
+        """The ways to replace the first atom that can be replaced."""
+        for atom, k in form.terms.items():
+            rest = form.without(atom)
+            found = list(_replacements(self.facts, rest, atom, k))
+            if found:
+                yield from found
+                limit = limits_of(self.facts, atom)[k > 0]
+                if abs(limit) < _FREEZABLE:
+                    yield [(rest.shift(k * limit), 1)]
+                return
+
+    def _constrained(self, form: Linear) -> Iterator[tuple[Choices, int]]:
         """form <= (m*form + n*fact) / m for fact >= 0, with m and n chosen to cancel one atom."""
         for fact in self.facts.nonnegative:
             for atom, k in form.terms.items():
                 other = fact.terms.get(atom, 0)
                 if k * other < 0:
                     yield [(form.scale(abs(other)).add(fact, abs(k)), abs(other))], 1
+
+
+def _replacements(facts: Facts, rest: Linear, atom: PrimExpr, k: int) -> Iterator[Choices]:
+    """The ways to bound `rest + k * atom` by forms without the atom."""
+    if isinstance(atom, (Min, Max)):
+        sides = [(rest.add(exact_deep(facts, side), k), 1) for side in (atom.a, atom.b)]
+        yield from [sides] if isinstance(atom, Max) == (k > 0) else [[side] for side in sides]
+    elif isinstance(atom, FloorDiv):
+        yield from _fraction(facts, rest, atom, k)
+    elif isinstance(atom, FloorMod):
+        yield from _remainder(facts, rest, atom, k)
+    elif is_product(atom):
+        yield from _product(facts, rest, atom, k)
 
 
 def _innermost(facts: Facts, form: Linear) -> Var | None:
@@ -134,31 +159,31 @@ def _end(facts: Facts, var: Var, upper: bool) -> Linear:
     return low.add(exact_deep(facts, dom.extent)).shift(-1) if upper else low
 
 
-def _fraction(facts: Facts, rest: Linear, atom: FloorDiv, k: int) -> Iterator[tuple[list[tuple[Linear, int]], int]]:
+def _fraction(facts: Facts, rest: Linear, atom: FloorDiv, k: int) -> Iterator[Choices]:
     """x - c + 1 <= c * (x // c) <= x."""
     if not isinstance(atom.b, IntImm) or atom.b.value <= 0 or rest.is_constant:
         return
     c = atom.b.value
     x = exact_form(facts, atom.a, free=True)
-    yield [(rest.scale(c).add(x if k > 0 else x.shift(1 - c), k), c)], 0
+    yield [(rest.scale(c).add(x if k > 0 else x.shift(1 - c), k), c)]
 
 
-def _remainder(facts: Facts, rest: Linear, atom: FloorMod, k: int) -> Iterator[tuple[list[tuple[Linear, int]], int]]:
+def _remainder(facts: Facts, rest: Linear, atom: FloorMod, k: int) -> Iterator[Choices]:
     """0 <= x % d <= d - 1 for d > 0, and x % d <= x for x >= 0."""
     divisor = exact_form(facts, atom.b)
     if form_limits(facts, divisor)[0] <= 0:
         return
     if k < 0:
-        yield [(rest, 1)], 0
+        yield [(rest, 1)]
         return
     if not divisor.is_constant:
-        yield [(rest.add(divisor.shift(-1), k), 1)], 0
+        yield [(rest.add(divisor.shift(-1), k), 1)]
     x = exact_form(facts, atom.a, free=True)
     if form_limits(facts, x)[0] >= 0:
-        yield [(rest.add(x, k), 1)], 0
+        yield [(rest.add(x, k), 1)]
 
 
-def _product(facts: Facts, rest: Linear, atom: PrimExpr, k: int) -> Iterator[tuple[list[tuple[Linear, int]], int]]:
+def _product(facts: Facts, rest: Linear, atom: PrimExpr, k: int) -> Iterator[Choices]:
     """v * p <= (end of v) * p for p >= 0 and a variable v of symbolic range."""
     if not products_hold(facts, atom_form(atom)):
         return
@@ -170,7 +195,7 @@ def _product(facts: Facts, rest: Linear, atom: PrimExpr, k: int) -> Iterator[tup
         if all(form_limits(facts, other)[0] >= 0 for other in others):
             found = expand_product(facts, [_end(facts, var, upper=k > 0), *others])
             if found is not None and products_hold(facts, found):
-                yield [(merge_products(rest.add(found, k)), 1)], 0
+                yield [(merge_products(rest.add(found, k)), 1)]
 
 
 def _quotient_pairs(facts: Facts, form: Linear) -> Iterator[Linear]:

@@ -22,7 +22,7 @@ from ..tir.stmt import (
     While,
 )
 from . import registers
-from .context import REGISTERS, FunctionContext, Loop
+from .context import FunctionContext, Loop
 from .types import identifier
 
 # The weights of a branch that is taken but at a border.
@@ -159,7 +159,6 @@ def emit_if(ctx: FunctionContext, stmt: Stmt) -> None:
         if case is not None:
             text.start(label)
             ctx.registers.update(zip(slots, initial, strict=True))
-            ctx.invalidate(REGISTERS)
             with ctx.scope():
                 statement(ctx, case)
             arms.append((registers.snapshot(ctx, slots), text.block))

@@ -33,7 +33,6 @@ def emit_allocate(ctx: FunctionContext, stmt: Stmt) -> None:
     if count is not None and count < 0:
         raise CodegenError(f"In {ctx.name}: the allocation of {var.name} has {count} elements; extents must not be negative")
     ctx.alignments[var] = ALIGNMENT
-    ctx.invalidate(ctx.memory_bit(var))
     if count is None:
         _dynamic(ctx, stmt, element)
         return

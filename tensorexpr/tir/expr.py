@@ -26,9 +26,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from ..errors import DeclarationError, TypeMismatchError
+from ..errors import TypeMismatchError
 from .dtype import parse_dtype, with_lanes
 from .interning import Interned
+from .operators import EqualOp as EqualOp
+from .operators import ExprOp as ExprOp
 
 if TYPE_CHECKING:
     from .buffer import Buffer
@@ -42,133 +44,6 @@ if TYPE_CHECKING:
         def dtype(self) -> str: ...
         @property
         def shape(self) -> tuple[PrimExpr, ...]: ...
-
-
-class ExprOp:
-    """The Python operators of everything that can stand in an expression (expressions, axes, tensors)."""
-
-    __slots__ = ()
-    _build: ClassVar[dict[str, Callable[..., PrimExpr]]] = {}
-
-    def asobject(self) -> PrimExpr:
-        """This object as an expression node."""
-        raise NotImplementedError(f"{type(self).__name__} does not say which expression it stands for")
-
-    def __add__(self, other: Any) -> PrimExpr:
-        return self._build["add"](self, other)
-
-    def __radd__(self, other: Any) -> PrimExpr:
-        return self._build["add"](other, self)
-
-    def __sub__(self, other: Any) -> PrimExpr:
-        return self._build["sub"](self, other)
-
-    def __rsub__(self, other: Any) -> PrimExpr:
-        return self._build["sub"](other, self)
-
-    def __mul__(self, other: Any) -> PrimExpr:
-        return self._build["mul"](self, other)
-
-    def __rmul__(self, other: Any) -> PrimExpr:
-        return self._build["mul"](other, self)
-
-    def __truediv__(self, other: Any) -> PrimExpr:
-        return self._build["true_divide"](self, other)
-
-    def __rtruediv__(self, other: Any) -> PrimExpr:
-        return self._build["true_divide"](other, self)
-
-    def __floordiv__(self, other: Any) -> PrimExpr:
-        return self._build["floordiv"](self, other)
-
-    def __rfloordiv__(self, other: Any) -> PrimExpr:
-        return self._build["floordiv"](other, self)
-
-    def __mod__(self, other: Any) -> PrimExpr:
-        return self._build["floormod"](self, other)
-
-    def __rmod__(self, other: Any) -> PrimExpr:
-        return self._build["floormod"](other, self)
-
-    def __neg__(self) -> PrimExpr:
-        return self._build["neg"](self)
-
-    def __lshift__(self, other: Any) -> PrimExpr:
-        return self._build["shift_left"](self, other)
-
-    def __rshift__(self, other: Any) -> PrimExpr:
-        return self._build["shift_right"](self, other)
-
-    def __and__(self, other: Any) -> PrimExpr:
-        return self._build["bitwise_and"](self, other)
-
-    def __rand__(self, other: Any) -> PrimExpr:
-        return self._build["bitwise_and"](other, self)
-
-    def __or__(self, other: Any) -> PrimExpr:
-        return self._build["bitwise_or"](self, other)
-
-    def __ror__(self, other: Any) -> PrimExpr:
-        return self._build["bitwise_or"](other, self)
-
-    def __xor__(self, other: Any) -> PrimExpr:
-        return self._build["bitwise_xor"](self, other)
-
-    def __rxor__(self, other: Any) -> PrimExpr:
-        return self._build["bitwise_xor"](other, self)
-
-    def __invert__(self) -> PrimExpr:
-        return self._build["bitwise_not"](self)
-
-    def __lt__(self, other: Any) -> PrimExpr:
-        return self._build["lt"](self, other)
-
-    def __le__(self, other: Any) -> PrimExpr:
-        return self._build["le"](self, other)
-
-    def __gt__(self, other: Any) -> PrimExpr:
-        return self._build["gt"](self, other)
-
-    def __ge__(self, other: Any) -> PrimExpr:
-        return self._build["ge"](self, other)
-
-    def __eq__(self, other: object) -> EqualOp:  # type: ignore[override]
-        return EqualOp(self, other, negated=False)
-
-    def __ne__(self, other: object) -> EqualOp:  # type: ignore[override]
-        return EqualOp(self, other, negated=True)
-
-    __hash__ = object.__hash__
-
-    def __bool__(self) -> bool:
-        raise DeclarationError(
-            f"{self!s} has no truth value while the computation is declared; use te.if_then_else, tir.Select, "
-            "te.all or te.any in place of `if`, `and`, `or` and chained comparisons"
-        )
-
-    def astype(self, dtype: str) -> PrimExpr:
-        """This value converted to `dtype`; integers wrap, floats truncate towards zero when made integers."""
-        return self._build["cast"](self, dtype)
-
-    def equal(self, other: Any) -> PrimExpr:
-        """The comparison `self == other` as an expression node."""
-        return self._build["eq"](self, other)
-
-
-class EqualOp(ExprOp):
-    """`a == b` before anyone said what it is for: an expression when used as one, else identity of the two."""
-
-    __slots__ = ("a", "b", "negated")
-
-    def __init__(self, a: ExprOp, b: object, negated: bool) -> None:
-        self.a, self.b, self.negated = a, b, negated
-
-    def __bool__(self) -> bool:
-        return (self.a is self.b) is not self.negated
-
-    def asobject(self) -> PrimExpr:
-        """The comparison as a node."""
-        return self._build["ne" if self.negated else "eq"](self.a, self.b)
 
 
 class PrimExpr(ExprOp, metaclass=Interned):
@@ -414,9 +289,7 @@ class LogicalExpr(PrimExpr):
 
     def __post_init__(self) -> None:
         if self.a.dtype != self.b.dtype or parse_dtype(self.a.dtype).code != "bool":
-            raise TypeMismatchError(
-                f"{type(self).__name__} takes bools, not {self.a} ({self.a.dtype}) and {self.b} ({self.b.dtype})"
-            )
+            raise TypeMismatchError(f"{type(self).__name__} takes bools, not {self.a} ({self.a.dtype}) and {self.b} ({self.b.dtype})")
         object.__setattr__(self, "dtype", self.a.dtype)
 
 
@@ -642,5 +515,3 @@ class Reduce(PrimExpr):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", self.source[self.value_index].dtype)
-
-

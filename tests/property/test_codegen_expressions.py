@@ -153,11 +153,8 @@ def test_compiled_expressions_equal_interpreted_ones(data: st.DataObject) -> Non
 def test_floor_division_and_remainder_recompose(values: list[int], divisor: int) -> None:
     a, out = flat("a", 8, "int32"), flat("out", 24, "int32")
     x, d = load(a, ramp(0, 8)), _of("int32x8", divisor)
-    body = seq(
-        store(out, ramp(0, 8), FloorDiv(x, d)),
-        store(out, ramp(8, 8), FloorMod(x, d)),
-        store(out, ramp(16, 8), FloorDiv(x, d) * d + FloorMod(x, d)),
-    )
+    quotient, remainder = FloorDiv(x, d), FloorMod(x, d)
+    body = seq(*(store(out, ramp(i * 8, 8), value) for i, value in enumerate((quotient, remainder, quotient * d + remainder))))
     result = np.zeros(24, np.int32)
     compile_function(primfunc([a, out], body))(np.array(values, np.int32), result)
     assert result[16:].tolist() == values

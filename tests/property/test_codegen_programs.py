@@ -45,7 +45,13 @@ class Scope:
 
 @st.composite
 def indices(draw: st.DrawFn, scope: Scope) -> PrimExpr:
-    """An index within the arrays."""
+    """An index within the arrays: often one of a few, so that reads and writes meet; sometimes read from memory itself."""
+    choice = draw(st.integers(0, 5))
+    if choice <= 2:
+        return IntImm("int32", draw(st.sampled_from((0, 1, 5))))
+    if choice == 3:
+        place = draw(st.sampled_from((IntImm("int32", 0), *scope.variables[-1:])))
+        return ops.floormod(load(draw(st.sampled_from(scope.readable)), place), SIZE)
     total: PrimExpr = IntImm("int32", draw(st.integers(0, SIZE)))
     for var in draw(st.lists(st.sampled_from(scope.variables), max_size=3)) if scope.variables else ():
         factor = draw(st.sampled_from((-8, -1, 1, 2, 3, 16)))

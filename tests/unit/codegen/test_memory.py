@@ -181,11 +181,20 @@ def test_pointers_that_may_overlap_are_reread() -> None:
 
 
 def test_loads_in_a_loop_are_not_taken_from_before_it() -> None:
-    a = flat("a", 8, "int32")
-    body = seq(store(a, 1, load(a, 0)), loop("i", 3, lambda i: store(a, 0, load(a, 0) + 1)), store(a, 2, load(a, 0)))
-    result = np.zeros(8, np.int32)
-    compile_function(primfunc([a], body))(result)
-    assert result.tolist()[:3] == [3, 0, 3]
+    a, b = flat("a", 8, "int32"), flat("b", 8, "int32")
+    body = seq(store(b, 1, load(a, 0)), loop("i", 3, lambda i: store(a, 0, load(a, 0) + 1)), store(b, 2, load(a, 0)))
+    first, second = np.zeros(8, np.int32), np.zeros(8, np.int32)
+    compile_function(primfunc([a, b], body))(first, second)
+    assert first[0] == 3 and second.tolist()[:3] == [0, 0, 3]
+
+
+def test_an_index_read_from_memory_is_read_in_every_round() -> None:
+    at, data, out = flat("at", 1, "int32"), flat("data", 8, "int32"), flat("out", 9, "int32")
+    step = seq(store(at, 0, load(at, 0) + 1), store(out, load(at, 0), load(data, load(at, 0)) * 2))
+    body = seq(store(out, 0, load(data, load(at, 0))), loop("i", 7, lambda i: step))
+    result = np.zeros(9, np.int32)
+    compile_function(primfunc([at, data, out], body))(np.zeros(1, np.int32), np.arange(1, 9, dtype=np.int32), result)
+    assert result.tolist() == [1, 4, 6, 8, 10, 12, 14, 16, 0]
 
 
 def test_indices_of_any_integer_type_and_sign() -> None:
@@ -242,7 +251,7 @@ def test_guards_reach_broadcasts_gathers_shuffles_and_nested_conditionals() -> N
         store(
             out,
             ramp(24, lanes),
-            intrin.if_then_else(inside, intrin.if_then_else(load(a, index) > Broadcast(ops.const(5.0), lanes), load(a, index), zero), zero),
+            intrin.if_then_else(inside, intrin.if_then_else(index > Broadcast(IntImm("int32", 5), lanes), load(a, index), zero), zero),
         ),
     )
     data = GuardedArray(np.arange(8, dtype=np.float32))

@@ -113,6 +113,22 @@ def test_a_register_allocated_in_a_loop_is_its_own_in_each_round() -> None:
     assert result.tolist() == [3, 4, 5, 6]
 
 
+def test_one_allocation_may_stand_in_two_places() -> None:
+    """As when a loop is cut in two: what the first copy left in a slot is not defined in the second."""
+    acc, out, n = registers(1, "int32"), flat("out", 8, "int32"), Var("n", "int32")
+
+    def part(start: int) -> Stmt:
+        def row(i: Var) -> Stmt:
+            set_and_use = seq(store(acc, 0, i * 2), store(out, i + start, load(acc, 0) + 1))
+            return within(acc, loop("j", n, lambda j: set_and_use))
+
+        return loop("i", n, row)
+
+    result = np.zeros(8, np.int32)
+    compile_function(primfunc([out, n], seq(part(0), part(4))))(result, 3)
+    assert result.tolist() == [1, 3, 5, 0, 1, 3, 5, 0]
+
+
 def test_values_computed_from_registers_are_forgotten_on_a_store() -> None:
     acc, out, n = registers(1, "int32"), flat("out", 2, "int32"), Var("n", "int32")
     twice = load(acc, 0) * 2 + n

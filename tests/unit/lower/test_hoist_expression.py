@@ -24,7 +24,8 @@ def test_loads_calls_and_divisions() -> None:
     outer = result.body
     assert isinstance(outer, For)
     assert isinstance(outer.body, LetStmt)
-    assert len(statements(result, LetStmt)) == 2
+    (let,) = statements(result, LetStmt)
+    assert str(let.value) == "A[i] * T.exp(A[i + 8] * T.float32(0.0))"
 
 
 def test_the_whole_invariant_part_is_one_value() -> None:
@@ -93,7 +94,7 @@ def test_only_as_many_as_registers_hold() -> None:
         return seq(*parts, *(store(C, load(A, i), j) for i in range(9)))
 
     result = applied(hoist_expression, func(loop("j", 8, body), A, B, C))
-    assert len(statements(result, LetStmt)) == 8 // 4 + 0 or len(statements(result, LetStmt)) <= 8
+    assert len(statements(result, LetStmt)) == 2  # eight of 32 registers
 
 
 def test_calls_with_effects_may_write_what_they_get() -> None:

@@ -49,7 +49,10 @@ def test_printing() -> None:
     file = io.StringIO()
     with PassContext(instruments=[PassPrintingInstrument(["tir.UnrollLoop"], ["tir.Simplify"], file)]):
         lower(_module())
-    assert [line for line in file.getvalue().splitlines() if line.startswith(("# before", "# after"))] == ["# after tir.Simplify", "# before tir.UnrollLoop"]
+    assert [line for line in file.getvalue().splitlines() if line.startswith(("# before", "# after"))] == [
+        "# after tir.Simplify",
+        "# before tir.UnrollLoop",
+    ]
 
 
 def test_print_all(capsys: pytest.CaptureFixture[str]) -> None:

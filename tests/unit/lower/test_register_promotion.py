@@ -244,4 +244,3 @@ def test_special_values_survive() -> None:
     args = arrays(start)
     args[0][:3] = [np.nan, np.inf, -0.0]
     check_kept(start, register_promotion(start, PassContext()), args)
-

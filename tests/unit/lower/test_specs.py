@@ -9,7 +9,7 @@ import pytest
 from tensorexpr.errors import InternalError, LoweringError
 from tensorexpr.lower.specs import check_module, check_statements
 from tensorexpr.tir.buffer import decl_buffer
-from tensorexpr.tir.expr import BufferLoad, IntImm, Ramp, Var
+from tensorexpr.tir.expr import BufferLoad, IntImm, Let, Ramp, Var
 from tensorexpr.tir.function import IRModule, PrimFunc
 from tensorexpr.tir.stmt import Allocate, BufferStore, For, ForKind, LetStmt, Stmt, seq
 
@@ -32,7 +32,11 @@ CASES: list[tuple[int | None, Stmt, str]] = [
     (1, store(TWO, 1.0, 0, 1), "the access to D isn't flat"),
     (1, store(B, load(TWO, 0, 1), 0), "the access to D isn't flat"),
     (1, store(SHIFTED, 1.0, 0), "the access to S isn't flat"),
-    (1, Allocate(flat("T", 4).data, "float32", (IntImm("int32", 2), IntImm("int32", 2)), TRUE, store(B, 1.0, 0)), "the allocation T has 2 extents"),
+    (
+        1,
+        Allocate(flat("T", 4).data, "float32", (IntImm("int32", 2), IntImm("int32", 2)), TRUE, store(B, 1.0, 0)),
+        "the allocation T has 2 extents",
+    ),
     (2, vectorized("v", 4, lambda v: store(B, 1.0, v)), "the loop v is still VECTORIZED"),
     (2, unrolled("u", 4, lambda u: store(B, 1.0, u)), "the loop u is still UNROLLED"),
     (3, loop("t", 4, lambda t: store(B, 1.0, t), ForKind.THREAD_BINDING), "the loop t is still THREAD_BINDING"),
@@ -41,7 +45,11 @@ CASES: list[tuple[int | None, Stmt, str]] = [
     (None, store(B, 1.0, WILD), "wild is used in a BufferStore outside its definition"),
     (None, seq(loop("i", 4, lambda i: store(B, 1.0, i)), store(flat("T", 4), 1.0, 0)), "buffer T is accessed outside its allocation"),
     (None, _shared_loop(), "i is defined twice"),
-    (None, For(Var("i", "int64"), IntImm("int64", 0), IntImm("int32", 4), ForKind.SERIAL, store(B, 1.0, 0)), "the loop i .int64. runs from int64 over int32"),
+    (
+        None,
+        For(Var("i", "int64"), IntImm("int64", 0), IntImm("int32", 4), ForKind.SERIAL, store(B, 1.0, 0)),
+        "the loop i .int64. runs from int64 over int32",
+    ),
     (None, LetStmt(Var("x", "float32"), IntImm("int32", 4), store(B, 1.0, 0)), "x .float32. is bound to int32"),
 ]
 
@@ -71,7 +79,5 @@ def test_variables_of_shapes_are_defined() -> None:
 
 
 def test_lets_hold_inside_expressions() -> None:
-    from tensorexpr.tir.expr import Let
-
     x: Any = Var("x", "float32")
     check_module(_module(store(B, Let(x, load(B, 0), x * x), 0)), "nothing", 3, by_user=False)

@@ -41,7 +41,9 @@ def test_shared_storage_is_large_enough_for_all() -> None:
 
 def test_other_types_and_scopes_are_not_shared() -> None:
     def second(t: Any) -> Stmt:
-        return seq(store(B, load(t, 0), 0), allocate("U", 8, lambda u: seq(store(u, 1, 0), store(B, load(u, 0).astype("float32"), 1)), "int32"))
+        return seq(
+            store(B, load(t, 0), 0), allocate("U", 8, lambda u: seq(store(u, 1, 0), store(B, load(u, 0).astype("float32"), 1)), "int32")
+        )
 
     assert len(_sizes(applied(storage_rewrite, func(allocate("T", 8, lambda t: seq(store(t, 2.0, 0), second(t))), B)))) == 2
 

@@ -20,7 +20,9 @@ A, B = flat("A", 8), flat("B", 8)
 
 
 def _module() -> IRModule:
-    return IRModule({"f": func(unrolled("i", 2, lambda i: store(B, load(A, i), i)), A, B), "g": func(parallel("p", 2, lambda p: store(B, 1.0, p)), B)})
+    return IRModule(
+        {"f": func(unrolled("i", 2, lambda i: store(B, load(A, i), i)), A, B), "g": func(parallel("p", 2, lambda p: store(B, 1.0, p)), B)}
+    )
 
 
 def test_prim_func_pass_sees_function_module_and_context() -> None:
@@ -64,7 +66,10 @@ def test_module_pass() -> None:
     ("make", "message"),
     [
         (lambda: transform.prim_func_pass(lambda f, m, c: f), "give an opt_level"),
-        (lambda: transform.prim_func_pass(lambda f, m, c: 3, opt_level=0, name="bad")(_module()), "pass bad returned int 3 for function 'f'"),
+        (
+            lambda: transform.prim_func_pass(lambda f, m, c: 3, opt_level=0, name="bad")(_module()),
+            "pass bad returned int 3 for function 'f'",
+        ),
         (lambda: transform.module_pass(lambda m, c: None, opt_level=0, name="bad")(_module()), "pass bad returned None"),
         (lambda: transform.prim_func_pass(int, opt_level=0), "the pass class int needs a method transform_function"),
         (lambda: transform.Sequential([lambda f: f]), "Sequential takes passes, not"),  # type: ignore[list-item]
@@ -110,8 +115,14 @@ def test_factories_apply_to_modules() -> None:
     assert statements(guarded["f"], AssertStmt)
     assert not statements(transform.SkipAssert()(guarded)["f"], AssertStmt)
     tile = IRModule({"main": matmul(8, 32, 4, 4, 16, 8)})
-    chain = [transform.VectorizeLoop(), transform.UnrollRegisterTile(), transform.UnrollLoop(), transform.RegisterPromotion(), transform.StorageRewrite()]
-    assert 'register' in transform.Sequential(chain)(tile)["main"].script()
+    chain = [
+        transform.VectorizeLoop(),
+        transform.UnrollRegisterTile(),
+        transform.UnrollLoop(),
+        transform.RegisterPromotion(),
+        transform.StorageRewrite(),
+    ]
+    assert "register" in transform.Sequential(chain)(tile)["main"].script()
     assert "VECTORIZED" not in str(loops(transform.VectorizeLoop(False)(tile)["main"]))
 
 

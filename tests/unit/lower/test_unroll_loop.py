@@ -131,14 +131,19 @@ def test_the_reduction_of_a_register_tile_stays() -> None:
 def test_huge_unrolling_is_refused_quickly() -> None:
     start = func(unrolled("i", 1 << 30, lambda i: unrolled("j", 8, lambda j: store(B, 1.0, j))), B)
     began = time.perf_counter()
-    with pytest.raises(LoweringError, match=r"unrolling the loop i of extent 1073741824 makes 8589934592 statements; .* explicit_max_step=16384"):
+    with pytest.raises(
+        LoweringError, match=r"unrolling the loop i of extent 1073741824 makes 8589934592 statements; .* explicit_max_step=16384"
+    ):
         unroll_loop(start, PassContext())
     assert time.perf_counter() - began < 5  # it would take hours
 
 
 def test_the_limit_can_be_moved() -> None:
     start = func(unrolled("i", 40, lambda i: store(B, 1.0, i)), B)
-    with pytest.raises(LoweringError, match="explicit_max_step=39"), PassContext(config={"tir.UnrollLoop": {"explicit_max_step": 39}}) as ctx:
+    with (
+        pytest.raises(LoweringError, match="explicit_max_step=39"),
+        PassContext(config={"tir.UnrollLoop": {"explicit_max_step": 39}}) as ctx,
+    ):
         unroll_loop(start, ctx)
 
 

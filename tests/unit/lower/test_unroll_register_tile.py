@@ -29,7 +29,9 @@ def test_tile_and_its_init() -> None:
     assert _marked(matmul(16, 64, 4, 8, 32, 16)) == ["jo 0:2 PARALLEL", "io 0:2", *nest, "k 0:4", *nest]
 
 
-@pytest.mark.parametrize(("mr", "nr", "fits"), [(14, 32, True), (15, 32, False), (8, 48, True), (9, 48, True), (10, 48, False), (6, 64, True), (7, 64, False)])
+@pytest.mark.parametrize(
+    ("mr", "nr", "fits"), [(14, 32, True), (15, 32, False), (8, 48, True), (9, 48, True), (10, 48, False), (6, 64, True), (7, 64, False)]
+)
 def test_tiles_fit_the_register_file(mr: int, nr: int, fits: bool) -> None:
     """MR*NV accumulators, NV vectors and a broadcast in 32 registers."""
     assert ("i 0:%d UNROLLED" % mr in _marked(matmul(mr, nr, 4, mr, nr, 16))) is fits
@@ -77,7 +79,10 @@ def test_local_buffers_with_symbolic_indices_stay() -> None:
 
 def test_buffers_shared_by_threads_stay() -> None:
     def inside(t: Any) -> Stmt:
-        return seq(loop("i", 4, lambda i: store(t, load(A, i), i)), parallel("p", 4, lambda p: loop("j", 4, lambda j: store(B, load(t, j), p * 4 + j))))
+        return seq(
+            loop("i", 4, lambda i: store(t, load(A, i), i)),
+            parallel("p", 4, lambda p: loop("j", 4, lambda j: store(B, load(t, j), p * 4 + j))),
+        )
 
     assert not any("UNROLLED" in text for text in _marked(func(allocate("T", 4, inside), A, B)))
 
@@ -95,6 +100,12 @@ def test_an_init_of_more_than_the_tile_stays_a_loop() -> None:
     init = loop("x", 64, lambda x: vectorized("v", 4, lambda v: store(B, 0.0, x * 4 + v)))
 
     def tile(o: Var) -> Stmt:
-        return loop("k", 8, lambda k: loop("i", 4, lambda i: vectorized("v", 4, lambda v: store(B, load(B, o * 16 + i * 4 + v) + load(A, k), o * 16 + i * 4 + v))))
+        return loop(
+            "k",
+            8,
+            lambda k: loop(
+                "i", 4, lambda i: vectorized("v", 4, lambda v: store(B, load(B, o * 16 + i * 4 + v) + load(A, k), o * 16 + i * 4 + v))
+            ),
+        )
 
     assert _marked(func(seq(init, loop("o", 16, tile)), A, B))[0] == "x 0:64"

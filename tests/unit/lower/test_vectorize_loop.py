@@ -14,7 +14,24 @@ from tensorexpr.tir.function import PrimFunc
 from tensorexpr.tir.intrin import call_pure_extern, exp, if_then_else
 from tensorexpr.tir.stmt import Allocate, BufferStore, For, IfThenElse, LetStmt, Stmt, seq
 
-from .builder import SERIAL, VECTORIZED, allocate, applied, arrays, flat, func, guard, load, loop, loops, run, statements, store, stores, vectorized
+from .builder import (
+    SERIAL,
+    VECTORIZED,
+    allocate,
+    applied,
+    arrays,
+    flat,
+    func,
+    guard,
+    load,
+    loop,
+    loops,
+    run,
+    statements,
+    store,
+    stores,
+    vectorized,
+)
 
 A, B = flat("A", 64), flat("B", 64)
 
@@ -61,15 +78,30 @@ def test_blocks_of_a_fused_axis(step: int) -> None:
 
 
 def test_remainders_across_blocks_hold_for_every_lane() -> None:
-    _vectorized(loop("f", 4, lambda f: vectorized("v", 8, lambda v: store(B, cast((f * 8 + v - 13) % 5 + (f * 8 + v - 13) // 5, "float32"), f * 8 + v))))
+    _vectorized(
+        loop(
+            "f",
+            4,
+            lambda f: vectorized("v", 8, lambda v: store(B, cast((f * 8 + v - 13) % 5 + (f * 8 + v - 13) // 5, "float32"), f * 8 + v)),
+        )
+    )
 
 
 def test_remainders_of_negative_starts() -> None:
-    _vectorized(loop("i", 4, lambda i: vectorized("v", 4, lambda v: store(B, cast(floormod(v - 16 + i, 4) + truncdiv(v - 7, 3), "float32"), v)), low=-2))
+    _vectorized(
+        loop(
+            "i",
+            4,
+            lambda i: vectorized("v", 4, lambda v: store(B, cast(floormod(v - 16 + i, 4) + truncdiv(v - 7, 3), "float32"), v)),
+            low=-2,
+        )
+    )
 
 
 def test_guards_become_masks() -> None:
-    result = _vectorized(loop("i", 3, lambda i: vectorized("v", 8, lambda v: guard(i * 8 + v < 20, store(B, load(A, i * 8 + v), i * 8 + v)))))
+    result = _vectorized(
+        loop("i", 3, lambda i: vectorized("v", 8, lambda v: guard(i * 8 + v < 20, store(B, load(A, i * 8 + v), i * 8 + v))))
+    )
     (stored,) = statements(result, BufferStore)
     assert stored.predicate is not None
     assert stored.value.predicate is stored.predicate
@@ -276,4 +308,3 @@ def test_special_values_survive() -> None:
     start = func(vectorized("v", 4, lambda v: store(b, Select(load(a, v) > 0.0, load(a, v), const(0.0)), v)), a, b)
     given = [np.array([np.nan, np.inf, -0.0, -np.inf], np.float32), np.zeros(4, np.float32)]
     np.testing.assert_array_equal(run(start, given)[1], run(vectorize_loop(start, PassContext()), given)[1])
-
