@@ -1,6 +1,6 @@
 """Lesson 1: declare a matrix multiplication with an addition, let the auto-scheduler find its schedule, and run it.
 
-    python examples/01_matmul_add.py [--size N] [--trials T]
+python examples/01_matmul_add.py [--size N] [--trials T]
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def interleaved(first: Callable[[], object], second: Callable[[], object], round
     """Median seconds of two functions called in turn."""
     times: tuple[list[float], list[float]] = ([], [])
     for number in range(rounds + 3):
-        for func, seconds in zip((first, second), times):
+        for func, seconds in zip((first, second), times, strict=True):
             start = time.perf_counter()
             func()
             if number >= 3:

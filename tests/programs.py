@@ -36,9 +36,7 @@ def conv_relu(c: int = 4, h: int = 6, f: int = 8) -> list[Tensor]:
         name="pad",
     )
     rc, ri, rj = te.reduce_axis((0, c), "rc"), te.reduce_axis((0, 3), "ri"), te.reduce_axis((0, 3), "rj")
-    conv = te.compute(
-        (f, h, h), lambda o, i, j: te.sum(pad[rc, i + ri, j + rj] * w[o, rc, ri, rj], axis=[rc, ri, rj]), name="conv"
-    )
+    conv = te.compute((f, h, h), lambda o, i, j: te.sum(pad[rc, i + ri, j + rj] * w[o, rc, ri, rj], axis=[rc, ri, rj]), name="conv")
     out = te.compute((f, h, h), lambda o, i, j: maximum(conv[o, i, j], 0.0), name="out")
     return [x, w, out]
 

@@ -10,6 +10,7 @@ values without a gap, so it can be divided again. A predicate that bounds a fuse
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -248,11 +249,11 @@ def inverse_iter_map(found: IterMapResult, outputs: Sequence[PrimExpr]) -> dict[
     values: dict[IterMark, Linear] = {}
     analyzer = Analyzer()
     inverse: dict[Var, PrimExpr] = {m.source: IntImm(m.source.dtype, m.minimum) for m in found.trivial if isinstance(m.source, Var)}
-    todo: list[tuple[IterSplitExpr, PrimExpr]] = []
+    todo: deque[tuple[IterSplitExpr, PrimExpr]] = deque()
     for total, output in zip(found.indices, outputs, strict=True):
         todo += _split_values(total.args, analyzer.simplify(output - total.base))
     while todo:
-        split, value = todo.pop()
+        split, value = todo.popleft()
         mark = split.source
         known = values.get(mark, Linear({}))
         values[mark] = known.add(plain_form(analyzer.facts, analyzer.simplify(value)), split.lower_factor)

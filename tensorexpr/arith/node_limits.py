@@ -66,6 +66,8 @@ def _floormod(node: BinaryExpr, known: Known) -> Limits:
     (low, high), (least, most) = known[node.a], known[node.b]
     if least == most != 0 and low // least == high // least:
         return low % least, high % least
+    if least == most == 0:
+        return _whole(node)
     if least > 0 and low >= 0:
         return 0, min(high, most - 1)
     return min(least + 1, 0), max(most - 1, 0)

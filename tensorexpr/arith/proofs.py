@@ -69,18 +69,19 @@ class _Search:
     budget: int = _BUDGET
     seen: dict[Key, int] = field(default_factory=dict)
 
-    def best(self, form: Linear, uses: int) -> int:
-        """The least constant bound reachable from `form`, with so many uses of constraints."""
+    def best(self, form: Linear, uses: int, reserve: int = 0) -> int:
+        """The least constant bound reachable from `form`, with so many uses of constraints, leaving a reserve of budget."""
         key = (frozenset(form.terms.items()), form.constant)
         if key in self.seen:
             return self.seen[key]
         found = self.seen[key] = form_limits(self.facts, form)[1]
         for alternative, cost in self._alternatives(form):
-            if self.budget <= 0 or (self.goal is not None and found <= self.goal):
+            if self.budget <= reserve or (self.goal is not None and found <= self.goal):
                 break
             if cost <= uses:
                 self.budget -= 1  # which also bounds the depth of the recursion
-                found = min(found, max(self.best(choice, uses - cost) // scale for choice, scale in alternative))
+                kept = (self.budget + reserve) // 2  # for the alternatives that follow
+                found = min(found, max(self.best(choice, uses - cost, kept) // scale for choice, scale in alternative))
         self.seen[key] = found
         return found
 
@@ -103,7 +104,8 @@ class _Search:
 
     def _opened(self, form: Linear) -> Iterator[Choices]:
         """The ways to replace the first atom that can be replaced."""
-        for atom, k in form.terms.items():
+        splits = [(atom, k) for atom, k in form.terms.items() if isinstance(atom, Max if k > 0 else Min)]  # nothing is lost
+        for atom, k in splits or form.terms.items():
             rest = form.without(atom)
             found = list(_replacements(self.facts, rest, atom, k))
             if found:

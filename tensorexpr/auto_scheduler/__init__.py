@@ -1,13 +1,13 @@
 """The auto-scheduler: from a computation to a fast program, without a schedule by hand (Zheng et al., Ansor, OSDI 2020).
 
-    workload      functions that declare computations, by name
-    search_task   one computation on one target: tune, apply_best, print_best
-    options       TuningOptions, LocalBuilder, LocalRunner, HardwareParams
-    policy        SketchPolicy: sketches, then the tuner
-    sketch/       the rules that make sketches
-    callbacks     RecordToFile and your own
-    records       load_records, load_best_record
-    console       what tuning prints
+workload      functions that declare computations, by name
+search_task   one computation on one target: tune, apply_best, print_best
+options       TuningOptions, LocalBuilder, LocalRunner, HardwareParams
+policy        SketchPolicy: sketches, then the tuner
+sketch/       the rules that make sketches
+callbacks     RecordToFile and your own
+records       load_records, load_best_record
+console       what tuning prints
 """
 
 from __future__ import annotations

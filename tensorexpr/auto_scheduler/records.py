@@ -14,7 +14,7 @@ from .measure import MeasureInput, MeasureResult
 def save_records(filename: str | Path, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
     """Append results to a log, one line each, flushed at once."""
     records = []
-    for made, result in zip(inputs, results):
+    for made, result in zip(inputs, results, strict=True):
         task = made.task
         records.append(make_record(task.workload_key, task.compute_dag.hash_key(), task.target, made.trace, result))
     append_records(filename, records)

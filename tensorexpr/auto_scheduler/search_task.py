@@ -47,7 +47,11 @@ class SearchTask:
             raise WorkloadError("a SearchTask takes func= with args=, or compute_dag=, or workload_key=; give exactly one of them")
         if func is not None:
             workload_key = make_workload_key(func, () if args is None else args)
-        made = compute_dag if isinstance(compute_dag, ComputeDAG) else ComputeDAG(compute_dag if compute_dag is not None else str(workload_key))
+        made = (
+            compute_dag
+            if isinstance(compute_dag, ComputeDAG)
+            else ComputeDAG(compute_dag if compute_dag is not None else str(workload_key))
+        )
         self.compute_dag = made
         self.workload_key = workload_key or made.workload_key()
         chosen = Target.target_or_current(target)

@@ -90,7 +90,7 @@ def _extents(stage: StageNode, roots: Mapping[int, PrimExpr], analyzer: Analyzer
         known: PrimExpr = IntImm(stage.axes[relation.parent].dtype, 1)
         for factor in relation.factors:
             known = known if factor is None else known * factor
-        for part, factor in zip(relation.parts, relation.factors):
+        for part, factor in zip(relation.parts, relation.factors, strict=True):
             extents[part] = factor if factor is not None else analyzer.simplify(ceildiv(extents[relation.parent], known))
     return extents
 

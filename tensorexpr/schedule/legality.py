@@ -54,12 +54,14 @@ def _check_kinds(stage: StageNode, path: tuple[tuple[StageNode, int], ...]) -> N
         name = target.axes[axis].name
         if target.mark(axis).kind is LoopKind.VECTORIZE:
             raise ScheduleError(
-                f"In schedule for {stage.name}: it is computed inside the vectorised loop {name!r} of {target.name}; compute it at a loop further out, or inline it"
+                f"In schedule for {stage.name}: it is computed inside the vectorised loop {name!r} of {target.name}; "
+                "compute it at a loop further out, or inline it"
             )
         inner = [stage.axes[a].name for a in stage.leaf if stage.mark(a).kind is LoopKind.PARALLEL]
         if inner and target.mark(axis).kind is LoopKind.PARALLEL:
             raise ScheduleError(
-                f"In schedule for {stage.name}: its parallel loop {inner[0]!r} lies inside the parallel loop {name!r} of {target.name}; keep one of them parallel"
+                f"In schedule for {stage.name}: its parallel loop {inner[0]!r} lies inside the parallel loop {name!r} of {target.name}; "
+                "keep one of them parallel"
             )
 
 
@@ -68,12 +70,15 @@ def _check_coverage(tree: ScheduleTree, stage: StageNode, readers: tuple[StageNo
     assert isinstance(stage.attach, At)
     target, axis = tree[stage.attach.stage], stage.attach.axis
     if not readers:
-        raise ScheduleError(f"In schedule for {stage.name}: nothing reads it, so it can't be computed at {target.name}; leave it at the root")
+        raise ScheduleError(
+            f"In schedule for {stage.name}: nothing reads it, so it can't be computed at {target.name}; leave it at the root"
+        )
     wanted = (target.id, axis)
     for reader in readers:
         inside = reader.id == target.id or wanted in ((s.id, a) for s, a in enclosing_loops(tree, reader))
         if not inside:
             raise ScheduleError(
-                f"In schedule for {stage.name}: it is computed at loop {target.axes[axis].name!r} of {target.name}, but {reader.name} also reads it outside that loop; "
+                f"In schedule for {stage.name}: "
+                f"it is computed at loop {target.axes[axis].name!r} of {target.name}, but {reader.name} also reads it outside that loop; "
                 f"compute {reader.name} inside that loop too, or {stage.name} at the root"
             )

@@ -168,7 +168,10 @@ class Stage:
         if (factor is None) == (nparts is None):
             raise ScheduleError(f"In schedule for {node.name}: split takes exactly one of factor and nparts")
         if disable_predication:
-            raise ScheduleError(f"In schedule for {node.name}: split can't leave out the guard of a tail; give a factor that divides the extent and there is none")
+            raise ScheduleError(
+                f"In schedule for {node.name}: split can't leave out the guard of a tail; "
+                "give a factor that divides the extent and there is none"
+            )
         axis = self._axis(parent, "split")
         count = len(node.axes)
         value = _checked_factor(node, parent, factor if factor is not None else nparts)
@@ -215,7 +218,9 @@ class Stage:
     def compute_at(self, parent: Stage, scope: IterVar) -> None:
         """Compute this stage inside the loop `scope` of the stage `parent`, each time the part that is read there."""
         if not isinstance(parent, Stage):
-            raise ScheduleError(f"In schedule for {self._node.name}: compute_at takes a stage such as s[C] and one of its axes, not {parent!r}")
+            raise ScheduleError(
+                f"In schedule for {self._node.name}: compute_at takes a stage such as s[C] and one of its axes, not {parent!r}"
+            )
         self._schedule.apply_step(ComputeAt(self.id, parent.id, parent._axis(scope, "compute_at")))
 
     def compute_inline(self) -> None:

@@ -42,7 +42,7 @@ def assert_schedule_correct(
     """
     inputs = random_inputs([t for t in args if isinstance(t.op, PlaceholderOp)], seed)
     results = [t for t in args if not isinstance(t.op, PlaceholderOp)]
-    expected = dict(zip(results, evaluate(results, inputs)))
+    expected = dict(zip(results, evaluate(results, inputs), strict=True))
     for phase in phases:
         _compare(schedule, args, inputs, expected, partial(_interpret, schedule, args, phase), f"phase {phase}")
     if compiled:
@@ -70,7 +70,7 @@ def _compare(
         run(arrays)
     except Exception as error:  # whatever goes wrong, the report says with which program
         raise ScheduleMismatch(f"{where}: {type(error).__name__}: {error}\n{describe(schedule, args)}") from error
-    for tensor, array in zip(args, arrays):
+    for tensor, array in zip(args, arrays, strict=True):
         if tensor in expected:
             allowed: Tolerance = tolerance_of(tensor)
             message = allowed.mismatch(array, expected[tensor])

@@ -14,8 +14,35 @@ import numpy as np
 from ..errors import DeclarationError, TypeMismatchError
 from .dtype import int_limits, parse_dtype, scalar_dtype, to_numpy, with_lanes, wrap_int
 from .expr import (
-    EQ, GE, GT, LE, LT, NE, Add, And, BinaryExpr, Broadcast, Call, Cast, CmpExpr, Div, ExprOp, FloatImm, FloorDiv, FloorMod,
-    IntImm, Max, Min, Mod, Mul, Not, Or, PrimExpr, Select, StringImm, Sub,
+    EQ,
+    GE,
+    GT,
+    LE,
+    LT,
+    NE,
+    Add,
+    And,
+    BinaryExpr,
+    Broadcast,
+    Call,
+    Cast,
+    CmpExpr,
+    Div,
+    ExprOp,
+    FloatImm,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    Max,
+    Min,
+    Mod,
+    Mul,
+    Not,
+    Or,
+    PrimExpr,
+    Select,
+    StringImm,
+    Sub,
 )  # fmt: skip
 
 
@@ -268,7 +295,9 @@ def true_divide(a: Any, b: Any) -> PrimExpr:
     """
     left, right = match_types(_numeric(a), _numeric(b))
     if _is_integral(left):
-        raise TypeMismatchError(f"`/` of the integers {left} and {right} is ambiguous; use // (floor), te.truncdiv, or convert to a float dtype")
+        raise TypeMismatchError(
+            f"`/` of the integers {left} and {right} is ambiguous; use // (floor), te.truncdiv, or convert to a float dtype"
+        )
     return binary(Div, left, right)
 
 
@@ -380,7 +409,7 @@ def _bools(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
     return cast(left, with_lanes("bool", lanes)), cast(right, with_lanes("bool", lanes))
 
 
-def all(*args: Any) -> PrimExpr:  # noqa: A001 - the field's name
+def all(*args: Any) -> PrimExpr:
     """The conjunction of conditions; true of none."""
     result: PrimExpr = IntImm("bool", 1)
     for arg in args:
@@ -388,7 +417,7 @@ def all(*args: Any) -> PrimExpr:  # noqa: A001 - the field's name
     return result
 
 
-def any(*args: Any) -> PrimExpr:  # noqa: A001 - the field's name
+def any(*args: Any) -> PrimExpr:
     """The disjunction of conditions; false of none."""
     result: PrimExpr = IntImm("bool", 0)
     for arg in args:

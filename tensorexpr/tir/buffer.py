@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import DeclarationError
@@ -24,7 +24,7 @@ class Buffer:
     dtype: str
     shape: tuple[PrimExpr, ...]
     strides: tuple[PrimExpr, ...] = ()
-    elem_offset: PrimExpr = IntImm("int32", 0)
+    elem_offset: PrimExpr = field(default_factory=lambda: IntImm("int32", 0))
     name: str = "buffer"
     data_alignment: int = 64
     offset_factor: int = 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import cast
 
 import numpy as np
@@ -62,7 +62,7 @@ class DataType:
         return base if self.lanes == 1 else f"{base}x{self.lanes}"
 
 
-@lru_cache(maxsize=None)
+@cache
 def parse_dtype(dtype: str) -> DataType:
     """Parse a dtype string.
 
@@ -83,19 +83,19 @@ def parse_dtype(dtype: str) -> DataType:
     raise TypeMismatchError(f"{dtype!r} is no dtype; known: bool, {', '.join(known)}, each also with lanes as in 'float32x8'")
 
 
-@lru_cache(maxsize=None)
+@cache
 def with_lanes(dtype: str, lanes: int) -> str:
     """The dtype string of `lanes` elements of the scalar type of `dtype`."""
     return str(parse_dtype(dtype).with_lanes(lanes))
 
 
-@lru_cache(maxsize=None)
+@cache
 def scalar_dtype(dtype: str) -> str:
     """The dtype string of one lane."""
     return str(parse_dtype(dtype).scalar)
 
 
-@lru_cache(maxsize=None)
+@cache
 def int_limits(dtype: str) -> tuple[int, int]:
     """Smallest and largest value of an integer or bool dtype."""
     parsed = parse_dtype(dtype)
@@ -114,7 +114,7 @@ def wrap_int(value: int, dtype: str) -> int:
     return (value - low) % (high - low + 1) + low
 
 
-@lru_cache(maxsize=None)
+@cache
 def to_numpy(dtype: str) -> np.dtype[np.generic]:
     """The NumPy dtype of one lane; bfloat16 comes from ml_dtypes, imported on first use."""
     parsed = parse_dtype(dtype)

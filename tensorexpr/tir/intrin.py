@@ -98,7 +98,7 @@ _ROWS = (
     Intrinsic("fmod", 2, "float", np.fmod),
     Intrinsic("copysign", 2, "float", np.copysign),
     Intrinsic("nextafter", 2, "float", np.nextafter),
-    Intrinsic("fma", 3, "float", lambda a, b, c: (np.asarray(a, np.float64) * b + c)),
+    Intrinsic("fma", 3, "float", lambda a, b, c: np.asarray(a, np.float64) * b + c),
     Intrinsic("popcount", 1, "int", _popcount),
     Intrinsic("clz", 1, "int", _clz),
     Intrinsic("bitwise_and", 2, "int", np.bitwise_and),
@@ -128,7 +128,6 @@ def intrinsic_of(call: Call) -> Intrinsic:
     if row is None:
         raise DeclarationError(f"no intrinsic {call.op!r}; known: {', '.join(sorted(INTRINSICS))}")
     return row
-
 
 
 def _unary(name: str, summary: str) -> Callable[[Any], PrimExpr]:
@@ -206,11 +205,11 @@ def _rounding(name: str, summary: str) -> Callable[[Any], PrimExpr]:
 floor = _rounding("floor", "The largest integral value not above x.")
 ceil = _rounding("ceil", "The smallest integral value not below x.")
 trunc = _rounding("trunc", "x without its fraction.")
-round = _rounding("round", "The nearest integral value, halves away from zero.")  # noqa: A001 - the field's name
+round = _rounding("round", "The nearest integral value, halves away from zero.")
 nearbyint = _rounding("nearbyint", "The nearest integral value, halves to even.")
 
 
-def abs(x: Any) -> PrimExpr:  # noqa: A001 - the field's name
+def abs(x: Any) -> PrimExpr:
     """The absolute value; unsigned integers stay as they are."""
     expr = convert(x)
     return expr if not parse_dtype(expr.dtype).is_signed else Call(expr.dtype, "tir.fabs", (expr,))
@@ -222,7 +221,7 @@ def power(x: Any, y: Any) -> PrimExpr:
 
 
 _power = _binary("pow", "x**y.")
-pow = power  # noqa: A001 - the field's name
+pow = power
 
 
 def fma(x: Any, y: Any, z: Any) -> PrimExpr:

@@ -52,7 +52,7 @@ def _map_value(value: Any, rewrite: Callable[[Node], Node]) -> Any:
         return value if low is value.min and extent is value.extent else Range(cast(PrimExpr, low), cast(PrimExpr, extent))
     if isinstance(value, tuple):
         items = tuple(_map_value(item, rewrite) for item in value)
-        return value if all(new is old for new, old in zip(items, value)) else items
+        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
     return value
 
 

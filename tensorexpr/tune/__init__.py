@@ -1,11 +1,11 @@
 """Search: spaces, populations, features, cost models, evolution, measuring, records.
 
-    space        a sketch as a design space: open decisions as columns of candidates
-    population   sampling, mutation and crossover of decision matrices
-    features/    what the model sees of a whole population, without lowering
-    cost_model/  analytic prior, boosted model, random
-    evolution    the best unseen candidates of several sketches
-    measure/     compile and run workers
-    records/     the log
-    tuner        the loop over all of it
+space        a sketch as a design space: open decisions as columns of candidates
+population   sampling, mutation and crossover of decision matrices
+features/    what the model sees of a whole population, without lowering
+cost_model/  analytic prior, boosted model, random
+evolution    the best unseen candidates of several sketches
+measure/     compile and run workers
+records/     the log
+tuner        the loop over all of it
 """

@@ -51,7 +51,7 @@ def evolve(
     share = max(64, options.population // max(1, len(sketches)))
     pools = [_start(sketch, seeds.get(number), share, rng) for number, sketch in enumerate(sketches)]
     scores = [score(number, rows) for number, rows in enumerate(pools)]
-    best = [_best_of(rows, values, count) for rows, values in zip(pools, scores)]
+    best = [_best_of(rows, values, count) for rows, values in zip(pools, scores, strict=True)]
     for _ in range(options.generations):
         counts = _shares(scores, options.population)
         for number, sketch in enumerate(sketches):
@@ -59,7 +59,11 @@ def evolve(
             pools[number], scores[number] = rows, score(number, rows)
             kept, kept_scores = best[number]
             best[number] = _best_of(np.concatenate([kept, rows]), np.concatenate([kept_scores, scores[number]]), count)
-    ranked = [(float(value), number, tuple(map(int, row))) for number, (rows, values) in enumerate(best) for row, value in zip(rows, values)]
+    ranked = [
+        (float(value), number, tuple(map(int, row)))
+        for number, (rows, values) in enumerate(best)
+        for row, value in zip(rows, values, strict=True)
+    ]
     ranked.sort(key=lambda entry: (-entry[0], entry[1], entry[2]))
     return [Candidate(number, row) for _, number, row in ranked[:count]]
 

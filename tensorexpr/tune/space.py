@@ -38,11 +38,7 @@ def factorizations(extent: int, parts: int, max_innermost: int) -> tuple[tuple[i
     """All ways to write `extent` as an ordered product of `parts` factors with the last at most `max_innermost`."""
     if parts == 1:
         return ((extent,),) if extent <= max_innermost else ()
-    return tuple(
-        (first, *rest)
-        for first in divisors(extent)
-        for rest in factorizations(extent // first, parts - 1, max_innermost)
-    )
+    return tuple((first, *rest) for first in divisors(extent) for rest in factorizations(extent // first, parts - 1, max_innermost))
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +137,7 @@ class Sketch:
     def trace_of(self, row: Sequence[int] | IntArray) -> Trace:
         """The trace with all decisions made as in one row of a population."""
         steps: list[Step] = list(self.trace.steps)
-        for choice, decision in zip(row, self.decisions):
+        for choice, decision in zip(row, self.decisions, strict=True):
             step: Any = steps[decision.step]
             value = tuple(int(v) for v in decision.values[int(choice)])
             steps[decision.step] = replace(step, decision=int(choice) if isinstance(step, SampleCategorical) else value)

@@ -41,7 +41,7 @@ class TunerOptions:
     eps_greedy: float = 0.05
     early_stopping: int | None = None
     remeasured: int = 4
-    evolution: EvolutionOptions = EvolutionOptions()
+    evolution: EvolutionOptions = field(default_factory=EvolutionOptions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +185,7 @@ class Tuner:
         start = time.perf_counter()
         self.observer.measuring(len(batch))
         programs = [Program(len(self.trials) + n, trace) for n, (_, trace) in enumerate(batch)]
-        sources = dict(zip((program.number for program in programs), batch))
+        sources = dict(zip((program.number for program in programs), batch, strict=True))
         done: list[Trial] = []
         for result in self.measurer.measure(programs):
             trial = Trial(*sources[result.number], result)
@@ -202,7 +202,7 @@ class Tuner:
         if len(good) < 2:
             return
         programs = [Program(number, trial.trace) for number, trial in enumerate(good)]
-        for trial, result in zip(good, self.measurer.remeasure(programs)):
+        for trial, result in zip(good, self.measurer.remeasure(programs), strict=True):
             if result.is_success:
                 again = replace(trial, result=result)
                 self.trials[self.trials.index(trial)] = again

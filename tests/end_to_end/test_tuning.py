@@ -67,7 +67,9 @@ def test_every_trial_is_recorded_and_verified_and_the_first_is_the_plain_program
 def test_33_the_same_seed_proposes_the_same_first_candidates(tmp_path: Path, log: Path) -> None:
     tuned(tmp_path / "again.json")
     tuned(tmp_path / "other.json", seed=1)
-    first, again, other = ([r.trace.to_json() for r in auto_scheduler.load_records(p)][:6] for p in (log, tmp_path / "again.json", tmp_path / "other.json"))
+    first, again, other = (
+        [r.trace.to_json() for r in auto_scheduler.load_records(p)][:6] for p in (log, tmp_path / "again.json", tmp_path / "other.json")
+    )
     assert first == again
     assert first != other
 

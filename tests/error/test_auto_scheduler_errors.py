@@ -33,12 +33,28 @@ def task() -> ans.SearchTask:
 
 
 REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
-    "unknown workload": (lambda: ans.SearchTask(func="err_copi", args=(8,)), WorkloadError, "'err_copi' is not registered; did you mean 'err_copy'?"),
-    "unregistered function": (lambda: ans.SearchTask(func=lambda n: [], args=(8,)), WorkloadError, "decorate its function with @auto_scheduler.register_workload"),
-    "registered twice": (lambda: ans.register_workload("err_copy", lambda n: []), WorkloadError, "is registered already; pass override=True"),
+    "unknown workload": (
+        lambda: ans.SearchTask(func="err_copi", args=(8,)),
+        WorkloadError,
+        "'err_copi' is not registered; did you mean 'err_copy'?",
+    ),
+    "unregistered function": (
+        lambda: ans.SearchTask(func=lambda n: [], args=(8,)),
+        WorkloadError,
+        "decorate its function with @auto_scheduler.register_workload",
+    ),
+    "registered twice": (
+        lambda: ans.register_workload("err_copy", lambda n: []),
+        WorkloadError,
+        "is registered already; pass override=True",
+    ),
     "no tensors": (lambda: ans.SearchTask(func="err_nothing"), WorkloadError, "must return the list of its tensors"),
     "wrong arguments": (lambda: ans.SearchTask(func="err_copy", args=(1, 2)), WorkloadError, "does not take the arguments [1, 2]"),
-    "argument without JSON": (lambda: ans.SearchTask(func="err_copy", args=(object(),)), WorkloadError, "is no number, string, sequence or tensor"),
+    "argument without JSON": (
+        lambda: ans.SearchTask(func="err_copy", args=(object(),)),
+        WorkloadError,
+        "is no number, string, sequence or tensor",
+    ),
     "nothing given": (lambda: ans.SearchTask(), WorkloadError, "give exactly one of them"),
     "key": (lambda: ans.workload_key_to_tensors("{"), WorkloadError, "is no workload key"),
     "key without name": (lambda: ans.workload_key_to_tensors("[1]"), WorkloadError, "starts with the workload's name"),
@@ -46,7 +62,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "no trials": (lambda: task().tune(ans.TuningOptions()), TuningError, "num_measure_trials is 0"),
     "options": (lambda: task().tune(8), TuningError, "takes auto_scheduler.TuningOptions"),  # type: ignore[arg-type]
     "negative trials": (lambda: ans.TuningOptions(-1), TuningError, "num_measure_trials is -1; it takes an integer of at least 0"),
-    "builder": (lambda: ans.TuningOptions(1, builder="rpc"), TuningError, 'builder is \'rpc\'; it takes "local" or a LocalBuilder'),
+    "builder": (lambda: ans.TuningOptions(1, builder="rpc"), TuningError, "builder is 'rpc'; it takes \"local\" or a LocalBuilder"),
     "runner": (lambda: ans.TuningOptions(1, runner=3), TuningError, "runner is 3; it takes"),  # type: ignore[arg-type]
     "parameter": (lambda: ans.SketchPolicy(task(), params={"eps": 1}), TuningError, "has no parameter eps; it takes eps_greedy"),
     "missing log": (lambda: task().apply_best("/nowhere/log.json"), RecordError, "/nowhere/log.json"),

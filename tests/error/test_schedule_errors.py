@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -25,6 +26,12 @@ def program() -> tuple[list[Tensor], Schedule, Tensor, Tensor]:
     return [a, out], create_schedule(out.op), matmul, out
 
 
+def both(*requests: Callable[[], object]) -> None:
+    """One request after the other."""
+    for request in requests:
+        request()
+
+
 REFUSED: dict[str, tuple[Case, str]] = {
     "factor 0": (lambda s, m, o: s[o].split(o.op.axis[0], factor=0), "split of 'i' by 0; a factor is an integer of at least 1"),
     "factor string": (lambda s, m, o: s[o].split(o.op.axis[0], factor="4"), "split of 'i' by '4'; a factor is an integer"),
@@ -34,13 +41,16 @@ REFUSED: dict[str, tuple[Case, str]] = {
     "other stage": (lambda s, m, o: s[o].split(m.op.axis[0], factor=2), "no axis 'i' to split, it belongs to matmul; axes: i, j"),
     "no axis": (lambda s, m, o: s[o].split("i", factor=2), "split takes an axis, not 'i'"),  # type: ignore[arg-type]
     "split twice": (lambda s, m, o: [s[o].split(o.op.axis[0], factor=2) for _ in range(2)], "was split or fused"),
-    "split vector": (lambda s, m, o: (s[o].vectorize(o.op.axis[1]), s[o].split(o.op.axis[1], factor=2)), "marked vectorize already"),
+    "split vector": (
+        lambda s, m, o: both(lambda: s[o].vectorize(o.op.axis[1]), lambda: s[o].split(o.op.axis[1], factor=2)),
+        "marked vectorize already",
+    ),
     "fuse apart": (lambda s, m, o: s[m].fuse(m.op.axis[0], m.op.reduce_axis[0]), "fuse takes adjacent axes"),
     "fuse kinds": (lambda s, m, o: s[m].fuse(m.op.axis[1], m.op.reduce_axis[0]), "can't mix spatial and reduction axes"),
     "reorder twice": (lambda s, m, o: s[o].reorder(o.op.axis[0], o.op.axis[0]), "names an axis twice"),
     "parallel reduction": (lambda s, m, o: s[m].parallel(m.op.reduce_axis[0]), "can't parallel 'k': it is a reduction axis"),
     "vector reduction": (lambda s, m, o: s[m].vectorize(m.op.reduce_axis[0]), "can't vectorize 'k': it is a reduction axis"),
-    "two parallels": (lambda s, m, o: [s[o].parallel(a) for a in o.op.axis], "is the parallel loop already"),
+    "two parallels": (lambda s, m, o: both(*(partial(s[o].parallel, a) for a in o.op.axis)), "is the parallel loop already"),
     "pragma name": (lambda s, m, o: s[o].pragma(o.op.axis[0], "fly"), "no pragma 'fly'; known: auto_unroll_max_step"),
     "pragma value": (lambda s, m, o: s[o].pragma(o.op.axis[0], "auto_unroll_max_step", -1), "auto_unroll_max_step takes 0 to"),
     "pragma type": (lambda s, m, o: s[o].pragma(o.op.axis[0], "auto_unroll_max_step", "x"), "a pragma takes an int or a bool"),
@@ -51,7 +61,10 @@ REFUSED: dict[str, tuple[Case, str]] = {
     "compute at tensor": (lambda s, m, o: s[m].compute_at(o, o.op.axis[0]), "takes a stage such as s[C]"),  # type: ignore[arg-type]
     "placeholder": (lambda s, m, o: s[m.op.input_tensors[0]].compute_root(), "A is a placeholder and has no loops; use cache_read"),
     "scope": (lambda s, m, o: s.cache_write(o, "shared"), "no storage scope 'shared' on a CPU; scopes: global, local"),
-    "late cache_write": (lambda s, m, o: (s[o].vectorize(o.op.axis[1]), s.cache_write(o, "local")), "cache_write comes before split"),
+    "late cache_write": (
+        lambda s, m, o: both(lambda: s[o].vectorize(o.op.axis[1]), lambda: s.cache_write(o, "local")),
+        "cache_write comes before split",
+    ),
     "no reader": (lambda s, m, o: s.cache_read(m, "local", []), "takes each reader once; it is read by out"),
     "wrong reader": (lambda s, m, o: s.cache_read(m.op.input_tensors[0], "local", [o]), "which does not read it; it is read by matmul"),
     "foreign tensor": (lambda s, m, o: s[te.placeholder((1,), name="Z")], "is not part of this schedule; its stages: A, matmul, out"),
@@ -70,7 +83,7 @@ def test_refused(program: tuple[list[Tensor], Schedule, Tensor, Tensor], name: s
 
 
 def test_refuses_to_schedule_what_is_no_operation() -> None:
-    with pytest.raises(ScheduleError, match="create_schedule takes operations such as C.op"):
+    with pytest.raises(ScheduleError, match=r"create_schedule takes operations such as C\.op"):
         create_schedule("C")  # type: ignore[arg-type]
 
 
@@ -81,7 +94,9 @@ def test_compute_at_that_leaves_a_consumer_uncovered() -> None:
     d = te.compute((8,), lambda i: b[i] - c[i], name="D")
     s = create_schedule(d.op)
     s[b].compute_at(s[d], d.op.axis[0])
-    with pytest.raises(ScheduleError, match="computed at loop 'i' of D, but C also reads it outside that loop; compute C inside that loop too"):
+    with pytest.raises(
+        ScheduleError, match="computed at loop 'i' of D, but C also reads it outside that loop; compute C inside that loop too"
+    ):
         schedule_to_func(s, [a, d])
 
 

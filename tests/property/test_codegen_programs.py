@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from hypothesis import given, settings
@@ -40,7 +41,7 @@ class Scope:
 
     def but(self, **changes: object) -> Scope:
         """This scope with some things changed."""
-        return Scope(**{**self.__dict__, **changes})  # type: ignore[arg-type]
+        return replace(self, **changes)  # type: ignore[arg-type]
 
 
 @st.composite
@@ -72,11 +73,13 @@ def values(draw: st.DrawFn, scope: Scope, depth: int = 2) -> PrimExpr:
     a, b = draw(values(scope, depth - 1)), draw(values(scope, depth - 1))
     if choice == 3:
         return intrin.if_then_else(a < b, load(draw(st.sampled_from(scope.readable)), draw(indices(scope))), b)
-    return draw(st.sampled_from((ops.add, ops.subtract, ops.multiply, ops.maximum)))(a, b)
+    build: Callable[[PrimExpr, PrimExpr], PrimExpr] = draw(st.sampled_from((ops.add, ops.subtract, ops.multiply, ops.maximum)))
+    return build(a, b)
 
 
 def _store(draw: st.DrawFn, scope: Scope) -> Stmt:
-    if scope.slots and draw(st.booleans()):
+    use_slots: bool = draw(st.booleans())
+    if scope.slots and use_slots:
         return store(*draw(st.sampled_from(scope.slots)), draw(values(scope)))
     target = draw(st.sampled_from(scope.writable))
     choice = draw(st.integers(0, 3))
@@ -98,7 +101,8 @@ def statements(draw: st.DrawFn, scope: Scope, depth: int) -> Stmt:
     if choice == 2:
         var, extent = Var(scope.name("i"), "int32"), draw(st.sampled_from((0, 1, 3, 8)))
         size: PrimExpr = IntImm("int32", extent)
-        if scope.variables and draw(st.booleans()):
+        symbolic: bool = draw(st.booleans())
+        if scope.variables and symbolic:
             size = scope.variables[-1]
         inner = scope.but(variables=(*scope.variables, var))
         return For(var, IntImm("int32", 0), size, ForKind.SERIAL, draw(statements(inner, depth - 1)))

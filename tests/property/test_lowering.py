@@ -34,7 +34,12 @@ def test_10_every_phase_and_the_machine_code_agree_with_the_definition(data: st.
 
 
 @FEW
-@given(extent=EXTENTS, factors=st.lists(FACTORS, min_size=1, max_size=3), by_nparts=st.booleans(), kind=st.sampled_from(["serial", "vectorize", "unroll", "parallel"]))
+@given(
+    extent=EXTENTS,
+    factors=st.lists(FACTORS, min_size=1, max_size=3),
+    by_nparts=st.booleans(),
+    kind=st.sampled_from(["serial", "vectorize", "unroll", "parallel"]),
+)
 @example(extent=7, factors=[32], by_nparts=False, kind="vectorize")
 @example(extent=1, factors=[1, 1], by_nparts=True, kind="unroll")
 @example(extent=17, factors=[4, 3], by_nparts=False, kind="serial")

@@ -6,6 +6,7 @@ from ...tir.expr import FloorMod, IntImm, PrimExpr
 from ..exact import exact_form
 from ..facts import Facts
 from ..linear import Linear, atom_form, constant_form
+from ..modular import form_congruence
 from .numerators import constant_of, divided_by, is_zero, negated, quotient_and_rest, steps_of
 from .symbolic import symbolic_remainder
 
@@ -20,6 +21,10 @@ def floormod(facts: Facts, node: FloorMod) -> PrimExpr | None:
         return symbolic_remainder(facts, form, node)
     if divisor < 0:
         return negated(facts, FloorMod, form.scale(-1), -divisor, node.dtype)  # x % -c == -(-x % c)
+    if facts.congruences:
+        coeff, base = form_congruence(facts, form)
+        if coeff % divisor == 0:  # under the condition x % 8 == 3, x % 4 == 3
+            return IntImm(node.dtype, base % divisor)
     reduced = _reduced(facts, form, divisor)
     found = _aligned(facts, reduced, divisor, node)
     if found is None and not reduced.same(form):

@@ -7,7 +7,7 @@ from ..bounds import fits, plain_form
 from ..exact import exact_form
 from ..facts import Facts
 from ..linear import Linear, constant_form
-from ..polynomial import divide, expand_exactly, is_product, products_hold
+from ..polynomial import divide, expand_exactly, factors, is_product, products_hold
 from ..proofs import known_nonnegative
 from ..sympy_bridge import divide_polynomials
 from .numerators import written
@@ -62,7 +62,8 @@ def _divided(facts: Facts, form: Linear, divisor: PrimExpr) -> tuple[Linear, Lin
 def _by_polynomial(facts: Facts, form: Linear, below: Linear, divisor: PrimExpr) -> tuple[Linear, Linear] | None:
     """(n*i + i + j) // (n + 1): sums of products by a sum."""
     is_sum = len(below.terms) + bool(below.constant) > 1
-    if not is_sum or not any(map(is_product, form.terms)) or not fits(facts, below, divisor.dtype, free=True):
+    shared = any(factor in below.terms for atom in form.terms if is_product(atom) for factor in factors(atom))
+    if not is_sum or not shared or not fits(facts, below, divisor.dtype, free=True):
         return None
     polynomials = divide_polynomials(form.to_expr(divisor.dtype), divisor)
     if polynomials is None:

@@ -46,9 +46,7 @@ def generate_sketches(
     return [Sketch(f"sketch{n}:{'+'.join(state.rules) or 'Plain'}", outputs, initial, state.trace) for n, state in enumerate(finished)]
 
 
-def _continued(
-    state: SketchState, stage: int, options: RuleOptions, rules: Sequence[SketchRule]
-) -> list[tuple[SketchState, int | None]]:
+def _continued(state: SketchState, stage: int, options: RuleOptions, rules: Sequence[SketchRule]) -> list[tuple[SketchState, int | None]]:
     made: list[tuple[SketchState, int | None]] = []
     for rule in rules:
         meets = rule.meets(state, stage, options)

@@ -21,7 +21,7 @@ class Tiling:
 
     def spatial_levels(self) -> tuple[tuple[int, ...], ...]:
         """The levels of spatial axes, outermost first."""
-        return tuple(level for kind, level in zip(self.structure, self.levels) if kind == "S")
+        return tuple(level for kind, level in zip(self.structure, self.levels, strict=True) if kind == "S")
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class SketchState:
     """A trace, the tree it makes, and notes. Immutable: adding a step gives another state."""
 
     tree: ScheduleTree
-    trace: Trace = Trace()
+    trace: Trace = field(default_factory=Trace)
     tilings: Mapping[int, Tiling] = field(default_factory=dict)
     cached: frozenset[int] = frozenset()
     finished: frozenset[int] = frozenset()

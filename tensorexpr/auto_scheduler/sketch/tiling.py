@@ -142,7 +142,7 @@ def _reads_elementwise(tree: ScheduleTree, reader: StageNode, stage: StageNode) 
 
 def _same_shape(a: StageNode, b: StageNode) -> bool:
     first, second = a.origin.output_shape(0), b.origin.output_shape(0)
-    return len(first) == len(second) and all(as_int(x) is not None and as_int(x) == as_int(y) for x, y in zip(first, second))
+    return len(first) == len(second) and all(as_int(x) is not None and as_int(x) == as_int(y) for x, y in zip(first, second, strict=True))
 
 
 def extents(node: StageNode, axes: Sequence[int]) -> list[int]:

@@ -109,7 +109,7 @@ class _Inference:
         if not isinstance(stage.attach, At):
             return
         roots = domain.root_values()
-        for axis, size in zip(stage.spatial, stage.origin.output_shape(0)):
+        for axis, size in zip(stage.spatial, stage.origin.output_shape(0), strict=True):
             full = stage.axes[axis].dom
             if full is not None and domain.region[axis].min is full.min and domain.region[axis].extent is full.extent:
                 continue

@@ -23,7 +23,7 @@ def inline_stages(tree: ScheduleTree) -> Bodies:
         if found is None:
             op = producer.compute
             index = getattr(load.producer, "value_index", 0)
-            body = substitute(op.body[index], {axis.var: i for axis, i in zip(op.axis, load.indices)})
+            body = substitute(op.body[index], {axis.var: i for axis, i in zip(op.axis, load.indices, strict=True)})
             found = expanded[load] = post_order_rewrite(body, rule)
         return found
 

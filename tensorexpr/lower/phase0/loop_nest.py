@@ -55,7 +55,7 @@ class LoopNest:
         indices = tuple(roots[self.stage.axes[axis].var] for axis in self.stage.spatial)
         first = self.bodies[0]
         if not isinstance(first, Reduce):
-            stores = seq(*(BufferStore(b, substitute(v, roots), indices) for b, v in zip(self.buffers, self.bodies)))
+            stores = seq(*(BufferStore(b, substitute(v, roots), indices) for b, v in zip(self.buffers, self.bodies, strict=True)))
             return self._wrap(guarded(stores, self.domain.guards), self.stage.leaf)
         update = self._update(first, roots, indices)
         split_at = next((n for n, axis in enumerate(self.stage.leaf) if self.stage.is_reduction(axis)), len(self.stage.leaf))
@@ -63,15 +63,15 @@ class LoopNest:
         return self._wrap(seq(self._init(first, roots, indices, self.stage.leaf[split_at:]), inner), self.stage.leaf[:split_at])
 
     def _update(self, reduce: Reduce, roots: Mapping[Var, PrimExpr], indices: tuple[PrimExpr, ...]) -> Stmt:
-        old = {var: BufferLoad(b, indices) for var, b in zip(reduce.combiner.lhs, self.buffers)}
-        new = {var: substitute(source, roots) for var, source in zip(reduce.combiner.rhs, reduce.source)}
+        old = {var: BufferLoad(b, indices) for var, b in zip(reduce.combiner.lhs, self.buffers, strict=True)}
+        new = {var: substitute(source, roots) for var, source in zip(reduce.combiner.rhs, reduce.source, strict=True)}
         values = [substitute(result, {**old, **new}) for result in reduce.combiner.result]
         if len(values) == 1:
             stmt: Stmt = BufferStore(self.buffers[0], values[0], indices)
         else:  # every result is needed before the first is stored
-            names = [Var(f"{b.name}_next", value.dtype) for b, value in zip(self.buffers, values)]
-            stmt = seq(*(BufferStore(b, name, indices) for b, name in zip(self.buffers, names)))
-            for name, value in zip(reversed(names), reversed(values)):
+            names = [Var(f"{b.name}_next", value.dtype) for b, value in zip(self.buffers, values, strict=True)]
+            stmt = seq(*(BufferStore(b, name, indices) for b, name in zip(self.buffers, names, strict=True)))
+            for name, value in zip(reversed(names), reversed(values), strict=True):
                 stmt = LetStmt(name, value, stmt)
         condition = substitute(reduce.condition, roots)
         return stmt if is_const_int(condition, 1) else IfThenElse(condition, stmt)
@@ -82,7 +82,7 @@ class LoopNest:
         fresh: dict[int, Var] = {axis: Var(f"{self.stage.axes[axis].name}.init", self.stage.axes[axis].dtype) for axis in spatial}
         renaming: dict[Var, PrimExpr] = {self.stage.axes[axis].var: var for axis, var in fresh.items()}
         values = [substitute(value, roots) for value in (reduce.init or reduce.combiner.identity_element)]
-        stores: Stmt = seq(*(BufferStore(b, value, indices) for b, value in zip(self.buffers, values)))
+        stores: Stmt = seq(*(BufferStore(b, value, indices) for b, value in zip(self.buffers, values, strict=True)))
         body = substitute(guarded(stores, (g for g in self.domain.guards if not g.reduction)), renaming)
         for axis in reversed(spatial):
             body = self._loop(axis, fresh[axis], body, with_pragmas=False)

@@ -62,7 +62,9 @@ def schedule_to_func(
 Key = tuple[int, int]  # stage, output
 
 
-def _parameters(tree: ScheduleTree, args: Sequence[Any], binds: Mapping[Tensor, Buffer]) -> tuple[dict[Var, Buffer | None], dict[Key, Buffer]]:
+def _parameters(
+    tree: ScheduleTree, args: Sequence[Any], binds: Mapping[Tensor, Buffer]
+) -> tuple[dict[Var, Buffer | None], dict[Key, Buffer]]:
     """The parameters in order, each with its buffer if it is no scalar, and the buffers that stages live in."""
     params: dict[Var, Buffer | None] = {}
     bound: dict[Key, Buffer] = {}

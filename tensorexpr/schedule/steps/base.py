@@ -50,8 +50,10 @@ class Step:
         """The step of JSON fields, checked by the declared types of the dataclass."""
         declared = fields(cls)
         if len(values) != len(declared):
-            raise RecordError(f"step {cls.code!r} has {len(values)} fields; it takes {len(declared)}: {', '.join(f.name for f in declared)}")
-        return cls(*(_checked(cls.code, f.name, str(f.type), value) for f, value in zip(declared, values)))
+            raise RecordError(
+                f"step {cls.code!r} has {len(values)} fields; it takes {len(declared)}: {', '.join(f.name for f in declared)}"
+            )
+        return cls(*(_checked(cls.code, f.name, str(f.type), value) for f, value in zip(declared, values, strict=True)))
 
 
 def _plain(value: Any) -> Any:
@@ -70,7 +72,10 @@ _FIELD_TYPES: dict[str, Any] = {
     "int | None": (lambda v: v is None or _is_int(v), lambda v: v),
     "PragmaValue": (lambda v: isinstance(v, bool) or (v is not None and _is_factor(v)), lambda v: tuple(v) if isinstance(v, list) else v),
     "tuple[int, ...]": (lambda v: isinstance(v, list) and len(v) <= 4096 and all(map(_is_int, v)), tuple),
-    "tuple[int, ...] | None": (lambda v: v is None or (isinstance(v, list) and all(map(_is_int, v))), lambda v: None if v is None else tuple(v)),
+    "tuple[int, ...] | None": (
+        lambda v: v is None or (isinstance(v, list) and all(map(_is_int, v))),
+        lambda v: None if v is None else tuple(v),
+    ),
     "tuple[float, ...]": (lambda v: isinstance(v, list) and all(isinstance(x, (int, float)) for x in v), lambda v: tuple(map(float, v))),
     "tuple[Factor, ...]": (
         lambda v: isinstance(v, list) and 2 <= len(v) <= 64 and all(_is_factor(x) for x in v),
@@ -124,11 +129,16 @@ def check_leaf(stage: StageNode, axis: int, primitive: str) -> None:
         return
     if 0 <= axis < len(stage.axes):
         name = stage.axes[axis].name
-        raise ScheduleError(f"In schedule for {stage.name}: axis {name!r} was split or fused, so it can't be given to {primitive}; axes: {stage.axis_names()}")
+        raise ScheduleError(
+            f"In schedule for {stage.name}: axis {name!r} was split or fused, so it can't be given to {primitive}; "
+            f"axes: {stage.axis_names()}"
+        )
     raise ScheduleError(f"In schedule for {stage.name}: no axis number {axis} to {primitive}; axes: {stage.axis_names()}")
 
 
 def check_not_inlined(stage: StageNode, primitive: str) -> None:
     """Refuse loops of a stage that has none because it is inlined."""
     if isinstance(stage.attach, Inline):
-        raise ScheduleError(f"In schedule for {stage.name}: {primitive} needs loops, but the stage is inlined; use compute_root or compute_at first")
+        raise ScheduleError(
+            f"In schedule for {stage.name}: {primitive} needs loops, but the stage is inlined; use compute_root or compute_at first"
+        )

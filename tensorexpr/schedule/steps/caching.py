@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 
 def _check_unscheduled(stage: StageNode, primitive: str) -> None:
-    if stage.relations or any(mark.kind is not LoopKind.SERIAL for mark in stage.marks.values()) or stage.leaf != tuple(range(len(stage.axes))):
+    if (
+        stage.relations
+        or any(mark.kind is not LoopKind.SERIAL for mark in stage.marks.values())
+        or stage.leaf != tuple(range(len(stage.axes)))
+    ):
         raise ScheduleError(f"In schedule for {stage.name}: {primitive} comes before split, fuse, reorder and loop marks of that stage")
 
 
@@ -58,10 +62,14 @@ class CacheWrite(Step):
             raise ScheduleError(f"In schedule for {stage.name}: cache_write takes a stage with one output, this one has {len(op.body)}")
         holds = [other.name for other in tree.attached_to(stage.id)]
         if holds:
-            raise ScheduleError(f"In schedule for {stage.name}: {', '.join(holds)} is computed at its loops; cache_write comes before compute_at")
+            raise ScheduleError(
+                f"In schedule for {stage.name}: {', '.join(holds)} is computed at its loops; cache_write comes before compute_at"
+            )
         axis = tuple(IterVar(a.dom, Var(f"{a.name}.c", a.dtype), a.iter_type) for a in op.axis)
-        renamed: Mapping[Var, PrimExpr] = {old.var: new.var for old, new in zip(op.axis, axis)}
-        cached = replace(op, name=tree.unique_name(f"{op.name}.{self.scope}"), axis=axis, body=tuple(substitute(body, renamed) for body in op.body))
+        renamed: Mapping[Var, PrimExpr] = {old.var: new.var for old, new in zip(op.axis, axis, strict=True)}
+        cached = replace(
+            op, name=tree.unique_name(f"{op.name}.{self.scope}"), axis=axis, body=tuple(substitute(body, renamed) for body in op.body)
+        )
         copy = replace(op, body=(ProducerLoad(cached.output(0), tuple(a.var for a in op.axis)),), reduce_axis=())
         shown = make_stage(stage.id, stage.name, copy, stage.is_output)
         tree = tree.with_stage(replace(shown, origin=stage.origin, scope=stage.scope, attach=stage.attach))
@@ -93,7 +101,9 @@ class CacheRead(Step):
         stage = tree[self.stage]
         check_scope(stage.name, self.scope)
         if isinstance(stage.attach, Inline):
-            raise ScheduleError(f"In schedule for {stage.name}: an inlined stage has no elements to cache; use compute_root or compute_at first")
+            raise ScheduleError(
+                f"In schedule for {stage.name}: an inlined stage has no elements to cache; use compute_root or compute_at first"
+            )
         if stage.origin.num_outputs != 1:
             raise ScheduleError(f"In schedule for {stage.name}: cache_read takes a stage with one output")
         readers = self._readers(tree, stage)

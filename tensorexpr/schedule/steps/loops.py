@@ -69,7 +69,8 @@ class Split(Step):
         mark = stage.mark(self.axis)
         if mark.kind is not LoopKind.SERIAL:
             raise ScheduleError(
-                f"In schedule for {stage.name}: axis {stage.axes[self.axis].name!r} is marked {mark.kind.value} already; split it first, then mark the part"
+                f"In schedule for {stage.name}: axis {stage.axes[self.axis].name!r} is marked {mark.kind.value} already; "
+                "split it first, then mark the part"
             )
         if len(self.factors) < 2 or self.factors.count(None) != 1:
             raise ScheduleError(f"In schedule for {stage.name}: split needs all extents but one, got {self.factors}")
@@ -167,13 +168,16 @@ class Fuse(Step):
         place = stage.leaf.index(self.axes[0])
         if stage.leaf[place : place + len(self.axes)] != self.axes:
             raise ScheduleError(
-                f"In schedule for {stage.name}: fuse takes adjacent axes from the outside in, got {listed}; reorder them first; axes: {stage.axis_names()}"
+                f"In schedule for {stage.name}: fuse takes adjacent axes from the outside in, got {listed}; reorder them first; "
+                f"axes: {stage.axis_names()}"
             )
         if len({stage.is_reduction(axis) for axis in self.axes}) > 1:
             raise ScheduleError(f"In schedule for {stage.name}: fuse can't mix spatial and reduction axes: {listed}")
         marked = [stage.axes[axis].name for axis in self.axes if stage.mark(axis).kind is not LoopKind.SERIAL]
         if marked:
-            raise ScheduleError(f"In schedule for {stage.name}: {', '.join(marked)} is marked already; fuse first, then mark the fused axis")
+            raise ScheduleError(
+                f"In schedule for {stage.name}: {', '.join(marked)} is marked already; fuse first, then mark the fused axis"
+            )
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
         stage = after[self.stage]
@@ -229,7 +233,8 @@ class Annotate(Step):
         if kind in (LoopKind.PARALLEL, LoopKind.VECTORIZE) and stage.is_reduction(self.axis):
             spatial = ", ".join(stage.axes[a].name for a in stage.leaf if not stage.is_reduction(a))
             raise ScheduleError(
-                f"In schedule for {stage.name}: can't {self.kind} {name!r}: it is a reduction axis, and its iterations would race on one accumulator; "
+                f"In schedule for {stage.name}: can't {self.kind} {name!r}: "
+                "it is a reduction axis, and its iterations would race on one accumulator; "
                 f"{self.kind} one of {spatial or '(no spatial axis is there)'}, or make it spatial with rfactor"
             )
         _check_nested_kind(stage, self.axis, kind)
@@ -247,7 +252,8 @@ def _check_nested_kind(stage: StageNode, axis: int, kind: LoopKind) -> None:
     for other in stage.leaf:
         if other != axis and stage.mark(other).kind is kind:
             raise ScheduleError(
-                f"In schedule for {stage.name}: {stage.axes[other].name!r} is the {kind.value} loop already; fuse {stage.axes[axis].name!r} with it to widen it"
+                f"In schedule for {stage.name}: {stage.axes[other].name!r} is the {kind.value} loop already; "
+                f"fuse {stage.axes[axis].name!r} with it to widen it"
             )
 
 

@@ -74,12 +74,18 @@ class ComputeInline(Step):
         stage = stage_of(tree, self.stage, "compute_inline")
         _check_movable(stage, "compute_inline")
         if any(isinstance(body, Reduce) for body in stage.compute.body):
-            raise ScheduleError(f"In schedule for {stage.name}: a reduction can't be inlined; use compute_at to bring it next to its consumer")
+            raise ScheduleError(
+                f"In schedule for {stage.name}: a reduction can't be inlined; use compute_at to bring it next to its consumer"
+            )
         holds = [other.name for other in tree.attached_to(stage.id)]
         if holds:
-            raise ScheduleError(f"In schedule for {stage.name}: {', '.join(holds)} is computed at its loops, so it can't be inlined; move that first")
+            raise ScheduleError(
+                f"In schedule for {stage.name}: {', '.join(holds)} is computed at its loops, so it can't be inlined; move that first"
+            )
         if stage.relations or any(mark.kind is not LoopKind.SERIAL for mark in stage.marks.values()):
-            raise ScheduleError(f"In schedule for {stage.name}: its loops are scheduled already, so it can't be inlined; inline it first, or use compute_at")
+            raise ScheduleError(
+                f"In schedule for {stage.name}: its loops are scheduled already, so it can't be inlined; inline it first, or use compute_at"
+            )
         return tree.with_stage(replace(stage, attach=Inline()))
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:

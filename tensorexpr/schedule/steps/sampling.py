@@ -43,7 +43,9 @@ class SamplePerfectTile(Step):
         axis = stage.axes[self.axis]
         extent = axis.dom.extent if axis.dom is not None else None
         if not isinstance(extent, IntImm):
-            raise ScheduleError(f"In schedule for {stage.name}: sample_perfect_tile needs a root axis of constant extent, not {axis.name!r}")
+            raise ScheduleError(
+                f"In schedule for {stage.name}: sample_perfect_tile needs a root axis of constant extent, not {axis.name!r}"
+            )
         if self.parts < 2:
             raise ScheduleError(f"In schedule for {stage.name}: sample_perfect_tile makes at least 2 parts, not {self.parts}")
         if self.decision is not None:
@@ -56,7 +58,9 @@ class SamplePerfectTile(Step):
         for value in decision:
             product *= value
         if len(decision) != self.parts or product != extent or min(decision) < 1:
-            raise ScheduleError(f"In schedule for {name}: {list(decision)} is no tiling of {extent} in {self.parts} parts; their product must be {extent}")
+            raise ScheduleError(
+                f"In schedule for {name}: {list(decision)} is no tiling of {extent} in {self.parts} parts; their product must be {extent}"
+            )
         if decision[-1] > self.max_innermost:
             raise ScheduleError(f"In schedule for {name}: the innermost tile {decision[-1]} is above the limit of {self.max_innermost}")
 

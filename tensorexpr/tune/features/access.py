@@ -42,9 +42,7 @@ Boxes = Mapping[Operation, Sequence[Array]]
 
 def storage_boxes(nests: Sequence[StageNest]) -> dict[Operation, list[Array]]:
     """The boxes of all stages that are computed at a loop: their storage holds just that box, compactly."""
-    return {
-        nest.stage.origin: [nest.region[axis] for axis in nest.stage.spatial] for nest in nests if isinstance(nest.stage.attach, At)
-    }
+    return {nest.stage.origin: [nest.region[axis] for axis in nest.stage.spatial] for nest in nests if isinstance(nest.stage.attach, At)}
 
 
 def accesses(nest: StageNest, boxes: Boxes) -> list[Access]:
@@ -71,7 +69,7 @@ def _access(nest: StageNest, forms: Sequence[Form], sizes: list[Array], dtype: s
     count = len(nest.unroll_step)
     depth = len(nest.loops)
     item = parse_dtype(dtype).itemsize
-    spans = [_spans(nest, form, size) for form, size in zip(forms, sizes)]
+    spans = [_spans(nest, form, size) for form, size in zip(forms, sizes, strict=True)]
     elements = np.ones((count, depth + 1))
     for span in spans:
         elements = elements * span
@@ -119,7 +117,7 @@ def _inner_stride(nest: StageNest, forms: Sequence[Form], sizes: list[Array]) ->
     if not nest.loops:
         return total
     inner, step = nest.loops[-1], np.ones_like(total)
-    for form, size in zip(reversed(forms), reversed(sizes)):
+    for form, size in zip(reversed(forms), reversed(sizes), strict=True):
         for root, stride in inner.strides.items():
             if form is None or root in form:
                 total = total + (abs(form[root]) if form is not None else size) * stride * step

@@ -93,14 +93,15 @@ def _stage_columns(nest: StageNest, touched: list[Access], machine: Machine) -> 
     load = steps * (loads / machine.loads_per_cycle + gathers * width / 2) + steps * spills
     update = steps / np.maximum(run, 1.0) * rows * vectors * 2 / machine.stores_per_cycle
     levels = [traffic(nest, touched, cache) for cache in machine.caches]
-    memory = np.max([level / cache.fill_bytes for level, cache in zip(levels, machine.caches)], axis=0)
+    memory = np.max([level / cache.fill_bytes for level, cache in zip(levels, machine.caches, strict=True)], axis=0)
     cycles = (np.maximum(np.maximum(compute, load), memory) + update + 0.2 * (compute + load + memory)) / threads * imbalance
     tail = [extents[:, -n] if extents.shape[1] >= n else np.ones(count) for n in (1, 2, 3)]
     return {
         "flops": flops, "parallel": threads, "imbalance": imbalance, "vector_lanes": lanes, "vector_use": vector_use,
         "tile_rows": rows, "tile_vectors": vectors, "spills": spills, "loads_per_step": loads, "gathers": gathers,
         "reduce_run": run, "inner_extent": tail[0], "second_extent": tail[1], "third_extent": tail[2],
-        "unrolled": unrolled, "l1_bytes": levels[0], "l2_bytes": levels[1], "l3_bytes": levels[2], "tile_lines": np.sum([a.lines[:, -1] for a in touched], axis=0),
+        "unrolled": unrolled, "l1_bytes": levels[0], "l2_bytes": levels[1], "l3_bytes": levels[2],
+        "tile_lines": np.sum([a.lines[:, -1] for a in touched], axis=0),
         "store_stride": touched[0].inner_stride, "unroll_step": nest.unroll_step, "compute_cycles": compute,
         "load_cycles": load, "update_cycles": update, "memory_cycles": memory, "cycles": cycles, "forks": _fork_joins(nest, count),
     }  # fmt: skip

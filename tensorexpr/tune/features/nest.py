@@ -129,8 +129,8 @@ class _NestBuilder:
             for load in self._reads(nest, stage):
                 forms = access_forms(load, nest.stage)
                 if reader.id == target.stage.id and links is None:
-                    links = {axis: form or {} for axis, form in zip(stage.spatial, forms)}
-                for axis, form in zip(stage.spatial, forms):
+                    links = {axis: form or {} for axis, form in zip(stage.spatial, forms, strict=True)}
+                for axis, form in zip(stage.spatial, forms, strict=True):
                     span = region[axis] if form is None else _span(nest.loops[depth:], form)
                     touched[axis] = np.maximum(touched[axis], np.minimum(span, region[axis]))
         for loop in target.loops[:depth]:
@@ -153,13 +153,15 @@ class _NestBuilder:
             factors = [None if factor is None else self.evaluate(factor) for factor in relation.factors]
             known = np.prod([factor for factor in factors if factor is not None], axis=0)
             step = one
-            for part, factor in reversed(list(zip(relation.parts, factors))):
+            for part, factor in reversed(list(zip(relation.parts, factors, strict=True))):
                 extents[part] = np.ceil(extents[relation.parent] / known) if factor is None else factor
                 strides[part] = {root: stride * step for root, stride in strides[relation.parent].items()}
                 step = step * extents[part]
         return extents, strides
 
-    def _expanded(self, stage: StageNode, axis: int, extents: Mapping[int, Array], strides: Mapping[int, dict[int, Array]]) -> Iterator[Loop]:
+    def _expanded(
+        self, stage: StageNode, axis: int, extents: Mapping[int, Array], strides: Mapping[int, dict[int, Array]]
+    ) -> Iterator[Loop]:
         for relation in stage.relations:
             if isinstance(relation, FuseRelation) and relation.fused == axis:
                 for part in relation.parts:

@@ -26,10 +26,7 @@ FUNCTION_NAME = "main"
 
 
 def make_compiler(task: Mapping[str, Any]) -> Compiler:
-    """A compiler for the candidates of a task, which holds the DAG of its arguments and the target.
-
-    It compiles the unscheduled program once, as only the first compilation pays for imports and caches.
-    """
+    """A compiler for the candidates of a task, which holds the DAG of its arguments and the target."""
     compiler = CandidateCompiler(dag_from_json(task["dag"]), Target(task["target"]))
     compiler.warm_up()
     return compiler
@@ -44,7 +41,7 @@ class CandidateCompiler:
         self._outputs = tuple(tensor.op for tensor in args if not isinstance(tensor.op, PlaceholderOp))
 
     def warm_up(self) -> None:
-        """Import and initialise what compiling needs."""
+        """Import LLVM and make it ready, so that the first candidate doesn't pay for it."""
         engine.compile_text("define void @warm_up() {\n  ret void\n}\n", self._target, 0)
 
     def __call__(self, trace: Sequence[Any], opt_level: int) -> CompiledCandidate:

@@ -7,7 +7,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from statistics import median
 from typing import Any
 
 # A probe this much slower than the fastest one means that somebody else has a core.
@@ -110,24 +109,27 @@ def time_candidate(run: Run, first: float, policy: TimingPolicy, best: float, qu
         quiet: tells when a measurement can't be believed.
     """
     limit = policy.racing_factor * best if policy.racing_factor else math.inf
-    if first > max(limit, _COLD_SECONDS):
-        return Timing((first,), 1, raced=True)
     if first > _BUDGET_SECONDS:
-        return Timing((first,), 1)
-    warm = run(1)
+        return Timing((first,), 1, raced=first > limit)
+    warm = first if first > max(limit, _COLD_SECONDS) else run(1)
     if warm > limit:
-        return Timing((warm,), 1, raced=True)
-    attempts: list[Timing] = []
+        calm = quiet.now()
+        if not calm:  # perhaps it isn't slow at all
+            calm = quiet.wait()
+            warm = run(1)
+        if warm > limit:
+            return Timing((warm,), 1, raced=True, disturbed=not calm)
+    costs: list[float] = []
     for _ in range(_ATTEMPTS):
         timing = _repeats(run, warm, policy)
         calm = quiet.now()
-        attempts.append(timing)
-        if calm and max(timing.costs) <= _SPREAD * min(timing.costs):
+        costs += timing.costs
+        if calm and max(timing.costs) <= _SPREAD * min(costs):
             return timing
         if not calm and not quiet.wait():
             break
-    best_attempt = min(attempts, key=lambda timing: median(timing.costs))
-    return Timing(best_attempt.costs, best_attempt.number, disturbed=True)
+    # Others only ever add time, so the shortest repeats are nearest to the truth.
+    return Timing(tuple(sorted(costs)[: len(timing.costs)]), timing.number, disturbed=True)
 
 
 def _repeats(run: Run, warm: float, policy: TimingPolicy) -> Timing:

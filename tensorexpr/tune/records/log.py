@@ -105,7 +105,7 @@ def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes, bool]]:
 
 
 def best_record(path: str | Path, workload_key: str | None = None, dag_hash: str | None = None, target: TargetLike | None = None) -> Record:
-    """The fastest record of a log that ran, was verified, and fits.
+    """The fastest record of a log that ran, was verified, and fits: the one with the least median.
 
     Args:
         path: the log.
@@ -123,7 +123,7 @@ def best_record(path: str | Path, workload_key: str | None = None, dag_hash: str
         reason = _misfit(record, workload_key, dag_hash, wanted)
         if reason:
             others[reason] += 1
-        elif best is None or record.mean < best.mean:
+        elif best is None or record.median < best.median:
             best = record
     if best is None:
         raise RecordError(f"{path}: no record {_wish(workload_key, dag_hash, wanted)}; {_holdings(others)}")

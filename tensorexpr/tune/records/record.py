@@ -15,7 +15,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any, TypeAlias
 
 from ...errors import RecordError, ScheduleError
@@ -59,7 +59,7 @@ _FIELDS: dict[str, Field] = {
     "num_threads": (is_integer(1, 1 << 16), "a number of threads from 1 to 65536"),
     "trace": (lambda value: isinstance(value, list), "a list of steps"),
     "costs": (_is_costs, f"a list of 1 to {_MAX_COSTS} positive seconds"),
-    "error_no": (is_integer(0, max(MeasureErrorNo)), f"a number from 0 to {max(MeasureErrorNo)}"),
+    "error_no": (is_integer(0, int(max(MeasureErrorNo))), f"a number from 0 to {int(max(MeasureErrorNo))}"),
     "error_msg": (is_text(_MAX_MESSAGE), f"text of at most {_MAX_MESSAGE} characters"),
     "all_cost": (is_number(0.0, _FAR_FUTURE), "a number of seconds"),
     "timestamp": (is_number(0.0, _FAR_FUTURE), "seconds since 1970"),
@@ -122,6 +122,11 @@ class Record:
     def mean(self) -> float:
         """Seconds per call, the mean of the repeats; infinite if it failed."""
         return fmean(self.costs) if self.is_success else math.inf
+
+    @property
+    def median(self) -> float:
+        """Seconds per call, the median of the repeats; infinite if it failed."""
+        return median(self.costs) if self.is_success else math.inf
 
     def to_json(self) -> dict[str, Any]:
         """The record as JSON."""

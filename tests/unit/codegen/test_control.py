@@ -200,14 +200,14 @@ def test_scalar_parameters_of_every_type() -> None:
 def test_extern_calls_keep_their_number_and_order() -> None:
     calls: list[int] = []
 
-    @ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32)
     def note(value: int) -> int:
         calls.append(value)
         return len(calls)
 
     import llvmlite.binding as llvm
 
-    llvm.add_symbol("tensorexpr_test_note", ctypes.cast(note, ctypes.c_void_p).value)
+    native = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32)(note)
+    llvm.add_symbol("tensorexpr_test_note", ctypes.cast(native, ctypes.c_void_p).value)
     out = flat("out", 4, "int32")
     once = intrin.call_extern("int32", "tensorexpr_test_note", IntImm("int32", 7))
     twice = once + once

@@ -61,7 +61,9 @@ def test_two_splits_make_four_regions() -> None:
         i, j = io * 4 + ii, jo * 4 + ji
         return guard(i < 7, guard(j < 10, store(a, load(a, i * 10 + j) + 1.0, i * 10 + j)))
 
-    inner = lambda io, jo: loop("ii", 4, lambda ii: loop("ji", 4, lambda ji: body(io, jo, ii, ji)))  # noqa: E731
+    def inner(io: Var, jo: Var) -> Stmt:
+        return loop("ii", 4, lambda ii: loop("ji", 4, lambda ji: body(io, jo, ii, ji)))
+
     result = applied(loop_partition, func(loop("io", 2, lambda io: loop("jo", 3, lambda jo: inner(io, jo))), a))
     assert len(statements(result, BufferStore)) == 4
     assert not statements(result, IfThenElse)

@@ -40,12 +40,12 @@ def test_prim_func_pass_sees_function_module_and_context() -> None:
 
 
 def test_prim_func_pass_of_a_class() -> None:
-    @transform.prim_func_pass(opt_level=0)
     class Marker:
         def transform_function(self, function: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
             return function.with_attr("marked", 1)
 
-    assert Marker(_module())["f"].attrs["marked"] == 1
+    marker = transform.prim_func_pass(opt_level=0)(Marker)
+    assert marker(_module())["f"].attrs["marked"] == 1
 
 
 def test_prim_func_pass_without_decorator() -> None:

@@ -34,7 +34,7 @@ def test_tile_and_its_init() -> None:
 )
 def test_tiles_fit_the_register_file(mr: int, nr: int, fits: bool) -> None:
     """MR*NV accumulators, NV vectors and a broadcast in 32 registers."""
-    assert ("i 0:%d UNROLLED" % mr in _marked(matmul(mr, nr, 4, mr, nr, 16))) is fits
+    assert (f"i 0:{mr} UNROLLED" in _marked(matmul(mr, nr, 4, mr, nr, 16))) is fits
 
 
 def test_the_target_says_how_many_registers_there_are() -> None:

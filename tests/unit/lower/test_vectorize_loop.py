@@ -160,7 +160,7 @@ def test_if_then_else_guards_its_loads() -> None:
     result = applied(vectorize_loop, func(vectorized("v", 16, body), a, B))
     (stored,) = statements(result, BufferStore)
     assert isinstance(stored.value, Select)
-    assert stored.value.true_value.predicate is not None
+    assert "predicate" in str(stored.value.true_value)
 
 
 def test_nested_if_then_else() -> None:

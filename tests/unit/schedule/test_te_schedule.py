@@ -11,7 +11,6 @@ from tensorexpr.errors import RecordError, ScheduleError
 from tensorexpr.schedule import Schedule, Trace, create_schedule
 from tensorexpr.schedule.legality import check_tree
 from tensorexpr.te.tensor import Tensor
-
 from tests.programs import chain, matmul_add
 
 

@@ -37,3 +37,13 @@ def elementwise(size: int = 1000, dtype: str = "float32") -> tuple[Tensor, Tenso
     """C = A + 1."""
     a = te.placeholder((size,), name="A", dtype=dtype)
     return a, te.compute((size,), lambda i: a[i] + te.const(1, dtype), name="C")
+
+
+def softmax(rows: int, columns: int) -> tuple[Tensor, Tensor]:
+    """Softmax over rows."""
+    a = te.placeholder((rows, columns), name="A")
+    k, m = te.reduce_axis((0, columns), name="k"), te.reduce_axis((0, columns), name="m")
+    largest = te.compute((rows,), lambda i: te.max(a[i, k], axis=k), name="largest")
+    powers = te.compute((rows, columns), lambda i, j: te.exp(a[i, j] - largest[i]), name="powers")
+    total = te.compute((rows,), lambda i: te.sum(powers[i, m], axis=m), name="total")
+    return a, te.compute((rows, columns), lambda i, j: powers[i, j] / total[i], name="C")

@@ -21,7 +21,7 @@ from tensorexpr.tune.measure import (
     TimingPolicy,
 )
 
-from .programs import matmul, tiled
+from .programs import elementwise, matmul, softmax, tiled
 
 ARGS = matmul(64)
 TASK = MeasureTask(ARGS, Target("llvm"))
@@ -92,6 +92,23 @@ def test_what_fails_is_not_remeasured(watched: tuple[Measurer, Watcher]) -> None
     bad = Trace((*bad.steps, bad.steps[0]))
     results = measurer.remeasure([Program(1, bad), Program(2, tiled(ARGS[2], 2, 16))], rounds=2)
     assert [(result.number, result.is_success) for result in results] == [(1, False), (2, True)]
+
+
+KINDS = {
+    "softmax": softmax(8, 100),
+    "integers": matmul(16, "int32"),
+    "half": matmul(16, "float16"),
+    "bfloat16": elementwise(100, "bfloat16"),
+    "several outputs": (*elementwise(50), *elementwise(20, "int8")),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_unscheduled_programs_of_all_kinds_are_verified(kind: str) -> None:
+    with Measurer(MeasureTask(KINDS[kind], Target("llvm")), replace(OPTIONS, n_parallel=1)) as measurer:
+        (result,) = measurer.measure([Program(0, Trace())])
+    assert result.error_msg == ""
+    assert result.verified
 
 
 def test_batches_cover_all_programs() -> None:

@@ -78,6 +78,20 @@ def test_a_very_slow_first_call_is_enough() -> None:
     assert machine.calls == []
 
 
+@pytest.mark.parametrize("first", [1e-3, 8e-3])
+def test_a_neighbour_does_not_make_a_fast_candidate_a_slow_one(first: float) -> None:
+    machine = Machine(cost=1e-3, taken_from=1e-3, taken_until=0.3)
+    timing = timed(machine, first, best=0.9e-3)
+    assert not timing.raced
+    assert timing.costs == pytest.approx((1e-3, 1e-3, 1e-3))
+
+
+def test_a_slow_candidate_beside_a_neighbour_that_stays_is_marked() -> None:
+    timing = timed(Machine(cost=1e-2, taken_from=1e-3), first=8e-2, best=1e-3)
+    assert timing.raced
+    assert timing.disturbed
+
+
 def test_cold_caches_do_not_race_a_fast_candidate() -> None:
     machine = Machine(cost=1e-5)
     assert not timed(machine, first=1e-3, best=1.1e-5).raced
@@ -110,6 +124,18 @@ def test_patience_ends() -> None:
     assert timing.disturbed
     assert timing.costs == pytest.approx((8e-3, 8e-3, 8e-3))
     assert machine.now < 2.0
+
+
+def test_of_disturbed_repeats_the_shortest_count() -> None:
+    machine = Machine(cost=1e-3)
+    factors = iter([1, 1, 8, 8, 1, 8, 8, 8, 8, 8])
+
+    def run(number: int) -> float:
+        return next(factors) * machine.run(number)
+
+    timing = time_candidate(run, 1e-3, POLICY, math.inf, machine.quiet())
+    assert timing.disturbed
+    assert timing.costs == pytest.approx((1e-3, 1e-3, 8e-3))
 
 
 def test_patience_halves_when_it_was_in_vain_and_comes_back() -> None:

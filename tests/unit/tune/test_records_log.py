@@ -103,7 +103,7 @@ def test_the_best_is_the_fastest_that_fits(tmp_path: Path) -> None:
         replace(fits, costs=(1e-6,), dag_hash="ffffffff"),
         replace(fits, costs=(1e-6,), target="llvm -mcpu=other"),
     ]
-    wanted = replace(fits, costs=(1e-4, 3e-4))
+    wanted = replace(fits, costs=(1e-4, 2e-4, 9e-4))
     append_records(log, [fits, *others, wanted, replace(fits, costs=(2.5e-4, 2.5e-4))])
     assert best_record(log, RECORD.workload_key, RECORD.dag_hash, HERE) == wanted
     assert best_record(log, RECORD.workload_key, RECORD.dag_hash).target == "llvm -mcpu=other"

@@ -48,10 +48,12 @@ def test_a_line_comes_back_as_it_was() -> None:
     assert parse_record(RECORD.dumps().encode()) == RECORD
 
 
-def test_the_mean_is_that_of_the_costs() -> None:
-    assert RECORD.mean == pytest.approx(0.000505)
+def test_mean_and_median_are_those_of_the_costs() -> None:
+    record = replace(RECORD, costs=(1.0, 2.0, 6.0))
+    assert (record.mean, record.median) == (3.0, 2.0)
     failed = replace(RECORD, error_no=MeasureErrorNo.RUN_TIMEOUT, costs=(FAILED_COST,), verified=False)
     assert math.isinf(failed.mean)
+    assert math.isinf(failed.median)
     assert not failed.is_success
 
 

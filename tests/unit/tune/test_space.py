@@ -40,7 +40,7 @@ def test_factorizations_are_all_and_only_those(extent: int, parts: int, limit: i
 def test_a_move_keeps_the_product_and_changes_two_levels(sketch: Sketch) -> None:
     decision = sketch.decisions[0]
     table, counts = decision.neighbours
-    for own, (row, count) in enumerate(zip(table, counts)):
+    for own, (row, count) in enumerate(zip(table, counts, strict=True)):
         for other in row[:count]:
             before, after = decision.values[own], decision.values[other]
             assert prod(before.tolist()) == prod(after.tolist())

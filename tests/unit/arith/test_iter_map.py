@@ -1,0 +1,69 @@
+"""Detecting split and fuse maps."""
+
+from __future__ import annotations
+
+import pytest
+
+from tensorexpr.arith.iter_map import detect_iter_map, inverse_iter_map, to_expr
+from tensorexpr.tir.expr import PrimExpr, Range, Var
+
+i, j, k, a, b = (Var(name) for name in "ijkab")
+
+
+def ranges(**extents: int) -> dict[Var, Range]:
+    """Ranges from 0 of the variables named."""
+    return {{"i": i, "j": j, "k": k}[name]: Range.from_min_extent(0, extent) for name, extent in extents.items()}
+
+
+def inverse(indices: list[PrimExpr], iters: dict[Var, Range], predicate: PrimExpr | None = None) -> dict[str, str]:
+    """The iterators' texts in terms of outputs a, b."""
+    found = detect_iter_map(indices, iters, predicate)
+    assert found.indices, found.errors
+    return {str(var): str(expr) for var, expr in inverse_iter_map(found, [a, b][: len(indices)]).items()}
+
+
+def test_fused() -> None:
+    assert inverse([i * 4 + j], ranges(i=8, j=4)) == {"i": "a // 4", "j": "a % 4"}
+
+
+def test_split() -> None:
+    assert inverse([i // 4, i % 4], ranges(i=8)) == {"i": "a * 4 + b"}
+
+
+def test_fused_and_split_elsewhere() -> None:
+    found = detect_iter_map([(i * 4 + j) // 8, (i * 4 + j) % 8], ranges(i=8, j=4))
+    assert [str(to_expr(total)) for total in found.indices] == ["i // 2", "i % 2 * 4 + j"]
+    assert inverse([(i * 4 + j) // 8, (i * 4 + j) % 8], ranges(i=8, j=4)) == {"i": "a * 2 + b // 4", "j": "b % 4"}
+
+
+def test_offsets_strides_and_trivial_iterators() -> None:
+    iters = {i: Range.from_min_extent(3, 4), j: Range.from_min_extent(0, 3), k: Range.from_min_extent(7, 1)}
+    assert inverse([i + 5, j * 2 + k], iters) == {"i": "a - 5", "j": "(b + 1) // 2 - 4", "k": "7"}
+
+
+def test_a_predicate_cuts_a_fused_extent() -> None:
+    fused = i * 3 + j
+    assert inverse([fused // 5, fused % 5], ranges(i=4, j=3), fused < 10) == {"i": "(a * 5 + b) // 3", "j": "(a * 2 + b) % 3"}
+
+
+@pytest.mark.parametrize(
+    ("indices", "predicate", "reason"),
+    [
+        ([i // 4, i % 2, j], None, "the splits of i overlap or leave a gap at 2"),
+        ([i // 4, j], None, "the splits of i overlap or leave a gap at 1"),
+        ([i], None, "j isn't used"),
+        ([i // 3, i % 3, j], None, "the extent 8 is no multiple of 3"),
+        ([i * 3 + j], None, "scale 3 doesn't follow from scale 1 with extent 4"),
+        ([i * i, j], None, "i * i is neither an iterator"),
+        ([i, i, j], None, "the splits of i overlap"),
+        ([i, j], i > 2, "the predicate i >= 3 is no upper bound"),
+    ],
+)
+def test_refused_with_the_reason(indices: list[PrimExpr], predicate: PrimExpr | None, reason: str) -> None:
+    found = detect_iter_map(indices, ranges(i=8, j=4), predicate)
+    assert not found.indices
+    assert reason in found.errors[0]
+
+
+def test_symbolic_ranges_are_refused() -> None:
+    assert "isn't constant" in detect_iter_map([i], {i: Range.from_min_extent(0, j)}).errors[0]
