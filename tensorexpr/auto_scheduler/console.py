@@ -19,11 +19,12 @@ class Console(TunerObserver):
     Args:
         verbose: 0 prints nothing, 1 the progress, 2 every program too.
         flop_ct: operations of the computation, for GFLOPS.
-        batch: how many dots and stars are printed at a time.
+        generations: of each round; the last one is always shown.
     """
 
-    def __init__(self, verbose: int, flop_ct: float, stream: TextIO | None = None) -> None:
+    def __init__(self, verbose: int, flop_ct: float, generations: int = 4, stream: TextIO | None = None) -> None:
         self.verbose = verbose
+        self._generations = generations
         self._flops = max(flop_ct, 0.0)
         self._stream = stream
         self._best = 0.0
@@ -46,8 +47,11 @@ class Console(TunerObserver):
     def sampled(self, count: int, seconds: float) -> None:
         self._print(f"Sample Initial Population\t#s: {count}\tfail_ct: 0\tTime elapsed: {seconds:.2f}")
 
-    def evolved(self, count: int, best: float, worst: float, seconds: float) -> None:
-        self._print(f"GA Iter: 4\tMax score: {best:.4f}\tMin score: {worst:.4f}\t#Pop: {count}\t#M+: 0\t#M-: 0")
+    def generation(self, number: int, best: float, worst: float, count: int) -> None:
+        if number % 5 == 0 or number == self._generations:
+            self._print(f"GA Iter: {number}\tMax score: {best:.4f}\tMin score: {worst:.4f}\t#Pop: {count}\t#M+: 0\t#M-: 0")
+
+    def evolved(self, count: int, seconds: float) -> None:
         self._print(f"EvolutionarySearch\t\t#s: {count}\tTime elapsed: {seconds:.2f}")
 
     def measuring(self, count: int) -> None:

@@ -87,7 +87,9 @@ class SketchPolicy:
         """
         sketches = self.generate_sketches()
         dag = self.task.compute_dag
-        console = Console(options.verbose if self.verbose is None else self.verbose, dag.flop_ct)
+        console = Console(
+            options.verbose if self.verbose is None else self.verbose, dag.flop_ct, int(self.params["evolutionary_search_num_iters"])
+        )
         console.searching(len(sketches))
         with Measurer(measure_task(self.task, self.seed), measure_options(options), MeasureMarks(console)) as measurer:
             tuner = Tuner(

@@ -45,11 +45,13 @@ class ModuleContext:
     symbols: frozenset[str] = frozenset()
     features: frozenset[str] = frozenset()
 
-    def declare(self, name: str, result: str, *params: str) -> str:
-        """Declare a function of the C library; its global name."""
+    def declare(self, name: str, result: str, *params: str, attributes: str = " nounwind") -> str:
+        """Declare a function of the C library or OpenMP that the code calls; its global name."""
         if name in self.symbols:
-            raise CodegenError(f"the module defines {name}, which is also the C function it needs; set another global_symbol")
-        return self.text.declare(name, result, *params, attributes=" nounwind willreturn memory(none)")
+            raise CodegenError(
+                f"the module defines {name}, which is also a function of the system that it needs; set another global_symbol"
+            )
+        return self.text.declare(name, result, *params, attributes=attributes)
 
 
 @dataclass(slots=True)

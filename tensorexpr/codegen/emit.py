@@ -102,9 +102,15 @@ def emit_module(funcs: Mapping[str, PrimFunc], target: Target, line_limit: int =
     )
     with _deep_recursion():
         signatures = {key: _emit_function(module, names[key], func) for key, func in funcs.items()}
-    width = f' "prefer-vector-width"="{target.vector_bits}"' if target.vector_bits >= 512 else ""
-    module.text.attributes.append(f"attributes #0 = {{ nounwind{width} }}")
+    module.text.attributes.append(f"attributes #0 = {{ nounwind{_width(target)} }}")
     return EmittedModule(module.text.text(), signatures)
+
+
+def _width(target: Target) -> str:
+    """LLVM uses 512-bit registers only when told so; told of a smaller width (and that no more is legal) it splits vectors."""
+    if "avx512f" not in target.features:
+        return ""
+    return f' "prefer-vector-width"="{target.vector_bits}"' + (' "min-legal-vector-width"="0"' if target.vector_bits < 512 else "")
 
 
 @contextmanager

@@ -196,8 +196,9 @@ class Lanes:
 
     def scaled(self, power: Lanes, exponent: Lanes) -> Lanes:
         """self * 2**power with one rounding, into denormals, zero or infinity; `exponent` is the same number as an integer."""
-        width = self.lanes * (32 if self.kind == "float" else 64)
-        if "avx512f" in self.ctx.module.features and width in (128, 256, 512) and (width == 512 or "avx512vl" in self.ctx.module.features):
+        module, width = self.ctx.module, self.lanes * (32 if self.kind == "float" else 64)
+        needed = {512: "avx512f", 256: "avx512vl", 128: "avx512vl"}.get(width)
+        if needed in module.features and width <= module.target.vector_bits:
             return self._scalef(power, width)
         half = exponent >> 1
         return self * half.power_of_two() * (exponent - half).power_of_two()

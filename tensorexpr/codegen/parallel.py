@@ -103,7 +103,7 @@ def _launch(
         if kind != capture.llvm_type:
             value = text.value(f"zext {capture.llvm_type} {value} to {kind}")
         text.emit(f"store {kind} {value}, ptr {_field(text, shared, offset)}, align {_alignment(offset)}")
-    ctx.module.text.declare("GOMP_parallel", "void", "ptr", "ptr", "i32", "i32", attributes=" nounwind")
+    ctx.module.declare("GOMP_parallel", "void", "ptr", "ptr", "i32", "i32")
     text.emit(f"call void @GOMP_parallel(ptr {symbol(name)}, ptr {shared}, i32 0, i32 0)")
     if can_fail:
         code = text.value(f"load i32, ptr {error}, align 4")
@@ -123,7 +123,7 @@ def _trampoline(ctx: FunctionContext, name: str, layout: list[tuple[Capture, int
     module = ctx.module.text
     text = FunctionText(module)
     for function in ("omp_get_num_threads", "omp_get_thread_num"):
-        module.declare(function, "i32", attributes=" nounwind")
+        ctx.module.declare(function, "i32")
     begin, end = _share(text)
     values = []
     for capture, offset, kind in layout:

@@ -55,8 +55,8 @@ def _rounded(size: int) -> int:
 
 def declare(ctx: FunctionContext) -> None:
     """Declare the allocator of the C library."""
-    ctx.module.text.declare("aligned_alloc", "noalias ptr", "i64", "i64", attributes=" nounwind")
-    ctx.module.text.declare("free", "void", "ptr", attributes=" nounwind")
+    ctx.module.declare("aligned_alloc", "noalias ptr", "i64", "i64")
+    ctx.module.declare("free", "void", "ptr")
 
 
 def _dynamic(ctx: FunctionContext, stmt: Allocate, element: int) -> None:

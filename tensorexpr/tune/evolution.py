@@ -6,8 +6,10 @@ Each generation keeps the best rows, and breeds the next by mutation and crossov
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -34,12 +36,28 @@ class EvolutionOptions:
     crossover_prob: float = 0.1
 
 
+class EvolutionObserver(Protocol):
+    """Is told how a search goes on."""
+
+    def sampled(self, count: int, seconds: float) -> None:
+        """The populations were started with so many rows."""
+
+    def generation(self, number: int, best: float, worst: float, count: int) -> None:
+        """A generation was scored; `best` and `worst` are of the rows kept so far."""
+
+
 # (sketch number, rows [n, d]) -> predicted scores [n], more is better
 Scorer = Callable[[int, IntArray], Array]
 
 
 def evolve(
-    sketches: Sequence[Sketch], score: Scorer, seeds: Mapping[int, IntArray], count: int, options: EvolutionOptions, rng: Rng
+    sketches: Sequence[Sketch],
+    score: Scorer,
+    seeds: Mapping[int, IntArray],
+    count: int,
+    options: EvolutionOptions,
+    rng: Rng,
+    observer: EvolutionObserver,
 ) -> list[Candidate]:
     """The `count` best distinct candidates found, best first.
 
@@ -47,18 +65,23 @@ def evolve(
         sketches: the spaces, searched side by side.
         score: predicts; called once per sketch and generation.
         seeds: rows to start from beside random ones, such as the best measured.
+        observer: is told about every generation.
     """
+    start = time.perf_counter()
     share = max(64, options.population // max(1, len(sketches)))
     pools = [_start(sketch, seeds.get(number), share, rng) for number, sketch in enumerate(sketches)]
     scores = [score(number, rows) for number, rows in enumerate(pools)]
     best = [_best_of(rows, values, count) for rows, values in zip(pools, scores, strict=True)]
-    for _ in range(options.generations):
+    observer.sampled(sum(map(len, pools)), time.perf_counter() - start)
+    for generation in range(1, options.generations + 1):
         counts = _shares(scores, options.population)
         for number, sketch in enumerate(sketches):
             rows = _children(sketch, pools[number], scores[number], counts[number], options, rng)
             pools[number], scores[number] = rows, score(number, rows)
             kept, kept_scores = best[number]
             best[number] = _best_of(np.concatenate([kept, rows]), np.concatenate([kept_scores, scores[number]]), count)
+        kept_scores = np.concatenate([values for _, values in best])
+        observer.generation(generation, float(kept_scores.max()), float(kept_scores.min()), len(kept_scores))
     ranked = [
         (float(value), number, tuple(map(int, row)))
         for number, (rows, values) in enumerate(best)

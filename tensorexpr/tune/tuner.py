@@ -59,8 +59,11 @@ class TunerObserver:
     def sampled(self, count: int, seconds: float) -> None:
         """The populations were started."""
 
-    def evolved(self, count: int, best: float, worst: float, seconds: float) -> None:
-        """A batch was chosen, by predicted score."""
+    def generation(self, number: int, best: float, worst: float, count: int) -> None:
+        """A generation of the evolution was scored."""
+
+    def evolved(self, count: int, seconds: float) -> None:
+        """A batch was chosen."""
 
     def measuring(self, count: int) -> None:
         """A batch is about to be measured."""
@@ -148,7 +151,7 @@ class Tuner:
         if count <= 0:
             return []
         start = time.perf_counter()
-        found = evolve(self.sketches, self._score, self._seeds(), 4 * count + len(seen), self.options.evolution, rng)
+        found = evolve(self.sketches, self._score, self._seeds(), 4 * count + len(seen), self.options.evolution, rng, self.observer)
         fresh = [candidate for candidate in found if candidate not in seen]
         explored = max(1, round(self.options.eps_greedy * count)) if count > 1 else 0
         chosen = fresh[: count - explored]
@@ -158,9 +161,7 @@ class Tuner:
                 chosen.append(candidate)
                 taken.add(candidate)
         chosen += [c for c in fresh if c not in taken][: count - len(chosen)]
-        if chosen:
-            scores = [float(self._score(c.sketch, np.array([c.row], np.int64))[0]) for c in (chosen[0], chosen[-1])]
-            self.observer.evolved(len(chosen), scores[0], scores[1], time.perf_counter() - start)
+        self.observer.evolved(len(chosen), time.perf_counter() - start)
         return chosen
 
     def _random(self, count: int, rng: Rng) -> list[Candidate]:

@@ -8,6 +8,8 @@ from tensorexpr.tune.measure import FAILED_COST, MeasureErrorNo, MeasureOptions,
 
 from .conftest import Programs
 
+pytestmark = pytest.mark.slow
+
 MISHAPS = {
     "compile_crash": (MeasureErrorNo.COMPILE_HOST, "SIGSEGV"),
     "compile_hang": (MeasureErrorNo.BUILD_TIMEOUT, "took longer than 3 s"),

@@ -8,6 +8,8 @@ from tensorexpr.tune.measure import FAILED_COST, MeasureErrorNo, MeasureOptions,
 
 from .conftest import Programs
 
+pytestmark = pytest.mark.slow
+
 MISHAPS = {
     "segv": (MeasureErrorNo.RUNTIME_DEVICE, "killed by SIGSEGV"),
     "spin": (MeasureErrorNo.RUN_TIMEOUT, "took longer than 2.5 s"),

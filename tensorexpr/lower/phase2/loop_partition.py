@@ -128,7 +128,6 @@ class _Partitioner:
         if loop.kind is ForKind.PARALLEL or not interval:
             return self._chosen(loop, cut, known, Range(low, high - low) if interval else None)
         main = self._whole(replace(loop, min=low, extent=self._analyzer.simplify(high - low)))
-        self._assumed.difference_update(known)
         before = NOP if cut.low is None else self._rest(loop, begin, low)
         after = NOP if cut.high is None else self._rest(loop, high, end)
         return seq(before, main, after)

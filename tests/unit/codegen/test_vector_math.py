@@ -33,8 +33,8 @@ def _erf(x: Array) -> Array:
 
 def _sigmoid(x: Array) -> Array:
     small = np.exp(-np.abs(x))
-    numerator: Array = np.where(x >= 0, 1, small)
-    return numerator / (1 + small)
+    result: Array = np.where(x >= 0, 1, small) / (1 + small)
+    return result
 
 
 _REFERENCES: dict[str, Callable[..., Array]] = {

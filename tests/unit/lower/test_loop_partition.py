@@ -208,3 +208,23 @@ def test_functions_without_guards_stay_as_they_are() -> None:
     a = flat("A", 10)
     start = func(loop("i", 10, lambda i: store(a, 1.0, i)), a)
     assert loop_partition(start, PassContext()) is start
+
+
+def test_iterations_that_do_nothing_are_left_out() -> None:
+    a = flat("A", 20)
+    below = applied(loop_partition, func(loop("i", 20, lambda i: guard(i - 4 >= 0, store(a, 1.0, i))), a))
+    assert loops(below) == ["i 4:20"]
+    both = applied(loop_partition, func(loop("i", 20, lambda i: guard(i * 3 >= 13, guard(i * 2 < 25, store(a, 1.0, i)))), a))
+    assert loops(both) == ["i 5:13"]
+
+
+def test_iterations_are_needed_if_any_statement_runs() -> None:
+    a = flat("A", 20)
+    body = loop("i", 20, lambda i: seq(guard(i < 5, store(a, 1.0, i)), guard(i >= 12, store(a, 2.0, i))))
+    assert loops(applied(loop_partition, func(body, a)))[-1].endswith(":20")
+
+
+def test_a_parallel_loop_with_a_guard_of_its_own_variable_only() -> None:
+    a = flat("A", 20)
+    body = parallel("i", 20, lambda i: seq(guard(i < 5, store(a, 1.0, i)), guard(i >= 12, store(a, 2.0, i))))
+    applied(loop_partition, func(body, a))

@@ -7,7 +7,7 @@ from tensorexpr.lower.phase1.narrow_dtype import narrow_dtype
 from tensorexpr.tir.arithmetic import cast
 from tensorexpr.tir.buffer import decl_buffer
 from tensorexpr.tir.expr import LT, Cast, IntImm, Ramp, Select, SizeVar, Var
-from tensorexpr.tir.stmt import BufferStore, For, IfThenElse, Stmt
+from tensorexpr.tir.stmt import BufferStore, For, IfThenElse, Stmt, seq
 
 from .builder import applied, flat, func, guard, load, loop, statements, store
 
@@ -99,3 +99,18 @@ def test_mixed_widths() -> None:
     result = applied(narrow_dtype, func(body, a, b))
     (stored,) = statements(result, BufferStore)
     assert stored.indices[0].dtype == stored.value.indices[0].dtype == "int32"
+
+
+def test_an_intermediate_value_that_is_too_large_keeps_the_whole_wide() -> None:
+    a, b = flat("A", 1 << 20), flat("B", 8)
+    body = loop("i", 8, lambda i: store(b, load(a, i * _wide(65536) * _wide(65536) // _wide(65536)), i), dtype="int64")
+    (stored,) = statements(applied(narrow_dtype, func(body, a, b)), BufferStore)
+    assert stored.value.indices[0].dtype == "int64"
+
+
+def test_the_last_lane_has_to_fit() -> None:
+    a, b = flat("A", _wide(1 << 33)), flat("B", 8)
+    lanes = [Ramp(_wide(5), _wide(stride), 8) for stride in (1 << 28, 1 << 29)]
+    start = func(seq(*(BufferStore(b, load(a, lane), (Ramp(IntImm("int32", 0), IntImm("int32", 1), 8),)) for lane in lanes)), a, b)
+    stored = statements(narrow_dtype(start, PassContext()), BufferStore)
+    assert [s.value.indices[0].dtype for s in stored] == ["int32x8", "int64x8"]

@@ -244,3 +244,30 @@ def test_special_values_survive() -> None:
     args = arrays(start)
     args[0][:3] = [np.nan, np.inf, -0.0]
     check_kept(start, register_promotion(start, PassContext()), args)
+
+
+def test_a_guard_outside_the_loop_does_not_speak_for_those_inside() -> None:
+    n = Var("n")
+    inside = loop("k", 4, lambda k: guard(k < n, store(B, load(B, 0) + load(A, k), 0)))
+    start = func(seq(inside, guard(n > 3, store(B, load(B, 0) * 2.0, 0))), A, B, n)
+    for size in (0, 2, 4):
+        applied(register_promotion, start, [*arrays(func(start.body, A, B)), size])
+
+
+def test_a_conditional_init_does_not_replace_the_load() -> None:
+    n = Var("n")
+    start = func(seq(guard(n > 3, store(B, 0.0, 0)), loop("k", 4, lambda k: store(B, load(B, 0) + load(A, k), 0))), A, B, n)
+    for size in (0, 4):
+        result = applied(register_promotion, start, [*arrays(func(start.body, A, B)), size])
+    assert _registers(result) == 1
+
+
+def test_lanes_that_a_mask_leaves_out_read_as_zero() -> None:
+    vector = Ramp(IntImm("int32", 0), IntImm("int32", 1), 4)
+    mask = vector < 3
+
+    def update(k: Var) -> Stmt:
+        return BufferStore(B, BufferLoad(B, (vector,), mask) + load(A, k), (vector,), mask)
+
+    body = seq(loop("k", 4, update), store(C, BufferLoad(B, (vector,), mask), vector))
+    applied(register_promotion, func(body, A, B, C))

@@ -150,3 +150,9 @@ def test_the_limit_can_be_moved() -> None:
 def test_functions_without_such_loops_stay_as_they_are() -> None:
     start = func(loop("i", 3, lambda i: store(B, 1.0, i)), B)
     assert unroll_loop(start, PassContext()) is start
+
+
+def test_a_loop_that_turned_serial_stays_too() -> None:
+    n = Var("n")
+    body = loop("i", 2, lambda i: unrolled("j", n, lambda j: store(B, 1.0, j)), auto_unroll_max_step=64)
+    assert loops(unroll_loop(func(body, B, n), PassContext())) == ["i 0:2", "j 0:n"]

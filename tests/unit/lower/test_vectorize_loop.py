@@ -308,3 +308,13 @@ def test_special_values_survive() -> None:
     start = func(vectorized("v", 4, lambda v: store(b, Select(load(a, v) > 0.0, load(a, v), const(0.0)), v)), a, b)
     given = [np.array([np.nan, np.inf, -0.0, -np.inf], np.float32), np.zeros(4, np.float32)]
     np.testing.assert_array_equal(run(start, given)[1], run(vectorize_loop(start, PassContext()), given)[1])
+
+
+def test_masks_of_both_ends_from_nested_guards() -> None:
+    a, b = flat("a", 3), flat("b", 40)
+
+    def body(i: Var, v: Var) -> Stmt:
+        at = i * 8 + v
+        return guard(at >= 11, guard(at < 13, store(b, load(a, i), at)))
+
+    applied(vectorize_loop, func(loop("i", 5, lambda i: vectorized("v", 8, lambda v: body(i, v))), a, b))
