@@ -3,7 +3,25 @@
 from .analyzer import Analyzer
 from .bounds import NEG_INF, POS_INF, ConstIntBound
 from .interval import Interval, extent_bound, relax
+from .iter_map import IterMapResult, IterMark, IterSplitExpr, IterSumExpr, detect_iter_map, inverse_affine_iter_map
 from .linear import Linear, linear_form
 from .modular import ModularSet
 
-__all__ = ["NEG_INF", "POS_INF", "Analyzer", "ConstIntBound", "Interval", "Linear", "ModularSet", "extent_bound", "linear_form", "relax"]
+__all__ = [
+    "NEG_INF",
+    "POS_INF",
+    "Analyzer",
+    "ConstIntBound",
+    "Interval",
+    "IterMapResult",
+    "IterMark",
+    "IterSplitExpr",
+    "IterSumExpr",
+    "Linear",
+    "ModularSet",
+    "detect_iter_map",
+    "extent_bound",
+    "inverse_affine_iter_map",
+    "linear_form",
+    "relax",
+]

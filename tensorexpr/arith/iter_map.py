@@ -243,7 +243,7 @@ def _split_expr(split: IterSplitExpr, dtype: str) -> PrimExpr:
     return value * split.scale
 
 
-def inverse_iter_map(found: IterMapResult, outputs: Sequence[PrimExpr]) -> dict[Var, PrimExpr]:
+def inverse_affine_iter_map(found: IterMapResult, outputs: Sequence[PrimExpr]) -> dict[Var, PrimExpr]:
     """The iterators in terms of the values of the indices, for a map that was detected."""
     missing = {mark: len(splits) for mark, splits in _splits_by_mark([s for total in found.indices for s in total.args]).items()}
     values: dict[IterMark, Linear] = {}

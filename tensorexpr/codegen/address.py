@@ -52,7 +52,7 @@ def _level(ctx: FunctionContext, expr: PrimExpr) -> int:
 
 def element_pointer(ctx: FunctionContext, data: Var, index: PrimExpr, scale: int) -> tuple[str, int]:
     """The address `data + index * scale` bytes and its known alignment."""
-    return ctx.once(("pointer", data, id(index), scale), lambda: _element_pointer(ctx, data, index, scale))
+    return ctx.once(("pointer", id(data), id(index), scale), lambda: _element_pointer(ctx, data, index, scale))
 
 
 def _element_pointer(ctx: FunctionContext, data: Var, index: PrimExpr, scale: int) -> tuple[str, int]:

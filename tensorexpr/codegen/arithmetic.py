@@ -7,6 +7,8 @@ Everything else is IEEE as the language says it. float16 and bfloat16 are comput
 
 from __future__ import annotations
 
+from functools import cache
+
 from ..tir.dtype import parse_dtype
 from ..tir.expr import (
     EQ,
@@ -30,7 +32,7 @@ from ..tir.expr import (
 )
 from .casts import low_precision, narrow, widen
 from .context import FunctionContext
-from .types import VALUE_TYPE
+from .types import LOW_PRECISION, VALUE_TYPE
 
 _FLOAT: dict[type[PrimExpr], str] = {Add: "fadd contract", Sub: "fsub contract", Mul: "fmul contract", Div: "fdiv"}
 _INTEGER: dict[type[PrimExpr], str] = {Add: "add", Sub: "sub", Mul: "mul"}
@@ -41,20 +43,24 @@ _EXTREME: dict[type[PrimExpr], type[PrimExpr]] = {Min: LT, Max: GT}
 _BITWISE = {"tir.bitwise_and": "and", "tir.bitwise_or": "or", "tir.bitwise_xor": "xor"}
 
 
+@cache
+def _instruction(kind: type[PrimExpr], dtype: str) -> str:
+    """The instruction with its type, such as "fadd contract <16 x float>"."""
+    table = _FLOAT if parse_dtype(dtype).is_float else _INTEGER
+    return f"{table[kind]} {VALUE_TYPE[dtype]}"
+
+
 def emit_binary(ctx: FunctionContext, node: PrimExpr) -> str:
     """Add, Sub, Mul, and Div of floats."""
     assert isinstance(node, BinaryExpr)
-    parsed = parse_dtype(node.dtype)
-    a, b = ctx.value(node.a), ctx.value(node.b)
-    if not parsed.is_float:
-        return ctx.text.value(f"{_INTEGER[type(node)]} {VALUE_TYPE[node.dtype]} {a}, {b}")
-    if low_precision(node.dtype):
-        wide, a, b = widen(ctx, node.dtype, a, b)
+    a, b, dtype = ctx.value(node.a), ctx.value(node.b), node.dtype
+    if dtype.startswith(LOW_PRECISION):
+        wide, a, b = widen(ctx, dtype, a, b)
         # No contraction here: a sum of rounded products is what the narrow type promises.
-        return narrow(ctx, node.dtype, ctx.text.value(f"{_FLOAT[type(node)].split()[0]} {wide} {a}, {b}"))
-    if isinstance(node, Mul) and isinstance(node.b, FloatImm) and node.b.value == -1.0:
-        return ctx.text.value(f"fneg {VALUE_TYPE[node.dtype]} {a}")
-    return ctx.text.value(f"{_FLOAT[type(node)]} {VALUE_TYPE[node.dtype]} {a}, {b}")
+        return narrow(ctx, dtype, ctx.text.value(f"{_FLOAT[type(node)].split()[0]} {wide} {a}, {b}"))
+    if isinstance(node.b, FloatImm) and node.b.value == -1.0 and isinstance(node, Mul):
+        return ctx.text.value(f"fneg {VALUE_TYPE[dtype]} {a}")
+    return ctx.text.value(f"{_instruction(type(node), dtype)} {a}, {b}")
 
 
 def compare(ctx: FunctionContext, kind: type[PrimExpr], dtype: str, a: str, b: str) -> str:

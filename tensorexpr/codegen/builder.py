@@ -74,8 +74,8 @@ class ModuleText:
     def too_large(self) -> CodegenError:
         """The error of a module that has outgrown the cap."""
         return CodegenError(
-            f"the generated code exceeds {self.limit} lines of LLVM IR (codegen.line_limit): unroll less "
-            "(a smaller auto_unroll_max_step, fewer unrolled or shorter axes), tile smaller, or raise the limit"
+            f"the generated code exceeds {self.limit} lines of LLVM IR: unroll less (a smaller auto_unroll_max_step, fewer or shorter "
+            "unrolled axes), tile smaller, or raise line_limit of codegen.emit.emit_module"
         )
 
     def text(self) -> str:

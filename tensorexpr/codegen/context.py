@@ -1,14 +1,12 @@
 """The state of code generation: what a module shares, and the function that is being written.
 
-Equal expressions are one object, so a memo by identity finds every repeated subexpression. An entry holds as long as
-its value is right where it is asked for: it goes with the block structure (`scope`), with a store to memory that it
-read (`invalidate`), and with a loop around it (`forget_reads`). Integer arithmetic that a loop doesn't change can be
-written in front of that loop (`once_at`); each loop keeps a memo of its own for that.
+Integer arithmetic that a loop doesn't change can be written in front of that loop (`once_at`); each loop keeps a memo
+of its own for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -19,18 +17,13 @@ from ..target import Target
 from ..tir.expr import IntImm, PrimExpr, Range, Var
 from ..tir.stmt import Stmt
 from .builder import FunctionText, ModuleText
+from .memo import IMPURE, Memo
 from .types import INDEX, VALUE_TYPE, identifier
 
 _T = TypeVar("_T")
-MemoKey = object
 Slot = tuple[Var, int]
 ExprHandler = Callable[["FunctionContext", PrimExpr], str]
 StmtHandler = Callable[["FunctionContext", Stmt], None]
-
-# Bits of `FunctionContext.reads`: what a value depends on besides its operands. Each pointer variable has a further bit.
-IMPURE = 1
-REGISTERS = 2
-_FIRST_MEMORY_BIT = 4
 
 
 @dataclass(slots=True)
@@ -41,7 +34,7 @@ class ModuleContext:
     text: ModuleText
     expressions: Mapping[type, ExprHandler]
     statements: Mapping[type, StmtHandler]
-    helpers: set[str] = field(default_factory=set)
+    lane_functions: set[str] = field(default_factory=set)
     symbols: frozenset[str] = frozenset()
     features: frozenset[str] = frozenset()
 
@@ -59,7 +52,7 @@ class Loop:
     """A loop around the place that is being written; `preheader` runs before it."""
 
     preheader: list[str]
-    memo: dict[MemoKey, Any] = field(default_factory=dict)
+    memo: dict[Hashable, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -72,13 +65,13 @@ class Capture:
     is_pointer: bool
 
 
-class FunctionContext:
+class FunctionContext(Memo):
     """One LLVM function in the making."""
 
     def __init__(self, module: ModuleContext, name: str, noalias: bool, parent: FunctionContext | None = None) -> None:
+        super().__init__(noalias)
         self.module = module
         self.name = name
-        self.noalias = noalias
         self.parent = parent
         self.text = FunctionText(module.text)
         self.values: dict[Var, str] = {}  # in the variable's own type
@@ -91,8 +84,6 @@ class FunctionContext:
         self.assigned: dict[int, tuple[Slot, ...]] = {}
         self.loops: list[Loop] = []
         self.mask: tuple[str, int] | None = None
-        self.memo: dict[MemoKey, Any] = {}
-        self.reads = 0
         self.captures: list[Capture] = []
         self.errors: list[str] = [] if parent is None else parent.errors
         self.read_through: set[Var] = set() if parent is None else parent.read_through
@@ -102,11 +93,6 @@ class FunctionContext:
         self.live: list[str] = []
         self.stack_bytes = 0
         self.parallel_count = 0
-        self._log: list[MemoKey] = []
-        self._dependencies: dict[MemoKey, int] = {}
-        self._by_bit: dict[int, list[MemoKey]] = {}
-        self._bits: dict[Var, int] = {}
-        self._kept: list[PrimExpr] = []
         self._analyzer: Analyzer | None = None
 
     # Values
@@ -129,21 +115,7 @@ class FunctionContext:
         self.reads = outer | reads
         return found
 
-    def once(self, key: MemoKey, make: Callable[[], _T]) -> _T:
-        """As `value`, for anything else that is worth remembering: `make` writes it."""
-        found: _T | None = self.memo.get(key)
-        if found is not None:
-            self.reads |= self._dependencies.get(key, 0)
-            return found
-        outer, self.reads = self.reads, 0
-        found = make()
-        reads = self.reads
-        if not reads & IMPURE:
-            self.remember(key, found, reads)
-        self.reads = outer | reads
-        return found
-
-    def once_at(self, level: int, key: MemoKey, make: Callable[[], _T]) -> _T:
+    def once_at(self, level: int, key: Hashable, make: Callable[[], _T]) -> _T:
         """As `once`, written in front of the loop at depth `level` + 1, where values of depth `level` are known."""
         if level >= len(self.loops):
             return self.once(key, make)
@@ -155,22 +127,6 @@ class FunctionContext:
             return self.once(key, make)
         finally:
             text.lines, self.memo, self._log = saved
-
-    def remember(self, key: MemoKey, result: Any, reads: int = 0) -> None:
-        """Note a result that is right from here on, until something that it read is written."""
-        self.memo[key] = result
-        self._log.append(key)
-        if reads:
-            self._dependencies[key] = reads
-            while reads:
-                bit = reads & -reads
-                self._by_bit.setdefault(bit, []).append(key)
-                reads ^= bit
-
-    def keep(self, expr: PrimExpr) -> PrimExpr:
-        """An expression that code generation made itself, kept alive because the memo goes by identity."""
-        self._kept.append(expr)
-        return expr
 
     def index_value(self, expr: PrimExpr) -> str:
         """A scalar integer expression as i64."""
@@ -250,18 +206,6 @@ class FunctionContext:
     # Scopes
 
     @contextmanager
-    def scope(self) -> Iterator[None]:
-        """A region whose values are not defined after it: an arm of a branch, the body of a loop or a let."""
-        mark = len(self._log)
-        try:
-            yield
-        finally:
-            for key in self._log[mark:]:
-                self.memo.pop(key, None)
-                self._dependencies.pop(key, None)
-            del self._log[mark:]
-
-    @contextmanager
     def masked(self, mask: str, lanes: int) -> Iterator[None]:
         """Guard every load by a vector mask: the arm of a vector conditional."""
         outer, self.mask = self.mask, (mask, lanes)
@@ -270,28 +214,6 @@ class FunctionContext:
                 yield
         finally:
             self.mask = outer
-
-    # Memory
-
-    def memory_bit(self, data: Var) -> int:
-        """The bit of `reads` for the memory behind a pointer; one for all memory where pointers may overlap."""
-        if not self.noalias:
-            return _FIRST_MEMORY_BIT
-        bit = self._bits.get(data)
-        if bit is None:
-            bit = self._bits[data] = _FIRST_MEMORY_BIT << len(self._bits)
-        return bit
-
-    def invalidate(self, bit: int) -> None:
-        """Forget what was computed from memory (or registers) that is being written."""
-        for key in self._by_bit.pop(bit, ()):
-            self.memo.pop(key, None)
-            self._dependencies.pop(key, None)
-
-    def forget_reads(self) -> None:
-        """Forget all that depends on memory or registers: a loop may change it before it is asked for again."""
-        for bit in list(self._by_bit):
-            self.invalidate(bit)
 
     # Errors
 

@@ -12,8 +12,9 @@ from . import arithmetic, vector_math
 from .address import element_pointer
 from .casts import low_precision, narrow, widen
 from .conditionals import emit_if_then_else
-from .context import IMPURE, FunctionContext
+from .context import FunctionContext
 from .masks import splat_value
+from .memo import IMPURE
 from .registers import is_register
 from .types import VALUE_TYPE, splat, suffix, symbol
 

@@ -1,4 +1,4 @@
-"""The C library's functions on vectors, lane by lane, in helpers that a module holds once each."""
+"""The C library's functions on vectors, lane by lane, in functions that a module holds once each."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def by_lane(ctx: FunctionContext, function: str, kind: str, lanes: int, values: 
     typed = ", ".join(f"{vector_of(kind, lanes)} {value}" for value in values)
     if lanes == 1:
         return ctx.text.value(f"call {kind} {called}({typed})")
-    return ctx.text.value(f"call {vector_of(kind, lanes)} {_helper(ctx, function, called, kind, lanes, len(values))}({typed})")
+    return ctx.text.value(f"call {vector_of(kind, lanes)} {_lane_function(ctx, function, called, kind, lanes, len(values))}({typed})")
 
 
-def _helper(ctx: FunctionContext, function: str, called: str, kind: str, lanes: int, arity: int) -> str:
+def _lane_function(ctx: FunctionContext, function: str, called: str, kind: str, lanes: int, arity: int) -> str:
     """The module's function that applies a C function to each lane; written on first use."""
     name = symbol(f"each.{function}.v{lanes}")
-    if name in ctx.module.helpers:
+    if name in ctx.module.lane_functions:
         return name
-    ctx.module.helpers.add(name)
+    ctx.module.lane_functions.add(name)
     text, vector = FunctionText(ctx.module.text), vector_of(kind, lanes)
     result = "poison"
     for lane in range(lanes):

@@ -7,11 +7,12 @@ that beats the gather instruction); lanes anywhere, or guarded by a mask that is
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from ..errors import CodegenError
 from ..tir.arithmetic import binary
 from ..tir.buffer import Buffer
-from ..tir.dtype import DataType, parse_dtype
+from ..tir.dtype import parse_dtype
 from ..tir.expr import Add, Broadcast, BufferLoad, IntImm, Mul, PrimExpr, Ramp, Sub, Var
 from ..tir.stmt import BufferStore, Stmt
 from . import registers
@@ -21,7 +22,7 @@ from .masks import Mask, access_mask, splat_value
 from .types import MEMORY_TYPE, VALUE_TYPE, suffix, vector_of, zero
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Access:
     """Where the lanes of an access lie: lane i at `base + i * stride` (in `unit` bytes), or at the vector `base`."""
 
@@ -29,13 +30,8 @@ class Access:
     base: PrimExpr
     stride: int | None
     lanes: int
-    element: DataType  # in memory: one lane
+    memory_type: str  # of one lane
     unit: int
-
-    @property
-    def memory_type(self) -> str:
-        """The type of one lane in memory."""
-        return MEMORY_TYPE[str(self.element)]
 
 
 def as_ramp(expr: PrimExpr) -> tuple[PrimExpr, int] | None:
@@ -64,20 +60,26 @@ def _classify(ctx: FunctionContext, buffer: Buffer, indices: tuple[PrimExpr, ...
             "lower the function through phase 1, which flattens buffers"
         )
     index = indices[0]
-    element = parse_dtype(buffer.dtype)
+    per_element, memory_type, unit = _element(buffer.dtype)
     count = parse_dtype(index.dtype).lanes
-    unit = element.itemsize
     ramp = (index, 1) if count == 1 else as_ramp(index)
-    if element.lanes == 1:
+    if per_element == 1:
         base, stride = ramp if ramp is not None else (index, None)
-        return Access(buffer.data, ctx.keep(base), stride, count, element, unit)
+        return Access(buffer.data, base if base is index else ctx.keep(base), stride, count, memory_type, unit)
     if ramp is None or (count > 1 and ramp[1] != 1):
         raise CodegenError(
             f"In {ctx.name}: {buffer.name}[{index}] picks vectors of {buffer.dtype} that don't lie side by side; "
             "declare the buffer with scalar elements, or read the vectors one by one"
         )
-    base = ctx.keep(binary(Mul, ramp[0], IntImm(ramp[0].dtype, element.lanes)))
-    return Access(buffer.data, base, 1, count * element.lanes, element.scalar, unit)
+    base = ctx.keep(binary(Mul, ramp[0], IntImm(ramp[0].dtype, per_element)))
+    return Access(buffer.data, base, 1, count * per_element, memory_type, unit)
+
+
+@cache
+def _element(dtype: str) -> tuple[int, str, int]:
+    """The lanes of an element, and the type and size in memory of one."""
+    parsed = parse_dtype(dtype)
+    return parsed.lanes, MEMORY_TYPE[str(parsed.scalar)], parsed.itemsize
 
 
 # Loads
@@ -89,7 +91,7 @@ def emit_load(ctx: FunctionContext, node: PrimExpr) -> str:
     if registers.is_register(node.buffer):
         return _register_load(ctx, node)
     access = _classify(ctx, node.buffer, node.indices)
-    mask = access_mask(ctx, node.predicate, access.lanes)
+    mask = None if node.predicate is None and ctx.mask is None else access_mask(ctx, node.predicate, access.lanes)
     ctx.reads |= ctx.memory_bit(access.data)
     ctx.read_through.add(access.data)
     if mask is not None and mask.is_empty:
@@ -144,7 +146,8 @@ def _load_one(ctx: FunctionContext, access: Access, mask: Mask | None) -> str:
         after = text.block
         text.jump(done)
     text.start(done)
-    value = text.value(f"phi {kind} [ {zero(str(access.element)) if kind != 'i8' else '0'}, %{before} ], [ {value}, %{after} ]")
+    nothing = "0x0000000000000000" if kind in ("float", "double") else "null" if kind == "ptr" else "0"
+    value = text.value(f"phi {kind} [ {nothing}, %{before} ], [ {value}, %{after} ]")
     if lanes == 1:
         return value
     vector = vector_of(kind, lanes)
@@ -225,9 +228,8 @@ def emit_store(ctx: FunctionContext, stmt: Stmt) -> None:
     """A BufferStore; lanes that its predicate leaves out stay as they are."""
     assert isinstance(stmt, BufferStore)
     buffer = stmt.buffer
-    lanes = parse_dtype(stmt.value.dtype).lanes
     value = ctx.value(stmt.value)
-    mask = access_mask(ctx, stmt.predicate, lanes)
+    mask = None if stmt.predicate is None else access_mask(ctx, stmt.predicate, parse_dtype(stmt.value.dtype).lanes)
     if mask is not None and mask.is_empty:
         return
     if registers.is_register(buffer):

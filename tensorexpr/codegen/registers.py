@@ -26,7 +26,8 @@ from ..tir.stmt import (
     Stmt,
     While,
 )
-from .context import REGISTERS, FunctionContext, Slot
+from .context import FunctionContext, Slot
+from .memo import REGISTERS
 from .types import POISON, VALUE_TYPE
 
 SCOPE = "register"

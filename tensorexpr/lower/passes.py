@@ -2,13 +2,43 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 from ..errors import LoweringError
 from ..tir.function import IRModule, PrimFunc
 from .context import PassContext
+
+_RECURSION_LIMIT = 20_000
+
+
+class _DeepRecursion:
+    """Chains of a thousand stages nest as deeply, and the passes recurse over them. The limit belongs to all threads: the
+    first that needs it raises it, the last one out restores it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._users = 0
+        self._usual = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._users:
+                self._usual = sys.getrecursionlimit()
+                sys.setrecursionlimit(max(self._usual, _RECURSION_LIMIT))
+            self._users += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                sys.setrecursionlimit(self._usual)
+
+
+deep_recursion = _DeepRecursion()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +78,8 @@ class Pass:
 
     def __call__(self, mod: IRModule) -> IRModule:
         """`mod` transformed under the current context."""
-        return run_pass(self, mod, PassContext.current())
+        with deep_recursion:
+            return run_pass(self, mod, PassContext.current())
 
 
 @dataclass(frozen=True)

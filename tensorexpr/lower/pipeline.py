@@ -2,21 +2,20 @@
 
 Phase 0 makes loop nests (see `phase0`), phase 1 flattens storage, phase 2 shapes the loops, phase 3 cleans up. A user's
 passes (`tir.add_lower_pass`) of phase 0 run before everything, the others at the end of their phase, so they see its
-result. After each phase its spec holds (`specs`), and `lower(..., upto=phase)` stops there.
+result. After each phase its spec holds (`specs`), and `lower(..., upto=phase)` stops there. With TENSOREXPR_VERIFY set
+in the environment the whole program is checked after every pass, not only its statements after every phase.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
-from threading import Lock
 from typing import Any
 
 from ..errors import LoweringError
 from ..tir.function import IRModule, PrimFunc
 from .context import PassContext
-from .passes import Pass, run_pass
+from .passes import Pass, deep_recursion, run_pass
 from .phase1.narrow_dtype import narrow_dtype
 from .phase1.simplify import simplify
 from .phase1.storage_flatten import storage_flatten
@@ -58,7 +57,6 @@ FINAL: tuple[Pass, ...] = (
     Pass("tir.InstrumentBoundCheckers", instrument_bound_checkers),  # so that it checks the accesses that will happen
 )
 LAST_PHASE = max(PHASES)
-_RECURSION_LIMIT = 20_000
 
 
 def lower(
@@ -87,7 +85,7 @@ def lower(
         raise LoweringError(f"lower(upto={upto!r}): the phases are {', '.join(map(str, PHASES))}")
     ctx = PassContext.current()
     added = _user_passes(ctx)
-    with _deep_recursion:
+    with deep_recursion:
         return _run(_as_module(inp, args, name, binds, ctx), ctx, added, simple_mode, LAST_PHASE if upto is None else upto)
 
 
@@ -149,29 +147,3 @@ def _user_passes(ctx: PassContext) -> dict[int, list[Pass]]:
             )
         added[min(int(phase), LAST_PHASE)].append(one)
     return added
-
-
-class _DeepRecursion:
-    """Chains of a thousand stages nest as deeply, and the passes recurse over them. The limit belongs to all threads: the
-    first that needs it raises it, the last one out restores it."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._users = 0
-        self._usual = 0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._users:
-                self._usual = sys.getrecursionlimit()
-                sys.setrecursionlimit(max(self._usual, _RECURSION_LIMIT))
-            self._users += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._users -= 1
-            if not self._users:
-                sys.setrecursionlimit(self._usual)
-
-
-_deep_recursion = _DeepRecursion()

@@ -11,4 +11,7 @@ EXPLICIT = "pragma_unroll_explicit"
 KEEP_LOOP = "pragma_register_tile"
 """The reduction around a large register tile: only an UNROLLED kind expands it."""
 
+PARTITION_HINT = "pragma_loop_partition_hint"
+"""Loop partition also cuts at conditions that are not `likely`, such as those of padding, in this loop and inside it."""
+
 UNROLL_PRAGMAS = (MAX_STEP, EXPLICIT, KEEP_LOOP)

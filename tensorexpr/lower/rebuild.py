@@ -309,3 +309,8 @@ def substituted(expr: PrimExpr, mapping: dict[Var, PrimExpr]) -> PrimExpr:
 def pointer_like(var: Var, scope: str, element: str) -> Var:
     """A fresh data variable named as `var`, for elements of another type in another scope."""
     return Var(var.name, "handle", PointerType(nodes.PrimType(element), scope))
+
+
+def pointer_scope(var: Var) -> str:
+    """The storage scope that a data variable points to."""
+    return var.type_annotation.storage_scope if var.type_annotation else "global"

@@ -50,7 +50,7 @@ def task() -> MeasureTask:
 def options() -> MeasureOptions:
     """Options with short limits; timing is as short as it gets, since nothing here depends on it."""
     return MeasureOptions(
-        timing=TimingPolicy(min_repeat_ms=0.1, racing_factor=0.0, patience_s=0.0),
+        timing=TimingPolicy(min_repeat_ms=0.1, racing_factor=0.0, repeat_factor=0.0, patience_s=0.0),
         n_parallel=2,
         build_timeout_s=3.0,
         run_timeout_s=2.5,

@@ -48,13 +48,12 @@ def order(facts: Facts, node: CmpExpr) -> PrimExpr | None:
 
 def _whole_steps(facts: Facts, gap: Linear) -> Linear:
     """s*x + r < 0  <=>  x + floor(r / s) < 0, if that floor is the same for all values of r."""
-    for step in sorted({abs(k) for k in gap.terms.values()}, reverse=True):
+    for step in sorted({gap.content(), *map(abs, gap.terms.values())}, reverse=True):
         rest = Linear({a: k for a, k in gap.terms.items() if k % step}, gap.constant)
         low, high = form_limits(facts, rest)
         if step > 1 and low // step == high // step:
             return Linear({a: k // step for a, k in gap.terms.items() if k % step == 0}, low // step)
-    step = gap.content()
-    return Linear({a: k // step for a, k in gap.terms.items()}, gap.constant // step) if step > 1 else gap
+    return gap
 
 
 def _without_quotient(facts: Facts, gap: Linear, dtype: str) -> Linear | None:

@@ -13,7 +13,7 @@ from ...arith import Analyzer, Linear, linear_form, relax
 from ...tir.arithmetic import floordiv, maximum, minimum
 from ...tir.expr import GE, GT, LE, LT, And, Call, CmpExpr, IntImm, PrimExpr, Range, Var
 from ...tir.stmt import For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt
-from ..rebuild import FreeVars, sub_statements
+from ..rebuild import FreeVars, operands, own_expressions, sub_statements
 from ..scopes import inside_loop
 
 _COMPARISONS = (LT, LE, GT, GE)
@@ -40,22 +40,39 @@ def conjuncts(condition: PrimExpr, hinted: bool = False) -> Iterator[tuple[PrimE
 
 
 def guards(body: Stmt, every: bool, free: FreeVars) -> Iterator[Guard]:
-    """The affine comparisons that guard statements in `body`: the likely ones, or every one. Those that read memory, or
-    what a let inside the body binds, can't be decided outside."""
+    """The affine comparisons that guard statements in `body`: the likely ones, or every one, and then also those that
+    guard values. What reads memory, or what a let inside the body binds, can't be decided outside."""
     stack: list[tuple[Stmt, tuple[For, ...], frozenset[Var]]] = [(body, (), frozenset())]
     while stack:
         stmt, inner, bound = stack.pop()
+        conditions: list[PrimExpr] = []
         if isinstance(stmt, For):
             inner = (*inner, stmt)
         elif isinstance(stmt, LetStmt):
             bound |= {stmt.var}
         elif isinstance(stmt, IfThenElse):
-            for part, hinted in conjuncts(stmt.condition):
+            conditions.append(stmt.condition)
+        if every:
+            conditions += [call.args[0] for expr in own_expressions(stmt) for call in lazy_values(expr)]
+        for condition in conditions:
+            for part, hinted in conjuncts(condition):
                 if not (hinted or every) or not isinstance(part, _COMPARISONS) or part.a.dtype not in _INDEX_DTYPES:
                     continue
                 if free(part).isdisjoint(bound) and not free.touches_memory(part):
                     yield Guard(part, inner)
         stack.extend((child, inner, bound) for child in reversed(list(sub_statements(stmt))))
+
+
+def lazy_values(root: PrimExpr) -> Iterator[Call]:
+    """The if_then_else calls in an expression."""
+    stack, seen = [root], set[PrimExpr]()
+    while stack:
+        expr = stack.pop()
+        if expr not in seen:
+            seen.add(expr)
+            if isinstance(expr, Call) and expr.op == "tir.if_then_else":
+                yield expr
+            stack.extend(operands(expr))
 
 
 def excess(condition: CmpExpr) -> Linear:

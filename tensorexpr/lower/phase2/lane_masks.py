@@ -29,13 +29,13 @@ class Masks:
     def __init__(self, loop: For, lanes: int, analyzer: Analyzer, free: FreeVars, varying: set[Var]) -> None:
         self._var, self._low, self._lanes = loop.loop_var, loop.min, lanes
         self._analyzer = analyzer
-        self._free = free
+        self.free = free
         self.reads_memory = free.touches_memory
         self._varying = varying
 
     def varies(self, expr: PrimExpr) -> bool:
         """True if lanes may differ in the value of `expr`."""
-        return not self._free(expr).isdisjoint(self._varying)
+        return not self.free(expr).isdisjoint(self._varying)
 
     def narrowed(self, mask: Mask | None, condition: PrimExpr, vector: PrimExpr) -> Mask:
         """The lanes of `mask` where `condition`, whose vector form is `vector`, holds."""
@@ -46,8 +46,8 @@ class Masks:
 
     def some_lane(self, mask: Mask) -> PrimExpr | None:
         """The scalar condition that any lane runs; a true constant where that is proved; None if there is no such form."""
-        free = self._free(mask.scalar)
-        if mask.shape == 0 or self._free.touches_memory(mask.scalar) or any(v in free for v in self._varying if v is not self._var):
+        free = self.free(mask.scalar)
+        if mask.shape == 0 or self.free.touches_memory(mask.scalar) or any(v in free for v in self._varying if v is not self._var):
             return None
         end = self._low if mask.shape > 0 else self._low + (self._lanes - 1)
         condition = substituted(mask.scalar, {self._var: end})

@@ -14,25 +14,31 @@ from dataclasses import dataclass, field, replace
 from ...arith import Analyzer
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import maximum, minimum
-from ...tir.expr import CmpExpr, IntImm, PrimExpr, Range, Var
+from ...tir.attrs import FrozenMap
+from ...tir.expr import Call, CmpExpr, IntImm, PrimExpr, Range, Var
 from ...tir.function import PrimFunc
-from ...tir.intrin import likely
+from ...tir.intrin import if_then_else, likely
 from ...tir.stmt import NOP, BufferStore, Evaluate, For, ForKind, IfThenElse, Stmt, is_no_op, seq
 from ..context import PassContext
 from ..options import LoopPartitionConfig
-from ..rebuild import Copier, FreeVars, map_stmt, walk_statements
+from ..pragmas import PARTITION_HINT
+from ..rebuild import Copier, FreeVars, map_expr, map_stmt, walk_statements
 from ..scopes import inside_loop, under_conditions
-from .guard_bounds import Guard, GuardBounds, conjuncts, guards
+from .guard_bounds import Guard, GuardBounds, conjuncts, guards, lazy_values
 
 _SMALL_PROGRAM = 64
 
 
 def loop_partition(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """`func` with guarded loops cut into parts; itself if there are no guards."""
-    if not any(isinstance(s, IfThenElse) for s in walk_statements(func.body)):
-        return func
     option = ctx.option(LoopPartitionConfig)
+    if not option.partition_const_loop and not any(_is_candidate(s) for s in walk_statements(func.body)):
+        return func
     return func.with_body(_Partitioner(option, _leaves(func.body)).stmt(func.body))
+
+
+def _is_candidate(stmt: Stmt) -> bool:
+    return isinstance(stmt, IfThenElse) or (isinstance(stmt, For) and PARTITION_HINT in stmt.annotations)
 
 
 def _leaves(stmt: Stmt) -> int:
@@ -75,13 +81,27 @@ class _Partitioner:
             return self._loop(stmt)
         if isinstance(stmt, IfThenElse):
             return self._branch(stmt)
-        return map_stmt(stmt, self.stmt)
+        return map_stmt(stmt, self.stmt, self._expr if self._all_guards else None)
+
+    def _expr(self, expr: PrimExpr) -> PrimExpr:
+        """A value without the conditions that are decided here."""
+        if next(lazy_values(expr), None) is None:
+            return expr
+        result = map_expr(expr, self._expr)
+        if not isinstance(result, Call) or result.op != "tir.if_then_else":
+            return result
+        condition, true_value, false_value = result.args
+        parts = [part for part, _ in conjuncts(condition)]
+        if any(self._analyzer.known_true(~part) for part in parts):
+            return false_value
+        kept = [part for part in parts if part not in self._assumed and not self._analyzer.known_true(part)]
+        return result if len(kept) == len(parts) else if_then_else(all_of(*kept), true_value, false_value)
 
     def _branch(self, stmt: IfThenElse) -> Stmt:
-        """The guard without what is known here; only hinted conditions are worth the proof."""
+        """The guard without what is known here; unless asked for, only hinted conditions are worth the proof."""
         parts = list(conjuncts(stmt.condition))
-        kept = [(part, hint) for part, hint in parts if part not in self._assumed and not (hint and self._analyzer.known_true(part))]
-        if any(hint and self._analyzer.known_true(~part) for part, hint in kept):
+        kept = [(part, hint) for part, hint in parts if part not in self._assumed and not self._is_known(part, hint)]
+        if any(self._is_known(~part, hint) for part, hint in kept):
             return NOP if stmt.else_case is None else self.stmt(stmt.else_case)
         if not kept:
             return self.stmt(stmt.then_case)
@@ -95,7 +115,19 @@ class _Partitioner:
             return NOP
         return IfThenElse(condition, then_case, else_case)
 
+    def _is_known(self, condition: PrimExpr, hint: bool) -> bool:
+        return (hint or self._all_guards) and self._analyzer.known_true(condition)
+
     def _loop(self, loop: For) -> Stmt:
+        if PARTITION_HINT not in loop.annotations:
+            return self._cut_loop(loop)
+        outer, self._all_guards = self._all_guards, True
+        kept = FrozenMap({key: value for key, value in loop.annotations.items() if key != PARTITION_HINT})
+        result = self._cut_loop(replace(loop, annotations=kept))
+        self._all_guards = outer
+        return result
+
+    def _cut_loop(self, loop: For) -> Stmt:
         live = self._bounds.live_range(loop)
         if live is not None:
             begin, extent = (IntImm(loop.min.dtype, value) for value in (live[0], live[1] - live[0]))
@@ -217,3 +249,5 @@ class _Partitioner:
             if value is not None:
                 (found.highs if factor > 0 else found.lows).append(value)
                 found.bounding[guard.condition] = self._analyzer.simplify(test)
+            elif guard.inner:
+                found.testing[guard.condition] = self._analyzer.simplify(test)

@@ -14,7 +14,7 @@ from ...tir.expr import BufferLoad, IntImm, PrimExpr, Var
 from ...tir.function import PrimFunc
 from ...tir.stmt import Allocate, BufferStore, For, ForKind, Stmt, While
 from ..context import PassContext
-from ..rebuild import FreeVars, map_expr, map_stmt, own_expressions, sub_statements, walk_statements
+from ..rebuild import FreeVars, map_expr, map_stmt, own_expressions, pointer_scope, sub_statements, walk_statements
 
 
 def storage_rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
@@ -35,8 +35,7 @@ def _is_movable(stmt: Stmt) -> bool:
 
 
 def _scope(stmt: Allocate) -> str:
-    annotation = stmt.buffer_var.type_annotation
-    return annotation.storage_scope if annotation else "global"
+    return pointer_scope(stmt.buffer_var)
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ...arith import Analyzer
 from ...tir.dtype import parse_dtype, with_lanes
-from ...tir.expr import Broadcast, IntImm, Var
+from ...tir.expr import Broadcast, IntImm, PrimExpr, Var
 from ...tir.function import PrimFunc
 from ...tir.stmt import Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, seq
 from ..context import PassContext
@@ -71,6 +71,7 @@ class _Body:
         self._values = VectorValues(loop, analyzer)
         self._analyzer = analyzer
         self._lanes = self._values.lanes
+        self._written = {s.buffer.data for s in walk_statements(loop.body) if isinstance(s, BufferStore)}
         self._tied = 0  # inside statements whose vector variables or storage a scalar loop could not refer to
 
     def outermost(self, stmt: Stmt) -> Stmt:
@@ -104,8 +105,8 @@ class _Body:
                 return replace(stmt, body=self._each(stmt.body, mask))
             case DeclBuffer():
                 return replace(stmt, body=self._each(stmt.body, mask))
-            case Evaluate() if not self._values.varies(stmt.value):
-                return self._guarded(stmt, mask)
+            case Evaluate(value=IntImm()):
+                return stmt
         raise NoVectorFormError(f"a {type(stmt).__name__} that differs between lanes")
 
     def _guarded(self, stmt: Stmt, mask: Mask | None) -> Stmt:
@@ -121,14 +122,18 @@ class _Body:
             raise NoVectorFormError("a store that is a vector already")
         private = values.private(stmt.buffer)
         if private is None and not values.varies(stmt.indices[0]):
-            if values.varies(stmt.value):
-                raise NoVectorFormError("lanes store different values to one element")
+            if values.varies(stmt.value) or self._rereads(stmt.value):
+                raise NoVectorFormError("lanes store to one element, one after the other")
             return self._guarded(stmt, mask)
         index = values.index(stmt.buffer, stmt.indices[0], mask)
         if isinstance(index, Broadcast):
             raise NoVectorFormError("all lanes store to one element")
         value = broadcast(values.expr(stmt.value, mask), self._lanes)
         return BufferStore(private or stmt.buffer, value, (index,), None if mask is None else mask.vector)
+
+    def _rereads(self, value: PrimExpr) -> bool:
+        """True if `value` reads what the loop writes: then storing it once isn't storing it in every lane."""
+        return not self._values.masks.free(value).isdisjoint(self._written)
 
     def _branch(self, stmt: IfThenElse, mask: Mask | None) -> Stmt:
         values = self._values

@@ -15,22 +15,30 @@ from ...tir.function import PrimFunc
 from ...tir.intrin import intrinsic_of
 from ...tir.stmt import Allocate, BufferStore, Evaluate, For, ForKind, IfThenElse, LetStmt, Stmt, While
 from ..context import PassContext
-from ..rebuild import FreeVars, map_expr, map_stmt, operands, own_expressions, sub_statements, walk_statements
+from ..rebuild import FreeVars, map_expr, map_stmt, operands, own_expressions, pointer_scope, sub_statements, walk_statements
 from ..register_file import RegisterFile
 from ..scopes import inside_loop
 
 
 def hoist_expression(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """`func` with invariant values in front of their loops; itself if there are none."""
-    return func.with_body(_Hoister(RegisterFile.of(func)).stmt(func.body))
+    return func.with_body(_Hoister(RegisterFile.of(func), func.body).stmt(func.body))
+
+
+_OPERANDS = 4
+"""Registers that a loop over a register tile needs besides the tile."""
 
 
 class _Hoister:
-    def __init__(self, registers: RegisterFile) -> None:
+    def __init__(self, registers: RegisterFile, root: Stmt) -> None:
         self._registers = registers
         self._free = FreeVars()
         self._analyzer = Analyzer()
         self._budget = registers.count // 4  # the rest is for what the loops work with
+        self._tiles: dict[Var, int] = {}
+        for stmt in walk_statements(root):
+            if isinstance(stmt, Allocate) and pointer_scope(stmt.buffer_var) == "register":
+                self._tiles[stmt.buffer_var] = (stmt.constant_size() or 0) * registers.needed(stmt.dtype)
 
     def stmt(self, stmt: Stmt) -> Stmt:
         """The statement with invariant values in front of its loops."""
@@ -54,11 +62,14 @@ class _Hoister:
         if loop.kind is not ForKind.SERIAL or not self._budget or not self._runs(loop):
             return {}
         body = _Body(loop, self._free)
+        tiles = sum(self._tiles.get(data, 0) for data in body.changing)
+        budget = min(self._budget, self._registers.count - tiles - _OPERANDS)
         found: dict[PrimExpr, Var] = {}
         for expr in body.surely_computed(self._runs):
             for value in body.invariant_parts(expr):
                 needed = self._registers.needed(value.dtype)
-                if value not in found and needed <= self._budget:
+                if value not in found and needed <= budget:
+                    budget -= needed
                     self._budget -= needed
                     found[value] = Var("fixed", value.dtype)
         return found
@@ -70,19 +81,19 @@ class _Body:
     def __init__(self, loop: For, free: FreeVars) -> None:
         self._loop = loop
         self._free = free
-        self._changing: set[Var] = {loop.loop_var}
+        self.changing: set[Var] = {loop.loop_var}
         for stmt in walk_statements(loop.body):
             match stmt:
                 case For():
-                    self._changing.add(stmt.loop_var)
+                    self.changing.add(stmt.loop_var)
                 case LetStmt():
-                    self._changing.add(stmt.var)
+                    self.changing.add(stmt.var)
                 case BufferStore():
-                    self._changing.add(stmt.buffer.data)
+                    self.changing.add(stmt.buffer.data)
                 case Allocate():
-                    self._changing.add(stmt.buffer_var)
+                    self.changing.add(stmt.buffer_var)
                 case Evaluate():  # may write whatever it is given
-                    self._changing |= {var for var in free(stmt.value) if var.dtype == "handle"}
+                    self.changing |= {var for var in free(stmt.value) if var.dtype == "handle"}
 
     def surely_computed(self, runs: Callable[[For], bool]) -> Iterator[PrimExpr]:
         """The expressions that every iteration of the loop evaluates."""
@@ -102,7 +113,7 @@ class _Body:
             expr = stack.pop()
             if isinstance(expr, Let) or (not self._free.touches_memory(expr) and parse_dtype(expr.dtype).is_int):
                 continue
-            if self._free(expr).isdisjoint(self._changing):
+            if self._free(expr).isdisjoint(self.changing):
                 if self._is_costly(expr):
                     yield expr
                 continue

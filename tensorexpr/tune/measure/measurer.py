@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from ...errors import TuningError
 from .builder import Build, Builder, Failure
 from .compiled import CompiledCandidate
 from .errors import MeasureErrorNo
+from .folder import SharedFolder
 from .reference import Reference
 from .results import FAILED_COST, MeasureObserver, MeasureOptions, MeasureResult, Program, SilentObserver
 from .runner import Runner
@@ -40,18 +38,18 @@ class Measurer:
         self.options = options or MeasureOptions()
         self.best_cost = math.inf
         self._observer = observer or SilentObserver()
-        self._folder: Path | None = None
+        self._folder: SharedFolder | None = None
         self._builder: Builder | None = None
         self._reference: Reference | None = None
         self._runner: Runner | None = None
         self._kept: dict[str, tuple[float, CompiledCandidate]] = {}
 
     def __enter__(self) -> Measurer:
-        self._folder = Path(tempfile.mkdtemp(prefix="tensorexpr-measure-"))
+        self._folder = SharedFolder()
         try:
-            self._reference = Reference(self.task, self.options, self._folder)
+            self._reference = Reference(self.task, self.options, self._folder.path)
             self._reference.start()
-            self._builder = Builder(self.task.to_json(), self.options, str(self._folder))
+            self._builder = Builder(self.task.to_json(), self.options, str(self._folder.path))
             self._builder.start()
         except BaseException:
             self.close()
@@ -74,7 +72,7 @@ class Measurer:
                 part.close()
         self._runner = self._builder = self._reference = None
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.close()
             self._folder = None
 
     def measure(self, programs: Sequence[Program]) -> Iterator[MeasureResult]:
@@ -185,7 +183,7 @@ class Measurer:
         if self._runner is None:
             self._the_builder()
             assert self._reference is not None and self._folder is not None
-            self._runner = Runner(self.task, self._reference.arrays(), self.options, self._folder)
+            self._runner = Runner(self.task, self._reference.arrays(), self.options, self._folder.path)
         return self._runner
 
 

@@ -33,7 +33,8 @@ class TimingPolicy:
         number: calls in a row that make one repeat, at least.
         repeat: repeats; each gives one cost.
         min_repeat_ms: a repeat gets as many calls as fill this time.
-        racing_factor: a candidate that is this much slower than the best one so far is timed once only; 0 times all fully.
+        racing_factor: a candidate that is this much slower than the best one so far is called once more only; 0 times all fully.
+        repeat_factor: one that is this much slower gets one repeat only; 0 gives all of them to everyone.
         flush_caches: drop all arrays from the caches before each repeat, which then is one call.
         cooldown_s: pause before each candidate.
         patience_s: how long to wait at most for a core that somebody else has taken; 0 neither probes nor waits.
@@ -43,6 +44,7 @@ class TimingPolicy:
     repeat: int = 3
     min_repeat_ms: float = 12.0
     racing_factor: float = 3.0
+    repeat_factor: float = 1.5
     flush_caches: bool = False
     cooldown_s: float = 0.0
     patience_s: float = 0.5
@@ -121,7 +123,7 @@ def time_candidate(run: Run, first: float, policy: TimingPolicy, best: float, qu
             return Timing((warm,), 1, raced=True, disturbed=not calm)
     costs: list[float] = []
     for _ in range(_ATTEMPTS):
-        timing = _repeats(run, warm, policy)
+        timing = _repeats(run, warm, policy, best)
         calm = quiet.now()
         costs += timing.costs
         if calm and max(timing.costs) <= _SPREAD * min(costs):
@@ -132,10 +134,13 @@ def time_candidate(run: Run, first: float, policy: TimingPolicy, best: float, qu
     return Timing(tuple(sorted(costs)[: len(timing.costs)]), timing.number, disturbed=True)
 
 
-def _repeats(run: Run, warm: float, policy: TimingPolicy) -> Timing:
+def _repeats(run: Run, warm: float, policy: TimingPolicy, best: float) -> Timing:
     number = 1 if policy.flush_caches else calls_per_repeat(warm, policy)
     repeat = max(1, min(policy.repeat, int(_BUDGET_SECONDS / max(warm * number, 1e-9))))
-    return Timing(tuple(run(number) for _ in range(repeat)), number)
+    costs = [run(number)]
+    if not policy.repeat_factor or costs[0] <= policy.repeat_factor * best:
+        costs += [run(number) for _ in range(repeat - 1)]
+    return Timing(tuple(costs), number)
 
 
 def calls_per_repeat(cost: float, policy: TimingPolicy) -> int:

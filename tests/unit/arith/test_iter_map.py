@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tensorexpr.arith.iter_map import detect_iter_map, inverse_iter_map, to_expr
+from tensorexpr.arith.iter_map import detect_iter_map, inverse_affine_iter_map, to_expr
 from tensorexpr.tir.expr import PrimExpr, Range, Var
 
 i, j, k, a, b = (Var(name) for name in "ijkab")
@@ -19,7 +19,7 @@ def inverse(indices: list[PrimExpr], iters: dict[Var, Range], predicate: PrimExp
     """The iterators' texts in terms of outputs a, b."""
     found = detect_iter_map(indices, iters, predicate)
     assert found.indices, found.errors
-    return {str(var): str(expr) for var, expr in inverse_iter_map(found, [a, b][: len(indices)]).items()}
+    return {str(var): str(expr) for var, expr in inverse_affine_iter_map(found, [a, b][: len(indices)]).items()}
 
 
 def test_fused() -> None:

@@ -8,7 +8,7 @@ from tensorexpr.arith import Analyzer
 from tensorexpr.errors import DeclarationError
 from tensorexpr.tir import arithmetic as op
 from tensorexpr.tir import intrin
-from tensorexpr.tir.expr import Cast, PrimExpr, Range, SizeVar, Var
+from tensorexpr.tir.expr import Cast, IntImm, PrimExpr, Range, SizeVar, Var
 
 n, m = SizeVar("n"), SizeVar("m")
 i, j, io, ii, jo = (Var(name) for name in ("i", "j", "io", "ii", "jo"))
@@ -61,6 +61,7 @@ def test_proved(condition: PrimExpr) -> None:
         i * m + j < n * m - 1,
         free < free + 1,  # wraps at the largest int32
         free * 2 >= free,
+        free + n < free + n + 1,
         op.minimum(i, 5) < i,
         op.logical_or(i < j, i > j),
         i != j,
@@ -131,3 +132,11 @@ def test_scopes_end() -> None:
         analyzer.bind(i, Range.from_min_extent(0, 4))
         assert analyzer.known_less(i, 4)
     assert not analyzer.known_less(i, 4)
+
+
+def test_products_that_wrap_prove_nothing() -> None:
+    a, b, c = (Var(name, "int8") for name in "abc")
+    byte = Range(IntImm("int8", 100), IntImm("int8", 4))
+    analyzer = Analyzer({a: byte, b: byte, c: Range(IntImm("int8", 0), IntImm("int8", 2))})
+    assert not analyzer.known_nonnegative((a + b) * c)  # 200 is -56
+    assert analyzer.known_nonnegative((a - b + 3) * c)

@@ -7,9 +7,10 @@ import numpy as np
 from tensorexpr.lower.context import PassContext
 from tensorexpr.lower.phase3.hoist_expression import hoist_expression
 from tensorexpr.tir.arithmetic import const
-from tensorexpr.tir.expr import IntImm, Ramp, Var
+from tensorexpr.tir.buffer import Buffer
+from tensorexpr.tir.expr import Broadcast, IntImm, Ramp, Var
 from tensorexpr.tir.intrin import call_extern, exp, if_then_else
-from tensorexpr.tir.stmt import Evaluate, For, LetStmt, Stmt, seq
+from tensorexpr.tir.stmt import BufferStore, Evaluate, For, LetStmt, Stmt, seq
 
 from .builder import allocate, applied, arrays, flat, func, guard, load, loop, parallel, statements, store
 
@@ -110,3 +111,20 @@ def test_special_values_survive() -> None:
     args = arrays(start)
     args[0][:2] = [np.nan, 0.0]
     applied(hoist_expression, start, args)
+
+
+def test_a_register_tile_comes_first() -> None:
+    vector = Ramp(IntImm("int32", 0), IntImm("int32", 1), 16)
+
+    def fixed(slots: int) -> int:
+        def body(r: Buffer) -> Stmt:
+            updates = [BufferStore(r, load(r, i) + load(A, vector) * float(i + 2), (IntImm("int32", i),)) for i in range(slots)]
+            init = [BufferStore(r, Broadcast(const(0.0), 16), (IntImm("int32", i),)) for i in range(slots)]
+            return seq(*init, loop("k", 8, lambda k: seq(*updates)), store(B, load(r, 0), vector))
+
+        start = func(allocate("R", slots, body, "float32x16", "register"), A, B)
+        return len(statements(applied(hoist_expression, start), LetStmt))
+
+    assert fixed(28) == 0
+    assert fixed(24) == 4
+    assert fixed(4) == 4

@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tensorexpr.lower.context import PassContext
 from tensorexpr.lower.phase2.loop_partition import loop_partition
+from tensorexpr.lower.pragmas import PARTITION_HINT
+from tensorexpr.tir.arithmetic import all as all_of
+from tensorexpr.tir.arithmetic import const
+from tensorexpr.tir.attrs import FrozenMap
 from tensorexpr.tir.expr import SizeVar, Var
-from tensorexpr.tir.intrin import likely
-from tensorexpr.tir.stmt import BufferStore, IfThenElse, LetStmt, Stmt, seq
+from tensorexpr.tir.intrin import if_then_else, likely
+from tensorexpr.tir.stmt import BufferStore, For, IfThenElse, LetStmt, Stmt, seq
 
-from .builder import PARALLEL, SERIAL, applied, flat, func, guard, load, loop, loops, parallel, statements, store, unrolled, vectorized
+from .builder import (
+    PARALLEL,
+    SERIAL,
+    applied,
+    flat,
+    func,
+    guard,
+    load,
+    loop,
+    loops,
+    parallel,
+    statements,
+    store,
+    stores,
+    unrolled,
+    vectorized,
+)
 
 
 def _split(buffer: object, extent: int, factor: int, kind: object = SERIAL) -> Stmt:
@@ -159,7 +181,7 @@ def test_conditions_without_a_hint_need_the_option() -> None:
     start = func(loop("i", 20, lambda i: guard(i < 15, store(a, 1.0, i), hint=False)), a)
     assert loop_partition(start, PassContext()).body is start.body
     result = applied(loop_partition, start, config={"tir.LoopPartition": {"partition_const_loop": True}})
-    assert loops(result) == ["i 0:15", "i 15:20"]
+    assert loops(result) == ["i 0:15"]
 
 
 def test_growth_is_bounded() -> None:
@@ -228,3 +250,44 @@ def test_a_parallel_loop_with_a_guard_of_its_own_variable_only() -> None:
     a = flat("A", 20)
     body = parallel("i", 20, lambda i: seq(guard(i < 5, store(a, 1.0, i)), guard(i >= 12, store(a, 2.0, i))))
     applied(loop_partition, func(body, a))
+
+
+def _padded() -> Stmt:
+    """B[i] = A[i - 1] + A[i + 1], with zeros outside."""
+
+    def body(io: Var, r: Var, ii: Var) -> Stmt:
+        i = io * 4 + ii
+        at = i + r * 2 - 1
+        value = if_then_else(all_of(at >= 0, at < 12), load(PADDED[0], at), const(0.0))
+        return store(PADDED[1], load(PADDED[1], i) + value, i)
+
+    return loop("io", 3, lambda io: loop("r", 2, lambda r: loop("ii", 4, lambda ii: body(io, r, ii))))
+
+
+PADDED = (flat("A", 12), flat("B", 12))
+
+
+def test_padding_is_cut_on_request() -> None:
+    start = func(_padded(), *PADDED)
+    assert loop_partition(start, PassContext()) is start
+    result = applied(loop_partition, start, config={"tir.LoopPartition": {"partition_const_loop": True}})
+    assert "if_then_else" not in str(stores(result))
+
+
+def test_padding_is_cut_at_a_hint() -> None:
+    hinted = replace(_padded(), annotations=FrozenMap({PARTITION_HINT: True}))  # type: ignore[type-var]
+    result = applied(loop_partition, func(hinted, *PADDED))
+    assert "if_then_else" not in str(stores(result))
+    assert not any(stmt.annotations for stmt in statements(result, For))
+
+
+def test_padding_of_a_fused_loop() -> None:
+    a, b = flat("A", 12), flat("B", 36)
+
+    def body(f: Var, r: Var) -> Stmt:
+        at = f % 12 + r - 1
+        return store(b, load(b, f) + if_then_else(all_of(at >= 0, at < 12), load(a, at), const(0.0)), f)
+
+    start = func(loop("f", 36, lambda f: loop("r", 3, lambda r: body(f, r))), a, b)
+    result = applied(loop_partition, start, config={"tir.LoopPartition": {"partition_const_loop": True}})
+    assert "if_then_else" not in stores(result)[0]

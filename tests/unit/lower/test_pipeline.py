@@ -12,7 +12,7 @@ from tensorexpr.lower import lower
 from tensorexpr.lower.context import PassContext
 from tensorexpr.lower.passes import PassInfo
 from tensorexpr.lower.pipeline import FINAL, PHASES
-from tensorexpr.lower.transform import prim_func_pass
+from tensorexpr.lower.transform import VectorizeLoop, prim_func_pass
 from tensorexpr.tir.expr import Var
 from tensorexpr.tir.function import IRModule, PrimFunc
 from tensorexpr.tir.interpreter import interpret
@@ -200,3 +200,17 @@ def test_lowering_twice_changes_nothing_more() -> None:
     args = [np.ones((6, 10), np.float32), np.zeros((6, 10), np.float32)]
     for before, after in zip(run(once["main"], args), run(twice["main"], args), strict=True):
         np.testing.assert_array_equal(before, after)
+
+
+def test_deep_expressions() -> None:
+    a, b = flat("A", 8), flat("B", 8)
+
+    def long_sum(i: Var) -> Stmt:
+        total = load(a, i)
+        for step in range(1500):
+            total = total + load(a, (i * 3 + step) % 8)
+        return store(b, total, i)
+
+    start = func(vectorized("i", 8, long_sum), a, b)
+    check_kept(start, lower(start)["main"], phase=3)
+    assert loops(VectorizeLoop()(IRModule({"main": start}))["main"]) == []

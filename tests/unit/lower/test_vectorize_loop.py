@@ -11,8 +11,8 @@ from tensorexpr.tir.arithmetic import all as all_of
 from tensorexpr.tir.arithmetic import cast, const, floordiv, floormod, truncdiv
 from tensorexpr.tir.expr import Broadcast, BufferLoad, Let, PrimExpr, Ramp, Select, SizeVar, Var
 from tensorexpr.tir.function import PrimFunc
-from tensorexpr.tir.intrin import call_pure_extern, exp, if_then_else
-from tensorexpr.tir.stmt import Allocate, BufferStore, For, IfThenElse, LetStmt, Stmt, seq
+from tensorexpr.tir.intrin import call_extern, call_pure_extern, exp, if_then_else
+from tensorexpr.tir.stmt import Allocate, BufferStore, Evaluate, For, IfThenElse, LetStmt, Stmt, seq
 
 from .builder import (
     SERIAL,
@@ -318,3 +318,16 @@ def test_masks_of_both_ends_from_nested_guards() -> None:
         return guard(at >= 11, guard(at < 13, store(b, load(a, i), at)))
 
     applied(vectorize_loop, func(loop("i", 5, lambda i: vectorized("v", 8, lambda v: body(i, v))), a, b))
+
+
+def test_what_all_lanes_do_is_done_by_each() -> None:
+    """An accumulation of a constant, and a call with effects, happen once per lane."""
+    result = _vectorized(vectorized("v", 8, lambda v: store(B, load(B, 0) + 3.0, 0)))
+    assert loops(result) == ["v 0:8"]
+    start = func(vectorized("v", 8, lambda v: Evaluate(call_extern("int32", "f"))), A, B)
+    assert loops(vectorize_loop(start, PassContext())) == ["v 0:8"]
+
+
+def test_what_all_lanes_store_alike_is_stored_once() -> None:
+    result = _vectorized(vectorized("v", 8, lambda v: seq(store(B, load(A, 5), 0), store(B, load(A, v), v + 8))))
+    assert [s.value.dtype for s in statements(result, BufferStore)] == ["float32", "float32x8"]

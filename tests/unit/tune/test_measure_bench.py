@@ -20,7 +20,7 @@ from tensorexpr.tune.measure.timing import calls_per_repeat
 
 from .programs import elementwise, matmul, tiled
 
-POLICY = TimingPolicy(min_repeat_ms=0.05, racing_factor=0.0, patience_s=0.0)
+POLICY = TimingPolicy(min_repeat_ms=0.05, racing_factor=0.0, repeat_factor=0.0, patience_s=0.0)
 
 
 def bench_of(folder: Path, expected: float | None = 3.0, policy: TimingPolicy = POLICY) -> Bench:

@@ -25,7 +25,7 @@ from .programs import elementwise, matmul, softmax, tiled
 
 ARGS = matmul(64)
 TASK = MeasureTask(ARGS, Target("llvm"))
-OPTIONS = MeasureOptions(timing=TimingPolicy(min_repeat_ms=0.5, patience_s=0.0, racing_factor=0.0), n_parallel=2)
+OPTIONS = MeasureOptions(timing=TimingPolicy(min_repeat_ms=0.5, patience_s=0.0, racing_factor=0.0, repeat_factor=0.0), n_parallel=2)
 
 
 class Watcher:

@@ -101,6 +101,12 @@ def test_no_racing_without_a_factor() -> None:
     assert not timed(Machine(cost=1e-3), first=1e-3, best=1e-6, policy=replace(POLICY, racing_factor=0.0)).raced
 
 
+def test_a_candidate_that_can_not_win_gets_one_repeat() -> None:
+    assert len(timed(Machine(cost=1e-3), first=1e-3, best=0.6e-3).costs) == 1
+    assert len(timed(Machine(cost=1e-3), first=1e-3, best=0.7e-3).costs) == 3
+    assert len(timed(Machine(cost=1e-3), first=1e-3, best=0.6e-3, policy=replace(POLICY, repeat_factor=0.0)).costs) == 3
+
+
 def test_a_candidate_that_takes_seconds_is_not_run_again() -> None:
     machine = Machine(cost=5.0)
     assert timed(machine, first=5.0) == Timing((5.0,), 1)
