@@ -104,7 +104,8 @@ def _launch(
             value = text.value(f"zext {capture.llvm_type} {value} to {kind}")
         text.emit(f"store {kind} {value}, ptr {_field(text, shared, offset)}, align {_alignment(offset)}")
     ctx.module.declare("GOMP_parallel", "void", "ptr", "ptr", "i32", "i32")
-    text.emit(f"call void @GOMP_parallel(ptr {symbol(name)}, ptr {shared}, i32 0, i32 0)")
+    threads = int(ctx.module.target.attrs.get("num-cores", 0))  # 0: as many as OpenMP takes
+    text.emit(f"call void @GOMP_parallel(ptr {symbol(name)}, ptr {shared}, i32 {threads}, i32 0)")
     if can_fail:
         code = text.value(f"load i32, ptr {error}, align 4")
         failed, passed = text.fresh("failed"), text.fresh("passed")

@@ -199,19 +199,29 @@ class FreeVars:
 
     def __call__(self, expr: PrimExpr) -> frozenset[Var]:
         """The free variables of `expr`."""
-        found = self._known.get(expr)
-        if found is None:
-            found = self._known[expr] = self._compute(expr)
-        return found
+        known = self._known
+        found = known.get(expr)
+        if found is not None:
+            return found
+        stack = [expr]
+        while stack:
+            waiting = [operand for operand in operands(stack[-1]) if operand not in known]
+            if waiting:
+                stack += waiting
+            else:
+                node = stack.pop()
+                known[node] = self._compute(node)
+        return known[expr]
 
     def _compute(self, expr: PrimExpr) -> frozenset[Var]:
+        """The free variables, from those of the operands."""
         if isinstance(expr, Var):
             return frozenset((expr,))
-        parts = [self(operand) for operand in operands(expr)]
+        parts = [self._known[operand] for operand in operands(expr)]
         found = parts[0].union(*parts[1:]) if parts else frozenset()
         if isinstance(expr, BufferLoad):
             return found | {expr.buffer.data}
-        return (self(expr.body) - {expr.var}) | self(expr.value) if isinstance(expr, Let) else found
+        return (parts[1] - {expr.var}) | parts[0] if isinstance(expr, Let) else found
 
     def touches_memory(self, expr: PrimExpr) -> bool:
         """True if `expr` loads from a buffer or holds a pointer."""

@@ -56,6 +56,29 @@ def test_11_splits_that_do_not_divide(extent: int, factors: list[int], by_nparts
     assert_schedule_correct(s, [a, b])
 
 
+@SOME
+@given(extent=EXTENTS, splits=st.lists(st.tuples(st.integers(0, 3), FACTORS), min_size=1, max_size=4), fused=st.booleans(), last=FACTORS)
+@example(extent=12, splits=[(0, 4), (1, 3)], fused=False, last=1)
+@example(extent=12, splits=[(0, 5)], fused=True, last=4)
+@example(extent=13, splits=[(0, 4), (0, 2), (2, 3)], fused=True, last=5)
+def test_11_splits_of_splits_and_of_fused_loops_visit_every_point_once(
+    extent: int, splits: list[tuple[int, int]], fused: bool, last: int
+) -> None:
+    """A point that is visited twice counts twice in a sum."""
+    a = te.placeholder((extent,), "int32", name="A")
+    k = te.reduce_axis((0, extent), name="k")
+    b = te.compute((), lambda: te.sum(a[k], axis=k), name="B")
+    s = create_schedule(b.op)
+    loops = [k]
+    for which, factor in splits:
+        place = which % len(loops)
+        loops[place : place + 1] = s[b].split(loops[place], factor=factor)
+    if fused and len(loops) > 1:
+        loops[-2:] = [s[b].fuse(loops[-2], loops[-1])]
+        s[b].split(loops[-1], factor=last)
+    assert_schedule_correct(s, [a, b])
+
+
 @FEW
 @given(extent=EXTENTS, outer=FACTORS, inner=FACTORS)
 @example(extent=17, outer=4, inner=3)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-
 import numpy as np
 import pytest
 
@@ -32,18 +30,12 @@ def test_every_iteration_runs_once(extent: int) -> None:
 
 @pytest.mark.parametrize("threads", (1, 2, 3, 5))
 def test_shares_are_contiguous_and_balanced(threads: int) -> None:
-    """Each iteration notes its thread."""
+    """Each iteration notes its thread; a target that names its cores gets as many threads."""
     out = flat("out", 17, "int32")
     who = intrin.call_extern("int32", "omp_get_thread_num")
-    compiled = compile_function(primfunc([out], loop("i", 17, lambda i: store(out, i, who), PARALLEL)))
-    openmp = ctypes.CDLL(None)
-    before = openmp.omp_get_max_threads()
-    try:
-        openmp.omp_set_num_threads(threads)
-        result = np.zeros(17, np.int32)
-        compiled(result)
-    finally:
-        openmp.omp_set_num_threads(before)
+    func = primfunc([out], loop("i", 17, lambda i: store(out, i, who), PARALLEL))
+    result = np.zeros(17, np.int32)
+    compile_function(func, Target(f"llvm -num-cores={threads}"))(result)
     assert result.tolist() == sorted(result)
     shares = [result.tolist().count(thread) for thread in range(threads)]
     assert sum(shares) == 17 and max(shares) - min(shares) <= 1
