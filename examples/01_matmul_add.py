@@ -67,14 +67,19 @@ def main() -> None:
     print(f"ratio:      {numpys / ours:7.2f} x NumPy")
 
 
-def interleaved(first: Callable[[], object], second: Callable[[], object], rounds: int = 30) -> tuple[float, float]:
-    """Median seconds of two functions called in turn."""
+def interleaved(first: Callable[[], object], second: Callable[[], object], rounds: int = 12) -> tuple[float, float]:
+    """Median seconds of two functions, measured in turn.
+
+    Each turn waits until the other side's threads sleep (OpenBLAS spins for 60 to 100 ms), calls once to wake its own, and times 4 calls.
+    """
     times: tuple[list[float], list[float]] = ([], [])
-    for number in range(rounds + 3):
+    for _ in range(rounds):
         for func, seconds in zip((first, second), times, strict=True):
-            start = time.perf_counter()
+            time.sleep(0.2)
             func()
-            if number >= 3:
+            for _ in range(4):
+                start = time.perf_counter()
+                func()
                 seconds.append(time.perf_counter() - start)
     return statistics.median(times[0]), statistics.median(times[1])
 

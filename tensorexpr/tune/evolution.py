@@ -59,7 +59,7 @@ def evolve(
     rng: Rng,
     observer: EvolutionObserver,
 ) -> list[Candidate]:
-    """The `count` best distinct candidates found, best first.
+    """The best distinct candidates found, up to `count` of each sketch, best first.
 
     Args:
         sketches: the spaces, searched side by side.
@@ -88,7 +88,7 @@ def evolve(
         for row, value in zip(rows, values, strict=True)
     ]
     ranked.sort(key=lambda entry: (-entry[0], entry[1], entry[2]))
-    return [Candidate(number, row) for _, number, row in ranked[:count]]
+    return [Candidate(number, row) for _, number, row in ranked]
 
 
 def _start(sketch: Sketch, seeds: IntArray | None, count: int, rng: Rng) -> IntArray:

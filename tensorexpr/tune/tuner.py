@@ -154,7 +154,7 @@ class Tuner:
         found = evolve(self.sketches, self._score, self._seeds(), 4 * count + len(seen), self.options.evolution, rng, self.observer)
         fresh = [candidate for candidate in found if candidate not in seen]
         explored = max(1, round(self.options.eps_greedy * count)) if count > 1 else 0
-        chosen = fresh[: count - explored]
+        chosen = _spread(fresh, count - explored) if not self._measured_sketches() else fresh[: count - explored]
         taken = seen | set(chosen)
         for candidate in self._random(4 * explored + 8, rng):
             if len(chosen) < count and candidate not in taken:
@@ -163,6 +163,9 @@ class Tuner:
         chosen += [c for c in fresh if c not in taken][: count - len(chosen)]
         self.observer.evolved(len(chosen), time.perf_counter() - start)
         return chosen
+
+    def _measured_sketches(self) -> set[int]:
+        return {t.candidate.sketch for t in self.trials if t.candidate is not None}
 
     def _random(self, count: int, rng: Rng) -> list[Candidate]:
         made = []
@@ -231,3 +234,15 @@ class Tuner:
             return False
         costs = [trial.result.median if trial.result.is_success else np.inf for trial in self.trials]
         return min(costs[:-limit]) <= min(costs[-limit:])
+
+
+def _spread(ranked: Sequence[Candidate], count: int) -> list[Candidate]:
+    """Half of the best, and as many in turn from every sketch: the first round should learn about all of them."""
+    chosen = list(ranked[: count // 2])
+    taken = set(chosen)
+    queues = [[c for c in ranked if c.sketch == number and c not in taken] for number in sorted({c.sketch for c in ranked})]
+    while len(chosen) < count and any(queues):
+        for queue in queues:
+            if queue and len(chosen) < count:
+                chosen.append(queue.pop(0))
+    return chosen
