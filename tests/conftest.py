@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+# Every pass of every test is followed by the checks of its phase.
+os.environ.setdefault("TENSOREXPR_VERIFY", "1")
 
 Golden = Callable[[str, str], None]
 

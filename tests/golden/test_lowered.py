@@ -1,0 +1,94 @@
+"""What schedules become, phase by phase, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import tensorexpr as tvm
+from tensorexpr import te
+from tensorexpr.schedule import Schedule, create_schedule
+from tensorexpr.te.tensor import Tensor
+from tests.conftest import Golden
+from tests.programs import chain, conv_relu, matmul_add
+
+Program = tuple[Schedule, list[Tensor]]
+
+
+def tiled_matmul() -> Program:
+    """Blocks in parallel, the multiplication inside its consumer, a register tile."""
+    args = matmul_add(16, 64, 24)
+    out = args[-1]
+    matmul = out.op.input_tensors[0]
+    s = create_schedule(out.op)
+    i, j = out.op.axis
+    io, jo, _, ji = s[out].tile(i, j, 8, 32)
+    s[out].parallel(s[out].fuse(io, jo))
+    s[out].vectorize(ji)
+    s[matmul].compute_at(s[out], s[out].leaf_iter_vars[0])
+    (mi, mj), (k,) = matmul.op.axis, matmul.op.reduce_axis
+    ko, ki = s[matmul].split(k, factor=8)
+    s[matmul].reorder(ko, ki, mi, mj)
+    s[matmul].vectorize(mj)
+    return s, args
+
+
+def tail() -> Program:
+    """A split that does not divide, vectorised."""
+    a = te.placeholder((21,), name="A")
+    b = te.compute((21,), lambda i: te.exp(a[i]), name="B")
+    s = create_schedule(b.op)
+    s[b].vectorize(s[b].split(b.op.axis[0], factor=8)[1])
+    return s, [a, b]
+
+
+def stencil() -> Program:
+    """Two stages computed inside a loop of their consumer, with borders."""
+    args = chain(20)
+    d = args[-1]
+    c, b = d.op.input_tensors
+    s = create_schedule(d.op)
+    outer, _ = s[d].split(d.op.axis[0], factor=4)
+    s[c].compute_at(s[d], outer)
+    s[b].compute_at(s[d], outer)
+    return s, args
+
+
+def convolution() -> Program:
+    """A padded convolution with its activation, nothing scheduled but the last axis."""
+    args = conv_relu(2, 4, 4)
+    out = args[-1]
+    s = create_schedule(out.op)
+    s[out].vectorize(out.op.axis[-1])
+    return s, args
+
+
+def symbolic() -> Program:
+    """One kernel for all n."""
+    n = te.var("n")
+    a = te.placeholder((n,), name="A")
+    b = te.compute((n,), lambda i: a[i] * 2.0, name="B")
+    s = create_schedule(b.op)
+    outer, inner = s[b].split(b.op.axis[0], factor=16)
+    s[b].vectorize(inner)
+    s[b].parallel(outer)
+    return s, [a, b]
+
+
+PROGRAMS: dict[str, Callable[[], Program]] = {
+    "tiled_matmul": tiled_matmul, "tail": tail, "stencil": stencil, "convolution": convolution, "symbolic": symbolic
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("phase", [0, 1, 2, 3])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_lowered(golden: Golden, name: str, phase: int) -> None:
+    s, args = PROGRAMS[name]()
+    golden(f"lowered/{name}.phase{phase}.py", tvm.lower(s, args, upto=phase).script())
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_simple_mode(golden: Golden, name: str) -> None:
+    s, args = PROGRAMS[name]()
+    golden(f"lowered/{name}.simple.py", tvm.lower(s, args, simple_mode=True).script())
