@@ -71,6 +71,7 @@ _PROLOGUES = {
     "write_input": "  store float 0.0, ptr %a",
     "before": "  %past = getelementptr i8, ptr %c, i64 -4\n  store i32 7, ptr %past",
     "past": "  %past = getelementptr float, ptr %c, i64 1024\n  store float 7.0, ptr %past",
+    "far": "  %past = getelementptr float, ptr %c, i64 2048\n  store float 7.0, ptr %past",
     "sleep": "  call i32 @usleep(i32 20000)",
 }
 _FIELDS: dict[str, dict[str, str]] = {"wrong": {"addend": "2.0"}, "short": {"size": str(SIZE - 1)}, "code": {"code": "2"}}
