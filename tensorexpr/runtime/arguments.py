@@ -121,7 +121,7 @@ class ArgumentChecker:
     def _check_writable(self, check: ArrayCheck, array: _Array) -> None:
         if not array.flags.writeable:
             self._fail(check.position, "is read-only, and the function writes it", "pass a writable array, such as x.copy()")
-        if any(step == 0 and extent > 1 for step, extent in zip(array.strides, array.shape, strict=True)):
+        if not array.flags.c_contiguous and _may_repeat(array):
             self._fail(check.position, f"is written, and its strides {array.strides} repeat elements", "pass x.copy()")
 
     def _scalar(self, position: int, arg: Any) -> tuple[Any, int]:
@@ -241,3 +241,13 @@ def _array_check(position: int, param: BufferParam) -> ArrayCheck:
     shape = tuple(extent.value for extent in extents if isinstance(extent, IntImm))
     constant = shape if len(shape) == len(extents) else None
     return ArrayCheck(position, param, to_numpy(param.dtype), len(extents), constant, not param.strides)
+
+
+def _may_repeat(array: _Array) -> bool:
+    """False if no two indices lead to one address, for sure: each axis steps over all that the axes with smaller steps reach."""
+    reach = array.itemsize
+    for step, extent in sorted((abs(step), extent) for step, extent in zip(array.strides, array.shape, strict=True) if extent > 1):
+        if step < reach:
+            return array.size > 0
+        reach += step * (extent - 1)
+    return False

@@ -10,9 +10,25 @@ from ..te.dag import topological_order
 from ..te.operation import Operation
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
-from ..tir.expr import IterVar
+from ..tir.dtype import parse_dtype
+from ..tir.expr import IterVar, PrimExpr
 from .draw import draw
-from .steps import Annotate, CacheRead, CacheWrite, ComputeAt, ComputeInline, ComputeRoot, Fuse, Pragma, Reorder, SetScope, Split, Step
+from .explain import explain
+from .steps import (
+    Annotate,
+    CacheRead,
+    CacheWrite,
+    ComputeAt,
+    ComputeInline,
+    ComputeRoot,
+    Fuse,
+    Pragma,
+    Reorder,
+    RFactor,
+    SetScope,
+    Split,
+    Step,
+)
 from .steps.loops import checked_pragma
 from .trace import Trace
 from .tree import ScheduleTree, StageNode, initial_tree
@@ -100,9 +116,40 @@ class Schedule:
         self.apply_step(CacheRead(self[tensor].id, scope, tuple(self[reader].id for reader in listed)))
         return self._tree.stages[-1].origin.output(0)
 
+    def rfactor(self, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Any:
+        """Make a loop of a reduction a spatial axis of a new stage of partial results. See `steps.RFactor`.
+
+        Args:
+            tensor: a result of the reduction.
+            axis: a loop of the reduction: a reduction axis, or what splits and fusions made of some.
+            factor_axis: where the axis stands in the partial results; negative numbers count from the end.
+
+        Returns:
+            The tensor of partial results, `<name>.rf`, or a list of them if the reduction makes several.
+
+        Raises:
+            ScheduleError: for a spatial axis, a marked one, a stage that holds others, or a combiner that can't be regrouped.
+        """
+        stage = self[tensor]
+        place = as_int(factor_axis)
+        if place is None:
+            raise ScheduleError(f"In schedule for {stage.op.name}: rfactor takes factor_axis as an integer, not {factor_axis!r}")
+        self.apply_step(RFactor(stage.id, stage._axis(axis, "rfactor"), place))
+        made = self._tree.stages[-1].origin
+        return made.output(0) if made.num_outputs == 1 else [made.output(n) for n in range(made.num_outputs)]
+
     def as_python(self) -> str:
         """The trace as the Python lines that make it."""
         return "\n".join(self.trace.as_python(self._initial))
+
+    def explain(self) -> str:
+        """Why every loop is legal as it is, one fact a line: what runs in parallel and why it may, which part of a stage
+        each visit computes, which splits need a guard.
+
+        Raises:
+            ScheduleError: if the schedule as a whole is illegal.
+        """
+        return explain(self._tree)
 
     def __str__(self) -> str:
         return draw(self._tree)
@@ -144,8 +191,9 @@ class Stage:
 
     def _axis(self, ivar: Any, primitive: str) -> int:
         node = self._node
+        wanted = ivar.var if isinstance(ivar, IterVar) else ivar  # rfactor keeps a loop's variable and gives it a domain
         for number, axis in enumerate(node.axes):
-            if axis is ivar or axis.var is ivar:
+            if axis.var is wanted:
                 return number
         if not isinstance(ivar, IterVar):
             raise ScheduleError(f"In schedule for {node.name}: {primitive} takes an axis, not {ivar!r}; axes: {node.axis_names()}")
@@ -241,6 +289,11 @@ class Stage:
 
 def _checked_factor(node: StageNode, parent: IterVar, factor: Any) -> int:
     value = as_int(factor)
+    if value is None and isinstance(factor, PrimExpr) and parse_dtype(factor.dtype).is_int:
+        raise ScheduleError(
+            f"In schedule for {node.name}: split of {parent.name!r} by {factor}, which is no constant; "
+            "a factor is an integer of at least 1: a constant one serves every size, as the tail gets a guard"
+        )
     if value is None or isinstance(factor, bool) or value < 1:
         raise ScheduleError(f"In schedule for {node.name}: split of {parent.name!r} by {factor!r}; a factor is an integer of at least 1")
     return value

@@ -12,6 +12,7 @@ elementwise          operators on whole tensors
 verify, bounds       what makes a definition well formed, and free of reads out of bounds
 dag, dag_text, flops, identity, access     the graph: order, text, cost, equality, how producers are read
 serialize            the graph as JSON
+gradient             derivatives; by derivative, gradient_terms and index_equations
 evaluation, reference     what a computation means, on NumPy arrays; by blocks, contraction and reductions
 tolerance            how far two results of a computation may differ
 """
@@ -75,6 +76,7 @@ from ..tir.intrin import (
 )
 from . import elementwise as _elementwise
 from .declare import compute, placeholder, reduce_axis, size_var, tag_scope, var
+from .gradient import gradient
 from .operation import BaseComputeOp, ComputeOp, Operation, PlaceholderOp
 from .reducer import comm_reducer, max, min, sum
 from .tensor import Tensor, TensorSlice
@@ -115,6 +117,7 @@ __all__ = [
     "floordiv",
     "floormod",
     "fmod",
+    "gradient",
     "if_then_else",
     "indexdiv",
     "indexmod",
@@ -154,12 +157,13 @@ __all__ = [
 del _elementwise
 
 # Names that users look for here but that live in a higher row; loaded when they are first asked for.
-_HIGHER = {name: "tensorexpr.schedule" for name in ("Schedule", "Stage", "create_schedule")}
+_HIGHER = {name: "tensorexpr.schedule" for name in ("Schedule", "Stage", "create_schedule", "schedule")}
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HIGHER:
         raise AttributeError(f"module 'tensorexpr.te' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HIGHER[name]), name)
+    module = importlib.import_module(_HIGHER[name])
+    value = getattr(module, name, module)
     globals()[name] = value
     return value

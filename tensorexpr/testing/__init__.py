@@ -10,11 +10,13 @@ What a computation should give is `tensorexpr.te.reference.evaluate`.
 from __future__ import annotations
 
 from ..te.reference import evaluate, evaluate_points
+from .compare import assert_allclose
 from .data import random_array, random_inputs, special_values
 from .tolerance import Tolerance, assert_close, reduction_length, tolerance, tolerance_of
 
 __all__ = [
     "Tolerance",
+    "assert_allclose",
     "assert_close",
     "evaluate",
     "evaluate_points",

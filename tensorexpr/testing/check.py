@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,74 +15,112 @@ from ..schedule.te_schedule import Schedule
 from ..te.operation import PlaceholderOp
 from ..te.reference import evaluate
 from ..te.tensor import Tensor
-from ..te.tolerance import Tolerance, tolerance_of
+from ..te.tolerance import tolerance_of
 from ..tir.dtype import to_numpy
 from ..tir.interpreter import interpret
 from .data import Array, random_inputs
+from .program import check_program
 
 PHASES = (0, 1, 2, 3)
 
 
 class ScheduleMismatch(AssertionError):
-    """A phase or the compiled code computes something else than the definition. The message is a program to repeat it."""
+    """A phase or the compiled code computes something else than the definition.
+
+    problem: where, which tensor and what is wrong.
+    program: a Python program that fails in the same way; the message ends with it.
+    """
+
+    def __init__(self, problem: str, program: str) -> None:
+        super().__init__(f"{problem}\nTo repeat it, run this program:\n\n{program}")
+        self.problem = problem
+        self.program = program
 
 
 def assert_schedule_correct(
-    schedule: Schedule, args: Sequence[Tensor], seed: int = 0, phases: Sequence[int] = PHASES, compiled: bool = True
+    schedule: Schedule,
+    args: Sequence[Tensor],
+    seed: int = 0,
+    phases: Sequence[int] = PHASES,
+    compiled: bool = True,
+    sizes: Sequence[Mapping[Any, int]] = ({},),
 ) -> None:
     """Run a schedule in every way there is, on random data.
 
     Args:
         schedule: what to check.
-        args: its inputs and outputs; constant shapes.
+        args: its inputs and outputs.
         seed: of the random inputs.
         phases: lowering phases after which the loop IR is interpreted.
         compiled: also build and call the machine code.
+        sizes: values of the variables in the shapes; what is lowered or built once runs with each.
 
     Raises:
-        ScheduleMismatch: at the first disagreement, with the phase, the worst element and the schedule.
+        ScheduleMismatch: at the first disagreement, with the phase, the worst element and a program to repeat it.
     """
-    inputs = random_inputs([t for t in args if isinstance(t.op, PlaceholderOp)], seed)
-    results = [t for t in args if not isinstance(t.op, PlaceholderOp)]
-    expected = dict(zip(results, evaluate(results, inputs), strict=True))
-    for phase in phases:
-        _compare(schedule, args, inputs, expected, partial(_interpret, schedule, args, phase), f"phase {phase}")
+    runs = [_Run(schedule, args, seed, tuple(phases), compiled, sizes, phase) for phase in phases]
     if compiled:
-        _compare(schedule, args, inputs, expected, partial(_call, schedule, args), "the compiled code")
+        runs.append(_Run(schedule, args, seed, tuple(phases), compiled, sizes, None))
+    expectations = [_expectation(args, seed, values) for values in sizes]
+    for run in runs:
+        run.check(expectations)
 
 
-def _interpret(schedule: Schedule, args: Sequence[Tensor], phase: int, arrays: list[Array]) -> None:
-    interpret(lower(schedule, args, upto=phase)["main"], arrays)
+_Expectation: TypeAlias = tuple[dict[Tensor, Array], dict[Tensor, Array]]
 
 
-def _call(schedule: Schedule, args: Sequence[Tensor], arrays: list[Array]) -> None:
-    build(schedule, args, name="main")(*arrays)
+def _expectation(args: Sequence[Tensor], seed: int, values: Mapping[Any, int]) -> _Expectation:
+    """Random inputs, and what the definitions give for them."""
+    inputs = random_inputs([t for t in args if isinstance(t.op, PlaceholderOp)], seed, values)
+    results = [t for t in args if not isinstance(t.op, PlaceholderOp)]
+    return inputs, dict(zip(results, evaluate(results, {**inputs, **values}), strict=True))
 
 
-def _compare(
-    schedule: Schedule,
-    args: Sequence[Tensor],
-    inputs: dict[Tensor, Array],
-    expected: dict[Tensor, Array],
-    run: Callable[[list[Array]], object],
-    where: str,
-) -> None:
+@dataclass(frozen=True)
+class _Run:
+    """One way to run a schedule: the interpreter after a phase, or the compiled code if `phase` is None."""
+
+    schedule: Schedule
+    args: Sequence[Tensor]
+    seed: int
+    phases: tuple[int, ...]
+    compiled: bool
+    sizes: Sequence[Mapping[Any, int]]
+    phase: int | None
+
+    def check(self, expectations: Sequence[_Expectation]) -> None:
+        """Run with each size; the first disagreement is raised."""
+        try:
+            run = self._function()
+            problem = next((found for expectation in expectations if (found := _problem(self.args, *expectation, run))), None)
+        except Exception as error:  # whatever goes wrong, the report says with which program
+            raise self._mismatch(f"{type(error).__name__}: {error}") from error
+        if problem:
+            raise self._mismatch(problem)
+
+    def _function(self) -> Callable[[list[Array]], object]:
+        if self.phase is None:
+            module = build(self.schedule, self.args, name="main")
+            return lambda arrays: module(*arrays)
+        return partial(interpret, lower(self.schedule, self.args, upto=self.phase)["main"])
+
+    def _mismatch(self, problem: str) -> ScheduleMismatch:
+        where = "the compiled code" if self.phase is None else f"phase {self.phase}"
+        program = check_program(self.schedule, self.args, self.seed, self.phases, self.compiled, self.sizes)
+        return ScheduleMismatch(f"{where}: {problem}", program)
+
+
+def _problem(
+    args: Sequence[Tensor], inputs: dict[Tensor, Array], expected: dict[Tensor, Array], run: Callable[[list[Array]], object]
+) -> str | None:
+    """What is wrong with the arrays after a run."""
     arrays = [inputs[t].copy() if t in inputs else np.full(expected[t].shape, 113, to_numpy(t.dtype)) for t in args]
-    try:
-        run(arrays)
-    except Exception as error:  # whatever goes wrong, the report says with which program
-        raise ScheduleMismatch(f"{where}: {type(error).__name__}: {error}\n{describe(schedule, args)}") from error
+    run(arrays)
     for tensor, array in zip(args, arrays, strict=True):
         if tensor in expected:
-            allowed: Tolerance = tolerance_of(tensor)
-            message = allowed.mismatch(array, expected[tensor])
+            message = tolerance_of(tensor).mismatch(array, expected[tensor])
             if message:
-                raise ScheduleMismatch(f"{where}: {tensor.name}: {message}\n{describe(schedule, args)}")
+                return f"{tensor.name}: {message}"
         elif not np.array_equal(array, inputs[tensor], equal_nan=array.dtype.kind == "f"):
-            raise ScheduleMismatch(f"{where}: the input {tensor.name} was overwritten\n{describe(schedule, args)}")
-
-
-def describe(schedule: Schedule, args: Sequence[Tensor]) -> str:
-    """The computation, the schedule as Python and its loops, to repeat a failure by hand."""
-    shapes = ", ".join(f"{t.name}: {t.dtype}[{', '.join(map(str, t.shape))}]" for t in args)
-    return f"args: {shapes}\n{schedule.as_python()}\n{schedule}\ntrace: {schedule.trace.to_json()}"
+            return f"the input {tensor.name} was overwritten"
+    return None

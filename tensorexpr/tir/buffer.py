@@ -100,17 +100,32 @@ def decl_buffer(
         strides: in elements; None or empty means compact.
         elem_offset: where the first element stands behind `data`, in elements.
         data_alignment: promised alignment of `data` in bytes; -1 means 64.
+
+    Raises:
+        DeclarationError: if there is not one integer stride for each dimension.
     """
     dtype = dtype or "float32"
     parse_dtype(dtype)
     extents = shape if isinstance(shape, (list, tuple)) else (shape,)
+    steps = _strides(name, len(extents), strides)
     return Buffer(
         data if data is not None else pointer_var(name, dtype, scope or "global"),
         dtype,
         tuple(convert(s) for s in extents),
-        tuple(convert(s) for s in strides or ()),
+        steps,
         convert(elem_offset if elem_offset is not None else 0),
         name,
         data_alignment if data_alignment > 0 else 64,
         offset_factor or 1,
     )
+
+
+def _strides(name: str, ndim: int, strides: Sequence[Any] | None) -> tuple[PrimExpr, ...]:
+    """The strides as expressions, one for each dimension, or none."""
+    steps = tuple(convert(s) for s in strides or ())
+    if steps and len(steps) != ndim:
+        raise DeclarationError(f"buffer {name} has {ndim} dimensions and {len(steps)} strides; give one for each dimension, or none")
+    odd = next((step for step in steps if not parse_dtype(step.dtype).is_int), None)
+    if odd is not None:
+        raise DeclarationError(f"buffer {name}: the stride {odd} is no integer; strides count elements")
+    return steps

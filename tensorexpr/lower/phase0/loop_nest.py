@@ -18,9 +18,9 @@ from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import is_const_int
 from ...tir.attrs import EMPTY, FrozenMap
 from ...tir.buffer import Buffer
-from ...tir.expr import BufferLoad, IntImm, PrimExpr, Reduce, Var
+from ...tir.expr import And, BufferLoad, IntImm, PrimExpr, Reduce, Var
 from ...tir.intrin import likely
-from ...tir.rewriting import substitute
+from ...tir.rewriting import substitute, walk
 from ...tir.stmt import BufferStore, For, ForKind, IfThenElse, LetStmt, Stmt, seq
 
 FOR_KINDS: Mapping[LoopKind, ForKind] = {
@@ -73,8 +73,7 @@ class LoopNest:
             stmt = seq(*(BufferStore(b, name, indices) for b, name in zip(self.buffers, names, strict=True)))
             for name, value in zip(reversed(names), reversed(values), strict=True):
                 stmt = LetStmt(name, value, stmt)
-        condition = substitute(reduce.condition, roots)
-        return stmt if is_const_int(condition, 1) else IfThenElse(condition, stmt)
+        return _where(substitute(reduce.condition, roots), stmt)
 
     def _init(self, reduce: Reduce, roots: Mapping[Var, PrimExpr], indices: tuple[PrimExpr, ...], leaves: tuple[int, ...]) -> Stmt:
         """Store the starting value everywhere that the update below will reach."""
@@ -107,6 +106,13 @@ class LoopNest:
             )
         annotations = FrozenMap({f"pragma_{key}": value for key, value in pragmas}) if pragmas else EMPTY
         return For(var, IntImm(extent.dtype, 0), extent, kind, body, annotations=annotations)
+
+
+def _where(condition: PrimExpr, body: Stmt) -> Stmt:
+    """`body` where `condition` holds. What reads memory is tested inside what comes before it, on vectors too."""
+    if isinstance(condition, And) and any(isinstance(node, BufferLoad) for node in walk(condition.b)):
+        return _where(condition.a, _where(condition.b, body))
+    return body if is_const_int(condition, 1) else IfThenElse(condition, body)
 
 
 def guarded(body: Stmt, guards: Iterable[Guard]) -> Stmt:

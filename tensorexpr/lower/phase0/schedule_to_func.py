@@ -83,9 +83,31 @@ def _parameters(
         if key in bound:
             raise LoweringError(f"argument {position}, {tensor.name}, is given twice; each tensor is one argument")
         buffer = arg if isinstance(arg, Buffer) else binds.get(tensor) or decl_buffer(tensor.shape, tensor.dtype, tensor.name)
+        _check_buffer(position, tensor, buffer)
         bound[key] = buffer
         params[Var(buffer.name, "handle")] = buffer
     return params, bound
+
+
+def _check_buffer(position: int, tensor: Tensor, buffer: Buffer) -> None:
+    """A buffer that stands for a tensor holds just its elements, the first of them where the argument's pointer points."""
+    where = f"argument {position}, {tensor.name}"
+    shape, wanted = (", ".join(map(str, extents)) for extents in (buffer.shape, tensor.shape))
+    if buffer.dtype != tensor.dtype:
+        raise LoweringError(f"{where}: its buffer holds {buffer.dtype}, the tensor {tensor.dtype}; declare the buffer with {tensor.dtype}")
+    same = len(buffer.shape) == len(tensor.shape)
+    analyzer = Analyzer()
+    if not same or not all(a is b or analyzer.known_equal(a, b) for a, b in zip(buffer.shape, tensor.shape, strict=True)):
+        raise LoweringError(
+            f"{where}: its buffer has the shape [{shape}], the tensor [{wanted}]; declare the buffer with the tensor's shape, "
+            "and with strides if its elements are apart"
+        )
+    offset = buffer.elem_offset
+    if isinstance(offset, IntImm) and offset.value != 0:
+        raise LoweringError(
+            f"{where}: its buffer starts at element {offset.value}, but an argument points at its first element; "
+            "leave elem_offset out and pass a view that starts there, such as x[4:]"
+        )
 
 
 def _names(tree: ScheduleTree) -> str:

@@ -120,8 +120,11 @@ class GuardBounds:
         if isinstance(loop.extent, IntImm) and not isinstance(value, IntImm) and loop.kind is not ForKind.PARALLEL:
             return None  # a loop of constant extent is better guarded than of variable extent: it can be unrolled
         begin, end = loop.min, loop.min + loop.extent
-        inside = self._analyzer.known_less_equal(value, end) if factor > 0 else self._analyzer.known_less_equal(begin, value)
-        return value if inside else self._analyzer.simplify(maximum(minimum(value, end), begin))
+        if not self._analyzer.known_less_equal(value, end):
+            value = minimum(value, end)
+        if not self._analyzer.known_less_equal(begin, value):
+            value = maximum(value, begin)
+        return self._analyzer.simplify(value)
 
     def _constant_or(self, expr: PrimExpr) -> PrimExpr:
         bound = self._analyzer.const_int_bound(expr)

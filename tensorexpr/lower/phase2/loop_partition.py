@@ -9,6 +9,7 @@ Vector loops are never cut: their guards become masks. The program may grow by a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ...arith import Analyzer
@@ -34,7 +35,13 @@ def loop_partition(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     option = ctx.option(LoopPartitionConfig)
     if not option.partition_const_loop and not any(_is_candidate(s) for s in walk_statements(func.body)):
         return func
-    return func.with_body(_Partitioner(option, _leaves(func.body)).stmt(func.body))
+    return func.with_body(_Partitioner(option, _leaves(func.body), _shape_facts(func)).stmt(func.body))
+
+
+def _shape_facts(func: PrimFunc) -> list[PrimExpr]:
+    """No symbolic extent of a parameter is negative."""
+    extents = {extent: None for buffer in func.buffer_map.values() for extent in buffer.shape if not isinstance(extent, IntImm)}
+    return [extent >= 0 for extent in extents]
 
 
 def _is_candidate(stmt: Stmt) -> bool:
@@ -67,8 +74,12 @@ class _Found:
 
 
 class _Partitioner:
-    def __init__(self, option: LoopPartitionConfig, leaves: int) -> None:
+    def __init__(self, option: LoopPartitionConfig, leaves: int, facts: Sequence[PrimExpr] = ()) -> None:
         self._analyzer = Analyzer()
+        for fact in facts:
+            with self._analyzer.constraint_scope(fact):
+                known = self._analyzer.facts
+            self._analyzer.facts = known
         self._free = FreeVars()
         self._bounds = GuardBounds(self._analyzer, self._free)
         self._all_guards = option.partition_const_loop

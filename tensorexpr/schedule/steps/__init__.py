@@ -4,6 +4,7 @@ from .base import REGISTRY, Step, step_from_json
 from .caching import CacheRead, CacheWrite
 from .loops import PRAGMAS, Annotate, Factor, Fuse, Pragma, Reorder, Split
 from .placement import ComputeAt, ComputeInline, ComputeRoot, SetScope
+from .rfactor import RFactor
 from .sampling import SampleCategorical, SamplePerfectTile
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Factor",
     "Fuse",
     "Pragma",
+    "RFactor",
     "Reorder",
     "SampleCategorical",
     "SamplePerfectTile",

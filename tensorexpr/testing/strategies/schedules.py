@@ -18,6 +18,7 @@ from ...schedule.steps import (
     Fuse,
     Pragma,
     Reorder,
+    RFactor,
     SetScope,
     Split,
     Step,
@@ -114,6 +115,11 @@ def _cache_read(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None
     return CacheRead(stage.id, "local", readers) if readers else None
 
 
+def _rfactor(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
+    loops = [axis for axis in stage.leaf if stage.is_reduction(axis)]
+    return RFactor(stage.id, _pick(draw, loops), _pick(draw, (0, -1, 1))) if loops else None
+
+
 def _scope(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
     return SetScope(stage.id, _pick(draw, ("global", "local")))
 
@@ -132,5 +138,6 @@ _PROPOSALS = (
     _compute_at,
     _cache_write,
     _cache_read,
+    _rfactor,
     _scope,
 )

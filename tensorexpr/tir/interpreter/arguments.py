@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from ..buffer import Buffer
 from ..dtype import int_limits, parse_dtype, scalar_dtype, to_numpy
 from ..expr import IntImm, PrimExpr, Var
 from ..function import PrimFunc
+from ..rewriting import variables
 from .machine import Machine
 from .storage import InterpreterError, Storage, compact_strides
 
@@ -34,12 +35,7 @@ def bind_arguments(machine: Machine, func: PrimFunc, args: Sequence[Any]) -> Non
             machine.bind(param, _storage(param.name, arg))
         else:
             machine.bind(param, _scalar(param, arg))
-    for buffer, array in arrays:
-        for expr, size in zip(buffer.shape, array.shape, strict=False):
-            _bind_size(machine, expr, int(size))
-        for expr, step in zip(buffer.strides, array.strides, strict=False):
-            _bind_size(machine, expr, int(step) // array.itemsize)
-        _bind_size(machine, buffer.elem_offset, 0)
+    _bind_sizes(machine, [pair for buffer, array in arrays for pair in _numbers(buffer, array)])
     for buffer, array in arrays:
         _check(machine, buffer, array)
 
@@ -79,9 +75,36 @@ def _scalar(param: Var, arg: Any) -> Any:
     raise InterpreterError(f"argument {param.name}: {arg!r} is no {param.dtype}")
 
 
-def _bind_size(machine: Machine, expr: PrimExpr, size: int) -> None:
-    if isinstance(expr, Var) and not machine.is_bound(expr):
-        machine.bind(expr, size)
+def _numbers(buffer: Buffer, array: Any) -> Iterator[tuple[PrimExpr, int]]:
+    """The expressions in a declaration, each with the number that the array has there; strides of axes that are walked first."""
+    yield from zip(buffer.shape, map(int, array.shape), strict=False)
+    steps = [int(step) // array.itemsize for step in array.strides]
+    walked = sorted(zip(buffer.strides, steps, array.shape, strict=False), key=lambda item: item[2] <= 1)
+    yield from ((expr, step) for expr, step, _ in walked)
+    yield buffer.elem_offset, 0
+
+
+def _bind_sizes(machine: Machine, pending: list[tuple[PrimExpr, int]]) -> None:
+    """Bind the variables that stand alone first, then those that are the only unknown of an expression, until none is left."""
+    for expr, size in pending:
+        if isinstance(expr, Var) and not machine.is_bound(expr):
+            machine.bind(expr, size)
+    while any(_solve_size(machine, expr, size) for expr, size in pending):
+        pass
+
+
+def _solve_size(machine: Machine, expr: PrimExpr, size: int) -> bool:
+    """Bind the only unknown of an expression that is linear in it. The check of the shapes, later, refuses what doesn't fit."""
+    unknown = [] if isinstance(expr, IntImm) else [var for var in variables(expr) if not machine.is_bound(var)]
+    if len(unknown) != 1:
+        return False
+    values = []
+    for trial in (0, 1):
+        machine.bind(unknown[0], trial)
+        values.append(int(machine.compile(expr)()))
+    slope = values[1] - values[0]
+    machine.bind(unknown[0], (size - values[0]) // slope if slope else None)
+    return bool(slope)
 
 
 def _check(machine: Machine, buffer: Buffer, array: Any) -> None:

@@ -92,6 +92,8 @@ def test_contradictory_constraints_are_survived() -> None:
         ((x * 8 + 5) % 4, 0, 1),
         (IntImm("int32", 7), 0, 7),
         (x, 1, 0),
+        (Select(free < 0, x * 4 + 1, y * 4 + 3), 2, 1),  # the values of the two arms differ too
+        (Select(free < 0, IntImm("int32", 1), IntImm("int32", 2)), 1, 0),
     ],
 )
 def test_congruences(expr: PrimExpr, coeff: int, base: int) -> None:

@@ -86,6 +86,8 @@ def test_quotients() -> None:
             (f // 14 // 14, "0"),
             (op.truncdiv(i, 4), "i // 4"),
             (op.truncdiv(x, 4), "T.Div(x, 4)"),
+            ((x % 12) // 4, "x // 4 % 3"),
+            ((x % 12 + 1) // 4, "(x % 12 + 1) // 4"),  # the 1 may carry
         ]
     )
 

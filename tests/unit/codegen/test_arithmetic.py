@@ -30,7 +30,7 @@ from tensorexpr.tir.expr import (
     Var,
 )
 
-from .harness import Array, apply, compile_function, flat, loop, primfunc, store
+from .harness import Array, apply, compile_function, flat, load, loop, primfunc, store
 
 INTEGERS = ("int8", "uint8", "int16", "int32", "uint32", "int64", "uint64")
 LANES = (1, 5, 16)
@@ -112,6 +112,17 @@ def test_divisions_of_loop_variables_use_their_range(op: type[BinaryExpr]) -> No
         result = np.zeros(80, np.int32)
         compile_function(primfunc([out], loop("i", 20, body)))(result)  # type: ignore[arg-type]
         assert result.tolist() == [_DIVISIONS[op](i + start, d) for i in range(20) for d in divisors]
+
+
+@pytest.mark.parametrize("op", _DIVISIONS, ids=lambda op: op.__name__)
+def test_divisors_that_are_negative_may_be_minus_one(op: type[BinaryExpr]) -> None:
+    """The least integer over -1 traps on most machines, so a range that ends with -1 needs the careful form."""
+    a, out = flat("a", 4, "int32"), flat("out", 4, "int32")
+    compiled = compile_function(primfunc([a, out], loop("i", 4, lambda i: store(out, i, op(load(a, i), i - 4)))))
+    assert "select" in compiled.text, "calling it would end the process"
+    given, result = np.array([-(1 << 31), 7, -7, -(1 << 31)], np.int32), np.zeros(4, np.int32)
+    compiled(given, result)
+    assert result.tolist() == [wrap_int(_DIVISIONS[op](x, i - 4), "int32") for i, x in enumerate(given.tolist())]
 
 
 def test_unsigned_forms_are_chosen() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -55,8 +57,15 @@ def test_values_of_every_type_go_in() -> None:
     values = (-3, 7, 4_000_000_000, -(1 << 40), 1, 1.5, 0.25, -2.5, 3.0)
     nest = LetStmt(scale, ops.const(2.0, "float64"), LetStmt(offset, IntImm("int32", 4) * scalars[1], loop("i", 64, body, PARALLEL)))
     result = np.zeros(64)
-    assert compile_function(primfunc([out, *scalars], nest))(result, *values) == 0
+    compiled = compile_function(primfunc([out, *scalars], nest))
+    assert compiled(result, *values) == 0
     assert result.tolist() == [(i + 28) * 2.0 + sum(values) for i in range(64)]
+    promises = []
+    for function in compiled.text.split("\ndefine ")[1:]:
+        places = dict(re.findall(r"(%\S+) = getelementptr i8, ptr %shared\S*, i64 (\d+)", function))
+        aligned = re.findall(r"ptr (%\S+), align (\d+)", function)
+        promises += [(int(places[pointer]), int(alignment)) for pointer, alignment in aligned if pointer in places]
+    assert len(promises) > 2 * len(dtypes) and all(offset % alignment == 0 for offset, alignment in promises)
 
 
 def test_loops_around_and_inside() -> None:

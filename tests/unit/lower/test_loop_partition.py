@@ -76,6 +76,17 @@ def test_guard_from_below_and_above() -> None:
     assert not statements(result, IfThenElse)
 
 
+def test_the_latest_of_several_starts_and_the_first_of_several_ends() -> None:
+    a, b = flat("A", 20), flat("B", 20)
+
+    def body(i: Var) -> Stmt:
+        return seq(*(guard(c, store(x, 1.0, i)) for x, c in ((a, i >= 3), (b, i >= 5), (a, i < 16), (b, i < 13))))
+
+    result = applied(loop_partition, func(loop("i", 20, body), a, b))
+    main = next(stmt for stmt in statements(result, For) if str(stmt.min) == "5")
+    assert str(main.extent) == "8" and not statements(func(main, a, b), IfThenElse)
+
+
 def test_two_splits_make_four_regions() -> None:
     a = flat("A", 7 * 10)
 

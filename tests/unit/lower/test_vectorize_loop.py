@@ -137,6 +137,15 @@ def test_masks_of_both_ends() -> None:
     applied(vectorize_loop, func(loop("i", 5, lambda i: vectorized("v", 8, lambda v: body(i, v))), a, b))
 
 
+def test_a_guard_whose_branch_changes_what_it_reads() -> None:
+    """The first store makes the condition false; the second one still belongs to the branch."""
+
+    def body(v: Var) -> Stmt:
+        return guard(load(A, v) > 0.0, seq(store(A, -1.0, v), store(B, 1.0, v)), hint=False)
+
+    _vectorized(vectorized("v", 8, body))
+
+
 def test_else_cases() -> None:
     def body(v: Var) -> Stmt:
         return IfThenElse(load(A, v) > 0.0, store(A, -1.0, v), store(B, load(A, v), v))

@@ -1,0 +1,178 @@
+"""Why a schedule is legal as it is, in words: one fact a line, by stage and loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..arith import Analyzer
+from ..tir.expr import IntImm, PrimExpr, Reduce
+from .domain import StageDomain, full_region, stage_domain
+from .legality import check_tree, enclosing_loops, real_readers
+from .tree import At, FuseRelation, Inline, LoopKind, ScheduleTree, SplitRelation, StageNode
+
+
+def explain(tree: ScheduleTree) -> str:
+    """A text with one fact a line: where each stage is computed and whom that serves, why each loop may run as it does,
+    and which splits need a guard.
+
+    Extents are those of the whole stage; of a stage at a loop the part that one visit computes is found when the schedule
+    is lowered, and may need guards at its borders.
+
+    Raises:
+        ScheduleError: if the schedule as a whole is illegal, with what to change.
+    """
+    check_tree(tree)
+    readers = real_readers(tree)
+    lines: list[str] = []
+    for stage in tree.in_order():
+        if stage.is_placeholder:
+            continue
+        lines.append(f"{stage.name}: {_placement(tree, stage, readers[stage.id])}")
+        if isinstance(stage.attach, Inline):
+            continue
+        analyzer = Analyzer()
+        domain = stage_domain(stage, full_region(stage), analyzer)
+        lines.extend(f"  {fact}" for fact in (*_storage(tree, stage), *_loops(domain), *_splits(domain, analyzer)))
+    return "\n".join(lines)
+
+
+def _placement(tree: ScheduleTree, stage: StageNode, readers: tuple[StageNode, ...]) -> str:
+    names = _joined([reader.name for reader in readers])
+    if isinstance(stage.attach, Inline):
+        return f"inlined; {names} computes its expression at each read, which needs no storage as it is no reduction"
+    if isinstance(stage.attach, At):
+        target = tree[stage.attach.stage]
+        loop = target.axes[stage.attach.axis].name
+        covered = _joined([r.name if r.id == target.id else f"{r.name}, which is computed inside that loop," for r in readers])
+        return f"computed at {loop} of {target.name}; each visit covers the reads of all its readers: {covered.rstrip(',')}"
+    if not readers:
+        return "computed at the root; nothing else reads it"
+    return f"computed at the root, whole, before its readers: {names}"
+
+
+def _storage(tree: ScheduleTree, stage: StageNode) -> Iterator[str]:
+    """Who may see an attached stage's elements while a parallel loop runs."""
+    for target, axis in enclosing_loops(tree, stage):
+        if target.mark(axis).kind is LoopKind.PARALLEL:
+            name = target.axes[axis].name
+            yield f"storage: private to each iteration of the parallel loop {name} of {target.name}, so its threads share none of it"
+
+
+def _loops(domain: StageDomain) -> Iterator[str]:
+    stage = domain.stage
+    ordered = _natural_reductions(stage)
+    reordered = [axis for axis in stage.leaf if stage.is_reduction(axis)] != ordered
+    for axis in stage.leaf:
+        reason = _reduction(stage, axis, reordered) if stage.is_reduction(axis) else _spatial(domain, axis)
+        kind = stage.mark(axis).kind
+        yield f"{stage.axes[axis].name}: {_KIND_NAMES[kind]}, {reason}"
+
+
+_KIND_NAMES = {
+    LoopKind.SERIAL: "serial",
+    LoopKind.PARALLEL: "parallel",
+    LoopKind.VECTORIZE: "vectorised",
+    LoopKind.UNROLL: "unrolled",
+}
+
+
+def _spatial(domain: StageDomain, axis: int) -> str:
+    """Why the iterations of a loop over elements may run as they do."""
+    stage = domain.stage
+    roots = [root for root in stage.spatial if axis in _leaves_of(stage, root)]
+    indices = ", ".join(stage.axes[root].name for root in roots)
+    known = [] if isinstance(stage.attach, At) else [root for root in roots if root != axis]
+    places = [f"{stage.axes[root].name} = {domain.values[root]}" for root in known]
+    detail = f" ({_joined(places)})" if places else ""
+    same = f"({indices})" if len(roots) > 1 else indices
+    disjoint = f"its iterations write disjoint elements of {stage.name} because no two of them reach the same {same}{detail}"
+    match stage.mark(axis).kind:
+        case LoopKind.PARALLEL:
+            return disjoint
+        case LoopKind.VECTORIZE:
+            extent = domain.extents[axis]
+            most = "up to " if isinstance(stage.attach, At) else ""
+            lanes = f"{most}{extent} lanes" if isinstance(extent, IntImm) else f"but its extent {extent} is no constant"
+            return f"{lanes}: {disjoint}; no other stage is computed inside"
+        case LoopKind.UNROLL:
+            return f"its iterations in their order, written out: the same elements of {stage.name} are written in the same order"
+    inner = stage.leaf.index(axis) > next((n for n, a in enumerate(stage.leaf) if stage.is_reduction(a)), len(stage.leaf))
+    note = "; the elements are initialised in loops of their own, before the first reduction loop" if inner else ""
+    return f"may stand at any place: {disjoint}{note}"
+
+
+def _reduction(stage: StageNode, axis: int, reordered: bool) -> str:
+    """Why the iterations of a reduction loop may run as they do."""
+    written = "written out in order; " if stage.mark(axis).kind is LoopKind.UNROLL else ""
+    if reordered:
+        law = f"the combiner {_combiner(stage)} is associative and commutative"
+        return f"{written}reduction in another order than declared, legal because {law}"
+    return f"{written}reduction: the terms of each element are combined one after the other, in the declared order"
+
+
+def _combiner(stage: StageNode) -> str:
+    body = stage.compute.body[0]
+    return ", ".join(map(str, body.combiner.result)) if isinstance(body, Reduce) else ""
+
+
+def _splits(domain: StageDomain, analyzer: Analyzer) -> Iterator[str]:
+    """Which splits divide their axis, and what is guarded where they don't."""
+    stage = domain.stage
+    for relation in stage.relations:
+        if isinstance(relation, FuseRelation):
+            continue
+        parent = stage.axes[relation.parent].name
+        if isinstance(stage.attach, At) and not stage.is_reduction(relation.parent):
+            yield f"split of {parent}: over the part that a visit computes, with a guard where that doesn't divide"
+            continue
+        sizes = " x ".join(str(domain.extents[part]) for part in relation.parts)
+        extent = domain.extents[relation.parent]
+        if analyzer.known_equal(_covered(domain, relation), extent):
+            yield f"split of {parent}: {sizes} covers its {extent} iterations exactly, no guard"
+        else:
+            yield f"split of {parent}: {sizes} may cover more than its {extent} iterations, so a guard is needed"
+    what = "updates" if len(stage.reduction) else "stores"
+    for guard in domain.guards:
+        if isinstance(stage.attach, At) and not guard.reduction:
+            continue
+        scope = f"the updates of {stage.name} alone" if guard.reduction else f"the {what} of {stage.name}"
+        yield f"guard: {guard.condition} around {scope}{' and its initialisation' if len(stage.reduction) and not guard.reduction else ''}"
+
+
+def _covered(domain: StageDomain, relation: SplitRelation) -> PrimExpr:
+    covered = domain.extents[relation.parts[0]]
+    for part in relation.parts[1:]:
+        covered = covered * domain.extents[part]
+    return covered
+
+
+def _leaves_of(stage: StageNode, axis: int) -> set[int]:
+    """The loops whose values an axis is made of."""
+    made = {axis}
+    for relation in stage.relations:
+        if isinstance(relation, SplitRelation) and relation.parent in made:
+            made.update(relation.parts)
+        elif isinstance(relation, FuseRelation) and not made.isdisjoint(relation.parts):
+            made.add(relation.fused)
+    return made & set(stage.leaf)
+
+
+def _natural_reductions(stage: StageNode) -> list[int]:
+    """The reduction loops in the order in which they visit the points as declared."""
+    order = [*stage.spatial, *stage.reduction]
+    for relation in stage.relations:
+        if isinstance(relation, SplitRelation):
+            place = order.index(relation.parent)
+            order[place : place + 1] = relation.parts
+        else:
+            place = order.index(relation.parts[-1])
+            order[place] = relation.fused
+            order = [axis for axis in order if axis not in relation.parts]
+    return [axis for axis in order if stage.is_reduction(axis)]
+
+
+def _joined(names: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1] if names else "")))
+
+
+__all__ = ["explain"]

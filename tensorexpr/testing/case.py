@@ -1,0 +1,159 @@
+"""One case of the fuzzer: a computation, a schedule's trace and the seed of its data, as strict JSON.
+
+    {"dag": {"version": 1, ...}, "trace": [["split", 2, 0, [null, 4]], ...], "seed": 7, "error": "phase 1: ..."}
+
+`dag` is what `te.serialize` writes, `trace` what `Trace.to_json` gives. Files may come from anywhere: whatever is no case
+raises `RecordError`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import RecordError, ScheduleError
+from ..schedule.legality import check_tree
+from ..schedule.te_schedule import Schedule
+from ..schedule.trace import Trace
+from ..te.operation import Operation, PlaceholderOp
+from ..te.serialize import dag_from_json, dag_to_json
+from ..te.tensor import Tensor
+from .check import PHASES, ScheduleMismatch, assert_schedule_correct
+from .program import check_program
+
+MAX_CHARACTERS = 1 << 20
+MAX_SEED = 1 << 32
+_FIELDS = {"dag", "trace", "seed", "error"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """Tensors (inputs, then results), the steps of a schedule, the seed of the data, and what went wrong ("" if nothing did)."""
+
+    tensors: tuple[Tensor, ...]
+    trace: Trace
+    seed: int = 0
+    error: str = ""
+
+    @property
+    def outputs(self) -> tuple[Operation, ...]:
+        """The operations that make the results."""
+        return tuple(dict.fromkeys(t.op for t in self.tensors if not isinstance(t.op, PlaceholderOp)))
+
+    def schedule(self) -> Schedule:
+        """The schedule that the trace makes.
+
+        Raises:
+            ScheduleError: if the trace does not fit the computation, or what it makes is illegal.
+        """
+        schedule = Schedule(self.outputs, self.trace)
+        check_tree(schedule.tree)
+        return schedule
+
+    def check(self, phases: Sequence[int] = PHASES, compiled: bool = True) -> ScheduleMismatch | None:
+        """What `assert_schedule_correct` says about the case; None if nothing.
+
+        Raises:
+            ScheduleError: if the trace does not fit.
+        """
+        try:
+            assert_schedule_correct(self.schedule(), self.tensors, self.seed, phases, compiled)
+        except ScheduleMismatch as mismatch:
+            return mismatch
+        return None
+
+    def program(self, phases: Sequence[int] = PHASES, compiled: bool = True) -> str:
+        """A Python program that checks the case."""
+        return check_program(self.schedule(), self.tensors, self.seed, phases, compiled)
+
+    def dumps(self) -> str:
+        """The case as one line of JSON."""
+        data = {"dag": dag_to_json(self.tensors), "trace": self.trace.to_json(), "seed": self.seed, "error": self.error}
+        return json.dumps(data, separators=(",", ":"), allow_nan=False)
+
+
+def loads(text: str) -> Case:
+    """The case of a line that `Case.dumps` made.
+
+    Raises:
+        RecordError: for anything else, a trace that does not fit the computation included.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise RecordError(f"a case has at most {MAX_CHARACTERS} characters, not {len(text)}")
+    try:
+        data = json.loads(text, parse_constant=_no_constant)
+    except RecordError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"the case is no JSON: {type(error).__name__}") from error
+    if not isinstance(data, dict) or set(data) != _FIELDS:
+        raise RecordError("a case is an object with the fields dag, trace, seed, error")
+    if type(data["seed"]) is not int or not 0 <= data["seed"] < MAX_SEED:
+        raise RecordError(f"the seed of a case is an integer from 0 to {MAX_SEED - 1}")
+    if not isinstance(data["error"], str):
+        raise RecordError("the error of a case is a string")
+    return _fitting(Case(dag_from_json(data["dag"]), Trace.from_json(data["trace"]), data["seed"], data["error"]))
+
+
+def _no_constant(name: str) -> Any:
+    raise RecordError(f"{name} is no JSON number")
+
+
+def _fitting(case: Case) -> Case:
+    if not case.outputs:
+        raise RecordError("the computation of a case has no results")
+    try:
+        case.schedule()
+    except ScheduleError as error:
+        raise RecordError(f"the trace does not fit the computation: {error}") from error
+    return case
+
+
+def read(path: Path) -> Case:
+    """The case of a file.
+
+    Raises:
+        RecordError: naming the file, if it holds none.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(4 * MAX_CHARACTERS + 1)
+        return loads(content.decode("utf-8"))
+    except (OSError, UnicodeDecodeError, RecordError) as error:
+        raise RecordError(f"{path}: {error}") from error
+
+
+def shrink(case: Case, phases: Sequence[int] = PHASES, compiled: bool = True) -> Case:
+    """The case with as few steps as a greedy search finds: steps are dropped, last ones first, while what is left still fails.
+
+    The computation stays. A case that passes comes back as it is.
+    """
+    mismatch = case.check(phases, compiled)
+    if mismatch is None:
+        return case
+    current = replace(case, error=mismatch.problem)
+    smaller: Case | None = current
+    while smaller is not None:
+        current = smaller
+        smaller = next((found for less in _shorter(current) if (found := _failing(less, phases, compiled)) is not None), None)
+    return current
+
+
+def _shorter(case: Case) -> Iterator[Case]:
+    """Without the second half of the steps, then without one of them."""
+    steps = case.trace.steps
+    if len(steps) > 3:
+        yield replace(case, trace=Trace(steps[: len(steps) // 2]))
+    for number in reversed(range(len(steps))):
+        yield replace(case, trace=Trace(steps[:number] + steps[number + 1 :]))
+
+
+def _failing(case: Case, phases: Sequence[int], compiled: bool) -> Case | None:
+    try:
+        mismatch = case.check(phases, compiled)
+    except ScheduleError:  # the steps that are left need the one that is gone
+        return None
+    return None if mismatch is None else replace(case, error=mismatch.problem)

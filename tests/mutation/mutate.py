@@ -1,0 +1,187 @@
+"""Break the compiler on purpose, one line at a time, and see whether the tests notice.
+
+    python tests/mutation/mutate.py                 every mutation
+    python tests/mutation/mutate.py --list          what there is, by number
+    python tests/mutation/mutate.py 3 17 20-25      some of them
+
+The sources and tests are copied to a temporary folder. For each mutation one line of the copy is changed, the quick tests of
+its area run with `-x`, and the line is put back. A mutation that no test notices has survived: either the line is not needed,
+or a test is missing. One whose line is no longer there is stale and has to be written anew. The exit code is 1 if any
+survived or was stale. It is a script and no test, as all of it takes minutes; nothing of the working tree is touched.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 40
+
+# Area -> the tests that should notice, quick and telling ones first.
+TESTS: dict[str, tuple[str, ...]] = {
+    "schedule": ("tests/unit/schedule", "tests/error/test_schedule_errors.py", "tests/property/test_lowering.py"),
+    "lower": ("tests/unit/lower", "tests/property/test_lowering.py"),
+    "codegen": ("tests/unit/codegen", "tests/property/test_codegen_programs.py"),
+    "arith": ("tests/unit/arith", "tests/property/test_index_algebra.py"),
+}
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """In `file` of the package, `old` (which occurs there once) becomes `new`."""
+
+    file: str
+    old: str
+    new: str
+
+    @property
+    def area(self) -> str:
+        """The package that the file belongs to."""
+        return self.file.split("/")[0]
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.old.strip()}  ->  {self.new.strip()}"
+
+
+_DOMAIN, _LEGALITY = "schedule/domain.py", "schedule/legality.py"
+_NEST, _INFER = "lower/phase0/loop_nest.py", "lower/phase0/infer_bound.py"
+_NARROW, _PARTITION, _VECTORIZE = "lower/phase1/narrow_dtype.py", "lower/phase2/loop_partition.py", "lower/phase2/vectorize_loop.py"
+_DIVISION, _PARALLEL = "codegen/division.py", "codegen/parallel.py"
+
+MUTATIONS = (
+    # Guards and values of split and fused axes
+    Mutation(_DOMAIN, "return analyzer.known_equal(covered, extents[relation.parent])", "return True"),
+    Mutation(_DOMAIN, "values[part] = floormod(rest, extents[part])", "values[part] = rest"),
+    Mutation(_DOMAIN, "above[relation.fused] = relation.parts[0]", "above[relation.fused] = relation.parts[-1]"),
+    Mutation(_DOMAIN, "above[relation.parts[0]] = relation.parent", "above[relation.parts[-1]] = relation.parent"),
+    Mutation(_DOMAIN, "known = known if factor is None else known * factor", "known = known if factor is None else factor"),
+    # What schedules may not do
+    Mutation(_LEGALITY, "if not inside:", "if False:"),
+    Mutation(_LEGALITY, "if inner and target.mark(axis).kind is LoopKind.PARALLEL:", "if False:"),
+    Mutation(_LEGALITY, "if target.mark(axis).kind is LoopKind.VECTORIZE:", "if False:"),
+    # The start of reductions, their conditions, and boxes of attached stages
+    Mutation(_NEST, "(g for g in self.domain.guards if not g.reduction)", "()"),
+    Mutation(_NEST, "(g for g in self.domain.guards if not g.reduction)", "self.domain.guards"),
+    Mutation(_NEST, "return stmt if is_const_int(condition, 1) else IfThenElse(condition, stmt)", "return stmt"),
+    Mutation(_INFER, "yield Guard(axis, value < size, False)", "pass"),
+    Mutation(_INFER, "yield Guard(axis, value >= 0, False)", "pass"),
+    Mutation(_INFER, "return b if smaller else a", "return a if smaller else b"),
+    Mutation(_INFER, "symbolic = self.analyzer.simplify(high - low + 1)", "symbolic = self.analyzer.simplify(high - low)"),
+    # Widths, partition, unrolling, vectors
+    Mutation(_NARROW, "return cast(expr, wanted) if self._fits(expr) else None", "return cast(expr, wanted)"),
+    Mutation(_NARROW, "type(expr) in _ARITHMETIC and self._fits_binary(expr):", "type(expr) in _ARITHMETIC:"),
+    Mutation(_PARTITION, "low = begin if cut.low is None else cut.low", "low = begin"),
+    Mutation(_PARTITION, "self._joined(maximum, found.lows)", "self._joined(minimum, found.lows)"),
+    Mutation("lower/phase2/unroll_loop.py", "return body.steps * extent <= max_step or", "return body.steps <= max_step or"),
+    Mutation(_VECTORIZE, "if values.varies(stmt.value) or self._rereads(stmt.value):", "if values.varies(stmt.value):"),
+    Mutation(_VECTORIZE, "if stmt.else_case is None and not values.masks.reads_memory(stmt.condition):", "if stmt.else_case is None:"),
+    # Masks, division, memory and threads in machine code
+    Mutation("codegen/masks.py", "elif not all(constant):", "elif not any(constant):"),
+    Mutation(_DIVISION, "if low > 0 or high < -1:", "if low > 0 or high < 0:"),
+    Mutation(_DIVISION, 'sign = self.write("ashr", self.a', 'sign = self.write("lshr", self.a'),
+    Mutation("codegen/memo.py", "self.reads = outer | reads", "self.reads = outer"),
+    Mutation(_PARALLEL, "    ctx.forget_reads()", "    pass"),
+    Mutation(_PARALLEL, "return min(64, offset & -offset)", "return 64"),
+    # Bounds, congruences and rules of the index algebra
+    Mutation("arith/bounds.py", "low, high = low + k * above, high + k * below", "low, high = low + k * below, high + k * above"),
+    Mutation("arith/bounds.py", "return found if whole[0] <= found[0] and found[1] <= whole[1] else whole", "return found"),
+    Mutation("arith/modular.py", "gcd(a[0], b[0], a[1] - b[1])", "gcd(a[0], b[0])"),
+    Mutation("arith/modular.py", "base // c) if coeff % c == 0 else _ANYTHING", "base // c)"),
+    Mutation("arith/rules/floordiv.py", "if form.constant or inner % divisor:", "if inner % divisor:"),
+)
+
+
+@contextmanager
+def mutated(copy: Path, mutation: Mutation) -> Iterator[bool]:
+    """The copy with the mutation; False if its line isn't there exactly once."""
+    path = copy / "tensorexpr" / mutation.file
+    text = path.read_text()
+    applies = text.count(mutation.old) == 1
+    try:
+        if applies:
+            _write(path, text.replace(mutation.old, mutation.new))
+        yield applies
+    finally:
+        if applies:
+            _write(path, text)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text)
+    # Compiled files are told apart by second and size, and a mutation may keep both.
+    for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
+        compiled.unlink()
+
+
+def run_tests(copy: Path, area: str) -> tuple[str, str]:
+    """ "passed", "failed" or "timed out", and the line that names the first failure."""
+    environment = {**os.environ, "PYTHONPATH": str(copy), "TENSOREXPR_VERIFY": "1"}
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", *TESTS[area]]
+    try:
+        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return "timed out", ""
+    if done.returncode == 0:
+        return "passed", ""
+    if done.returncode < 0:
+        return "crashed", f"the tests ended with signal {-done.returncode}"
+    lines = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return "failed", (lines or [done.stderr.strip()])[0][:120]
+
+
+def chosen(arguments: Sequence[str]) -> list[int]:
+    """The numbers of ["3", "20-25"]; all if there are none."""
+    numbers: list[int] = []
+    for argument in arguments:
+        first, _, last = argument.partition("-")
+        numbers.extend(range(int(first), int(last or first) + 1))
+    return numbers or list(range(len(MUTATIONS)))
+
+
+def main() -> int:
+    """Try the chosen mutations and report each."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("numbers", nargs="*", help="such as 3 or 20-25; all by default")
+    parser.add_argument("--list", action="store_true", help="print the mutations and stop")
+    options = parser.parse_args()
+    numbers = chosen(options.numbers)
+    if options.list:
+        print("\n".join(f"{number:3} {MUTATIONS[number]}" for number in numbers))
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder)
+        for name in ("tensorexpr", "tests"):
+            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "pyproject.toml", copy)
+        for area in sorted({MUTATIONS[number].area for number in numbers}):
+            outcome, failure = run_tests(copy, area)
+            if outcome != "passed":
+                print(f"the tests of {area} don't pass without any mutation ({outcome}): {failure}", file=sys.stderr)
+                return 1
+        verdicts = [attempt(copy, number) for number in numbers]
+    print(", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in ("caught", "survived", "stale")))
+    return 0 if set(verdicts) == {"caught"} else 1
+
+
+def attempt(copy: Path, number: int) -> str:
+    """Try one mutation: "caught", "survived" or "stale"."""
+    mutation, start = MUTATIONS[number], time.monotonic()
+    with mutated(copy, mutation) as applies:
+        outcome, failure = run_tests(copy, mutation.area) if applies else ("", "")
+    verdict = ("survived" if outcome == "passed" else "caught") if applies else "stale"
+    print(f"{number:3} {verdict:8} {time.monotonic() - start:4.0f} s  {mutation}\n      {failure or outcome}", flush=True)
+    return verdict
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,36 @@
+"""How the interpreter finds the variables of shapes that stand in expressions only."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tensorexpr import tir
+from tensorexpr.tir.expr import IntImm, PrimExpr, Var
+from tensorexpr.tir.function import PrimFunc
+from tensorexpr.tir.interpreter import InterpreterError, interpret
+from tensorexpr.tir.stmt import BufferStore
+
+N, M = Var("n"), Var("m")
+
+
+def last_size(shape: tuple[PrimExpr, ...], size: PrimExpr) -> PrimFunc:
+    """Stores `size` into its first argument; the second has `shape`."""
+    out, a = tir.decl_buffer((1,), "int32", name="out"), tir.decl_buffer(shape, name="A")
+    first, second = Var("o", "handle"), Var("a", "handle")
+    return PrimFunc((first, second), BufferStore(out, size, (IntImm("int32", 0),)), {first: out, second: a})
+
+
+@pytest.mark.parametrize(
+    ("shape", "array_shape", "size", "value"),
+    [((N * 2,), (6,), N, 3), ((N + 2, M * 3 - N), (4, 7), M, 3), ((M * 2 + N, N), (9, 5), M, 2), ((7 - N,), (7,), N, 0)],
+)
+def test_the_only_unknown_is_solved_for(shape: tuple[PrimExpr, ...], array_shape: tuple[int, ...], size: PrimExpr, value: int) -> None:
+    out = np.zeros(1, np.int32)
+    interpret(last_size(shape, size), [out, np.zeros(array_shape, np.float32)])
+    assert out[0] == value
+
+
+def test_no_size_gives_the_extent() -> None:
+    with pytest.raises(InterpreterError, match=r"argument A: shape \(7,\) where \(6,\) is needed"):
+        interpret(last_size((N * 2,), N), [np.zeros(1, np.int32), np.zeros(7, np.float32)])
