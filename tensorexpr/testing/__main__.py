@@ -14,8 +14,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..errors import RecordError
-from .case import Case, read
+from ..errors import TensorExprError
+from .case import read
 from .check import PHASES
 
 
@@ -87,10 +87,9 @@ def _replay(corpus: Path, phases: Sequence[int]) -> int:
 def _replayed(path: Path, phases: Sequence[int]) -> tuple[str, str]:
     """What is wrong with the case of a file, and the program that shows it; two empty strings if nothing is."""
     try:
-        case: Case = read(path)
-    except RecordError as error:
+        mismatch = read(path).check(phases)
+    except TensorExprError as error:  # it is no case, or its definitions can't be evaluated
         return str(error), ""
-    mismatch = case.check(phases)
     return ("", "") if mismatch is None else (mismatch.problem, mismatch.program)
 
 

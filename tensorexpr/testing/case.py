@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,17 @@ from ..errors import RecordError, ScheduleError
 from ..schedule.legality import check_tree
 from ..schedule.te_schedule import Schedule
 from ..schedule.trace import Trace
+from ..te.dag import post_dfs_order
 from ..te.operation import Operation, PlaceholderOp
 from ..te.serialize import dag_from_json, dag_to_json
 from ..te.tensor import Tensor
+from ..tir.arithmetic import as_int
 from .check import PHASES, ScheduleMismatch, assert_schedule_correct
 from .program import check_program
 
 MAX_CHARACTERS = 1 << 20
 MAX_SEED = 1 << 32
+MAX_ELEMENTS = 1 << 24
 _FIELDS = {"dag", "trace", "seed", "error"}
 
 
@@ -105,6 +109,10 @@ def _no_constant(name: str) -> Any:
 def _fitting(case: Case) -> Case:
     if not case.outputs:
         raise RecordError("the computation of a case has no results")
+    for op in post_dfs_order([tensor.op for tensor in case.tensors]):
+        extents = [as_int(extent) for extent in op.output_shape(0)]
+        if None in extents or prod(extent or 0 for extent in extents) > MAX_ELEMENTS:
+            raise RecordError(f"{op.name} has the shape {list(map(str, op.output_shape(0)))}; a case takes up to {MAX_ELEMENTS} elements")
     try:
         case.schedule()
     except ScheduleError as error:

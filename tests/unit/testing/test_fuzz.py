@@ -124,6 +124,12 @@ def test_a_case_that_passes_is_not_shrunk() -> None:
     assert shrink(case, (0,), compiled=False) is case
 
 
+def declared(*shape: Any) -> Any:
+    """The JSON of a computation over a shape."""
+    a = te.placeholder(shape, name="A")
+    return te.serialize.dag_to_json([te.compute(shape, lambda *i: a(*i) + 1.0, name="B")])
+
+
 def edited(**changes: Any) -> str:
     return json.dumps(json.loads(draw_case(1, 0).dumps()) | changes)
 
@@ -141,6 +147,8 @@ def edited(**changes: Any) -> str:
         (edited(error=1), "the error"),
         (edited(dag={}), "a computation is an object"),
         (edited(dag={"version": 1, "symbols": [], "ops": [], "outputs": []}), "no results"),
+        (edited(dag=declared(te.var("n")), trace=[]), "has the shape"),
+        (edited(dag=declared(1 << 20, 1 << 20), trace=[]), "up to 16777216 elements"),
         (edited(trace=[["erase_disk"]]), "no step is called"),
         (edited(trace=[["split", 99, 0, [None, 2]]]), "does not fit"),
         ('{"dag": NaN}', "no JSON number"),
