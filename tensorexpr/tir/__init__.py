@@ -1,7 +1,7 @@
 """The language: what all phases are written in. The modules, from the ground up:
 
     dtype, attrs, interning      data types, immutable mappings, one object per distinct expression
-    expr, arithmetic, intrin     expressions, the operators and the intrinsics that build them
+    expr, operators, arithmetic, bitwise, intrin     expressions, and all that builds them
     stmt, buffer, function       statements, memory, functions and modules
     rewriting, scopes            walks and rewrites; what a statement mentions and defines
     printer                      TVMScript text of everything
@@ -25,10 +25,6 @@ from .arithmetic import (
     add,
     all,
     any,
-    bitwise_and,
-    bitwise_not,
-    bitwise_or,
-    bitwise_xor,
     ceildiv,
     const,
     convert,
@@ -38,14 +34,13 @@ from .arithmetic import (
     indexdiv,
     indexmod,
     multiply,
-    shift_left,
-    shift_right,
     subtract,
     truncdiv,
     truncmod,
 )
 from .arithmetic import maximum as max
 from .arithmetic import minimum as min
+from .bitwise import bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_right
 from .buffer import Buffer, BufferRegion, decl_buffer
 from .expr import (
     EQ,

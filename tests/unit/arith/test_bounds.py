@@ -6,7 +6,7 @@ import pytest
 
 from tensorexpr.arith import Analyzer, ConstIntBound, ModularSet
 from tensorexpr.tir import arithmetic as op
-from tensorexpr.tir import intrin
+from tensorexpr.tir import bitwise, intrin
 from tensorexpr.tir.expr import Cast, IntImm, PrimExpr, Range, Select, SizeVar, Var
 
 x, y = Var("x"), Var("y")
@@ -42,8 +42,8 @@ INT32 = (-(1 << 31), (1 << 31) - 1)
         (byte + byte, 0, 255),
         (Cast("int32", byte) + Cast("int32", byte), 400, 498),
         (Cast("int8", byte), -128, 127),
-        (op.shift_right(y, 1), 1, 3),
-        (op.bitwise_and(free, 7), 0, 7),
+        (bitwise.shift_right(y, 1), 1, 3),
+        (bitwise.bitwise_and(free, 7), 0, 7),
         (intrin.likely(x < 2), 0, 1),
         (wide, ConstIntBound.NEG_INF, ConstIntBound.POS_INF),
         (x // 0, *INT32),
