@@ -72,7 +72,7 @@ MUTATIONS = (
     # The start of reductions, their conditions, and boxes of attached stages
     Mutation(_NEST, "(g for g in self.domain.guards if not g.reduction)", "()"),
     Mutation(_NEST, "(g for g in self.domain.guards if not g.reduction)", "self.domain.guards"),
-    Mutation(_NEST, "return stmt if is_const_int(condition, 1) else IfThenElse(condition, stmt)", "return stmt"),
+    Mutation(_NEST, "return _where(substitute(reduce.condition, roots), stmt)", "return stmt"),
     Mutation(_INFER, "yield Guard(axis, value < size, False)", "pass"),
     Mutation(_INFER, "yield Guard(axis, value >= 0, False)", "pass"),
     Mutation(_INFER, "return b if smaller else a", "return a if smaller else b"),

@@ -118,6 +118,47 @@ def test_13_the_initial_value_is_the_identity_of_the_combiner(reducer: object, d
     assert_schedule_correct(create_schedule(b.op), [a, b])
 
 
+@pytest.mark.parametrize("shifts", [(0, 2), (2, 0), (1, 3, 0), (3, 0, 1)])
+@pytest.mark.parametrize("factor", [3, 4, 16])
+def test_12_the_box_of_an_attached_stage_holds_every_read_in_whatever_order(shifts: tuple[int, ...], factor: int) -> None:
+    a = te.placeholder((13,), name="A")
+    b = te.compute((13,), lambda i: a[i] + 1.0, name="B")
+    c = te.compute((10,), lambda i: sum((b[i + shift] for shift in shifts), te.const(0.0, "float32")), name="C")
+    s = create_schedule(c.op)
+    s[b].compute_at(s[c], s[c].split(c.op.axis[0], factor=factor)[0])
+    assert_schedule_correct(s, [a, c])
+
+
+@pytest.mark.parametrize("factor", [3, 4, 16])
+def test_12_a_box_that_reaches_past_a_border_is_cut_there(factor: int) -> None:
+    a = te.placeholder((10,), name="A")
+    b = te.compute((10,), lambda i: a[i] + 1.0, name="B")
+    c = te.compute((10,), lambda i: te.if_then_else(i >= 2, b[i - 2], 0.0) + te.if_then_else(i < 8, b[i + 2], 0.0), name="C")
+    s = create_schedule(c.op)
+    s[b].compute_at(s[c], s[c].split(c.op.axis[0], factor=factor)[0])
+    assert_schedule_correct(s, [a, c])
+
+
+def test_12_an_attached_stage_computes_whole_rows_of_symbolic_length() -> None:
+    n, m = te.var("n"), te.var("m")
+    a = te.placeholder((n, m), name="A")
+    b = te.compute((n, m), lambda i, j: a[i, j] + 1.0, name="B")
+    c = te.compute((n, m), lambda i, j: b[i, m - 1 - j] * 2.0, name="C")
+    s = create_schedule(c.op)
+    s[b].compute_at(s[c], c.op.axis[0])
+    assert_schedule_correct(s, [a, c], sizes=[{n: 3, m: 5}, {n: 1, m: 1}])
+
+
+@pytest.mark.parametrize("reducer", [te.sum, te.max])
+def test_13_a_reduction_takes_only_what_its_condition_admits(reducer: object) -> None:
+    a = te.placeholder((5, 6), name="A")
+    k = te.reduce_axis((0, 6), name="k")
+    b = te.compute((5,), lambda i: reducer(a[i, k], axis=k, where=k <= i), name="B")  # type: ignore[operator]
+    s = create_schedule(b.op)
+    s[b].split(k, factor=4)
+    assert_schedule_correct(s, [a, b])
+
+
 @FEW
 @given(shape=st.sampled_from([(), (1,), (1, 1), (3,)]), rank0_first=st.booleans())
 def test_24_rank_zero_everywhere(shape: tuple[int, ...], rank0_first: bool) -> None:
