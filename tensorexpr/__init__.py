@@ -12,6 +12,7 @@ The house, from top to bottom; every row imports only from the rows above it:
     runtime/         5 RUN       arrays, modules, calls, threads, timing
     tune/            6 SEARCH    spaces, populations, features, cost models, measuring, records
     auto_scheduler/  a front door on tune/
+    topi/            operators on te, and their default schedules
     testing/         strategies and checks for users' own tests (needs hypothesis)
 
 Importing it is cheap: LLVM, sympy and the tuner are loaded on first use.
@@ -28,7 +29,7 @@ from .target import Target
 from .tir.function import IRModule
 
 if TYPE_CHECKING:
-    from . import auto_scheduler, runtime, schedule, target, testing
+    from . import auto_scheduler, runtime, schedule, target, testing, topi
     from .lower import transform
     from .lower.pipeline import lower
     from .runtime import ndarray as nd
@@ -52,6 +53,7 @@ _LAZY: dict[str, tuple[str, str | None]] = {
     "schedule": ("tensorexpr.schedule", None),
     "target": ("tensorexpr.target", None),
     "testing": ("tensorexpr.testing", None),
+    "topi": ("tensorexpr.topi", None),
     "transform": ("tensorexpr.lower.transform", None),
 }
 
@@ -76,6 +78,7 @@ __all__ = [
     "te",
     "testing",
     "tir",
+    "topi",
     "transform",
 ]
 

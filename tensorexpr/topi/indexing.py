@@ -1,0 +1,122 @@
+"""Reading elements where a tensor says: take, gather, one_hot and masks along a sequence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import DeclarationError
+from ..te.tensor import Tensor
+from ..tir import arithmetic, intrin
+from ..tir.arithmetic import const
+from ..tir.expr import PrimExpr, Var
+from .transform import injective, unravel
+from .utils import get_const_tuple, positive_axis
+
+
+def take(a: Tensor, indices: Tensor, axis: int | None = None, batch_dims: int = 0, mode: str = "clip") -> Tensor:
+    """Elements of `a` along `axis` at `indices` (of `a` flattened, without an axis).
+
+    Args:
+        batch_dims: that many leading axes are common to `a` and `indices`.
+        mode: "clip" for the nearest element, "wrap" for indices modulo the extent, "fast" as clip.
+    """
+    if mode not in ("clip", "wrap", "fast"):
+        raise DeclarationError(f'take: mode is {mode!r}; it takes "clip", "wrap" or "fast"')
+    if axis is None:
+        own = get_const_tuple(a.shape)
+        total: Any = 1
+        for extent in own:
+            total = total * extent
+        return injective(indices.shape, lambda *i: a(*unravel(_inside(indices(*i), total, mode), own)), "T_take")
+    place = positive_axis("take", axis, a.ndim)
+    batch = batch_dims % a.ndim if batch_dims else 0
+    count = indices.ndim - batch
+    shape = (*a.shape[:place], *indices.shape[batch:], *a.shape[place + 1 :])
+
+    def body(*i: Var) -> PrimExpr:
+        chosen = indices(*i[:batch], *i[place : place + count])
+        return a(*i[:place], _inside(chosen, a.shape[place], mode), *i[place + count :])
+
+    return injective(shape, body, "T_take")
+
+
+def _inside(index: PrimExpr, extent: Any, mode: str) -> PrimExpr:
+    """An index that is certainly within an extent."""
+    size = arithmetic.cast(extent, index.dtype)
+    if mode == "wrap":
+        return arithmetic.floormod(index, size)
+    return arithmetic.minimum(arithmetic.maximum(index, const(0, index.dtype)), size - 1)
+
+
+def gather(data: Tensor, axis: int, indices: Tensor) -> Tensor:
+    """data[i0, ..., indices[i0, ...], ...] with the index at `axis`; negative indices count from the end."""
+    place = positive_axis("gather", axis, data.ndim)
+    if indices.ndim != data.ndim:
+        raise DeclarationError(f"gather: {data.name} has {data.ndim} dimensions and {indices.name} {indices.ndim}; they must be equal")
+
+    def body(*i: Var) -> PrimExpr:
+        return data(*i[:place], _wrapped(indices(*i), data.shape[place]), *i[place + 1 :])
+
+    return injective(indices.shape, body, "T_gather")
+
+
+def _wrapped(index: PrimExpr, extent: Any) -> PrimExpr:
+    size = arithmetic.cast(extent, index.dtype)
+    counted = intrin.select(index < 0, index + size, index)
+    return _inside(counted, size, "clip")
+
+
+def gather_nd(a: Tensor, indices: Tensor, batch_dims: int = 0) -> Tensor:
+    """Elements or slices of `a` at the index tuples in the columns of `indices`, of shape [m, ...]."""
+    if batch_dims:
+        raise DeclarationError("gather_nd: batch_dims must be 0; gather along one axis with `gather` instead")
+    count = get_const_tuple(indices.shape)[0]
+    if not isinstance(count, int) or count > a.ndim:
+        raise DeclarationError(f"gather_nd: index tuples of length {count} for the {a.ndim} dimensions of {a.name}")
+    points = indices.shape[1:]
+
+    def body(*i: Var) -> PrimExpr:
+        at, rest = i[: len(points)], i[len(points) :]
+        return a(*(_wrapped(indices(n, *at), a.shape[n]) for n in range(count)), *rest)
+
+    return injective((*points, *a.shape[count:]), body, "T_gather_nd")
+
+
+def one_hot(indices: Tensor, on_value: Any, off_value: Any, depth: int, axis: int, dtype: str) -> Tensor:
+    """A new axis of `depth` at `axis`, which is `on_value` at the index and `off_value` elsewhere."""
+    place = positive_axis("one_hot", axis, indices.ndim + 1)
+    shape = (*indices.shape[:place], depth, *indices.shape[place:])
+
+    def body(*i: Var) -> PrimExpr:
+        index = indices(*i[:place], *i[place + 1 :])
+        same = arithmetic.convert(index == arithmetic.cast(i[place], index.dtype))
+        return intrin.select(same, arithmetic.cast(on_value, dtype), arithmetic.cast(off_value, dtype))
+
+    return injective(shape, body, "T_one_hot")
+
+
+def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: Any = 0, axis: int = 0) -> Tensor:
+    """`data` of layout [T, B, ...] (axis 0) or [B, T, ...] (axis 1), with `mask_value` from `valid_length[b]` on."""
+    if axis not in (0, 1):
+        raise DeclarationError(f"sequence_mask: axis is {axis}; the sequence is axis 0 or 1")
+
+    def body(*i: Var) -> PrimExpr:
+        step, batch = i[axis], i[1 - axis]
+        length = valid_length(batch)
+        valid = arithmetic.cast(step, length.dtype) < length
+        return intrin.select(valid, data(*i), const(mask_value, data.dtype))
+
+    return injective(data.shape, body, "T_sequence_mask")
+
+
+def reverse_sequence(a: Tensor, seq_lengths: Tensor, seq_axis: int = 1, batch_axis: int = 0) -> Tensor:
+    """`a` with the first `seq_lengths[b]` elements along `seq_axis` backwards, for each b of `batch_axis`."""
+    along = positive_axis("reverse_sequence", seq_axis, a.ndim)
+    batch = positive_axis("reverse_sequence", batch_axis, a.ndim)
+
+    def body(*i: Var) -> PrimExpr:
+        length = arithmetic.cast(seq_lengths(i[batch]), i[along].dtype)
+        backwards = intrin.select(i[along] < length, length - 1 - i[along], i[along])
+        return a(*i[:along], _inside(backwards, a.shape[along], "clip"), *i[along + 1 :])
+
+    return injective(a.shape, body, "T_reverse_sequence")

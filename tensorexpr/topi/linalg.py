@@ -1,0 +1,104 @@
+"""Products of tensors: matmul, tensordot, einsum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import te
+from ..errors import DeclarationError
+from ..te.declare import compute
+from ..te.tensor import Tensor
+from ..tir.expr import PrimExpr, Var
+from .reduction import full_index
+from .utils import equal_const_int, extent_value, need_equal, need_rank, positive_axis
+
+
+def matmul(a: Tensor, b: Tensor, transp_a: bool = False, transp_b: bool = False) -> Tensor:
+    """The product of two matrices, each transposed if said so."""
+    need_rank("matmul", "a", a, 2)
+    need_rank("matmul", "b", b, 2)
+    rows, depth = a.shape[::-1] if transp_a else a.shape
+    depth_b, columns = b.shape[::-1] if transp_b else b.shape
+    need_equal("matmul", "the summed extents of the two matrices", depth, depth_b)
+    k = te.reduce_axis((0, depth), name="k")
+
+    def body(i: Var, j: Var) -> PrimExpr:
+        left = a(k.var, i) if transp_a else a(i, k.var)
+        right = b(j, k.var) if transp_b else b(k.var, j)
+        total: PrimExpr = te.sum(left * right, axis=k)
+        return total
+
+    result: Tensor = compute((rows, columns), body, "T_matmul", "matmul")
+    return result
+
+
+def tensordot(a: Tensor, b: Tensor, axes: Any) -> Tensor:
+    """The sum of products over pairs of axes: the last and first `axes` ones, or those of two lists, as NumPy's."""
+    if isinstance(axes, int):
+        first, second = [*range(a.ndim - axes, a.ndim)], [*range(axes)]
+    else:
+        first, second = ([positive_axis("tensordot", n, t.ndim) for n in _listed(given)] for given, t in zip(axes, (a, b), strict=True))
+    if len(first) != len(second):
+        raise DeclarationError(f"tensordot: {len(first)} axes of {a.name} and {len(second)} of {b.name}; each is paired with one")
+    for x, y in zip(first, second, strict=True):
+        need_equal("tensordot", f"extent {x} of {a.name} and {y} of {b.name}", a.shape[x], b.shape[y])
+    over = [te.reduce_axis((0, a.shape[x]), name=f"k{n}") for n, x in enumerate(first)]
+    free_a = [extent for n, extent in enumerate(a.shape) if n not in first]
+    free_b = [extent for n, extent in enumerate(b.shape) if n not in second]
+
+    def body(*i: Var) -> PrimExpr:
+        left = a(*full_index(a.ndim, first, over, i[: len(free_a)]))
+        right = b(*full_index(b.ndim, second, over, i[len(free_a) :]))
+        if not over:
+            return left * right
+        total: PrimExpr = te.sum(left * right, axis=over)
+        return total
+
+    result: Tensor = compute((*free_a, *free_b), body, "T_tensordot", "matmul")
+    return result
+
+
+def _listed(axes: Any) -> Sequence[int]:
+    return axes if isinstance(axes, (list, tuple)) else (axes,)
+
+
+def einsum(subscripts: str, *operand: Tensor) -> Tensor:
+    """Einstein's sum: einsum("bij,bjk->bik", a, b); without an arrow the letters that occur once, in their order.
+
+    Raises:
+        DeclarationError: for subscripts that don't fit the operands; "..." isn't taken.
+    """
+    text = subscripts.replace(" ", "")
+    inputs, arrow, output = text.partition("->")
+    terms = inputs.split(",")
+    if len(terms) != len(operand) or "." in text or not all(letter.isalpha() for term in (*terms, output) for letter in term):
+        raise DeclarationError(f"einsum: {subscripts!r} with {len(operand)} operands; one term of letters for each operand, without '...'")
+    extents: dict[str, Any] = {}
+    for term, tensor in zip(terms, operand, strict=True):
+        need_rank("einsum", f"the operand of {term!r}", tensor, len(term))
+        for letter, extent in zip(term, tensor.shape, strict=True):
+            if letter not in extents or equal_const_int(extents[letter], 1):
+                extents[letter] = extent
+            elif not equal_const_int(extent, 1):
+                need_equal("einsum", f"the extents of {letter!r}", extents[letter], extent)
+    if not arrow:
+        output = "".join(letter for letter in sorted(extents) if inputs.count(letter) == 1)
+    if len(set(output)) != len(output) or not set(output) <= set(extents):
+        raise DeclarationError(f"einsum: the result {output!r} of {subscripts!r} takes letters of the operands, each once")
+    over = {letter: te.reduce_axis((0, extent), name=f"k_{letter}") for letter, extent in extents.items() if letter not in output}
+
+    def body(*i: Var) -> PrimExpr:
+        at: dict[str, PrimExpr] = {**dict(zip(output, i, strict=True)), **{letter: axis.var for letter, axis in over.items()}}
+        value: PrimExpr | None = None
+        for term, tensor in zip(terms, operand, strict=True):
+            element = tensor(*(0 if equal_const_int(extent, 1) else at[letter] for letter, extent in zip(term, tensor.shape, strict=True)))
+            value = element if value is None else value * element
+        assert value is not None
+        if not over:
+            return value
+        total: PrimExpr = te.sum(value, axis=[*over.values()])
+        return total
+
+    result: Tensor = compute([extent_value(extents[letter]) for letter in output], body, "T_einsum", "matmul")
+    return result

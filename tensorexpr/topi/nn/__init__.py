@@ -1,0 +1,111 @@
+"""Operators of neural networks, as tensor expressions.
+
+padding          pad, mirror_pad, dilate
+conv             the convolution of any rank and layout; conv1d, conv2d, conv3d and conv_transpose by their usual names
+dense            dense, matmul, batch_matmul, bias_add
+pooling          pool1d, pool2d, pool3d, global and adaptive pooling
+norm             batch, layer, group, instance and rms norm; lrn
+softmax          softmax, log_softmax
+elemwise         relu and the other activations
+spatial          flatten, upsampling, depth_to_space, space_to_depth and their like
+"""
+
+from __future__ import annotations
+
+from ..broadcast import add
+from ..transform import concatenate, layout_transform
+from ..utils import get_const_int, get_const_tuple, get_pad_tuple, get_pad_tuple1d, get_pad_tuple3d
+from .conv import conv
+from .conv1d import conv1d, conv1d_ncw, conv1d_nwc, conv1d_transpose_ncw, group_conv1d_ncw, group_conv1d_nwc, group_conv1d_transpose_ncw
+from .conv2d import (
+    conv2d,
+    conv2d_hwcn,
+    conv2d_nchw,
+    conv2d_NCHWc,
+    conv2d_nhwc,
+    depthwise_conv2d_nchw,
+    depthwise_conv2d_nhwc,
+    group_conv2d_nchw,
+    group_conv2d_nhwc,
+)
+from .conv3d import conv3d_ncdhw, conv3d_ndhwc, conv3d_transpose_ncdhw, group_conv3d_transpose_ncdhw
+from .conv_transpose import conv2d_transpose_nchw, group_conv2d_transpose_nchw
+from .dense import batch_matmul, bias_add, dense, matmul
+from .elemwise import gelu, leaky_relu, prelu, relu, scale_shift_nchw, scale_shift_nchwc, scale_shift_nhwc, silu
+from .norm import batch_norm, group_norm, instance_norm, layer_norm, lrn, rms_norm
+from .padding import dilate, mirror_pad, pad
+from .pooling import adaptive_pool, adaptive_pool1d, adaptive_pool3d, global_pool, pool1d, pool2d, pool3d
+from .softmax import fast_softmax, log_softmax, softmax, softmax_common
+from .spatial import batch_to_space_nd, depth_to_space, flatten, space_to_batch_nd, space_to_depth, upsampling
+
+__all__ = [
+    "adaptive_pool",
+    "adaptive_pool1d",
+    "adaptive_pool3d",
+    "add",
+    "batch_matmul",
+    "batch_norm",
+    "batch_to_space_nd",
+    "bias_add",
+    "concatenate",
+    "conv",
+    "conv1d",
+    "conv1d_ncw",
+    "conv1d_nwc",
+    "conv1d_transpose_ncw",
+    "conv2d",
+    "conv2d_NCHWc",
+    "conv2d_hwcn",
+    "conv2d_nchw",
+    "conv2d_nhwc",
+    "conv2d_transpose_nchw",
+    "conv3d_ncdhw",
+    "conv3d_ndhwc",
+    "conv3d_transpose_ncdhw",
+    "dense",
+    "depth_to_space",
+    "depthwise_conv2d_nchw",
+    "depthwise_conv2d_nhwc",
+    "dilate",
+    "fast_softmax",
+    "flatten",
+    "gelu",
+    "get_const_int",
+    "get_const_tuple",
+    "get_pad_tuple",
+    "get_pad_tuple1d",
+    "get_pad_tuple3d",
+    "global_pool",
+    "group_conv1d_ncw",
+    "group_conv1d_nwc",
+    "group_conv1d_transpose_ncw",
+    "group_conv2d_nchw",
+    "group_conv2d_nhwc",
+    "group_conv2d_transpose_nchw",
+    "group_conv3d_transpose_ncdhw",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "layout_transform",
+    "leaky_relu",
+    "log_softmax",
+    "lrn",
+    "matmul",
+    "mirror_pad",
+    "pad",
+    "pool1d",
+    "pool2d",
+    "pool3d",
+    "prelu",
+    "relu",
+    "rms_norm",
+    "scale_shift_nchw",
+    "scale_shift_nchwc",
+    "scale_shift_nhwc",
+    "silu",
+    "softmax",
+    "softmax_common",
+    "space_to_batch_nd",
+    "space_to_depth",
+    "upsampling",
+]

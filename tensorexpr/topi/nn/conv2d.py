@@ -1,0 +1,137 @@
+"""Convolutions over two spatial dimensions, and the blocked layout NCHWc."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import te
+from ...errors import DeclarationError
+from ...te.declare import compute
+from ...te.tensor import Tensor
+from ...tir.arithmetic import cast, floordiv, floormod
+from ...tir.expr import PrimExpr, Var
+from ..utils import extent_value, get_const_int, need_equal, need_rank, pad_pairs, spread
+from .conv import conv, depthwise
+from .padding import needs_padding, pad
+
+
+def conv2d(
+    input: Tensor,
+    filter: Tensor,
+    strides: Any,
+    padding: Any,
+    dilation: Any,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "",
+    out_dtype: str | None = None,
+) -> Tensor:
+    """A convolution in any layout of N, C, H, W (see `conv.conv`); without `kernel_layout` OIHW, or HWIO for NHWC and HWCN."""
+    default = "HWIO" if data_layout in ("NHWC", "HWCN") else "OIHW"
+    return conv(input, filter, strides, padding, dilation, 1, data_layout, kernel_layout or default, "", out_dtype)
+
+
+def conv2d_nchw(Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any, out_dtype: str | None = None) -> Tensor:
+    """Input [N, C, H, W], Filter [O, C, KH, KW] -> [N, O, H', W']."""
+    return conv(Input, Filter, stride, padding, dilation, 1, "NCHW", "OIHW", "", out_dtype)
+
+
+def conv2d_nhwc(
+    Input: Tensor,
+    Filter: Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    out_dtype: str | None = "float32",
+    auto_scheduler_rewritten_layout: str = "",
+    meta_schedule_original_shape: Any = None,
+) -> Tensor:
+    """Input [N, H, W, C], Filter [KH, KW, C, O] -> [N, H', W', O]. A tuner may choose the filter's layout."""
+    attrs = {"layout_free_placeholders": [Filter]}
+    return conv(Input, Filter, stride, padding, dilation, 1, "NHWC", "HWIO", "", out_dtype, attrs=attrs)
+
+
+def conv2d_hwcn(Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any, out_dtype: str | None = None) -> Tensor:
+    """Input [H, W, C, N], Filter [KH, KW, C, O] -> [H', W', O, N]."""
+    return conv(Input, Filter, stride, padding, dilation, 1, "HWCN", "HWIO", "", out_dtype)
+
+
+def group_conv2d_nchw(
+    Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any, groups: int, out_dtype: str | None = None
+) -> Tensor:
+    """Input [N, C, H, W], Filter [O, C/groups, KH, KW] -> [N, O, H', W']."""
+    return conv(Input, Filter, stride, padding, dilation, groups, "NCHW", "OIHW", "", out_dtype, "group_conv2d_nchw")
+
+
+def group_conv2d_nhwc(
+    Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any, groups: int, out_dtype: str | None = None
+) -> Tensor:
+    """Input [N, H, W, C], Filter [KH, KW, C/groups, O] -> [N, H', W', O]."""
+    return conv(Input, Filter, stride, padding, dilation, groups, "NHWC", "HWIO", "", out_dtype, "group_conv2d_nhwc")
+
+
+def depthwise_conv2d_nchw(Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any, out_dtype: str | None = None) -> Tensor:
+    """Input [N, C, H, W], Filter [C, M, KH, KW] -> [N, C*M, H', W']."""
+    return depthwise(Input, Filter, stride, padding, dilation, "NCHW", "CMHW", out_dtype, "depthwise_conv2d_nchw")
+
+
+def depthwise_conv2d_nhwc(
+    Input: Tensor,
+    Filter: Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    kernel_layout: str = "HWOI",
+    out_dtype: str | None = None,
+) -> Tensor:
+    """Input [N, H, W, C], Filter [KH, KW, C, M] -> [N, H', W', C*M]."""
+    if kernel_layout not in ("HWOI", "HWIO"):
+        raise DeclarationError(f'depthwise_conv2d_nhwc: kernel_layout is {kernel_layout!r}; it takes "HWOI" or "HWIO"')
+    order = "HWCM" if kernel_layout == "HWOI" else "HWMC"
+    return depthwise(Input, Filter, stride, padding, dilation, "NHWC", order, out_dtype, "depthwise_conv2d_nhwc")
+
+
+def conv2d_NCHWc(
+    data: Tensor,
+    kernel: Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    layout: str = "NCHWc",
+    out_layout: str = "NCHWc",
+    out_dtype: str | None = "float32",
+) -> Tensor:
+    """data [N, C/c, H, W, c], kernel [O/o, C/c, KH, KW, c, o] -> [N, O/o, H', W', o]. The layouts' blocks are those of the shapes."""
+    where = "conv2d_NCHWc"
+    need_rank(where, "the data", data, 5)
+    need_rank(where, "the kernel", kernel, 6)
+    block = get_const_int(data.shape[4])
+    need_equal(where, "the channels of data and kernel", data.shape[1] * block, kernel.shape[1] * kernel.shape[4])
+    strides, dilations = spread(where, "stride", stride, 2), spread(where, "dilation", dilation, 2)
+    windows = [extent_value((tap - 1) * step + 1) for tap, step in zip(kernel.shape[2:4], dilations, strict=True)]
+    (top, bottom), (left, right) = pad_pairs(where, padding, windows)
+    before, after = (0, 0, top, left, 0), (0, 0, bottom, right, 0)
+    padded = pad(data, before, after, name="data_pad") if needs_padding(before, after) else data
+    height, width = (
+        extent_value(floordiv(extent - window, step) + 1) for extent, window, step in zip(padded.shape[2:4], windows, strides, strict=True)
+    )
+    channel = te.reduce_axis((0, data.shape[1] * block), name="ic")
+    rows, columns = te.reduce_axis((0, kernel.shape[2]), name="kh"), te.reduce_axis((0, kernel.shape[3]), name="kw")
+    dtype = out_dtype or data.dtype
+
+    def body(n: Var, oc_chunk: Var, oh: Var, ow: Var, oc_block: Var) -> PrimExpr:
+        c = channel.var
+        left_side = padded(
+            n,
+            floordiv(c, block),
+            oh * strides[0] + rows.var * dilations[0],
+            ow * strides[1] + columns.var * dilations[1],
+            floormod(c, block),
+        )
+        inner = kernel.shape[4]
+        right_side = kernel(oc_chunk, floordiv(c, inner), rows.var, columns.var, floormod(c, inner), oc_block)
+        total: PrimExpr = te.sum(cast(left_side, dtype) * cast(right_side, dtype), axis=[channel, rows, columns])
+        return total
+
+    shape = (data.shape[0], kernel.shape[0], height, width, kernel.shape[5])
+    result: Tensor = compute(shape, body, where, where)
+    return result

@@ -1,0 +1,238 @@
+"""Normalisations: batch, layer, group, instance and root-mean-square norms, and local response normalisation.
+
+Variances are means of squared distances from the mean, in two passes: a large mean costs no digits. float16 and
+bfloat16 are summed in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ... import te
+from ...errors import DeclarationError
+from ...te.declare import compute
+from ...te.tensor import Tensor
+from ...tir import intrin
+from ...tir.arithmetic import cast, const
+from ...tir.expr import PrimExpr, Var
+from .. import tag
+from ..math import axis_names
+from ..reduction import full_index, reduce_axes
+from ..utils import extent_value, get_const_int, need_equal, positive_axes, positive_axis
+from .padding import pad
+
+
+def batch_norm(
+    data: Tensor,
+    gamma: Tensor,
+    beta: Tensor,
+    moving_mean: Tensor,
+    moving_var: Tensor,
+    axis: int | None = None,
+    epsilon: float | None = None,
+    center: bool | None = None,
+    scale: bool | None = None,
+    training: bool | None = None,
+    momentum: float | None = None,
+) -> list[Tensor]:
+    """(data - mean) / sqrt(variance + epsilon) * gamma + beta for each channel along `axis` (default 1).
+
+    Args:
+        epsilon: default 1e-5.
+        center, scale: whether to add beta and to multiply by gamma; default yes.
+        training: take mean and variance from the batch and move the moving ones towards them by `momentum` (default 0.1).
+
+    Returns:
+        The normalised data, and the moving mean and variance (new ones when training).
+    """
+    place = positive_axis("batch_norm", 1 if axis is None else axis, data.ndim)
+    for vector in (gamma, beta, moving_mean, moving_var):
+        need_equal("batch_norm", f"the channels of {data.name} and {vector.name}", data.shape[place], vector.shape[0])
+    tiny = const(1e-5 if epsilon is None else epsilon, data.dtype)
+    mean, variance = moving_mean, moving_var
+    results = [moving_mean, moving_var]
+    if training:
+        others = tuple(n for n in range(data.ndim) if n != place)
+        mean, variance = mean_and_variance(data, others)
+        share = const(0.1 if momentum is None else momentum, data.dtype)
+        results = [
+            compute(
+                old.shape, lambda i, old=old, new=new: (const(1, data.dtype) - share) * old(i) + share * new(i), "T_moving", tag.BROADCAST
+            )
+            for old, new in ((moving_mean, mean), (moving_var, variance))
+        ]
+
+    def body(*i: Var) -> PrimExpr:
+        channel = i[place]
+        value = (data(*i) - mean(channel)) / intrin.sqrt(variance(channel) + tiny)
+        if scale is not False:
+            value = value * gamma(channel)
+        return value if center is False else value + beta(channel)
+
+    result: Tensor = compute(data.shape, body, "T_batch_norm", tag.BROADCAST, varargs_names=axis_names(data.ndim))
+    return [result, *results]
+
+
+def mean_and_variance(data: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """The mean and the variance (of the whole population) over some axes, in float32 or float64."""
+    dtype = _sum_dtype(data.dtype)
+    count = _count(data, axes, dtype)
+    rest = [extent for n, extent in enumerate(data.shape) if n not in axes]
+    over = reduce_axes(data, axes)
+
+    def total(*i: Var) -> PrimExpr:
+        value: PrimExpr = te.sum(cast(data(*full_index(data.ndim, axes, over, i)), dtype), axis=over)
+        return value
+
+    summed = compute(rest, total, "T_sum", tag.COMM_REDUCE)
+    mean: Tensor = compute(rest, lambda *i: summed(*i) / count, "T_mean", tag.INJECTIVE)
+    again = reduce_axes(data, axes)
+
+    def squares(*i: Var) -> PrimExpr:
+        apart = cast(data(*full_index(data.ndim, axes, again, i)), dtype) - mean(*i)
+        value: PrimExpr = te.sum(apart * apart, axis=again)
+        return value
+
+    squared = compute(rest, squares, "T_square_sum", tag.COMM_REDUCE)
+    variance: Tensor = compute(rest, lambda *i: squared(*i) / count, "T_variance", tag.INJECTIVE)
+    return mean, variance
+
+
+def _sum_dtype(dtype: str) -> str:
+    return "float32" if dtype in ("float16", "bfloat16") else dtype
+
+
+def _count(data: Tensor, axes: Sequence[int], dtype: str) -> PrimExpr:
+    total: Any = 1
+    for axis in axes:
+        total = total * extent_value(data.shape[axis])
+    return cast(total, dtype)
+
+
+def layer_norm(data: Tensor, gamma: Tensor, beta: Tensor | None, axis: Any, epsilon: float = 1e-5) -> Tensor:
+    """(data - mean) / sqrt(variance + epsilon) * gamma + beta, with mean and variance over `axis`.
+
+    Args:
+        gamma, beta: of the extents of `axis`; beta may be None.
+    """
+    axes = positive_axes("layer_norm", axis, data.ndim)
+    for parameter in (gamma, beta):
+        if parameter is not None:
+            _check_parameter("layer_norm", data, parameter, axes)
+    mean, variance = mean_and_variance(data, axes)
+    dtype = mean.dtype
+    tiny = const(epsilon, dtype)
+
+    def body(*i: Var) -> PrimExpr:
+        rest, own = [n for k, n in enumerate(i) if k not in axes], [i[k] for k in axes]
+        value = (cast(data(*i), dtype) - mean(*rest)) * intrin.rsqrt(variance(*rest) + tiny)
+        value = value * cast(gamma(*own), dtype)
+        return cast(value if beta is None else value + cast(beta(*own), dtype), data.dtype)
+
+    result: Tensor = compute(data.shape, body, "T_layer_norm", tag.INJECTIVE, varargs_names=axis_names(data.ndim))
+    return result
+
+
+def _check_parameter(where: str, data: Tensor, parameter: Tensor, axes: Sequence[int]) -> None:
+    need_equal(where, f"the dimensions of {parameter.name} and the number of axes", parameter.ndim, len(axes))
+    for place, axis in enumerate(axes):
+        need_equal(where, f"extent {axis} of {data.name} and extent {place} of {parameter.name}", data.shape[axis], parameter.shape[place])
+
+
+def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> Tensor:
+    """data / sqrt(mean of squares + epsilon) * weight, with the mean over `axis`."""
+    axes = positive_axes("rms_norm", axis, data.ndim)
+    _check_parameter("rms_norm", data, weight, axes)
+    dtype = _sum_dtype(data.dtype)
+    over = reduce_axes(data, axes)
+    rest = [extent for n, extent in enumerate(data.shape) if n not in axes]
+
+    def squares(*i: Var) -> PrimExpr:
+        value = cast(data(*full_index(data.ndim, axes, over, i)), dtype)
+        total: PrimExpr = te.sum(value * value, axis=over)
+        return total
+
+    summed = compute(rest, squares, "T_square_sum", tag.COMM_REDUCE)
+    count, tiny = _count(data, axes, dtype), const(epsilon, dtype)
+
+    def body(*i: Var) -> PrimExpr:
+        others, own = [n for k, n in enumerate(i) if k not in axes], [i[k] for k in axes]
+        scaled = cast(data(*i), dtype) * intrin.rsqrt(summed(*others) / count + tiny)
+        return cast(scaled * cast(weight(*own), dtype), data.dtype)
+
+    result: Tensor = compute(data.shape, body, "T_rms_norm", tag.INJECTIVE, varargs_names=axis_names(data.ndim))
+    return result
+
+
+def instance_norm(data: Tensor, gamma: Tensor, beta: Tensor, channel_axis: int, axis: Any, epsilon: float = 1e-5) -> Tensor:
+    """`layer_norm` over `axis` with gamma and beta along the channels, which `axis` doesn't hold."""
+    return _channel_norm("instance_norm", data, gamma, beta, positive_axis("instance_norm", channel_axis, data.ndim), axis, epsilon)
+
+
+def group_norm(data: Tensor, gamma: Tensor, beta: Tensor, num_groups: int, channel_axis: int, axes: Any, epsilon: float = 1e-5) -> Tensor:
+    """The channels cut in `num_groups`; each group normalised over its channels and `axes`."""
+    place = positive_axis("group_norm", channel_axis, data.ndim)
+    channels = get_const_int(data.shape[place])
+    if num_groups < 1 or channels % num_groups:
+        raise DeclarationError(f"group_norm: {channels} channels can't be cut in {num_groups} groups")
+    size = channels // num_groups
+    shape = (*data.shape[:place], num_groups, size, *data.shape[place + 1 :])
+
+    def cut(*i: Var) -> PrimExpr:
+        return data(*i[:place], i[place] * size + i[place + 1], *i[place + 2 :])
+
+    grouped = compute(shape, cut, "T_reshape", tag.INJECTIVE, varargs_names=axis_names(len(shape)))
+    over = {place + 1, *(axis if axis < place else axis + 1 for axis in positive_axes("group_norm", axes, data.ndim))}
+    mean, variance = mean_and_variance(grouped, sorted(over))
+    dtype = mean.dtype
+
+    def body(*i: Var) -> PrimExpr:
+        full = (*i[:place], i[place] // size, i[place] % size, *i[place + 1 :])
+        rest = [index for n, index in enumerate(full) if n not in over]
+        value = (cast(data(*i), dtype) - mean(*rest)) * intrin.rsqrt(variance(*rest) + const(epsilon, dtype))
+        return cast(value * cast(gamma(i[place]), dtype) + cast(beta(i[place]), dtype), data.dtype)
+
+    result: Tensor = compute(data.shape, body, "T_group_norm", tag.INJECTIVE, varargs_names=axis_names(data.ndim))
+    return result
+
+
+def _channel_norm(where: str, data: Tensor, gamma: Tensor, beta: Tensor, channel: int, axis: Any, epsilon: float) -> Tensor:
+    axes = positive_axes(where, axis, data.ndim)
+    if channel in axes:
+        raise DeclarationError(f"{where}: the channels, axis {channel}, can't be normalised over; axes are {axes}")
+    mean, variance = mean_and_variance(data, axes)
+    dtype = mean.dtype
+
+    def body(*i: Var) -> PrimExpr:
+        rest = [n for k, n in enumerate(i) if k not in axes]
+        value = (cast(data(*i), dtype) - mean(*rest)) * intrin.rsqrt(variance(*rest) + const(epsilon, dtype))
+        return cast(value * cast(gamma(i[channel]), dtype) + cast(beta(i[channel]), dtype), data.dtype)
+
+    result: Tensor = compute(data.shape, body, f"T_{where}", tag.INJECTIVE, varargs_names=axis_names(data.ndim))
+    return result
+
+
+def lrn(data: Tensor, size: int, axis: int = 1, alpha: float = 0.0001, beta: float = 0.75, bias: float = 2.0) -> Tensor:
+    """data / (bias + alpha / size * sum of squares of `size` neighbours along `axis`) ** beta, `size` odd."""
+    place = positive_axis("lrn", axis, data.ndim)
+    if size % 2 == 0:
+        raise DeclarationError(f"lrn: size is {size}; it takes an odd number of neighbours, the element in the middle")
+    before = [0] * data.ndim
+    before[place] = size // 2
+    padded = pad(data, before, name="pad_data")
+    window = te.reduce_axis((0, size), name="rws")
+
+    def squares(*i: Var) -> PrimExpr:
+        value = padded(*i[:place], i[place] + window.var, *i[place + 1 :])
+        total: PrimExpr = te.sum(value * value, axis=window)
+        return total
+
+    names = axis_names(data.ndim)
+    summed = compute(data.shape, squares, "sqr_sum", varargs_names=names)
+
+    def body(*i: Var) -> PrimExpr:
+        return data(*i) / intrin.power(const(bias, data.dtype) + const(alpha / size, data.dtype) * summed(*i), const(beta, data.dtype))
+
+    result: Tensor = compute(data.shape, body, "T_lrn", varargs_names=names)
+    return result

@@ -1,0 +1,117 @@
+"""Tensors with borders: constant padding, mirrored padding and dilation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...errors import DeclarationError
+from ...te.declare import compute
+from ...te.tensor import Tensor
+from ...tir import arithmetic, intrin
+from ...tir.arithmetic import cast, const
+from ...tir.expr import PrimExpr, Var
+from .. import tag
+from ..math import axis_names
+from ..utils import equal_const_int, extent_value, is_zero
+
+
+def pad(
+    data: Tensor,
+    pad_before: Sequence[Any],
+    pad_after: Sequence[Any] | None = None,
+    pad_value: Any = 0.0,
+    name: str = "PadInput",
+    attrs: Mapping[str, Any] | None = None,
+) -> Tensor:
+    """`data` with `pad_before[n]` elements in front of axis n and `pad_after[n]` behind it, all of `pad_value`.
+
+    Without `pad_after` both sides are as `pad_before` says. Negative numbers cut elements off.
+
+    Raises:
+        DeclarationError: unless there is one number for each axis.
+    """
+    before = tuple(extent_value(n) for n in pad_before)
+    after = before if pad_after is None else tuple(extent_value(n) for n in pad_after)
+    if len(before) != data.ndim or len(after) != data.ndim:
+        raise DeclarationError(f"pad: {data.name} has {data.ndim} dimensions; pad_before has {len(before)} numbers, pad_after {len(after)}")
+    shape = [extent_value(extent + low + high) for extent, low, high in zip(data.shape, before, after, strict=True)]
+    if any(isinstance(extent, int) and extent < 0 for extent in shape):
+        raise DeclarationError(f"pad: the padding {before}, {after} of {data.name} leaves extents {shape}; they can't be negative")
+    value = cast(pad_value, data.dtype)
+
+    def body(*i: Var) -> PrimExpr:
+        inside = []
+        indices = []
+        for index, extent, low, high in zip(i, data.shape, before, after, strict=True):
+            if not is_zero(low):
+                inside.append(index >= low)
+            if not is_zero(high):
+                inside.append(index < extent + low)
+            indices.append(index if is_zero(low) else index - low)
+        return intrin.if_then_else(arithmetic.all(*inside), data(*indices), value) if inside else data(*indices)
+
+    result: Tensor = compute(shape, body, name, f"{tag.INJECTIVE},pad", attrs, axis_names(data.ndim))
+    return result
+
+
+def mirror_pad(
+    data: Tensor, pad_before: Sequence[int], pad_after: Sequence[int] | None = None, mode: str = "SYMMETRIC", name: str = "MirrorPadInput"
+) -> Tensor:
+    """`data` with borders that mirror it, including the edge element ("SYMMETRIC") or without it ("REFLECT")."""
+    if mode not in ("SYMMETRIC", "REFLECT"):
+        raise DeclarationError(f'mirror_pad: mode is {mode!r}; it takes "SYMMETRIC" or "REFLECT"')
+    edge = 1 if mode == "SYMMETRIC" else 0
+    after = tuple(pad_before) if pad_after is None else tuple(pad_after)
+    shape = [extent + low + high for extent, low, high in zip(data.shape, pad_before, after, strict=True)]
+
+    def mirrored(index: PrimExpr, extent: PrimExpr) -> PrimExpr:
+        front = intrin.select(index < 0, -index - edge, index)
+        return intrin.select(front >= extent, extent * 2 - front - (2 - edge), front)
+
+    def body(*i: Var) -> PrimExpr:
+        return data(*(mirrored(index - low, extent) for index, low, extent in zip(i, pad_before, data.shape, strict=True)))
+
+    result: Tensor = compute(shape, body, name, tag.INJECTIVE, varargs_names=axis_names(data.ndim))
+    return result
+
+
+def dilate(data: Tensor, strides: Sequence[int], dilation_value: Any = 0.0, name: str = "DilatedInput") -> Tensor:
+    """`data` with `strides[n] - 1` elements of `dilation_value` between neighbours along axis n."""
+    return dilate_and_pad(data, strides, (0,) * data.ndim, (0,) * data.ndim, dilation_value, name)
+
+
+def dilate_and_pad(
+    data: Tensor, strides: Sequence[int], pad_before: Sequence[Any], pad_after: Sequence[Any], value: Any = 0.0, name: str = "DilatedInput"
+) -> Tensor:
+    """`data` dilated by `strides` and then padded, as one operator. Negative paddings cut elements off."""
+    steps = tuple(strides)
+    if len(steps) != data.ndim or any(step < 1 for step in steps):
+        raise DeclarationError(f"dilate: {data.name} has {data.ndim} dimensions; strides {steps} must be one positive number for each")
+    shape = [
+        extent_value((extent - 1) * step + 1 + low + high)
+        for extent, step, low, high in zip(data.shape, steps, pad_before, pad_after, strict=True)
+    ]
+    fill = cast(value, data.dtype)
+
+    def body(*i: Var) -> PrimExpr:
+        conditions, indices = [], []
+        for index, extent, step, low, high in zip(i, data.shape, steps, pad_before, pad_after, strict=True):
+            own = index if is_zero(low) else index - low
+            if not is_zero(low):
+                conditions.append(own >= 0)
+            if not is_zero(high):
+                conditions.append(own < (extent - 1) * step + 1)
+            if step != 1:
+                conditions.append(arithmetic.convert(arithmetic.floormod(own, step) == const(0)))
+                own = arithmetic.floordiv(own, step)
+            indices.append(own)
+        return intrin.if_then_else(arithmetic.all(*conditions), data(*indices), fill) if conditions else data(*indices)
+
+    result: Tensor = compute(shape, body, name, tag.INJECTIVE, varargs_names=axis_names(data.ndim))
+    return result
+
+
+def needs_padding(before: Sequence[Any], after: Sequence[Any]) -> bool:
+    """False if all borders are empty."""
+    return not all(equal_const_int(n, 0) for n in (*before, *after))

@@ -1,0 +1,266 @@
+"""Pooling: the largest element or the mean of windows, of the whole plane, or of as many cells as are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ... import te
+from ...errors import DeclarationError
+from ...te.declare import compute
+from ...te.tensor import Tensor
+from ...tir import arithmetic, intrin
+from ...tir.arithmetic import cast, ceildiv, const, floordiv, maximum, minimum
+from ...tir.expr import PrimExpr, Var
+from ..math import axis_names
+from ..reduction import _reduce
+from ..utils import extent_value, get_const_int, pad_pairs, spread
+from .padding import needs_padding, pad
+
+POOL_TYPES = ("max", "avg")
+
+
+def pool1d(
+    data: Tensor,
+    kernel: Any,
+    stride: Any,
+    dilation: Any,
+    padding: Any,
+    pool_type: str,
+    ceil_mode: bool = False,
+    layout: str = "NCW",
+    count_include_pad: bool = True,
+) -> Tensor:
+    """Windows over W. See `pool`."""
+    return pool("pool1d", data, "W", kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad)
+
+
+def pool2d(
+    data: Tensor,
+    kernel: Any,
+    stride: Any,
+    dilation: Any,
+    padding: Any,
+    pool_type: str,
+    ceil_mode: bool = False,
+    layout: str = "NCHW",
+    count_include_pad: bool = True,
+) -> Tensor:
+    """Windows over H and W. See `pool`."""
+    return pool("pool2d", data, "HW", kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad)
+
+
+def pool3d(
+    data: Tensor,
+    kernel: Any,
+    stride: Any,
+    dilation: Any,
+    padding: Any,
+    pool_type: str,
+    ceil_mode: bool = False,
+    layout: str = "NCDHW",
+    count_include_pad: bool = True,
+) -> Tensor:
+    """Windows over D, H and W. See `pool`."""
+    return pool("pool3d", data, "DHW", kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad)
+
+
+def pool(
+    where: str,
+    data: Tensor,
+    spatial: str,
+    kernel: Any,
+    stride: Any,
+    dilation: Any,
+    padding: Any,
+    pool_type: str,
+    ceil_mode: bool,
+    layout: str,
+    count_include_pad: bool,
+) -> Tensor:
+    """The maximum or the mean of each window.
+
+    Args:
+        spatial: the letters of `layout` that the windows run over.
+        kernel, stride, dilation: one number, or one for each of these axes.
+        padding: one number, one for each axis, or the befores and then the afters.
+        pool_type: "max" or "avg".
+        ceil_mode: a last window that reaches past the padded data counts too.
+        count_include_pad: a mean divides by the window's size, padding included; else by the elements of data in it.
+
+    Raises:
+        DeclarationError: for arguments that don't fit.
+    """
+    _check_type(where, pool_type)
+    places = _places(where, data, layout, spatial)
+    dims = len(places)
+    kernels, strides, dilations = (spread(where, n, v, dims) for n, v in (("kernel", kernel), ("stride", stride), ("dilation", dilation)))
+    windows = [extent_value((size - 1) * apart + 1) for size, apart in zip(kernels, dilations, strict=True)]
+    pairs = pad_pairs(where, padding, windows)
+    counts, before, after = [], [0] * data.ndim, [0] * data.ndim
+    for place, window, step, (low, high) in zip(places, windows, strides, pairs, strict=True):
+        room = data.shape[place] + low + high - window
+        count = extent_value((ceildiv(room, step) if ceil_mode else floordiv(room, step)) + 1)
+        if ceil_mode and isinstance(count, int) and (count - 1) * step >= get_const_int(data.shape[place]) + low:
+            count -= 1  # a window that would lie in the padding alone
+        counts.append(count)
+        before[place] = low
+        after[place] = extent_value(maximum(const(0), (count - 1) * step + window - data.shape[place] - low)) if ceil_mode else high
+    shape = [*data.shape]
+    for place, count in zip(places, counts, strict=True):
+        shape[place] = arithmetic.convert(count)
+    if pool_type == "max":
+        worst = intrin.min_value(data.dtype)
+        return _windows(_padded(data, before, after, worst), shape, places, kernels, strides, dilations, te.max, "pool_max")
+    total = _windows(_padded(data, before, after, const(0, data.dtype)), shape, places, kernels, strides, dilations, te.sum, "pool_sum")
+    lows = [low for low, _ in pairs]
+    limits = [extent_value(data.shape[place] + low + high) for place, (low, high) in zip(places, pairs, strict=True)]
+
+    def mean(*i: Var) -> PrimExpr:
+        divisor: Any = const(1)
+        for place, size, step, apart, low, limit in zip(places, kernels, strides, dilations, lows, limits, strict=True):
+            start = i[place] * step
+            first, end = (const(0), limit) if count_include_pad else (const(low), data.shape[place] + low)
+            clipped = ceil_mode if count_include_pad else (ceil_mode or needs_padding(before, after))
+            divisor = divisor * (_taps_inside(start, size, apart, first, end) if clipped else size)
+        return total(*i) / cast(maximum(const(1), divisor), data.dtype)
+
+    result: Tensor = compute(shape, mean, "pool_avg", "pool_avg", varargs_names=axis_names(data.ndim))
+    return result
+
+
+def _taps_inside(start: PrimExpr, size: Any, apart: Any, first: Any, end: Any) -> PrimExpr:
+    """How many of the positions start, start + apart, ... (`size` of them) are in [first, end)."""
+    begin = maximum(const(0), ceildiv(first - start, apart))
+    stop = minimum(arithmetic.convert(size), ceildiv(end - start, apart))
+    return maximum(const(0), stop - begin)
+
+
+def _padded(data: Tensor, before: Sequence[Any], after: Sequence[Any], value: PrimExpr) -> Tensor:
+    return pad(data, before, after, value, "pad_temp") if needs_padding(before, after) else data
+
+
+def _windows(
+    data: Tensor,
+    shape: Sequence[Any],
+    places: Sequence[int],
+    kernels: Sequence[Any],
+    strides: Sequence[Any],
+    dilations: Sequence[Any],
+    reducer: Any,
+    name: str,
+) -> Tensor:
+    over = [te.reduce_axis((0, size), name=f"rv{n}") for n, size in enumerate(kernels)]
+
+    def body(*i: Var) -> PrimExpr:
+        indices: list[PrimExpr] = [*i]
+        for place, tap, step, apart in zip(places, over, strides, dilations, strict=True):
+            indices[place] = i[place] * step + tap.var * apart
+        value: PrimExpr = reducer(data(*indices), axis=over)
+        return value
+
+    result: Tensor = compute(shape, body, name, name, varargs_names=axis_names(data.ndim))
+    return result
+
+
+def _check_type(where: str, pool_type: str) -> None:
+    if pool_type not in POOL_TYPES:
+        raise DeclarationError(f'{where}: pool_type is {pool_type!r}; it takes "max" or "avg"')
+
+
+def _places(where: str, data: Tensor, layout: str, spatial: str) -> list[int]:
+    letters = [letter for letter in layout if letter.isalpha()]
+    if len(letters) != data.ndim or any(letters.count(letter) != 1 for letter in spatial):
+        raise DeclarationError(f"{where}: layout {layout!r} doesn't name the {data.ndim} axes of {data.name}, {spatial} among them")
+    return [letters.index(letter) for letter in spatial]
+
+
+def global_pool(data: Tensor, pool_type: str, layout: str = "NCHW") -> Tensor:
+    """The maximum or the mean of the whole plane, which becomes extents of 1."""
+    return adaptive_pool(data, (1, 1), pool_type, layout)
+
+
+def adaptive_pool1d(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCW") -> Tensor:
+    """Cells over W. See `adaptive_pool`."""
+    return _adaptive("adaptive_pool1d", data, output_size, pool_type, layout, "W")
+
+
+def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCHW") -> Tensor:
+    """The maximum or the mean of the cells that cut each axis in `output_size` parts: [floor(i*n/m), ceil((i+1)*n/m))."""
+    return _adaptive("adaptive_pool", data, output_size, pool_type, layout, "HW")
+
+
+def adaptive_pool3d(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCDHW") -> Tensor:
+    """Cells over D, H and W. See `adaptive_pool`."""
+    return _adaptive("adaptive_pool3d", data, output_size, pool_type, layout, "DHW")
+
+
+def _adaptive(where: str, data: Tensor, output_size: Any, pool_type: str, layout: str, spatial: str) -> Tensor:
+    _check_type(where, pool_type)
+    places = _places(where, data, layout, spatial)
+    sizes = [get_const_int(n) for n in spread(where, "output_size", output_size, len(places))]
+    extents = [get_const_int(data.shape[place]) for place in places]
+    if all(size == 1 for size in sizes):
+        reducer, name = (te.max, "adaptive_pool_max") if pool_type == "max" else (te.sum, "adaptive_pool_sum")
+        found = _reduce(data, places, True, reducer, name)
+        return found if pool_type == "max" else _divided(found, _product(extents), data.dtype)
+    if all(extent % size == 0 for extent, size in zip(extents, sizes, strict=True)):
+        cells = [extent // size for extent, size in zip(extents, sizes, strict=True)]
+        return pool(where, data, spatial, cells, cells, 1, 0, pool_type, False, layout, True)
+    return _uneven_cells(data, places, sizes, extents, pool_type)
+
+
+def _uneven_cells(data: Tensor, places: Sequence[int], sizes: Sequence[int], extents: Sequence[int], pool_type: str) -> Tensor:
+    """Cells of different sizes: each reduction runs over the largest cell and skips what is past the end of a smaller one."""
+    largest = [max(-(-(i + 1) * n // m) - i * n // m for i in range(m)) for n, m in zip(extents, sizes, strict=True)]
+    shape: list[Any] = [*data.shape]
+    for place, size in zip(places, sizes, strict=True):
+        shape[place] = size
+    over = [te.reduce_axis((0, count), name=f"rv{n}") for n, count in enumerate(largest)]
+
+    def bounds(index: PrimExpr, n: int, m: int) -> tuple[PrimExpr, PrimExpr]:
+        return floordiv(index * n, m), floordiv((index + 1) * n + (m - 1), m)
+
+    def body(*i: Var) -> PrimExpr:
+        indices: list[PrimExpr] = [*i]
+        inside = []
+        for place, tap, n, m in zip(places, over, extents, sizes, strict=True):
+            start, end = bounds(i[place], n, m)
+            inside.append(start + tap.var < end)
+            indices[place] = minimum(start + tap.var, const(n - 1))
+        reducer = te.max if pool_type == "max" else te.sum
+        value: PrimExpr = reducer(data(*indices), axis=over, where=arithmetic.all(*inside))
+        return value
+
+    name = f"adaptive_pool_{'max' if pool_type == 'max' else 'sum'}"
+    found: Tensor = compute(shape, body, name, name, varargs_names=axis_names(data.ndim))
+    if pool_type == "max":
+        return found
+
+    def mean(*i: Var) -> PrimExpr:
+        count: PrimExpr = const(1)
+        for place, n, m in zip(places, extents, sizes, strict=True):
+            start, end = bounds(i[place], n, m)
+            count = count * (end - start)
+        return found(*i) / cast(count, data.dtype)
+
+    result: Tensor = compute(shape, mean, "adaptive_pool_avg", "adaptive_pool_avg", varargs_names=axis_names(data.ndim))
+    return result
+
+
+def _divided(found: Tensor, count: int, dtype: str) -> Tensor:
+    result: Tensor = compute(
+        found.shape,
+        lambda *i: found(*i) / const(count, dtype),
+        "adaptive_pool_avg",
+        "adaptive_pool_avg",
+        varargs_names=axis_names(found.ndim),
+    )
+    return result
+
+
+def _product(extents: Sequence[int]) -> int:
+    total = 1
+    for extent in extents:
+        total *= extent
+    return total

@@ -1,0 +1,73 @@
+"""Softmax and log_softmax along an axis, shifted by the largest element so that nothing overflows."""
+
+from __future__ import annotations
+
+from ... import te
+from ...te.declare import compute
+from ...te.tensor import Tensor
+from ...tir import intrin
+from ...tir.expr import PrimExpr, Var
+from ..math import axis_names
+from ..utils import positive_axis
+
+
+def softmax(x: Tensor, axis: int = -1) -> Tensor:
+    """exp(x - max) / sum(exp(x - max)), the maximum and the sum along `axis`."""
+    return softmax_common(x, axis)
+
+
+def fast_softmax(x: Tensor, axis: int = -1) -> Tensor:
+    """`softmax`; exponentials are polynomials of full accuracy in any case."""
+    return softmax_common(x, axis)
+
+
+def softmax_common(x: Tensor, axis: int) -> Tensor:
+    """The four stages of softmax: maximum, exponential, sum, quotient."""
+    place = positive_axis("softmax", axis, x.ndim)
+    names = axis_names(x.ndim)
+    rest = [extent for n, extent in enumerate(x.shape) if n != place]
+    largest = _along(x, place, te.max, "T_softmax_maxelem")
+    exponential = compute(x.shape, lambda *i: intrin.exp(x(*i) - largest(*_without(i, place))), "T_softmax_exp", varargs_names=names)
+    total = _along(exponential, place, te.sum, "T_softmax_expsum")
+    result: Tensor = compute(
+        x.shape, lambda *i: exponential(*i) / total(*_without(i, place)), "T_softmax_norm", "softmax_output", {"axis": place}, names
+    )
+    assert len(rest) == total.ndim
+    return result
+
+
+def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
+    """x - max - log(sum(exp(x - max))), the maximum and the sum along `axis`."""
+    place = positive_axis("log_softmax", axis, x.ndim)
+    names = axis_names(x.ndim)
+    largest = _along(x, place, te.max, "T_softmax_maxelem")
+    k = te.reduce_axis((0, x.shape[place]), name="k")
+
+    def sums(*i: Var) -> PrimExpr:
+        total: PrimExpr = te.sum(intrin.exp(x(*i[:place], k.var, *i[place:]) - largest(*i)), axis=k)
+        return total
+
+    total = compute(largest.shape, sums, "compute", varargs_names=names[: x.ndim - 1])
+
+    def body(*i: Var) -> PrimExpr:
+        others = _without(i, place)
+        return x(*i) - largest(*others) - intrin.log(total(*others))
+
+    result: Tensor = compute(x.shape, body, "log_softmax", "log_softmax_output", {"axis": place}, names)
+    return result
+
+
+def _along(x: Tensor, place: int, reducer: object, name: str) -> Tensor:
+    k = te.reduce_axis((0, x.shape[place]), name="k")
+    shape = [extent for n, extent in enumerate(x.shape) if n != place]
+
+    def body(*i: Var) -> PrimExpr:
+        value: PrimExpr = reducer(x(*i[:place], k.var, *i[place:]), axis=k)  # type: ignore[operator]
+        return value
+
+    result: Tensor = compute(shape, body, name, varargs_names=axis_names(x.ndim)[: x.ndim - 1])
+    return result
+
+
+def _without(indices: tuple[Var, ...], place: int) -> tuple[Var, ...]:
+    return (*indices[:place], *indices[place + 1 :])

@@ -1,0 +1,386 @@
+"""Moving elements: shapes, axes, slices and joins. Every result is injective: one element read for each written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..errors import DeclarationError
+from ..te.declare import compute
+from ..te.tensor import Tensor
+from ..tir import arithmetic, intrin
+from ..tir.arithmetic import const
+from ..tir.expr import PrimExpr, Var
+from . import tag
+from .math import axis_names
+from .utils import equal_const_int, extent_value, get_const_int, get_const_tuple, need_equal, positive_axis, shape_text
+
+
+def injective(shape: Sequence[Any], body: Callable[..., Any], name: str) -> Tensor:
+    """A compute with the tag of injective operators and axes ax0, ax1, ..."""
+    result: Tensor = compute(tuple(shape), body, name, tag.INJECTIVE, varargs_names=axis_names(len(shape)))
+    return result
+
+
+def expand_dims(a: Tensor, axis: int, num_newaxis: int = 1) -> Tensor:
+    """`a` with `num_newaxis` extents of 1 in front of `axis`."""
+    place = positive_axis("expand_dims", axis, a.ndim + 1)
+    shape = (*a.shape[:place], *(1,) * num_newaxis, *a.shape[place:])
+    return injective(shape, lambda *i: a(*i[:place], *i[place + num_newaxis :]), "T_expand_dims")
+
+
+def squeeze(a: Tensor, axis: Any = None) -> Tensor:
+    """`a` without its extents of 1, or without those at `axis`.
+
+    Raises:
+        DeclarationError: if an extent at `axis` isn't 1.
+    """
+    if axis is None:
+        gone = [n for n, extent in enumerate(a.shape) if equal_const_int(extent, 1)]
+    else:
+        given = axis if isinstance(axis, (list, tuple)) else (axis,)
+        gone = [positive_axis("squeeze", n, a.ndim) for n in given]
+        for n in gone:
+            if not equal_const_int(a.shape[n], 1):
+                raise DeclarationError(f"squeeze: axis {n} of {a.name} has the extent {a.shape[n]}; only an extent of 1 can go")
+    kept = [n for n in range(a.ndim) if n not in gone]
+
+    def body(*i: Var) -> PrimExpr:
+        place = dict(zip(kept, i, strict=True))
+        return a(*(place.get(n, const(0)) for n in range(a.ndim)))
+
+    return injective([a.shape[n] for n in kept], body, "T_squeeze")
+
+
+def transpose(a: Tensor, axes: Sequence[int] | None = None) -> Tensor:
+    """`a` with its axes in another order; by default reversed."""
+    order = [*range(a.ndim)][::-1] if axes is None else [positive_axis("transpose", n, a.ndim) for n in axes]
+    if sorted(order) != [*range(a.ndim)]:
+        raise DeclarationError(f"transpose: {order} is no order of the {a.ndim} axes of {a.name}")
+    return injective([a.shape[n] for n in order], lambda *i: a(*(i[order.index(n)] for n in range(a.ndim))), "T_transpose")
+
+
+def flip(a: Tensor, axis: int = 0) -> Tensor:
+    """`a` with one axis backwards."""
+    place = positive_axis("flip", axis, a.ndim)
+    return injective(a.shape, lambda *i: a(*i[:place], a.shape[place] - 1 - i[place], *i[place + 1 :]), "T_reverse_sequence")
+
+
+def reshape(a: Tensor, newshape: Sequence[Any]) -> Tensor:
+    """The same elements in row-major order in another shape. One extent may be -1: it follows from the others.
+
+    Raises:
+        DeclarationError: if the numbers of elements differ.
+    """
+    own = get_const_tuple(a.shape)
+    wanted = [extent_value(extent) for extent in newshape]
+    total = _product(own)
+    if -1 in wanted:
+        rest = _product([extent for extent in wanted if not (isinstance(extent, int) and extent == -1)])
+        exact = isinstance(total, int) and isinstance(rest, int)
+        if exact and (rest == 0 or total % rest):
+            raise DeclarationError(f"reshape: {a.name} of shape {shape_text(a)} has {total} elements, no multiple of {rest}")
+        wanted[wanted.index(-1)] = total // rest
+    need_equal("reshape", f"the numbers of elements of {shape_text(a)} and {wanted}", total, _product(wanted))
+
+    def body(*i: Var) -> PrimExpr:
+        return a(*unravel(ravel(i, wanted), own))
+
+    return injective(wanted, body, "T_reshape")
+
+
+def _product(extents: Sequence[Any]) -> Any:
+    total: Any = 1
+    for extent in extents:
+        total = total * extent
+    return extent_value(total)
+
+
+def ravel(indices: Sequence[Any], shape: Sequence[Any]) -> Any:
+    """The row-major position of an element."""
+    position: Any = const(0)
+    for index, extent in zip(indices, shape, strict=True):
+        position = position * extent + index
+    return position
+
+
+def unravel(position: Any, shape: Sequence[Any]) -> list[Any]:
+    """The indices of the element at a row-major position."""
+    indices: list[Any] = []
+    for number, extent in reversed([*enumerate(shape)]):
+        indices.append(arithmetic.convert(position) if number == 0 else arithmetic.floormod(position, extent))
+        if number:
+            position = arithmetic.floordiv(position, extent)
+    return indices[::-1]
+
+
+def unravel_index(x: Tensor, shape: Sequence[Any]) -> Tensor:
+    """The indices, one row for each dimension of `shape`, of the elements at the positions `x`."""
+    extents = get_const_tuple(shape)
+
+    def body(*at: Var) -> PrimExpr:
+        dimension, *i = at
+        rows = unravel(x(*i), extents)
+        chosen = rows[-1]
+        for number in reversed(range(len(rows) - 1)):
+            chosen = intrin.select(arithmetic.convert(dimension == number), rows[number], chosen)
+        return arithmetic.convert(chosen)
+
+    return injective((len(extents), *x.shape), body, "T_unravel_index")
+
+
+def concatenate(a_tuple: Sequence[Tensor], axis: int = 0) -> Tensor:
+    """Tensors one after the other along `axis`; their other extents are equal."""
+    if not a_tuple:
+        raise DeclarationError("concatenate: takes one tensor at least")
+    first = a_tuple[0]
+    place = positive_axis("concatenate", axis, first.ndim)
+    for other in a_tuple[1:]:
+        need_equal("concatenate", f"the dimensions of {first.name} and {other.name}", first.ndim, other.ndim)
+        for n in range(first.ndim):
+            if n != place:
+                need_equal("concatenate", f"extents {n} of {first.name} and {other.name}", first.shape[n], other.shape[n])
+    starts: list[Any] = [0]
+    for part in a_tuple:
+        starts.append(extent_value(starts[-1] + part.shape[place]))
+
+    def body(*i: Var) -> PrimExpr:
+        def read(number: int) -> PrimExpr:
+            return a_tuple[number](*i[:place], i[place] - starts[number], *i[place + 1 :])
+
+        chosen = read(len(a_tuple) - 1)
+        for number in reversed(range(len(a_tuple) - 1)):
+            chosen = intrin.if_then_else(i[place] < starts[number + 1], read(number), chosen)
+        return chosen
+
+    return injective((*first.shape[:place], starts[-1], *first.shape[place + 1 :]), body, "T_concat")
+
+
+def stack(a: Sequence[Tensor], axis: int = 0) -> Tensor:
+    """Tensors of one shape along a new axis."""
+    return concatenate([expand_dims(part, axis) for part in a], axis)
+
+
+def split(ary: Tensor, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+    """`ary` cut along `axis`: in that many equal sections, or in front of each of the given indices."""
+    place = positive_axis("split", axis, ary.ndim)
+    total = get_const_int(ary.shape[place])
+    if isinstance(indices_or_sections, int):
+        if indices_or_sections < 1 or total % indices_or_sections:
+            raise DeclarationError(f"split: axis {place} of {ary.name} has {total} elements, no multiple of {indices_or_sections}")
+        step = total // indices_or_sections
+        cuts = [step * n for n in range(indices_or_sections)]
+    else:
+        cuts = [0, *(get_const_int(cut) for cut in indices_or_sections)]
+    ends = [*cuts[1:], total]
+    if sorted([*cuts, total]) != [*cuts, total]:
+        raise DeclarationError(f"split: the indices {cuts[1:]} of an axis of {total} elements don't ascend")
+
+    def part(start: int, end: int) -> Tensor:
+        shape = (*ary.shape[:place], end - start, *ary.shape[place + 1 :])
+        return injective(shape, lambda *i: ary(*i[:place], i[place] + start, *i[place + 1 :]), "T_split_sections")
+
+    return [part(start, end) for start, end in zip(cuts, ends, strict=True)]
+
+
+def strided_slice(
+    a: Tensor,
+    begin: Sequence[int],
+    end: Sequence[int],
+    strides: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    slice_mode: str = "end",
+) -> Tensor:
+    """`a[begin:end:stride]` on each axis (or on `axes`), with Python's meaning of negative and large numbers.
+
+    With slice_mode "size", `end` holds numbers of elements, -1 for all that are left.
+    """
+    which = [positive_axis("strided_slice", n, a.ndim) for n in axes] if axes is not None else [*range(len(begin))]
+    steps = [*(strides or ())] or [1] * len(which)
+    if len(steps) == 1:
+        steps = steps * len(which)
+    starts = [const(0)] * a.ndim
+    strided: list[int] = [1] * a.ndim
+    shape: list[Any] = [*a.shape]
+    for place, first, last, step in zip(which, begin, end, steps, strict=True):
+        extent = get_const_int(a.shape[place])
+        low = get_const_int(first)
+        stop = get_const_int(last)
+        if slice_mode == "size":
+            low, step = (low % extent if extent else 0), 1
+            stop = extent if stop < 0 else low + stop
+        taken = range(extent)[low:stop:step]
+        starts[place], strided[place], shape[place] = const(taken.start), step, len(taken)
+
+    def body(*i: Var) -> PrimExpr:
+        return a(*(index * step + start for index, step, start in zip(i, strided, starts, strict=True)))
+
+    return injective(shape, body, "T_strided_slice")
+
+
+def repeat(a: Tensor, repeats: int, axis: int) -> Tensor:
+    """Each element `repeats` times along `axis`."""
+    place = positive_axis("repeat", axis, a.ndim)
+    shape = (*a.shape[:place], a.shape[place] * repeats, *a.shape[place + 1 :])
+    return injective(shape, lambda *i: a(*i[:place], arithmetic.floordiv(i[place], repeats), *i[place + 1 :]), "T_repeat")
+
+
+def tile(a: Tensor, reps: Sequence[int]) -> Tensor:
+    """`a` repeated as a whole along each axis, as NumPy's tile."""
+    count = max(a.ndim, len(reps))
+    times = (*(1,) * (count - len(reps)), *reps)
+    own: tuple[Any, ...] = (*(1,) * (count - a.ndim), *a.shape)
+    shape = [extent_value(extent * n) for extent, n in zip(own, times, strict=True)]
+
+    def body(*i: Var) -> PrimExpr:
+        inner = i[count - a.ndim :]
+        return a(*(arithmetic.floormod(index, extent) for index, extent in zip(inner, a.shape, strict=True)))
+
+    return injective(shape, body, "T_tile")
+
+
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") -> Tensor:
+    """start, start + step, ... below `stop`; of one number: 0, 1, ... below it."""
+    first, last = (0, start) if stop is None else (start, stop)
+    if not all(isinstance(value, (int, float)) for value in (first, last, step)):
+        raise DeclarationError("arange: start, stop and step are numbers")
+    count = max(0, -int((last - first) // -step))
+    result: Tensor = compute(
+        (count,),
+        lambda i: arithmetic.cast(const(first, dtype) + arithmetic.cast(i, dtype) * const(step, dtype), dtype),
+        "T_arange",
+        tag.INJECTIVE,
+    )
+    return result
+
+
+def layout_transform(array: Tensor, src_layout: str, dst_layout: str, schedule_rule: str = "None") -> Tensor:
+    """Elements of layout such as "NCHW" in another one such as "NCHW16c".
+
+    Capital letters are axes, small ones with a number in front are inner blocks of the axis of that letter. Extents
+    of blocked axes are multiples of their blocks.
+    """
+    source, target = parse_layout(src_layout), parse_layout(dst_layout)
+    if {name.upper() for name, _ in source} != {name.upper() for name, _ in target}:
+        raise DeclarationError(f"layout_transform: {src_layout} and {dst_layout} have different axes")
+    if len(source) != array.ndim:
+        raise DeclarationError(
+            f"layout_transform: {array.name} of shape {shape_text(array)} has not the {len(source)} axes of {src_layout}"
+        )
+    extents: dict[str, Any] = {}
+    for (name, _), extent in zip(source, array.shape, strict=True):
+        extents[name.upper()] = extent_value(extents.get(name.upper(), 1) * extent)
+    blocks = {name.upper(): block for name, block in target if name.islower()}
+    source_blocks = {name.upper(): block for name, block in source if name.islower()}
+    shape = [block if name.islower() else extent_value(arithmetic.floordiv(extents[name], blocks.get(name, 1))) for name, block in target]
+
+    def body(*i: Var) -> PrimExpr:
+        whole: dict[str, PrimExpr] = {}
+        for (name, _), index in zip(target, i, strict=True):
+            if not name.islower():
+                whole[name] = index * blocks[name] if name in blocks else index
+        for (name, _), index in zip(target, i, strict=True):
+            if name.islower():
+                whole[name.upper()] = whole[name.upper()] + index
+        return array(*(_block_index(name, whole[name.upper()], source_blocks.get(name.upper())) for name, _ in source))
+
+    return injective(shape, body, "T_layout_trans")
+
+
+def _block_index(name: str, index: PrimExpr, block: int | None) -> PrimExpr:
+    if block is None:
+        return index
+    return arithmetic.floormod(index, block) if name.islower() else arithmetic.floordiv(index, block)
+
+
+def parse_layout(layout: str) -> list[tuple[str, int]]:
+    """The axes of a layout: ("N", 0), ("C", 0), ..., ("c", 16).
+
+    Raises:
+        DeclarationError: for a text that is no layout.
+    """
+    axes: list[tuple[str, int]] = []
+    digits = ""
+    for letter in layout:
+        if letter.isdigit():
+            digits += letter
+            continue
+        if not letter.isalpha() or letter.islower() != bool(digits):
+            raise DeclarationError(f'layout {layout!r}: expected letters such as "NCHW", inner blocks with their size in front: "NCHW16c"')
+        axes.append((letter, int(digits or 0)))
+        digits = ""
+    if digits or len({name for name, _ in axes}) != len(axes):
+        raise DeclarationError(f"layout {layout!r}: an axis is named twice, or a block has no letter")
+    return axes
+
+
+def expand_like(a: Tensor, shape_like: Tensor, axis: Sequence[int]) -> Tensor:
+    """`a` with new axes at `axis`, repeated to the shape of `shape_like`."""
+    places = sorted(positive_axis("expand_like", n, shape_like.ndim) for n in axis)
+    if a.ndim + len(places) != shape_like.ndim:
+        raise DeclarationError(f"expand_like: {a.ndim} dimensions and {len(places)} new axes don't make {shape_like.ndim}")
+    return injective(shape_like.shape, lambda *i: a(*(index for n, index in enumerate(i) if n not in places)), "T_expand_like")
+
+
+def shape(array: Tensor, dtype: str = "int32") -> Tensor:
+    """The extents of a tensor, as a vector."""
+
+    def body(i: Var) -> PrimExpr:
+        chosen: PrimExpr = arithmetic.cast(array.shape[-1], dtype)
+        for number in reversed(range(array.ndim - 1)):
+            chosen = intrin.select(arithmetic.convert(i == number), arithmetic.cast(array.shape[number], dtype), chosen)
+        return chosen
+
+    result: Tensor = compute((array.ndim,), body, "T_shape", tag.INJECTIVE)
+    return result
+
+
+def ndarray_size(array: Tensor, dtype: str = "int32") -> Tensor:
+    """The number of elements, as a scalar."""
+    result: Tensor = compute((), lambda: arithmetic.cast(_product(get_const_tuple(array.shape)), dtype), "ndarray_size", tag.INJECTIVE)
+    return result
+
+
+def trilu(data: Tensor, k: Any, upper: bool) -> Tensor:
+    """The upper (or lower) triangle of the last two axes from diagonal `k` on; zero elsewhere."""
+
+    def body(*i: Var) -> PrimExpr:
+        row, column = i[-2], i[-1]
+        inside = row <= column - k if upper else row >= column - k
+        return intrin.select(inside, data(*i), const(0, data.dtype))
+
+    return injective(data.shape, body, "trilu")
+
+
+def meshgrid(a_tuple: Sequence[Tensor], indexing: str) -> list[Tensor]:
+    """The coordinate grids of vectors; indexing "ij" or "xy" as in NumPy."""
+    if indexing not in ("ij", "xy"):
+        raise DeclarationError(f'meshgrid: indexing is {indexing!r}; it takes "ij" or "xy"')
+    order = [*range(len(a_tuple))]
+    if indexing == "xy" and len(order) > 1:
+        order[0], order[1] = order[1], order[0]
+    extents = [a_tuple[n].shape[0] for n in order]
+
+    def grid(number: int) -> Tensor:
+        return injective(extents, lambda *i: a_tuple[number](i[order.index(number)]), "T_meshgrid")
+
+    return [grid(number) for number in range(len(a_tuple))]
+
+
+def sliding_window(data: Tensor, axis: int, window_shape: Sequence[int], strides: Sequence[int]) -> Tensor:
+    """All windows over the axes from `axis` on: the leading extents, the numbers of windows, the windows."""
+    place = positive_axis("sliding_window", axis, data.ndim)
+    rolled = data.ndim - place
+    if len(window_shape) != rolled or len(strides) != rolled:
+        raise DeclarationError(
+            f"sliding_window: from axis {place} on there are {rolled} axes; window_shape and strides have one number each"
+        )
+    counts = [
+        (get_const_int(extent) - window) // step + 1 for extent, window, step in zip(data.shape[place:], window_shape, strides, strict=True)
+    ]
+
+    def body(*i: Var) -> PrimExpr:
+        leading, windows, inside = i[:place], i[place : place + rolled], i[place + rolled :]
+        return data(*leading, *(w * step + o for w, step, o in zip(windows, strides, inside, strict=True)))
+
+    return injective((*data.shape[:place], *counts, *window_shape), body, "T_sliding_window")

@@ -1,0 +1,166 @@
+"""Arguments of operators: constants out of expressions, axes, paddings, and numbers made into tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import DeclarationError
+from ..te.tensor import Tensor
+from ..tir.arithmetic import as_int, convert
+from ..tir.expr import IntImm, PrimExpr
+
+
+def get_const_int(expr: Any) -> int:
+    """The value of an integer or of a constant expression.
+
+    Raises:
+        DeclarationError: if it is no constant.
+    """
+    value = expr if isinstance(expr, int) else as_int(convert(expr))
+    if value is None:
+        raise DeclarationError(f"expected a constant integer, not {expr}")
+    return int(value)
+
+
+def get_const_tuple(values: Sequence[Any]) -> tuple[Any, ...]:
+    """Integers where the values are constants; other expressions stay as they are."""
+    return tuple(extent_value(value) for value in values)
+
+
+def extent_value(extent: Any) -> Any:
+    """An extent as an integer if it is a constant, else as it is."""
+    if isinstance(extent, int):
+        return extent
+    value = as_int(convert(extent))
+    return extent if value is None else value
+
+
+def equal_const_int(expr: Any, value: int) -> bool:
+    """True if `expr` is that constant."""
+    found = expr if isinstance(expr, int) else as_int(expr)
+    return found is not None and found == value
+
+
+def spread(where: str, name: str, value: Any, count: int) -> tuple[Any, ...]:
+    """One value for each of `count` dimensions: a single value is repeated.
+
+    Raises:
+        DeclarationError: for a sequence of another length.
+    """
+    if isinstance(value, (list, tuple)):
+        if len(value) != count:
+            raise DeclarationError(f"{where}: {name} is {tuple(value)}; it takes one number, or {count}")
+        return tuple(extent_value(item) for item in value)
+    return (extent_value(value),) * count
+
+
+def positive_axis(where: str, axis: int, ndim: int) -> int:
+    """The axis counted from the first.
+
+    Raises:
+        DeclarationError: if there is no such axis.
+    """
+    if not isinstance(axis, int) or isinstance(axis, bool) or not -ndim <= axis < ndim:
+        raise DeclarationError(f"{where}: there is no axis {axis!r}; a tensor of {ndim} dimensions has axes {-ndim} to {ndim - 1}")
+    return axis % ndim
+
+
+def positive_axes(where: str, axis: Any, ndim: int) -> tuple[int, ...]:
+    """Axes counted from the first, sorted; None stands for all of them.
+
+    Raises:
+        DeclarationError: for an axis that isn't there or is given twice.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    given = axis if isinstance(axis, (list, tuple)) else (axis,)
+    axes = sorted(positive_axis(where, a, ndim) for a in given)
+    if len(set(axes)) != len(axes):
+        raise DeclarationError(f"{where}: axis {tuple(given)} names an axis twice")
+    return tuple(axes)
+
+
+def need_rank(where: str, name: str, tensor: Any, ndim: int) -> None:
+    """Refuse what is no tensor of `ndim` dimensions."""
+    if not isinstance(tensor, Tensor):
+        raise DeclarationError(f"{where}: {name} is {tensor!r}; it takes a tensor")
+    if tensor.ndim != ndim:
+        raise DeclarationError(f"{where}: {name} has the shape {shape_text(tensor)}; it takes {ndim} dimensions")
+
+
+def need_equal(where: str, what: str, a: Any, b: Any) -> None:
+    """Refuse two extents that are different constants."""
+    x, y = extent_value(a), extent_value(b)
+    if isinstance(x, int) and isinstance(y, int) and x != y:
+        raise DeclarationError(f"{where}: {what} must be equal, but they are {x} and {y}")
+
+
+def shape_text(tensor: Tensor) -> str:
+    """A tensor's shape for messages."""
+    return f"[{', '.join(map(str, tensor.shape))}]"
+
+
+def is_zero(value: Any) -> bool:
+    """True for the integer constant 0."""
+    return equal_const_int(value, 0)
+
+
+def one() -> IntImm:
+    """The extent 1."""
+    return IntImm("int32", 1)
+
+
+def index_map(axes: Sequence[PrimExpr], **fixed: PrimExpr) -> tuple[PrimExpr, ...]:
+    """The indices `axes` with some of them replaced: `index_map(axes, at1=k)` has k at position 1."""
+    changed = list(axes)
+    for key, value in fixed.items():
+        changed[int(key.removeprefix("at"))] = value
+    return tuple(changed)
+
+
+def get_pad_tuple(padding: Any, kernel: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
+    """Padding of two dimensions as (top, left, bottom, right). See `pad_pairs`."""
+    (top, bottom), (left, right) = pad_pairs("get_pad_tuple", padding, kernel)
+    return top, left, bottom, right
+
+
+def get_pad_tuple1d(padding: Any, kernel: Any) -> tuple[Any, Any]:
+    """Padding of one dimension as (left, right). See `pad_pairs`."""
+    size = kernel if isinstance(kernel, (list, tuple)) else (kernel,)
+    return pad_pairs("get_pad_tuple1d", padding, size)[0]
+
+
+def get_pad_tuple3d(padding: Any, kernel: Sequence[Any]) -> tuple[Any, ...]:
+    """Padding of three dimensions as (front, top, left, back, bottom, right). See `pad_pairs`."""
+    pairs = pad_pairs("get_pad_tuple3d", padding, kernel)
+    return (*(before for before, _ in pairs), *(after for _, after in pairs))
+
+
+def pad_pairs(where: str, padding: Any, kernel: Sequence[Any]) -> tuple[tuple[Any, Any], ...]:
+    """Padding as (before, after) for each dimension.
+
+    Args:
+        padding: one number for all; one for each dimension, on both sides; all befores and then all afters; "VALID"
+            for none; or "SAME", which makes the output of stride 1 as large as the input.
+        kernel: the dilated extents of the window.
+
+    Raises:
+        DeclarationError: for anything else.
+    """
+    dims = len(kernel)
+    if padding == "VALID":
+        return ((0, 0),) * dims
+    if padding == "SAME":
+        totals = [extent_value(size) - 1 for size in kernel]
+        return tuple(((total + 1) // 2, total - (total + 1) // 2) for total in totals)
+    if isinstance(padding, str):
+        raise DeclarationError(f'{where}: padding is {padding!r}; it takes "VALID", "SAME", one number, {dims} or {2 * dims} numbers')
+    if isinstance(padding, (list, tuple)):
+        values = get_const_tuple(padding)
+        if len(values) == dims:
+            return tuple((v, v) for v in values)
+        if len(values) == 2 * dims:
+            return tuple(zip(values[:dims], values[dims:], strict=True))
+        raise DeclarationError(f"{where}: padding is {tuple(padding)}; it takes one number, {dims} or {2 * dims} of them")
+    return ((extent_value(padding), extent_value(padding)),) * dims
