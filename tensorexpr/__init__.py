@@ -4,6 +4,7 @@ The house, from top to bottom; every row imports only from the rows above it:
 
     errors, target, log, config
     tir/             the language: expressions, loop statements, buffers, functions, printer, interpreter
+    ir/              what all programs share, by its customary names: modules, structural equality
     arith/           index algebra: bounds, congruences, affine forms, proofs
     te/              1 DECLARE   placeholder, compute, reduce_axis; the DAG; what it means
     schedule/        2 SCHEDULE  steps, traces, the immutable tree, te.Schedule
@@ -13,6 +14,7 @@ The house, from top to bottom; every row imports only from the rows above it:
     tune/            6 SEARCH    spaces, populations, features, cost models, measuring, records
     auto_scheduler/  a front door on tune/
     topi/            operators on te, and their default schedules
+    workloads/       standard operator suites
     testing/         strategies and checks for users' own tests (needs hypothesis)
 
 Importing it is cheap: LLVM, sympy and the tuner are loaded on first use.
@@ -29,7 +31,7 @@ from .target import Target
 from .tir.function import IRModule
 
 if TYPE_CHECKING:
-    from . import auto_scheduler, runtime, schedule, target, testing, topi
+    from . import auto_scheduler, ir, runtime, schedule, target, testing, topi, workloads
     from .lower import transform
     from .lower.pipeline import lower
     from .runtime import ndarray as nd
@@ -46,6 +48,7 @@ _LAZY: dict[str, tuple[str, str | None]] = {
     "cpu": ("tensorexpr.runtime.device", "cpu"),
     "device": ("tensorexpr.runtime.device", "device"),
     "get_global_func": ("tensorexpr.runtime.registry", "get_global_func"),
+    "ir": ("tensorexpr.ir", None),
     "lower": ("tensorexpr.lower.pipeline", "lower"),
     "nd": ("tensorexpr.runtime.ndarray", None),
     "register_func": ("tensorexpr.runtime.registry", "register_func"),
@@ -54,6 +57,7 @@ _LAZY: dict[str, tuple[str, str | None]] = {
     "target": ("tensorexpr.target", None),
     "testing": ("tensorexpr.testing", None),
     "topi": ("tensorexpr.topi", None),
+    "workloads": ("tensorexpr.workloads", None),
     "transform": ("tensorexpr.lower.transform", None),
 }
 
@@ -69,6 +73,7 @@ __all__ = [
     "device",
     "errors",
     "get_global_func",
+    "ir",
     "lower",
     "nd",
     "register_func",
@@ -80,6 +85,7 @@ __all__ = [
     "tir",
     "topi",
     "transform",
+    "workloads",
 ]
 
 

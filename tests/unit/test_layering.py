@@ -16,6 +16,7 @@ PACKAGE = Path(tensorexpr.__file__).parent
 ROWS = (
     ("errors", "target", "processor", "log", "config"),
     ("tir",),
+    ("ir",),
     ("arith",),
     ("te",),
     ("schedule",),
@@ -25,10 +26,10 @@ ROWS = (
     ("tune",),
     ("auto_scheduler", "meta_schedule", "autotvm"),
     ("topi",),
+    ("workloads",),
     ("script",),
     ("relax", "frontend"),
     ("driver",),
-    ("workloads",),
     ("testing",),
 )
 ROW_OF = {name: number for number, names in enumerate(ROWS) for name in names}

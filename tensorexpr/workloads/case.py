@@ -1,0 +1,60 @@
+"""What a suite is made of: a named case is a registered workload with its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..auto_scheduler.workload import make_workload_key, workload_key_to_tensors
+from ..te.flops import flop_count
+from ..te.operation import PlaceholderOp
+from ..te.tensor import Tensor
+from ..tir.arithmetic import as_int
+from ..tir.dtype import parse_dtype
+
+
+@dataclass(frozen=True)
+class Case:
+    """One computation to measure.
+
+    Args:
+        name: unique in its suite, such as "C2D-0-b16".
+        workload: the name of a registered workload.
+        args: its arguments: numbers, strings and tuples of them.
+        constants: positions of arguments of the kernel that stay the same from call to call (weights).
+    """
+
+    name: str
+    workload: str
+    args: tuple[Any, ...]
+    constants: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The workload's key: what records call this computation."""
+        return make_workload_key(self.workload, self.args)
+
+    def tensors(self) -> list[Tensor]:
+        """Inputs and then outputs, freshly declared."""
+        return workload_key_to_tensors(self.key)
+
+    def flops(self) -> float:
+        """Floating point operations of one call, counted on the definition."""
+        return float(flop_count(outputs_of(self.tensors())))
+
+    def bytes_touched(self) -> int:
+        """Bytes of all arguments: what a call moves at least if nothing is in a cache."""
+        return sum(_size(tensor) for tensor in self.tensors())
+
+
+def outputs_of(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """The tensors that are computed."""
+    return [tensor for tensor in tensors if not isinstance(tensor.op, PlaceholderOp)]
+
+
+def _size(tensor: Tensor) -> int:
+    count = 1
+    for extent in tensor.shape:
+        count *= as_int(extent) or 0
+    return count * max(1, parse_dtype(tensor.dtype).bits // 8)
