@@ -2,6 +2,7 @@
 
 from .analyzer import Analyzer
 from .bounds import NEG_INF, POS_INF, ConstIntBound
+from .index_map import IndexMap
 from .interval import Interval, extent_bound, relax
 from .iter_map import IterMapResult, IterMark, IterSplitExpr, IterSumExpr, detect_iter_map, inverse_affine_iter_map
 from .linear import Linear, linear_form
@@ -12,6 +13,7 @@ __all__ = [
     "POS_INF",
     "Analyzer",
     "ConstIntBound",
+    "IndexMap",
     "Interval",
     "IterMapResult",
     "IterMark",

@@ -52,7 +52,7 @@ def _level(ctx: FunctionContext, expr: PrimExpr) -> int:
 
 def element_pointer(ctx: FunctionContext, data: Var, index: PrimExpr, scale: int) -> tuple[str, int]:
     """The address `data + index * scale` bytes and its known alignment."""
-    return ctx.once(("pointer", id(data), id(index), scale), lambda: _element_pointer(ctx, data, index, scale))
+    return ctx.once(("pointer", ctx.load_epoch, id(data), id(index), scale), lambda: _element_pointer(ctx, data, index, scale))
 
 
 def _element_pointer(ctx: FunctionContext, data: Var, index: PrimExpr, scale: int) -> tuple[str, int]:
@@ -67,6 +67,8 @@ def _element_pointer(ctx: FunctionContext, data: Var, index: PrimExpr, scale: in
         level = max(level, at)
         pointer = _stepped(ctx, pointer, level, atom, step)
         bits |= step
+    if ctx.load_epoch:
+        pointer = _own_copy(ctx, pointer)
     if form.constant:
         # Written where it is used: the machine adds a constant for free, and hoisted it would hold a register.
         displacement = form.constant * scale
@@ -74,6 +76,21 @@ def _element_pointer(ctx: FunctionContext, data: Var, index: PrimExpr, scale: in
         base = pointer
         pointer = ctx.once(("displaced", base, displacement), lambda: ctx.text.value(f"getelementptr i8, ptr {base}, i64 {displacement}"))
     return pointer, bits & -bits
+
+
+def _own_copy(ctx: FunctionContext, pointer: str) -> str:
+    """The pointer as this epoch's loads see it: LLVM can't tell that it equals the epoch's before, so it merges no loads.
+
+    Each copy is made of the one before, which is then of no use to anybody, so they need one register together.
+    """
+    latest: str = ctx.memo.get(("latest", pointer), pointer)
+
+    def write() -> str:
+        made = ctx.text.value(f'call ptr asm "", "=r,0"(ptr {latest}) nounwind')
+        ctx.remember(("latest", pointer), made)
+        return made
+
+    return ctx.once(("own", ctx.load_epoch, pointer), write)
 
 
 def _stepped(ctx: FunctionContext, pointer: str, level: int, atom: PrimExpr, step: int) -> str:

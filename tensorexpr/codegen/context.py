@@ -35,6 +35,7 @@ class ModuleContext:
     expressions: Mapping[type, ExprHandler]
     statements: Mapping[type, StmtHandler]
     lane_functions: set[str] = field(default_factory=set)
+    externs: set[str] = field(default_factory=set)
     symbols: frozenset[str] = frozenset()
     features: frozenset[str] = frozenset()
 
@@ -93,6 +94,10 @@ class FunctionContext(Memo):
         self.live: list[str] = []
         self.stack_bytes = 0
         self.parallel_count = 0
+        self.nontemporal: set[Var] = set() if parent is None else parent.nontemporal
+        self.only_ordinary_stores: bool = False if parent is None else parent.only_ordinary_stores
+        self.wrote_nontemporal = False
+        self.load_epoch = 0  # how often loads were told not to reuse what earlier ones gave
         self._analyzer: Analyzer | None = None
 
     # Values

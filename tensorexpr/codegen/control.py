@@ -21,6 +21,7 @@ from ..tir.stmt import (
     Stmt,
     While,
 )
+from ..tir.thread import bound_tag
 from . import registers
 from .context import FunctionContext, Loop
 from .types import identifier
@@ -92,12 +93,14 @@ def run(ctx: FunctionContext, loop: For, first: str, last: str, may_be_empty: bo
     ctx.registers.update(zip(slots, heads, strict=True))
     ctx.forget_reads()
     ctx.loops.append(Loop(preheader))
+    outer_epoch = ctx.load_epoch
     ctx.wide[loop.loop_var] = variable
     ctx.values.pop(loop.loop_var, None)
     ctx.levels[loop.loop_var] = len(ctx.loops)
     with ctx.scope(), ctx.ranged(loop.loop_var, Range(loop.min, loop.extent)):
         statement(ctx, loop.body)
     ctx.loops.pop()
+    ctx.load_epoch = outer_epoch
     final, latch = registers.snapshot(ctx, slots), text.block
     following = text.value(f"add nsw i64 {variable}, 1")
     text.branch(text.value(f"icmp slt i64 {following}, {last}"), body, done, f", !llvm.loop !{ctx.module.text.loop_node()}")
@@ -226,6 +229,12 @@ def emit_evaluate(ctx: FunctionContext, stmt: Stmt) -> None:
 
 def unsupported_loop(ctx: FunctionContext, loop: For) -> CodegenError:
     """The error of a loop kind that phase 2 should have removed."""
+    tag = bound_tag(loop)
+    if tag is not None:
+        return CodegenError(
+            f"In {ctx.name}: the loop over {loop.loop_var.name} is bound to {tag}, and a CPU has no such threads; "
+            "run it with parallel(axis) in place of bind, or interleave it with te.thread_axis('vthread')"
+        )
     kind = ForKind(loop.kind).name.lower()
     return CodegenError(
         f"In {ctx.name}: the loop over {loop.loop_var.name} is still {kind}; lower the function through phase 3 "

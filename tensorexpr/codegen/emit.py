@@ -16,7 +16,7 @@ from ..tir import expr, stmt
 from ..tir.dtype import parse_dtype
 from ..tir.expr import FloatImm, IntImm, PrimExpr, Var
 from ..tir.function import PrimFunc
-from . import arithmetic, conditionals, control, division, intrinsics, memory, parallel, storage, vectors
+from . import arithmetic, conditionals, control, division, intrinsics, memory, nontemporal, parallel, storage, vectors
 from .builder import LINE_LIMIT, ModuleText
 from .casts import convert, emit_cast
 from .context import ExprHandler, FunctionContext, ModuleContext, StmtHandler
@@ -30,10 +30,11 @@ _RECURSION_LIMIT = 50_000
 
 @dataclass(frozen=True, slots=True)
 class EmittedModule:
-    """The text of an LLVM module, and how to call each of its functions."""
+    """The text of an LLVM module, how to call each of its functions, and the C functions that it calls by name."""
 
     text: str
     signatures: Mapping[str, Signature]
+    externs: tuple[str, ...] = ()
 
 
 def _int(ctx: FunctionContext, node: PrimExpr) -> str:
@@ -78,7 +79,7 @@ _STATEMENTS: dict[type, StmtHandler] = {
     stmt.BufferStore: memory.emit_store,
     stmt.Allocate: storage.emit_allocate,
     stmt.DeclBuffer: control.emit_body,
-    stmt.AttrStmt: control.emit_body,
+    stmt.AttrStmt: nontemporal.emit_attr,
     stmt.SeqStmt: control.emit_sequence,
     stmt.IfThenElse: control.emit_if,
     stmt.LetStmt: control.emit_let_stmt,
@@ -103,7 +104,7 @@ def emit_module(funcs: Mapping[str, PrimFunc], target: Target, line_limit: int =
     with _deep_recursion():
         signatures = {key: _emit_function(module, names[key], func) for key, func in funcs.items()}
     module.text.attributes.append(f"attributes #0 = {{ nounwind{_width(target)} }}")
-    return EmittedModule(module.text.text(), signatures)
+    return EmittedModule(module.text.text(), signatures, tuple(sorted(module.externs - module.symbols)))
 
 
 def _width(target: Target) -> str:

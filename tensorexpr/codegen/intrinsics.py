@@ -13,8 +13,11 @@ from .address import element_pointer
 from .casts import low_precision, narrow, widen
 from .conditionals import emit_if_then_else
 from .context import FunctionContext
+from .llvm_calls import emit_access_ptr, emit_address_of, emit_llvm_intrinsic
 from .masks import splat_value
 from .memo import IMPURE
+from .memory_calls import emit_assume, emit_atomic_add, emit_isnullptr, emit_ldexp
+from .packed_calls import emit_packed
 from .registers import is_register
 from .types import VALUE_TYPE, splat, suffix, symbol
 
@@ -122,6 +125,7 @@ def _emit_extern(ctx: FunctionContext, call: Call) -> str:
     if any(parse_dtype(arg.dtype).lanes > 1 for arg in args) or parse_dtype(call.dtype).lanes > 1:
         raise CodegenError(f"In {ctx.name}: the C function {name.value} can't take vectors; don't vectorise the loop around its call")
     values = [_extern_argument(ctx, arg) for arg in args]
+    ctx.module.externs.add(name.value)
     result = VALUE_TYPE[call.dtype]
     own = name.value in ctx.module.symbols
     target = symbol(name.value) if own else ctx.module.text.declare(name.value, result, *(VALUE_TYPE[arg.dtype] for arg in args))
@@ -164,6 +168,14 @@ def _emit_prefetch(ctx: FunctionContext, call: Call) -> str:
     return "0"
 
 
+def _emit_no_load_merge(ctx: FunctionContext, call: Call) -> str:
+    """Loads from here on use pointers that LLVM can't recognise (see `address`)."""
+    ctx.load_epoch += 1
+    ctx.forget_reads()
+    ctx.reads |= IMPURE
+    return "0"
+
+
 _CALLS: Mapping[str, CallHandler] = {
     **dict.fromkeys(_LLVM_FLOAT, _emit_llvm_float),
     **dict.fromkeys(("tir.isnan", "tir.isinf", "tir.isfinite"), _emit_predicate),
@@ -179,4 +191,13 @@ _CALLS: Mapping[str, CallHandler] = {
     "tir.likely": _emit_likely,
     "tir.reinterpret": _emit_reinterpret,
     "tir.prefetch": _emit_prefetch,
+    "tir.assume": emit_assume,
+    "tir.isnullptr": emit_isnullptr,
+    "tir.atomic_add": emit_atomic_add,
+    "tir.ldexp": emit_ldexp,
+    "tir.no_load_merge": _emit_no_load_merge,
+    **dict.fromkeys(("tir.tvm_call_packed", "tir.tvm_call_trace_packed"), emit_packed),
+    "tir.tvm_access_ptr": emit_access_ptr,
+    "tir.address_of": emit_address_of,
+    **dict.fromkeys(("tir.call_llvm_intrin", "tir.call_llvm_pure_intrin"), emit_llvm_intrinsic),
 }

@@ -15,7 +15,7 @@ from ..tir.buffer import Buffer
 from ..tir.dtype import parse_dtype
 from ..tir.expr import Add, Broadcast, BufferLoad, IntImm, Mul, PrimExpr, Ramp, Sub, Var
 from ..tir.stmt import BufferStore, Stmt
-from . import registers
+from . import nontemporal, registers
 from .address import element_pointer
 from .context import FunctionContext
 from .masks import Mask, access_mask, splat_value
@@ -269,7 +269,8 @@ def _store_block(ctx: FunctionContext, access: Access, value: str, mask: Mask | 
     pointer, alignment = element_pointer(ctx, access.data, access.base, access.unit)
     vector = vector_of(access.memory_type, access.lanes)
     if mask is None:
-        ctx.text.emit(f"store {vector} {value}, ptr {pointer}, align {alignment}")
+        hint = nontemporal.hint(ctx, access.data, alignment, access.lanes * access.unit)
+        ctx.text.emit(f"store {vector} {value}, ptr {pointer}, align {alignment}{hint}")
         return
     ctx.text.emit(
         f"call void @llvm.masked.store.{suffix(vector)}.p0({vector} {value}, ptr align {alignment} {pointer}, "

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..errors import CodegenError
 from ..tir.expr import IntImm
 from ..tir.stmt import For, ForKind, Stmt
-from . import registers
+from . import nontemporal, registers
 from .builder import FunctionText
 from .context import Capture, FunctionContext
 from .control import bounds, emit_serial, run, unsupported_loop
@@ -51,6 +51,7 @@ def _emit_parallel(ctx: FunctionContext, loop: For) -> None:
     first, last = bounds(ctx, loop)
     body = FunctionContext(ctx.module, f"{name}_body", ctx.noalias, parent=ctx)
     run(body, loop, "%first", "%last", may_be_empty=False)
+    nontemporal.fence(body)
     can_fail = bool(body.exits or body.workspaces)
     arguments = [*(_argument(capture, ctx.noalias) for capture in body.captures), "i64 %first", "i64 %last"]
     finish(body, arguments, internal=True)

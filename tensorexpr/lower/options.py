@@ -83,7 +83,11 @@ class HoistExpressionConfig:
 
 @dataclass(frozen=True, slots=True)
 class InjectDoubleBufferConfig:
-    """Double buffering is for devices with copy engines; known and ignored."""
+    """How double buffered loops end.
+
+    split_loop: 1 lets the last iteration follow the loop, an even number unrolls the loop by that as well, 0 guards
+    the filling inside the loop.
+    """
 
     split_loop: int = 1
 

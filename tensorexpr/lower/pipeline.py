@@ -16,12 +16,23 @@ from ..errors import LoweringError
 from ..tir.function import IRModule, PrimFunc
 from .context import PassContext
 from .passes import Pass, deep_recursion, run_pass
+from .phase1.inject_prefetch import inject_prefetch
+from .phase1.compact_buffer_allocation import compact_buffer_allocation
+from .phase1.convert_blocks_to_opaque import convert_blocks_to_opaque
+from .phase1.lower_init_block import lower_init_block
+from .phase1.lower_match_buffer import lower_match_buffer
+from .phase1.lower_opaque_block import lower_opaque_block
 from .phase1.narrow_dtype import narrow_dtype
+from .phase1.plan_and_update_buffer_allocation_location import plan_and_update_buffer_allocation_location
 from .phase1.simplify import simplify
 from .phase1.storage_flatten import storage_flatten
+from .phase1.verify_packed_calls import verify_packed_calls
+from .phase2.inject_double_buffer import inject_double_buffer
+from .phase2.inject_virtual_thread import inject_virtual_thread
 from .phase2.loop_partition import loop_partition
 from .phase2.register_promotion import register_promotion
 from .phase2.storage_rewrite import storage_rewrite
+from .phase2.trim_no_ops import trim_no_ops
 from .phase2.unroll_loop import unroll_loop
 from .phase2.unroll_register_tile import unroll_register_tile
 from .phase2.vectorize_loop import vectorize_loop
@@ -34,13 +45,25 @@ from .specs import check_module, check_statements
 PHASES: dict[int, tuple[Pass, ...]] = {
     0: (),
     1: (
+        Pass("tir.VerifyPackedCalls", verify_packed_calls),  # before anything is rewritten: the message names the loop that was written
+        Pass("tir.InjectPrefetch", inject_prefetch),  # before flattening: a region is a box only while buffers have dimensions
+        # The passes on blocks, before all others: what follows knows statements only.
+        Pass("tir.LowerInitBlock", lower_init_block),  # first: it asks which axes are reductions
+        Pass("tir.PlanAndUpdateBufferAllocationLocation", plan_and_update_buffer_allocation_location),  # it too, about writes
+        Pass("tir.ConvertBlocksToOpaque", convert_blocks_to_opaque),  # now everything is in terms of loops
+        Pass("tir.CompactBufferAllocation", compact_buffer_allocation),  # after buffers have found their place
+        Pass("tir.LowerMatchBuffer", lower_match_buffer),  # after compaction, which looks through views
+        Pass("tir.LowerOpaqueBlock", lower_opaque_block),  # nothing but predicates is left of blocks
         Pass("tir.StorageFlatten", storage_flatten),  # first: all later passes reason about one index per access
         Pass("tir.NarrowDataType", narrow_dtype),  # after flattening, when the whole index and its bounds are in sight
         Pass("tir.Simplify", simplify),  # last: flattening leaves sums of products, narrowing leaves casts
     ),
     2: (
+        Pass("tir.TrimNoOps", trim_no_ops),  # before partition: a condition that bounds a reduction loop needs no second body
+        Pass("tir.InjectDoubleBuffer", inject_double_buffer),  # before partition cuts the statements apart that run ahead
         Pass("tir.LoopPartition", loop_partition),  # first: guards must be gone before loops become vectors and tiles
         Pass("tir.VectorizeLoop", vectorize_loop),  # before unrolling: a tile is counted in vectors
+        Pass("tir.InjectVirtualThread", inject_virtual_thread),  # after: vectors are interleaved whole; before a tile is counted
         Pass("tir.UnrollRegisterTile", unroll_register_tile),  # marks the tile's loops, as it needs to see them as loops
         Pass("tir.UnrollLoop", unroll_loop),  # before promotion: only constant indices can be registers
         Pass("tir.RegisterPromotion", register_promotion),  # the tile leaves memory while its allocation is still its own

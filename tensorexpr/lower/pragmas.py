@@ -14,4 +14,7 @@ KEEP_LOOP = "pragma_register_tile"
 PARTITION_HINT = "pragma_loop_partition_hint"
 """Loop partition also cuts at conditions that are not `likely`, such as those of padding, in this loop and inside it."""
 
-UNROLL_PRAGMAS = (MAX_STEP, EXPLICIT, KEEP_LOOP)
+NO_LOAD_MERGE = "pragma_no_load_merge"
+"""If the loop is expanded, each of its iterations loads for itself what others load too."""
+
+UNROLL_PRAGMAS = (MAX_STEP, EXPLICIT, KEEP_LOOP, NO_LOAD_MERGE)

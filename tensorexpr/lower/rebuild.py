@@ -7,20 +7,22 @@ around passes, so deep programs are fine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any, cast
 
 from ..errors import InternalError
 from ..tir import expr as nodes
 from ..tir.arithmetic import fold
-from ..tir.buffer import Buffer
+from ..tir.block import Block, BlockRealize, MatchBufferRegion
+from ..tir.buffer import Buffer, BufferRegion
 from ..tir.expr import BinaryExpr, BufferLoad, CmpExpr, IntImm, Let, LogicalExpr, PointerType, PrimExpr, Range, Var
 from ..tir.stmt import (
     NOP,
     Allocate,
     AssertStmt,
     AttrStmt,
+    BufferBind,
     BufferRealize,
     BufferStore,
     DeclBuffer,
@@ -77,6 +79,7 @@ _STMT_FIELDS: dict[type[Stmt], tuple[tuple[str, ...], tuple[str, ...]]] = {  # t
     For: (("min", "extent"), ("body",)),
     While: (("condition",), ("body",)),
     BufferStore: (("value", "indices", "predicate"), ()),
+    BufferBind: (("source",), ("body",)),
     BufferRealize: (("bounds", "condition"), ("body",)),
     Allocate: (("extents", "condition"), ("body",)),
     DeclBuffer: ((), ("body",)),
@@ -86,6 +89,8 @@ _STMT_FIELDS: dict[type[Stmt], tuple[tuple[str, ...], tuple[str, ...]]] = {  # t
     AssertStmt: (("condition",), ("body",)),
     AttrStmt: (("value",), ("body",)),
     Evaluate: (("value",), ()),
+    BlockRealize: (("iter_values", "predicate"), ("block",)),
+    Block: (("iter_vars", "reads", "writes", "match_buffers"), ("init", "body")),
 }
 
 
@@ -98,6 +103,15 @@ def _map_field(old: Any, rewrite: Callable[[Any], Any]) -> Any:
     if isinstance(old, Range):
         low, extent = rewrite(old.min), rewrite(old.extent)
         return old if low is old.min and extent is old.extent else Range(low, extent)
+    if isinstance(old, BufferRegion):
+        region = _map_field(old.region, rewrite)
+        return old if region is old.region else BufferRegion(old.buffer, region)
+    if isinstance(old, MatchBufferRegion):
+        source = _map_field(old.source, rewrite)
+        return old if source is old.source else MatchBufferRegion(old.buffer, source)
+    if isinstance(old, nodes.IterVar):
+        dom = _map_field(old.dom, rewrite)
+        return old if dom is old.dom else replace(old, dom=dom)
     return rewrite(old)
 
 
@@ -176,6 +190,12 @@ def _flat(value: Any) -> Iterator[PrimExpr]:
     elif isinstance(value, Range):
         yield value.min
         yield value.extent
+    elif isinstance(value, BufferRegion):
+        yield from _flat(value.region)
+    elif isinstance(value, MatchBufferRegion):
+        yield from _flat(value.source)
+    elif isinstance(value, nodes.IterVar):
+        yield from _flat(value.dom)
     elif isinstance(value, tuple):
         for item in value:
             yield from _flat(item)
@@ -237,10 +257,10 @@ class Copier:
     One copier makes one copy: the memo relies on each variable having one meaning throughout.
     """
 
-    def __init__(self, mapping: dict[Var, PrimExpr]) -> None:
+    def __init__(self, mapping: dict[Var, PrimExpr], buffers: Mapping[Buffer, Buffer] | None = None) -> None:
         self.mapping = dict(mapping)
         self._exprs: dict[PrimExpr, PrimExpr] = {}
-        self._buffers: dict[Buffer, Buffer] = {}
+        self._buffers: dict[Buffer, Buffer] = dict(buffers or {})  # their data must be in `mapping`
 
     def expr(self, expr: PrimExpr) -> PrimExpr:
         """The copy of an expression, folded where constants met."""
@@ -295,6 +315,10 @@ class Copier:
                     self._fresh(stmt.buffer.data)
                 copied = map_stmt(stmt, lambda s: s, self.expr)
                 return cast(Stmt, replace(cast(Any, copied), buffer=self.buffer(stmt.buffer), body=self.stmt(stmt.body)))
+            case BufferBind():
+                return self._bind(stmt)
+            case Block():
+                return self._block(stmt)
             case IfThenElse():
                 return self._branch(stmt)
             case BufferStore():
@@ -302,6 +326,39 @@ class Copier:
                 return BufferStore(self.buffer(stmt.buffer), value, indices, None if stmt.predicate is None else self.expr(stmt.predicate))
             case _:
                 return map_stmt(stmt, self.stmt, self.expr)
+
+    def _bind(self, stmt: BufferBind) -> Stmt:
+        region = tuple(Range(self.expr(r.min), self.expr(r.extent)) for r in stmt.source.region)
+        source, bound = BufferRegion(self.buffer(stmt.source.buffer), region), stmt.buffer
+        for var in stmt.defines():
+            self._fresh(var)
+        shape, strides = tuple(map(self.expr, bound.shape)), tuple(map(self.expr, bound.strides))
+        data, offset = cast(Var, self.mapping[bound.data]), self.expr(bound.elem_offset)
+        self._buffers[bound] = replace(bound, data=data, shape=shape, strides=strides, elem_offset=offset)
+        return BufferBind(self._buffers[bound], source, self.stmt(stmt.body))
+
+    def _block(self, stmt: Block) -> Block:
+        axes = tuple(replace(axis, dom=_map_field(axis.dom, self.expr), var=cast(Var, self._fresh(axis.var))) for axis in stmt.iter_vars)
+        for var in stmt.defines()[len(axes) :]:
+            self._fresh(var)
+        for buffer in (*stmt.alloc_buffers, *(match.buffer for match in stmt.match_buffers)):
+            shape, strides = tuple(map(self.expr, buffer.shape)), tuple(map(self.expr, buffer.strides))
+            data, offset = cast(Var, self.mapping[buffer.data]), self.expr(buffer.elem_offset)
+            self._buffers[buffer] = replace(buffer, data=data, shape=shape, strides=strides, elem_offset=offset)
+        return Block(
+            axes,
+            tuple(map(self._region, stmt.reads)),
+            tuple(map(self._region, stmt.writes)),
+            stmt.name_hint,
+            self.stmt(stmt.body),
+            None if stmt.init is None else self.stmt(stmt.init),
+            tuple(map(self.buffer, stmt.alloc_buffers)),
+            tuple(MatchBufferRegion(self.buffer(match.buffer), self._region(match.source)) for match in stmt.match_buffers),
+            stmt.annotations,
+        )
+
+    def _region(self, region: BufferRegion) -> BufferRegion:
+        return BufferRegion(self.buffer(region.buffer), _map_field(region.region, self.expr))
 
     def _branch(self, stmt: IfThenElse) -> Stmt:
         condition = self.expr(stmt.condition)

@@ -8,11 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..errors import InternalError, LoweringError
+from ..tir.block import Block, BlockRealize
 from ..tir.buffer import Buffer
 from ..tir.dtype import parse_dtype
 from ..tir.expr import BufferLoad, IntImm, PrimExpr, ProducerLoad, Reduce, Var
 from ..tir.function import IRModule, PrimFunc
-from ..tir.stmt import Allocate, BufferRealize, BufferStore, DeclBuffer, For, ForKind, IfThenElse, LetStmt, Stmt, While
+from ..tir.stmt import Allocate, BufferBind, BufferRealize, BufferStore, DeclBuffer, For, ForKind, IfThenElse, LetStmt, Stmt, While
+from ..tir.thread import VIRTUAL_TAGS, bound_tag
 from .rebuild import FreeVars, operands, own_expressions, sub_statements, walk_statements
 
 
@@ -25,16 +27,17 @@ class Spec:
     no_loops: tuple[ForKind, ...] = ()
     flat: bool = False
     constant_registers: bool = False
+    no_virtual_threads: bool = False
 
 
 _NO_VECTORS = (ForKind.VECTORIZED, ForKind.UNROLLED)
-_FLAT = Spec("flat storage", no_statements=(BufferRealize,), flat=True)
-_LOOPS = replace(_FLAT, title="loops as they will run", no_loops=_NO_VECTORS, constant_registers=True)
+_FLAT = Spec("flat storage", no_statements=(BufferRealize, BufferBind, BlockRealize, Block), flat=True)
+_LOOPS = replace(_FLAT, title="loops as they will run", no_loops=_NO_VECTORS, constant_registers=True, no_virtual_threads=True)
 SPECS: dict[int, Spec] = {
     0: Spec("loop nests over multi-dimensional buffers"),
     1: _FLAT,
     2: _LOOPS,
-    3: replace(_LOOPS, title="only what code generation knows", no_loops=(*_NO_VECTORS, ForKind.THREAD_BINDING)),
+    3: replace(_LOOPS, title="only what code generation knows"),
 }
 
 
@@ -70,6 +73,8 @@ def _statement_problem(stmt: Stmt, spec: Spec) -> str | None:
         return f"a {type(stmt).__name__} is left, but the phase promises {spec.title}"
     if isinstance(stmt, For) and stmt.kind in spec.no_loops:
         return f"the loop {stmt.loop_var.name} is still {stmt.kind.name}, but the phase promises {spec.title}"
+    if spec.no_virtual_threads and bound_tag(stmt) in VIRTUAL_TAGS:
+        return f"there is still a loop over {bound_tag(stmt)}, but the phase promises {spec.title}"
     if isinstance(stmt, BufferStore):
         return _access_problem(stmt.buffer, stmt.indices, stmt.predicate, spec)
     if isinstance(stmt, Allocate) and spec.flat and len(stmt.extents) != 1:
@@ -129,32 +134,37 @@ def _scoping_problem(func: PrimFunc) -> str | None:
     return _check_scope(func.body, scope, set(scope), free)
 
 
-def _bound_by(stmt: Stmt) -> Var | None:
+def _bound_by(stmt: Stmt) -> tuple[Var, ...]:
     match stmt:
         case For():
-            return stmt.loop_var
+            return (stmt.loop_var,)
         case Allocate():
-            return stmt.buffer_var
+            return (stmt.buffer_var,)
         case LetStmt():
-            return stmt.var
+            return (stmt.var,)
         case BufferRealize():
-            return stmt.buffer.data
-    return None
+            return (stmt.buffer.data,)
+        case BufferBind() | Block():
+            return stmt.defines()
+    return ()
 
 
 def _check_scope(stmt: Stmt, scope: set[Var], bound: set[Var], free: FreeVars) -> str | None:
+    known = scope | set(stmt.defines()) if isinstance(stmt, Block) else scope  # a block's regions are in terms of its axes
     for expr in own_expressions(stmt):
-        unknown = free(expr) - scope
+        unknown = free(expr) - known
         if unknown:
             names = ", ".join(sorted(v.name for v in unknown))
             return f"{names} is used in a {type(stmt).__name__} outside its definition: {expr}"
     if isinstance(stmt, (BufferStore, DeclBuffer)) and stmt.buffer.data not in scope:
         return f"buffer {stmt.buffer.name} is accessed outside its allocation"
+    if isinstance(stmt, BufferBind) and stmt.source.buffer.data not in scope:
+        return f"buffer {stmt.source.buffer.name} is bound outside its allocation"
     problem = _type_problem(stmt)
     if problem is not None:
         return problem
-    var = _bound_by(stmt)
-    if var is not None:
+    own = _bound_by(stmt)
+    for var in own:
         if var in bound:
             return f"{var.name} is defined twice"
         bound.add(var)
@@ -163,8 +173,7 @@ def _check_scope(stmt: Stmt, scope: set[Var], bound: set[Var], free: FreeVars) -
         problem = _check_scope(inner, scope, bound, free)
         if problem is not None:
             return problem
-    if var is not None:
-        scope.discard(var)
+    scope.difference_update(own)
     return None
 
 

@@ -16,12 +16,16 @@ from ..tir.function import IRModule, PrimFunc
 from ..tir.stmt import AssertStmt, For, ForKind, Stmt
 from .context import PassContext
 from .passes import ModulePass, Pass, PassInfo, PrimFuncPass, run_pass
+from .phase1.inject_prefetch import inject_prefetch
 from .phase1.narrow_dtype import narrow_dtype
 from .phase1.simplify import simplify
 from .phase1.storage_flatten import storage_flatten
+from .phase2.inject_double_buffer import inject_double_buffer
+from .phase2.inject_virtual_thread import inject_virtual_thread
 from .phase2.loop_partition import loop_partition
 from .phase2.register_promotion import register_promotion
 from .phase2.storage_rewrite import storage_rewrite
+from .phase2.trim_no_ops import trim_no_ops
 from .phase2.unroll_loop import unroll_loop
 from .phase2.unroll_register_tile import unroll_register_tile
 from .phase2.vectorize_loop import vectorize_loop
@@ -210,6 +214,11 @@ def StorageFlatten(cache_line_size: int = 64, create_bound_attribute: bool = Fal
     return Pass("tir.StorageFlatten", storage_flatten)
 
 
+def InjectPrefetch() -> Pass:
+    """Scheduled prefetches as calls, one per cache line."""
+    return Pass("tir.InjectPrefetch", inject_prefetch)
+
+
 def FlattenBuffer() -> Pass:
     """As `StorageFlatten`."""
     return StorageFlatten()
@@ -228,6 +237,11 @@ def ForceNarrowIndexToInt32() -> Pass:
 def Simplify() -> Pass:
     """Simpler expressions, without guards and loops that decide nothing."""
     return Pass("tir.Simplify", simplify)
+
+
+def TrimNoOps() -> Pass:
+    """Trim reduction loops to the iterations that a condition lets do something."""
+    return Pass("tir.TrimNoOps", trim_no_ops)
 
 
 def LoopPartition() -> Pass:
@@ -255,6 +269,16 @@ def UnrollLoop() -> Pass:
 def RegisterPromotion() -> Pass:
     """Accumulators and small buffers in registers."""
     return Pass("tir.RegisterPromotion", register_promotion)
+
+
+def InjectDoubleBuffer() -> Pass:
+    """Double buffered stages filled one iteration ahead."""
+    return Pass("tir.InjectDoubleBuffer", inject_double_buffer)
+
+
+def InjectVirtualThread() -> Pass:
+    """Virtual threads interleaved."""
+    return Pass("tir.InjectVirtualThread", inject_virtual_thread)
 
 
 def StorageRewrite() -> Pass:
@@ -305,9 +329,9 @@ def SkipAssert() -> Pass:
 _BY_NAME: dict[str, Callable[[], Pass]] = {
     factory.__name__: factory
     for factory in (
-        StorageFlatten, FlattenBuffer, NarrowDataType, ForceNarrowIndexToInt32, Simplify, LoopPartition, VectorizeLoop,
-        UnrollRegisterTile, UnrollLoop, RegisterPromotion, StorageRewrite, HoistIfThenElse, HoistExpression, RemoveNoOp,
-        InstrumentBoundCheckers, ConvertForLoopsToSerial, SkipAssert,
+        StorageFlatten, FlattenBuffer, NarrowDataType, ForceNarrowIndexToInt32, Simplify, TrimNoOps, LoopPartition, VectorizeLoop,
+        InjectDoubleBuffer, InjectVirtualThread, UnrollRegisterTile, UnrollLoop, RegisterPromotion, StorageRewrite, HoistIfThenElse, HoistExpression, RemoveNoOp,
+        InstrumentBoundCheckers, ConvertForLoopsToSerial, SkipAssert, InjectPrefetch,
     )
 }  # fmt: skip
 

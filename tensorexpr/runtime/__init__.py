@@ -4,12 +4,14 @@ build.py       schedule or loop IR -> Module            module.py    Module: cal
 engine.py      LLVM text -> object -> addresses         openmp.py    the threads of parallel loops
 function.py    a call: fastcall.py, else arguments.py   ndarray.py   nd.array, DLPack
 timing.py      time_evaluator                           export.py    .so, .o, C header, load_module
+registry.py    Python functions by name                 packed.py    calls of them from compiled code
 """
 
 from __future__ import annotations
 
 import os
 
+from . import packed
 from .device import Device, cpu, device
 from .module import Module
 from .ndarray import NDArray
@@ -26,6 +28,7 @@ __all__ = [
     "get_global_func",
     "list_global_func_names",
     "load_module",
+    "packed",
     "register_func",
     "remove_global_func",
 ]

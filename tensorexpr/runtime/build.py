@@ -73,6 +73,8 @@ def compile_functions(
         raise ArgumentError("build: the module holds no function to compile")
     start = time.perf_counter()
     emitted = emit_module(functions, target)
+    if emitted.externs:
+        engine.check_externs(emitted.externs, target)
     text = f"{emitted.text}\n{entries_text(emitted.signatures.values())}"
     emit = time.perf_counter() - start
     level = _LLVM_LEVELS.get(PassContext.current().opt_level, _FINAL_LEVEL) if opt_level is None else opt_level

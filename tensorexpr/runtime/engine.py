@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from ..codegen.packed_calls import PACKED_SYMBOL
 from ..errors import CodegenError, InternalError, TargetError
 from ..target import Target
-from . import openmp
+from . import openmp, packed
 from .elf import undefined_symbols
 
 logger = logging.getLogger(__name__)
@@ -121,6 +122,8 @@ def load_object(data: bytes, names: Iterable[str], symbols: Mapping[str, int] | 
         InternalError: if it lacks one of `names`.
     """
     imports = {**runtime_symbols(), **(symbols or {})}
+    if PACKED_SYMBOL.encode() in data:
+        imports[PACKED_SYMBOL] = packed.trampoline()[0]
     builder = _llvm().JITLibraryBuilder().add_object_img(data).add_current_process()
     for name, address in imports.items():
         builder.import_symbol(name, address)
@@ -135,6 +138,26 @@ def load_object(data: bytes, names: Iterable[str], symbols: Mapping[str, int] | 
                 "load it with ctypes.CDLL(path, ctypes.RTLD_GLOBAL) first"
             ) from None
         raise InternalError(f"code with {', '.join(wanted)} can't be loaded: {error}") from None
+
+
+def check_externs(names: Iterable[str], target: Target) -> None:
+    """Check that the C functions which code calls by name are there, if it is code for this machine.
+
+    Raises:
+        CodegenError: naming those that no library of this process has.
+    """
+    try:
+        check_runs_here(target)
+    except TargetError:
+        return
+    known = runtime_symbols()
+    _expose_math_library()
+    missing = [name for name in names if name not in known and not _in_process(name)]
+    if missing:
+        raise CodegenError(
+            f"the external function {', '.join(missing)} is in no library of this process; "
+            "load it with ctypes.CDLL(path, ctypes.RTLD_GLOBAL) first"
+        )
 
 
 def check_runs_here(target: Target) -> None:

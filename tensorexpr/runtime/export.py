@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..codegen.packed_calls import PACKED_SYMBOL, RAISED
 from ..errors import ArgumentError, TensorExprError
 from . import engine, sidecar
 from .code import CompiledCode, LibraryCode
@@ -31,6 +32,7 @@ def save(code: CompiledCode, file_name: str, fmt: str = "") -> None:
     """Write code in the format `fmt`, or that of the name's ending; see `Module.save`."""
     kind = fmt or Path(file_name).suffix[1:]
     if kind in ("o", "obj"):
+        _check_exportable(code, file_name)
         _write(file_name, code.data)
         _write(f"{file_name}.json", sidecar.write(code, code.data).encode())
     elif kind == "ll":
@@ -45,6 +47,7 @@ def save(code: CompiledCode, file_name: str, fmt: str = "") -> None:
 
 def export_library(code: CompiledCode, file_name: str, fcompile: Callable[..., Any] | None, options: Mapping[str, Any]) -> None:
     """Write a library with its header and description; see `Module.export_library`."""
+    _check_exportable(code, file_name)
     suffix = Path(file_name).suffix
     if fcompile is None and suffix == ".tar":
         _write(file_name, _archive(code))
@@ -61,6 +64,19 @@ def export_library(code: CompiledCode, file_name: str, fcompile: Callable[..., A
                 _link(code, objects, file_name, options)
         _write(f"{file_name}.json", sidecar.write(code, Path(file_name).read_bytes()).encode())
     _write(str(Path(file_name).with_suffix(".h")), c_header(code.signatures.values(), Path(file_name).stem).encode())
+
+
+def _check_exportable(code: CompiledCode, file_name: str) -> None:
+    """Refuse code that calls into this Python process. C functions stay undefined symbols of the file."""
+    if PACKED_SYMBOL.encode() not in code.data:
+        return
+    start, end = RAISED.split("{}")
+    messages = (message for signature in code.signatures.values() for message in signature.errors)
+    names = sorted({message[len(start) : -len(end)] for message in messages if message.startswith(start) and message.endswith(end)})
+    raise TensorExprError(
+        f"{file_name}: the code calls the Python function {', '.join(names)}, which lives in this process only, so it can't be exported; "
+        "call a C function (tir.call_extern) in its place"
+    )
 
 
 def load_module(path: str | os.PathLike[str], fmt: str = "") -> LibraryCode | CompiledCode:

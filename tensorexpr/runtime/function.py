@@ -7,7 +7,7 @@ from typing import Any
 
 from ..codegen.signature import Signature
 from ..errors import ArgumentError
-from . import fastcall
+from . import fastcall, packed
 from .arguments import ArgumentChecker
 from .fastcall import REFUSED, NativeCall
 
@@ -56,6 +56,7 @@ class Function:
             ArgumentError: with the message of the assertion that failed.
         """
         if code:
+            packed.raise_pending()
             errors = self.signature.errors
             reason = errors[code - 1] if 0 < code <= len(errors) else f"it returned error code {code}"
             raise ArgumentError(f"{self.name}: {reason}")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
+from ..codegen.spills import SpillReport, count_spills
 from ..errors import ArgumentError, TensorExprError
 from ..target import Target
 from . import engine, export
@@ -37,6 +38,19 @@ class Module:
     def timings(self) -> dict[str, float]:
         """Seconds of each step of the build: lower, emit, parse, optimise, codegen, load."""
         return dict(self._code.timings)
+
+    @cached_property
+    def spills(self) -> SpillReport:
+        """How many instructions inside the loops save vector registers to the stack and how many bring them back.
+
+        More than a few say that a register tile is too large, or that LLVM merged loads and keeps them for too long: make the
+        tile smaller, leave a reduction loop unexpanded, or give it the pragma `no_load_merge`. It is read from the assembly,
+        whose generation takes as long as that of the code, so it is counted when it is first asked for.
+
+        Raises:
+            TensorExprError: for a module that was loaded, which keeps no source.
+        """
+        return count_spills(self.get_source("asm"))
 
     @property
     def type_key(self) -> str:

@@ -4,6 +4,9 @@ tree         stages, axes, loops and where stages are computed
 steps/       the primitives: frozen records that check, apply, print and serialise themselves
 trace        a sequence of steps; replaying it on an equal program gives the same tree
 domain       extents, values and guards of axes, given the region to compute
+balanced     tiles of two sizes: their starts, extents and the guard between them
+memory_rules, memory_words   prefetches, rolling buffers, store predicates, non-temporal stores: laws, and words for people
+axis_expression              expressions over a stage's axes as plain data
 legality     what must hold of a whole tree
 te_schedule  `te.create_schedule` and the primitives on `s[C]`
 draw         `print(s)`

@@ -46,6 +46,8 @@ def _is_free(schedule: Schedule, stage: StageNode) -> bool:
     """True for a stage that may be inlined and that nobody has scheduled."""
     if stage.is_placeholder or stage.is_output or isinstance(stage.attach, Inline) or not isinstance(stage.attach, Root):
         return False
+    if not all(reader.has_loops for reader in schedule.tree.consumers(stage)):
+        return False
     marked = any(mark.kind is not LoopKind.SERIAL or mark.pragmas for mark in stage.marks.values())
     return not stage.relations and not marked and not schedule.tree.attached_to(stage.id)
 

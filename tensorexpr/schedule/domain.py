@@ -2,28 +2,34 @@
 
 Forward along the relations go extents: ceil(extent / factors) for the open part of a split, the product for a
 fusion. Backward go values: a parent is the Horner sum of its parts, fused axes come apart by // and %.
-A split whose parts cover more than the parent needs a guard `value(parent) < extent(parent)`.
+A split whose parts cover more than the parent needs a guard `value(parent) < extent(parent)`. A balanced split has
+tiles of two sizes, and a guard for the last iteration of the larger one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ..arith import Analyzer
 from ..errors import InternalError
-from ..tir.arithmetic import ceildiv, floordiv, floormod
+from ..tir.arithmetic import ceildiv, floordiv, floormod, is_const_int
 from ..tir.expr import IntImm, PrimExpr, Range, Var
+from .balanced import BalancedTiles, ShortTile, balanced_extents
 from .tree import FuseRelation, SplitRelation, StageNode
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """`axis` must stay below its extent. `reduction` says whether reduction loops are involved."""
+    """`axis` must stay below its extent. `reduction` says whether reduction loops are involved.
+
+    `short` is set where it isn't the end of the axis that is guarded, but its last iteration in the smaller tiles.
+    """
 
     axis: int
     condition: PrimExpr
     reduction: bool
+    short: ShortTile | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -73,7 +79,7 @@ def stage_domain(stage: StageNode, region: Mapping[int, Range], analyzer: Analyz
     """The domain of `stage` computing `region` (reduction axes always run in full)."""
     full = {axis: Range(analyzer.simplify(r.min), analyzer.simplify(r.extent)) for axis, r in {**full_region(stage), **region}.items()}
     extents = _extents(stage, {axis: r.extent for axis, r in full.items()}, analyzer)
-    values = _values(stage, extents)
+    values = _values(stage, extents, analyzer)
     values = {axis: analyzer.simplify(value) for axis, value in values.items()}
     return StageDomain(stage, full, extents, values, _guards(stage, extents, values, analyzer))
 
@@ -87,6 +93,11 @@ def _extents(stage: StageNode, roots: Mapping[int, PrimExpr], analyzer: Analyzer
                 product = product * extents[part]
             extents[relation.fused] = analyzer.simplify(product)
             continue
+        if relation.balanced:
+            parent = stage.axes[relation.parent]
+            parts = balanced_extents(stage.name, parent, extents[relation.parent], relation.factors, analyzer.simplify)
+            extents.update(zip(relation.parts, parts, strict=True))
+            continue
         known: PrimExpr = IntImm(stage.axes[relation.parent].dtype, 1)
         for factor in relation.factors:
             known = known if factor is None else known * factor
@@ -95,11 +106,19 @@ def _extents(stage: StageNode, roots: Mapping[int, PrimExpr], analyzer: Analyzer
     return extents
 
 
-def _values(stage: StageNode, extents: Mapping[int, PrimExpr]) -> dict[int, PrimExpr]:
+def _tiles(relation: SplitRelation, extents: Mapping[int, PrimExpr], analyzer: Analyzer) -> BalancedTiles:
+    return BalancedTiles.of(extents[relation.parent], extents[relation.parts[0]], analyzer.simplify)
+
+
+def _values(stage: StageNode, extents: Mapping[int, PrimExpr], analyzer: Analyzer) -> dict[int, PrimExpr]:
     values: dict[int, PrimExpr] = {
         axis: IntImm(stage.axes[axis].dtype, 0) if _is_one(extents[axis]) else stage.axes[axis].var for axis in stage.leaf
     }
     for relation in reversed(stage.relations):
+        if isinstance(relation, SplitRelation) and relation.balanced:
+            outer, inner = relation.parts
+            values[relation.parent] = _tiles(relation, extents, analyzer).start(values[outer]) + values[inner]
+            continue
         if isinstance(relation, SplitRelation):
             value = values[relation.parts[0]]
             for part in relation.parts[1:]:
@@ -124,7 +143,24 @@ def _guards(stage: StageNode, extents: Mapping[int, PrimExpr], values: Mapping[i
             while axis in above:
                 axis = above[axis]
             guarded[axis] = None
-    return tuple(Guard(axis, values[axis] < extents[axis], stage.is_reduction(axis)) for axis in guarded)
+    ends = (Guard(axis, values[axis] < extents[axis], stage.is_reduction(axis)) for axis in guarded)
+    return (*ends, *_short_tiles(stage, extents, values, analyzer))
+
+
+def _short_tiles(
+    stage: StageNode, extents: Mapping[int, PrimExpr], values: Mapping[int, PrimExpr], analyzer: Analyzer
+) -> Iterator[Guard]:
+    """One guard per balanced split that makes two sizes."""
+    for relation in stage.relations:
+        if not isinstance(relation, SplitRelation) or not relation.balanced:
+            continue
+        tiles = _tiles(relation, extents, analyzer)
+        if is_const_int(tiles.longer, 0):
+            continue
+        outer, inner = relation.parts
+        short = ShortTile(tiles.small, values[outer], tiles.longer, tiles.count)
+        condition = analyzer.simplify(short.condition(values[inner]))
+        yield Guard(inner, condition, stage.is_reduction(inner), short)
 
 
 def _equivalent_axis(stage: StageNode) -> dict[int, int]:
@@ -142,6 +178,8 @@ def _equivalent_axis(stage: StageNode) -> dict[int, int]:
 
 
 def _is_perfect(relation: SplitRelation, extents: Mapping[int, PrimExpr], analyzer: Analyzer) -> bool:
+    if relation.balanced:
+        return True
     covered: PrimExpr = extents[relation.parts[0]]
     for part in relation.parts[1:]:
         covered = covered * extents[part]

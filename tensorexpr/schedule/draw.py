@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ..arith import Analyzer
+from ..te.scan_op import ScanOp
 from .domain import StageDomain, full_region, stage_domain
+from .memory_words import loop_words, stage_words
 from .tree import At, Inline, LoopKind, Root, ScheduleTree, StageNode
 
 
@@ -14,7 +16,7 @@ def draw(tree: ScheduleTree) -> str:
     schedule is lowered.
     """
     stages = tuple(tree.in_order())
-    inputs = ", ".join(f"{s.name} [{', '.join(map(str, s.origin.output_shape(0)))}]" for s in stages if s.is_placeholder)
+    inputs = ", ".join(f"{s.name} [{', '.join(map(str, s.origin.output_shape(0)))}]" for s in stages if s.is_placeholder and s.id not in tree.carried)
     lines = [f"inputs: {inputs}"] if inputs else []
     inlined = ", ".join(s.name for s in stages if isinstance(s.attach, Inline))
     if inlined:
@@ -29,13 +31,20 @@ def _draw_stage(tree: ScheduleTree, stage: StageNode, indent: str) -> list[str]:
     domain = stage_domain(stage, full_region(stage), Analyzer())
     shape = ", ".join(str(extent) for extent in stage.origin.output_shape(0))
     scope = f" in {stage.scope}" if stage.scope else ""
-    lines = [f"{indent}{stage.name} [{shape}]{scope}"]
+    lines = [f"{indent}{stage.name} [{shape}]{scope}{stage_words(stage)}"]
+    if isinstance(stage.op, ScanOp):
+        rows = stage.op.init[0].shape[0]
+        lines.append(f"{indent}  {stage.name}[:{rows}] = {', '.join(tensor.name for tensor in stage.op.init)}")
     for axis in stage.leaf:
         indent += "  "
-        lines.append(indent + _draw_loop(stage, domain, axis))
+        lines.append(" ".join([indent + _draw_loop(stage, domain, axis), *loop_words(tree, stage, axis)]))
         for other in tree.attached_to(stage.id):
             if isinstance(other.attach, At) and other.attach.axis == axis:
                 lines.extend(_draw_stage(tree, other, indent + "  "))
+    if not stage.has_loops:
+        return [*lines, f"{indent}  {stage.name} = extern({', '.join(t.name for t in stage.op.input_tensors)})"]
+    if isinstance(stage.op, ScanOp):
+        return lines
     operator = "+=" if len(stage.reduction) else "="
     lines.append(f"{indent}  {stage.name} {operator} ...")
     return lines
@@ -45,6 +54,6 @@ def _draw_loop(stage: StageNode, domain: StageDomain, axis: int) -> str:
     mark = stage.mark(axis)
     words = ["reduce" if stage.is_reduction(axis) else "for", stage.axes[axis].name, f"(0, {domain.extents[axis]})"]
     if mark.kind is not LoopKind.SERIAL:
-        words.append(mark.kind.value)
+        words.append(mark.thread.tag if mark.thread else mark.kind.value)
     words.extend(f"{key}={value}" for key, value in mark.pragmas)
     return " ".join(words)

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..arith import Analyzer
+from ..te.operation import ComputeOp
+from ..tir.arithmetic import is_const_int
+from ..te.scan_op import ScanOp
 from ..tir.expr import IntImm, PrimExpr, Reduce
+from .balanced import BalancedTiles
 from .domain import StageDomain, full_region, stage_domain
 from .legality import check_tree, enclosing_loops, real_readers
+from .memory_words import memory_facts
 from .tree import At, FuseRelation, Inline, LoopKind, ScheduleTree, SplitRelation, StageNode
 
 
@@ -30,9 +35,12 @@ def explain(tree: ScheduleTree) -> str:
         lines.append(f"{stage.name}: {_placement(tree, stage, readers[stage.id])}")
         if isinstance(stage.attach, Inline):
             continue
+        if not stage.has_loops:
+            lines.append("  loops: those of its statement, as written; it reads its inputs and writes its outputs as a whole")
+            continue
         analyzer = Analyzer()
         domain = stage_domain(stage, full_region(stage), analyzer)
-        lines.extend(f"  {fact}" for fact in (*_storage(tree, stage), *_loops(domain), *_splits(domain, analyzer)))
+        lines.extend(f"  {fact}" for fact in (*_storage(tree, stage), *memory_facts(tree, stage), *_skipped(stage), *_loops(domain), *_splits(domain, analyzer)))
     return "\n".join(lines)
 
 
@@ -51,11 +59,25 @@ def _placement(tree: ScheduleTree, stage: StageNode, readers: tuple[StageNode, .
 
 
 def _storage(tree: ScheduleTree, stage: StageNode) -> Iterator[str]:
-    """Who may see an attached stage's elements while a parallel loop runs."""
+    """Who may see an attached stage's elements while a parallel loop runs, and how they are laid out."""
+    if stage.double_buffer and isinstance(stage.attach, At):
+        loop = tree[stage.attach.stage].axes[stage.attach.axis].name
+        yield f"storage: two copies; one is filled for the next iteration of {loop} while the other is read"
+    for axis, factor, offset in stage.aligns:
+        yield f"storage: the stride of {stage.axes[axis].name} leaves {offset} when divided by {factor}"
     for target, axis in enclosing_loops(tree, stage):
         if target.mark(axis).kind is LoopKind.PARALLEL:
             name = target.axes[axis].name
             yield f"storage: private to each iteration of the parallel loop {name} of {target.name}, so its threads share none of it"
+        elif target.mark(axis).kind is LoopKind.BIND:
+            yield f"storage: private to each thread of the loop {target.axes[axis].name} of {target.name}"
+
+
+def _skipped(stage: StageNode) -> Iterator[str]:
+    """Which terms skip_padding leaves out."""
+    body, declared = (op.body[0] if isinstance(op, ComputeOp) else None for op in (stage.op, stage.origin))
+    if isinstance(body, Reduce) and isinstance(declared, Reduce) and body.condition is not declared.condition:
+        yield f"terms: only where {body.condition}; the others are padding and change nothing"
 
 
 def _loops(domain: StageDomain) -> Iterator[str]:
@@ -64,8 +86,9 @@ def _loops(domain: StageDomain) -> Iterator[str]:
     reordered = [axis for axis in stage.leaf if stage.is_reduction(axis)] != ordered
     for axis in stage.leaf:
         reason = _reduction(stage, axis, reordered) if stage.is_reduction(axis) else _spatial(domain, axis)
-        kind = stage.mark(axis).kind
-        yield f"{stage.axes[axis].name}: {_KIND_NAMES[kind]}, {reason}"
+        mark = stage.mark(axis)
+        kind = f"bound to {mark.thread.tag}" if mark.thread else _KIND_NAMES[mark.kind]
+        yield f"{stage.axes[axis].name}: {kind}, {reason}"
 
 
 _KIND_NAMES = {
@@ -73,12 +96,15 @@ _KIND_NAMES = {
     LoopKind.PARALLEL: "parallel",
     LoopKind.VECTORIZE: "vectorised",
     LoopKind.UNROLL: "unrolled",
+    LoopKind.TENSORIZE: "tensorized",
 }
 
 
 def _spatial(domain: StageDomain, axis: int) -> str:
     """Why the iterations of a loop over elements may run as they do."""
     stage = domain.stage
+    if isinstance(stage.op, ScanOp):
+        return "time: each step reads what earlier ones have written, so its iterations run in order"
     roots = [root for root in stage.spatial if axis in _leaves_of(stage, root)]
     indices = ", ".join(stage.axes[root].name for root in roots)
     known = [] if isinstance(stage.attach, At) else [root for root in roots if root != axis]
@@ -87,7 +113,7 @@ def _spatial(domain: StageDomain, axis: int) -> str:
     same = f"({indices})" if len(roots) > 1 else indices
     disjoint = f"its iterations write disjoint elements of {stage.name} because no two of them reach the same {same}{detail}"
     match stage.mark(axis).kind:
-        case LoopKind.PARALLEL:
+        case LoopKind.PARALLEL | LoopKind.BIND:
             return disjoint
         case LoopKind.VECTORIZE:
             extent = domain.extents[axis]
@@ -125,6 +151,9 @@ def _splits(domain: StageDomain, analyzer: Analyzer) -> Iterator[str]:
         if isinstance(stage.attach, At) and not stage.is_reduction(relation.parent):
             yield f"split of {parent}: over the part that a visit computes, with a guard where that doesn't divide"
             continue
+        if relation.balanced:
+            yield f"split of {parent}: {_tile_sizes(domain, relation, analyzer)}"
+            continue
         sizes = " x ".join(str(domain.extents[part]) for part in relation.parts)
         extent = domain.extents[relation.parent]
         if analyzer.known_equal(_covered(domain, relation), extent):
@@ -137,6 +166,14 @@ def _splits(domain: StageDomain, analyzer: Analyzer) -> Iterator[str]:
             continue
         scope = f"the updates of {stage.name} alone" if guard.reduction else f"the {what} of {stage.name}"
         yield f"guard: {guard.condition} around {scope}{' and its initialisation' if len(stage.reduction) and not guard.reduction else ''}"
+
+
+def _tile_sizes(domain: StageDomain, relation: SplitRelation, analyzer: Analyzer) -> str:
+    tiles = BalancedTiles.of(domain.extents[relation.parent], domain.extents[relation.parts[0]], analyzer.simplify)
+    size = domain.extents[relation.parts[1]]
+    if is_const_int(tiles.longer, 0):
+        return f"{tiles.count} tiles of {size}, no guard"
+    return f"balanced, {tiles.count} tiles: the first {tiles.longer} of {size}, the others of {tiles.small}, told apart by a guard"
 
 
 def _covered(domain: StageDomain, relation: SplitRelation) -> PrimExpr:

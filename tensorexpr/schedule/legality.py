@@ -3,6 +3,11 @@
 1. Coverage: a stage that is computed at a loop is read only inside that loop.
 2. Parallel loops do not nest.
 3. Nothing is computed inside a vectorised loop but the loop's own stage.
+4. Threads of a grid do not nest in threads of the same tag (see `thread_legality`).
+5. A double buffered stage can be computed an iteration early (see `buffering_legality`).
+6. Nothing stands in, or is said about, a loop inside a tensorized one (see `tensorize_legality`).
+7. What depends on a state of a scan stays in its time loop (see `scans`).
+8. Prefetches, rolling buffers and store predicates fit what is read where (see `memory_rules`).
 """
 
 from __future__ import annotations
@@ -10,21 +15,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..errors import ScheduleError
+from .buffering_legality import check_double_buffer
+from .memory_rules import check_memory_rules
+from .scans import check_time_loop, init_only
+from .tensorize_legality import check_tensorized
+from .thread_legality import check_threads
 from .tree import At, Inline, LoopKind, ScheduleTree, StageNode
 
 
 def check_tree(tree: ScheduleTree) -> None:
-    """Check the three laws above.
+    """Check the laws above.
 
     Raises:
         ScheduleError: naming the stage, the law that fails and what to do.
     """
     readers = real_readers(tree)
     for stage in tree.in_order():
+        if stage.has_loops:
+            check_memory_rules(tree, stage)
         if stage.is_placeholder or isinstance(stage.attach, Inline):
             continue
         path = tuple(enclosing_loops(tree, stage))
         _check_kinds(stage, path)
+        check_threads(stage, path)
+        check_time_loop(tree, stage, path)
+        check_tensorized(tree, stage)
+        if stage.double_buffer:
+            check_double_buffer(tree, stage, readers)
         if isinstance(stage.attach, At):
             _check_coverage(tree, stage, readers[stage.id])
 
@@ -75,7 +92,7 @@ def _check_coverage(tree: ScheduleTree, stage: StageNode, readers: tuple[StageNo
         )
     wanted = (target.id, axis)
     for reader in readers:
-        inside = reader.id == target.id or wanted in ((s.id, a) for s, a in enclosing_loops(tree, reader))
+        inside = (reader.id == target.id and not init_only(tree, stage, target)) or wanted in ((s.id, a) for s, a in enclosing_loops(tree, reader))
         if not inside:
             raise ScheduleError(
                 f"In schedule for {stage.name}: "

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from keyword import iskeyword
 
 from ..te.operation import ComputeOp
+from ..te.scan_op import ScanOp
 from .steps.loops import Factor, sampled_value
 from .tree import ScheduleTree, StageNode
 
@@ -23,6 +24,7 @@ class PythonNames:
     def __init__(self, tree: ScheduleTree) -> None:
         self._stages: dict[int, str] = {}
         self._axes: dict[tuple[int, int], str] = {}
+        self._redefined: set[int] = set()
         self._tree = tree
         for stage in tree.in_order():
             self.name_stage(stage)
@@ -48,13 +50,20 @@ class PythonNames:
         """The name of an axis without its stage."""
         return self.axis(stage, axis).removeprefix(f"{self.stage(stage)}_")
 
+    def redefined(self, stage: StageNode) -> None:
+        """From now on the stage's name stands for a tensor whose operation isn't what is computed."""
+        self._redefined.add(stage.id)
+
     def axis_lines(self, stage: StageNode) -> list[str]:
         """The line that binds a stage's root axes."""
+        if isinstance(stage.op, ScanOp):
+            return [f"{self.axis(stage, 0)} = {self.stage(stage)}.op.scan_axis"]
         if not isinstance(stage.op, ComputeOp) or not stage.axes:
             return []
         name = self.stage(stage)
         roots = [*stage.spatial, *stage.reduction]
         bound = ", ".join(self.axis(stage, axis) for axis in roots) + ("," if len(roots) == 1 else "")
+        name = f"s[{name}]" if stage.id in self._redefined else name
         reduce = f" + tuple({name}.op.reduce_axis)" if len(stage.reduction) else ""
         return [f"{bound} = tuple({name}.op.axis){reduce}"]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import ScheduleError
 from ..te.dag import topological_order
 from ..te.operation import Operation
 from ..te.tensor import Tensor
+from ..te.tensor_intrin import TensorIntrin
 from ..tir.arithmetic import as_int
 from ..tir.dtype import parse_dtype
 from ..tir.expr import IterVar, PrimExpr
@@ -16,20 +17,36 @@ from .draw import draw
 from .explain import explain
 from .steps import (
     Annotate,
+    BalancedSplit,
+    Bind,
     CacheRead,
     CacheWrite,
     ComputeAt,
     ComputeInline,
     ComputeRoot,
+    DoubleBuffer,
+    ExactSplit,
     Fuse,
     Pragma,
+    Prefetch,
     Reorder,
     RFactor,
+    RollingBuffer,
     SetScope,
+    Tensorize,
+    SetStorePredicate,
+    SkipPadding,
     Split,
     Step,
+    StorageAlign,
+    StoreNontemporal,
+    TransformLayout,
 )
+from .steps.base import check_has_loops
 from .steps.loops import checked_pragma
+from .steps.prefetch import checked_offset
+from .steps.store_predicate import predicate_of
+from .steps.transform_layout import mapping_of, pad_value_of
 from .trace import Trace
 from .tree import ScheduleTree, StageNode, initial_tree
 
@@ -191,6 +208,7 @@ class Stage:
 
     def _axis(self, ivar: Any, primitive: str) -> int:
         node = self._node
+        check_has_loops(node, primitive)
         wanted = ivar.var if isinstance(ivar, IterVar) else ivar  # rfactor keeps a loop's variable and gives it a domain
         for number, axis in enumerate(node.axes):
             if axis.var is wanted:
@@ -204,10 +222,15 @@ class Stage:
     def _new_axes(self, before: int) -> list[IterVar]:
         return list(self._node.axes[before:])
 
-    def split(self, parent: IterVar, factor: Any = None, nparts: Any = None, disable_predication: bool = False) -> tuple[IterVar, IterVar]:
+    def split(
+        self, parent: IterVar, factor: Any = None, nparts: Any = None, disable_predication: bool = False, balanced: bool = False
+    ) -> tuple[IterVar, IterVar]:
         """Split an axis into (outer, inner); exactly one of `factor` (extent of inner) and `nparts` (of outer) is given.
 
         for i in n:  ->  for i.outer in ceil(n / factor): for i.inner in factor: if i.outer*factor + i.inner < n: ...
+
+        `disable_predication` promises that the parts make up the extent, and holds you to it. See `steps.ExactSplit`.
+        `balanced` makes tiles whose sizes differ by at most one, none above `factor`. See `steps.BalancedSplit`.
 
         Raises:
             ScheduleError: for an axis of another stage, a factor below 1 or both or none of factor and nparts.
@@ -215,15 +238,13 @@ class Stage:
         node = self._node
         if (factor is None) == (nparts is None):
             raise ScheduleError(f"In schedule for {node.name}: split takes exactly one of factor and nparts")
-        if disable_predication:
-            raise ScheduleError(
-                f"In schedule for {node.name}: split can't leave out the guard of a tail; "
-                "give a factor that divides the extent and there is none"
-            )
+        if disable_predication and balanced:
+            raise ScheduleError(f"In schedule for {node.name}: a balanced split guards its smaller tiles; leave disable_predication out")
         axis = self._axis(parent, "split")
         count = len(node.axes)
         value = _checked_factor(node, parent, factor if factor is not None else nparts)
-        self._schedule.apply_step(Split(self.id, axis, (None, value) if factor is not None else (value, None)))
+        kind = BalancedSplit if balanced else ExactSplit if disable_predication else Split
+        self._schedule.apply_step(kind(self.id, axis, (None, value) if factor is not None else (value, None)))
         outer, inner = self._new_axes(count)
         return outer, inner
 
@@ -259,9 +280,73 @@ class Stage:
         """Write the iterations of an axis out one after the other."""
         self._schedule.apply_step(Annotate(self.id, self._axis(var, "unroll"), "unroll"))
 
+    def bind(self, ivar: IterVar, thread_ivar: IterVar) -> None:
+        """Make the iterations of a spatial axis threads. See `steps.Bind`.
+
+        Args:
+            ivar: a loop of this stage.
+            thread_ivar: what it is bound to, such as te.thread_axis("vthread") or te.thread_axis((0, 8), "threadIdx.x").
+
+        Raises:
+            ScheduleError: for a reduction axis, one that is marked or bound, or a tag that an enclosing loop has.
+        """
+        self._schedule.apply_step(Bind(self.id, self._axis(ivar, "bind"), *_checked_thread(self._node, thread_ivar)))
+
+    def env_threads(self, threads: IterVar | Sequence[IterVar]) -> None:
+        """Launch a device's threads around the stages of a scan. CPUs have no such threads, so this is always refused.
+
+        Raises:
+            ScheduleError: saying what to use.
+        """
+        raise ScheduleError(
+            f"In schedule for {self._node.name}: env_threads launches the threads of a device around the steps of a scan, and a CPU has "
+            f"none; run an axis of a stage in parallel, or bind it to te.thread_axis('vthread'); axes: {self._node.axis_names()}"
+        )
+
+    def double_buffer(self) -> None:
+        """Fill one of two buffers for the next iteration while this one's is read. See `steps.DoubleBuffer`.
+
+        Lowering checks that the stage is computed at a serial loop of its consumer, from what is there before that loop.
+        """
+        self._schedule.apply_step(DoubleBuffer(self.id))
+
+    def storage_align(self, axis: IterVar, factor: int, offset: int = 0) -> None:
+        """Make the stride of an axis of this stage's storage `k * factor + offset` elements. See `steps.StorageAlign`.
+
+        Args:
+            axis: one of `op.axis`.
+            factor: elements, at least 1.
+            offset: elements, from 0 up to but without `factor`.
+        """
+        node = self._node
+        values = [as_int(factor), as_int(offset)]
+        if None in values:
+            raise ScheduleError(f"In schedule for {node.name}: storage_align takes integers, not factor {factor!r} and offset {offset!r}")
+        self._schedule.apply_step(StorageAlign(self.id, self._axis(axis, "storage_align"), *values))  # type: ignore[arg-type]
+
+    def tensorize(self, var: IterVar, tensor_intrin: TensorIntrin) -> None:
+        """Let an intrinsic of `te.decl_tensor_intrin` do what the loop and all loops inside it do. See `steps.Tensorize`."""
+        axis = self._axis(var, "tensorize")
+        if not isinstance(tensor_intrin, TensorIntrin):
+            raise ScheduleError(
+                f"In schedule for {self._node.name}: tensorize takes an intrinsic of te.decl_tensor_intrin, not {tensor_intrin!r}"
+            )
+        self._schedule.apply_step(Tensorize(self.id, axis, tensor_intrin.name, tensor_intrin.digest))
+
     def pragma(self, var: IterVar, pragma_type: str, pragma_value: Any = None) -> None:
-        """Attach a hint to a loop: `auto_unroll_max_step` (int), `unroll_explicit` (bool)."""
+        """Attach a hint to a loop: `auto_unroll_max_step` (int), `unroll_explicit` (bool), `loop_partition_hint` (bool)."""
         self._schedule.apply_step(Pragma(self.id, self._axis(var, "pragma"), pragma_type, checked_pragma(pragma_value)))
+
+    def skip_padding(self, assume_finite: bool = False) -> None:
+        """Leave out the terms of a reduction that padding makes neutral. See `steps.SkipPadding`.
+
+        Args:
+            assume_finite: factors that meet a padding zero are neither infinite nor NaN; needed for products of floats.
+
+        Raises:
+            ScheduleError: if nothing is padded, or leaving out products isn't the same without `assume_finite`.
+        """
+        self._schedule.apply_step(SkipPadding(self.id, bool(assume_finite)))
 
     def compute_at(self, parent: Stage, scope: IterVar) -> None:
         """Compute this stage inside the loop `scope` of the stage `parent`, each time the part that is read there."""
@@ -279,12 +364,82 @@ class Stage:
         """Compute this stage whole, before its readers."""
         self._schedule.apply_step(ComputeRoot(self.id))
 
+    def transform_layout(self, mapping_function: Callable[..., Any], pad_value: float | None = None) -> list[IterVar]:
+        """Store the stage's result in another layout, which its loops and its readers follow. See `steps.TransformLayout`.
+
+        for k: for n: B[k, n] = ...     ->     for n.o: for k: for n.i: B[n.o, k, n.i] = ...
+
+        After cache_read this is packing: compute_at a loop of the reader makes it pack what is read there.
+
+        Args:
+            mapping_function: takes the stage's spatial axes and returns the new indices, such as
+                `lambda k, n: [n // 32, k, n % 32]`: sums, multiples, quotients and remainders by constants, and
+                `te.AXIS_SEPARATOR`, which flat memory ignores. Every element needs a place of its own.
+            pad_value: what the places hold that no element maps to; None if nobody cares.
+
+        Returns:
+            The new axes, outermost first.
+
+        Raises:
+            ScheduleError: for inputs and outputs, whose layout belongs to the caller, for a stage that was scheduled already,
+                and for a mapping that can't be inverted.
+        """
+        mapping = mapping_of(self._node, mapping_function)
+        self._schedule.apply_step(TransformLayout(self.id, mapping, pad_value_of(self._node, pad_value)))
+        return [self._node.axes[axis] for axis in self._node.spatial]
+
+    def prefetch(self, tensor: Tensor, var: IterVar, offset: Any) -> None:
+        """In each iteration of `var` fetch the cache lines of `tensor` that the iteration `offset` later reads. See `steps.Prefetch`.
+
+        Raises:
+            ScheduleError: if `var` is no loop or a vectorised one, or nothing inside it reads `tensor` from memory.
+        """
+        producer = self._schedule[tensor]
+        output = tensor.value_index if isinstance(tensor, Tensor) else 0
+        distance = checked_offset(self._node, offset)
+        self._schedule.apply_step(Prefetch(self.id, producer.id, output, self._axis(var, "prefetch"), distance))
+
+    def rolling_buffer(self) -> None:
+        """Keep the elements that the next iteration of the loop around this stage needs again. See `steps.RollingBuffer`."""
+        self._schedule.apply_step(RollingBuffer(self.id))
+
+    def set_store_predicate(self, predicate: Any) -> None:
+        """Compute and store an element only where a condition over `op.axis` holds. See `steps.SetStorePredicate`.
+
+        An output keeps what the caller's array held elsewhere; other stages may leave out only what is provably not read.
+
+        Raises:
+            ScheduleError: for what is no condition over the stage's spatial axes, and for an inlined stage.
+        """
+        self._schedule.apply_step(SetStorePredicate(self.id, predicate_of(self._node, predicate)))
+
+    def store_nontemporal(self) -> None:
+        """Let this output's vectors go to memory past the caches. See `steps.StoreNontemporal`."""
+        self._schedule.apply_step(StoreNontemporal(self.id))
+
     def set_scope(self, scope: str) -> None:
         """Say where the stage's storage lives: "global" or "local"."""
         self._schedule.apply_step(SetScope(self.id, scope))
 
     def __repr__(self) -> str:
         return f"stage({self._node.name}, loops: {self._node.axis_names()})"
+
+
+def _checked_thread(node: StageNode, thread: Any) -> tuple[str, str, int | None]:
+    """Tag, name and extent of a thread axis."""
+    if not isinstance(thread, IterVar) or thread.iter_type != IterVar.THREAD_INDEX:
+        raise ScheduleError(
+            f"In schedule for {node.name}: bind takes a thread axis such as te.thread_axis('vthread') as its second argument, not {thread!r}"
+        )
+    if thread.dom is None:
+        return thread.thread_tag, thread.name, None
+    low, extent = as_int(thread.dom.min), as_int(thread.dom.extent)
+    if low != 0 or extent is None:
+        raise ScheduleError(
+            f"In schedule for {node.name}: the thread axis {thread.name!r} has the domain {thread.dom.min} to "
+            f"{thread.dom.min + thread.dom.extent}; threads count from 0 to a constant, or leave the domain to the loop"
+        )
+    return thread.thread_tag, thread.name, extent
 
 
 def _checked_factor(node: StageNode, parent: IterVar, factor: Any) -> int:

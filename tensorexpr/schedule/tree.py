@@ -3,14 +3,17 @@
     ScheduleTree
     ├─ stages        one StageNode each, by id; ids never change, new stages get new ids
     ├─ order         stage ids, producers before consumers
-    └─ samples       values of the sampling steps applied so far (variables while a decision is open)
+    ├─ samples       values of the sampling steps applied so far (variables while a decision is open)
+    ├─ carried       stages that a step of a scan computes, and its states -> the stage of the scan
+    └─ groups        stages that are placed together, in the order the groups were made
 
     StageNode
     ├─ axes          every axis the stage ever had, by id: spatial, reduction, then those made by splits and fusions
     ├─ relations     Split(parent -> parts) and Fuse(parts -> fused), in the order they were made
     ├─ leaf          ids of the axes that are loops now, outermost first
     ├─ marks         per axis: loop kind and pragmas
-    └─ attach        Root, Inline, or At(stage, axis)
+    ├─ attach        Root, Inline, or At(stage, axis)
+    └─ prefetches, store_predicate, rolling_buffer, nontemporal: how it touches memory
 
 A tree is derived from a trace by applying its steps; nothing here computes a bound. `domain` gives axes their
 values and extents, `lower` turns a tree into loops.
@@ -25,8 +28,11 @@ from itertools import count
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ..errors import InternalError
+from ..errors import InternalError, ScheduleError
+from ..te.extern import ExternOp
 from ..te.operation import ComputeOp, Operation, PlaceholderOp, loads
+from ..te.scan_body import check_states_bound
+from ..te.scan_op import ScanOp
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar, PrimExpr, ProducerLoad
 
@@ -38,14 +44,44 @@ class LoopKind(Enum):
     PARALLEL = "parallel"
     VECTORIZE = "vectorize"
     UNROLL = "unroll"
+    BIND = "bound"
+    TENSORIZE = "tensorize"
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadAxis:
+    """What a loop is bound to: a dimension of a grid of threads, or virtual threads.
+
+    `tag` is one of "blockIdx.x", "threadIdx.x" (or .y, .z), "vthread", "cthread"; `extent` is None where the loop decides.
+    """
+
+    tag: str
+    name: str
+    extent: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LoopMark:
-    """What a schedule says about one loop."""
+    """What a schedule says about one loop. `thread` is there exactly if the kind is BIND, `intrin` (name, digest) if it is TENSORIZE."""
 
     kind: LoopKind = LoopKind.SERIAL
     pragmas: tuple[tuple[str, Any], ...] = ()
+    thread: ThreadAxis | None = None
+    intrin: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PrefetchMark:
+    """In the loop `axis`: fetch what output `output` of stage `producer` gives `offset` iterations later."""
+
+    producer: int
+    output: int
+    axis: int
+    offset: int
+
+
+# An expression over a stage's axes as plain data; see `axis_expression`.
+AxisExpression = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +89,14 @@ class SplitRelation:
     """parent = (parts[0] * factors[1] + parts[1]) * factors[2] + ...
 
     Exactly one factor is None: the one that follows from the parent's extent, rounded up.
+    A balanced split makes two parts, and tiles of two sizes (see `balanced`): parent = start(parts[0]) + parts[1].
     """
 
     parent: int
     parts: tuple[int, ...]
     factors: tuple[PrimExpr | None, ...]
+    balanced: bool = False
+    exact: bool = False  # the schedule promises that the parts make up the parent; lowering holds it to that
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +146,12 @@ class StageNode:
     attach: Attach = Root()
     scope: str = ""
     is_output: bool = False
+    double_buffer: bool = False
+    aligns: tuple[tuple[int, int, int], ...] = ()  # (axis, factor, offset): stride % factor == offset
+    prefetches: tuple[PrefetchMark, ...] = ()
+    store_predicate: AxisExpression | None = None
+    rolling_buffer: bool = False
+    nontemporal: bool = False
 
     @property
     def compute(self) -> ComputeOp:
@@ -121,17 +166,22 @@ class StageNode:
         return isinstance(self.op, PlaceholderOp)
 
     @property
+    def has_loops(self) -> bool:
+        """True for stages with axes to schedule: neither inputs nor externs, whose statement has loops of its own."""
+        return not isinstance(self.op, (PlaceholderOp, ExternOp))
+
+    @property
     def spatial(self) -> range:
         """Ids of the root spatial axes."""
-        return range(len(self.compute.axis)) if not self.is_placeholder else range(0)
+        return range(len(self.op.axis)) if self.has_loops else range(0)
 
     @property
     def reduction(self) -> range:
         """Ids of the root reduction axes."""
-        if self.is_placeholder:
+        if not self.has_loops:
             return range(0)
-        first = len(self.compute.axis)
-        return range(first, first + len(self.compute.reduce_axis))
+        first = len(self.op.axis)
+        return range(first, first + len(self.op.reduce_axis))
 
     def mark(self, axis: int) -> LoopMark:
         """What the schedule says about an axis."""
@@ -146,6 +196,16 @@ class StageNode:
         return ", ".join(self.axes[a].name for a in self.leaf) or "none"
 
 
+@dataclass(frozen=True, slots=True)
+class StageGroup:
+    """Stages that `compute_root` puts at one place: where the group is attached. `outputs` and `inputs` are its ends as given."""
+
+    members: tuple[int, ...]
+    outputs: tuple[int, ...]
+    inputs: tuple[int, ...]
+    attach: Attach = Root()
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class ScheduleTree:
     """All stages of a program. See the module's drawing."""
@@ -154,6 +214,8 @@ class ScheduleTree:
     order: tuple[int, ...]
     index: Mapping[Operation, int]
     samples: tuple[tuple[PrimExpr, ...], ...] = ()
+    carried: Mapping[int, int] = field(default_factory=dict)
+    groups: tuple[StageGroup, ...] = ()
 
     def __getitem__(self, stage: int) -> StageNode:
         return self.stages[stage]
@@ -174,7 +236,20 @@ class ScheduleTree:
             raise InternalError(f"stage {stage.name} can't be added as number {stage.id}")
         place = self.order.index(neighbour) + (0 if before is not None else 1)
         order = (*self.order[:place], stage.id, *self.order[place:])
-        return replace(self, stages=(*self.stages, stage), order=order, index={**self.index, stage.origin: stage.id})
+        index = {**self.index, stage.origin: stage.id}
+        scans = {self.carried.get(self.index[tensor.op]) for tensor in stage.op.input_tensors if tensor.op in self.index} - {None}
+        carried = {**self.carried, stage.id: scan} if (scan := next(iter(scans), None)) is not None else self.carried
+        groups = tuple(replace(g, members=(*g.members, stage.id)) if neighbour in g.members else g for g in self.groups)
+        tree = replace(self, stages=(*self.stages, stage), order=order, index=index, carried=carried, groups=groups)
+        return tree.with_stage(replace(stage, attach=tree.home(stage.id))) if isinstance(stage.attach, Root) else tree
+
+    def home(self, stage: int) -> Attach:
+        """Where `compute_root` puts a stage: at the root, but inside of what its group, or the scan that computes it, is attached to."""
+        for group in reversed(self.groups):
+            if stage in group.members and not isinstance(group.attach, Root):
+                return group.attach
+        scan = self.carried.get(stage)
+        return Root() if scan is None else At(scan, 0)
 
     def unique_name(self, wanted: str) -> str:
         """`wanted`, numbered if a stage has that name already."""
@@ -216,16 +291,33 @@ def loads_of(op: Operation) -> tuple[ProducerLoad, ...]:
     """Every tensor element that an operation's definition reads, conditions included."""
     known = _loads.get(op)
     if known is None:
-        known = _loads[op] = tuple(loads(op)) if isinstance(op, ComputeOp) else ()
+        known = _loads[op] = _reads_of(op)
     return known
+
+
+def _reads_of(op: Operation) -> tuple[ProducerLoad, ...]:
+    match op:
+        case ComputeOp():
+            return tuple(loads(op))
+        case ExternOp():
+            return op.whole_reads
+        case ScanOp():
+            return (*op.init_reads, *op.update_reads)
+    return ()
 
 
 def initial_tree(outputs: Sequence[Operation], operations: Sequence[Operation]) -> ScheduleTree:
     """The tree in which every stage is computed at the root with one serial loop per axis.
 
+    What depends on a state of a scan is computed in the time loop of that scan.
+
     Args:
         outputs: the operations whose results are wanted.
         operations: all operations of the program, producers first.
+
+    Raises:
+        DeclarationError: if a state is read outside of its scan.
+        ScheduleError: if a stage of a scan is an output.
     """
     stages = []
     taken: set[str] = set()
@@ -236,10 +328,17 @@ def initial_tree(outputs: Sequence[Operation], operations: Sequence[Operation]) 
             name = f"{stem}_{int(last) + 1}" if stem and last.isdigit() else f"{name}_1"
         taken.add(name)
         stages.append(make_stage(number, name, op, op in outputs))
-    return ScheduleTree(tuple(stages), tuple(range(len(stages))), {op: n for n, op in enumerate(operations)})
+    index = {op: n for n, op in enumerate(operations)}
+    carried = {index[op]: index[scan] for op, scan in check_states_bound(operations).items() if op in index}
+    for number in carried:
+        if stages[number].is_output:
+            raise ScheduleError(f"{stages[number].name} exists only while {stages[carried[number]].name} runs; schedule the result of the scan")
+        if not stages[number].is_placeholder:
+            stages[number] = replace(stages[number], attach=At(carried[number], 0))
+    return ScheduleTree(tuple(stages), tuple(range(len(stages))), index, carried=carried)
 
 
 def make_stage(number: int, name: str, op: Operation, is_output: bool = False) -> StageNode:
     """A fresh stage of `op`: root loops in declaration order, reduction innermost."""
-    axes = (*op.axis, *op.reduce_axis) if isinstance(op, ComputeOp) else ()
+    axes = (*op.axis, *op.reduce_axis) if isinstance(op, (ComputeOp, ScanOp)) else ()
     return StageNode(number, name, op, op, axes, tuple(range(len(axes))), is_output=is_output)

@@ -8,10 +8,16 @@
 
 tensor, operation    the values and the nodes of a computation
 declare, reducer     placeholder, compute, reduce_axis; sum, max, min, comm_reducer
+extern               tensors that a statement or a foreign function computes
+scan                 recurrences over time; by scan_op, and scan_body, what one step computes
 elementwise          operators on whole tensors
 verify, bounds       what makes a definition well formed, and free of reads out of bounds
+thread_axis          what loops are bound to
 dag, dag_text, flops, identity, access     the graph: order, text, cost, equality, how producers are read
-serialize            the graph as JSON
+serialize, serialize_extern     the graph as JSON
+create_prim_func     functions of blocks; by compute_block and index_dtype
+tensor_intrin, row_crossing     what a few instructions compute, for tensorize
+intrinsics           tensor intrinsics that come with the package
 gradient             derivatives; by derivative, gradient_terms and index_equations
 evaluation, reference     what a computation means, on NumPy arrays; by blocks, contraction and reductions
 tolerance            how far two results of a computation may differ
@@ -22,6 +28,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ..arith.index_map import IndexMap as _IndexMap
 from ..tir.arithmetic import (
     add,
     all,
@@ -37,6 +44,7 @@ from ..tir.arithmetic import (
     truncdiv,
     truncmod,
 )
+from ..tir.foreign import trace
 from ..tir.intrin import (
     abs,
     acos,
@@ -53,6 +61,7 @@ from ..tir.intrin import (
     floor,
     fmod,
     if_then_else,
+    infinity,
     isfinite,
     isinf,
     isnan,
@@ -75,23 +84,36 @@ from ..tir.intrin import (
     trunc,
 )
 from . import elementwise as _elementwise
+from . import intrinsics
+from .create_prim_func import create_prim_func
 from .declare import compute, placeholder, reduce_axis, size_var, tag_scope, var
+from .extern import ExternOp, extern, extern_primfunc
 from .gradient import gradient
 from .operation import BaseComputeOp, ComputeOp, Operation, PlaceholderOp
 from .reducer import comm_reducer, max, min, sum
+from .scan import scan
+from .scan_op import ScanOp
 from .tensor import Tensor, TensorSlice
+from .tensor_intrin import TensorIntrin, decl_tensor_intrin
+from .thread_axis import thread_axis
 
 if TYPE_CHECKING:
     from ..schedule import Schedule, Stage, create_schedule
 
+AXIS_SEPARATOR = _IndexMap.AXIS_SEPARATOR
+
 __all__ = [
+    "AXIS_SEPARATOR",
     "BaseComputeOp",
     "ComputeOp",
+    "ExternOp",
     "Operation",
     "PlaceholderOp",
+    "ScanOp",
     "Schedule",
     "Stage",
     "Tensor",
+    "TensorIntrin",
     "TensorSlice",
     "abs",
     "acos",
@@ -109,10 +131,14 @@ __all__ = [
     "const",
     "cos",
     "cosh",
+    "decl_tensor_intrin",
+    "create_prim_func",
     "create_schedule",
     "div",
     "erf",
     "exp",
+    "extern",
+    "extern_primfunc",
     "floor",
     "floordiv",
     "floormod",
@@ -121,6 +147,8 @@ __all__ = [
     "if_then_else",
     "indexdiv",
     "indexmod",
+    "infinity",
+    "intrinsics",
     "isfinite",
     "isinf",
     "isnan",
@@ -139,6 +167,7 @@ __all__ = [
     "reduce_axis",
     "round",
     "rsqrt",
+    "scan",
     "sigmoid",
     "sin",
     "sinh",
@@ -149,6 +178,8 @@ __all__ = [
     "tag_scope",
     "tan",
     "tanh",
+    "trace",
+    "thread_axis",
     "trunc",
     "truncdiv",
     "truncmod",

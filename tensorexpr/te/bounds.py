@@ -18,6 +18,7 @@ from ..errors import DeclarationError
 from ..tir.arithmetic import logical_not
 from ..tir.dtype import to_numpy
 from ..tir.expr import (
+    Add,
     And,
     Call,
     IntImm,
@@ -25,13 +26,16 @@ from ..tir.expr import (
     Or,
     PrimExpr,
     ProducerLoad,
+    Range,
     Reduce,
     Select,
+    Sub,
     Var,
 )
 from ..tir.rewriting import walk
 from .evaluation import Array, children, compile_program
-from .operation import ComputeOp
+from .operation import ComputeOp, PlaceholderOp, loads
+from .tensor import Tensor
 
 Bounds = tuple[int, int]
 Guards = tuple[tuple[PrimExpr, bool], ...]
@@ -43,16 +47,45 @@ _MOST_GUARDS = 32
 _MOST_READS = 512
 
 
-def check_bounds(op: ComputeOp) -> None:
+def state_lag(op: ComputeOp) -> int:
+    """How far `op` looks back along its first axis in a placeholder of the same extent; 0 if it doesn't.
+
+    Such a placeholder may be the state of a scan, which starts late enough. Only the scan, or a schedule without one, can tell.
+    """
+    if not op.axis or op.axis[0].dom is None or not isinstance(op.axis[0].dom.extent, IntImm):
+        return 0
+    first, extent, lag = op.axis[0].var, op.axis[0].dom.extent.value, 0
+    for load in loads(op):
+        given = isinstance(load.producer, Tensor) and isinstance(load.producer.op, PlaceholderOp) and load.indices
+        if given and isinstance(load.producer.shape[0], IntImm) and load.producer.shape[0].value == extent:
+            match load.indices[0]:
+                case Sub(a, IntImm(value=back)) if a is first:
+                    lag = max(lag, back)
+                case Add(a, IntImm(value=ahead)) if a is first:
+                    lag = max(lag, -ahead)
+    return lag
+
+
+def check_bounds(op: ComputeOp, start: int = 0) -> None:
     """Refuse `op` if one of its reads leaves a tensor of constant extent at some point.
+
+    Args:
+        op: a definition.
+        start: the first value of its first axis that is ever computed.
 
     Raises:
         DeclarationError: naming the read, the index and the point.
     """
     ranges = {axis.var: bounds for axis in (*op.axis, *op.reduce_axis) if (bounds := _axis_bounds(axis)) is not None}
+    domains = {axis.var: axis.dom for axis in (*op.axis, *op.reduce_axis) if axis.dom is not None}
+    if start:
+        first, extent = op.axis[0].var, domains[op.axis[0].var].extent
+        if first in ranges:
+            ranges[first] = (start, ranges[first][1])
+        domains[first] = Range(IntImm(first.dtype, start), extent - start)
     if any(high < low for low, high in ranges.values()):
         return
-    analyzer = Analyzer({axis.var: axis.dom for axis in (*op.axis, *op.reduce_axis) if axis.dom is not None})
+    analyzer = Analyzer(domains)
     for load, guards in islice(guarded_loads(op), _MOST_READS):
         with ExitStack() as scopes:
             for condition, wanted in guards:

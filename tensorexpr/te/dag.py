@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 
 from .operation import Operation, PlaceholderOp
+from .scan_op import ScanOp
 from .tensor import Tensor
 
 
@@ -76,6 +77,13 @@ def consumer_map(ops: Iterable[Operation]) -> dict[Operation, tuple[Operation, .
 def producer_map(ops: Iterable[Operation]) -> dict[Operation, tuple[Operation, ...]]:
     """For each of `ops` the operations it reads, in order of first appearance, each once."""
     return {op: tuple(dict.fromkeys(tensor.op for tensor in op.input_tensors)) for op in ops}
+
+
+def given_placeholders(ops: Iterable[Operation]) -> tuple[PlaceholderOp, ...]:
+    """Those of `ops`, a whole graph, that the caller gives arrays for: the placeholders but for states of scans."""
+    listed = tuple(ops)
+    states = {tensor.op for op in listed if isinstance(op, ScanOp) for tensor in op.state_placeholder}
+    return tuple(op for op in listed if isinstance(op, PlaceholderOp) and op not in states)
 
 
 def output_ops(ops: Sequence[Operation]) -> tuple[Operation, ...]:

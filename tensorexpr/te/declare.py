@@ -13,7 +13,7 @@ from ..tir.arithmetic import convert
 from ..tir.attrs import FrozenMap
 from ..tir.dtype import int_limits, parse_dtype
 from ..tir.expr import IntImm, IterVar, PrimExpr, Range, SizeVar, Var
-from .bounds import check_bounds
+from .bounds import check_bounds, state_lag
 from .operation import ComputeOp, PlaceholderOp
 from .tensor import Tensor
 from .verify import verify_bodies
@@ -85,8 +85,8 @@ def compute(
     returned = fcompute(*(axis.var for axis in axes))
     bodies = tuple(_body(item, where) for item in (returned if isinstance(returned, (tuple, list)) else (returned,)))
     reduce_axis = verify_bodies(name, axes, bodies)
-    op = ComputeOp(name, _tag(tag, where), _attrs(attrs), axes, reduce_axis, bodies)
-    check_bounds(op)
+    op = ComputeOp(name, checked_tag(tag, where), checked_attrs(attrs), axes, reduce_axis, bodies)
+    check_bounds(op, state_lag(op))
     outputs = tuple(op.output(i) for i in range(op.num_outputs))
     return outputs if isinstance(returned, (tuple, list)) and len(outputs) > 1 else outputs[0]
 
@@ -134,14 +134,16 @@ def _body(item: Any, where: str) -> PrimExpr:
     return body
 
 
-def _tag(tag: str, where: str) -> str:
+def checked_tag(tag: str, where: str) -> str:
+    """The tag of an operation: its own or that of the `tag_scope` around it."""
     scope = _current_tag.get()
     if tag and scope:
         raise DeclarationError(f"{where}: tag {tag!r} inside tag_scope({scope!r}); drop one of the two")
     return tag or scope
 
 
-def _attrs(attrs: Mapping[str, Any] | None) -> FrozenMap:
+def checked_attrs(attrs: Mapping[str, Any] | None) -> FrozenMap:
+    """Attributes as an operation keeps them."""
     return FrozenMap({key: tuple(value) if isinstance(value, list) else value for key, value in (attrs or {}).items()})
 
 

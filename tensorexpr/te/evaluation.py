@@ -44,6 +44,7 @@ from ..tir.expr import (
     Sub,
     Var,
 )
+from ..tir.foreign import TRACE, PackedCalls
 from ..tir.intrin import intrinsic_of
 from ..tir.rewriting import Node, post_order_rewrite, substitute, walk
 from ..tir.rewriting import children as all_children
@@ -155,12 +156,25 @@ def _call(node: Call, inputs: Sequence[Array]) -> Array:
         return np.where(*inputs)
     if node.op == "tir.reinterpret":
         return np.ascontiguousarray(inputs[0]).view(dtype).reshape(np.shape(inputs[0]))
+    if node.op == TRACE:
+        return _trace(inputs, dtype)
     evaluate = intrinsic_of(node).evaluate
     if evaluate is None:
         raise DeclarationError(f"{node.op} ({node}) can't be evaluated without compiling it")
     half = parse_dtype(node.args[0].dtype).is_float and parse_dtype(node.args[0].dtype).bits == 16
     operands = [np.asarray(a).astype(np.float32) for a in inputs] if half else inputs
     return np.asarray(evaluate(*operands)).astype(dtype)
+
+
+def _trace(inputs: Sequence[Array], dtype: Any) -> Array:
+    """The traced values with the registered function called at every point, those included whose value nobody uses."""
+    name, *values = inputs
+    traced = np.broadcast_arrays(*values)
+    result = np.empty(traced[-1].shape, dtype)
+    for at in np.ndindex(result.shape):
+        found = PackedCalls.run(str(name), [value[at].item() for value in traced])
+        result[at] = traced[-1][at] if found is None else found
+    return result
 
 
 def children(node: Node) -> tuple[PrimExpr, ...]:

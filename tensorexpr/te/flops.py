@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..arith import Analyzer
 from ..tir.dtype import parse_dtype
 from ..tir.expr import (
     BinaryExpr,
@@ -23,7 +24,10 @@ from ..tir.expr import (
 )
 from ..tir.rewriting import walk
 from .dag import topological_order
-from .operation import ComputeOp
+from .extern import ExternOp
+from .operation import ComputeOp, Operation
+from .scan_body import Box, step_boxes
+from .scan_op import ScanOp
 from .tensor import Tensor
 
 _CODES = {"bfloat": "float", "bool": "uint"}
@@ -37,20 +41,44 @@ def flop_count(tensors: Sequence[Tensor]) -> float:
     an operation replaces its count.
     """
     total = 0.0
-    for op in topological_order(tensors):
+    ops = topological_order(tensors)
+    steps = _scan_steps(ops)
+    for op in ops:
+        if isinstance(op, ExternOp):
+            if "FLOP" not in op.attrs:
+                return -1.0
+            total += float(int(op.attrs["FLOP"]))
         if isinstance(op, ComputeOp):
-            count = _operation_flops(op)
+            count = _operation_flops(op, steps.get(op))
             if count is None:
                 return -1.0
             total += count
     return total
 
 
-def _operation_flops(op: ComputeOp) -> float | None:
+def _scan_steps(ops: Sequence[Operation]) -> dict[Operation, tuple[ScanOp, Box]]:
+    """The operations that scans compute, each with the box of a step."""
+    return {op: (scan, box) for scan in ops if isinstance(scan, ScanOp) for op, box in step_boxes(scan).items()}
+
+
+def _elements(op: ComputeOp, step: tuple[ScanOp, Box] | None) -> float | None:
+    """How many elements are computed: all, or those of a step as often as there are steps."""
+    if step is None:
+        return _extents(op.axis)
+    scan, box = step
+    analyzer = Analyzer()
+    result = _extents(scan.axis)
+    for interval in box:
+        extent = analyzer.simplify(interval.max - interval.min + 1)
+        result = None if result is None or not isinstance(extent, IntImm) else result * extent.value
+    return result
+
+
+def _operation_flops(op: ComputeOp, step: tuple[ScanOp, Box] | None = None) -> float | None:
     given = op.attrs.get("FLOP")
     if given is not None:
         return float(int(given))
-    elements = _extents(op.axis)
+    elements = _elements(op, step)
     counts = [_expression_flops(body, _code(op.output_dtype(0))) for body in op.body]
     known = [count for count in counts if count is not None]
     return None if elements is None or len(known) < len(counts) else elements * sum(known)

@@ -12,10 +12,15 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ..errors import InternalError
+from ..tir.attrs import FrozenMap
+from ..tir.buffer import Buffer
 from ..tir.expr import CommReducer, FloatImm, IterVar, PrimExpr, Range, SizeVar, Var
 from ..tir.rewriting import walk
+from ..tir.stmt import Stmt
 from .dag import post_dfs_order
+from .extern import ExternOp
 from .operation import ComputeOp, Operation, PlaceholderOp
+from .scan_op import ScanOp
 from .tensor import Tensor
 
 Form = tuple[Any, ...]
@@ -30,6 +35,7 @@ class _Canon:
     free: int = 0
     rows: dict[Form, int] = field(default_factory=dict)
     known: dict[int, int] = field(default_factory=dict)
+    buffers: dict[Buffer, int] = field(default_factory=dict)
 
     def row(self, form: Form) -> int:
         """The number of a form; equal forms share it."""
@@ -49,7 +55,13 @@ class _Canon:
                 self.known[id(node)] = self.row(self._form(node))
         return self.known[id(root)]
 
-    def _form(self, node: PrimExpr) -> Form:
+    def buffer(self, buffer: Buffer) -> Form:
+        """The form of a buffer, by its number and layout."""
+        number = self.buffers.setdefault(buffer, len(self.buffers))
+        layout = tuple(tuple(map(self.expr, part)) for part in (buffer.shape, buffer.strides, (buffer.elem_offset,)))
+        return ("buffer", number, self.expr(buffer.data), buffer.dtype, buffer.scope(), *layout)
+
+    def _form(self, node: PrimExpr | Stmt) -> Form:
         if isinstance(node, Var):
             if node not in self.variables:
                 self.variables[node] = ("size" if isinstance(node, SizeVar) else "free", self.free)
@@ -74,6 +86,14 @@ class _Canon:
                 return ("#", self.expr(var))
             case CommReducer():
                 return self._combiner(value)
+            case Buffer():
+                return self.buffer(value)
+            case Stmt():
+                return self._form(value)
+            case Range():
+                return self._range(value)
+            case FrozenMap():
+                return tuple((key, self._value(value[key])) for key in sorted(value))
         raise InternalError(f"{type(value).__name__} in an expression has no canonical form")
 
     def _combiner(self, combiner: CommReducer) -> Form:
@@ -95,6 +115,13 @@ class _Canon:
                 self.bind("reduce", [axis.var for axis in op.reduce_axis])
                 self.known.clear()  # axes may be shared between operations and stand at other positions there
                 return ("compute", len(op.axis), domains, tuple(map(self.expr, op.body)))
+            case ExternOp():
+                tensors = tuple(self._value(tensor) for tensor in op.inputs)
+                placeholders = tuple(self.buffer(b) for b in (*op.input_placeholders, *op.output_placeholders))
+                return ("extern", tensors, placeholders, self._form(op.body))
+            case ScanOp():
+                parts = (op.init, op.update, op.state_placeholder)
+                return ("scan", *(tuple(self._value(tensor) for tensor in part) for part in parts))
         raise InternalError(f"operation {op.name} ({type(op).__name__}) has no canonical form")
 
     def _range(self, dom: Range | None) -> Form | None:

@@ -16,12 +16,16 @@ import numpy as np
 from ..errors import ArgumentError, DeclarationError
 from ..tir.dtype import to_numpy
 from ..tir.expr import CommReducer, IntImm, IterVar, PrimExpr, ProducerLoad, Reduce, Var
+from ..tir.interpreter import interpret
 from .blocks import boxes, open_grid
 from .contraction import Contraction, contract, first_fitting, overflows, recognise, views
-from .dag import post_dfs_order
+from .dag import given_placeholders, post_dfs_order
 from .evaluation import Array, Program, compile_program
+from .extern import ExternOp, extern_function, scalar_symbols
 from .operation import ComputeOp, PlaceholderOp
 from .reductions import Accumulator
+from .scan_body import check_states_bound, state_dependent, step_boxes
+from .scan_op import ScanOp
 from .tensor import Tensor
 
 BLOCK_BYTES = 1 << 26
@@ -44,8 +48,10 @@ def evaluate(outputs: Sequence[Tensor], inputs: Inputs) -> list[Array]:
         DeclarationError: if a definition reads out of bounds.
     """
     run = _Evaluation(dict(inputs), _bind(outputs, inputs))
-    for op in post_dfs_order([tensor.op for tensor in outputs]):
-        if isinstance(op, ComputeOp):
+    ops = post_dfs_order([tensor.op for tensor in outputs])
+    stepwise = check_states_bound(ops)
+    for op in ops:
+        if isinstance(op, (ComputeOp, ExternOp, ScanOp)) and op not in stepwise:
             run.whole(op.output(0))
     return [run.whole(tensor) for tensor in outputs]
 
@@ -71,9 +77,7 @@ def _bind(outputs: Sequence[Tensor], inputs: Inputs) -> dict[Var, int]:
     """The values of symbolic extents and scalars, with every placeholder's array checked."""
     env: dict[Var, int] = {var: value for var, value in inputs.items() if isinstance(var, Var)}
     checks: list[tuple[Tensor, PrimExpr, int]] = []
-    for op in post_dfs_order([tensor.op for tensor in outputs]):
-        if not isinstance(op, PlaceholderOp):
-            continue
+    for op in given_placeholders(post_dfs_order([tensor.op for tensor in outputs])):
         tensor = op.output(0)
         if tensor not in inputs:
             raise ArgumentError(f"no array for placeholder {op.name}")
@@ -125,20 +129,65 @@ class _Evaluation:
             results = [np.empty(self.shape(output), to_numpy(output.dtype)) for output in map(op.output, range(op.num_outputs))]
             self._fill(op, results)
             self.arrays.update({op.output(i): result for i, result in enumerate(results)})
+        if tensor not in self.arrays and isinstance(tensor.op, ExternOp):
+            self._run_extern(tensor.op)
+        if tensor not in self.arrays and isinstance(tensor.op, ScanOp):
+            self._run_scan(tensor.op)
         return np.asarray(self.arrays[tensor])
+
+    def _run_scan(self, op: ScanOp) -> None:
+        """The rows of init, then step after step the box that each operation of a step needs."""
+        results = [np.empty(self.shape(tensor), to_numpy(tensor.dtype)) for tensor in op.state_placeholder]
+        ((begin, count),) = self.ranges([op.scan_axis])
+        for result, init in zip(results, op.init, strict=True):
+            result[:begin] = self.whole(init)
+        local: dict[Tensor, Array] = dict(zip(op.state_placeholder, results, strict=True))
+        steps, boxes_at = state_dependent(op), step_boxes(op)
+        for tensor in (step.output(i) for step in steps for i in range(step.num_outputs)):
+            local[tensor] = np.zeros(self.shape(tensor), to_numpy(tensor.dtype))
+        self.arrays.update(local)
+        corners = {step: compile_program([end for axis in boxes_at[step] for end in (axis.min, axis.max)]) for step in steps}
+        for t in range(begin, begin + count):
+            for step in steps:
+                ends = [int(end) for end in corners[step].run({**self.env, op.scan_axis.var: t})]
+                arrays = [local[step.output(i)] for i in range(step.num_outputs)]
+                low = [max(0, end) for end in ends[::2]]
+                high = [min(end, size - 1) for end, size in zip(ends[1::2], arrays[0].shape, strict=True)]
+                self._fill_box(step, arrays, low, [max(0, b - a + 1) for a, b in zip(low, high, strict=True)])
+            for result, update in zip(results, op.update, strict=True):
+                result[t] = local[update][t]
+        for tensor in local:
+            del self.arrays[tensor]
+        self.arrays.update({op.output(i): result for i, result in enumerate(results)})
+
+    def _run_extern(self, op: ExternOp) -> None:
+        """Interpret the statement of an extern on whole arrays."""
+        outputs = [op.output(i) for i in range(op.num_outputs)]
+        made = [np.zeros(self.shape(output), to_numpy(output.dtype)) for output in outputs]
+        read = [np.ascontiguousarray(self.whole(tensor)) for tensor in op.inputs]
+        missing = [var.name for var in scalar_symbols(op) if var not in self.env]
+        if missing:
+            raise DeclarationError(f"the variable {missing[0]} has no value; give it one among the inputs")
+        interpret(extern_function(op), [*read, *made, *(self.env[var] for var in scalar_symbols(op))])
+        self.arrays.update(zip(outputs, made, strict=True))
 
     def _fill(self, op: ComputeOp, results: list[Array]) -> None:
         plan, extents = self.plan(op), results[0].shape
         reduced = self.ranges(op.reduce_axis)
         if plan.contraction is not None and all(extent for _, extent in reduced) and self._fill_contraction(op, plan, results[0], reduced):
             return
-        volume = _block_volume(plan, prod(extent for _, extent in reduced))
+        self._fill_box(op, results, [0] * len(extents), extents)
+
+    def _fill_box(self, op: ComputeOp, results: list[Array], starts: Sequence[int], extents: Sequence[int]) -> None:
+        """Compute the elements of one box."""
+        plan = self.plan(op)
+        volume = _block_volume(plan, prod(extent for _, extent in self.ranges(op.reduce_axis)))
         dtypes = [to_numpy(axis.dtype) for axis in op.axis]
         for box in boxes(extents, volume):
-            grid = open_grid(box, 0, len(box), [0] * len(box), dtypes)
+            grid = open_grid(box, 0, len(box), starts, dtypes)
             values = self._block(op, plan, grid, tuple(end - begin for begin, end in box))
             for result, value in zip(results, values, strict=True):
-                result[tuple(slice(begin, end) for begin, end in box)] = value
+                result[tuple(slice(start + begin, start + end) for start, (begin, end) in zip(starts, box, strict=True))] = value
 
     def _block(self, op: ComputeOp, plan: _Plan, grid: list[Array], shape: tuple[int, ...]) -> list[Array]:
         """The outputs of `op` where its axes take the coordinates `grid`, which broadcast to `shape`."""

@@ -21,9 +21,13 @@ from ..tir.dtype import parse_dtype
 from ..tir.expr import CommReducer, IntImm, IterVar, Let, PrimExpr, ProducerLoad, Reduce, SizeVar, Var
 from ..tir.rewriting import walk
 from ..tir.serialize import ExprReader, ExprWriter, Limits
-from .bounds import check_bounds
+from .bounds import check_bounds, state_lag
 from .dag import post_dfs_order
+from .extern import ExternOp
 from .operation import ComputeOp, Operation, PlaceholderOp
+from .scan import scan_of
+from .scan_op import ScanOp
+from .serialize_extern import check_calls, extern_of, extern_symbols, read_extern, write_extern
 from .tensor import Tensor
 from .verify import verify_bodies
 
@@ -74,6 +78,8 @@ def _free_variables(ops: Sequence[Operation]) -> list[Var]:
             roots += op.body
         for root in roots:
             found |= dict.fromkeys(var for var in _variables(root) if var not in bound)
+        if isinstance(op, ExternOp):
+            found |= dict.fromkeys(extern_symbols(op))
     return list(found)
 
 
@@ -99,7 +105,21 @@ def _write_op(op: Operation, numbers: Mapping[Operation, int], names: Mapping[Va
                 "body": [writer.expr(body) for body in op.body],
                 "rows": writer.rows,
             }
+        case ExternOp(name=name, tag=tag, attrs=attrs):
+            written = {key: _write_attr(name, key, value, numbers) for key, value in attrs.items()}
+            inputs = [_reference(tensor, numbers) for tensor in op.inputs]
+            return {"kind": "extern", "name": name, "tag": tag, "attrs": written, "inputs": inputs, **write_extern(op, names)}
+        case ScanOp(name=name, tag=tag, attrs=attrs):
+            written = {key: _write_attr(name, key, value, numbers) for key, value in attrs.items()}
+            parts = {"init": op.init, "update": op.update, "state": op.state_placeholder, "inputs": _known(op.inputs, numbers)}
+            listed = {key: [_reference(tensor, numbers) for tensor in part] for key, part in parts.items()}
+            return {"kind": "scan", "name": name, "tag": tag, "attrs": written, **listed}
     raise RecordError(f"operation {op.name} ({type(op).__name__}) has no JSON form")
+
+
+def _known(tensors: Sequence[Tensor], numbers: Mapping[Operation, int]) -> tuple[Tensor, ...]:
+    """Those of the graph: the inputs that a scan lists need not be read."""
+    return tuple(tensor for tensor in tensors if tensor.op in numbers)
 
 
 def _write_attr(name: str, key: str, value: Any, numbers: Mapping[Operation, int]) -> JSON:
@@ -210,7 +230,20 @@ def _read_op(data: JSON, ops: Sequence[Operation], symbols: Mapping[str, Var]) -
         return PlaceholderOp(_text(fields["name"]), shape, _read_dtype(fields["dtype"]))
     if kind == "compute":
         return _read_compute(_fields(data, "a compute", ("kind", "name", "tag", "attrs", "axis", "body", "rows")), ops, symbols)
-    raise RecordError("an operation has the kind placeholder or compute")
+    if kind == "extern":
+        fields = _fields(data, "an extern", ("kind", "name", "tag", "attrs", "inputs", "outputs", "statement"))
+        inputs = tuple(_tensor(item, ops) for item in _items(fields["inputs"], "inputs"))
+        body, buffers = read_extern(fields, len(inputs), symbols, _LIMITS)
+        return extern_of(_text(fields["name"]), _text(fields["tag"]), _attrs(fields["attrs"], ops), inputs, body, buffers)
+    if kind == "scan":
+        fields = _fields(data, "a scan", ("kind", "name", "tag", "attrs", "init", "update", "state", "inputs"))
+        init, update, state, given = (
+            tuple(_tensor(item, ops) for item in _items(fields[key], key)) for key in ("init", "update", "state", "inputs")
+        )
+        if not state or not len(init) == len(update) == len(state):
+            raise RecordError("a scan has one init, update and state for each result")
+        return scan_of(_text(fields["name"]), _text(fields["tag"]), _attrs(fields["attrs"], ops), init, update, state, given)
+    raise RecordError("an operation has the kind placeholder, compute, extern or scan")
 
 
 def _extent(extent: PrimExpr, symbols: Mapping[str, Var]) -> PrimExpr:
@@ -243,11 +276,8 @@ def _read_compute(fields: Mapping[str, JSON], ops: Sequence[Operation], symbols:
         raise RecordError(f"compute {name} has an axis twice")
     for body in bodies:
         _check_body(body, known)
-    if not isinstance(fields["attrs"], dict):
-        raise RecordError("attributes are an object")
-    attrs = FrozenMap({_text(key): _read_attr(value, ops) for key, value in fields["attrs"].items()})
-    op = ComputeOp(name, _text(fields["tag"]), attrs, axes, reduce_axis, bodies)
-    check_bounds(op)
+    op = ComputeOp(name, _text(fields["tag"]), _attrs(fields["attrs"], ops), axes, reduce_axis, bodies)
+    check_bounds(op, state_lag(op))
     return op
 
 
@@ -265,6 +295,7 @@ def _check_body(body: PrimExpr, known: set[Var]) -> None:
     if parse_dtype(body.dtype).lanes > 1 or body.dtype == "handle":
         raise RecordError(f"a body is {body.dtype}; elements are scalars")
     _only(_variables(body), known)
+    check_calls(body)
     for node in walk(body):
         if isinstance(node, Reduce):
             _check_combiner(node.combiner)
@@ -277,6 +308,12 @@ def _check_combiner(combiner: CommReducer) -> None:
         _only(_variables(result), {*combiner.lhs, *combiner.rhs})
         if any(isinstance(node, (ProducerLoad, Reduce)) for node in walk(result)):
             raise RecordError("a combiner reads a tensor")
+
+
+def _attrs(data: JSON, ops: Sequence[Operation]) -> FrozenMap:
+    if not isinstance(data, dict):
+        raise RecordError("attributes are an object")
+    return FrozenMap({_text(key): _read_attr(value, ops) for key, value in data.items()})
 
 
 def _read_attr(data: JSON, ops: Sequence[Operation]) -> Any:

@@ -12,8 +12,11 @@ import numpy as np
 from ..tir.dtype import parse_dtype, scalar_dtype
 from ..tir.expr import FloatImm, IntImm, PrimExpr, ProducerLoad, Var
 from ..tir.rewriting import walk
+from ..tir.stmt import For
 from .dag import post_dfs_order, producer_map
+from .extern import ExternOp
 from .operation import ComputeOp, Operation
+from .scan_op import ScanOp
 from .tensor import Tensor
 
 # Unit roundoff times two: the spacing of numbers at 1.
@@ -91,7 +94,13 @@ def reduction_length(tensors: Sequence[Tensor]) -> int:
         own = 1
         for axis in op.reduce_axis:
             own *= axis.dom.extent.value if axis.dom is not None and isinstance(axis.dom.extent, IntImm) else 1
+        if isinstance(op, ExternOp):  # no sum is longer than all of its constant loops together
+            loops = [node.extent.value for node in walk(op.body) if isinstance(node, For) and isinstance(node.extent, IntImm)]
+            own = max(1, sum(loops))
         length[op] = own + max((length[producer] for producer in producers[op]), default=0)
+        if isinstance(op, ScanOp):  # the errors of a step go into the next one
+            steps = op.scan_axis.dom.extent if op.scan_axis.dom is not None else None
+            length[op] *= max(1, steps.value) if isinstance(steps, IntImm) else 1
     return max((length[tensor.op] for tensor in tensors), default=1)
 
 
@@ -114,8 +123,9 @@ def tolerance_of(tensor: Tensor, magnitude: float = 1.0) -> Tolerance:
 
 def _computed_dtypes(tensor: Tensor) -> set[str]:
     """The scalar dtypes of everything that is computed on the way to `tensor`; what is only read is as exact as it was."""
-    ops = [op for op in post_dfs_order([tensor.op]) if isinstance(op, ComputeOp)]
-    nodes = (node for op in ops for body in op.body for node in walk(body) if isinstance(node, PrimExpr))
+    ops = [op for op in post_dfs_order([tensor.op]) if isinstance(op, (ComputeOp, ExternOp))]
+    roots = [root for op in ops for root in (op.body if isinstance(op, ComputeOp) else (op.body,))]
+    nodes = (node for root in roots for node in walk(root) if isinstance(node, PrimExpr))
     return {scalar_dtype(node.dtype) for node in nodes if not isinstance(node, (ProducerLoad, Var, IntImm, FloatImm))}
 
 

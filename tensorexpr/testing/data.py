@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..te.dag import post_dfs_order
+from ..te.dag import given_placeholders, post_dfs_order
 from ..te.evaluation import compile_program
-from ..te.operation import PlaceholderOp
 from ..te.tensor import Tensor
 from ..tir.dtype import int_limits, parse_dtype, to_numpy
 from ..tir.expr import Var
@@ -71,8 +70,7 @@ def random_inputs(
     """A random array for every placeholder below `tensors`; `symbols` gives values to symbolic extents."""
     generator = np.random.default_rng(seed)
     arrays: dict[Tensor, Array] = {}
-    for op in post_dfs_order([tensor.op for tensor in tensors]):
-        if isinstance(op, PlaceholderOp):
-            shape = [int(extent) for extent in compile_program(op.shape).run(dict(symbols or {}))]
-            arrays[op.output(0)] = random_array(shape, op.dtype, generator, special)
+    for op in given_placeholders(post_dfs_order([tensor.op for tensor in tensors])):
+        shape = [int(extent) for extent in compile_program(op.shape).run(dict(symbols or {}))]
+        arrays[op.output(0)] = random_array(shape, op.dtype, generator, special)
     return arrays

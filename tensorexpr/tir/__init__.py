@@ -2,12 +2,17 @@
 
     dtype, attrs, interning      data types, immutable mappings, one object per distinct expression
     expr, operators, arithmetic, bitwise, intrin     expressions, and all that builds them
-    stmt, buffer, function       statements, memory, functions and modules
+    stmt, block, buffer, function     statements, blocks, memory, functions and modules
+    ir_builder                   loop nests written by hand, statement by statement
     rewriting, scopes            walks and rewrites; what a statement mentions and defines
+    builtin                      fixed-point products, halves of vectors, atomic additions, assumptions
+    foreign                      calls of registered Python functions and of the math library
     printer                      TVMScript text of everything
-    structural                   equality and hash up to renaming
-    verify, analysis             what must always hold; questions about functions
+    structural, structural_difference     equality and hash up to renaming; where programs differ
+    specialize                   functions for known sizes
+    verify, block_rules, analysis     what must always hold, also of blocks; questions about functions
     stmt_functor                 visitors for user passes, by their customary names
+    pointers, llvm_intrin        calls about machines: pointers into buffers, LLVM's own intrinsics
     serialize                    expressions as strict JSON
     interpreter                  the reference semantics of every phase
 
@@ -19,7 +24,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from . import analysis, interpreter, printer, serialize, stmt_functor, structural, verify
+from . import analysis, interpreter, ir_builder, printer, serialize, specialize, stmt_functor, structural, verify
 from .analysis import undefined_vars
 from .arithmetic import (
     add,
@@ -41,7 +46,22 @@ from .arithmetic import (
 from .arithmetic import maximum as max
 from .arithmetic import minimum as min
 from .bitwise import bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_right
+from .block import Block, BlockRealize, MatchBufferRegion
 from .buffer import Buffer, BufferRegion, decl_buffer
+from .builtin import (
+    assume,
+    atomic_add,
+    isnullptr,
+    large_uint_imm,
+    lookup_param,
+    q_multiply_shift,
+    q_multiply_shift_per_axis,
+    ret,
+    undef,
+    vectorcombine,
+    vectorhigh,
+    vectorlow,
+)
 from .expr import (
     EQ,
     GE,
@@ -87,6 +107,7 @@ from .expr import (
     Sub,
     Var,
 )
+from .foreign import call_packed, trace
 from .function import GlobalVar, IRModule, PrimFunc
 from .intrin import (
     abs,
@@ -118,6 +139,7 @@ from .intrin import (
     isfinite,
     isinf,
     isnan,
+    ldexp,
     likely,
     log,
     log1p,
@@ -141,10 +163,13 @@ from .intrin import (
     tanh,
     trunc,
 )
+from .llvm_intrin import call_llvm_intrin, call_llvm_pure_intrin
+from .pointers import address_of, tvm_access_ptr, type_annotation
 from .stmt import (
     Allocate,
     AssertStmt,
     AttrStmt,
+    BufferBind,
     BufferRealize,
     BufferStore,
     DeclBuffer,
@@ -161,25 +186,26 @@ from .stmt_functor import stmt_list, stmt_seq
 from .structural import structural_equal, structural_hash
 
 if TYPE_CHECKING:
+    from ..arith import IndexMap
     from ..lower import transform
 
 # Names that users expect here and that live in a higher row: loaded on first use, so that nothing here depends on them.
-_HIGHER = {"transform": "tensorexpr.lower.transform"}
+_HIGHER = {"transform": "tensorexpr.lower.transform", "IndexMap": "tensorexpr.arith.index_map"}
 
 __all__ = [
-    "EQ", "GE", "GT", "LE", "LT", "NE", "Add", "Allocate", "And", "AssertStmt", "AttrStmt", "BinaryExpr", "Broadcast", "Buffer",
-    "BufferLoad", "BufferRealize", "BufferRegion", "BufferStore", "Call", "Cast", "CmpExpr", "CommReducer", "DeclBuffer", "Div",
-    "Evaluate", "ExprOp", "FloatImm", "FloorDiv", "FloorMod", "For", "ForKind", "GlobalVar", "IRModule", "IfThenElse", "IntImm",
-    "IterVar", "Let", "LetStmt", "LogicalExpr", "Max", "Min", "Mod", "Mul", "Not", "Or", "PointerType", "PrimExpr", "PrimFunc",
+    "EQ", "GE", "GT", "LE", "LT", "NE", "Add", "Allocate", "And", "AssertStmt", "AttrStmt", "BinaryExpr", "Block", "BlockRealize", "Broadcast", "Buffer",
+    "BufferBind", "BufferLoad", "BufferRealize", "BufferRegion", "BufferStore", "Call", "Cast", "CmpExpr", "CommReducer", "DeclBuffer", "Div",
+    "Evaluate", "ExprOp", "FloatImm", "FloorDiv", "FloorMod", "For", "ForKind", "GlobalVar", "IRModule", "IfThenElse", "IndexMap", "IntImm",
+    "IterVar", "Let", "LetStmt", "LogicalExpr", "MatchBufferRegion", "Max", "Min", "Mod", "Mul", "Not", "Or", "PointerType", "PrimExpr", "PrimFunc",
     "PrimType", "ProducerLoad", "Ramp", "Range", "Reduce", "Select", "SeqStmt", "Shuffle", "SizeVar", "Stmt", "StringImm", "Sub", "Var",
     "While", "abs", "acos", "acosh", "add", "all", "analysis", "any", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
-    "bitwise_not", "bitwise_or", "bitwise_xor", "call_extern", "call_intrin", "call_pure_extern", "ceil", "ceildiv", "clz", "const",
+    "bitwise_not", "bitwise_or", "bitwise_xor", "address_of", "call_extern", "call_intrin", "call_packed", "call_llvm_intrin", "call_llvm_pure_intrin", "tvm_access_ptr", "type_annotation", "call_pure_extern", "ceil", "ceildiv", "clz", "const",
     "convert", "copysign", "cos", "cosh", "decl_buffer", "div", "erf", "exp", "exp2", "exp10", "floor", "floordiv", "floormod", "fma",
-    "fmod", "hypot", "if_then_else", "indexdiv", "indexmod", "infinity", "interpreter", "isfinite", "isinf", "isnan", "likely", "log",
+    "fmod", "hypot", "if_then_else", "indexdiv", "indexmod", "infinity", "interpreter", "ir_builder", "isfinite", "isinf", "isnan", "likely", "log",
     "log1p", "log2", "log10", "max", "max_value", "min", "min_value", "multiply", "nearbyint", "nextafter", "popcount", "pow", "power",
-    "printer", "reinterpret", "round", "rsqrt", "serialize", "shift_left", "shift_right", "sigmoid", "sin", "sinh", "sqrt",
+    "printer", "reinterpret", "round", "rsqrt", "serialize", "shift_left", "shift_right", "sigmoid", "sin", "sinh", "specialize", "sqrt",
     "stmt_functor", "stmt_list", "stmt_seq", "structural", "structural_equal", "structural_hash", "subtract", "tan", "tanh",
-    "transform", "trunc", "truncdiv", "truncmod", "undefined_vars", "verify",
+    "assume", "atomic_add", "isnullptr", "large_uint_imm", "lookup_param", "q_multiply_shift", "q_multiply_shift_per_axis", "ret", "undef", "vectorcombine", "vectorhigh", "vectorlow", "ldexp", "trace", "transform", "trunc", "truncdiv", "truncmod", "undefined_vars", "verify",
 ]  # fmt: skip
 
 
@@ -187,5 +213,5 @@ def __getattr__(name: str) -> Any:
     if name not in _HIGHER:
         raise AttributeError(f"module 'tensorexpr.tir' has no attribute {name!r}")
     module = importlib.import_module(_HIGHER[name])
-    globals()[name] = module
-    return module
+    found = globals()[name] = getattr(module, name, module)
+    return found

@@ -1,4 +1,4 @@
-"""An immutable mapping for annotations and attributes."""
+"""An immutable mapping for annotations and attributes, and the keys of `AttrStmt` that passes and code generation read."""
 
 from __future__ import annotations
 
@@ -35,3 +35,9 @@ class FrozenMap(Mapping[str, Any]):
 
 
 EMPTY = FrozenMap()
+
+PREFETCH_SCOPE = "prefetch_scope"
+"""Node: a Buffer. Each iteration of the loop around the attribute fetches what the body reads so many iterations later."""
+
+NONTEMPORAL_STORE = "nontemporal_store"
+"""Node: the data variable of a parameter. Aligned vectors that the body stores there go past the caches."""

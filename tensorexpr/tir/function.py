@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from ..errors import DeclarationError
 from .attrs import EMPTY, FrozenMap
@@ -21,6 +21,8 @@ class PrimFunc:
     occur in the shapes and strides of those buffers are defined by the arguments of a call.
     """
 
+    _specialize: ClassVar[Callable[[PrimFunc, Mapping[Var, Any]], PrimFunc]]  # `tir.specialize` puts it here, as it rewrites functions
+
     params: tuple[Var, ...]
     body: Stmt
     buffer_map: Mapping[Var, Buffer] = field(default_factory=dict)
@@ -30,6 +32,22 @@ class PrimFunc:
         """This function with one attribute, or all of a mapping, set."""
         new = attr_key_or_dict if isinstance(attr_key_or_dict, Mapping) else {attr_key_or_dict: attr_value}
         return replace(self, attrs=FrozenMap({**self.attrs, **new}))
+
+    def with_attrs(self, attr_map: Mapping[str, Any]) -> PrimFunc:
+        """This function with other attributes in place of its own, or itself if they are the same."""
+        return self if dict(attr_map) == dict(self.attrs) else replace(self, attrs=FrozenMap(attr_map))
+
+    def specialize(self, param_map: Mapping[Var, Any]) -> PrimFunc:
+        """This function for known sizes.
+
+        Args:
+            param_map: scalar parameters -> numbers or expressions, which takes them out of the parameters; handles ->
+                buffers (tir.decl_buffer), whose shapes give the sizes in the declared ones their values.
+
+        Raises:
+            DeclarationError: if a key is no parameter, or a buffer does not fit the one declared.
+        """
+        return PrimFunc._specialize(self, param_map)
 
     def without_attr(self, attr_key: str) -> PrimFunc:
         """This function without an attribute."""
@@ -77,8 +95,10 @@ class IRModule:
         self.attrs = FrozenMap(attrs)
 
     @staticmethod
-    def from_expr(expr: PrimFunc) -> IRModule:
-        """A module with one function, named by its `global_symbol` or "main"."""
+    def from_expr(expr: PrimFunc | IRModule) -> IRModule:
+        """A module with one function, named by its `global_symbol` or "main"; a module is itself."""
+        if isinstance(expr, IRModule):
+            return expr
         return IRModule({str(expr.attrs.get("global_symbol", "main")): expr})
 
     @property
@@ -116,9 +136,26 @@ class IRModule:
         """Set the function of `var`, in place."""
         self._functions[_name(var)] = func
 
-    def update(self, other: IRModule) -> None:
+    def update(self, other: IRModule | Mapping[str | GlobalVar, PrimFunc]) -> None:
         """Take over all functions of `other`, in place."""
-        self._functions.update(other._functions)
+        functions = other._functions if isinstance(other, IRModule) else {_name(key): func for key, func in other.items()}
+        self._functions.update(functions)
+
+    def get_attr(self, attr_key: str) -> Any:
+        """An attribute, or None."""
+        return self.attrs.get(attr_key)
+
+    def with_attr(self, attr_key: str, attr_value: Any) -> IRModule:
+        """A copy of this module with one attribute set."""
+        return IRModule(self._functions, {**self.attrs, attr_key: attr_value})
+
+    def with_attrs(self, attr_map: Mapping[str, Any]) -> IRModule:
+        """A copy of this module with all attributes of a mapping set."""
+        return IRModule(self._functions, {**self.attrs, **attr_map})
+
+    def without_attr(self, attr_key: str) -> IRModule:
+        """A copy of this module without an attribute."""
+        return IRModule(self._functions, {key: value for key, value in self.attrs.items() if key != attr_key})
 
     def map_functions(self, transform: Any) -> IRModule:
         """A new module with every function transformed."""

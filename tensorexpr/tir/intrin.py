@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,32 @@ def _clz(x: Array) -> Array:
     width = x.dtype.itemsize * 8
     values = [width - (int(v) & ((1 << width) - 1)).bit_length() for v in x.reshape(-1)]
     return np.asarray(values, x.dtype).reshape(x.shape)
+
+
+def _fma(a: Array, b: Array, c: Array) -> Array:
+    """a*b + c with one rounding: of float64 by exact fractions, of narrower floats by rounding the float64 sum to odd."""
+    a, b, c = np.asarray(a), np.asarray(b), np.asarray(c)
+    if a.dtype == np.float64:
+        return np.vectorize(_exact_fma, otypes=[np.float64])(a, b, c)
+    product, wide = np.asarray(a, np.float64) * np.asarray(b, np.float64), np.asarray(c, np.float64)
+    total = np.asarray(product + wide)
+    part = total - product
+    error = (product - (total - part)) + (wide - part)
+    even = (total.view(np.int64) & 1) == 0
+    lost = np.isfinite(total) & (error != 0) & even
+    return np.where(lost, np.nextafter(total, np.copysign(np.inf, error)), total).astype(a.dtype)
+
+
+def _exact_fma(a: float, b: float, c: float) -> float:
+    if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)) or a == 0 or b == 0:
+        return float(np.float64(a) * np.float64(b) + np.float64(c))
+    exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
+    if exact == 0:
+        return float(np.float64(a) * np.float64(b) + np.float64(c))
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.copysign(math.inf, exact)
 
 
 def _round_away(x: Array) -> Array:
@@ -98,7 +125,8 @@ _ROWS = (
     Intrinsic("fmod", 2, "float", np.fmod),
     Intrinsic("copysign", 2, "float", np.copysign),
     Intrinsic("nextafter", 2, "float", np.nextafter),
-    Intrinsic("fma", 3, "float", lambda a, b, c: np.asarray(a, np.float64) * b + c),
+    Intrinsic("fma", 3, "float", _fma),
+    Intrinsic("ldexp", 2, "special", np.ldexp),
     Intrinsic("popcount", 1, "int", _popcount),
     Intrinsic("clz", 1, "int", _clz),
     Intrinsic("bitwise_and", 2, "int", np.bitwise_and),
@@ -113,6 +141,19 @@ _ROWS = (
     Intrinsic("call_extern", -1, "special", pure=False),
     Intrinsic("call_pure_extern", -1, "special"),
     Intrinsic("prefetch", -1, "special", pure=False),
+    Intrinsic("assume", 1, "special", pure=False),
+    Intrinsic("isnullptr", 1, "special"),
+    Intrinsic("atomic_add", 2, "special", pure=False),
+    Intrinsic("no_load_merge", 0, "special", pure=False),  # loads after it don't reuse what loads before it gave
+    Intrinsic("tvm_call_packed", -1, "special", pure=False),
+    Intrinsic("tvm_call_trace_packed", -1, "special", pure=False),
+    Intrinsic("tvm_stack_make_array", 6, "special"),
+    Intrinsic("tvm_stack_make_shape", -1, "special"),
+    Intrinsic("type_annotation", 0, "special"),
+    Intrinsic("tvm_access_ptr", 5, "special"),
+    Intrinsic("address_of", 1, "special"),
+    Intrinsic("call_llvm_intrin", -1, "special", pure=False),
+    Intrinsic("call_llvm_pure_intrin", -1, "special"),
 )
 
 INTRINSICS: dict[str, Intrinsic] = {f"tir.{row.name}": row for row in _ROWS}
@@ -222,6 +263,21 @@ def power(x: Any, y: Any) -> PrimExpr:
 
 _power = _binary("pow", "x**y.")
 pow = power
+
+
+def ldexp(x1: Any, x2: Any) -> PrimExpr:
+    """x1 * 2**x2, exact unless the result is subnormal or overflows; x1 a float (integers become float32), x2 an integer.
+
+    Raises:
+        TypeMismatchError: for an exponent that is no integer.
+    """
+    value, exponent = convert(x1), convert(x2)
+    if not parse_dtype(exponent.dtype).is_int:
+        raise TypeMismatchError(f"ldexp takes an integer exponent, not {exponent} ({exponent.dtype})")
+    lanes = max(parse_dtype(value.dtype).lanes, parse_dtype(exponent.dtype).lanes)
+    kind = value.dtype if parse_dtype(value.dtype).is_float else "float32"
+    operands = (cast(value, with_lanes(kind, lanes)), cast(exponent, with_lanes("int32", lanes)))
+    return Call(operands[0].dtype, "tir.ldexp", operands)
 
 
 def fma(x: Any, y: Any, z: Any) -> PrimExpr:

@@ -12,7 +12,9 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar, cast
 
 from .arithmetic import fold
-from .expr import PrimExpr, Range, Var
+from .block import Block, MatchBufferRegion
+from .buffer import BufferRegion
+from .expr import IterVar, PrimExpr, Range, Var
 from .stmt import SeqStmt, Stmt, seq
 
 Node = PrimExpr | Stmt
@@ -34,6 +36,10 @@ def _parts(value: Any) -> Iterator[Node]:
     elif isinstance(value, Range):
         yield value.min
         yield value.extent
+    elif isinstance(value, BufferRegion):
+        yield from _parts(value.region)
+    elif isinstance(value, MatchBufferRegion):
+        yield from _parts(value.source)
     elif isinstance(value, tuple):
         for item in value:
             yield from _parts(item)
@@ -41,7 +47,8 @@ def _parts(value: Any) -> Iterator[Node]:
 
 def children(node: Node) -> tuple[Node, ...]:
     """The nodes directly inside `node`, in the order of its fields; loop variables are included, buffers are not."""
-    return tuple(part for name in _field_names(type(node)) for part in _parts(getattr(node, name)))
+    inside = tuple(part for name in _field_names(type(node)) for part in _parts(getattr(node, name)))
+    return (*(axis.var for axis in node.iter_vars), *node.domains(), *inside) if isinstance(node, Block) else inside
 
 
 def _map_value(value: Any, rewrite: Callable[[Node], Node]) -> Any:
@@ -50,10 +57,24 @@ def _map_value(value: Any, rewrite: Callable[[Node], Node]) -> Any:
     if isinstance(value, Range):
         low, extent = rewrite(value.min), rewrite(value.extent)
         return value if low is value.min and extent is value.extent else Range(cast(PrimExpr, low), cast(PrimExpr, extent))
+    if isinstance(value, BufferRegion):
+        region = _map_value(value.region, rewrite)
+        return value if region is value.region else BufferRegion(value.buffer, region)
+    if isinstance(value, MatchBufferRegion):
+        source = _map_value(value.source, rewrite)
+        return value if source is value.source else MatchBufferRegion(value.buffer, source)
     if isinstance(value, tuple):
         items = tuple(_map_value(item, rewrite) for item in value)
         return value if all(new is old for new, old in zip(items, value, strict=True)) else items
     return value
+
+
+def _map_axis(axis: IterVar, rewrite: Callable[[Node], Node]) -> IterVar:
+    """A block's axis with its range rewritten, and its variable if it stays one."""
+    dom, var = _map_value(axis.dom, rewrite), rewrite(axis.var)
+    if dom is axis.dom and (var is axis.var or not isinstance(var, Var)):
+        return axis
+    return replace(axis, dom=dom, var=var if isinstance(var, Var) else axis.var)
 
 
 def map_children(node: _N, rewrite: Callable[[Node], Node]) -> _N:
@@ -64,6 +85,10 @@ def map_children(node: _N, rewrite: Callable[[Node], Node]) -> _N:
         new = _map_value(old, rewrite)
         if new is not old:
             changed[name] = new
+    if isinstance(node, Block):
+        axes = tuple(_map_axis(axis, rewrite) for axis in node.iter_vars)
+        if any(new is not old for new, old in zip(axes, node.iter_vars, strict=True)):
+            changed["iter_vars"] = axes
     if not changed:
         return node
     if isinstance(node, SeqStmt):

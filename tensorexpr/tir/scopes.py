@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .block import Block, BlockRealize
 from .buffer import Buffer
 from .expr import BufferLoad, IterVar, Let, PrimExpr, Reduce, Var
 from .rewriting import children, walk
@@ -11,6 +12,7 @@ from .stmt import (
     Allocate,
     AssertStmt,
     AttrStmt,
+    BufferBind,
     BufferRealize,
     BufferStore,
     DeclBuffer,
@@ -27,12 +29,14 @@ from .stmt import (
 @dataclass(frozen=True, slots=True)
 class Parts:
     """A statement taken apart: `exprs` and `buffers` that it mentions itself, in reading order, its `bodies`,
-    and the variables that it `defines` for them."""
+    and the variables that it `defines` for them. `inner_exprs` and `inner_buffers` are mentioned where those hold already."""
 
     exprs: tuple[PrimExpr, ...] = ()
     buffers: tuple[Buffer, ...] = ()
     bodies: tuple[Stmt, ...] = ()
     defines: tuple[Var, ...] = ()
+    inner_exprs: tuple[PrimExpr, ...] = ()
+    inner_buffers: tuple[Buffer, ...] = ()
 
 
 def parts(stmt: Stmt) -> Parts:
@@ -57,15 +61,39 @@ def parts(stmt: Stmt) -> Parts:
             return Parts((*bounds, stmt.condition), (stmt.buffer,), (stmt.body,), (stmt.buffer.data,))
         case Evaluate():
             return Parts((stmt.value,))
+        case BlockRealize():
+            return Parts((*stmt.iter_values, stmt.predicate), (), (stmt.block,))
+        case Block():
+            return _block_parts(stmt)
         case While():
             return Parts((stmt.condition,), (), (stmt.body,))
         case DeclBuffer():
             return Parts((), (stmt.buffer,), (stmt.body,))
+        case BufferBind():
+            return _bind_parts(stmt)
         case AssertStmt():
             return Parts((stmt.condition, stmt.message), (), (stmt.body,))
         case AttrStmt():
             return _attr_parts(stmt)
     raise TypeError(f"{type(stmt).__name__} is no statement")
+
+
+def _bind_parts(stmt: BufferBind) -> Parts:
+    """A view mentions its shape, and the strides and the offset that it does not define."""
+    defines, bound = stmt.defines(), stmt.buffer
+    box = tuple(expr for r in stmt.source.region for expr in (r.min, r.extent))
+    demands = tuple(expr for expr in (*bound.strides, bound.elem_offset) if expr not in defines)
+    return Parts((*box, *bound.shape, *demands), (stmt.source.buffer,), (stmt.body,), defines)
+
+
+def _block_parts(block: Block) -> Parts:
+    """A block's regions are in terms of its axes, its views may be of its own buffers."""
+    regions = block.regions()
+    boxes = tuple(expr for region in regions for r in region.region for expr in (r.min, r.extent))
+    views = (match.buffer for match in block.match_buffers)
+    buffers = dict.fromkeys((*block.alloc_buffers, *(region.buffer for region in regions), *views))
+    bodies = (block.body,) if block.init is None else (block.init, block.body)
+    return Parts(tuple(block.domains()), (), bodies, block.defines(), boxes, tuple(buffers))
 
 
 def _attr_parts(stmt: AttrStmt) -> Parts:

@@ -3,9 +3,10 @@
     stmt ::= For(loop_var, min, extent, kind, body, thread_binding, annotations)
            | While(condition, body)
            | BufferStore(buffer, value, indices, predicate)
-           | BufferRealize(buffer, bounds, condition, body)        phase 0 only: storage before it is flattened
+           | BufferRealize(buffer, bounds, condition, body, annotations)  phase 0 only: storage before it is flattened
            | Allocate(buffer_var, dtype, extents, condition, body, annotations)
            | DeclBuffer(buffer, body)
+           | BufferBind(buffer, source, body)                      phase 0 only: a view of a box of another buffer
            | SeqStmt(seq) | IfThenElse(condition, then_case, else_case)
            | LetStmt(var, value, body) | AssertStmt(condition, message, body)
            | AttrStmt(node, attr_key, value, body) | Evaluate(value)
@@ -19,9 +20,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from ..errors import InternalError, TypeMismatchError
+from ..errors import DeclarationError, InternalError, TypeMismatchError
 from .attrs import EMPTY, FrozenMap
-from .buffer import Buffer
+from .buffer import Buffer, BufferRegion
 from .dtype import parse_dtype
 from .expr import IntImm, IterVar, PrimExpr, Range, Var
 
@@ -81,14 +82,22 @@ class BufferStore(Stmt):
             raise TypeMismatchError(f"a store of {self.value.dtype} to {self.buffer.name}, whose element there is {wanted}")
 
 
+Buffer._store = BufferStore
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class BufferRealize(Stmt):
-    """`buffer` exists for `body`, with storage for the box `bounds`; indices count from the tensor's origin."""
+    """`buffer` exists for `body`, with storage for the box `bounds`; indices count from the tensor's origin.
+
+    `annotations`: `storage_align` holds triples (dimension, factor, offset) for the strides of the storage to keep,
+    `double_buffer_scope` asks for two copies, of which one is filled while the other is read.
+    """
 
     buffer: Buffer
     bounds: tuple[Range, ...]
     condition: PrimExpr
     body: Stmt
+    annotations: FrozenMap = EMPTY
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -118,6 +127,34 @@ class DeclBuffer(Stmt):
 
     buffer: Buffer
     body: Stmt
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class BufferBind(Stmt):
+    """`buffer` stands for the box `source` of another buffer within `body`.
+
+    Its data, and its strides and offset where they are variables, are defined here; strides and offset that are anything
+    else must be those of the box. Variables in its shape are defined outside. With fewer dimensions than the box it
+    leaves out leading ones, which must have extent 1.
+    """
+
+    buffer: Buffer
+    source: BufferRegion
+    body: Stmt
+
+    def __post_init__(self) -> None:
+        bound, of = self.buffer, self.source.buffer
+        if bound.dtype != of.dtype:
+            raise TypeMismatchError(f"buffer {bound.name} of {bound.dtype} can't stand for a part of {of.name}, which is {of.dtype}")
+        if len(self.source.region) != of.ndim:
+            raise DeclarationError(f"a box of {of.name} has {of.ndim} dimensions, not {len(self.source.region)}")
+        if bound.ndim > of.ndim:
+            raise DeclarationError(f"buffer {bound.name} has {bound.ndim} dimensions, more than the {of.ndim} of {of.name}")
+
+    def defines(self) -> tuple[Var, ...]:
+        """The variables that the box gives a value: the pointer, and strides and offset where they are variables."""
+        found = (v for v in (*self.buffer.strides, self.buffer.elem_offset) if isinstance(v, Var))
+        return tuple(dict.fromkeys((self.buffer.data, *found)))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

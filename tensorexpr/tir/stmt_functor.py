@@ -9,12 +9,13 @@ from typing import Any, TypeVar, cast
 from ..errors import DeclarationError
 from .analysis import undefined_vars
 from .arithmetic import convert, fold
-from .buffer import Buffer
+from .block import Block, MatchBufferRegion
+from .buffer import Buffer, BufferRegion
 from .expr import BufferLoad, IterVar, Let, PrimExpr, Range, Var
 from .function import PrimFunc
 from .rewriting import Node, children, post_order_rewrite, walk
 from .scopes import buffer_vars, parts
-from .stmt import BufferRealize, BufferStore, DeclBuffer, SeqStmt, Stmt
+from .stmt import BufferBind, BufferRealize, BufferStore, DeclBuffer, SeqStmt, Stmt
 from .stmt import seq as stmt_seq
 
 _N = TypeVar("_N", PrimExpr, Stmt)
@@ -94,7 +95,7 @@ def substitute(node: _N, vmap: Mapping[Any, Any]) -> _N:
         if var in mapping and var in undefined_vars(node):
             raise DeclarationError(f"{var.name} is defined in a part of what it is to be replaced in, and free in another; rename one")
         mapping.pop(var, None)
-    return _Renaming(mapping, folding=True).apply(node) if mapping else node
+    return Renaming(mapping, folding=True).apply(node) if mapping else node
 
 
 def renew_defs(func: PrimFunc) -> PrimFunc:
@@ -103,7 +104,7 @@ def renew_defs(func: PrimFunc) -> PrimFunc:
     outside = (*func.params, *(b.data for b in buffers), *(v for b in buffers for v in buffer_vars(b)))
     defined = [*outside, *_defined(func.body)]
     fresh = {var: type(var)(var.name, var.dtype, var.type_annotation) for var in dict.fromkeys(defined)}
-    renaming = _Renaming(dict(fresh), folding=False)
+    renaming = Renaming(dict(fresh), folding=False)
     buffer_map = {fresh[param]: renaming.buffer(buffer) for param, buffer in func.buffer_map.items()}
     params = tuple(fresh[param] for param in func.params)
     return replace(func, params=params, body=renaming.apply(func.body), buffer_map=buffer_map)
@@ -120,13 +121,13 @@ def _defined(node: Node) -> list[Var]:
     return defined
 
 
-class _Renaming:
+class Renaming:
     """Replaces variables everywhere in a node, definitions and buffers included."""
 
-    def __init__(self, mapping: dict[Var, PrimExpr], folding: bool) -> None:
+    def __init__(self, mapping: Mapping[Var, PrimExpr], folding: bool, buffers: Mapping[Buffer, Buffer] | None = None) -> None:
         self._mapping = mapping
         self._folding = folding
-        self._buffers: dict[Buffer, Buffer] = {}
+        self._buffers: dict[Buffer, Buffer] = dict(buffers or {})
 
     def apply(self, node: _N) -> _N:
         """`node` with everything replaced."""
@@ -140,6 +141,11 @@ class _Renaming:
             return None if buffer is node.buffer else cast(Node, replace(cast(Any, node), buffer=buffer))
         if isinstance(node, PrimExpr):
             return fold(node) if self._folding else None
+        if isinstance(node, Block):
+            return self._block(node)
+        if isinstance(node, BufferBind):
+            source = BufferRegion(self.buffer(node.source.buffer), node.source.region)
+            return replace(node, buffer=self.buffer(node.buffer), source=source)
         return self._attribute(node)
 
     def _attribute(self, stmt: Stmt) -> Stmt | None:
@@ -153,6 +159,25 @@ class _Renaming:
                 changed[name] = self.buffer(old)
         changed = {name: new for name, new in changed.items() if new is not getattr(stmt, name)}
         return cast(Stmt, replace(cast(Any, stmt), **changed)) if changed else None
+
+    def _block(self, node: Block) -> Block | None:
+        """A block whose expressions are replaced already: its buffers, and those of its regions."""
+        changed: dict[str, Any] = {
+            "reads": tuple(map(self._region, node.reads)),
+            "writes": tuple(map(self._region, node.writes)),
+            "alloc_buffers": tuple(map(self.buffer, node.alloc_buffers)),
+            "match_buffers": tuple(map(self._match, node.match_buffers)),
+        }
+        same = all(new is old for name, items in changed.items() for new, old in zip(items, getattr(node, name), strict=True))
+        return None if same else replace(node, **changed)
+
+    def _region(self, region: BufferRegion) -> BufferRegion:
+        buffer = self.buffer(region.buffer)
+        return region if buffer is region.buffer else BufferRegion(buffer, region.region)
+
+    def _match(self, match: MatchBufferRegion) -> MatchBufferRegion:
+        buffer, source = self.buffer(match.buffer), self._region(match.source)
+        return match if buffer is match.buffer and source is match.source else MatchBufferRegion(buffer, source)
 
     def _axis(self, axis: IterVar) -> IterVar:
         var = self._mapping.get(axis.var, axis.var)

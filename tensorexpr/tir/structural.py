@@ -12,11 +12,12 @@ from dataclasses import dataclass, fields
 from hashlib import blake2b
 from typing import Any, cast
 
+from .block import Block
 from .buffer import Buffer
 from .expr import CommReducer, FloatImm, IntImm, IterVar, Let, PrimExpr, Reduce, StringImm, Var
 from .function import IRModule, PrimFunc
 from .scopes import buffer_vars, parts
-from .stmt import BufferRealize, Stmt
+from .stmt import BufferBind, BufferRealize, Stmt
 
 Structural = PrimExpr | Stmt | Buffer | PrimFunc | IRModule
 
@@ -27,7 +28,7 @@ def structural_equal(a: Structural, b: Structural, map_free_vars: bool = False) 
     Args:
         map_free_vars: let a free variable of `a` stand for one of `b`, one to one.
     """
-    return _Comparison(map_free_vars).run(a, b)
+    return Comparison(map_free_vars).run(a, b)
 
 
 def structural_hash(node: Structural, map_free_vars: bool = False) -> int:
@@ -64,7 +65,13 @@ def _bound(node: Any) -> tuple[tuple[Any, ...], tuple[Var, ...], tuple[Any, ...]
         case CommReducer():
             return (node.identity_element,), node.lhs + node.rhs, (node.result,)
         case BufferRealize():
-            return (node.bounds, node.condition), (node.buffer.data,), (node.buffer, node.body)
+            return (node.bounds, node.condition, dict(node.annotations)), (node.buffer.data,), (node.buffer, node.body)
+        case Block():
+            kinds = tuple((axis.iter_type, axis.thread_tag) for axis in node.iter_vars)
+            inside = (node.alloc_buffers, node.match_buffers, node.reads, node.writes, node.init, node.body, node.annotations)
+            return (tuple(axis.dom for axis in node.iter_vars), kinds), node.defines(), inside
+        case BufferBind():
+            return (node.source,), node.defines(), (node.buffer, node.body)
         case Stmt():
             own = parts(node)
             return (_rest(node, own.defines), own.defines, own.bodies) if own.defines else None
@@ -74,10 +81,10 @@ def _bound(node: Any) -> tuple[tuple[Any, ...], tuple[Var, ...], tuple[Any, ...]
 def _rest(stmt: Stmt, defines: tuple[Var, ...]) -> tuple[Any, ...]:
     """The fields of a defining statement other than what it defines and its body."""
     values = [getattr(stmt, name) for name in _names(type(stmt)) if name != "body"]
-    return tuple(v for v in values if v not in defines and not (isinstance(v, IterVar) and v.var in defines))
+    return tuple(v.thread_tag if isinstance(v, IterVar) else v for v in values if v not in defines)
 
 
-class _Comparison:
+class Comparison:
     """Walks two programs side by side on a stack; `_pairs` says which bound variable stands for which."""
 
     def __init__(self, map_free_vars: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..errors import LoweringError
+from .block_rules import block_violations
 from .buffer import Buffer
 from .dtype import parse_dtype
 from .expr import BufferLoad, PrimExpr, Var
@@ -76,11 +77,16 @@ class _Check:
                 yield from self._expr(expr)
             if self._types:
                 yield from _statement_types(stmt)
+                yield from block_violations(stmt)
             for var in defines:
                 if var in self._ever:
                     yield f"{var.name} is defined more than once, again by a {type(stmt).__name__}"
                 self._ever.add(var)
                 self._live.add(var)
+            for buffer in own.inner_buffers:
+                yield from self._buffer(buffer)
+            for expr in own.inner_exprs:
+                yield from self._expr(expr)
             stack.append(defines)
             stack.extend(reversed(own.bodies))
 

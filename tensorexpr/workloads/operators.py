@@ -48,8 +48,8 @@ def transpose_batch_gemm(batch: int, seq_len: int, n_head: int, n_dim: int) -> T
     """Attention scores out of [batch, seq, head, dim]: query and key are read through transposes (TBG of the Ansor paper)."""
     query = te.placeholder((batch, seq_len, n_head, n_dim), name="query")
     value = te.placeholder((batch, seq_len, n_head, n_dim), name="value")
-    query_t = te.compute((batch, n_head, seq_len, n_dim), lambda b, h, l, d: query[b, l, h, d], name="query_T")
-    value_t = te.compute((batch, n_head, n_dim, seq_len), lambda b, h, d, l: value[b, l, h, d], name="value_T")
+    query_t = te.compute((batch, n_head, seq_len, n_dim), lambda b, h, i, d: query[b, i, h, d], name="query_T")
+    value_t = te.compute((batch, n_head, n_dim, seq_len), lambda b, h, d, i: value[b, i, h, d], name="value_T")
     k = te.reduce_axis((0, n_dim), name="k")
     shape = (batch, n_head, seq_len, seq_len)
     out = te.compute(shape, lambda b, h, i, j: te.sum(query_t[b, h, i, k] * value_t[b, h, k, j], axis=k), name="C")

@@ -68,7 +68,7 @@ REFUSED: dict[str, tuple[Case, str]] = {
     "no reader": (lambda s, m, o: s.cache_read(m, "local", []), "takes each reader once; it is read by out"),
     "wrong reader": (lambda s, m, o: s.cache_read(m.op.input_tensors[0], "local", [o]), "which does not read it; it is read by matmul"),
     "foreign tensor": (lambda s, m, o: s[te.placeholder((1,), name="Z")], "is not part of this schedule; its stages: A, matmul, out"),
-    "unguarded": (lambda s, m, o: s[o].split(o.op.axis[0], factor=3, disable_predication=True), "can't leave out the guard"),
+    "unguarded": (lambda s, m, o: s[o].split(o.op.axis[0], factor=3, disable_predication=True), "with disable_predication would run 3 x 3"),
     "if axis": (lambda s, m, o: s[o].split(o.op.axis[0], factor=o.op.axis[1]), "a factor is an integer"),
 }
 

@@ -11,7 +11,7 @@ from tensorexpr import te
 from tensorexpr.schedule import Schedule, create_schedule
 from tensorexpr.te.tensor import Tensor
 from tests.conftest import Golden
-from tests.programs import chain, conv_relu, matmul_add
+from tests.programs import chain, conv_relu, matmul, matmul_add
 
 Program = tuple[Schedule, list[Tensor]]
 
@@ -64,6 +64,44 @@ def convolution() -> Program:
     return s, args
 
 
+def uneven_matmul() -> Program:
+    """Row tiles of two sizes with a register tile each, columns with a masked tail."""
+    args = matmul(11, 37, 5)
+    c = args[-1]
+    s = create_schedule(c.op)
+    cached = s.cache_write(c, "local")
+    io, ii = s[c].split(c.op.axis[0], factor=4, balanced=True)
+    jo, ji = s[c].split(c.op.axis[1], factor=16)
+    s[c].reorder(jo, io, ii, ji)
+    s[c].parallel(jo)
+    s[c].vectorize(ji)
+    s[cached].compute_at(s[c], io)
+    (ci, cj), (k,) = cached.op.axis, cached.op.reduce_axis
+    s[cached].reorder(k, ci, cj)
+    s[cached].vectorize(cj)
+    return s, args
+
+
+def peeled_convolution() -> Program:
+    """Padding skipped: taps by dynamic bounds, tiles of columns at the borders with bodies of their own."""
+    args = conv_relu(2, 8, 16)
+    out = args[-1]
+    conv = out.op.input_tensors[0]
+    s = create_schedule(out.op)
+    s[conv.op.input_tensors[0]].compute_inline()
+    o, i, j = out.op.axis
+    jo, ji = s[out].split(j, factor=4)
+    s[out].reorder(i, jo, ji, o)
+    s[out].vectorize(o)
+    s[conv].compute_at(s[out], jo)
+    (co, _, cj), (rc, ri, rj) = conv.op.axis, conv.op.reduce_axis
+    s[conv].reorder(ri, rj, rc, cj, co)
+    s[conv].vectorize(co)
+    s[conv].skip_padding(assume_finite=True)
+    s[out].pragma(jo, "loop_partition_hint")
+    return s, args
+
+
 def symbolic() -> Program:
     """One kernel for all n."""
     n = te.var("n")
@@ -77,7 +115,8 @@ def symbolic() -> Program:
 
 
 PROGRAMS: dict[str, Callable[[], Program]] = {
-    "tiled_matmul": tiled_matmul, "tail": tail, "stencil": stencil, "convolution": convolution, "symbolic": symbolic
+    "tiled_matmul": tiled_matmul, "tail": tail, "stencil": stencil, "convolution": convolution, "symbolic": symbolic,
+    "uneven_matmul": uneven_matmul, "peeled_convolution": peeled_convolution,
 }  # fmt: skip
 
 

@@ -15,10 +15,13 @@ from ...arith.interval import Interval, extent_bound, relax
 from ...schedule.domain import Guard, StageDomain, full_region, stage_domain
 from ...schedule.legality import enclosing_loops, real_readers
 from ...schedule.tree import At, Inline, ScheduleTree, StageNode
+from ...te.scan_op import ScanOp
 from ...tir.arithmetic import as_int, const, maximum, minimum
 from ...tir.expr import PrimExpr, ProducerLoad, Range, Var
 from ...tir.rewriting import substitute, variables, walk
 from .inline_stages import Bodies
+from .overcompute import Overcompute
+from .short_tiles import common_short_tile, stays_inside
 
 
 def infer_bound(tree: ScheduleTree, bodies: Bodies, analyzer: Analyzer) -> dict[int, StageDomain]:
@@ -50,7 +53,10 @@ class _Inference:
         domain = stage_domain(stage, region, self.analyzer)
         for var, bounds in domain.loops().items():
             self.analyzer.bind(var, bounds)
-        self.domains[stage.id] = replace(domain, guards=(*domain.guards, *self._border_guards(domain)))
+        short = self._short_tiles(domain) if isinstance(stage.attach, At) else {}
+        domain = replace(domain, guards=(*domain.guards, *short.values()))
+        borders = Overcompute(domain, self.bodies[stage.id], self.tree, self.analyzer).needed(tuple(self._border_guards(domain, short)))
+        self.domains[stage.id] = replace(domain, guards=(*domain.guards, *borders))
 
     def _needed_region(self, stage: StageNode) -> dict[int, Range]:
         boxes = [box for reader in self.readers[stage.id] for box in self._boxes_read_by(reader, stage)]
@@ -80,6 +86,8 @@ class _Inference:
             if (target.id, axis) == end:
                 break
             inside[target.axes[axis].var] = self.domains[target.id].loop_range(axis)
+        if isinstance(reader.op, ScanOp):  # whose update has the loops of these
+            inside |= {axis.var: axis.dom for axis in reader.op.spatial_axis_ if axis.dom is not None}
         return inside
 
     def _cover(self, intervals: list[Interval], size: PrimExpr) -> Range | None:
@@ -103,7 +111,25 @@ class _Inference:
             return b if smaller else a
         return minimum(a, b) if smaller else maximum(a, b)
 
-    def _border_guards(self, domain: StageDomain) -> Iterator[Guard]:
+    def _short_tiles(self, domain: StageDomain) -> dict[int, Guard]:
+        """Guards that leave out what readers with tiles of two sizes don't read in the smaller ones, by axis."""
+        stage = domain.stage
+        reads: list[tuple[StageDomain, ProducerLoad, dict[Var, Range]]] = []
+        for reader in self.readers[stage.id]:
+            known = self.domains[reader.id]
+            if not any(guard.short for guard in known.guards):
+                return {}
+            inside = self._loops_inside(reader, stage)
+            reads += [(known, load, inside) for load in _reads(self.bodies[reader.id], stage, self.tree)]
+        found: dict[int, Guard] = {}
+        for position, axis in enumerate(stage.spatial):
+            if domain.region[axis].extent is not stage.axes[axis].dom.extent:  # type: ignore[union-attr]
+                guard = common_short_tile(domain, axis, position, reads, self.analyzer)
+                if guard is not None:
+                    found[axis] = guard
+        return found
+
+    def _border_guards(self, domain: StageDomain, short: Mapping[int, Guard]) -> Iterator[Guard]:
         """Conditions that keep a stage's box inside its domain where that isn't certain."""
         stage = domain.stage
         if not isinstance(stage.attach, At):
@@ -114,7 +140,7 @@ class _Inference:
             if full is not None and domain.region[axis].min is full.min and domain.region[axis].extent is full.extent:
                 continue
             value = self.analyzer.simplify(roots[stage.axes[axis].var])
-            if not self.analyzer.known_less(value, size):
+            if not (self.analyzer.known_less(value, size) or stays_inside(value, size, domain, short.get(axis), self.analyzer)):
                 yield Guard(axis, value < size, False)
             if not self.analyzer.known_nonnegative(value):
                 yield Guard(axis, value >= 0, False)

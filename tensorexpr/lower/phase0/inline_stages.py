@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...schedule.tree import Inline, ScheduleTree, StageNode
+from ...te.scan_op import ScanOp
 from ...tir.expr import PrimExpr, ProducerLoad
 from ...tir.rewriting import Node, post_order_rewrite, substitute
 
 Bodies = Mapping[int, tuple[PrimExpr, ...]]
+
+
+def _bodies(tree: ScheduleTree, stage: StageNode) -> tuple[PrimExpr, ...]:
+    """What the outputs are; for a scan the elements of init, then those of update."""
+    if isinstance(stage.op, ScanOp):
+        return tree.reads(stage)
+    return stage.compute.body if stage.has_loops else ()
 
 
 def inline_stages(tree: ScheduleTree) -> Bodies:
@@ -34,7 +42,7 @@ def inline_stages(tree: ScheduleTree) -> Bodies:
         return expand(node, producer) if isinstance(producer.attach, Inline) else None
 
     return {
-        stage.id: tuple(post_order_rewrite(body, rule) for body in stage.compute.body)
+        stage.id: tuple(post_order_rewrite(body, rule) for body in _bodies(tree, stage))
         for stage in tree.in_order()
         if not stage.is_placeholder and not isinstance(stage.attach, Inline)
     }

@@ -8,30 +8,39 @@ Loops of extent 1 are left out unless a pragma hangs on them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...errors import ScheduleError
+from ...schedule.axis_expression import decode
 from ...schedule.domain import Guard, StageDomain
 from ...schedule.tree import LoopKind, StageNode
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import is_const_int
 from ...tir.attrs import EMPTY, FrozenMap
 from ...tir.buffer import Buffer
-from ...tir.expr import And, BufferLoad, IntImm, PrimExpr, Reduce, Var
+from ...tir.expr import And, BufferLoad, IntImm, IterVar, PrimExpr, Reduce, Var
 from ...tir.intrin import likely
 from ...tir.rewriting import substitute, walk
 from ...tir.stmt import BufferStore, For, ForKind, IfThenElse, LetStmt, Stmt, seq
+from ...tir.thread import HARDWARE_TAGS
 
 FOR_KINDS: Mapping[LoopKind, ForKind] = {
     LoopKind.SERIAL: ForKind.SERIAL,
     LoopKind.PARALLEL: ForKind.PARALLEL,
     LoopKind.VECTORIZE: ForKind.VECTORIZED,
     LoopKind.UNROLL: ForKind.UNROLLED,
+    LoopKind.BIND: ForKind.THREAD_BINDING,
 }
 
 # Puts the stages that are computed at a loop in front of the loop's body.
 Prepend = Callable[[int, Stmt], Stmt]
+# Where the element of these indices is stored.
+Place = Callable[[Sequence[PrimExpr]], tuple[PrimExpr, ...]]
+
+
+def _unchanged(axis: int, loop: Stmt) -> Stmt:
+    return loop
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +52,8 @@ class LoopNest:
     buffers: tuple[Buffer, ...]
     prepend: Prepend
     keep_trivial_loops: bool = False
+    enclose: Prepend = _unchanged
+    place: Place = tuple
 
     @property
     def stage(self) -> StageNode:
@@ -52,15 +63,22 @@ class LoopNest:
     def build(self) -> Stmt:
         """The whole nest, attached stages included."""
         roots = self.domain.root_values()
-        indices = tuple(roots[self.stage.axes[axis].var] for axis in self.stage.spatial)
+        indices = self.place([roots[self.stage.axes[axis].var] for axis in self.stage.spatial])
         first = self.bodies[0]
         if not isinstance(first, Reduce):
             stores = seq(*(BufferStore(b, substitute(v, roots), indices) for b, v in zip(self.buffers, self.bodies, strict=True)))
-            return self._wrap(guarded(stores, self.domain.guards), self.stage.leaf)
-        update = self._update(first, roots, indices)
+            return self.wrap(guarded(_where(self._stored(roots), stores), self.domain.guards), self.stage.leaf)
+        update = _where(self._stored(roots), self._update(first, roots, indices))
         split_at = next((n for n, axis in enumerate(self.stage.leaf) if self.stage.is_reduction(axis)), len(self.stage.leaf))
-        inner = self._wrap(guarded(update, self.domain.guards), self.stage.leaf[split_at:])
-        return self._wrap(seq(self._init(first, roots, indices, self.stage.leaf[split_at:]), inner), self.stage.leaf[:split_at])
+        inner = self.wrap(guarded(update, self.domain.guards), self.stage.leaf[split_at:])
+        return self.wrap(seq(self.init(first, roots, indices, self.stage.leaf[split_at:]), inner), self.stage.leaf[:split_at])
+
+    def _stored(self, roots: Mapping[Var, PrimExpr]) -> PrimExpr:
+        """Where the stage's elements are wanted."""
+        predicate = self.stage.store_predicate
+        if predicate is None:
+            return IntImm("bool", 1)
+        return substitute(decode(predicate, [self.stage.axes[axis].var for axis in self.stage.spatial]), roots)
 
     def _update(self, reduce: Reduce, roots: Mapping[Var, PrimExpr], indices: tuple[PrimExpr, ...]) -> Stmt:
         old = {var: BufferLoad(b, indices) for var, b in zip(reduce.combiner.lhs, self.buffers, strict=True)}
@@ -75,28 +93,33 @@ class LoopNest:
                 stmt = LetStmt(name, value, stmt)
         return _where(substitute(reduce.condition, roots), stmt)
 
-    def _init(self, reduce: Reduce, roots: Mapping[Var, PrimExpr], indices: tuple[PrimExpr, ...], leaves: tuple[int, ...]) -> Stmt:
+    def init(self, reduce: Reduce, roots: Mapping[Var, PrimExpr], indices: tuple[PrimExpr, ...], leaves: tuple[int, ...]) -> Stmt:
         """Store the starting value everywhere that the update below will reach."""
         spatial = [axis for axis in leaves if not self.stage.is_reduction(axis)]
         fresh: dict[int, Var] = {axis: Var(f"{self.stage.axes[axis].name}.init", self.stage.axes[axis].dtype) for axis in spatial}
         renaming: dict[Var, PrimExpr] = {self.stage.axes[axis].var: var for axis, var in fresh.items()}
         values = [substitute(value, roots) for value in (reduce.init or reduce.combiner.identity_element)]
         stores: Stmt = seq(*(BufferStore(b, value, indices) for b, value in zip(self.buffers, values, strict=True)))
+        stores = _where(self._stored(roots), stores)
         body = substitute(guarded(stores, (g for g in self.domain.guards if not g.reduction)), renaming)
         for axis in reversed(spatial):
-            body = self._loop(axis, fresh[axis], body, with_pragmas=False)
+            body = self.loop(axis, fresh[axis], body, with_pragmas=False)
         return body
 
-    def _wrap(self, body: Stmt, leaves: tuple[int, ...]) -> Stmt:
+    def wrap(self, body: Stmt, leaves: tuple[int, ...]) -> Stmt:
+        """`body` inside the loops `leaves`, attached stages in front of it."""
         for axis in reversed(leaves):
-            body = self._loop(axis, self.stage.axes[axis].var, self.prepend(axis, body), with_pragmas=True)
+            body = self.enclose(axis, self.loop(axis, self.stage.axes[axis].var, self.prepend(axis, body), with_pragmas=True))
         return body
 
-    def _loop(self, axis: int, var: Var, body: Stmt, with_pragmas: bool) -> Stmt:
+    def loop(self, axis: int, var: Var, body: Stmt, with_pragmas: bool) -> Stmt:
+        """One loop of the stage around `body`, or `body` itself where the loop has one iteration."""
         extent = self.domain.extents[axis]
         mark = self.stage.mark(axis)
         pragmas = mark.pragmas if with_pragmas else ()
-        if is_const_int(extent, 1) and not pragmas and not self.keep_trivial_loops:
+        thread = mark.thread
+        launched = thread is not None and thread.tag in HARDWARE_TAGS
+        if is_const_int(extent, 1) and not pragmas and not launched and not self.keep_trivial_loops:
             return body
         kind = FOR_KINDS[mark.kind]
         if kind is ForKind.VECTORIZED and not isinstance(extent, IntImm):
@@ -105,7 +128,8 @@ class LoopNest:
                 "split it by a constant factor and vectorize the inner part"
             )
         annotations = FrozenMap({f"pragma_{key}": value for key, value in pragmas}) if pragmas else EMPTY
-        return For(var, IntImm(extent.dtype, 0), extent, kind, body, annotations=annotations)
+        bound = None if thread is None else IterVar(None, Var(thread.name, extent.dtype), IterVar.THREAD_INDEX, thread.tag)
+        return For(var, IntImm(extent.dtype, 0), extent, kind, body, bound, annotations)
 
 
 def _where(condition: PrimExpr, body: Stmt) -> Stmt:

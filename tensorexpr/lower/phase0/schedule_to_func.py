@@ -7,21 +7,31 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...arith import Analyzer
-from ...errors import LoweringError
+from ...errors import InternalError, LoweringError
 from ...schedule.domain import StageDomain
+from ...schedule.exact import check_exact
 from ...schedule.legality import check_tree
+from ...schedule.scans import storage_of
 from ...schedule.te_schedule import Schedule
+from ...schedule.thread_legality import check_extents
 from ...schedule.tree import At, Inline, Root, ScheduleTree, StageNode
+from ...te.extern import ExternOp
+from ...te.scan_op import ScanOp
 from ...te.tensor import Tensor
-from ...tir.attrs import FrozenMap
+from ...tir.arithmetic import is_const_int
+from ...tir.attrs import EMPTY, NONTEMPORAL_STORE, PREFETCH_SCOPE, FrozenMap
 from ...tir.buffer import Buffer, decl_buffer
 from ...tir.expr import BufferLoad, IntImm, PrimExpr, ProducerLoad, Range, SizeVar, Var
 from ...tir.function import PrimFunc
 from ...tir.rewriting import Node, post_order_rewrite
-from ...tir.stmt import NOP, BufferRealize, Stmt, seq
+from ...tir.stmt import NOP, AttrStmt, BufferRealize, Stmt, seq
+from .extern_body import extern_body
 from .infer_bound import infer_bound
 from .inline_stages import inline_stages
 from .loop_nest import LoopNest
+from .scan_nest import scan_nest
+from .tensorize import tensorized_axis, tensorized_nest
+from .rolling_buffer import RollingPlan, plan_rolling_buffers
 
 TRUE = IntImm("bool", 1)
 
@@ -53,7 +63,11 @@ def schedule_to_func(
     analyzer = Analyzer()
     for size in _sizes(bound.values()):
         analyzer.bind(size, Range(IntImm(size.dtype, 0), IntImm(size.dtype, (1 << 31) - 1)))
-    program = _Program(tree, bodies, infer_bound(tree, bodies, analyzer), dict(bound), keep_trivial_loops)
+    domains = infer_bound(tree, bodies, analyzer)
+    check_extents(tree, domains)
+    for domain in domains.values():
+        check_exact(domain, analyzer)
+    program = _Program(tree, bodies, domains, dict(bound), keep_trivial_loops, plan_rolling_buffers(tree, domains, analyzer))
     buffer_map = {var: param for var, param in params.items() if param is not None}
     attrs = FrozenMap({"global_symbol": name, "from_legacy_te_schedule": True, "tir.noalias": noalias})
     return PrimFunc(tuple(params), program.build(), buffer_map, attrs)
@@ -79,7 +93,12 @@ def _parameters(
         stage = tree.find(tensor.op)
         if stage is None:
             raise LoweringError(f"argument {position}, {tensor.name}, is no part of the schedule; its tensors: {_names(tree)}")
-        key = (stage.id, tensor.value_index)
+        if tensor.op is not stage.origin and tensor.op is not stage.op:
+            raise LoweringError(
+                f"argument {position}, {tensor.name}, has another layout in this schedule, made by transform_layout; "
+                "take it out of args, or cache_read it and transform the copy"
+            )
+        key = storage_of(tree, stage, tensor.value_index)
         if key in bound:
             raise LoweringError(f"argument {position}, {tensor.name}, is given twice; each tensor is one argument")
         buffer = arg if isinstance(arg, Buffer) else binds.get(tensor) or decl_buffer(tensor.shape, tensor.dtype, tensor.name)
@@ -118,10 +137,12 @@ def _check_complete(tree: ScheduleTree, bound: Mapping[Key, Buffer]) -> None:
     for stage in tree.in_order():
         outputs = range(stage.origin.num_outputs)
         missing = [n for n in outputs if (stage.id, n) not in bound]
-        if stage.is_placeholder and missing and tree.consumers(stage):
+        if stage.is_placeholder and stage.id not in tree.carried and missing and tree.consumers(stage):
             raise LoweringError(f"placeholder {stage.name} is read but missing from args; pass every input, as in args=[A, B, C]")
         if stage.is_output and len(missing) == len(outputs):
             raise LoweringError(f"output {stage.name} is missing from args, so its result would be lost; add it after the inputs")
+        if stage.aligns and len(missing) < len(outputs):
+            raise LoweringError(f"{stage.name} is an argument, so the caller lays it out: leave storage_align out, or take it out of args")
         if not stage.is_placeholder and not isinstance(stage.attach, Root) and len(missing) < len(outputs):
             raise LoweringError(f"{stage.name} is an argument, so it must be computed whole: leave it at the root, or take it out of args")
 
@@ -143,6 +164,7 @@ class _Program:
     domains: Mapping[int, StageDomain]
     buffers: dict[Key, Buffer]
     keep_trivial_loops: bool
+    rolling: Mapping[int, RollingPlan]
 
     def build(self) -> Stmt:
         """All root stages in order."""
@@ -150,7 +172,19 @@ class _Program:
         params = set(self.buffers)
         for stage in self.tree.in_order():
             self._declare(stage)
+        params |= self._share_storage()
         return self._realized(roots, params, NOP)
+
+    def _share_storage(self) -> set[Key]:
+        """Let the states and updates of scans live in the results; gives the outputs that so have no storage of their own."""
+        shared = set()
+        for number in self.tree.carried:
+            for output in range(self.tree[number].origin.num_outputs):
+                place = storage_of(self.tree, self.tree[number], output)
+                if place != (number, output):
+                    self.buffers[number, output] = self.buffers[place]
+                    shared.add((number, output))
+        return shared
 
     def _declare(self, stage: StageNode) -> None:
         if stage.is_placeholder or isinstance(stage.attach, Inline):
@@ -165,28 +199,88 @@ class _Program:
         """The nests of `stages` before `rest`, each with storage that lasts to the end unless it is a parameter."""
         for stage in reversed(stages):
             rest = seq(self._nest(stage, params), rest)
-            region = self.domains[stage.id].region
-            bounds = tuple(region[axis] for axis in stage.spatial)
             for number in reversed(range(stage.origin.num_outputs)):
-                if (stage.id, number) not in params:
-                    rest = BufferRealize(self.buffers[stage.id, number], bounds, TRUE, rest)
+                if (stage.id, number) not in params and stage.id not in self.rolling:
+                    rest = BufferRealize(self.buffers[stage.id, number], self._bounds(stage, number), TRUE, rest, self._storage(stage))
         return rest
 
+    def _storage(self, stage: StageNode) -> FrozenMap:
+        """What the schedule says about a stage's storage. Where the loop has one iteration there is nothing to overlap."""
+        said: dict[str, Any] = {"storage_align": stage.aligns} if stage.aligns else {}
+        attach = stage.attach
+        if stage.double_buffer and isinstance(attach, At) and not is_const_int(self.domains[attach.stage].extents[attach.axis], 1):
+            said["double_buffer_scope"] = True
+        return FrozenMap(said) if said else EMPTY
+
+    def _bounds(self, stage: StageNode, number: int) -> tuple[Range, ...]:
+        """The box of output `number` that one visit computes."""
+        if not stage.has_loops or isinstance(stage.op, ScanOp):
+            return tuple(Range(IntImm(extent.dtype, 0), extent) for extent in stage.origin.output_shape(number))
+        region = self.domains[stage.id].region
+        return tuple(region[axis] for axis in stage.spatial)
+
     def _nest(self, stage: StageNode, params: set[Key]) -> Stmt:
+        if isinstance(stage.op, ExternOp):
+            return extern_body(stage.op, lambda tensor: self._buffer(stage, tensor))
         attached: dict[int, list[StageNode]] = {}
         for other in self.tree.attached_to(stage.id):
             assert isinstance(other.attach, At)
             attached.setdefault(other.attach.axis, []).append(other)
 
         def prepend(axis: int, body: Stmt) -> Stmt:
-            return self._realized(attached[axis], params, body) if axis in attached else body
+            body = self._realized(attached[axis], params, body) if axis in attached else body
+            return self._prefetched(stage, axis, body) if stage.prefetches else body
+
+        def enclose(axis: int, loop: Stmt) -> Stmt:
+            for other in attached.get(axis, ()):
+                if other.id in self.rolling:
+                    for number in range(other.origin.num_outputs):
+                        loop = BufferRealize(self.buffers[other.id, number], self.rolling[other.id].bounds(), TRUE, loop, self._storage(other))
+            return loop
 
         bodies = tuple(post_order_rewrite(body, self._read_buffers) for body in self.bodies[stage.id])
         buffers = tuple(self.buffers[stage.id, number] for number in range(stage.origin.num_outputs))
-        return LoopNest(self.domains[stage.id], bodies, buffers, prepend, self.keep_trivial_loops).build()
+        plan = self.rolling.get(stage.id)
+        if plan is not None:
+            first, each = (
+                LoopNest(part, bodies, buffers, prepend, self.keep_trivial_loops, enclose, plan.place).build()
+                for part in (plan.first, plan.each)
+            )
+            return plan.visit(first, each)
+        loops = LoopNest(self.domains[stage.id], bodies, buffers, prepend, self.keep_trivial_loops, enclose)
+        if isinstance(stage.op, ScanOp):
+            return scan_nest(stage.op, loops)
+        axis = tensorized_axis(stage)
+        nest = loops.build() if axis is None else tensorized_nest(loops, axis, self._analyzer())
+        for buffer in buffers if stage.nontemporal else ():
+            nest = AttrStmt(buffer.data, NONTEMPORAL_STORE, IntImm("int32", 1), nest)
+        return nest
+
+    def _analyzer(self) -> Analyzer:
+        """One that knows the range of every loop."""
+        analyzer = Analyzer()
+        for domain in self.domains.values():
+            for var, bounds in domain.loops().items():
+                analyzer.bind(var, bounds)
+        return analyzer
+
+    def _prefetched(self, stage: StageNode, axis: int, body: Stmt) -> Stmt:
+        """A loop's body under the prefetches that the schedule wants there."""
+        for mark in stage.prefetches:
+            if mark.axis == axis:
+                body = AttrStmt(self.buffers[mark.producer, mark.output], PREFETCH_SCOPE, IntImm("int32", mark.offset), body)
+        return body
+
+    def _buffer(self, stage: StageNode, tensor: Tensor) -> Buffer:
+        """The buffer of a tensor that an extern stage reads or writes."""
+        owner = stage if tensor.op is stage.op else self.tree.find(tensor.op)
+        if owner is None:
+            raise InternalError(f"{tensor} is no part of the schedule")
+        return self.buffers[owner.id, tensor.value_index]
 
     def _read_buffers(self, node: Node) -> Node | None:
         if not isinstance(node, ProducerLoad) or not isinstance(node.producer, Tensor):
             return None
         stage = self.tree.producer(node)
-        return BufferLoad(self.buffers[stage.id, node.producer.value_index], node.indices)
+        plan = self.rolling.get(stage.id)
+        return BufferLoad(self.buffers[stage.id, node.producer.value_index], node.indices if plan is None else plan.place(node.indices))

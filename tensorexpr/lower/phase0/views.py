@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ...arith import Analyzer
 from ...schedule.legality import check_tree
 from ...schedule.te_schedule import Schedule
-from ...te.operation import PlaceholderOp
+from ...te.dag import given_placeholders
 from ...tir.expr import IterVar, Range
 from ...tir.stmt import Stmt
 from .infer_bound import infer_bound
@@ -38,6 +38,6 @@ def ScheduleOps(sch: Schedule, bounds: Mapping[IterVar, Range] | None = None, de
         bounds: taken for the sake of programs that pass `InferBound`'s result; bounds are inferred again.
         debug_keep_trivial_loop: keep loops of extent 1.
     """
-    inputs = [stage.op.output(0) for stage in sch.stages if isinstance(stage.op, PlaceholderOp)]
+    inputs = [op.output(0) for op in given_placeholders([stage.op for stage in sch.stages])]
     outputs = [op.output(number) for op in sch.outputs for number in range(op.num_outputs)]
     return schedule_to_func(sch, [*inputs, *outputs], keep_trivial_loops=debug_keep_trivial_loop).body

@@ -178,6 +178,8 @@ class AccessGroups:
                 if isinstance(stmt, Allocate):
                     result.pop(stmt.buffer_var, None)
                 return self._outside(result, stmt.var) if isinstance(stmt, LetStmt) else result
+            case Evaluate(value=Call(_, "tir.prefetch")):  # takes an address, so what is there stays in memory
+                return {data: None for data in self._touched(stmt)}
             case Evaluate():
                 return self._of_exprs(stmt)
         return {data: None for inner in walk_statements(stmt) for data in self._touched(inner)}

@@ -39,9 +39,9 @@ def conjuncts(condition: PrimExpr, hinted: bool = False) -> Iterator[tuple[PrimE
         yield condition, hinted
 
 
-def guards(body: Stmt, every: bool, free: FreeVars) -> Iterator[Guard]:
-    """The affine comparisons that guard statements in `body`: the likely ones, or every one, and then also those that
-    guard values. What reads memory, or what a let inside the body binds, can't be decided outside."""
+def guards(body: Stmt, every: bool, free: FreeVars, values: bool = False) -> Iterator[Guard]:
+    """The affine comparisons that guard statements in `body`, and values if `values` says so: the likely ones, or every one,
+    and then those of values too. What reads memory, or what a let inside the body binds, can't be decided outside."""
     stack: list[tuple[Stmt, tuple[For, ...], frozenset[Var]]] = [(body, (), frozenset())]
     while stack:
         stmt, inner, bound = stack.pop()
@@ -52,7 +52,7 @@ def guards(body: Stmt, every: bool, free: FreeVars) -> Iterator[Guard]:
             bound |= {stmt.var}
         elif isinstance(stmt, IfThenElse):
             conditions.append(stmt.condition)
-        if every:
+        if every or values:
             conditions += [call.args[0] for expr in own_expressions(stmt) for call in lazy_values(expr)]
         for condition in conditions:
             for part, hinted in conjuncts(condition):
@@ -73,6 +73,12 @@ def lazy_values(root: PrimExpr) -> Iterator[Call]:
             if isinstance(expr, Call) and expr.op == "tir.if_then_else":
                 yield expr
             stack.extend(operands(expr))
+
+
+def hints_values(stmt: Stmt) -> bool:
+    """True if a value that the statement itself computes is chosen by a condition that is hinted as likely."""
+    calls = (call for expr in own_expressions(stmt) for call in lazy_values(expr))
+    return any(hinted for call in calls for _, hinted in conjuncts(call.args[0]))
 
 
 def excess(condition: CmpExpr) -> Linear:
@@ -145,8 +151,8 @@ class GuardBounds:
             with inside_loop(self._analyzer, stmt):
                 return self._live(stmt.body, var, whole)
         if isinstance(stmt, SeqStmt):
-            parts = [self._live(part, var, whole) for part in stmt.seq]
-            return min(low for low, _ in parts), max(high for _, high in parts)
+            parts = [(low, high) for low, high in (self._live(part, var, whole) for part in stmt.seq) if low < high]
+            return (min(low for low, _ in parts), max(high for _, high in parts)) if parts else (whole[0], whole[0])
         if not isinstance(stmt, IfThenElse) or stmt.else_case is not None:
             return whole
         low, high = whole

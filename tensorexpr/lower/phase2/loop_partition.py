@@ -25,7 +25,8 @@ from ..options import LoopPartitionConfig
 from ..pragmas import PARTITION_HINT
 from ..rebuild import Copier, FreeVars, map_expr, map_stmt, walk_statements
 from ..scopes import inside_loop, under_conditions
-from .guard_bounds import Guard, GuardBounds, conjuncts, guards, lazy_values
+from .extrema import Extrema
+from .guard_bounds import Guard, GuardBounds, conjuncts, guards, hints_values, lazy_values
 
 _SMALL_PROGRAM = 64
 
@@ -35,7 +36,7 @@ def loop_partition(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     option = ctx.option(LoopPartitionConfig)
     if not option.partition_const_loop and not any(_is_candidate(s) for s in walk_statements(func.body)):
         return func
-    return func.with_body(_Partitioner(option, _leaves(func.body), _shape_facts(func)).stmt(func.body))
+    return func.with_body(_Partitioner(option, _leaves(func.body), _shape_facts(func)).whole(func.body))
 
 
 def _shape_facts(func: PrimFunc) -> list[PrimExpr]:
@@ -45,7 +46,7 @@ def _shape_facts(func: PrimFunc) -> list[PrimExpr]:
 
 
 def _is_candidate(stmt: Stmt) -> bool:
-    return isinstance(stmt, IfThenElse) or (isinstance(stmt, For) and PARTITION_HINT in stmt.annotations)
+    return isinstance(stmt, IfThenElse) or (isinstance(stmt, For) and PARTITION_HINT in stmt.annotations) or hints_values(stmt)
 
 
 def _leaves(stmt: Stmt) -> int:
@@ -54,12 +55,16 @@ def _leaves(stmt: Stmt) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """Where a loop's guards all hold: in [low, high) of its variable, or, if that is no interval, where `test` does."""
+    """Where a loop's guards all hold: in [low, high) of its variable, or, if that is no interval, where `test` does.
+
+    `again`: these are some of the guards only, and both parts may be cut once more for the others.
+    """
 
     guards: tuple[CmpExpr, ...]
     low: PrimExpr | None
     high: PrimExpr | None
     test: PrimExpr
+    again: bool = False
 
 
 @dataclass(slots=True)
@@ -70,6 +75,7 @@ class _Found:
     lows: list[PrimExpr] = field(default_factory=list)
     highs: list[PrimExpr] = field(default_factory=list)
     bounding: dict[CmpExpr, PrimExpr] = field(default_factory=dict)
+    upper: set[CmpExpr] = field(default_factory=set)
     testing: dict[CmpExpr, PrimExpr] = field(default_factory=dict)
 
 
@@ -83,8 +89,17 @@ class _Partitioner:
         self._free = FreeVars()
         self._bounds = GuardBounds(self._analyzer, self._free)
         self._all_guards = option.partition_const_loop
+        self._extrema: Extrema | None = None
+        self._values = False
         self._growth = max(_SMALL_PROGRAM, leaves * (option.max_growth - 1))
         self._assumed: set[PrimExpr] = set()
+
+    def whole(self, root: Stmt) -> Stmt:
+        """The body of a function with its loops partitioned."""
+        extrema = Extrema(self._analyzer)
+        self._extrema = extrema if extrema.occur(root) else None
+        self._values = any(hints_values(stmt) for stmt in walk_statements(root))
+        return self.stmt(root)
 
     def stmt(self, stmt: Stmt) -> Stmt:
         """The statement with its loops partitioned."""
@@ -92,21 +107,29 @@ class _Partitioner:
             return self._loop(stmt)
         if isinstance(stmt, IfThenElse):
             return self._branch(stmt)
-        return map_stmt(stmt, self.stmt, self._expr if self._all_guards else None)
+        return map_stmt(stmt, self.stmt, self._expr if self._decides_values else None)
+
+    @property
+    def _decides_values(self) -> bool:
+        return self._all_guards or self._values or self._extrema is not None
 
     def _expr(self, expr: PrimExpr) -> PrimExpr:
-        """A value without the conditions that are decided here."""
-        if next(lazy_values(expr), None) is None:
+        """A value without the conditions and extrema that are decided here."""
+        if self._extrema is not None:
+            expr = self._extrema.settled(expr)
+        if not (self._all_guards or self._values) or next(lazy_values(expr), None) is None:
             return expr
         result = map_expr(expr, self._expr)
         if not isinstance(result, Call) or result.op != "tir.if_then_else":
             return result
         condition, true_value, false_value = result.args
-        parts = [part for part, _ in conjuncts(condition)]
-        if any(self._analyzer.known_true(~part) for part in parts):
+        parts = list(conjuncts(condition))
+        if any(self._is_known(~part, hint) for part, hint in parts):
             return false_value
-        kept = [part for part in parts if part not in self._assumed and not self._analyzer.known_true(part)]
-        return result if len(kept) == len(parts) else if_then_else(all_of(*kept), true_value, false_value)
+        kept = [(part, hint) for part, hint in parts if part not in self._assumed and not self._is_known(part, hint)]
+        if len(kept) == len(parts):
+            return result
+        return if_then_else(all_of(*(likely(part) if hint else part for part, hint in kept)), true_value, false_value)
 
     def _branch(self, stmt: IfThenElse) -> Stmt:
         """The guard without what is known here; unless asked for, only hinted conditions are worth the proof."""
@@ -170,12 +193,13 @@ class _Partitioner:
         high = end if cut.high is None else cut.high
         if loop.kind is ForKind.PARALLEL or not interval:
             return self._chosen(loop, cut, known, Range(low, high - low) if interval else None)
-        main = self._whole(replace(loop, min=low, extent=self._analyzer.simplify(high - low)))
-        before = NOP if cut.low is None else self._rest(loop, begin, low)
-        after = NOP if cut.high is None else self._rest(loop, high, end)
+        cut_more = self._cut_loop if cut.again else self._whole
+        main = cut_more(replace(loop, min=low, extent=self._analyzer.simplify(high - low)))
+        before = NOP if cut.low is None else self._rest(loop, begin, low, cut.again)
+        after = NOP if cut.high is None else self._rest(loop, high, end, cut.again)
         return seq(before, main, after)
 
-    def _rest(self, loop: For, begin: PrimExpr, end: PrimExpr) -> Stmt:
+    def _rest(self, loop: For, begin: PrimExpr, end: PrimExpr, again: bool) -> Stmt:
         """A guarded copy of the loop for [begin, end)."""
         extent = self._analyzer.simplify(end - begin)
         if isinstance(extent, IntImm) and extent.value <= 0:
@@ -183,7 +207,8 @@ class _Partitioner:
         if isinstance(extent, IntImm) and extent.value == 1 and not loop.annotations:
             return self.stmt(Copier({loop.loop_var: begin}).stmt(loop.body))
         copied = Copier({}).stmt(replace(loop, min=begin, extent=extent))
-        return self._whole(copied) if isinstance(copied, For) else copied
+        assert isinstance(copied, For)
+        return self._cut_loop(copied) if again else self._whole(copied)
 
     def _chosen(self, loop: For, cut: _Cut, known: list[CmpExpr], interval: Range | None) -> Stmt:
         """One loop around `if test: main body else: guarded body`; a shorter loop if the else part does nothing."""
@@ -208,7 +233,7 @@ class _Partitioner:
     def _find_cut(self, loop: For) -> _Cut | None:
         if loop.kind in (ForKind.VECTORIZED, ForKind.THREAD_BINDING):
             return None
-        open_guards = [g for g in guards(loop.body, self._all_guards, self._free) if g.condition not in self._assumed]
+        open_guards = [g for g in guards(loop.body, self._all_guards, self._free, self._values) if g.condition not in self._assumed]
         if not open_guards:
             return None
         found = _Found()
@@ -225,12 +250,23 @@ class _Partitioner:
             low, high = self._joined(maximum, found.lows), self._joined(minimum, found.highs)
         both = low is not None and high is not None
         growth = _leaves(loop.body) * (2 if both else 1)
+        if both and self._is_crossed(loop, low, high) and growth <= self._growth:
+            self._growth -= growth // 2
+            tests = {guard: test for guard, test in tests.items() if guard in found.upper}
+            return _Cut((*found.always, *tests), None, high, all_of(*tests.values()), again=True)
         if tests and (growth > self._growth or (low is not None and high is not None and not self._analyzer.known_less(low, high))):
             tests, low, high = {}, None, None
         if tests:
             self._growth -= growth
         settled = (*found.always, *tests)
         return _Cut(settled, low, high, all_of(*tests.values())) if settled else None
+
+    def _is_crossed(self, loop: For, low: PrimExpr | None, high: PrimExpr | None) -> bool:
+        """True if a serial loop has no iteration without guards, as each is at one border or at both."""
+        if loop.kind is not ForKind.SERIAL or not isinstance(low, IntImm) or not isinstance(high, IntImm):
+            return False
+        inside = self._analyzer.known_less(loop.min, high) and self._analyzer.known_less(high, loop.min + loop.extent)
+        return inside and high.value <= low.value
 
     def _joined(self, op: object, bounds: list[PrimExpr]) -> PrimExpr | None:
         if not bounds:
@@ -252,13 +288,20 @@ class _Partitioner:
         elif loop.loop_var not in self._bounds.vars(worst) or self._analyzer.known_true(~test):
             return
         elif loop.loop_var in self._bounds.vars(worst.without(loop.loop_var)):
-            if guard.inner:
+            if self._spares_tests(guard):
                 found.testing[guard.condition] = self._analyzer.simplify(test)
         else:
             factor = worst.coefficient_of(loop.loop_var)
             value = self._bounds.bound(loop, factor, worst.without(loop.loop_var), dtype)
             if value is not None:
                 (found.highs if factor > 0 else found.lows).append(value)
+                if factor > 0:
+                    found.upper.add(guard.condition)
                 found.bounding[guard.condition] = self._analyzer.simplify(test)
-            elif guard.inner:
+            elif self._spares_tests(guard):
                 found.testing[guard.condition] = self._analyzer.simplify(test)
+
+    def _spares_tests(self, guard: Guard) -> bool:
+        """True if testing a guard's worst case further out replaces several tests inside."""
+        used = self._free(guard.condition)
+        return any(inner.loop_var in used for inner in guard.inner)

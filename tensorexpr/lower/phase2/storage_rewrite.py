@@ -16,6 +16,9 @@ from ...tir.stmt import Allocate, BufferStore, For, ForKind, Stmt, While
 from ..context import PassContext
 from ..rebuild import FreeVars, map_expr, map_stmt, own_expressions, pointer_scope, sub_statements, walk_statements
 
+# Loops whose iterations each need their own storage.
+_AT_ONCE = (ForKind.PARALLEL, ForKind.THREAD_BINDING)
+
 
 def storage_rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """`func` with allocations hoisted and shared; itself if there are none, or with `tir.disable_storage_rewrite`."""
@@ -110,7 +113,7 @@ class _Placer:
         is_loop = isinstance(stmt, (For, While))
         if is_loop:
             region.open_loops.append((region.position, set()))
-        own = own and not (isinstance(stmt, For) and stmt.kind is ForKind.PARALLEL)
+        own = own and not (isinstance(stmt, For) and stmt.kind in _AT_ONCE)
         for part in sub_statements(stmt):
             self._survey(part, region, own)
         if is_loop:
@@ -152,7 +155,7 @@ class _Placer:
         """`stmt` without the allocations that moved to the top of its region."""
         if isinstance(stmt, Allocate) and _is_movable(stmt):
             return self._stripped(stmt.body)
-        if isinstance(stmt, For) and stmt.kind is ForKind.PARALLEL:
+        if isinstance(stmt, For) and stmt.kind in _AT_ONCE:
             body = self.placed(stmt.body)
             return stmt if body is stmt.body else replace(stmt, body=body)
         return map_stmt(stmt, self._stripped)

@@ -12,13 +12,16 @@ from dataclasses import dataclass, replace
 from ...errors import LoweringError
 from ...tir.arithmetic import add
 from ...tir.attrs import FrozenMap
-from ...tir.expr import IntImm
+from ...tir.expr import Call, IntImm
 from ...tir.function import PrimFunc
 from ...tir.stmt import NOP, BufferStore, Evaluate, For, ForKind, SeqStmt, Stmt, seq
 from ..context import PassContext
 from ..options import UnrollLoopConfig
-from ..pragmas import EXPLICIT, KEEP_LOOP, MAX_STEP, UNROLL_PRAGMAS
+from ..pragmas import EXPLICIT, KEEP_LOOP, MAX_STEP, NO_LOAD_MERGE, UNROLL_PRAGMAS
 from ..rebuild import Copier, map_stmt, sub_statements, walk_statements
+
+
+_OWN_LOADS = Evaluate(Call("int32", "tir.no_load_merge", ()))
 
 
 def unroll_loop(func: PrimFunc, ctx: PassContext) -> PrimFunc:
@@ -128,5 +131,7 @@ def _expanded(loop: For, body: Stmt, extent: int) -> Stmt:
     if extent <= 0:
         return NOP
     copies = [Copier({loop.loop_var: add(loop.min, IntImm(loop.min.dtype, step))}).stmt(body) for step in range(extent)]
+    if loop.annotations.get(NO_LOAD_MERGE) and extent > 1:
+        copies = [seq(_OWN_LOADS, copy) for copy in copies]
     flat = [part for copy in copies for part in (copy.seq if isinstance(copy, SeqStmt) else (copy,))]
     return seq(*flat)

@@ -167,11 +167,13 @@ class _Tiles:
         values = operand_values = 0
         chosen: set[Var] = set()
         for store, loops in stores:
-            extents = _extents(loops)
-            if extents is None or not self._is_affine(store.indices[0], loops):
+            # A reduction loop that will be expanded inside the anchor updates the same elements again.
+            tile = tuple(loop for loop in loops if loop.loop_var in self._free(store.indices[0]))
+            extents = _extents(tile)
+            if extents is None or _extents(loops) is None or not self._is_affine(store.indices[0], loops):
                 return
             values += extents * self._registers.needed(store.value.dtype)
-            operand_values += self._operand_registers(store, loops)
+            operand_values += self._operand_registers(store, tile)
             chosen.update(loop.loop_var for loop in loops)
         if values + operand_values + 1 > self._registers.count:
             return

@@ -44,6 +44,8 @@ def _load_checks(expr: PrimExpr, taken: PrimExpr) -> Iterator[tuple[PrimExpr, st
     """The conditions under which the loads of `expr` are inside; `taken` is when `expr` is evaluated."""
     if isinstance(expr, BufferLoad):
         yield logical_or(logical_not(taken), _inside(expr.buffer, expr.indices[0], expr.predicate)), expr.buffer.name
+    if isinstance(expr, Call) and expr.op == "tir.prefetch":  # reads nothing, and may look past the end
+        return
     parts = list(operands(expr))
     if isinstance(expr, (And, Or)) and lanes_of(expr) == 1:
         yield from _load_checks(parts[0], taken)

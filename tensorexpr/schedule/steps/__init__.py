@@ -1,30 +1,53 @@
 """The schedule steps: the one vocabulary that every front door writes its schedules in."""
 
+from .balanced import BalancedSplit
 from .base import REGISTRY, Step, step_from_json
 from .caching import CacheRead, CacheWrite
+from .exact_split import ExactSplit
 from .loops import PRAGMAS, Annotate, Factor, Fuse, Pragma, Reorder, Split
+from .padding import SkipPadding
 from .placement import ComputeAt, ComputeInline, ComputeRoot, SetScope
+from .prefetch import Prefetch
 from .rfactor import RFactor
+from .rolling_buffer import RollingBuffer
 from .sampling import SampleCategorical, SamplePerfectTile
+from .transform_layout import TransformLayout
+from .storage import DoubleBuffer, StorageAlign
+from .store_nontemporal import StoreNontemporal
+from .store_predicate import SetStorePredicate
+from .tensorize import Tensorize
+from .threads import Bind
 
 __all__ = [
     "PRAGMAS",
     "REGISTRY",
     "Annotate",
+    "BalancedSplit",
+    "Bind",
     "CacheRead",
     "CacheWrite",
     "ComputeAt",
     "ComputeInline",
     "ComputeRoot",
+    "DoubleBuffer",
+    "ExactSplit",
     "Factor",
     "Fuse",
     "Pragma",
+    "Prefetch",
     "RFactor",
     "Reorder",
+    "RollingBuffer",
     "SampleCategorical",
     "SamplePerfectTile",
     "SetScope",
+    "SetStorePredicate",
+    "SkipPadding",
     "Split",
     "Step",
+    "TransformLayout",
+    "StorageAlign",
+    "StoreNontemporal",
+    "Tensorize",
     "step_from_json",
 ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import RecordError, ScheduleError
+from ..scans import check_scan_primitive
 from ..tree import Inline, ScheduleTree, StageNode
 
 if TYPE_CHECKING:
@@ -76,12 +77,22 @@ _FIELD_TYPES: dict[str, Any] = {
         lambda v: v is None or (isinstance(v, list) and all(map(_is_int, v))),
         lambda v: None if v is None else tuple(v),
     ),
+    "AxisExpression": (lambda v: _is_int(v) or (isinstance(v, list) and len(str(v)) <= 1 << 14), lambda v: _tuples(v)),
+    "tuple[AxisExpression, ...]": (
+        lambda v: isinstance(v, list) and len(v) <= 64 and len(str(v)) <= 1 << 14 and all(isinstance(x, list) or _is_int(x) for x in v),
+        lambda v: _tuples(v),
+    ),
+    "PadValue": (lambda v: v is None or _is_int(v) or type(v) is float, lambda v: v),
     "tuple[float, ...]": (lambda v: isinstance(v, list) and all(isinstance(x, (int, float)) for x in v), lambda v: tuple(map(float, v))),
     "tuple[Factor, ...]": (
         lambda v: isinstance(v, list) and 2 <= len(v) <= 64 and all(_is_factor(x) for x in v),
         lambda v: tuple(tuple(x) if isinstance(x, list) else x for x in v),
     ),
 }
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def _is_factor(value: Any) -> bool:
@@ -120,7 +131,23 @@ def stage_of(tree: ScheduleTree, number: int, primitive: str) -> StageNode:
     stage = tree[number]
     if stage.is_placeholder:
         raise ScheduleError(f"{primitive}: {stage.name} is a placeholder and has no loops; use cache_read to stage its elements")
+    if primitive not in _FOR_EXTERNS:
+        check_has_loops(stage, primitive)
+    check_scan_primitive(tree, stage, primitive)
     return stage
+
+
+# What can be said about a stage that only has a statement.
+_FOR_EXTERNS = ("compute_root", "set_scope")
+
+
+def check_has_loops(stage: StageNode, primitive: str) -> None:
+    """Refuse a stage of te.extern for what is about axes."""
+    if not stage.has_loops and not stage.is_placeholder:
+        raise ScheduleError(
+            f"In schedule for {stage.name}: {primitive} needs loops to schedule, but the stage is an extern, whose statement is taken "
+            "as it is and computed at the root; write its loops as they shall run (ib.for_range(..., kind='parallel'))"
+        )
 
 
 def check_leaf(stage: StageNode, axis: int, primitive: str) -> None:

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from ...errors import ScheduleError
+from ...errors import InternalError, ScheduleError
+from ...te.extern import ExternOp
 from ...te.operation import ComputeOp, Operation
+from ...te.scan_op import ScanOp
 from ...te.tensor import Tensor
 from ...tir.attrs import EMPTY
 from ...tir.expr import IterVar, PrimExpr, ProducerLoad, Range, Var
@@ -20,17 +22,30 @@ if TYPE_CHECKING:
     from ..naming import PythonNames
 
 
-def _check_unscheduled(stage: StageNode, primitive: str) -> None:
+def check_unscheduled(stage: StageNode, primitive: str) -> None:
+    """Refuse a stage whose loops have been changed or marked."""
     if (
         stage.relations
         or any(mark.kind is not LoopKind.SERIAL for mark in stage.marks.values())
         or stage.leaf != tuple(range(len(stage.axes)))
+        or stage.prefetches
     ):
-        raise ScheduleError(f"In schedule for {stage.name}: {primitive} comes before split, fuse, reorder and loop marks of that stage")
+        raise ScheduleError(
+            f"In schedule for {stage.name}: {primitive} comes before split, fuse, reorder, prefetch and loop marks of that stage"
+        )
 
 
-def redirect(op: ComputeOp, old: Operation, new: Tensor) -> ComputeOp:
+def redirect(op: Operation, old: Operation, new: Tensor) -> Operation:
     """`op` reading the tensor `new` wherever it read the result of `old`."""
+    if isinstance(op, ExternOp):
+        return op.reading(old, new)
+    if isinstance(op, ScanOp):
+        raise ScheduleError(
+            f"In schedule for {old.name}: cache_read for {op.name}, which copies the elements of its init as they are; "
+            "name the stages of a step as readers"
+        )
+    if not isinstance(op, ComputeOp):
+        raise InternalError(f"{op.name} reads nothing")
 
     def rule(node: Node) -> Node | None:
         if isinstance(node, ProducerLoad) and isinstance(node.producer, Tensor) and node.producer.op is old:
@@ -56,7 +71,7 @@ class CacheWrite(Step):
         stage = stage_of(tree, self.stage, "cache_write")
         check_scope(stage.name, self.scope)
         check_not_inlined(stage, "cache_write")
-        _check_unscheduled(stage, "cache_write")
+        check_unscheduled(stage, "cache_write")
         op = stage.compute
         if len(op.body) != 1:
             raise ScheduleError(f"In schedule for {stage.name}: cache_write takes a stage with one output, this one has {len(op.body)}")
@@ -72,7 +87,9 @@ class CacheWrite(Step):
         )
         copy = replace(op, body=(ProducerLoad(cached.output(0), tuple(a.var for a in op.axis)),), reduce_axis=())
         shown = make_stage(stage.id, stage.name, copy, stage.is_output)
-        tree = tree.with_stage(replace(shown, origin=stage.origin, scope=stage.scope, attach=stage.attach))
+        shown = replace(shown, origin=stage.origin, scope=stage.scope, attach=stage.attach, rolling_buffer=stage.rolling_buffer)
+        tree = tree.with_stage(replace(shown, store_predicate=stage.store_predicate, nontemporal=stage.nontemporal))
+        tree = tree.with_stage(replace(tree[stage.id], double_buffer=stage.double_buffer, aligns=stage.aligns))
         new = replace(make_stage(len(tree.stages), cached.name, cached), scope=self.scope)
         return tree.with_new_stage(new, before=stage.id)
 
@@ -109,7 +126,7 @@ class CacheRead(Step):
         readers = self._readers(tree, stage)
         copy = copy_of(stage.origin.output(0), tree.unique_name(f"{stage.name}.{self.scope}"))
         for reader in readers:
-            op = redirect(reader.compute, stage.origin, copy.output(0))
+            op = redirect(reader.op, stage.origin, copy.output(0))
             tree = tree.with_stage(replace(reader, op=op, origin=reader.origin))
         new = replace(make_stage(len(tree.stages), copy.name, copy), scope=self.scope)
         return tree.with_new_stage(new, after=stage.id)

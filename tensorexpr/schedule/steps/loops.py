@@ -211,6 +211,9 @@ class Reorder(Step):
         return [f"s[{names.stage(stage)}].reorder({', '.join(names.axis(stage, axis) for axis in self.axes)})"]
 
 
+_ANNOTATIONS = ("serial", "parallel", "vectorize", "unroll")  # other kinds come with more to say
+
+
 @dataclass(frozen=True)
 class Annotate(Step):
     """A loop becomes parallel, vectorised or unrolled (`kind`: "parallel", "vectorize", "unroll"), or serial again.
@@ -225,10 +228,10 @@ class Annotate(Step):
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
         stage = _loops_of(tree, self.stage, (self.axis,), self.kind)
-        kinds = {kind.value: kind for kind in LoopKind}
+        kinds = {kind.value: kind for kind in LoopKind if kind is not LoopKind.BIND}
         name = stage.axes[self.axis].name
-        if self.kind not in kinds:
-            raise ScheduleError(f"In schedule for {stage.name}: a loop can't be {self.kind!r}; kinds: {', '.join(kinds)}")
+        if self.kind not in _ANNOTATIONS:
+            raise ScheduleError(f"In schedule for {stage.name}: a loop can't be {self.kind!r}; kinds: {', '.join(_ANNOTATIONS)}")
         kind = kinds[self.kind]
         if kind in (LoopKind.PARALLEL, LoopKind.VECTORIZE) and stage.is_reduction(self.axis):
             spatial = ", ".join(stage.axes[a].name for a in stage.leaf if not stage.is_reduction(a))
@@ -237,12 +240,23 @@ class Annotate(Step):
                 "it is a reduction axis, and its iterations would race on one accumulator; "
                 f"{self.kind} one of {spatial or '(no spatial axis is there)'}, or make it spatial with rfactor"
             )
+        _check_unbound(stage, self.axis, self.kind)
         _check_nested_kind(stage, self.axis, kind)
         return tree.with_stage(replace(stage, marks={**stage.marks, self.axis: replace(stage.mark(self.axis), kind=kind)}))
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
         stage = after[self.stage]
         return [f"s[{names.stage(stage)}].{self.kind}({names.axis(stage, self.axis)})"]
+
+
+def _check_unbound(stage: StageNode, axis: int, wish: str) -> None:
+    """A loop that stands for threads runs as they do."""
+    thread = stage.mark(axis).thread
+    if thread is not None:
+        raise ScheduleError(
+            f"In schedule for {stage.name}: can't {wish} {stage.axes[axis].name!r}: it is bound to {thread.tag} already; "
+            f"{wish} another axis, or bind another one"
+        )
 
 
 def _check_nested_kind(stage: StageNode, axis: int, kind: LoopKind) -> None:
@@ -259,7 +273,8 @@ def _check_nested_kind(stage: StageNode, axis: int, kind: LoopKind) -> None:
 
 @dataclass(frozen=True)
 class Pragma(Step):
-    """A hint on a loop: `auto_unroll_max_step` (an int: inner loops of up to so many steps are unrolled), `unroll_explicit`.
+    """A hint on a loop: `auto_unroll_max_step` (an int: inner loops of up to so many steps are unrolled), `unroll_explicit`,
+    `loop_partition_hint` (this loop and those inside are also cut where conditions of padding start and stop to hold).
 
     The value may be a sample, as (sample, part).
     """
@@ -293,7 +308,7 @@ class Pragma(Step):
         return [f's[{names.stage(stage)}].pragma({names.axis(stage, self.axis)}, "{self.key}", {self.resolved(after, stage)!s})']
 
 
-PRAGMAS: tuple[str, ...] = ("auto_unroll_max_step", "unroll_explicit")
+PRAGMAS: tuple[str, ...] = ("auto_unroll_max_step", "unroll_explicit", "loop_partition_hint", "no_load_merge")
 
 
 def checked_pragma(value: Any) -> int | bool:

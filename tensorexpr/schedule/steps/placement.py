@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...errors import ScheduleError
 from ...tir.expr import Reduce
-from ..tree import At, Inline, LoopKind, Root, ScheduleTree, StageNode
+from ..scans import check_update_stays
+from ..tree import At, Inline, LoopKind, ScheduleTree, StageNode
 from .base import Step, check_leaf, check_not_inlined, stage_of
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class ComputeAt(Step):
         stage = stage_of(tree, self.stage, "compute_at")
         target = stage_of(tree, self.target, "compute_at")
         _check_movable(stage, "compute_at")
+        check_update_stays(tree, stage, "compute_at")
         check_not_inlined(target, "compute_at")
         check_leaf(target, self.axis, "compute_at")
         enclosing = target
@@ -73,6 +75,12 @@ class ComputeInline(Step):
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
         stage = stage_of(tree, self.stage, "compute_inline")
         _check_movable(stage, "compute_inline")
+        check_update_stays(tree, stage, "compute_inline")
+        externs = [other.name for other in tree.consumers(stage) if not other.has_loops]
+        if externs:
+            raise ScheduleError(
+                f"In schedule for {stage.name}: the extern {externs[0]} reads all of it from memory, so it can't be inlined; leave it at the root"
+            )
         if any(isinstance(body, Reduce) for body in stage.compute.body):
             raise ScheduleError(
                 f"In schedule for {stage.name}: a reduction can't be inlined; use compute_at to bring it next to its consumer"
@@ -94,14 +102,17 @@ class ComputeInline(Step):
 
 @dataclass(frozen=True)
 class ComputeRoot(Step):
-    """A stage is computed whole, before everything that reads it."""
+    """A stage is computed whole, before everything that reads it.
+
+    In a group that is computed at a loop it goes there, and what depends on a state of a scan to the scan's time loop.
+    """
 
     code: ClassVar[str] = "compute_root"
     stage: int
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
         stage = stage_of(tree, self.stage, "compute_root")
-        return tree.with_stage(replace(stage, attach=Root()))
+        return tree.with_stage(replace(stage, attach=tree.home(stage.id)))
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
         return [f"s[{names.stage(after[self.stage])}].compute_root()"]

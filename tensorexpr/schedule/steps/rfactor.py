@@ -88,6 +88,8 @@ def _check_loops(tree: ScheduleTree, stage: StageNode, axis: int) -> None:
             f"In schedule for {stage.name}: {', '.join(holds)} is computed at its loops, which rfactor gives to a new stage; "
             "rfactor comes before compute_at"
         )
+    if stage.prefetches:
+        raise ScheduleError(f"In schedule for {stage.name}: its loops prefetch already, and rfactor makes others; rfactor comes before prefetch")
     mark = stage.mark(axis)
     if mark != LoopMark():
         said = mark.kind.value if mark.kind is not LoopKind.SERIAL else mark.pragmas[0][0]

@@ -4,6 +4,7 @@ basics        extents, shapes, dtypes
 expressions   integer expressions over variables of known ranges, and conditions
 dags          small computations
 schedules     legal schedules of a computation
+layouts       other layouts of a stage
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from .basics import dtypes, extents, float_dtypes, int_dtypes, shapes
 from .dags import DagCase, compute_dags
 from .expressions import Scope, conditions, int_expressions, scopes, value_at
+from .layouts import layout_mappings
 from .schedules import schedules
 
 __all__ = [
@@ -23,6 +25,7 @@ __all__ = [
     "float_dtypes",
     "int_dtypes",
     "int_expressions",
+    "layout_mappings",
     "schedules",
     "scopes",
     "shapes",

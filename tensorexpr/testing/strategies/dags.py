@@ -16,7 +16,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from ... import te
-from ...te.dag import post_dfs_order
+from ...te.dag import given_placeholders, post_dfs_order
 from ...te.dag_text import format_dag
 from ...te.operation import Operation, PlaceholderOp
 from ...te.serialize import dumps
@@ -310,7 +310,7 @@ def compute_dags(
     if len(growth.pool) > 2 and draw(st.integers(0, 3)) == 0:
         outputs.append(growth.pool[-2])
     ops = post_dfs_order([output.op for output in outputs])
-    return DagCase(tuple(op.output(0) for op in ops if isinstance(op, PlaceholderOp)), tuple(outputs))
+    return DagCase(tuple(op.output(0) for op in given_placeholders(ops)), tuple(outputs))
 
 
 def work_of(tensor: Tensor) -> int:

@@ -8,24 +8,38 @@ from typing import TypeVar
 from hypothesis import strategies as st
 
 from ...errors import ScheduleError
+from ...lower.phase0.views import ScheduleOps
 from ...schedule.legality import check_tree
 from ...schedule.steps import (
     Annotate,
+    BalancedSplit,
+    Bind,
     CacheRead,
     CacheWrite,
     ComputeAt,
     ComputeInline,
+    DoubleBuffer,
+    ExactSplit,
     Fuse,
     Pragma,
+    Prefetch,
     Reorder,
     RFactor,
+    RollingBuffer,
     SetScope,
+    SetStorePredicate,
+    SkipPadding,
     Split,
+    StorageAlign,
     Step,
+    StoreNontemporal,
+    TransformLayout,
 )
 from ...schedule.te_schedule import Schedule
-from ...schedule.tree import ScheduleTree, StageNode
+from ...schedule.tree import At, ScheduleTree, StageNode
 from ...te.operation import Operation
+from ...tir.arithmetic import as_int
+from .layouts import layout_mappings
 
 FACTORS = (1, 2, 3, 4, 5, 7, 8, 16)
 _T = TypeVar("_T")
@@ -47,6 +61,8 @@ def schedules(draw: Draw, outputs: Sequence[Operation], max_steps: int = 10) -> 
         try:
             trial.apply_step(step)
             check_tree(trial.tree)
+            if any(stage.rolling_buffer for stage in trial.tree.stages):
+                ScheduleOps(trial)  # whether a box rolls is seen when bounds are inferred
         except ScheduleError:
             continue
         schedule = trial
@@ -74,6 +90,19 @@ def _split(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
     return Split(stage.id, _leaf(draw, stage), _pick(draw, ((None, factor), (factor, None), (None, factor, 2))))
 
 
+def _balanced_split(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
+    factor = _pick(draw, FACTORS)
+    return BalancedSplit(stage.id, _leaf(draw, stage), _pick(draw, ((None, factor), (factor, None))))
+
+
+def _skip_padding(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
+    return SkipPadding(stage.id, True)
+
+
+def _partition_hint(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
+    return Pragma(stage.id, _leaf(draw, stage), "loop_partition_hint", True)
+
+
 def _fuse(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
     if len(stage.leaf) < 2:
         return None
@@ -91,6 +120,8 @@ def _annotate(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
 
 
 def _pragma(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
+    if draw(st.integers(0, 3)) == 0:
+        return Pragma(stage.id, _leaf(draw, stage), "no_load_merge", True)
     return Pragma(stage.id, _leaf(draw, stage), "auto_unroll_max_step", _pick(draw, (0, 4, 16, 64)))
 
 
@@ -120,14 +151,68 @@ def _rfactor(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
     return RFactor(stage.id, _pick(draw, loops), _pick(draw, (0, -1, 1))) if loops else None
 
 
+def _transform_layout(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
+    return TransformLayout(stage.id, draw(layout_mappings(stage)), _pick(draw, (None, 0, 3)))
+
+
 def _scope(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
     return SetScope(stage.id, _pick(draw, ("global", "local")))
+
+
+def _virtual_threads(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
+    return Bind(stage.id, _leaf(draw, stage), _pick(draw, ("vthread", "cthread")), "t", None)
+
+
+def _double_buffer(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
+    return DoubleBuffer(stage.id)
+
+
+def _storage_align(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
+    factor = _pick(draw, FACTORS)
+    return StorageAlign(stage.id, draw(st.integers(0, 3)), factor, draw(st.integers(0, factor - 1)))
+
+
+def _exact_split(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
+    factor = _pick(draw, FACTORS)
+    return ExactSplit(stage.id, _leaf(draw, stage), _pick(draw, ((None, factor), (factor, None))))
+
+
+def _prefetch(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
+    loads = tree.reads(stage)
+    if not loads:
+        return None
+    load = _pick(draw, loads)
+    output = getattr(load.producer, "value_index", 0)
+    return Prefetch(stage.id, tree.producer(load).id, output, _leaf(draw, stage), draw(st.integers(1, 3)))
+
+
+def _rolling_buffer(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
+    attached = [other for other in tree.stages if isinstance(other.attach, At)]
+    return RollingBuffer(_pick(draw, attached).id) if attached else None
+
+
+def _store_predicate(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
+    """What an output leaves out would differ from its definition, so a predicate on one holds everywhere."""
+    if not stage.spatial:
+        return None
+    axis = _pick(draw, stage.spatial)
+    extent = as_int(stage.origin.output_shape(0)[axis])
+    low = 0 if stage.is_output else draw(st.integers(0, 2))
+    if extent is None or draw(st.booleans()):
+        return SetStorePredicate(stage.id, (">=", ("axis", axis), low))
+    return SetStorePredicate(stage.id, ("<", ("axis", axis), extent - low))
+
+
+def _store_nontemporal(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
+    return StoreNontemporal(_pick(draw, [other for other in tree.stages if other.is_output]).id)
 
 
 _PROPOSALS = (
     _split,
     _split,
     _split,
+    _balanced_split,
+    _balanced_split,
     _fuse,
     _reorder,
     _annotate,
@@ -139,5 +224,17 @@ _PROPOSALS = (
     _cache_write,
     _cache_read,
     _rfactor,
+    _transform_layout,
+    _skip_padding,
+    _partition_hint,
     _scope,
+    _prefetch,
+    _rolling_buffer,
+    _rolling_buffer,
+    _store_predicate,
+    _store_nontemporal,
+    _virtual_threads,
+    _double_buffer,
+    _storage_align,
+    _exact_split,
 )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Access = BufferLoad | BufferStore
 
 
-def _layout(machine: Machine, buffer: Buffer) -> Callable[[Storage], tuple[Any, ...]]:
+def element_layout(machine: Machine, buffer: Buffer) -> Callable[[Storage], tuple[Any, ...]]:
     """How to find (mins, extents, strides, offset) of a buffer over its storage."""
     if buffer in machine.boxed:
         return lambda storage: (storage.mins, storage.extents, storage.strides, 0)
@@ -50,7 +50,7 @@ def _outside(buffer: Buffer, indices: list[Any], mins: tuple[int, ...], extents:
     raise InterpreterError(f"{buffer.name}[{place}] is out of bounds; {buffer.name} has the elements [{space}]")
 
 
-def _memory(machine: Machine, buffer: Buffer) -> Callable[[], Storage]:
+def memory_of(machine: Machine, buffer: Buffer) -> Callable[[], Storage]:
     """The storage behind a buffer, checked whenever it is another than the last time."""
     slot, cells = machine.slot(buffer.data), machine.cells
     dtype = to_numpy(scalar_dtype(buffer.dtype))
@@ -73,7 +73,7 @@ def scalar_address(machine: Machine, buffer: Buffer, indices: tuple[PrimExpr, ..
     """The storage and checked offset of one element."""
     if len(indices) == 1 and buffer not in machine.boxed and isinstance(buffer.shape[0], IntImm) and not buffer.strides:
         return _flat_address(machine, buffer, buffer.shape[0].value, indices[0])
-    memory, layout = _memory(machine, buffer), _layout(machine, buffer)
+    memory, layout = memory_of(machine, buffer), element_layout(machine, buffer)
     thunks = [machine.compile(index) for index in indices]
 
     def address() -> tuple[Storage, int]:
@@ -93,7 +93,7 @@ def scalar_address(machine: Machine, buffer: Buffer, indices: tuple[PrimExpr, ..
 
 def _flat_address(machine: Machine, buffer: Buffer, extent: int, index: PrimExpr) -> Callable[[], tuple[Storage, int]]:
     """`scalar_address` of what lowered programs consist of: flat, compact, of constant size."""
-    memory, thunk, offset = _memory(machine, buffer), machine.compile(index), machine.compile(buffer.elem_offset)
+    memory, thunk, offset = memory_of(machine, buffer), machine.compile(index), machine.compile(buffer.elem_offset)
 
     def address() -> tuple[Storage, int]:
         storage, value = memory(), thunk()
@@ -108,7 +108,7 @@ def _flat_address(machine: Machine, buffer: Buffer, extent: int, index: PrimExpr
 def lane_address(machine: Machine, node: Access) -> Callable[[], tuple[Storage, Lanes, Lanes]]:
     """The storage, the offset of every lane, and which lanes are active; only those are checked."""
     buffer, element_lanes = node.buffer, parse_dtype(node.buffer.dtype).lanes
-    memory, layout = _memory(machine, buffer), _layout(machine, buffer)
+    memory, layout = memory_of(machine, buffer), element_layout(machine, buffer)
     thunks = [machine.compile(index) for index in node.indices]
     predicate = machine.compile(node.predicate) if node.predicate is not None else None
 

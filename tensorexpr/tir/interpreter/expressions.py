@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import expr as ir
 from ..dtype import parse_dtype, scalar_dtype, to_numpy
+from ..foreign import LIBM_FUNCTIONS
 from ..intrin import INTRINSICS
 from .access import load
 from .arithmetic import (
@@ -21,6 +22,9 @@ from .arithmetic import (
     converted,
     wrapped,
 )
+from .calls import access_ptr, address_of, llvm_call, type_annotation
+from .memory_calls import assume, atomic_add, isnullptr
+from .packed import call_packed, call_trace, make_array, make_shape
 from .storage import InterpreterError
 
 if TYPE_CHECKING:
@@ -223,14 +227,14 @@ def _reinterpret(machine: Machine, node: ir.Call) -> Thunk:
 
 def _extern(machine: Machine, node: ir.Call) -> Thunk:
     name, *args = [machine.compile(arg) for arg in node.args]
-    function = machine.externs.get(name())
+    function = machine.externs.get(name()) or LIBM_FUNCTIONS.get(name())
     if function is None:
         known = ", ".join(machine.externs) or "none"
         raise InterpreterError(f"the C function {name()!r} can't be interpreted; pass a Python one in `externs` (given: {known})")
     return lambda: function(*(arg() for arg in args))
 
 
-def _prefetch(machine: Machine, node: ir.Call) -> Thunk:
+def _hint(machine: Machine, node: ir.Call) -> Thunk:
     return lambda: 0
 
 
@@ -240,7 +244,20 @@ _SPECIAL_CALLS: dict[str, Callable[[Machine, ir.Call], Thunk]] = {
     "tir.reinterpret": _reinterpret,
     "tir.call_extern": _extern,
     "tir.call_pure_extern": _extern,
-    "tir.prefetch": _prefetch,
+    "tir.prefetch": _hint,
+    "tir.no_load_merge": _hint,
+    "tir.assume": assume,
+    "tir.isnullptr": isnullptr,
+    "tir.atomic_add": atomic_add,
+    "tir.tvm_call_packed": call_packed,
+    "tir.tvm_call_trace_packed": call_trace,
+    "tir.tvm_stack_make_array": make_array,
+    "tir.tvm_stack_make_shape": make_shape,
+    "tir.type_annotation": type_annotation,
+    "tir.tvm_access_ptr": access_ptr,
+    "tir.address_of": address_of,
+    "tir.call_llvm_intrin": llvm_call,
+    "tir.call_llvm_pure_intrin": llvm_call,
 }
 BUILDERS: dict[type[ir.PrimExpr], Callable[[Machine, Any], Thunk]] = {
     ir.IntImm: _constant,

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..block import BlockRealize
 from ..buffer import Buffer
 from ..dtype import parse_dtype, scalar_dtype, to_numpy
 from ..expr import IterVar, PrimExpr, Var
@@ -15,6 +16,7 @@ from ..stmt import (
     Allocate,
     AssertStmt,
     AttrStmt,
+    BufferBind,
     BufferRealize,
     BufferStore,
     DeclBuffer,
@@ -29,6 +31,8 @@ from ..stmt import (
 )
 from .access import store
 from .arithmetic import Thunk
+from .binds import bind_buffer
+from .blocks import realize_block
 from .expressions import BUILDERS
 from .storage import InterpreterError, Lanes, RaceWatch, Storage
 
@@ -100,7 +104,7 @@ class Machine:
         return _STATEMENTS[type(stmt)](self, stmt)
 
     def loop(self, stmt: For) -> Thunk:
-        """A loop; a parallel one runs in the wished order, with a watch on what its iterations touch."""
+        """A loop; a parallel one, or one over threads, runs in the wished order, with a watch on what its iterations touch."""
         low, extent, body = self.compile(stmt.min), self.compile(stmt.extent), self.run(stmt.body)
         slot, cells, name, watch = self.slot(stmt.loop_var), self.cells, stmt.loop_var.name, self.watch
 
@@ -120,7 +124,7 @@ class Machine:
             finally:
                 watch.pop()
 
-        return parallel if stmt.kind == ForKind.PARALLEL else serial
+        return parallel if stmt.kind in (ForKind.PARALLEL, ForKind.THREAD_BINDING) else serial
 
     def allocate(self, stmt: Allocate) -> Thunk:
         """Fresh storage for the body, unwritten."""
@@ -131,7 +135,7 @@ class Machine:
             size = lanes
             for extent in extents:
                 size *= extent()
-            self._provide(slot, Storage(np.zeros(size, dtype), stmt.buffer_var.name, (size,)))
+            self.provide(slot, Storage(np.zeros(size, dtype), stmt.buffer_var.name, (size,)))
             body()
 
         return run
@@ -147,12 +151,13 @@ class Machine:
         def run() -> None:
             mins, extents = tuple(low() for low, _ in bounds), tuple(extent() for _, extent in bounds)
             size = int(np.prod(extents, dtype=np.int64)) * parse_dtype(stmt.buffer.dtype).lanes
-            self._provide(slot, Storage(np.zeros(size, dtype), stmt.buffer.name, extents, mins))
+            self.provide(slot, Storage(np.zeros(size, dtype), stmt.buffer.name, extents, mins))
             body()
 
         return run
 
-    def _provide(self, slot: int, storage: Storage) -> None:
+    def provide(self, slot: int, storage: Storage) -> None:
+        """Let a pointer's cell hold fresh storage."""
         storage.depth = len(self.watch)
         self.cells[slot] = storage
 
@@ -222,7 +227,9 @@ _STATEMENTS: dict[type[Stmt], Callable[[Machine, Any], Thunk]] = {
     For: Machine.loop,
     While: Machine.repeat,
     BufferStore: store,
+    BufferBind: bind_buffer,
     BufferRealize: Machine.realize,
+    BlockRealize: realize_block,
     Allocate: Machine.allocate,
     DeclBuffer: lambda machine, stmt: machine.run(stmt.body),
     SeqStmt: Machine.sequence,

@@ -22,13 +22,19 @@ _ITER_TYPES = (
     "DataPar", "ThreadIndex", "CommReduce", "Ordered", "DimInfo", "Unrolled", "Vectorized", "Parallelized", "Tensorized",
 )  # fmt: skip
 # Calls whose result type can't be seen from their operands name it first.
-_TYPED_CALLS = frozenset({"tir.reinterpret", "tir.call_extern", "tir.call_pure_extern"})
+_TYPED_CALLS = frozenset({"tir.reinterpret", "tir.call_extern", "tir.call_pure_extern", "tir.call_llvm_intrin", "tir.call_llvm_pure_intrin", "tir.type_annotation"})
+
+
+# TVMScript writes integral values in full, however large; Python would change to an exponent here.
+_ALL_DIGITS_FROM = 1e16
 
 
 def float_text(value: float, dtype: str) -> str:
     """The shortest text that gives `value` back in `dtype`; infinities and NaN in quotes."""
     if not math.isfinite(value):
         return f'"{value}"'
+    if value.is_integer() and abs(value) >= _ALL_DIGITS_FROM:
+        return f"{value:.1f}"
     return str(np.dtype(dtype).type(value)) if dtype in ("float16", "float32") else repr(value)
 
 

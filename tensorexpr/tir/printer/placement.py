@@ -10,10 +10,11 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ..block import Block
 from ..buffer import Buffer
 from ..expr import PrimExpr, Var
 from ..scopes import Parts, buffer_vars, parts, uses
-from ..stmt import BufferRealize, DeclBuffer, SeqStmt, Stmt
+from ..stmt import BufferBind, BufferRealize, DeclBuffer, SeqStmt, Stmt
 
 Declared = Buffer | Var
 
@@ -108,6 +109,10 @@ def place(stmt: Stmt, known: Iterable[Declared]) -> Placement:
         for expr in own.exprs:
             scan.use_expr(expr)
         scan.enter(defines)
+        for buffer in own.inner_buffers:
+            scan.use_buffer(buffer)
+        for expr in own.inner_exprs:
+            scan.use_expr(expr)
         stack.append(defines)
         stack.extend(reversed(own.bodies))
     return _collect(scan)
@@ -117,6 +122,10 @@ def _definitions(stmt: Stmt, own: Parts) -> tuple[Declared, ...]:
     """What needs no declaration in the bodies. A realized buffer is declared like a view, before the statement."""
     if isinstance(stmt, DeclBuffer):
         return (stmt.buffer,)
+    if isinstance(stmt, BufferBind):
+        return (stmt.buffer, *own.defines)
+    if isinstance(stmt, Block):
+        return (*stmt.alloc_buffers, *(match.buffer for match in stmt.match_buffers), *own.defines)
     return () if isinstance(stmt, BufferRealize) else own.defines
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..block import BlockRealize, is_plain_root
 from ..buffer import Buffer
 from ..expr import IntImm, PrimExpr, Var
 from ..function import IRModule, PrimFunc
@@ -53,7 +54,10 @@ def _function_lines(func: PrimFunc, name: str, indent: int) -> list[str]:
     for param in func.params:
         if param in func.buffer_map and param not in inline:
             _match_buffer(printer, param, func.buffer_map[param])
-    printer.write(func.body)
+    if isinstance(func.body, BlockRealize) and is_plain_root(func.body):
+        printer.write_root(func.body)
+    else:
+        printer.write(func.body)
     pad = "    " * indent
     decorator = "@T.prim_func(private=True)" if private else "@T.prim_func"
     return [f"{pad}{decorator}", f"{pad}def {name}({params}):", *printer.lines]

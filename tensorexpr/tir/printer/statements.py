@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..block import Block, BlockRealize
 from ..buffer import Buffer
 from ..expr import Call, IntImm, IterVar, PrimExpr, Range, Var
 from ..rewriting import walk
@@ -12,6 +13,7 @@ from ..stmt import (
     Allocate,
     AssertStmt,
     AttrStmt,
+    BufferBind,
     BufferRealize,
     BufferStore,
     DeclBuffer,
@@ -24,6 +26,7 @@ from ..stmt import (
     Stmt,
     While,
 )
+from .blocks import write_buffers, write_realization, write_unbound
 from .expressions import SCRIPT, index_parts, quoted, script_expr, script_map, script_value
 from .placement import Placement
 from .text import SUM, Names, render
@@ -43,6 +46,7 @@ class StatementPrinter:
     def __init__(self, names: Names, placement: Placement, indent: int = 0) -> None:
         self.names = names
         self.lines: list[str] = []
+        self.loops: dict[Var, For] = {}  # by variable, those around
         self._placement = placement
         self._indent = indent
         self._counter = 0
@@ -103,6 +107,14 @@ class StatementPrinter:
                 self.names.alias(stride, f"{name}.strides[{number}]")
         return name
 
+    def define_view(self, buffer: Buffer) -> str:
+        """Name a buffer that stands for a part of another, and its offset if it is a variable."""
+        name = self.define_buffer(buffer)
+        offset = buffer.elem_offset
+        if isinstance(offset, Var) and offset not in self.names:
+            self.names.alias(offset, f"{name}.elem_offset")
+        return name
+
     def buffer_arguments(self, buffer: Buffer, data: bool) -> str:
         """Shape and dtype of a buffer, and all else that isn't the default."""
         args = [self._tuple(buffer.shape)]
@@ -113,7 +125,7 @@ class StatementPrinter:
         if buffer.strides:
             args.append(f"strides={self._tuple(buffer.strides)}")
         if not (isinstance(buffer.elem_offset, IntImm) and buffer.elem_offset.value == 0):
-            args.append(f"elem_offset={self.expr(buffer.elem_offset)}")
+            args.append(f"elem_offset={self._extent(buffer.elem_offset)}")
         if buffer.scope() != "global":
             args.append(f"scope={quoted(buffer.scope())}")
         if buffer.data_alignment != 64:
@@ -124,8 +136,11 @@ class StatementPrinter:
 
     def _tuple(self, items: tuple[PrimExpr, ...]) -> str:
         """A tuple of extents; a variable without a name here is a stride that the buffer itself defines."""
-        texts = [quoted(item.name) if isinstance(item, Var) and item not in self.names else self.expr(item) for item in items]
+        texts = [self._extent(item) for item in items]
         return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
+
+    def _extent(self, item: PrimExpr) -> str:
+        return quoted(item.name) if isinstance(item, Var) and item not in self.names else self.expr(item)
 
     def expr(self, expr: PrimExpr) -> str:
         """An expression in the names of this place."""
@@ -158,6 +173,7 @@ class StatementPrinter:
         while isinstance(inner := loops[-1].body, For) and self._joins_grid(loops, inner):
             loops.append(inner)
             self._declare()
+        self.loops.update((loop.loop_var, loop) for loop in loops)
         extents = [self.expr(loop.extent) for loop in loops]
         header = f"T.grid({', '.join(extents)})" if len(loops) > 1 else self._loop_header(stmt, extents[0])
         self.names.push()
@@ -190,6 +206,35 @@ class StatementPrinter:
             return self.expr(extent)
         return f"{render(low, SCRIPT, self.names, SUM)} + {render(extent, SCRIPT, self.names, SUM + 1)}"
 
+    def _realize_block(self, stmt: BlockRealize, last: bool) -> None:
+        self._declare()
+        self._open_block(stmt.block, "")
+        write_realization(self, stmt)
+
+    def _lone_block(self, block: Block, last: bool) -> None:
+        """A block without its realization."""
+        self._open_block(block, ", no_realize=True")
+        write_unbound(self, block)
+
+    def _open_block(self, block: Block, realized: str) -> None:
+        """The header of a block; what comes after its own lines waits on the stack."""
+        self.line(f"with T.block({quoted(block.name_hint)}{realized}):")
+        self._indent += 1
+        self.names.push()
+        self._todo.append(self._leave)
+        self._todo.append((block.body, True))
+        if block.init is not None:
+            init = block.init
+            self._todo.append(lambda: self._block("with T.init():", init))
+
+    def write_root(self, stmt: BlockRealize) -> None:
+        """Write the block of a whole function that says nothing but which buffers there are."""
+        self._declare()
+        self._declare()
+        self.line('# with T.block("root"):')
+        write_buffers(self, stmt.block)
+        self.write(stmt.block.body)
+
     def _while(self, stmt: While, last: bool) -> None:
         self._block(f"while {self.expr(stmt.condition)}:", stmt.body)
 
@@ -211,12 +256,14 @@ class StatementPrinter:
 
     def _realize(self, stmt: BufferRealize, last: bool) -> None:
         name = self.names.get(stmt.buffer, stmt.buffer.name)
-        bounds = ", ".join(self._region(r) for r in stmt.bounds) or "()"
+        bounds = ", ".join(self.slice_text(r) for r in stmt.bounds) or "()"
         guard = "" if _is_true(stmt.condition) else f", condition={self.expr(stmt.condition)}"
-        text = f"T.realize({name}[{bounds}]{guard})"
+        notes = f", annotations={script_map(stmt.annotations, self.names)}" if stmt.annotations else ""
+        text = f"T.realize({name}[{bounds}]{guard}{notes})"
         self._scoped(last, text, f"with {text}:", stmt.body)
 
-    def _region(self, bounds: Range) -> str:
+    def slice_text(self, bounds: Range) -> str:
+        """``low:stop``."""
         return f"{self.expr(bounds.min)}:{self._stop(bounds.min, bounds.extent)}"
 
     def _allocate(self, stmt: Allocate, last: bool) -> None:
@@ -266,6 +313,17 @@ class StatementPrinter:
         self._todo.append(self.names.pop)
         self._block(f"with T.decl_buffer({arguments}) as {self.define_buffer(stmt.buffer)}:", stmt.body)
 
+    def _bind(self, stmt: BufferBind, last: bool) -> None:
+        source = stmt.source
+        box = ", ".join(self.slice_text(r) for r in source.region) or "()"
+        text = f"T.match_buffer({self.names.get(source.buffer, source.buffer.name)}[{box}], "
+        text += f"{self.buffer_arguments(stmt.buffer, data=False)})"
+        if not last:
+            self.names.push()
+            self._todo.append(self.names.pop)
+        name = self.define_view(stmt.buffer)
+        self._scoped(last, f"{name} = {text}", f"with {text} as {name}:", stmt.body)
+
     def _evaluate(self, stmt: Evaluate, last: bool) -> None:
         text = self.expr(stmt.value)
         self.line(text if isinstance(stmt.value, Call) else f"T.evaluate({text})")
@@ -288,6 +346,7 @@ _WRITERS: Mapping[type[Stmt], Callable[[StatementPrinter, Any, bool], None]] = {
     While: StatementPrinter._while,
     IfThenElse: StatementPrinter._if,
     BufferStore: StatementPrinter._store,
+    BufferBind: StatementPrinter._bind,
     BufferRealize: StatementPrinter._realize,
     Allocate: StatementPrinter._allocate,
     LetStmt: StatementPrinter._let,
@@ -295,4 +354,6 @@ _WRITERS: Mapping[type[Stmt], Callable[[StatementPrinter, Any, bool], None]] = {
     AttrStmt: StatementPrinter._attr,
     DeclBuffer: StatementPrinter._decl_buffer,
     Evaluate: StatementPrinter._evaluate,
+    BlockRealize: StatementPrinter._realize_block,
+    Block: StatementPrinter._lone_block,
 }

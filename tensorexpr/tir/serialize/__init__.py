@@ -21,6 +21,7 @@ from ...errors import RecordError
 from ..buffer import Buffer
 from ..expr import PrimExpr, Var
 from .reader import ExprReader, Limits
+from .statements import stmt_from_json, stmt_to_json
 from .writer import ExprWriter
 
 JSON = Any
@@ -58,4 +59,4 @@ def from_json(
     return tuple(reader.expr(number) for number in data["roots"])
 
 
-__all__ = ["ExprReader", "ExprWriter", "Limits", "from_json", "to_json"]
+__all__ = ["ExprReader", "ExprWriter", "Limits", "from_json", "stmt_from_json", "stmt_to_json", "to_json"]

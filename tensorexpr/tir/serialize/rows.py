@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ...errors import RecordError
+from ...errors import DeclarationError, RecordError
 from .. import expr as ir
 from ..arithmetic import const
 from ..dtype import int_limits, parse_dtype
 from ..expr import CommReducer, IterVar, PrimExpr, Range, Var
 from ..intrin import INTRINSICS
+from ..llvm_intrin import CALL, PURE_CALL, intrinsic_operands
 
 if TYPE_CHECKING:
     from .reader import ExprReader
@@ -117,7 +118,13 @@ def _call(reader: ExprReader, dtype: JSON, op: JSON, args: JSON) -> PrimExpr:
     operands = reader.exprs(args)
     if row.arity not in (-1, len(operands)):
         _fail(f"{op} takes {row.arity} arguments, not {len(operands)}")
-    return ir.Call(reader.dtype(dtype), op, operands)
+    call = ir.Call(reader.dtype(dtype), op, operands)
+    if op in (CALL, PURE_CALL):
+        try:
+            intrinsic_operands(call)
+        except DeclarationError as error:
+            _fail(str(error))
+    return call
 
 
 def _producer_load(reader: ExprReader, producer: JSON, indices: JSON) -> PrimExpr:

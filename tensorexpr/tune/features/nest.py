@@ -151,6 +151,10 @@ class _NestBuilder:
                 strides[relation.fused] = dict(strides[relation.parts[-1]])
                 continue
             factors = [None if factor is None else self.evaluate(factor) for factor in relation.factors]
+            if relation.balanced:
+                whole = extents[relation.parent]
+                count = np.maximum(np.ceil(whole / factors[1]), 1) if factors[0] is None else factors[0]
+                factors = [count, np.ceil(whole / count)]
             known = np.prod([factor for factor in factors if factor is not None], axis=0)
             step = one
             for part, factor in reversed(list(zip(relation.parts, factors, strict=True))):

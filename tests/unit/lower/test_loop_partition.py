@@ -302,3 +302,46 @@ def test_padding_of_a_fused_loop() -> None:
     start = func(loop("f", 36, lambda f: loop("r", 3, lambda r: body(f, r))), a, b)
     result = applied(loop_partition, start, config={"tir.LoopPartition": {"partition_const_loop": True}})
     assert "if_then_else" not in stores(result)[0]
+
+
+def test_a_statement_that_never_runs_needs_no_iterations() -> None:
+    """What one statement would need beyond the loop's end is no reason to run another there."""
+    a = flat("A", 20)
+    body = loop("i", 5, lambda i: seq(store(a, 1.0, i), guard(i >= 12, store(a, 2.0, i))))
+    assert loops(applied(loop_partition, func(body, a))) == ["i 0:5"]
+
+
+def test_borders_that_meet_are_bodies_of_their_own() -> None:
+    """Two tiles, each with a border: neither has a test, and only the columns that exist."""
+    a, c = flat("A", 16), flat("C", 8)
+
+    def body(o: Var, r: Var, i: Var) -> Stmt:
+        x = o * 4 + i + r
+        return guard(all_of(x >= 1, x < 9), store(c, load(c, o * 4 + i) + load(a, x), o * 4 + i), hint=False)
+
+    nest = loop("o", 2, lambda o: loop("r", 3, lambda r: loop("i", 4, lambda i: body(o, r, i))), loop_partition_hint=True)
+    result = applied(loop_partition, func(nest, a, c))
+    assert not statements(result, IfThenElse)
+    assert loops(result) == ["o 0:1", "i 1:4", "r 1:3", "i 0:4", "r 0:2", "i 0:4", "i 0:3"]
+
+
+def test_three_tiles_of_which_none_is_free_of_borders() -> None:
+    a, c = flat("A", 32), flat("C", 6)
+
+    def body(o: Var, r: Var, i: Var) -> Stmt:
+        x = o * 2 + i + r
+        return guard(all_of(x >= 3, x < 7), store(c, load(c, o * 2 + i) + load(a, x), o * 2 + i))
+
+    result = applied(loop_partition, func(loop("o", 3, lambda o: loop("r", 5, lambda r: loop("i", 2, lambda i: body(o, r, i)))), a, c))
+    assert not statements(result, IfThenElse)
+
+
+def test_no_test_where_nothing_inside_is_spared() -> None:
+    """A guard that the loops inside don't touch is tested once, where it stands."""
+    a = flat("A", 12)
+
+    def body(o: Var, i: Var, v: Var) -> Stmt:
+        return guard((o + i) % 3 * 4 < 5, store(a, 1.0, (o * 2 + i) * 2 + v))
+
+    start = func(loop("o", 3, lambda o: loop("i", 2, lambda i: loop("v", 2, lambda v: body(o, i, v)))), a)
+    assert len(statements(applied(loop_partition, start), IfThenElse)) == 1
