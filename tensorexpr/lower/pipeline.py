@@ -31,6 +31,7 @@ from .phase2.inject_double_buffer import inject_double_buffer
 from .phase2.inject_virtual_thread import inject_virtual_thread
 from .phase2.loop_partition import loop_partition
 from .phase2.register_promotion import register_promotion
+from .phase2.split_vector_loop import split_vector_loop
 from .phase2.storage_rewrite import storage_rewrite
 from .phase2.trim_no_ops import trim_no_ops
 from .phase2.unroll_loop import unroll_loop
@@ -62,6 +63,7 @@ PHASES: dict[int, tuple[Pass, ...]] = {
         Pass("tir.TrimNoOps", trim_no_ops),  # before partition: a condition that bounds a reduction loop needs no second body
         Pass("tir.InjectDoubleBuffer", inject_double_buffer),  # before partition cuts the statements apart that run ahead
         Pass("tir.LoopPartition", loop_partition),  # first: guards must be gone before loops become vectors and tiles
+        Pass("tir.SplitVectorLoop", split_vector_loop),  # before vectors are made: of three registers LLVM makes a mess
         Pass("tir.VectorizeLoop", vectorize_loop),  # before unrolling: a tile is counted in vectors
         Pass("tir.InjectVirtualThread", inject_virtual_thread),  # after: vectors are interleaved whole; before a tile is counted
         Pass("tir.UnrollRegisterTile", unroll_register_tile),  # marks the tile's loops, as it needs to see them as loops
