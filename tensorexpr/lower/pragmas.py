@@ -17,4 +17,7 @@ PARTITION_HINT = "pragma_loop_partition_hint"
 NO_LOAD_MERGE = "pragma_no_load_merge"
 """If the loop is expanded, each of its iterations loads for itself what others load too."""
 
+VECTOR_REDUCTION = "pragma_vector_reduction"
+"""A vector loop over a reduction axis: its terms may be combined in any order."""
+
 UNROLL_PRAGMAS = (MAX_STEP, EXPLICIT, KEEP_LOOP, NO_LOAD_MERGE)

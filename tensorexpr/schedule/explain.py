@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ..arith import Analyzer
 from ..te.operation import ComputeOp
-from ..tir.arithmetic import is_const_int
 from ..te.scan_op import ScanOp
+from ..tir.arithmetic import is_const_int
 from ..tir.expr import IntImm, PrimExpr, Reduce
 from .balanced import BalancedTiles
 from .domain import StageDomain, full_region, stage_domain
@@ -40,7 +40,10 @@ def explain(tree: ScheduleTree) -> str:
             continue
         analyzer = Analyzer()
         domain = stage_domain(stage, full_region(stage), analyzer)
-        lines.extend(f"  {fact}" for fact in (*_storage(tree, stage), *memory_facts(tree, stage), *_skipped(stage), *_loops(domain), *_splits(domain, analyzer)))
+        lines.extend(
+            f"  {fact}"
+            for fact in (*_storage(tree, stage), *memory_facts(tree, stage), *_skipped(stage), *_loops(domain), *_splits(domain, analyzer))
+        )
     return "\n".join(lines)
 
 
@@ -63,6 +66,8 @@ def _storage(tree: ScheduleTree, stage: StageNode) -> Iterator[str]:
     if stage.double_buffer and isinstance(stage.attach, At):
         loop = tree[stage.attach.stage].axes[stage.attach.axis].name
         yield f"storage: two copies; one is filled for the next iteration of {loop} while the other is read"
+    for layout in stage.layouts:
+        yield f"storage: {layout}"
     for axis, factor, offset in stage.aligns:
         yield f"storage: the stride of {stage.axes[axis].name} leaves {offset} when divided by {factor}"
     for target, axis in enclosing_loops(tree, stage):
@@ -85,6 +90,11 @@ def _loops(domain: StageDomain) -> Iterator[str]:
     ordered = _natural_reductions(stage)
     reordered = [axis for axis in stage.leaf if stage.is_reduction(axis)] != ordered
     for axis in stage.leaf:
+        intrin = stage.mark(axis).intrin
+        if intrin is not None:
+            inside = "it and the loops inside are one use of the intrinsic, legal because lowering proves that both compute the same"
+            yield f"{stage.axes[axis].name}: tensorized with {intrin[0]}, {inside}"
+            return
         reason = _reduction(stage, axis, reordered) if stage.is_reduction(axis) else _spatial(domain, axis)
         mark = stage.mark(axis)
         kind = f"bound to {mark.thread.tag}" if mark.thread else _KIND_NAMES[mark.kind]
@@ -96,7 +106,6 @@ _KIND_NAMES = {
     LoopKind.PARALLEL: "parallel",
     LoopKind.VECTORIZE: "vectorised",
     LoopKind.UNROLL: "unrolled",
-    LoopKind.TENSORIZE: "tensorized",
 }
 
 
@@ -129,6 +138,8 @@ def _spatial(domain: StageDomain, axis: int) -> str:
 
 def _reduction(stage: StageNode, axis: int, reordered: bool) -> str:
     """Why the iterations of a reduction loop may run as they do."""
+    if stage.mark(axis).kind is LoopKind.VECTORIZE:
+        return f"reduction: the lanes are combined by halves, legal because the combiner {_combiner(stage)} is associative and commutative"
     written = "written out in order; " if stage.mark(axis).kind is LoopKind.UNROLL else ""
     if reordered:
         law = f"the combiner {_combiner(stage)} is associative and commutative"

@@ -24,6 +24,7 @@ from ...tir.intrin import likely
 from ...tir.rewriting import substitute, walk
 from ...tir.stmt import BufferStore, For, ForKind, IfThenElse, LetStmt, Stmt, seq
 from ...tir.thread import HARDWARE_TAGS
+from ..pragmas import VECTOR_REDUCTION
 
 FOR_KINDS: Mapping[LoopKind, ForKind] = {
     LoopKind.SERIAL: ForKind.SERIAL,
@@ -31,6 +32,7 @@ FOR_KINDS: Mapping[LoopKind, ForKind] = {
     LoopKind.VECTORIZE: ForKind.VECTORIZED,
     LoopKind.UNROLL: ForKind.UNROLLED,
     LoopKind.BIND: ForKind.THREAD_BINDING,
+    LoopKind.TENSORIZE: ForKind.SERIAL,  # where the starting value is stored by loops
 }
 
 # Puts the stages that are computed at a loop in front of the loop's body.
@@ -128,6 +130,8 @@ class LoopNest:
                 "split it by a constant factor and vectorize the inner part"
             )
         annotations = FrozenMap({f"pragma_{key}": value for key, value in pragmas}) if pragmas else EMPTY
+        if kind is ForKind.VECTORIZED and self.stage.is_reduction(axis):
+            annotations = annotations.set(**{VECTOR_REDUCTION: True})
         bound = None if thread is None else IterVar(None, Var(thread.name, extent.dtype), IterVar.THREAD_INDEX, thread.tag)
         return For(var, IntImm(extent.dtype, 0), extent, kind, body, bound, annotations)
 

@@ -18,6 +18,7 @@ from ..context import PassContext
 from ..lanes import broadcast, lanes_of
 from ..rebuild import Copier, map_stmt, walk_statements
 from ..scopes import inside_loop, under_conditions
+from . import vector_reduction
 from .lane_masks import Mask
 from .vector_values import NoVectorFormError, VectorValues
 
@@ -122,6 +123,8 @@ class _Body:
             raise NoVectorFormError("a store that is a vector already")
         private = values.private(stmt.buffer)
         if private is None and not values.varies(stmt.indices[0]):
+            if (reduced := self._reduced(stmt, mask)) is not None:
+                return reduced
             if values.varies(stmt.value) or self._rereads(stmt.value):
                 raise NoVectorFormError("lanes store to one element, one after the other")
             return self._guarded(stmt, mask)
@@ -130,6 +133,16 @@ class _Body:
             raise NoVectorFormError("all lanes store to one element")
         value = broadcast(values.expr(stmt.value, mask), self._lanes)
         return BufferStore(private or stmt.buffer, value, (index,), None if mask is None else mask.vector)
+
+    def _reduced(self, stmt: BufferStore, mask: Mask | None) -> Stmt | None:
+        """The accumulation of all lanes' terms, where the loop is a reduction and the statement one of its updates."""
+        found = vector_reduction.accumulation(stmt) if vector_reduction.is_reduction(self._loop) else None
+        if found is None or not self._values.masks.free(found[1]).isdisjoint(self._written):
+            return None
+        operator, term = found
+        lanes = broadcast(self._values.expr(term, mask), self._lanes)
+        index = self._values.expr(stmt.indices[0], mask)
+        return vector_reduction.combined(stmt, index, operator, lanes, None if mask is None else mask.vector)
 
     def _rereads(self, value: PrimExpr) -> bool:
         """True if `value` reads what the loop writes: then storing it once isn't storing it in every lane."""

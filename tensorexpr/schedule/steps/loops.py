@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ...errors import ScheduleError
 from ...tir.arithmetic import as_int
 from ...tir.expr import IntImm, IterVar, PrimExpr, Var
+from ..lane_reduction import why_not_in_lanes
 from ..tree import At, FuseRelation, LoopKind, LoopMark, ScheduleTree, SplitRelation, StageNode
 from .base import Step, check_leaf, check_not_inlined, stage_of
 
@@ -218,7 +219,8 @@ _ANNOTATIONS = ("serial", "parallel", "vectorize", "unroll")  # other kinds come
 class Annotate(Step):
     """A loop becomes parallel, vectorised or unrolled (`kind`: "parallel", "vectorize", "unroll"), or serial again.
 
-    A reduction axis may be unrolled; running its iterations at once would race on the accumulator.
+    A reduction axis may be unrolled, or vectorised if its combiner is a plain sum, product, maximum or minimum: the lanes
+    are combined by halves, so the order of the terms changes. Its iterations on several threads would race on the accumulator.
     """
 
     code: ClassVar[str] = "annotate"
@@ -233,20 +235,30 @@ class Annotate(Step):
         if self.kind not in _ANNOTATIONS:
             raise ScheduleError(f"In schedule for {stage.name}: a loop can't be {self.kind!r}; kinds: {', '.join(_ANNOTATIONS)}")
         kind = kinds[self.kind]
-        if kind in (LoopKind.PARALLEL, LoopKind.VECTORIZE) and stage.is_reduction(self.axis):
-            spatial = ", ".join(stage.axes[a].name for a in stage.leaf if not stage.is_reduction(a))
-            raise ScheduleError(
-                f"In schedule for {stage.name}: can't {self.kind} {name!r}: "
-                "it is a reduction axis, and its iterations would race on one accumulator; "
-                f"{self.kind} one of {spatial or '(no spatial axis is there)'}, or make it spatial with rfactor"
-            )
-        _check_unbound(stage, self.axis, self.kind)
+        if stage.is_reduction(self.axis):
+            _check_reduction_kind(stage, name, kind)
+        if kind is not LoopKind.SERIAL:
+            _check_unbound(stage, self.axis, self.kind)
         _check_nested_kind(stage, self.axis, kind)
-        return tree.with_stage(replace(stage, marks={**stage.marks, self.axis: replace(stage.mark(self.axis), kind=kind)}))
+        return tree.with_stage(replace(stage, marks={**stage.marks, self.axis: replace(stage.mark(self.axis), kind=kind, thread=None)}))
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
         stage = after[self.stage]
         return [f"s[{names.stage(stage)}].{self.kind}({names.axis(stage, self.axis)})"]
+
+
+def _check_reduction_kind(stage: StageNode, name: str, kind: LoopKind) -> None:
+    """The iterations of a reduction may be lanes that are combined in the end, but not threads that race on one accumulator."""
+    if kind is LoopKind.PARALLEL:
+        reason: str | None = "its iterations would race on one accumulator"
+    else:
+        reason = why_not_in_lanes(stage) if kind is LoopKind.VECTORIZE else None
+    if reason is not None:
+        spatial = ", ".join(stage.axes[a].name for a in stage.leaf if not stage.is_reduction(a))
+        raise ScheduleError(
+            f"In schedule for {stage.name}: can't {kind.value} {name!r}: it is a reduction axis, and {reason}; "
+            f"{kind.value} one of {spatial or '(no spatial axis is there)'}, or make it spatial with rfactor"
+        )
 
 
 def _check_unbound(stage: StageNode, axis: int, wish: str) -> None:

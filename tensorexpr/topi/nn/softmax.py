@@ -6,6 +6,7 @@ from ... import te
 from ...te.declare import compute
 from ...te.tensor import Tensor
 from ...tir import intrin
+from ...tir.arithmetic import const
 from ...tir.expr import PrimExpr, Var
 from ..math import axis_names
 from ..utils import positive_axis
@@ -22,17 +23,20 @@ def fast_softmax(x: Tensor, axis: int = -1) -> Tensor:
 
 
 def softmax_common(x: Tensor, axis: int) -> Tensor:
-    """The four stages of softmax: maximum, exponential, sum, quotient."""
+    """The four stages of softmax: maximum, exponential, sum, quotient. One division serves a whole row."""
     place = positive_axis("softmax", axis, x.ndim)
     names = axis_names(x.ndim)
-    rest = [extent for n, extent in enumerate(x.shape) if n != place]
     largest = _along(x, place, te.max, "T_softmax_maxelem")
     exponential = compute(x.shape, lambda *i: intrin.exp(x(*i) - largest(*_without(i, place))), "T_softmax_exp", varargs_names=names)
     total = _along(exponential, place, te.sum, "T_softmax_expsum")
     result: Tensor = compute(
-        x.shape, lambda *i: exponential(*i) / total(*_without(i, place)), "T_softmax_norm", "softmax_output", {"axis": place}, names
+        x.shape,
+        lambda *i: exponential(*i) * (const(1, x.dtype) / total(*_without(i, place))),
+        "T_softmax_norm",
+        "softmax_output",
+        {"axis": place},
+        names,
     )
-    assert len(rest) == total.ndim
     return result
 
 
