@@ -1,0 +1,5 @@
+"""The command line: `python -m tensorexpr`.
+
+cli       subcommands
+bench/    measuring against peers
+"""

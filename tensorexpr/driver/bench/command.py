@@ -1,0 +1,164 @@
+"""The subcommand `bench`: choose cases, peers and schedules, measure, and write table, JSON and page."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ... import __version__
+from ...errors import TensorExprError
+from ...target import Target
+from ...workloads import SUITES, Case, suite
+from .ours import Kernel, default_kernel, empty_outputs, random_inputs, recorded_kernel, tune
+from .page import page
+from .peers import PEERS, Peer, Unsupported, installed
+from .probes import Probes, measure_limits
+from .rows import Results, Row, describe_machine
+from .table import table
+from .timing import Contender, Rules, interleaved
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The subcommand's options."""
+    parser.add_argument("--suite", action="append", choices=sorted(SUITES), help="may be given several times; default gemm")
+    parser.add_argument("--case", default="", help="only cases whose name contains this")
+    parser.add_argument("--vs", default=",".join(PEERS), help=f"peers, by commas: {', '.join(PEERS)}; empty for none")
+    parser.add_argument("--trials", type=int, default=0, help="tune each case with so many trials first")
+    parser.add_argument("--budget", type=float, default=None, help="tune each case for so many seconds first")
+    parser.add_argument("--log", type=Path, default=None, help="records to use, and where tuning writes")
+    parser.add_argument("--target", default="llvm")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--json", type=Path, default=None, help="write the results to this file")
+    parser.add_argument("--html", type=Path, default=None, help="write a page with a bar chart to this file")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure; returns the exit code: 1 if a kernel of ours failed or was wrong."""
+    target = Target(options.target)
+    names = [name for name in options.vs.split(",") if name]
+    peers, missing = installed(names, target.num_cores)
+    print("\n".join(missing), file=sys.stderr)
+    probes = Probes(target)
+    limits = measure_limits(target)
+    cases = [(name, case) for name in options.suite or ["gemm"] for case in suite(name) if options.case in case.name]
+    if not cases:
+        raise TensorExprError(f"no case of {', '.join(options.suite or ['gemm'])} has {options.case!r} in its name")
+    rows: list[Row] = []
+    try:
+        for name, case in cases:
+            found = measure_case(name, case, target, peers, options, probes, limits.fma_gflops)
+            rows += found
+            print(_progress(case, found), file=sys.stderr)
+    finally:
+        for peer in peers:
+            peer.close()
+    versions = {"tensorexpr": __version__, **{peer.name: peer.version for peer in peers}}
+    today = datetime.date.today().isoformat()
+    results = Results(tuple(rows), limits.to_json(), describe_machine(versions, today, target.mcpu, target.num_cores))
+    print(table(results))
+    if options.json:
+        results.write(options.json)
+    if options.html:
+        options.html.write_text(page(results, f"tensorexpr bench: {', '.join(options.suite or ['gemm'])}"))
+    return int(any(row.note and row.contender.startswith("tensorexpr") for row in rows))
+
+
+def _progress(case: Case, rows: Sequence[Row]) -> str:
+    return f"{case.name}: " + ", ".join(f"{row.contender} {row.median * 1e3:.4f} ms" for row in rows if row.median == row.median)
+
+
+def measure_case(
+    suite_name: str, case: Case, target: Target, peers: Sequence[Peer], options: argparse.Namespace, probes: Probes, peak: float
+) -> list[Row]:
+    """All contenders on one case, each checked against the others' result before it is timed."""
+    arrays = random_inputs(case)
+    contenders: list[Contender] = []
+    notes: dict[str, str] = {}
+    kernels, failures = _our_kernels(case, target, options)
+    notes.update(failures)
+    wanted = None
+    memory = [(a.ctypes.data, a.nbytes) for a in arrays]
+    for peer in peers:
+        try:
+            call = peer.prepare(case, arrays)
+            value = np.array(peer.result(call()), dtype=np.float64)
+        except Unsupported:
+            continue
+        except Exception as error:
+            notes[peer.name] = f"failed: {error}"
+            continue
+        if wanted is None:
+            wanted = value
+        elif problem := _difference(value, wanted, case):
+            notes[peer.name] = problem
+        contenders.append(Contender(peer.name, call, memory))
+    for kernel in kernels:
+        outputs = empty_outputs(case)
+        kernel.function(*arrays, *outputs)
+        problem = _difference(np.asarray(outputs[0], np.float64), wanted, case) if wanted is not None else ""
+        if problem:
+            notes[kernel.name] = problem
+            continue
+        contenders.insert(
+            0, Contender(kernel.name, _bound(kernel, arrays, outputs), [*memory, (outputs[0].ctypes.data, outputs[0].nbytes)])
+        )
+    samples = interleaved(contenders, Rules(rounds=options.rounds), probes, peak)
+    nan = float("nan")
+    flops, size = case.flops(), float(case.bytes_touched())
+    rows = [
+        Row(
+            suite_name,
+            case.name,
+            name,
+            s.median,
+            s.low,
+            s.high,
+            s.cold,
+            flops,
+            size,
+            f"{s.disturbed} rounds disturbed" if s.disturbed else "",
+        )
+        for name, s in samples.items()
+    ]
+    return rows + [Row(suite_name, case.name, name, nan, nan, nan, nan, flops, size, note) for name, note in notes.items()]
+
+
+def _bound(kernel: Kernel, arrays: Sequence[Any], outputs: Sequence[Any]) -> Any:
+    function, everything = kernel.function, (*arrays, *outputs)
+    return lambda: function(*everything)
+
+
+def _our_kernels(case: Case, target: Target, options: argparse.Namespace) -> tuple[list[Kernel], dict[str, str]]:
+    kernels, failures = [], {}
+    try:
+        kernels.append(default_kernel(case, target))
+    except TensorExprError as error:
+        failures["tensorexpr"] = f"failed: {error}"
+    if options.log is None and not options.trials and options.budget is None:
+        return kernels, failures
+    log = options.log or Path("bench-records.json")
+    try:
+        if options.trials or options.budget is not None:
+            tune(case, target, log, options.trials or 1000, options.budget)
+        recorded = recorded_kernel(case, target, log)
+        if recorded is not None:
+            kernels.append(recorded)
+    except TensorExprError as error:
+        failures["tensorexpr-tuned"] = f"failed: {error}"
+    return kernels, failures
+
+
+def _difference(value: Any, wanted: Any, case: Case) -> str:
+    """What is wrong with a result; empty if it agrees."""
+    if value.shape != wanted.shape:
+        return f"wrong: shape {value.shape} instead of {wanted.shape}"
+    scale = max(1.0, float(np.abs(wanted).max(initial=0.0)))
+    error = float(np.abs(value - wanted).max(initial=0.0)) / scale
+    limit = 2e-2 if any("float16" in str(a) for a in case.args) else 2e-4
+    return "" if error <= limit else f"wrong: off by {error:.2g} of the largest value"

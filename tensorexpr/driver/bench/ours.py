@@ -1,0 +1,89 @@
+"""A case as our kernel: by topi's default schedule, from a log of records, or tuned now into that log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...auto_scheduler import RecordToFile, SearchTask, TuningOptions
+from ...errors import RecordError
+from ...runtime.build import build
+from ...target import Target
+from ...topi.schedules import default_schedule
+from ...workloads import Case
+
+SOURCES = ("default", "records")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A built kernel, its name in the table, and the seconds it took to get it."""
+
+    name: str
+    function: Any
+    seconds: float
+
+
+def default_kernel(case: Case, target: Target) -> Kernel:
+    """The case under topi's schedule for its operators."""
+    start = time.perf_counter()
+    tensors = case.tensors()
+    function = build(default_schedule(tensors, target), tensors, target)
+    return Kernel("tensorexpr", function, time.perf_counter() - start)
+
+
+def recorded_kernel(case: Case, target: Target, log: Path) -> Kernel | None:
+    """The case under the best schedule of a log, or None if it has none for it."""
+    start = time.perf_counter()
+    task = SearchTask(workload_key=case.key, target=target)
+    try:
+        schedule, tensors = task.apply_best(log)
+    except (RecordError, OSError):
+        return None
+    return Kernel("tensorexpr-tuned", build(schedule, tensors, target), time.perf_counter() - start)
+
+
+def tune(case: Case, target: Target, log: Path, trials: int, budget: float | None) -> None:
+    """Tune the case into a log, with so many trials, or as many as fit `budget` seconds."""
+    task = SearchTask(workload_key=case.key, target=target)
+    options: dict[str, Any] = {"num_measure_trials": trials, "measure_callbacks": [RecordToFile(log)], "verbose": 0}
+    if budget is not None:
+        options["budget_s"] = budget
+    task.tune(TuningOptions(**options))
+
+
+def random_inputs(case: Case, seed: int = 0) -> list[Any]:
+    """Arrays for the inputs of a case, small numbers around 0; integers over their whole range."""
+    from ...te.operation import PlaceholderOp
+
+    random = np.random.default_rng(seed)
+    arrays = []
+    for tensor in case.tensors():
+        if isinstance(tensor.op, PlaceholderOp):
+            arrays.append(_array(random, tuple(int(str(extent)) for extent in tensor.shape), tensor.dtype))
+    return arrays
+
+
+def _array(random: np.random.Generator, shape: Sequence[int], dtype: str) -> Any:
+    if dtype.startswith(("int", "uint")):
+        limits = np.iinfo(dtype)
+        return random.integers(limits.min, limits.max, shape, endpoint=True).astype(dtype)
+    values = random.standard_normal(shape, np.float32)
+    if dtype == "bfloat16":
+        import ml_dtypes
+
+        return values.astype(ml_dtypes.bfloat16)
+    return values.astype(dtype)
+
+
+def empty_outputs(case: Case) -> list[Any]:
+    """Arrays for the outputs of a case."""
+    from ...te.operation import PlaceholderOp
+
+    outputs = [tensor for tensor in case.tensors() if not isinstance(tensor.op, PlaceholderOp)]
+    return [np.empty(tuple(int(str(extent)) for extent in tensor.shape), tensor.dtype) for tensor in outputs]

@@ -1,0 +1,39 @@
+"""Peers by name. A peer that isn't installed is left out, with a line that says so.
+
+base           what a peer is
+numpy_peer     NumPy, and its OpenBLAS with AVX-512 kernels
+torch_peer     PyTorch, and oneDNN with packed weights
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....errors import TensorExprError
+from .base import Call, Peer, Unsupported
+from .numpy_peer import NumPy, OpenBLAS
+from .torch_peer import OneDNN, Torch
+
+__all__ = ["PEERS", "Call", "Peer", "Unsupported", "installed"]
+
+# What the names on the command line stand for.
+PEERS: dict[str, tuple[type[Peer], ...]] = {"numpy": (NumPy, OpenBLAS), "torch": (Torch, OneDNN)}
+
+
+def installed(names: Sequence[str], threads: int) -> tuple[list[Peer], list[str]]:
+    """The peers that can be used, and a line about each that can't.
+
+    Raises:
+        TensorExprError: for an unknown name.
+    """
+    found: list[Peer] = []
+    missing: list[str] = []
+    for name in names:
+        if name not in PEERS:
+            raise TensorExprError(f"there is no peer {name!r}; peers: {', '.join(PEERS)}")
+        for kind in PEERS[name]:
+            try:
+                found.append(kind(threads))
+            except ImportError as error:
+                missing.append(f"{kind.name}: not measured: {error}")
+    return found, missing

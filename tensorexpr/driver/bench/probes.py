@@ -1,0 +1,217 @@
+"""The machine's limits, measured: multiply-adds per second and bytes per second, on the threads that kernels use.
+
+Both are LLVM IR text through the same compiler and the same OpenMP runtime as kernels. The FMA probe keeps 24
+independent accumulators of full vectors in registers; the bandwidth probe reads and writes whole vectors of arrays.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ...runtime import engine
+from ...runtime.timing import repeat
+from ...target import Target
+
+_CHAINS = 24
+_DRAM_BYTES = 64 << 20
+_CACHE_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The best of several rounds: GFLOPS of float32 multiply-adds, and GB/s of reading and of a[i] = b[i] + s * c[i]."""
+
+    fma_gflops: float
+    read_dram: float
+    triad_dram: float
+    read_cache: float
+    triad_cache: float
+    threads: int
+
+    def to_json(self) -> dict[str, float]:
+        """The limits as a JSON object."""
+        return asdict(self)
+
+
+def measure_limits(target: Target, rounds: int = 7) -> Limits:
+    """The limits of this machine with the target's threads: the best of `rounds`, as a limit is what can be reached."""
+    probes = Probes(target)
+    return Limits(
+        fma_gflops=_best(probes.fma, rounds),
+        read_dram=_best(lambda: probes.read(_DRAM_BYTES), rounds),
+        triad_dram=_best(lambda: probes.triad(_DRAM_BYTES), rounds),
+        read_cache=_best(lambda: probes.read(_CACHE_BYTES), rounds),
+        triad_cache=_best(lambda: probes.triad(_CACHE_BYTES), rounds),
+        threads=target.num_cores,
+    )
+
+
+def _best(probe: Any, rounds: int) -> float:
+    return max(float(probe()) for _ in range(rounds))
+
+
+class Probes:
+    """The compiled probes; each method measures once."""
+
+    def __init__(self, target: Target) -> None:
+        self._threads = target.num_cores
+        self._lanes = target.vector_bits // 32
+        text = _text(self._lanes)
+        self._code = engine.load_object(engine.compile_text(text, target, 1).data, ("fma", "read", "triad"))
+        self._arrays: dict[int, Any] = {}
+
+    def fma(self, milliseconds: float = 20.0) -> float:
+        """GFLOPS of multiply-adds in registers."""
+        steps = 1 << 14
+        seconds = self._run("fma", steps)
+        while seconds < milliseconds * 1e-3:
+            steps *= 2
+            seconds = self._run("fma", steps)
+        return 2.0 * _CHAINS * self._lanes * steps * self._threads / seconds / 1e9
+
+    def read(self, size: int) -> float:
+        """GB/s of reading an array of so many bytes."""
+        array = self._array(size, 1)
+        return size / self._run("read", *self._share(array, 1)) / 1e9
+
+    def triad(self, size: int) -> float:
+        """GB/s of a[i] = b[i] + s * c[i] on three arrays of so many bytes in all; the write counts once."""
+        array = self._array(size, 3)
+        return size / self._run("triad", *self._share(array, 3)) / 1e9
+
+    def _array(self, size: int, parts: int) -> Any:
+        key = size * 4 + parts
+        if key not in self._arrays:
+            self._arrays[key] = np.ones(size // 4 + 64, np.float32)
+        return self._arrays[key]
+
+    def _share(self, array: Any, parts: int) -> tuple[int, ...]:
+        """The first vector boundary, and the vectors of each part of each thread."""
+        vector = self._lanes * 4
+        start = -(-array.ctypes.data // 64) * 64
+        vectors = (array.nbytes - 256) // vector // (self._threads * parts) // 4 * 4
+        return start, vectors
+
+    def _run(self, name: str, *words: int) -> float:
+        block = (ctypes.c_uint64 * (len(words) + 1))(self._threads, *words)
+        seconds, _ = repeat(self._code[name], block, 1)
+        return max(seconds, 1e-9)
+
+
+def _text(lanes: int) -> str:
+    vector = f"<{lanes} x float>"
+    half = f"{vector} <{', '.join(['float 0.5'] * lanes)}>"
+    phis = "\n".join(f"  %x{c} = phi {vector} [ zeroinitializer, %entry ], [ %y{c}, %loop ]" for c in range(_CHAINS))
+    steps = "\n".join(f"  %y{c} = call {vector} @llvm.fmuladd.v{lanes}f32({vector} %x{c}, {half}, {half})" for c in range(_CHAINS))
+    sinks = "\n".join(f"  store volatile {vector} %y{c}, ptr %sink" for c in range(_CHAINS))
+    sums = "\n".join(f"  %s{c} = phi {vector} [ zeroinitializer, %entry ], [ %t{c}, %loop ]" for c in range(4))
+    reads = "\n".join(
+        f"  %i{c} = add i64 %i, {c}\n  %p{c} = getelementptr {vector}, ptr %mine, i64 %i{c}\n"
+        f"  %v{c} = load {vector}, ptr %p{c}, align 64\n  %t{c} = fadd {vector} %s{c}, %v{c}"
+        for c in range(4)
+    )
+    read_sinks = "\n".join(f"  store volatile {vector} %t{c}, ptr %sink" for c in range(4))
+    entries = "\n".join(
+        f"""define i32 @{name}(ptr %words) {{
+  %threads = load i64, ptr %words
+  %number = trunc i64 %threads to i32
+  %rest = getelementptr i64, ptr %words, i64 1
+  call void @GOMP_parallel(ptr @{name}.body, ptr %rest, i32 %number, i32 0)
+  ret i32 0
+}}"""
+        for name in ("fma", "read", "triad")
+    )
+    return f"""
+declare void @GOMP_parallel(ptr, ptr, i32, i32)
+declare i32 @omp_get_thread_num()
+declare {vector} @llvm.fmuladd.v{lanes}f32({vector}, {vector}, {vector})
+
+define internal void @fma.body(ptr %words) {{
+entry:
+  %limit = load i64, ptr %words
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %loop ]
+{phis}
+{steps}
+  %i.next = add i64 %i, 1
+  %left = icmp ult i64 %i.next, %limit
+  br i1 %left, label %loop, label %exit
+exit:
+  %sink = alloca {vector}
+{sinks}
+  ret void
+}}
+
+define internal void @read.body(ptr %words) {{
+entry:
+  %start = load ptr, ptr %words
+  %count.at = getelementptr i64, ptr %words, i64 1
+  %count = load i64, ptr %count.at
+  %thread = call i32 @omp_get_thread_num()
+  %own = sext i32 %thread to i64
+  %first = mul i64 %own, %count
+  %mine = getelementptr {vector}, ptr %start, i64 %first
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %loop ]
+{sums}
+{reads}
+  %i.next = add i64 %i, 4
+  %left = icmp ult i64 %i.next, %count
+  br i1 %left, label %loop, label %exit
+exit:
+  %sink = alloca {vector}
+{read_sinks}
+  ret void
+}}
+
+define internal void @triad.body(ptr %words) {{
+entry:
+  %start = load ptr, ptr %words
+  %count.at = getelementptr i64, ptr %words, i64 1
+  %count = load i64, ptr %count.at
+  %thread = call i32 @omp_get_thread_num()
+  %own = sext i32 %thread to i64
+  %three = mul i64 %own, 3
+  %first = mul i64 %three, %count
+  %a = getelementptr {vector}, ptr %start, i64 %first
+  %b = getelementptr {vector}, ptr %a, i64 %count
+  %c = getelementptr {vector}, ptr %b, i64 %count
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %loop ]
+  %pa = getelementptr {vector}, ptr %a, i64 %i
+  %pb = getelementptr {vector}, ptr %b, i64 %i
+  %pc = getelementptr {vector}, ptr %c, i64 %i
+  %vb = load {vector}, ptr %pb, align 64
+  %vc = load {vector}, ptr %pc, align 64
+  %va = call {vector} @llvm.fmuladd.v{lanes}f32({vector} %vc, {half}, {vector} %vb)
+  store {vector} %va, ptr %pa, align 64
+  %i.next = add i64 %i, 1
+  %left = icmp ult i64 %i.next, %count
+  br i1 %left, label %loop, label %exit
+exit:
+  ret void
+}}
+
+{entries}
+"""
+
+
+def wait_until_quiet(probes: Probes, wanted: float, patience: float = 20.0) -> bool:
+    """Wait until the FMA probe reaches 90 % of `wanted` GFLOPS: a neighbour on a core makes any figure worthless.
+
+    Returns False if that didn't happen within `patience` seconds.
+    """
+    start = time.perf_counter()
+    while probes.fma(2.0) < 0.9 * wanted:
+        if time.perf_counter() - start > patience:
+            return False
+        time.sleep(0.2)
+    return True

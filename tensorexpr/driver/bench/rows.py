@@ -1,0 +1,107 @@
+"""What a benchmark measured: one row for each case and contender, and the machine it ran on, as JSON."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...errors import RecordError
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Row:
+    """One contender on one case. Seconds per call; NaN where nothing was measured, with the reason in `note`."""
+
+    suite: str
+    case: str
+    contender: str
+    median: float
+    low: float
+    high: float
+    cold: float
+    flops: float
+    bytes: float
+    note: str = ""
+
+    @property
+    def gflops(self) -> float:
+        """Arithmetic per second."""
+        return self.flops / self.median / 1e9
+
+    @property
+    def bandwidth(self) -> float:
+        """Argument bytes per second, in GB/s."""
+        return self.bytes / self.median / 1e9
+
+
+@dataclass(frozen=True)
+class Results:
+    """All rows of one run."""
+
+    rows: tuple[Row, ...]
+    limits: Mapping[str, float]
+    machine: Mapping[str, Any] = field(default_factory=dict)
+
+    def of_case(self, case: str) -> list[Row]:
+        """The rows of a case, ours first."""
+        found = [row for row in self.rows if row.case == case]
+        return sorted(found, key=lambda row: not row.contender.startswith("tensorexpr"))
+
+    def cases(self) -> list[str]:
+        """The cases in the order in which they were measured."""
+        return list(dict.fromkeys(row.case for row in self.rows))
+
+    def write(self, path: Path) -> None:
+        """Write the results as a JSON file."""
+        data = {"version": VERSION, "machine": dict(self.machine), "limits": dict(self.limits), "rows": [_plain(row) for row in self.rows]}
+        path.write_text(json.dumps(data, indent=1) + "\n")
+
+
+def read(path: Path) -> Results:
+    """The results in a JSON file.
+
+    Raises:
+        RecordError: if the file doesn't hold results of this version.
+    """
+    try:
+        data = json.loads(path.read_text())
+        rows = tuple(Row(**{**row, **{k: _number(row[k]) for k in ("median", "low", "high", "cold")}}) for row in data["rows"])
+        if data["version"] != VERSION:
+            raise ValueError(f"version {data['version']}")
+        return Results(rows, data["limits"], data["machine"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise RecordError(f"{path} holds no results of version {VERSION}: {error}") from error
+
+
+def _number(value: Any) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    return {key: None if value != value else value for key, value in asdict(row).items()}
+
+
+def describe_machine(versions: Mapping[str, str], date: str, mcpu: str, threads: int) -> dict[str, Any]:
+    """What ran: versions of the contenders, the processor and the operating system."""
+    return {
+        "date": date,
+        "processor": mcpu,
+        "threads": threads,
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": dict(versions),
+    }
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """The geometric mean of positive numbers; NaN of none."""
+    import math
+
+    usable = [value for value in values if value > 0]
+    return math.exp(sum(map(math.log, usable)) / len(usable)) if usable else float("nan")

@@ -1,0 +1,58 @@
+"""Results as text: one line for each case, the ratio to the best peer at its end."""
+
+from __future__ import annotations
+
+from .rows import Results, Row, geometric_mean
+
+
+def table(results: Results) -> str:
+    """All cases, with milliseconds of every contender, what we reach of the limit, and peer/ours."""
+    contenders = list(dict.fromkeys(row.contender for row in results.rows))
+    width = max([12, *(len(case) for case in results.cases())])
+    heads = "".join(f"{name:>14}" for name in contenders)
+    lines = [f"{'case':<{width}}{heads}{'GFLOPS':>9}{'% FMA':>7}{'GB/s':>7}{'vs best':>9}   (milliseconds, medians)"]
+    ratios = []
+    for case in results.cases():
+        rows = {row.contender: row for row in results.of_case(case)}
+        times = "".join(f"{_milliseconds(rows.get(name)):>14}" for name in contenders)
+        ours = fastest_of_ours(results, case)
+        rate, share, bandwidth, ratio = "", "", "", ""
+        if ours is not None:
+            rate, bandwidth = f"{ours.gflops:.1f}", f"{ours.bandwidth:.1f}"
+            share = f"{100 * ours.gflops / results.limits['fma_gflops']:.0f}"
+            value = ratio_to_best_peer(results, case)
+            if value == value:
+                ratios.append(value)
+                ratio = f"{value:.2f}x"
+        lines.append(f"{case:<{width}}{times}{rate:>9}{share:>7}{bandwidth:>7}{ratio:>9}")
+    limits = results.limits
+    lines.append("")
+    lines.append(
+        f"limits in this run: {limits['fma_gflops']:.0f} GFLOPS, read {limits['read_dram']:.0f} / {limits['read_cache']:.0f} GB/s "
+        f"and triad {limits['triad_dram']:.0f} / {limits['triad_cache']:.0f} GB/s (memory / caches), {limits['threads']:.0f} threads"
+    )
+    if ratios:
+        lines.append(f"geometric mean of best peer / ours: {geometric_mean(ratios):.2f}, worst {min(ratios):.2f}")
+    for row in results.rows:
+        if row.note:
+            lines.append(f"{row.case}, {row.contender}: {row.note}")
+    return "\n".join(lines)
+
+
+def fastest_of_ours(results: Results, case: str) -> Row | None:
+    """Our fastest row of a case, if one was measured."""
+    rows = [row for row in results.of_case(case) if row.contender.startswith("tensorexpr") and row.median == row.median]
+    return min(rows, key=lambda row: row.median, default=None)
+
+
+def ratio_to_best_peer(results: Results, case: str) -> float:
+    """Seconds of the fastest peer over ours; NaN if one of them is missing."""
+    ours = fastest_of_ours(results, case)
+    peers = [row.median for row in results.of_case(case) if not row.contender.startswith("tensorexpr") and row.median == row.median]
+    return min(peers) / ours.median if ours is not None and peers else float("nan")
+
+
+def _milliseconds(row: Row | None) -> str:
+    if row is None:
+        return ""
+    return f"{row.median * 1e3:.4f}" if row.median == row.median else "-"

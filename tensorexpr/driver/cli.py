@@ -1,0 +1,23 @@
+"""The subcommands of `python -m tensorexpr`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from ..errors import TensorExprError
+from .bench import command as bench
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a subcommand; returns the exit code. Errors of the library are one line, without a traceback."""
+    parser = argparse.ArgumentParser(prog="python -m tensorexpr", description="Compile, tune and measure tensor programs.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    bench.add_arguments(commands.add_parser("bench", help="measure kernels against peers"))
+    options = parser.parse_args(arguments)
+    try:
+        return bench.run(options)
+    except TensorExprError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2

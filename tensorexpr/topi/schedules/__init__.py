@@ -1,0 +1,17 @@
+"""Default schedules: rules that give every operator a good schedule without a search.
+
+machine      lanes, and what is worth several threads
+injective    elementwise, broadcasts, transforms
+reduction    sums and their like, over rows or columns
+rows         programs that work row by row: softmax, norms
+default      which of them a computation gets
+"""
+
+from __future__ import annotations
+
+from .default import default_schedule
+from .injective import schedule_injective
+from .reduction import schedule_reduction, schedule_root_reduction
+from .rows import schedule_rows
+
+__all__ = ["default_schedule", "schedule_injective", "schedule_reduction", "schedule_root_reduction", "schedule_rows"]

@@ -1,0 +1,61 @@
+"""Which schedule a computation gets when nobody wrote one and nothing was tuned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...schedule.steps import ComputeInline
+from ...schedule.te_schedule import Schedule, create_schedule
+from ...schedule.tree import Inline, StageNode
+from ...target import Target, TargetLike
+from ...te.access import is_strictly_inlineable
+from ...te.operation import ComputeOp, PlaceholderOp
+from ...te.tensor import Tensor
+from .injective import schedule_injective
+from .reduction import schedule_root_reduction
+from .rows import common_rows, schedule_rows
+
+
+def default_schedule(tensors: Sequence[Tensor], target: TargetLike | None = None) -> Schedule:
+    """A schedule by rules, without measuring.
+
+    Args:
+        tensors: inputs and outputs of the computation, as for `build`.
+        target: what it will run on; by default the current target, or this machine.
+    """
+    chosen = Target.target_or_current(target)
+    outputs = [tensor for tensor in tensors if not isinstance(tensor.op, PlaceholderOp)]
+    s = create_schedule([tensor.op for tensor in outputs])
+    inline_cheap_stages(s)
+    left = [stage for stage in s.tree.in_order() if not stage.is_placeholder and not isinstance(stage.attach, Inline)]
+    last = left[-1] if left else None
+    if last is not None and len(outputs) == 1 and last.is_output and not last.compute.reduce_axis:
+        inner = left[:-1]
+        rows = common_rows(s, outputs[0], inner)
+        if inner and rows:
+            schedule_rows(s, outputs[0], inner, rows, chosen)
+            return s
+    for stage in left:
+        _alone(s, stage, chosen)
+    return s
+
+
+def inline_cheap_stages(s: Schedule) -> None:
+    """Inline what costs nothing to compute again, and what is read once for each of its elements."""
+    for stage in list(s.tree.in_order()):
+        if stage.is_placeholder or stage.is_output or not isinstance(stage.op, ComputeOp) or stage.op.reduce_axis:
+            continue
+        readers = s.tree.consumers(s.tree[stage.id])
+        once = len(readers) == 1 and isinstance(readers[0].op, ComputeOp) and not readers[0].op.reduce_axis
+        if is_strictly_inlineable(stage.op) or once:
+            s.apply_step(ComputeInline(stage.id))
+
+
+def _alone(s: Schedule, stage: StageNode, target: Target) -> None:
+    if not isinstance(stage.op, ComputeOp) or stage.op.num_outputs != 1:
+        return
+    tensor = stage.origin.output(0)
+    if stage.op.reduce_axis:
+        schedule_root_reduction(s, tensor, target)
+    else:
+        schedule_injective(s, tensor, target)

@@ -1,0 +1,32 @@
+"""What schedules need to know of a target: lanes of a dtype, and how much work is worth several threads."""
+
+from __future__ import annotations
+
+from ...target import Target
+from ...tir.dtype import parse_dtype
+
+# Operations below which waking other threads costs more than they save (a fork and join is about a microsecond).
+PARALLEL_WORK = 1 << 14
+
+
+def lanes_of(target: Target, dtype: str) -> int:
+    """How many elements of a dtype a vector register holds."""
+    return max(1, target.vector_bits // max(8, parse_dtype(dtype).bits))
+
+
+def is_parallel(target: Target, work: float) -> bool:
+    """True if so many operations should be spread over the target's cores."""
+    return target.num_cores > 1 and work >= PARALLEL_WORK
+
+
+def vector_factor(extent: int, lanes: int, most: int) -> int:
+    """The part of an axis to vectorise: up to `most` registers, a number that divides the extent if one does.
+
+    An extent below one register is a vector by itself.
+    """
+    if extent <= lanes:
+        return extent
+    for count in range(min(most, extent // lanes), 0, -1):
+        if extent % (count * lanes) == 0:
+            return count * lanes
+    return lanes * min(most, max(1, extent // lanes))

@@ -1,0 +1,173 @@
+"""Schedules of reductions: lanes over the axis whose elements are neighbours in memory, with several accumulators.
+
+Where that is a reduction axis, its partial results are a stage of their own (rfactor), which keeps one accumulator for
+each lane of some registers, and a tree of lanes in the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...arith import linear_form
+from ...schedule.te_schedule import Schedule
+from ...schedule.tree import LoopKind
+from ...target import Target
+from ...te.combiner_laws import refuted_law
+from ...te.operation import ComputeOp, loads
+from ...te.tensor import Tensor
+from ...tir.expr import IterVar, Reduce, Var
+from ..utils import extent_value
+from .machine import is_parallel, lanes_of, vector_factor
+
+_REGISTERS = 8
+_ROWS_AT_ONCE = 8
+
+
+def contiguous_axis(op: ComputeOp) -> IterVar | None:
+    """The axis along which most reads go from neighbour to neighbour in memory, if there is one."""
+    votes: dict[Var, int] = {}
+    for load in loads(op):
+        if load.indices:
+            for atom, factor in linear_form(load.indices[-1]).terms.items():
+                if factor == 1 and isinstance(atom, Var):
+                    votes[atom] = votes.get(atom, 0) + len(load.indices)
+    axes = [axis for axis in (*op.axis, *op.reduce_axis) if axis.var in votes]
+    return max(axes, key=lambda axis: votes[axis.var], default=None)
+
+
+def constant_extents(axes: Sequence[IterVar]) -> list[int] | None:
+    """The extents of some axes, or None if one isn't a constant."""
+    found = [extent_value(axis.dom.extent) for axis in axes if axis.dom is not None]
+    return found if len(found) == len(axes) and all(isinstance(extent, int) for extent in found) else None
+
+
+def schedule_reduction(s: Schedule, tensor: Tensor, target: Target) -> list[Tensor]:
+    """Vectorise a reduction, wherever it is computed; returns the stages that were added, which go where it goes."""
+    op = tensor.op
+    assert isinstance(op, ComputeOp)
+    body = op.body[0]
+    if constant_extents((*op.axis, *op.reduce_axis)) is None or not isinstance(body, Reduce):
+        return []
+    axis = contiguous_axis(op)
+    lanes = lanes_of(target, tensor.dtype)
+    if axis is not None and any(axis is other for other in op.reduce_axis):
+        return _lanes_over_reduction(s, tensor, axis, body, lanes)
+    spatial = axis or (op.axis[-1] if op.axis else None)
+    if spatial is None:
+        return []
+    _lanes_over_results(s, tensor, spatial, lanes)
+    return []
+
+
+def _lanes_over_reduction(s: Schedule, tensor: Tensor, axis: IterVar, body: Reduce, lanes: int) -> list[Tensor]:
+    extents = constant_extents((axis,))
+    assert extents is not None
+    if len(body.source) != 1 or extents[0] < lanes or refuted_law(body.combiner, any_start=bool(body.init)) is not None:
+        return []
+    op = tensor.op
+    assert isinstance(op, ComputeOp)
+    _, inner = s[tensor].split(axis, factor=vector_factor(extents[0], lanes, _REGISTERS))
+    partial = s.rfactor(tensor, inner, factor_axis=-1)
+    stage = s[partial]
+    lane = partial.op.axis[-1]
+    stage.reorder(*[a for a in stage.leaf_iter_vars if a is not lane], lane)
+    stage.vectorize(lane)
+    (combined,) = s[tensor].op.reduce_axis
+    s[tensor].vectorize(combined)
+    return [partial]
+
+
+def _lanes_over_results(s: Schedule, tensor: Tensor, axis: IterVar, lanes: int) -> None:
+    extents = constant_extents((axis,))
+    assert extents is not None
+    outer, inner = s[tensor].split(axis, factor=vector_factor(extents[0], lanes, 4))
+    stage = s[tensor]
+    reductions = [a for a in stage.leaf_iter_vars if any(a is r for r in s[tensor].op.reduce_axis)]
+    others = [a for a in stage.leaf_iter_vars if a is not inner and a is not outer and all(a is not r for r in reductions)]
+    stage.reorder(*others, outer, *reductions, inner)
+    stage.vectorize(inner)
+
+
+def schedule_root_reduction(s: Schedule, tensor: Tensor, target: Target) -> None:
+    """Schedule a reduction that stays at the root, results in parallel; a few long sums are cut over the threads."""
+    op = tensor.op
+    assert isinstance(op, ComputeOp)
+    spatial, reduced = constant_extents(op.axis), constant_extents(op.reduce_axis)
+    if spatial is None or reduced is None:
+        return
+    results, depth = _product(spatial), _product(reduced)
+    work = results * depth
+    axis = contiguous_axis(op)
+    along = axis is not None and any(axis is other for other in op.reduce_axis)
+    rows = results if along else results // max(1, spatial[-1])
+    if is_parallel(target, work) and rows < target.num_cores and _can_cut(op, reduced, target):
+        _over_threads(s, tensor, target)
+        return
+    added = schedule_reduction(s, tensor, target)
+    outer = leading_loops(s, tensor)
+    if not outer:
+        return
+    place = s[tensor].fuse(*outer)
+    if is_parallel(target, work):
+        s[tensor].parallel(place)
+    for stage in added:
+        s[stage].compute_at(s[tensor], place)
+
+
+def leading_loops(s: Schedule, tensor: Tensor) -> list[IterVar]:
+    """The loops of a stage outside its first reduction loop that are no vectors, outermost first."""
+    node = s.tree[s[tensor].id]
+    found = []
+    for axis in node.leaf:
+        if node.is_reduction(axis) or node.mark(axis).kind is LoopKind.VECTORIZE:
+            break
+        found.append(node.axes[axis])
+    return found
+
+
+def _can_cut(op: ComputeOp, reduced: Sequence[int], target: Target) -> bool:
+    body = op.body[0]
+    return (
+        isinstance(body, Reduce)
+        and len(body.source) == 1
+        and reduced[0] >= 4 * target.num_cores
+        and refuted_law(body.combiner, any_start=bool(body.init)) is None
+    )
+
+
+def _over_threads(s: Schedule, tensor: Tensor, target: Target) -> None:
+    """Each thread reduces a part of the first reduction axis into results of its own; one pass combines them."""
+    op = tensor.op
+    assert isinstance(op, ComputeOp)
+    part, _ = s[tensor].split(op.reduce_axis[0], nparts=target.num_cores)
+    partial = s.rfactor(tensor, part, factor_axis=0)
+    stage = s[partial]
+    stage.parallel(partial.op.axis[0])
+    lanes = lanes_of(target, tensor.dtype)
+    axis = contiguous_axis(partial.op)
+    if axis is not None and any(axis is other for other in partial.op.reduce_axis):
+        return
+    if len(partial.op.axis) > 1:
+        _rows_at_once(s, partial, lanes)
+        outer, inner = s[tensor].split(s[tensor].op.axis[-1], factor=lanes * 4)
+        s[tensor].reorder(outer, *s[tensor].op.reduce_axis, inner)
+        s[tensor].vectorize(inner)
+
+
+def _rows_at_once(s: Schedule, partial: Tensor, lanes: int) -> None:
+    """Several rows of the source are added to a row of results at once, so that it is loaded and stored that many times less."""
+    stage = s[partial]
+    rows = partial.op.reduce_axis[0]
+    several, each = stage.split(rows, factor=_ROWS_AT_ONCE)
+    outer, inner = stage.split(partial.op.axis[-1], factor=lanes)
+    others = [a for a in stage.leaf_iter_vars if all(a is not b for b in (several, each, outer, inner))]
+    stage.reorder(*others, several, outer, each, inner)
+    stage.unroll(each)
+    stage.vectorize(inner)
+
+
+def _product(extents: Sequence[int]) -> int:
+    total = 1
+    for extent in extents:
+        total *= extent
+    return total
