@@ -15,6 +15,7 @@ from ..te.dag_text import format_dag
 from ..te.flops import flop_count
 from ..te.identity import dag_key
 from ..te.operation import Operation
+from ..te.scan_op import ScanOp
 from ..te.tensor import Tensor
 from .workload import workload_key_to_tensors
 
@@ -36,6 +37,11 @@ class ComputeDAG:
             self.tensors = list(compute_or_sche)
         if not self.tensors or not all(isinstance(tensor, Tensor) for tensor in self.tensors):
             raise WorkloadError(f"a ComputeDAG is made of tensors, a workload key or a schedule, not {compute_or_sche!r}")
+        scans = ", ".join(op.name for op in self.ops if isinstance(op, ScanOp))
+        if scans:
+            raise WorkloadError(
+                f"the computation has recurrences ({scans}), for which the search has no rules; schedule them by hand with te.create_schedule"
+            )
 
     @cached_property
     def ops(self) -> tuple[Operation, ...]:

@@ -94,7 +94,7 @@ class InjectDoubleBufferConfig:
 
 @dataclass(frozen=True, slots=True)
 class ReduceBranchingThroughOvercomputeConfig:
-    """Known and ignored."""
+    """How `tir.transform.ReduceBranchingThroughOvercompute` proves; the option is accepted and covered by what it always proves."""
 
     use_dataflow_analysis: bool = False
 

@@ -16,9 +16,9 @@ from ..errors import LoweringError
 from ..tir.function import IRModule, PrimFunc
 from .context import PassContext
 from .passes import Pass, deep_recursion, run_pass
-from .phase1.inject_prefetch import inject_prefetch
 from .phase1.compact_buffer_allocation import compact_buffer_allocation
 from .phase1.convert_blocks_to_opaque import convert_blocks_to_opaque
+from .phase1.inject_prefetch import inject_prefetch
 from .phase1.lower_init_block import lower_init_block
 from .phase1.lower_match_buffer import lower_match_buffer
 from .phase1.lower_opaque_block import lower_opaque_block

@@ -14,6 +14,12 @@ from typing import Any, overload
 from ..errors import LoweringError
 from ..tir.function import IRModule, PrimFunc
 from ..tir.stmt import AssertStmt, For, ForKind, Stmt
+from .block_transform import CompactBufferAllocation as CompactBufferAllocation
+from .block_transform import ConvertBlocksToOpaque as ConvertBlocksToOpaque
+from .block_transform import LowerInitBlock as LowerInitBlock
+from .block_transform import LowerMatchBuffer as LowerMatchBuffer
+from .block_transform import LowerOpaqueBlock as LowerOpaqueBlock
+from .block_transform import PlanAndUpdateBufferAllocationLocation as PlanAndUpdateBufferAllocationLocation
 from .context import PassContext
 from .passes import ModulePass, Pass, PassInfo, PrimFuncPass, run_pass
 from .phase1.inject_prefetch import inject_prefetch
@@ -23,6 +29,7 @@ from .phase1.storage_flatten import storage_flatten
 from .phase2.inject_double_buffer import inject_double_buffer
 from .phase2.inject_virtual_thread import inject_virtual_thread
 from .phase2.loop_partition import loop_partition
+from .phase2.reduce_branching_through_overcompute import reduce_branching_through_overcompute
 from .phase2.register_promotion import register_promotion
 from .phase2.storage_rewrite import storage_rewrite
 from .phase2.trim_no_ops import trim_no_ops
@@ -244,6 +251,11 @@ def TrimNoOps() -> Pass:
     return Pass("tir.TrimNoOps", trim_no_ops)
 
 
+def ReduceBranchingThroughOvercompute() -> Pass:
+    """Local tiles computed whole where that is safe, so that only what leaves them is guarded. For the end of phase 1."""
+    return Pass("tir.ReduceBranchingThroughOvercompute", reduce_branching_through_overcompute)
+
+
 def LoopPartition() -> Pass:
     """Loops cut at the borders of their guards."""
     return Pass("tir.LoopPartition", loop_partition)
@@ -330,8 +342,10 @@ _BY_NAME: dict[str, Callable[[], Pass]] = {
     factory.__name__: factory
     for factory in (
         StorageFlatten, FlattenBuffer, NarrowDataType, ForceNarrowIndexToInt32, Simplify, TrimNoOps, LoopPartition, VectorizeLoop,
-        InjectDoubleBuffer, InjectVirtualThread, UnrollRegisterTile, UnrollLoop, RegisterPromotion, StorageRewrite, HoistIfThenElse, HoistExpression, RemoveNoOp,
-        InstrumentBoundCheckers, ConvertForLoopsToSerial, SkipAssert, InjectPrefetch,
+        ReduceBranchingThroughOvercompute, InjectDoubleBuffer, InjectVirtualThread, UnrollRegisterTile, UnrollLoop, RegisterPromotion,
+        StorageRewrite, HoistIfThenElse, HoistExpression, RemoveNoOp,
+        LowerInitBlock, PlanAndUpdateBufferAllocationLocation, ConvertBlocksToOpaque, CompactBufferAllocation, LowerMatchBuffer,
+        LowerOpaqueBlock, InstrumentBoundCheckers, ConvertForLoopsToSerial, SkipAssert, InjectPrefetch,
     )
 }  # fmt: skip
 

@@ -7,8 +7,11 @@ domain       extents, values and guards of axes, given the region to compute
 balanced     tiles of two sizes: their starts, extents and the guard between them
 memory_rules, memory_words   prefetches, rolling buffers, store predicates, non-temporal stores: laws, and words for people
 axis_expression              expressions over a stage's axes as plain data
-legality     what must hold of a whole tree
-te_schedule  `te.create_schedule` and the primitives on `s[C]`
+scans        what recurrences ask of a schedule
+legality     what must hold of a whole tree; of threads and double buffers: thread_legality, buffering_legality
+exact        splits that promise to need no guard
+te_schedule  `te.create_schedule` and the primitives on `s[C]`; stage_views, what `s[C]` looks like; group, stages placed together
+read_graph   the graph of operations, and what scans look like, for programs that ask
 draw         `print(s)`
 auto_inline  inline by kind of stage
 """
@@ -18,29 +21,52 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ..te.specialized_condition import SpecializedCondition
 from .auto_inline import AutoInlineBroadcast, AutoInlineElemWise, AutoInlineInjective
+from .group import Group
+from .read_graph import CreateAttachPath, CreateReadGraph, PostDFSOrder, ScanFixPointAnalysis, ScanGetBody
+from .stage_views import Fuse, IterVarAttr, Singleton, Split
 from .te_schedule import Schedule, Stage, create_schedule
 from .trace import Trace
 from .tree import ScheduleTree
 
 if TYPE_CHECKING:
+    from ..lower.phase0.post_process import SchedulePostProcToPrimFunc, VerifyCompactBuffer
     from ..lower.phase0.views import InferBound, ScheduleOps
 
 __all__ = [
     "AutoInlineBroadcast",
     "AutoInlineElemWise",
     "AutoInlineInjective",
+    "CreateAttachPath",
+    "CreateReadGraph",
+    "Fuse",
+    "Group",
     "InferBound",
+    "IterVarAttr",
+    "PostDFSOrder",
+    "ScanFixPointAnalysis",
+    "ScanGetBody",
     "Schedule",
     "ScheduleOps",
+    "SchedulePostProcToPrimFunc",
     "ScheduleTree",
+    "Singleton",
+    "SpecializedCondition",
+    "Split",
     "Stage",
     "Trace",
+    "VerifyCompactBuffer",
     "create_schedule",
 ]
 
 # Names that users look for here but that live in a higher row; loaded when they are first asked for.
-_HIGHER = {name: "tensorexpr.lower.phase0.views" for name in ("InferBound", "ScheduleOps")}
+_HIGHER = {
+    "InferBound": "tensorexpr.lower.phase0.views",
+    "ScheduleOps": "tensorexpr.lower.phase0.views",
+    "SchedulePostProcToPrimFunc": "tensorexpr.lower.phase0.post_process",
+    "VerifyCompactBuffer": "tensorexpr.lower.phase0.post_process",
+}
 
 
 def __getattr__(name: str) -> Any:

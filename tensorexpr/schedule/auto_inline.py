@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from ..te.access import simple_access
 from ..te.operation import ComputeOp, loads
+from .scans import is_update
 from .steps import ComputeInline
 from .te_schedule import Schedule
-from .tree import Inline, LoopKind, Root, StageNode
+from .tree import LoopKind, StageNode
 
 
 def is_elementwise(op: ComputeOp) -> bool:
@@ -44,7 +45,9 @@ def _inline_where(schedule: Schedule, fits: Callable[[ComputeOp], bool]) -> None
 
 def _is_free(schedule: Schedule, stage: StageNode) -> bool:
     """True for a stage that may be inlined and that nobody has scheduled."""
-    if stage.is_placeholder or stage.is_output or isinstance(stage.attach, Inline) or not isinstance(stage.attach, Root):
+    if stage.is_placeholder or stage.is_output or stage.attach != schedule.tree.home(stage.id):
+        return False
+    if is_update(schedule.tree, stage):
         return False
     if not all(reader.has_loops for reader in schedule.tree.consumers(stage)):
         return False

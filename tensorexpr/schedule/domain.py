@@ -147,9 +147,7 @@ def _guards(stage: StageNode, extents: Mapping[int, PrimExpr], values: Mapping[i
     return (*ends, *_short_tiles(stage, extents, values, analyzer))
 
 
-def _short_tiles(
-    stage: StageNode, extents: Mapping[int, PrimExpr], values: Mapping[int, PrimExpr], analyzer: Analyzer
-) -> Iterator[Guard]:
+def _short_tiles(stage: StageNode, extents: Mapping[int, PrimExpr], values: Mapping[int, PrimExpr], analyzer: Analyzer) -> Iterator[Guard]:
     """One guard per balanced split that makes two sizes."""
     for relation in stage.relations:
         if not isinstance(relation, SplitRelation) or not relation.balanced:

@@ -8,6 +8,7 @@
 6. Nothing stands in, or is said about, a loop inside a tensorized one (see `tensorize_legality`).
 7. What depends on a state of a scan stays in its time loop (see `scans`).
 8. Prefetches, rolling buffers and store predicates fit what is read where (see `memory_rules`).
+9. What an extern takes the address of is compact.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..errors import ScheduleError
+from ..te.extern import ExternOp, addressed, is_plain
 from .buffering_legality import check_double_buffer
 from .memory_rules import check_memory_rules
 from .scans import check_time_loop, init_only
@@ -35,6 +37,8 @@ def check_tree(tree: ScheduleTree) -> None:
             check_memory_rules(tree, stage)
         if stage.is_placeholder or isinstance(stage.attach, Inline):
             continue
+        if isinstance(stage.op, ExternOp):
+            _check_extern(tree, stage.op)
         path = tuple(enclosing_loops(tree, stage))
         _check_kinds(stage, path)
         check_threads(stage, path)
@@ -44,6 +48,18 @@ def check_tree(tree: ScheduleTree) -> None:
             check_double_buffer(tree, stage, readers)
         if isinstance(stage.attach, At):
             _check_coverage(tree, stage, readers[stage.id])
+
+
+def _check_extern(tree: ScheduleTree, op: ExternOp) -> None:
+    """What an extern hands to others as compact memory must be compact."""
+    pointers = addressed(op)
+    for placeholder, tensor in op.pairs():
+        stage = tree.find(tensor.op)
+        if stage is not None and stage.aligns and is_plain(placeholder) and placeholder.data in pointers:
+            raise ScheduleError(
+                f"In schedule for {stage.name}: storage_align keeps its rows apart, but the extern {op.name} takes its address and "
+                "knows it as compact; leave storage_align out, or declare the extern with in_buffers that have strides as variables"
+            )
 
 
 def real_readers(tree: ScheduleTree) -> dict[int, tuple[StageNode, ...]]:
@@ -92,7 +108,9 @@ def _check_coverage(tree: ScheduleTree, stage: StageNode, readers: tuple[StageNo
         )
     wanted = (target.id, axis)
     for reader in readers:
-        inside = (reader.id == target.id and not init_only(tree, stage, target)) or wanted in ((s.id, a) for s, a in enclosing_loops(tree, reader))
+        inside = (reader.id == target.id and not init_only(tree, stage, target)) or wanted in (
+            (s.id, a) for s, a in enclosing_loops(tree, reader)
+        )
         if not inside:
             raise ScheduleError(
                 f"In schedule for {stage.name}: "

@@ -15,6 +15,8 @@ from ..tir.dtype import parse_dtype
 from ..tir.expr import IterVar, PrimExpr
 from .draw import draw
 from .explain import explain
+from .group import Group
+from .stage_views import StageFacts
 from .steps import (
     Annotate,
     BalancedSplit,
@@ -24,6 +26,7 @@ from .steps import (
     ComputeAt,
     ComputeInline,
     ComputeRoot,
+    CreateGroup,
     DoubleBuffer,
     ExactSplit,
     Fuse,
@@ -33,19 +36,20 @@ from .steps import (
     RFactor,
     RollingBuffer,
     SetScope,
-    Tensorize,
     SetStorePredicate,
     SkipPadding,
     Split,
     Step,
     StorageAlign,
     StoreNontemporal,
+    Tensorize,
     TransformLayout,
 )
 from .steps.base import check_has_loops
 from .steps.loops import checked_pragma
 from .steps.prefetch import checked_offset
 from .steps.store_predicate import predicate_of
+from .steps.threads import checked_thread
 from .steps.transform_layout import mapping_of, pad_value_of
 from .trace import Trace
 from .tree import ScheduleTree, StageNode, initial_tree
@@ -122,6 +126,35 @@ class Schedule:
         """All stages, producers first."""
         return [Stage(self, number) for number in self._tree.order]
 
+    @property
+    def stage_map(self) -> dict[Operation, Stage]:
+        """The stages by the operations that they compute, as declared."""
+        return {stage.origin_op: stage for stage in self.stages}
+
+    @property
+    def groups(self) -> list[Group]:
+        """The groups, in the order they were made. The step of a scan is none: its stages are at the scan's loop from the start."""
+        return [Group(self, number) for number in range(len(self._tree.groups))]
+
+    def create_group(
+        self,
+        outputs: Tensor | Operation | Sequence[Tensor | Operation],
+        inputs: Tensor | Operation | Sequence[Tensor | Operation],
+        include_inputs: bool = False,
+    ) -> Group:
+        """Make a group of the stages between `inputs` and `outputs`, to place them together. See `steps.CreateGroup`.
+
+        Raises:
+            ScheduleError: if nothing lies between, or the group cuts another one.
+        """
+        last, first = (tuple(self[t].id for t in ([part] if isinstance(part, (Tensor, Operation)) else part)) for part in (outputs, inputs))
+        self.apply_step(CreateGroup(last, first, bool(include_inputs)))
+        return self.groups[-1]
+
+    def normalize(self) -> Schedule:
+        """This schedule again: inlining and the bounds of loops that TE fixes here are found when the schedule is lowered."""
+        return self.copy()
+
     def cache_write(self, tensor: Tensor, scope: str) -> Tensor:
         """Compute `tensor` in `scope` and copy it out; returns the tensor computed there. See `steps.CacheWrite`."""
         self.apply_step(CacheWrite(self[tensor].id, scope))
@@ -175,36 +208,16 @@ class Schedule:
         return f"<te.Schedule of {', '.join(op.name for op in self.outputs)} with {len(self.trace)} steps>"
 
 
-class Stage:
+class Stage(StageFacts):
     """The loops of one operation in a schedule. Axes are the `IterVar`s that operations and primitives return."""
 
-    def __init__(self, schedule: Schedule, number: int) -> None:
-        self._schedule = schedule
-        self.id = number
+    _schedule: Schedule
 
     @property
-    def _node(self) -> StageNode:
-        return self._schedule.tree[self.id]
-
-    @property
-    def op(self) -> Operation:
-        """The operation as it is computed now."""
-        return self._node.op
-
-    @property
-    def origin_op(self) -> Operation:
-        """The operation as it was declared."""
-        return self._node.origin
-
-    @property
-    def leaf_iter_vars(self) -> list[IterVar]:
-        """The loops, outermost first."""
-        return [self._node.axes[axis] for axis in self._node.leaf]
-
-    @property
-    def all_iter_vars(self) -> list[IterVar]:
-        """Every axis the stage ever had."""
-        return list(self._node.axes)
+    def group(self) -> Group | None:
+        """The smallest group that the stage is in."""
+        sizes = {n: len(g.members) for n, g in enumerate(self._schedule.tree.groups) if self.id in g.members}
+        return Group(self._schedule, min(sizes, key=lambda n: (sizes[n], -n))) if sizes else None
 
     def _axis(self, ivar: Any, primitive: str) -> int:
         node = self._node
@@ -290,7 +303,7 @@ class Stage:
         Raises:
             ScheduleError: for a reduction axis, one that is marked or bound, or a tag that an enclosing loop has.
         """
-        self._schedule.apply_step(Bind(self.id, self._axis(ivar, "bind"), *_checked_thread(self._node, thread_ivar)))
+        self._schedule.apply_step(Bind(self.id, self._axis(ivar, "bind"), *checked_thread(self._node.name, thread_ivar)))
 
     def env_threads(self, threads: IterVar | Sequence[IterVar]) -> None:
         """Launch a device's threads around the stages of a scan. CPUs have no such threads, so this is always refused.
@@ -334,7 +347,10 @@ class Stage:
         self._schedule.apply_step(Tensorize(self.id, axis, tensor_intrin.name, tensor_intrin.digest))
 
     def pragma(self, var: IterVar, pragma_type: str, pragma_value: Any = None) -> None:
-        """Attach a hint to a loop: `auto_unroll_max_step` (int), `unroll_explicit` (bool), `loop_partition_hint` (bool)."""
+        """Attach a hint to a loop: `auto_unroll_max_step` (int), `unroll_explicit`, `loop_partition_hint`, `no_load_merge` (bool).
+
+        See `steps.Pragma` for what each means.
+        """
         self._schedule.apply_step(Pragma(self.id, self._axis(var, "pragma"), pragma_type, checked_pragma(pragma_value)))
 
     def skip_padding(self, assume_finite: bool = False) -> None:
@@ -423,23 +439,6 @@ class Stage:
 
     def __repr__(self) -> str:
         return f"stage({self._node.name}, loops: {self._node.axis_names()})"
-
-
-def _checked_thread(node: StageNode, thread: Any) -> tuple[str, str, int | None]:
-    """Tag, name and extent of a thread axis."""
-    if not isinstance(thread, IterVar) or thread.iter_type != IterVar.THREAD_INDEX:
-        raise ScheduleError(
-            f"In schedule for {node.name}: bind takes a thread axis such as te.thread_axis('vthread') as its second argument, not {thread!r}"
-        )
-    if thread.dom is None:
-        return thread.thread_tag, thread.name, None
-    low, extent = as_int(thread.dom.min), as_int(thread.dom.extent)
-    if low != 0 or extent is None:
-        raise ScheduleError(
-            f"In schedule for {node.name}: the thread axis {thread.name!r} has the domain {thread.dom.min} to "
-            f"{thread.dom.min + thread.dom.extent}; threads count from 0 to a constant, or leave the domain to the loop"
-        )
-    return thread.thread_tag, thread.name, extent
 
 
 def _checked_factor(node: StageNode, parent: IterVar, factor: Any) -> int:

@@ -152,6 +152,7 @@ class StageNode:
     store_predicate: AxisExpression | None = None
     rolling_buffer: bool = False
     nontemporal: bool = False
+    layouts: tuple[str, ...] = ()  # what transform_layout did, in words
 
     @property
     def compute(self) -> ComputeOp:
@@ -245,7 +246,7 @@ class ScheduleTree:
 
     def home(self, stage: int) -> Attach:
         """Where `compute_root` puts a stage: at the root, but inside of what its group, or the scan that computes it, is attached to."""
-        for group in reversed(self.groups):
+        for group in sorted(self.groups, key=lambda group: len(group.members)):
             if stage in group.members and not isinstance(group.attach, Root):
                 return group.attach
         scan = self.carried.get(stage)
@@ -332,7 +333,9 @@ def initial_tree(outputs: Sequence[Operation], operations: Sequence[Operation]) 
     carried = {index[op]: index[scan] for op, scan in check_states_bound(operations).items() if op in index}
     for number in carried:
         if stages[number].is_output:
-            raise ScheduleError(f"{stages[number].name} exists only while {stages[carried[number]].name} runs; schedule the result of the scan")
+            raise ScheduleError(
+                f"{stages[number].name} exists only while {stages[carried[number]].name} runs; schedule the result of the scan"
+            )
         if not stages[number].is_placeholder:
             stages[number] = replace(stages[number], attach=At(carried[number], 0))
     return ScheduleTree(tuple(stages), tuple(range(len(stages))), index, carried=carried)

@@ -13,6 +13,7 @@ scan                 recurrences over time; by scan_op, and scan_body, what one 
 elementwise          operators on whole tensors
 verify, bounds       what makes a definition well formed, and free of reads out of bounds
 thread_axis          what loops are bound to
+specialized_condition    conditions that the author of a schedule says hold
 dag, dag_text, flops, identity, access     the graph: order, text, cost, equality, how producers are read
 serialize, serialize_extern     the graph as JSON
 create_prim_func     functions of blocks; by compute_block and index_dtype
@@ -93,6 +94,7 @@ from .operation import BaseComputeOp, ComputeOp, Operation, PlaceholderOp
 from .reducer import comm_reducer, max, min, sum
 from .scan import scan
 from .scan_op import ScanOp
+from .specialized_condition import SpecializedCondition
 from .tensor import Tensor, TensorSlice
 from .tensor_intrin import TensorIntrin, decl_tensor_intrin
 from .thread_axis import thread_axis
@@ -111,6 +113,7 @@ __all__ = [
     "PlaceholderOp",
     "ScanOp",
     "Schedule",
+    "SpecializedCondition",
     "Stage",
     "Tensor",
     "TensorIntrin",
@@ -131,9 +134,9 @@ __all__ = [
     "const",
     "cos",
     "cosh",
-    "decl_tensor_intrin",
     "create_prim_func",
     "create_schedule",
+    "decl_tensor_intrin",
     "div",
     "erf",
     "exp",
@@ -178,8 +181,8 @@ __all__ = [
     "tag_scope",
     "tan",
     "tanh",
-    "trace",
     "thread_axis",
+    "trace",
     "trunc",
     "truncdiv",
     "truncmod",

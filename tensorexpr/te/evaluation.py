@@ -44,7 +44,7 @@ from ..tir.expr import (
     Sub,
     Var,
 )
-from ..tir.foreign import TRACE, PackedCalls
+from ..tir.foreign import LIBM_FUNCTIONS, TRACE, PackedCalls
 from ..tir.intrin import intrinsic_of
 from ..tir.rewriting import Node, post_order_rewrite, substitute, walk
 from ..tir.rewriting import children as all_children
@@ -158,6 +158,8 @@ def _call(node: Call, inputs: Sequence[Array]) -> Array:
         return np.ascontiguousarray(inputs[0]).view(dtype).reshape(np.shape(inputs[0]))
     if node.op == TRACE:
         return _trace(inputs, dtype)
+    if node.op in ("tir.call_extern", "tir.call_pure_extern") and inputs[0] in LIBM_FUNCTIONS:
+        return np.asarray(LIBM_FUNCTIONS[inputs[0]](*inputs[1:])).astype(dtype)
     evaluate = intrinsic_of(node).evaluate
     if evaluate is None:
         raise DeclarationError(f"{node.op} ({node}) can't be evaluated without compiling it")

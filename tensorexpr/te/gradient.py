@@ -21,10 +21,12 @@ from ..tir.rewriting import substitute, walk
 from .dag import post_dfs_order
 from .declare import compute, reduce_axis
 from .derivative import chain, derivative
+from .extern import ExternOp
 from .gradient_terms import Term, terms_of
 from .index_equations import Equation, domain, solve
 from .operation import ComputeOp, Operation
 from .reducer import sum as sum_of
+from .scan_op import ScanOp
 from .tensor import Tensor
 
 Shape = tuple[PrimExpr, ...]
@@ -109,6 +111,16 @@ class _Backward:
         for op in reversed(ops):
             for tensor in map(op.output, range(op.num_outputs)):
                 reached = tensor is self.output or tensor in self.pieces
+                if reached and isinstance(op, ExternOp) and any(t in needed for t in op.input_tensors):
+                    raise DeclarationError(
+                        f"gradient of {self.output.name}: it depends on the inputs through the extern {op.name}, whose statement has no "
+                        "derivative here; declare that part as te.compute"
+                    )
+                if reached and isinstance(op, ScanOp) and any(t in needed for t in op.input_tensors):
+                    raise DeclarationError(
+                        f"gradient of {self.output.name}: it depends on the inputs through the scan {op.name}, through whose steps no "
+                        "derivative is taken; write the steps out as te.compute, or differentiate one step and scan backwards"
+                    )
                 if reached and isinstance(op, ComputeOp):
                     self.pass_on(op, tensor, [t for t in op.input_tensors if t in needed])
         return [self.adjoint(tensor) for tensor in wanted]

@@ -140,8 +140,8 @@ class _Evaluation:
         results = [np.empty(self.shape(tensor), to_numpy(tensor.dtype)) for tensor in op.state_placeholder]
         ((begin, count),) = self.ranges([op.scan_axis])
         for result, init in zip(results, op.init, strict=True):
-            result[:begin] = self.whole(init)
-        local: dict[Tensor, Array] = dict(zip(op.state_placeholder, results, strict=True))
+            result[:begin] = self.whole(init)[: len(result)]
+        local: dict[Tensor | Var, Array] = dict(zip(op.state_placeholder, results, strict=True))
         steps, boxes_at = state_dependent(op), step_boxes(op)
         for tensor in (step.output(i) for step in steps for i in range(step.num_outputs)):
             local[tensor] = np.zeros(self.shape(tensor), to_numpy(tensor.dtype))
@@ -156,20 +156,21 @@ class _Evaluation:
                 self._fill_box(step, arrays, low, [max(0, b - a + 1) for a, b in zip(low, high, strict=True)])
             for result, update in zip(results, op.update, strict=True):
                 result[t] = local[update][t]
-        for tensor in local:
-            del self.arrays[tensor]
+        for bound in local:
+            del self.arrays[bound]
         self.arrays.update({op.output(i): result for i, result in enumerate(results)})
 
     def _run_extern(self, op: ExternOp) -> None:
         """Interpret the statement of an extern on whole arrays."""
         outputs = [op.output(i) for i in range(op.num_outputs)]
         made = [np.zeros(self.shape(output), to_numpy(output.dtype)) for output in outputs]
-        read = [np.ascontiguousarray(self.whole(tensor)) for tensor in op.inputs]
+        read = [np.asarray(self.whole(tensor), order="C") for tensor in op.inputs]
         missing = [var.name for var in scalar_symbols(op) if var not in self.env]
         if missing:
             raise DeclarationError(f"the variable {missing[0]} has no value; give it one among the inputs")
         interpret(extern_function(op), [*read, *made, *(self.env[var] for var in scalar_symbols(op))])
-        self.arrays.update(zip(outputs, made, strict=True))
+        for output, array in zip(outputs, made, strict=True):
+            self.arrays[output] = array
 
     def _fill(self, op: ComputeOp, results: list[Array]) -> None:
         plan, extents = self.plan(op), results[0].shape

@@ -3,6 +3,7 @@
 tolerance     how far results may differ, by dtype, reduction length and magnitude; `assert_close`
 data          random arrays, with the values at which programs break if asked
 check         `assert_schedule_correct`: reference, every phase and the machine code agree
+check_func    `assert_func_correct`: the same for a function, such as `te.create_prim_func` makes
 strategies    Hypothesis strategies for shapes, dtypes, expressions and computations; needs the `testing` extra
 
 What a computation should give is `tensorexpr.te.reference.evaluate`.
@@ -12,15 +13,18 @@ from __future__ import annotations
 
 from ..te.reference import evaluate, evaluate_points
 from .check import ScheduleMismatch, assert_schedule_correct
+from .check_func import FuncMismatch, assert_func_correct
 from .compare import assert_allclose
 from .data import random_array, random_inputs, special_values
 from .tolerance import Tolerance, assert_close, reduction_length, tolerance, tolerance_of
 
 __all__ = [
+    "FuncMismatch",
     "ScheduleMismatch",
     "Tolerance",
     "assert_allclose",
     "assert_close",
+    "assert_func_correct",
     "assert_schedule_correct",
     "evaluate",
     "evaluate_points",

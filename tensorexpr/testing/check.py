@@ -61,15 +61,15 @@ def assert_schedule_correct(
     runs = [_Run(schedule, args, seed, tuple(phases), compiled, sizes, phase) for phase in phases]
     if compiled:
         runs.append(_Run(schedule, args, seed, tuple(phases), compiled, sizes, None))
-    expectations = [_expectation(args, seed, values) for values in sizes]
+    expectations = [expectation_of(args, seed, values) for values in sizes]
     for run in runs:
         run.check(expectations)
 
 
-_Expectation: TypeAlias = tuple[dict[Tensor, Array], dict[Tensor, Array]]
+Expectation: TypeAlias = tuple[dict[Tensor, Array], dict[Tensor, Array]]
 
 
-def _expectation(args: Sequence[Tensor], seed: int, values: Mapping[Any, int]) -> _Expectation:
+def expectation_of(args: Sequence[Tensor], seed: int, values: Mapping[Any, int]) -> Expectation:
     """Random inputs, and what the definitions give for them."""
     inputs = random_inputs([t for t in args if isinstance(t.op, PlaceholderOp)], seed, values)
     results = [t for t in args if not isinstance(t.op, PlaceholderOp)]
@@ -88,11 +88,11 @@ class _Run:
     sizes: Sequence[Mapping[Any, int]]
     phase: int | None
 
-    def check(self, expectations: Sequence[_Expectation]) -> None:
+    def check(self, expectations: Sequence[Expectation]) -> None:
         """Run with each size; the first disagreement is raised."""
         try:
             run = self._function()
-            problem = next((found for expectation in expectations if (found := _problem(self.args, *expectation, run))), None)
+            problem = next((found for expectation in expectations if (found := problem_of(self.args, *expectation, run))), None)
         except Exception as error:  # whatever goes wrong, the report says with which program
             raise self._mismatch(f"{type(error).__name__}: {error}") from error
         if problem:
@@ -110,7 +110,7 @@ class _Run:
         return ScheduleMismatch(f"{where}: {problem}", program)
 
 
-def _problem(
+def problem_of(
     args: Sequence[Tensor], inputs: dict[Tensor, Array], expected: dict[Tensor, Array], run: Callable[[list[Array]], object]
 ) -> str | None:
     """What is wrong with the arrays after a run."""

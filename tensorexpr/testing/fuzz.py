@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from .case import Case, shrink
 from .check import PHASES
 from .strategies import compute_dags, schedules
+from .strategies.dags import LAYERS
 
 MAX_STEPS = 20
 MAX_FAILURES = 10
@@ -32,7 +33,7 @@ def draw_case(seed: int, number: int, max_steps: int = MAX_STEPS) -> Case:
     @settings(database=None, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.data())
     def draw(data: st.DataObject) -> None:
-        dag = data.draw(compute_dags())
+        dag = data.draw(compute_dags(layers=tuple(LAYERS)))
         schedule = data.draw(schedules(dag.outputs, max_steps=max_steps))
         drawn.append(Case(dag.tensors, schedule.trace, number % (1 << 31)))
 

@@ -5,6 +5,7 @@
     stmt, block, buffer, function     statements, blocks, memory, functions and modules
     ir_builder                   loop nests written by hand, statement by statement
     rewriting, scopes            walks and rewrites; what a statement mentions and defines
+    thread                       tags of threads, which loops are bound to
     builtin                      fixed-point products, halves of vectors, atomic additions, assumptions
     foreign                      calls of registered Python functions and of the math library
     printer                      TVMScript text of everything
@@ -193,19 +194,23 @@ if TYPE_CHECKING:
 _HIGHER = {"transform": "tensorexpr.lower.transform", "IndexMap": "tensorexpr.arith.index_map"}
 
 __all__ = [
-    "EQ", "GE", "GT", "LE", "LT", "NE", "Add", "Allocate", "And", "AssertStmt", "AttrStmt", "BinaryExpr", "Block", "BlockRealize", "Broadcast", "Buffer",
-    "BufferBind", "BufferLoad", "BufferRealize", "BufferRegion", "BufferStore", "Call", "Cast", "CmpExpr", "CommReducer", "DeclBuffer", "Div",
-    "Evaluate", "ExprOp", "FloatImm", "FloorDiv", "FloorMod", "For", "ForKind", "GlobalVar", "IRModule", "IfThenElse", "IndexMap", "IntImm",
-    "IterVar", "Let", "LetStmt", "LogicalExpr", "MatchBufferRegion", "Max", "Min", "Mod", "Mul", "Not", "Or", "PointerType", "PrimExpr", "PrimFunc",
-    "PrimType", "ProducerLoad", "Ramp", "Range", "Reduce", "Select", "SeqStmt", "Shuffle", "SizeVar", "Stmt", "StringImm", "Sub", "Var",
-    "While", "abs", "acos", "acosh", "add", "all", "analysis", "any", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
-    "bitwise_not", "bitwise_or", "bitwise_xor", "address_of", "call_extern", "call_intrin", "call_packed", "call_llvm_intrin", "call_llvm_pure_intrin", "tvm_access_ptr", "type_annotation", "call_pure_extern", "ceil", "ceildiv", "clz", "const",
-    "convert", "copysign", "cos", "cosh", "decl_buffer", "div", "erf", "exp", "exp2", "exp10", "floor", "floordiv", "floormod", "fma",
-    "fmod", "hypot", "if_then_else", "indexdiv", "indexmod", "infinity", "interpreter", "ir_builder", "isfinite", "isinf", "isnan", "likely", "log",
-    "log1p", "log2", "log10", "max", "max_value", "min", "min_value", "multiply", "nearbyint", "nextafter", "popcount", "pow", "power",
-    "printer", "reinterpret", "round", "rsqrt", "serialize", "shift_left", "shift_right", "sigmoid", "sin", "sinh", "specialize", "sqrt",
-    "stmt_functor", "stmt_list", "stmt_seq", "structural", "structural_equal", "structural_hash", "subtract", "tan", "tanh",
-    "assume", "atomic_add", "isnullptr", "large_uint_imm", "lookup_param", "q_multiply_shift", "q_multiply_shift_per_axis", "ret", "undef", "vectorcombine", "vectorhigh", "vectorlow", "ldexp", "trace", "transform", "trunc", "truncdiv", "truncmod", "undefined_vars", "verify",
+    "EQ", "GE", "GT", "LE", "LT", "NE", "Add", "Allocate", "And", "AssertStmt", "AttrStmt", "BinaryExpr", "Block", "BlockRealize",
+    "Broadcast", "Buffer", "BufferBind", "BufferLoad", "BufferRealize", "BufferRegion", "BufferStore", "Call", "Cast", "CmpExpr",
+    "CommReducer", "DeclBuffer", "Div", "Evaluate", "ExprOp", "FloatImm", "FloorDiv", "FloorMod", "For", "ForKind", "GlobalVar",
+    "IRModule", "IfThenElse", "IndexMap", "IntImm", "IterVar", "Let", "LetStmt", "LogicalExpr", "MatchBufferRegion", "Max", "Min",
+    "Mod", "Mul", "Not", "Or", "PointerType", "PrimExpr", "PrimFunc", "PrimType", "ProducerLoad", "Ramp", "Range", "Reduce",
+    "Select", "SeqStmt", "Shuffle", "SizeVar", "Stmt", "StringImm", "Sub", "Var", "While", "abs", "acos", "acosh", "add",
+    "address_of", "all", "analysis", "any", "asin", "asinh", "assume", "atan", "atan2", "atanh", "atomic_add", "bitwise_and",
+    "bitwise_not", "bitwise_or", "bitwise_xor", "call_extern", "call_intrin", "call_llvm_intrin", "call_llvm_pure_intrin",
+    "call_packed", "call_pure_extern", "ceil", "ceildiv", "clz", "const", "convert", "copysign", "cos", "cosh", "decl_buffer",
+    "div", "erf", "exp", "exp2", "exp10", "floor", "floordiv", "floormod", "fma", "fmod", "hypot", "if_then_else", "indexdiv",
+    "indexmod", "infinity", "interpreter", "ir_builder", "isfinite", "isinf", "isnan", "isnullptr", "large_uint_imm", "ldexp",
+    "likely", "log", "log1p", "log2", "log10", "lookup_param", "max", "max_value", "min", "min_value", "multiply", "nearbyint",
+    "nextafter", "popcount", "pow", "power", "printer", "q_multiply_shift", "q_multiply_shift_per_axis", "reinterpret", "ret",
+    "round", "rsqrt", "serialize", "shift_left", "shift_right", "sigmoid", "sin", "sinh", "specialize", "sqrt", "stmt_functor",
+    "stmt_list", "stmt_seq", "structural", "structural_equal", "structural_hash", "subtract", "tan", "tanh", "trace", "transform",
+    "trunc", "truncdiv", "truncmod", "tvm_access_ptr", "type_annotation", "undef", "undefined_vars", "vectorcombine", "vectorhigh",
+    "vectorlow", "verify",
 ]  # fmt: skip
 
 

@@ -132,7 +132,9 @@ class BufferRegion:
             DeclarationError: if there is not one index for each dimension.
         """
         if len(indices) != buffer.ndim:
-            raise DeclarationError(f"buffer {buffer.name} has {buffer.ndim} dimensions, and a point of it as many indices, not {len(indices)}")
+            raise DeclarationError(
+                f"buffer {buffer.name} has {buffer.ndim} dimensions, and a point of it as many indices, not {len(indices)}"
+            )
         point = tuple(convert(index) for index in indices)
         return BufferRegion(buffer, tuple(Range(index, IntImm(index.dtype, 1)) for index in point))
 

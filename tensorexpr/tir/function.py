@@ -147,15 +147,20 @@ class IRModule:
 
     def with_attr(self, attr_key: str, attr_value: Any) -> IRModule:
         """A copy of this module with one attribute set."""
-        return IRModule(self._functions, {**self.attrs, attr_key: attr_value})
+        return self._with({**self.attrs, attr_key: attr_value})
 
     def with_attrs(self, attr_map: Mapping[str, Any]) -> IRModule:
         """A copy of this module with all attributes of a mapping set."""
-        return IRModule(self._functions, {**self.attrs, **attr_map})
+        return self._with({**self.attrs, **attr_map})
 
     def without_attr(self, attr_key: str) -> IRModule:
         """A copy of this module without an attribute."""
-        return IRModule(self._functions, {key: value for key, value in self.attrs.items() if key != attr_key})
+        return self._with({key: value for key, value in self.attrs.items() if key != attr_key})
+
+    def _with(self, attrs: Mapping[str, Any]) -> IRModule:
+        copy = IRModule(attrs=attrs)
+        copy.update(self)
+        return copy
 
     def map_functions(self, transform: Any) -> IRModule:
         """A new module with every function transformed."""

@@ -65,7 +65,11 @@ def _bound(node: Any) -> tuple[tuple[Any, ...], tuple[Var, ...], tuple[Any, ...]
         case CommReducer():
             return (node.identity_element,), node.lhs + node.rhs, (node.result,)
         case BufferRealize():
-            return (node.bounds, node.condition, dict(node.annotations)), (node.buffer.data,), (node.buffer, node.body)
+            return (
+                (node.bounds, node.condition, *([dict(node.annotations)] if node.annotations else [])),
+                (node.buffer.data,),
+                (node.buffer, node.body),
+            )
         case Block():
             kinds = tuple((axis.iter_type, axis.thread_tag) for axis in node.iter_vars)
             inside = (node.alloc_buffers, node.match_buffers, node.reads, node.writes, node.init, node.body, node.annotations)

@@ -109,7 +109,7 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "no variable": (lambda: compile_program([i + 1]).run({}), "the variable i has no value"),
     "no value": (lambda: compile_program([Ramp(i, const(1), 4)]).run({i: np.int32(1)}), "Ramp .* has no value in a tensor computation"),
     "extern": (
-        lambda: compile_program([call_pure_extern("float32", "sinf", 1.0)]).run({}),
+        lambda: compile_program([call_pure_extern("float32", "my_sine", 1.0)]).run({}),
         "tir.call_pure_extern .* can't be evaluated without compiling it",
     ),
 }
@@ -185,7 +185,7 @@ RECORDS: dict[str, tuple[Any, str]] = {
     "element dtype": (changed("ops.0.dtype", "handle"), "'handle' is no dtype of an element"),
     "tensor": (changed("outputs", [[0]]), r"a tensor is \[operation, output\]"),
     "no tensor": (changed("outputs", [[2, 0]]), r"no tensor \[2, 0\]: there are 2 operations so far"),
-    "kind": (changed("ops.0.kind", "scan"), "an operation has the kind placeholder or compute"),
+    "kind": (changed("ops.0.kind", "loop"), "an operation has the kind placeholder, compute"),
     "extent": (changed("ops.0.rows.0", ["FloatImm", "float32", 4.0]), "the extent .* is no integer expression"),
     "negative extent": (changed("ops.0.rows.0", ["IntImm", "int32", -4]), "the extent -4 is negative"),
     "stray variable": (changed("ops.0.rows.0", ["Var", "n", "int32"]), "the variable n is neither an axis nor a symbol"),

@@ -11,6 +11,7 @@ from tensorexpr import te
 from tensorexpr.schedule import Schedule, create_schedule
 from tensorexpr.te.tensor import Tensor
 from tests.conftest import Golden
+from tests.packing import packed_matmul
 from tests.programs import chain, conv_relu, matmul, matmul_add
 
 Program = tuple[Schedule, list[Tensor]]
@@ -102,6 +103,23 @@ def peeled_convolution() -> Program:
     return s, args
 
 
+def tensorized() -> Program:
+    """Bytes multiplied by a dot product of groups of four, two vectors of accumulators at a time."""
+    a, b = te.placeholder((2, 8), "uint8", name="A"), te.placeholder((2, 2, 16, 4), "int8", name="B")
+    k = te.reduce_axis((0, 8), name="k")
+    c = te.compute(
+        (2, 32), lambda i, j: te.sum(a[i, k].astype("int32") * b[j // 16, k // 4, j % 16, k % 4].astype("int32"), axis=k), name="C"
+    )
+    s = create_schedule(c.op)
+    (i, j), (k0,) = c.op.axis, c.op.reduce_axis
+    jo, ji = s[c].split(j, factor=16)
+    ko, ki = s[c].split(k0, factor=4)
+    s[c].reorder(i, ko, jo, ji, ki)
+    s[c].unroll(jo)
+    s[c].tensorize(ji, te.intrinsics.dot_16x4_vnni())
+    return s, [a, b, c]
+
+
 def symbolic() -> Program:
     """One kernel for all n."""
     n = te.var("n")
@@ -116,7 +134,9 @@ def symbolic() -> Program:
 
 PROGRAMS: dict[str, Callable[[], Program]] = {
     "tiled_matmul": tiled_matmul, "tail": tail, "stencil": stencil, "convolution": convolution, "symbolic": symbolic,
+    "tensorized": tensorized,
     "uneven_matmul": uneven_matmul, "peeled_convolution": peeled_convolution,
+    "packed_matmul": lambda: packed_matmul(9, 40, 24, panel=16, rows=4),
 }  # fmt: skip
 
 

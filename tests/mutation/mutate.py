@@ -29,8 +29,23 @@ SECONDS = 40
 
 # Area -> the tests that should notice, quick and telling ones first.
 TESTS: dict[str, tuple[str, ...]] = {
-    "schedule": ("tests/unit/schedule", "tests/error/test_schedule_errors.py", "tests/property/test_lowering.py"),
-    "lower": ("tests/unit/lower", "tests/property/test_lowering.py"),
+    "schedule": (
+        "tests/unit/schedule",
+        "tests/error/test_schedule_errors.py",
+        "tests/error/test_thread_and_storage_errors.py",
+        "tests/error/test_memory_primitive_errors.py",
+        "tests/property/test_memory_primitives.py",
+        "tests/property/test_lowering.py",
+    ),
+    "lower": (
+        "tests/unit/lower",
+        "tests/property/test_rolling_buffer.py",
+        "tests/property/test_memory_primitives.py",
+        "tests/unit/schedule/test_tensorize.py",
+        "tests/error/test_tensorize_errors.py",
+        "tests/property/test_tensorize.py",
+        "tests/property/test_lowering.py",
+    ),
     "codegen": ("tests/unit/codegen", "tests/property/test_codegen_programs.py"),
     "arith": ("tests/unit/arith", "tests/property/test_index_algebra.py"),
 }
@@ -56,7 +71,14 @@ class Mutation:
 _DOMAIN, _LEGALITY = "schedule/domain.py", "schedule/legality.py"
 _NEST, _INFER = "lower/phase0/loop_nest.py", "lower/phase0/infer_bound.py"
 _NARROW, _PARTITION, _VECTORIZE = "lower/phase1/narrow_dtype.py", "lower/phase2/loop_partition.py", "lower/phase2/vectorize_loop.py"
+_VTHREAD, _DOUBLE = "lower/phase2/inject_virtual_thread.py", "lower/phase2/inject_double_buffer.py"
+_BALANCED, _PADDING = "schedule/balanced.py", "schedule/steps/padding.py"
+_SHORT, _TRIM, _LIVE = "lower/phase0/short_tiles.py", "lower/phase2/trim_no_ops.py", "lower/phase2/guard_bounds.py"
+_ROLL, _MEMORY = "lower/phase0/rolling_buffer.py", "schedule/memory_rules.py"
+_MATCH, _TENSORIZE, _BIND = "lower/phase0/tensor_match.py", "lower/phase0/tensorize.py", "lower/phase1/buffer_bind.py"
 _DIVISION, _PARALLEL = "codegen/division.py", "codegen/parallel.py"
+
+_LAYOUT = "schedule/steps/transform_layout.py"
 
 MUTATIONS = (
     # Guards and values of split and fused axes
@@ -65,6 +87,16 @@ MUTATIONS = (
     Mutation(_DOMAIN, "above[relation.fused] = relation.parts[0]", "above[relation.fused] = relation.parts[-1]"),
     Mutation(_DOMAIN, "above[relation.parts[0]] = relation.parent", "above[relation.parts[-1]] = relation.parent"),
     Mutation(_DOMAIN, "known = known if factor is None else known * factor", "known = known if factor is None else factor"),
+    # Tiles of two sizes, and terms that padding makes neutral
+    Mutation(_BALANCED, "start + minimum(tile, self.longer)", "start + minimum(tile, self.longer + 1)"),
+    Mutation(_BALANCED, "return start if is_const_int(self.longer, 0) else", "return start if True else"),
+    Mutation(_BALANCED, "self.last * shorter + self.longer", "self.last * shorter + self.longer + 1"),
+    Mutation(_BALANCED, "self.last * shorter + self.longer", "self.last * shorter + self.longer - 1"),
+    Mutation(_BALANCED, "maximum(ceildiv(extent, size), IntImm(extent.dtype, 1))", "ceildiv(extent, size)"),
+    Mutation(_DOMAIN, "return (*ends, *_short_tiles(stage, extents, values, analyzer))", "return tuple(ends)"),
+    Mutation(_PADDING, "if chosen is None or not _is_zero(chosen[2]):", "if chosen is None:"),
+    Mutation(_PADDING, "chosen[2] is self.reduce.combiner.identity_element[0]", "_is_zero(chosen[2])"),
+    Mutation(_PADDING, "if isinstance(seen, Mul) and self._is_sum():", "if isinstance(seen, Mul):"),
     # What schedules may not do
     Mutation(_LEGALITY, "if not inside:", "if False:"),
     Mutation(_LEGALITY, "if inner and target.mark(axis).kind is LoopKind.PARALLEL:", "if False:"),
@@ -77,6 +109,35 @@ MUTATIONS = (
     Mutation(_INFER, "yield Guard(axis, value >= 0, False)", "pass"),
     Mutation(_INFER, "return b if smaller else a", "return a if smaller else b"),
     Mutation(_INFER, "symbolic = self.analyzer.simplify(high - low + 1)", "symbolic = self.analyzer.simplify(high - low)"),
+    # Layouts: padding, its values, and what is computed past the end
+    Mutation(_LAYOUT, "condition=all_of(self.valid, body.condition)", "condition=body.condition"),
+    Mutation(_LAYOUT, "return if_then_else(self.valid, body, pads[0]", "return if_then_else(self.valid, body, const(1, body.dtype)"),
+    Mutation(_LAYOUT, "index_map.map_indices(node.indices)", "node.indices"),
+    Mutation("lower/phase0/overcompute.py", "if self._reads_exist((*self.domain.guards, *without)):", "if True:"),
+    Mutation("arith/padded_inverse.py", "(back[var] >= 0, back[var] < extent)", "(back[var] >= 0,)"),
+    Mutation("arith/padded_inverse.py", "divisor // gcd(divisor, k) if", "1 if"),
+    # What stages in tiles of two sizes compute, trimmed loops, and parts of cut loops
+    Mutation(_SHORT, "last = analyzer.simplify(domain.extents[axis] - 1)", "last = analyzer.simplify(domain.extents[axis] - 2)"),
+    Mutation(_SHORT, "form.coefficient_of(loop) < 1", "form.coefficient_of(loop) == 0"),
+    Mutation(_SHORT, "if short is None or (found", "if short is not None and (found"),
+    Mutation(_TRIM, "to_expr(dtype), factor) + 1", "to_expr(dtype), factor)"),
+    Mutation(_TRIM, "rest.shift(-factor - 1).to_expr(dtype)", "rest.shift(-factor).to_expr(dtype)"),
+    Mutation(_TRIM, "if found and self._reduces(loop) else", "if found else"),
+    Mutation(_TRIM, "used.isdisjoint(inner) and", ""),
+    Mutation(_TRIM, "if part not in known", "if False"),
+    Mutation(_LIVE, "for part in stmt.seq) if low < high]", "for part in stmt.seq)]"),
+    Mutation("lower/phase2/extrema.py", "return result.a if isinstance(result, Min)", "return result.a if isinstance(result, Max)"),
+    # Tensor intrinsics: what matches, and where bound buffers lie
+    Mutation(_MATCH, "if not variables(guard.condition).isdisjoint(inside):", "if False:"),
+    Mutation(_MATCH, "if points != prod(spatial.extents) * prod(reduction.extents):", "if False:"),
+    Mutation(_MATCH, "if any(not variables(offset).isdisjoint(self.local) for offset in offsets):", "if False:"),
+    Mutation(_MATCH, "or not variables(ours).isdisjoint(self.local):", "or False:"),
+    Mutation(_MATCH, "self.places, self.scalars = places, scalars", "pass"),
+    Mutation(_TENSORIZE, "(*loops, *inner)", "inner"),
+    Mutation(_TENSORIZE, "(g for g in nest.domain.guards if not g.reduction)", "()"),
+    Mutation(_BIND, "_refuse_stride(stmt, number, wanted, found)", "pass"),
+    Mutation(_BIND, "strides = source.strides[left_out:]", "strides = source.strides[: bound.ndim]"),
+    Mutation(_BIND, "if source.data_alignment % bound.data_alignment:", "if False:"),
     # Widths, partition, unrolling, vectors
     Mutation(_NARROW, "return cast(expr, wanted) if self._fits(expr) else None", "return cast(expr, wanted)"),
     Mutation(_NARROW, "type(expr) in _ARITHMETIC and self._fits_binary(expr):", "type(expr) in _ARITHMETIC:"),
@@ -85,6 +146,53 @@ MUTATIONS = (
     Mutation("lower/phase2/unroll_loop.py", "return body.steps * extent <= max_step or", "return body.steps <= max_step or"),
     Mutation(_VECTORIZE, "if values.varies(stmt.value) or self._rereads(stmt.value):", "if values.varies(stmt.value):"),
     Mutation(_VECTORIZE, "if stmt.else_case is None and not values.masks.reads_memory(stmt.condition):", "if stmt.else_case is None:"),
+    # Virtual threads, double buffers, aligned storage
+    Mutation(_VTHREAD, "survey(inner, differs or here)", "survey(inner, here)"),
+    Mutation(_VTHREAD, "while len(found) > size:", "if len(found) > size:"),
+    Mutation(_VTHREAD, "return stmt if private and not self._differs(stmt) else self._threads(stmt)", "return self._threads(stmt)"),
+    Mutation(_VTHREAD, "if has_pointers(result.body, allocated(result.body)):", "if False:"),
+    Mutation(_DOUBLE, "if not made.isdisjoint(self._used(inside) | filled):", "if False:"),
+    Mutation(_DOUBLE, "<= filled | private:", "<= filled | private | _written(seq(*plan.filling)):"),
+    Mutation(_DOUBLE, "if not isinstance(loop.extent, IntImm):", "if False:"),
+    Mutation(_DOUBLE, "result.kind is ForKind.SERIAL", "True"),
+    Mutation("lower/phase1/layout.py", "floormod(offset - stride, factor)", "floormod(offset + stride, factor)"),
+    Mutation("lower/copies.py", 'if offset.dtype == "int64" and not index.dtype.startswith("int64"):', "if False:"),
+    Mutation("lower/phase2/storage_rewrite.py", "_AT_ONCE = (ForKind.PARALLEL, ForKind.THREAD_BINDING)", "_AT_ONCE = (ForKind.PARALLEL,)"),
+    Mutation("schedule/thread_legality.py", "if first[2] is not extent:", "if False:"),
+    Mutation("schedule/buffering_legality.py", "if mark.kind is not LoopKind.SERIAL:", "if False:"),
+    Mutation("schedule/buffering_legality.py", "if not together and _computed_inside(", "if False and _computed_inside("),
+    Mutation("schedule/exact.py", "if not analyzer.known_equal(covered, extent):", "if False:"),
+    # Rolling buffers, store predicates, prefetches, non-temporal stores, separate loads
+    Mutation(
+        _ROLL,
+        "floormod(index, self.size) if n == self.dimension else index",
+        "floormod(index, self.size - 1) if n == self.dimension else index",
+    ),
+    Mutation(_ROLL, "start = EQ(self.loop, IntImm(self.loop.dtype, 0))", "start = EQ(self.loop, IntImm(self.loop.dtype, 1))"),
+    Mutation(_ROLL, "if not 0 < step.value < size.value:", "if not 0 < step.value <= size.value:"),
+    Mutation(_ROLL, "yield Guard(axis, value < size, False)", "pass"),
+    Mutation(
+        _MEMORY, "if kind in (LoopKind.PARALLEL, LoopKind.VECTORIZE, LoopKind.BIND):", "if kind in (LoopKind.VECTORIZE, LoopKind.BIND):"
+    ),
+    Mutation(_MEMORY, "proved = count < MAX_READS and analyzer.known_true(stored)", "proved = True"),
+    Mutation(_MEMORY, "(no, logical_and(under, other))]", "(no, logical_and(under, known))]"),
+    Mutation(_MEMORY, "if not isinstance(reader.op, ComputeOp):  # it may read everything", "if False:"),
+    Mutation(
+        _NEST, "update = _where(self._stored(roots), self._update(first, roots, indices))", "update = self._update(first, roots, indices)"
+    ),
+    Mutation(_NEST, "stores = _where(self._stored(roots), stores)", "pass"),
+    Mutation(
+        "lower/phase1/inject_prefetch.py", "later: dict[Var, PrimExpr] = {loop: add(loop, offset)}", "later: dict[Var, PrimExpr] = {}"
+    ),
+    Mutation("lower/phase1/inject_prefetch.py", "isinstance(total, IntImm) and total.value == 1", "isinstance(total, IntImm)"),
+    Mutation("lower/phase3/instrument_bound_checkers.py", 'expr.op == "tir.prefetch":', "False:"),
+    Mutation("lower/phase2/unroll_loop.py", "if loop.annotations.get(NO_LOAD_MERGE) and extent > 1:", "if False:"),
+    Mutation("lower/phase2/unroll_register_tile.py", "extents = _extents(tile)", "extents = _extents(loops)"),
+    Mutation("codegen/nontemporal.py", "or alignment % _ALIGNMENT or size % _ALIGNMENT:", "or size % _ALIGNMENT:"),
+    Mutation("codegen/nontemporal.py", "or ctx.only_ordinary_stores or _reads(stmt.body, stmt.node):", "or ctx.only_ordinary_stores:"),
+    Mutation(_PARALLEL, "    nontemporal.fence(body)", "    pass"),
+    Mutation("codegen/address.py", "pointer = _own_copy(ctx, pointer)", "pass"),
+    Mutation("codegen/control.py", "    ctx.load_epoch = outer_epoch", "    pass"),
     # Masks, division, memory and threads in machine code
     Mutation("codegen/masks.py", "elif not all(constant):", "elif not any(constant):"),
     Mutation(_DIVISION, "if low > 0 or high < -1:", "if low > 0 or high < 0:"),

@@ -12,6 +12,8 @@ from tensorexpr.auto_scheduler.sketch.generate import generate_sketches
 from tensorexpr.auto_scheduler.sketch.rule import RuleOptions
 from tensorexpr.lower.phase0.infer_bound import infer_bound
 from tensorexpr.lower.phase0.inline_stages import inline_stages
+from tensorexpr.schedule import create_schedule
+from tensorexpr.schedule.steps import BalancedSplit, SampleCategorical
 from tensorexpr.schedule.tree import FuseRelation, StageNode
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
@@ -88,3 +90,18 @@ def test_34_features_are_finite_and_of_one_shape(name: str) -> None:
         assert made.features.shape == (50, len(FEATURE_NAMES))
         assert np.isfinite(made.features).all()
         assert (made.cycles > 0).all()
+
+
+def test_extents_of_balanced_tiles_of_open_size() -> None:
+    """A sketch of our own: 23 rows in tiles of at most 3, 4 or 5, and 7 of them."""
+    args = matmul(23, 14, 3)
+    start = create_schedule(args[-1].op)
+    initial = start.tree
+    stage = start[args[-1]].id
+    steps = (SampleCategorical((3, 4, 5)), BalancedSplit(stage, 0, (None, (0, 0))), BalancedSplit(stage, 1, (7, None)))
+    for step in steps:
+        start.apply_step(step)
+    sketch = Sketch("tiles", start.outputs, initial, start.trace)
+    rows = np.array([[0], [1], [2]])
+    (nest,) = nests(sketch, inline_stages(sketch.tree), rows)
+    assert [loop.extent.tolist() for loop in nest.loops] == [[8, 6, 5], [3, 4, 5], [7, 7, 7], [2, 2, 2], [3, 3, 3]]

@@ -40,11 +40,12 @@ STEMS = {
     "reshape": {"flattened"},
     "slice": {"sliced"},
     "cast": {"cast"},
+    "scan": {"scan"},
 }
 
 
 def test_every_layer_is_drawn_with_all_kinds_of_shapes() -> None:
-    cases: list[DagCase] = collect(compute_dags(), 300)
+    cases: list[DagCase] = collect(compute_dags(layers=tuple(LAYERS)), 300)
     ops = [op for case in cases for op in post_dfs_order(case.outputs)]
     stems = {op.name.rstrip("0123456789").rstrip("_") for op in ops}
     assert set(STEMS) == set(LAYERS)

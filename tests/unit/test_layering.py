@@ -31,6 +31,7 @@ ROWS = (
     ("relax", "frontend"),
     ("driver",),
     ("testing",),
+    ("__main__",),
 )
 ROW_OF = {name: number for number, names in enumerate(ROWS) for name in names}
 HEAVY = {"sympy", "llvmlite", "xgboost", "ml_dtypes", "psutil", "rich", "hypothesis", "onnx", "matplotlib", "dask", "distributed"}

@@ -2,12 +2,14 @@
 
 inline_stages     inlined stages disappear into what reads them
 infer_bound       which box of each stage is computed, with what loops
+overcompute       which guards at borders can go, as computing past the end does no harm
 rolling_buffer    stages that keep what the next iteration needs again
 loop_nest         the loops of one stage, with init, update and guards
 tensor_match      what an intrinsic computes against what a region of loops does
 tensorize         intrinsics in place of loops
 extern_body       the statement of an extern stage
 scan_nest         the first rows of a scan, and its loop over time
+post_process      the same from a bare statement, for programs that lower by hand
 schedule_to_func  all of it, as a PrimFunc
 """
 

@@ -29,9 +29,9 @@ from .extern_body import extern_body
 from .infer_bound import infer_bound
 from .inline_stages import inline_stages
 from .loop_nest import LoopNest
+from .rolling_buffer import RollingPlan, plan_rolling_buffers
 from .scan_nest import scan_nest
 from .tensorize import tensorized_axis, tensorized_nest
-from .rolling_buffer import RollingPlan, plan_rolling_buffers
 
 TRUE = IntImm("bool", 1)
 
@@ -235,7 +235,8 @@ class _Program:
             for other in attached.get(axis, ()):
                 if other.id in self.rolling:
                     for number in range(other.origin.num_outputs):
-                        loop = BufferRealize(self.buffers[other.id, number], self.rolling[other.id].bounds(), TRUE, loop, self._storage(other))
+                        box, storage = self.rolling[other.id].bounds(), self._storage(other)
+                        loop = BufferRealize(self.buffers[other.id, number], box, TRUE, loop, storage)
             return loop
 
         bodies = tuple(post_order_rewrite(body, self._read_buffers) for body in self.bodies[stage.id])
@@ -252,8 +253,9 @@ class _Program:
             return scan_nest(stage.op, loops)
         axis = tensorized_axis(stage)
         nest = loops.build() if axis is None else tensorized_nest(loops, axis, self._analyzer())
-        for buffer in buffers if stage.nontemporal else ():
-            nest = AttrStmt(buffer.data, NONTEMPORAL_STORE, IntImm("int32", 1), nest)
+        for number, buffer in enumerate(buffers if stage.nontemporal else ()):
+            if (stage.id, number) in params:
+                nest = AttrStmt(buffer.data, NONTEMPORAL_STORE, IntImm("int32", 1), nest)
         return nest
 
     def _analyzer(self) -> Analyzer:

@@ -296,7 +296,7 @@ class AccessGroups:
                 escaped[node] = None
             elif isinstance(node, Let):
                 bound.add(node.var)
-            elif isinstance(node, Call) and not intrinsic_of(node).pure:  # may take the address of what it is given
+            elif isinstance(node, Call) and (node.op == "tir.address_of" or not intrinsic_of(node).pure):  # may take the address of it
                 escaped.update((arg.buffer.data, None) for arg in node.args if isinstance(arg, BufferLoad))
             lazy = isinstance(node, (And, Or)) or (isinstance(node, Call) and node.op == "tir.if_then_else")
             stack.extend((child, surely and (not lazy or number == 0)) for number, child in enumerate(operands(node)))

@@ -6,8 +6,8 @@ which values of an outer variable it holds throughout, its best case for which i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from ...arith import Analyzer, Linear, linear_form, relax
 from ...tir.arithmetic import floordiv, maximum, minimum
@@ -97,6 +97,19 @@ class GuardBounds:
     def vars(self, form: Linear) -> set[Var]:
         """The variables of a form."""
         return set().union(*(self._free(atom) for atom in form.terms))
+
+    def with_live_loops(self, found: Iterable[Guard]) -> list[Guard]:
+        """The guards between loops that are cut to the iterations in which something runs; partition will cut them so."""
+        known: dict[int, For] = {}
+
+        def cut(loop: For) -> For:
+            if id(loop) not in known:
+                live = self.live_range(loop)
+                bounds = None if live is None or live[0] >= live[1] else (IntImm(loop.min.dtype, v) for v in (live[0], live[1] - live[0]))
+                known[id(loop)] = loop if bounds is None else replace(loop, min=next(bounds), extent=next(bounds))
+            return known[id(loop)]
+
+        return [Guard(guard.condition, tuple(map(cut, guard.inner))) for guard in found]
 
     def worst_case(self, guard: Guard) -> Linear | None:
         """A form such that the guard holds for all iterations of the inner loops wherever the form is <= 0."""

@@ -162,6 +162,9 @@ class _Partitioner:
         return result
 
     def _cut_loop(self, loop: For) -> Stmt:
+        if self._extrema is not None:
+            with inside_loop(self._analyzer, loop):
+                loop = replace(loop, body=self._extrema.settled_in(loop.body))
         live = self._bounds.live_range(loop)
         if live is not None:
             begin, extent = (IntImm(loop.min.dtype, value) for value in (live[0], live[1] - live[0]))
@@ -193,11 +196,14 @@ class _Partitioner:
         high = end if cut.high is None else cut.high
         if loop.kind is ForKind.PARALLEL or not interval:
             return self._chosen(loop, cut, known, Range(low, high - low) if interval else None)
-        cut_more = self._cut_loop if cut.again else self._whole
-        main = cut_more(replace(loop, min=low, extent=self._analyzer.simplify(high - low)))
-        before = NOP if cut.low is None else self._rest(loop, begin, low, cut.again)
-        after = NOP if cut.high is None else self._rest(loop, high, end, cut.again)
-        return seq(before, main, after)
+        # A part may decide extrema, as those in the starts of balanced tiles, and with them more guards.
+        settles = self._extrema is not None and all(isinstance(bound, IntImm) for bound in (low, high, loop.extent))
+        again = cut.again or settles
+        main = replace(loop, min=low, extent=self._analyzer.simplify(high - low))
+        body = self._cut_loop(main) if again else self._whole(main)
+        before = NOP if cut.low is None else self._rest(loop, begin, low, again)
+        after = NOP if cut.high is None else self._rest(loop, high, end, again)
+        return seq(before, body, after)
 
     def _rest(self, loop: For, begin: PrimExpr, end: PrimExpr, again: bool) -> Stmt:
         """A guarded copy of the loop for [begin, end)."""
@@ -238,7 +244,7 @@ class _Partitioner:
             return None
         found = _Found()
         with inside_loop(self._analyzer, loop):
-            for guard in open_guards:
+            for guard in self._bounds.with_live_loops(open_guards):
                 self._consider(loop, guard, found)
         return self._chosen_cut(loop, found)
 

@@ -20,7 +20,6 @@ from ..options import UnrollLoopConfig
 from ..pragmas import EXPLICIT, KEEP_LOOP, MAX_STEP, NO_LOAD_MERGE, UNROLL_PRAGMAS
 from ..rebuild import Copier, map_stmt, sub_statements, walk_statements
 
-
 _OWN_LOADS = Evaluate(Call("int32", "tir.no_load_merge", ()))
 
 

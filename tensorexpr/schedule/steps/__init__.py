@@ -4,6 +4,7 @@ from .balanced import BalancedSplit
 from .base import REGISTRY, Step, step_from_json
 from .caching import CacheRead, CacheWrite
 from .exact_split import ExactSplit
+from .grouping import CreateGroup, GroupComputeAt, GroupComputeRoot
 from .loops import PRAGMAS, Annotate, Factor, Fuse, Pragma, Reorder, Split
 from .padding import SkipPadding
 from .placement import ComputeAt, ComputeInline, ComputeRoot, SetScope
@@ -11,12 +12,12 @@ from .prefetch import Prefetch
 from .rfactor import RFactor
 from .rolling_buffer import RollingBuffer
 from .sampling import SampleCategorical, SamplePerfectTile
-from .transform_layout import TransformLayout
 from .storage import DoubleBuffer, StorageAlign
 from .store_nontemporal import StoreNontemporal
 from .store_predicate import SetStorePredicate
 from .tensorize import Tensorize
 from .threads import Bind
+from .transform_layout import TransformLayout
 
 __all__ = [
     "PRAGMAS",
@@ -29,10 +30,13 @@ __all__ = [
     "ComputeAt",
     "ComputeInline",
     "ComputeRoot",
+    "CreateGroup",
     "DoubleBuffer",
     "ExactSplit",
     "Factor",
     "Fuse",
+    "GroupComputeAt",
+    "GroupComputeRoot",
     "Pragma",
     "Prefetch",
     "RFactor",
@@ -45,9 +49,9 @@ __all__ = [
     "SkipPadding",
     "Split",
     "Step",
-    "TransformLayout",
     "StorageAlign",
     "StoreNontemporal",
     "Tensorize",
+    "TransformLayout",
     "step_from_json",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, fields
+from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import RecordError, ScheduleError
@@ -82,7 +83,10 @@ _FIELD_TYPES: dict[str, Any] = {
         lambda v: isinstance(v, list) and len(v) <= 64 and len(str(v)) <= 1 << 14 and all(isinstance(x, list) or _is_int(x) for x in v),
         lambda v: _tuples(v),
     ),
-    "PadValue": (lambda v: v is None or _is_int(v) or type(v) is float, lambda v: v),
+    "PadValue": (
+        lambda v: v is None or _is_int(v) or (type(v) is float and isfinite(v)) or v in ("inf", "-inf", "nan"),
+        lambda v: v,
+    ),
     "tuple[float, ...]": (lambda v: isinstance(v, list) and all(isinstance(x, (int, float)) for x in v), lambda v: tuple(map(float, v))),
     "tuple[Factor, ...]": (
         lambda v: isinstance(v, list) and 2 <= len(v) <= 64 and all(_is_factor(x) for x in v),

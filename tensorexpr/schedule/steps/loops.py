@@ -286,7 +286,9 @@ def _check_nested_kind(stage: StageNode, axis: int, kind: LoopKind) -> None:
 @dataclass(frozen=True)
 class Pragma(Step):
     """A hint on a loop: `auto_unroll_max_step` (an int: inner loops of up to so many steps are unrolled), `unroll_explicit`,
-    `loop_partition_hint` (this loop and those inside are also cut where conditions of padding start and stop to hold).
+    `loop_partition_hint` (this loop and those inside are also cut where conditions of padding start and stop to hold),
+    `no_load_merge` (if the loop is written out, each step loads for itself what others load too: shared loads stay alive from
+    step to step, and a register tile then spills; see `Module.spills`).
 
     The value may be a sample, as (sample, part).
     """

@@ -79,7 +79,8 @@ class ComputeInline(Step):
         externs = [other.name for other in tree.consumers(stage) if not other.has_loops]
         if externs:
             raise ScheduleError(
-                f"In schedule for {stage.name}: the extern {externs[0]} reads all of it from memory, so it can't be inlined; leave it at the root"
+                f"In schedule for {stage.name}: the extern {externs[0]} reads all of it from memory, so it can't be inlined; "
+                "leave it at the root"
             )
         if any(isinstance(body, Reduce) for body in stage.compute.body):
             raise ScheduleError(

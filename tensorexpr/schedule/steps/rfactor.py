@@ -89,7 +89,9 @@ def _check_loops(tree: ScheduleTree, stage: StageNode, axis: int) -> None:
             "rfactor comes before compute_at"
         )
     if stage.prefetches:
-        raise ScheduleError(f"In schedule for {stage.name}: its loops prefetch already, and rfactor makes others; rfactor comes before prefetch")
+        raise ScheduleError(
+            f"In schedule for {stage.name}: its loops prefetch already, and rfactor makes others; rfactor comes before prefetch"
+        )
     mark = stage.mark(axis)
     if mark != LoopMark():
         said = mark.kind.value if mark.kind is not LoopKind.SERIAL else mark.pragmas[0][0]

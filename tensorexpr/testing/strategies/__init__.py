@@ -2,7 +2,7 @@
 
 basics        extents, shapes, dtypes
 expressions   integer expressions over variables of known ranges, and conditions
-dags          small computations
+dags          small computations; recurrences, those over time
 schedules     legal schedules of a computation
 layouts       other layouts of a stage
 """

@@ -25,6 +25,7 @@ from ...tir import arithmetic, intrin
 from ...tir.dtype import parse_dtype
 from ...tir.expr import IntImm, IterVar, PrimExpr, Var
 from .basics import shapes
+from .recurrences import draw_scan
 
 MAX_ELEMENTS = 600
 MAX_WORK = 6000
@@ -271,6 +272,11 @@ def _slice(growth: _Growth) -> Tensor:
     return made
 
 
+def _scan(growth: _Growth) -> Tensor:
+    """A recurrence over the first axis."""
+    return draw_scan(growth.draw, growth.pick(min_dims=1), growth.name, growth.placeholder)
+
+
 LAYERS: dict[str, Callable[[_Growth], Tensor]] = {
     "unary_float": _unary_float,
     "unary_int": _unary_int,
@@ -283,14 +289,17 @@ LAYERS: dict[str, Callable[[_Growth], Tensor]] = {
     "reshape": _reshape,
     "slice": _slice,
     "cast": _cast,
+    "scan": _scan,
 }
+# What can be written as loops without an order in time; the default.
+COMPUTES = tuple(name for name in LAYERS if name != "scan")
 
 
 @st.composite
 def compute_dags(
     draw: st.DrawFn,
     max_ops: int = 4,
-    layers: tuple[str, ...] = tuple(LAYERS),
+    layers: tuple[str, ...] = COMPUTES,
     dtypes: tuple[str, ...] = ("float32", "float64", "int32", "int8"),
 ) -> DagCase:
     """A computation of up to `max_ops` grown layers, of small extents, with one or two outputs.

@@ -18,9 +18,12 @@ from ...schedule.steps import (
     CacheWrite,
     ComputeAt,
     ComputeInline,
+    CreateGroup,
     DoubleBuffer,
     ExactSplit,
     Fuse,
+    GroupComputeAt,
+    GroupComputeRoot,
     Pragma,
     Prefetch,
     Reorder,
@@ -30,13 +33,13 @@ from ...schedule.steps import (
     SetStorePredicate,
     SkipPadding,
     Split,
-    StorageAlign,
     Step,
+    StorageAlign,
     StoreNontemporal,
     TransformLayout,
 )
 from ...schedule.te_schedule import Schedule
-from ...schedule.tree import At, ScheduleTree, StageNode
+from ...schedule.tree import At, ScheduleTree, SplitRelation, StageNode
 from ...te.operation import Operation
 from ...tir.arithmetic import as_int
 from .layouts import layout_mappings
@@ -61,12 +64,17 @@ def schedules(draw: Draw, outputs: Sequence[Operation], max_steps: int = 10) -> 
         try:
             trial.apply_step(step)
             check_tree(trial.tree)
-            if any(stage.rolling_buffer for stage in trial.tree.stages):
-                ScheduleOps(trial)  # whether a box rolls is seen when bounds are inferred
+            if any(stage.rolling_buffer or _promises(stage) for stage in trial.tree.stages):
+                ScheduleOps(trial)  # whether a box rolls, or a split divides it, is seen when bounds are inferred
         except ScheduleError:
             continue
         schedule = trial
     return schedule
+
+
+def _promises(stage: StageNode) -> bool:
+    """True if a stage at a loop has splits without guards: its box decides."""
+    return isinstance(stage.attach, At) and any(isinstance(r, SplitRelation) and r.exact for r in stage.relations)
 
 
 def _proposal(draw: Draw, tree: ScheduleTree) -> Step | None:
@@ -207,6 +215,18 @@ def _store_nontemporal(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step
     return StoreNontemporal(_pick(draw, [other for other in tree.stages if other.is_output]).id)
 
 
+def _group(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
+    """A new group of what lies between two stages, or one of the old ones placed somewhere."""
+    if len(tree.groups) > 0 and draw(st.booleans()):
+        number = _pick(draw, range(len(tree.groups)))
+        if draw(st.integers(0, 3)) == 0:
+            return GroupComputeRoot(number)
+        readers = [r for member in tree.groups[number].members for r in tree.consumers(tree[member]) if r.leaf]
+        target = _pick(draw, readers) if readers else stage
+        return GroupComputeAt(number, target.id, _leaf(draw, target))
+    return CreateGroup((stage.id,), (_pick(draw, tree.stages).id,), draw(st.booleans()))
+
+
 _PROPOSALS = (
     _split,
     _split,
@@ -237,4 +257,6 @@ _PROPOSALS = (
     _double_buffer,
     _storage_align,
     _exact_split,
+    _group,
+    _group,
 )

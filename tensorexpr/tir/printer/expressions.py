@@ -22,7 +22,16 @@ _ITER_TYPES = (
     "DataPar", "ThreadIndex", "CommReduce", "Ordered", "DimInfo", "Unrolled", "Vectorized", "Parallelized", "Tensorized",
 )  # fmt: skip
 # Calls whose result type can't be seen from their operands name it first.
-_TYPED_CALLS = frozenset({"tir.reinterpret", "tir.call_extern", "tir.call_pure_extern", "tir.call_llvm_intrin", "tir.call_llvm_pure_intrin", "tir.type_annotation"})
+_TYPED_CALLS = frozenset(
+    {
+        "tir.reinterpret",
+        "tir.call_extern",
+        "tir.call_pure_extern",
+        "tir.call_llvm_intrin",
+        "tir.call_llvm_pure_intrin",
+        "tir.type_annotation",
+    }
+)
 
 
 # TVMScript writes integral values in full, however large; Python would change to an exponent here.

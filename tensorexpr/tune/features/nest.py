@@ -82,7 +82,7 @@ def nests(sketch: Sketch, bodies: Bodies, rows: IntArray) -> list[StageNest]:
                 values[var] = numbers[:, part].astype(float)
     builder = _NestBuilder(tree, bodies, real_readers(tree), _Evaluator(len(rows), values), {}, {})
     for stage in reversed(tuple(tree.in_order())):
-        if not stage.is_placeholder and not isinstance(stage.attach, Inline):
+        if stage.has_loops and not isinstance(stage.attach, Inline):  # an extern costs the same in every candidate
             builder.visit(stage)
     return [builder.finished[number] for number in tree.order if number in builder.finished]
 
@@ -152,9 +152,7 @@ class _NestBuilder:
                 continue
             factors = [None if factor is None else self.evaluate(factor) for factor in relation.factors]
             if relation.balanced:
-                whole = extents[relation.parent]
-                count = np.maximum(np.ceil(whole / factors[1]), 1) if factors[0] is None else factors[0]
-                factors = [count, np.ceil(whole / count)]
+                factors = _balanced(extents[relation.parent], factors)
             known = np.prod([factor for factor in factors if factor is not None], axis=0)
             step = one
             for part, factor in reversed(list(zip(relation.parts, factors, strict=True))):
@@ -173,6 +171,15 @@ class _NestBuilder:
                         yield Loop(loop.extent, loop.strides, loop.reduction, stage.mark(axis).kind, own=True)
                 return
         yield Loop(extents[axis], strides[axis], stage.is_reduction(axis), stage.mark(axis).kind, own=True)
+
+
+def _balanced(whole: Array, factors: list[Array | None]) -> list[Array | None]:
+    """How many tiles, and the larger size, of a balanced split by a size or by a number of tiles."""
+    count, size = factors
+    if count is None:
+        assert size is not None
+        count = np.maximum(np.ceil(whole / size), 1)
+    return [count, np.ceil(whole / count)]
 
 
 def _constant(stage: StageNode, axis: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from tensorexpr.tir.arithmetic import convert
 from tensorexpr.tir.attrs import FrozenMap
 from tensorexpr.tir.buffer import Buffer, decl_buffer, pointer_var
 from tensorexpr.tir.dtype import to_numpy
-from tensorexpr.tir.expr import BufferLoad, IntImm, PrimExpr, Range, Var
+from tensorexpr.tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
 from tensorexpr.tir.function import IRModule, PrimFunc
 from tensorexpr.tir.interpreter import interpret
 from tensorexpr.tir.intrin import likely
@@ -45,6 +46,12 @@ def unrolled(name: str, extent: Any, body: Body) -> For:
 def parallel(name: str, extent: Any, body: Body) -> For:
     """A parallel loop."""
     return loop(name, extent, body, PARALLEL)
+
+
+def threads(name: str, extent: Any, body: Body, tag: str = "vthread") -> For:
+    """A loop over threads."""
+    bound = IterVar(None, Var(name), IterVar.THREAD_INDEX, tag)
+    return replace(loop(name, extent, body, ForKind.THREAD_BINDING), thread_binding=bound)
 
 
 def store(buffer: Buffer, value: Any, *indices: Any) -> BufferStore:

@@ -13,7 +13,7 @@ from tensorexpr.tir.expr import BufferLoad, IntImm, Let, Ramp, Var
 from tensorexpr.tir.function import IRModule, PrimFunc
 from tensorexpr.tir.stmt import Allocate, BufferStore, For, ForKind, LetStmt, Stmt, seq
 
-from .builder import TRUE, allocate, flat, func, load, loop, realize, store, unrolled, vectorized
+from .builder import TRUE, allocate, flat, func, load, loop, realize, store, threads, unrolled, vectorized
 
 B = flat("B", 8)
 TWO = decl_buffer((2, 4), "float32", "D")
@@ -39,7 +39,8 @@ CASES: list[tuple[int | None, Stmt, str]] = [
     ),
     (2, vectorized("v", 4, lambda v: store(B, 1.0, v)), "the loop v is still VECTORIZED"),
     (2, unrolled("u", 4, lambda u: store(B, 1.0, u)), "the loop u is still UNROLLED"),
-    (3, loop("t", 4, lambda t: store(B, 1.0, t), ForKind.THREAD_BINDING), "the loop t is still THREAD_BINDING"),
+    (2, threads("t", 4, lambda t: store(B, 1.0, t), "vthread"), "there is still a loop over vthread"),
+    (3, threads("t", 4, lambda t: store(B, 1.0, t), "cthread"), "there is still a loop over cthread"),
     (2, loop("i", 4, lambda i: allocate("R", 4, lambda r: store(r, 1.0, i), scope="register")), "register R is indexed by i"),
     (1, BufferStore(B, BufferLoad(B, (VECTOR,), TRUE), (VECTOR,)), "the predicate of an access to B is bool"),
     (None, store(B, 1.0, WILD), "wild is used in a BufferStore outside its definition"),

@@ -53,7 +53,7 @@ SCRIPT = [
     (tir.const(0.1, "float64"), "T.float64(0.1)"),
     (tir.const(0.1, "float16"), "T.float16(0.1)"),
     (tir.const(3.0, "bfloat16"), "T.bfloat16(3.0)"),
-    (f32(1e30), "T.float32(1e+30)"),
+    (f32(1e30), "T.float32(1000000015047466219876688855040.0)"),
     (f32(float("inf")), 'T.float32("inf")'),
     (f32(float("-inf")), 'T.float32("-inf")'),
     (f32(float("nan")), 'T.float32("nan")'),

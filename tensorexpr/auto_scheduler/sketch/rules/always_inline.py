@@ -13,7 +13,9 @@ class AlwaysInline(SketchRule):
 
     def meets(self, state: SketchState, stage: int, options: RuleOptions) -> Meet:
         node = state.stage(stage)
-        if node.is_placeholder or node.is_output or stage in state.finished or len(node.reduction):
+        if not node.has_loops or node.is_output or stage in state.finished or len(node.reduction):
+            return Meet.SKIP
+        if not all(reader.has_loops for reader in state.tree.consumers(node)):  # an extern reads it from memory
             return Meet.SKIP
         return Meet.APPLY_AND_SKIP_REST if is_strictly_inlineable(node.op) else Meet.SKIP
 

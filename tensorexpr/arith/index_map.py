@@ -1,0 +1,246 @@
+"""Index maps: how the indices of one layout become those of another, with inverses and padding.
+
+pack = IndexMap.from_func(lambda k, n: [n // 32, k, n % 32])
+pack.map_shape([64, 1009])                          # (32, 64, 32)
+inverse, padding = pack.non_surjective_inverse([64, 1009])
+# inverse: (n_o, k, n_i) -> (k, n_o*32 + n_i); padding: 1009 <= n_o*32 + n_i
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import DeclarationError
+from ..tir.arithmetic import as_int, cast, const, convert, logical_not
+from ..tir.dtype import parse_dtype
+from ..tir.expr import Add, FloorDiv, FloorMod, IntImm, Mul, PrimExpr, ProducerLoad, Range, Sub, Var
+from ..tir.rewriting import substitute, variables, walk
+from .analyzer import Analyzer
+from .interval import relax
+from .padded_inverse import padded_inverse
+
+_NUMPY = {Add: np.add, Sub: np.subtract, Mul: np.multiply, FloorDiv: np.floor_divide, FloorMod: np.mod}
+
+
+class AxisSeparator:
+    """Between two indices of a map: where memory with several physical dimensions would begin the next one."""
+
+    def __repr__(self) -> str:
+        return "AXIS_SEPARATOR"
+
+
+@dataclass(frozen=True, eq=False)
+class IndexMap:
+    """`initial_indices -> final_indices`, the latter being integer expressions of the former."""
+
+    initial_indices: tuple[Var, ...]
+    final_indices: tuple[PrimExpr, ...]
+
+    AXIS_SEPARATOR: ClassVar[AxisSeparator] = AxisSeparator()
+
+    @staticmethod
+    def from_func(mapping_function: Callable[..., Any], ndim: int | None = None, *, index_dtype: str = "int32") -> IndexMap:
+        """The map that a function of indices describes; it returns the new indices as a list.
+
+        Args:
+            mapping_function: takes one index per dimension, by position.
+            ndim: the number of dimensions; needed where the function takes `*indices`.
+            index_dtype: the type of the indices.
+
+        Raises:
+            DeclarationError: for another number of indices, or a result that is no list of integer expressions of them.
+        """
+        index_map, separators = IndexMap.from_func_with_separators(mapping_function, ndim, index_dtype=index_dtype)
+        if separators:
+            raise DeclarationError("an index map without separators is wanted; use IndexMap.from_func_with_separators, or leave them out")
+        return index_map
+
+    @staticmethod
+    def from_func_with_separators(
+        mapping_function: Callable[..., Any], ndim: int | None = None, *, index_dtype: str = "int32"
+    ) -> tuple[IndexMap, list[int]]:
+        """As `from_func`, and the places among the new indices where `AXIS_SEPARATOR` stood."""
+        initial = tuple(Var(name, index_dtype) for name in _index_names(mapping_function, ndim))
+        returned = mapping_function(*initial)
+        items = list(returned) if isinstance(returned, (list, tuple)) else [returned]
+        final: list[PrimExpr] = []
+        separators: list[int] = []
+        for item in items:
+            if isinstance(item, AxisSeparator):
+                separators.append(len(final))
+            else:
+                final.append(_index(item, initial, index_dtype))
+        return IndexMap(initial, tuple(final)), separators
+
+    def map_indices(self, indices: Sequence[Any]) -> tuple[PrimExpr, ...]:
+        """The new indices of the element that had `indices`.
+
+        Raises:
+            DeclarationError: for another number of indices than the map takes.
+        """
+        self._check_rank(len(indices))
+        values: Mapping[Var, PrimExpr] = {
+            var: cast(convert(index, var.dtype) if isinstance(index, int) else convert(index), var.dtype)
+            for var, index in zip(self.initial_indices, indices, strict=True)
+        }
+        return tuple(substitute(index, values) for index in self.final_indices)
+
+    def map_ranges(self, ranges: Sequence[Range]) -> tuple[Range, ...]:
+        """For each new index the range of its values while the old indices run over `ranges`.
+
+        Raises:
+            DeclarationError: for another number of ranges, or an index that nothing is known about.
+        """
+        self._check_rank(len(ranges))
+        domain = dict(zip(self.initial_indices, ranges, strict=True))
+        analyzer = Analyzer(domain)
+        found = []
+        for index in self.final_indices:
+            interval = relax(index, domain, analyzer)
+            if interval is None:
+                raise DeclarationError(f"the index map {self} has the index {index}, for which no range of values is known")
+            found.append(Range.from_min_extent(interval.min, analyzer.simplify(interval.max - interval.min + 1)))
+        return tuple(found)
+
+    def map_shape(self, shape: Sequence[Any]) -> tuple[PrimExpr, ...]:
+        """The extents that hold all elements of a tensor of `shape` in the new layout, padding included.
+
+        Raises:
+            DeclarationError: for another rank, or new indices that may be negative.
+        """
+        ranges = self.map_ranges(self._ranges(shape))
+        analyzer = Analyzer()
+        extents = []
+        for index, found in zip(self.final_indices, ranges, strict=True):
+            if not analyzer.known_nonnegative(found.min):
+                raise DeclarationError(f"the index map {self} has the index {index}, which starts at {found.min}; indices start at 0")
+            extents.append(analyzer.simplify(found.min + found.extent))
+        return tuple(extents)
+
+    def map_ndarray(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The array in the new layout, with zeros as padding."""
+        extents = [as_int(extent) for extent in self.map_shape(array.shape)]
+        made = np.zeros([extent or 0 for extent in extents], array.dtype)
+        points = dict(zip(self.initial_indices, np.indices(array.shape), strict=True))
+        made[tuple(np.broadcast_to(_evaluated(index, points), array.shape) for index in self.final_indices)] = array
+        return made
+
+    def inverse(self, shape: Sequence[Any]) -> IndexMap:
+        """The map back, for a tensor of `shape` (extents or ranges that start at 0) that fills the new layout.
+
+        Raises:
+            DeclarationError: if the new layout has padding, or two elements would share a place.
+        """
+        found, padding = self.non_surjective_inverse(shape)
+        if not isinstance(padding, IntImm) or padding.value:
+            raise DeclarationError(
+                f"the index map {self} leaves padding where {padding}, so it has no inverse on the whole new layout; "
+                "use non_surjective_inverse, or a shape that fills it"
+            )
+        return found
+
+    def non_surjective_inverse(self, shape: Sequence[Any]) -> tuple[IndexMap, PrimExpr]:
+        """The map back, and the condition on the new indices under which there is nothing to map back: padding.
+
+        Raises:
+            DeclarationError: if it isn't certain that each element has a place of its own.
+        """
+        extents = [dom.extent for dom in self._ranges(shape)]
+        new = tuple(Var(name, index.dtype) for name, index in zip(self.names(), self.final_indices, strict=True))
+        old, valid = padded_inverse(self.initial_indices, self.final_indices, extents, new, self.map_shape(shape), str(self))
+        return IndexMap(new, old), logical_not(valid)
+
+    def is_equivalent_to(self, other: IndexMap) -> bool:
+        """True if both maps provably agree on all nonnegative indices."""
+        if len(self.initial_indices) != len(other.initial_indices) or len(self.final_indices) != len(other.final_indices):
+            return False
+        analyzer = Analyzer()
+        for var in self.initial_indices:
+            analyzer.bind(var, Range(const(0, var.dtype), const((1 << 31) - 1, var.dtype)))
+        mapped = other.map_indices(self.initial_indices)
+        return all(analyzer.known_equal(a, b) for a, b in zip(self.final_indices, mapped, strict=True))
+
+    def names(self) -> list[str]:
+        """Names for the new indices: n, n.o and n.i for n, n // c and n % c, else ax0, ax1, ...; each once."""
+        made: list[str] = []
+        for place, index in enumerate(self.final_indices):
+            used = variables(index)
+            suffix = {Var: "", FloorDiv: ".o", FloorMod: ".i"}.get(type(index))
+            name = f"{next(iter(used)).name}{suffix}" if suffix is not None and len(used) == 1 else f"ax{place}"
+            while name in made:
+                name = f"{name}_{place}"
+            made.append(name)
+        return made
+
+    def _check_rank(self, given: int) -> None:
+        if given != len(self.initial_indices):
+            raise DeclarationError(f"the index map {self} takes {len(self.initial_indices)} indices, not {given}")
+
+    def _ranges(self, shape: Sequence[Any]) -> tuple[Range, ...]:
+        self._check_rank(len(shape))
+        extents = [_extent(item) for item in shape]
+        return tuple(
+            Range.from_min_extent(const(0, var.dtype), cast(extent, var.dtype))
+            for var, extent in zip(self.initial_indices, extents, strict=True)
+        )
+
+    def __str__(self) -> str:
+        initial, final = (", ".join(map(str, indices)) for indices in (self.initial_indices, self.final_indices))
+        return f"({initial}) -> ({final})"
+
+    __repr__ = __str__
+
+
+def _extent(item: Any) -> PrimExpr:
+    if isinstance(item, Range):
+        if as_int(item.min) != 0:
+            raise DeclarationError(f"an index map is inverted over ranges that start at 0, not at {item.min}")
+        return item.extent
+    return convert(item)
+
+
+def _index_names(mapping_function: Callable[..., Any], ndim: int | None) -> list[str]:
+    """The names of the old indices: those of the function's parameters, numbered for `*indices`."""
+    try:
+        parameters = list(inspect.signature(mapping_function).parameters.values())
+    except (TypeError, ValueError) as error:
+        raise DeclarationError(f"an index map is made of a function of indices, not of {mapping_function!r}") from error
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
+    if any(p.kind is p.KEYWORD_ONLY and p.default is p.empty for p in parameters):
+        raise DeclarationError("the function of an index map takes its indices by position, but has parameters that are keywords only")
+    if rest is None:
+        if ndim is not None and ndim != len(positional):
+            raise DeclarationError(f"the function of an index map takes {len(positional)} indices, but there are {ndim} dimensions")
+        return positional
+    if ndim is None or ndim < len(positional):
+        raise DeclarationError(f"the function of an index map takes *{rest}; give ndim, at least {len(positional)}")
+    return [*positional, *(f"{rest}_{n}" for n in range(ndim - len(positional)))]
+
+
+def _index(item: Any, initial: tuple[Var, ...], dtype: str) -> PrimExpr:
+    index = convert(item)
+    parsed = parse_dtype(index.dtype)
+    if not parsed.is_int or parsed.lanes > 1 or index.dtype == "bool":
+        raise DeclarationError(f"an index map returns integer expressions of its indices, not {item!s} ({index.dtype})")
+    foreign = [node for node in walk(index) if (isinstance(node, Var) and node not in initial) or isinstance(node, ProducerLoad)]
+    if foreign:
+        raise DeclarationError(
+            f"an index map depends on its own indices ({', '.join(v.name for v in initial) or 'none'}) alone, but {index} uses {foreign[0]}"
+        )
+    return cast(index, dtype)
+
+
+def _evaluated(index: PrimExpr, points: Mapping[Var, Any]) -> Any:
+    if isinstance(index, IntImm):
+        return index.value
+    if isinstance(index, Var):
+        return points[index]
+    if isinstance(index, (Add, Sub, Mul, FloorDiv, FloorMod)):
+        return _NUMPY[type(index)](_evaluated(index.a, points), _evaluated(index.b, points))
+    raise DeclarationError(f"an index map of arrays is made of +, -, *, // and %, not of {index}")

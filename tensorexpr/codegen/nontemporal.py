@@ -1,0 +1,86 @@
+"""Non-temporal stores: vectors that go to memory past the caches, where the schedule asks for them.
+
+The machine takes them at multiples of 16 bytes only. Arrays need not start at one, so the code exists twice, and a test
+of the array's address chooses; inside, a vector is stored so if its distance from the start is such a multiple too. What
+is larger than 16 bytes and less aligned LLVM writes in pieces, which the machine's write buffers join again.
+x86 keeps no order between these stores and later ones, so each thread ends its part with a fence.
+"""
+
+from __future__ import annotations
+
+from ..tir.attrs import NONTEMPORAL_STORE
+from ..tir.expr import BufferLoad, Var
+from ..tir.rewriting import walk
+from ..tir.stmt import AttrStmt, Stmt
+from . import registers
+from .context import FunctionContext
+from .control import statement
+
+_ALIGNMENT = 16
+_METADATA = "!{i32 1}"
+
+
+def emit_attr(ctx: FunctionContext, stmt: Stmt) -> None:
+    """AttrStmt: only the body is code, in two versions where it has non-temporal stores."""
+    assert isinstance(stmt, AttrStmt)
+    if stmt.attr_key != NONTEMPORAL_STORE or ctx.only_ordinary_stores or _reads(stmt.body, stmt.node):
+        statement(ctx, stmt.body)
+    elif ctx.alignments.get(stmt.node, 0) >= _ALIGNMENT:
+        _emit_aligned(ctx, stmt.node, stmt.body)
+    else:
+        _emit_versions(ctx, stmt, stmt.node)
+
+
+def _reads(body: Stmt, data: Var) -> bool:
+    """True if the body reads what it writes: that belongs in the cache."""
+    return any(isinstance(node, BufferLoad) and node.buffer.data is data for node in walk(body))
+
+
+def _emit_aligned(ctx: FunctionContext, data: Var, body: Stmt) -> None:
+    ctx.nontemporal.add(data)
+    statement(ctx, body)
+    ctx.nontemporal.discard(data)
+    fence(ctx)
+
+
+def _emit_versions(ctx: FunctionContext, stmt: AttrStmt, data: Var) -> None:
+    text, slots = ctx.text, registers.assigned(ctx, stmt)
+    initial = registers.snapshot(ctx, slots)
+    address = text.value(f"ptrtoint ptr {ctx.variable(data)} to i64")
+    rest = text.value(f"and i64 {address}, {_ALIGNMENT - 1}")
+    aligned, ordinary, done = (text.fresh(hint) for hint in ("nontemporal", "ordinary", "stored"))
+    text.branch(text.value(f"icmp eq i64 {rest}, 0"), aligned, ordinary)
+    text.start(aligned)
+    known = ctx.alignments.get(data, 0)
+    with ctx.scope():
+        ctx.alignments[data] = _ALIGNMENT
+        _emit_aligned(ctx, data, stmt.body)
+        ctx.alignments[data] = known
+    arms = [(registers.snapshot(ctx, slots), text.block)]
+    text.jump(done)
+    text.start(ordinary)
+    ctx.registers.update(zip(slots, initial, strict=True))
+    ctx.only_ordinary_stores = True
+    with ctx.scope():
+        statement(ctx, stmt.body)
+    ctx.only_ordinary_stores = False
+    arms.append((registers.snapshot(ctx, slots), text.block))
+    text.jump(done)
+    text.start(done)
+    registers.join(ctx, slots, *arms)
+    ctx.forget_reads()
+
+
+def hint(ctx: FunctionContext, data: Var, alignment: int, size: int) -> str:
+    """What follows a store of a vector of `size` bytes at a place of that alignment: the metadata, or nothing."""
+    if data not in ctx.nontemporal or alignment % _ALIGNMENT or size % _ALIGNMENT:
+        return ""
+    ctx.wrote_nontemporal = True
+    return f", !nontemporal !{ctx.module.text.node(_METADATA)}"
+
+
+def fence(ctx: FunctionContext) -> None:
+    """Order the non-temporal stores so far before all that follows."""
+    if ctx.wrote_nontemporal and ctx.module.target.arch == "x86_64":
+        ctx.text.emit("call void @llvm.x86.sse.sfence()")
+    ctx.wrote_nontemporal = False

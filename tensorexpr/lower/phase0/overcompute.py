@@ -1,0 +1,88 @@
+"""Computing past the end of a stage instead of guarding against it.
+
+A stage that is computed at a loop has storage for its whole box, also where the box reaches past the stage's domain at the
+borders of its reader's tiles. What is computed there is never read. So the guard isn't needed where computing does no harm:
+where every element that is read then still exists, as it does in a panel that was packed with padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from ...arith import Analyzer
+from ...schedule.domain import Guard, StageDomain
+from ...schedule.tree import ScheduleTree
+from ...te.bounds import guarded_loads
+from ...te.operation import ComputeOp
+from ...tir.arithmetic import logical_not
+from ...tir.dtype import parse_dtype
+from ...tir.expr import Call, Cast, Div, FloorDiv, FloorMod, IntImm, Mod, PrimExpr, ProducerLoad
+from ...tir.intrin import INTRINSICS
+from ...tir.rewriting import substitute, walk
+
+_DIVISIONS = (Div, FloorDiv, FloorMod, Mod)
+_FOREIGN = ("tir.call_pure_extern", "tir.call_llvm_pure_intrin")
+
+
+@dataclass(frozen=True, eq=False)
+class Overcompute:
+    """Says which border guards of one stage can go. `bodies` have no inlined reads."""
+
+    domain: StageDomain
+    bodies: tuple[PrimExpr, ...]
+    tree: ScheduleTree
+    analyzer: Analyzer
+
+    def needed(self, borders: Sequence[Guard]) -> tuple[Guard, ...]:
+        """The guards without which something else would go wrong."""
+        stage = self.domain.stage
+        if not borders or stage.rolling_buffer or stage.id in self.tree.carried or not isinstance(stage.op, ComputeOp):
+            return tuple(borders)
+        if not all(map(_is_harmless, self.bodies)):
+            return tuple(borders)
+        kept = tuple(borders)
+        for guard in borders:
+            without = tuple(other for other in kept if other is not guard)
+            if self._reads_exist((*self.domain.guards, *without)):
+                kept = without
+        return kept
+
+    def _reads_exist(self, guards: Sequence[Guard]) -> bool:
+        """True if every element that is read where `guards` hold provably exists, and is stored."""
+        roots = self.domain.root_values()
+        op = replace(self.domain.stage.compute, body=tuple(substitute(body, roots) for body in self.bodies))
+        with ExitStack() as scopes:
+            for guard in guards:
+                scopes.enter_context(self.analyzer.constraint_scope(guard.condition))
+            return all(self._read_exists(load, conditions) for load, conditions in guarded_loads(op))
+
+    def _read_exists(self, load: ProducerLoad, conditions: Sequence[tuple[PrimExpr, bool]]) -> bool:
+        producer = self.tree.producer(load)
+        if producer.store_predicate is not None:
+            return False
+        with ExitStack() as scopes:
+            for condition, holds in conditions:
+                scopes.enter_context(self.analyzer.constraint_scope(condition if holds else logical_not(condition)))
+            shape = producer.origin.output_shape(0)
+            return all(
+                self.analyzer.known_less(index, extent) and self.analyzer.known_nonnegative(index)
+                for index, extent in zip(map(self.analyzer.simplify, load.indices), shape, strict=True)
+            )
+
+
+def _is_harmless(body: PrimExpr) -> bool:
+    """True if values that nobody asked for can't trap: no calls out, integer division by what may be zero, or float to integer."""
+    return not any(_may_trap(node) for node in walk(body) if isinstance(node, PrimExpr))
+
+
+def _may_trap(node: PrimExpr) -> bool:
+    if isinstance(node, _DIVISIONS):
+        return parse_dtype(node.dtype).is_int and not (isinstance(node.b, IntImm) and node.b.value)
+    if isinstance(node, Cast):
+        return parse_dtype(node.value.dtype).is_float and not parse_dtype(node.dtype).is_float
+    if isinstance(node, Call):
+        intrinsic = INTRINSICS.get(node.op)
+        return intrinsic is None or not intrinsic.pure or node.op in _FOREIGN
+    return False

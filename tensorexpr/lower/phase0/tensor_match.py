@@ -1,0 +1,298 @@
+"""Matching: does the region under a tensorized loop compute what an intrinsic describes, and on which boxes?
+
+The loops inside run over a box of the stage's root axes. Both computations are written over the same box variables, one per
+axis of extent above 1, and compared node by node: integers by proof, element reads by finding one place for each input that
+explains all reads of it, products and sums in either order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from math import prod
+from typing import Any, NoReturn, cast
+
+from ...arith import Analyzer
+from ...arith.interval import relax
+from ...errors import ScheduleError
+from ...schedule.domain import StageDomain
+from ...te.tensor import Tensor
+from ...te.tensor_intrin import TensorIntrin
+from ...tir.arithmetic import as_int
+from ...tir.buffer import Buffer, BufferRegion
+from ...tir.dtype import parse_dtype
+from ...tir.expr import Add, BinaryExpr, BufferLoad, FloatImm, IntImm, Let, Mul, PrimExpr, ProducerLoad, Range, Reduce, StringImm, Var
+from ...tir.rewriting import children, substitute, variables, walk
+from ...tir.structural import structural_equal
+
+ONE = IntImm("int32", 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """The box of root axes under a tensorized loop: where it begins, how far it goes, and a variable along each axis."""
+
+    lows: tuple[PrimExpr, ...]
+    extents: tuple[int, ...]
+    local: tuple[PrimExpr, ...]  # 0 along an axis of extent 1
+
+
+@dataclass(frozen=True, eq=False)
+class TensorMatch:
+    """On which boxes an intrinsic works: one for each of its inputs and outputs, and the values of its scalars."""
+
+    inputs: tuple[BufferRegion, ...]
+    outputs: tuple[BufferRegion, ...]
+    scalars: Mapping[Var, PrimExpr]
+
+
+class Mismatch(Exception):
+    """Why two computations are not the same."""
+
+
+def match_region(
+    domain: StageDomain,
+    axis: int,
+    bodies: Sequence[PrimExpr],
+    buffers: Sequence[Buffer],
+    intrin: TensorIntrin,
+    analyzer: Analyzer,
+) -> TensorMatch:
+    """How `intrin` computes what the loop `axis` and all loops inside it do.
+
+    Args:
+        bodies: the definition of the stage, reading buffers.
+        buffers: of the stage's outputs.
+        analyzer: knows the ranges of all loops.
+
+    Raises:
+        ScheduleError: if it doesn't; the message shows both computations.
+    """
+    stage = domain.stage
+    where = f"In schedule for {stage.name}: can't tensorize {stage.axes[axis].name!r} with {intrin.name}"
+    try:
+        spatial, reduction = _regions(domain, axis, analyzer)
+    except Mismatch as reason:
+        raise ScheduleError(f"{where}: {reason}") from None
+    roots = (*stage.spatial, *stage.reduction)
+    box = dict(zip(roots, _absolute(spatial) + _absolute(reduction), strict=True))
+    shown = [substitute(body, {stage.axes[a].var: value for a, value in box.items()}) for body in bodies]
+    try:
+        axes = _aligned(spatial, reduction, intrin)
+        comparison = _Comparison(intrin, analyzer, {v for v in (*spatial.local, *reduction.local) if isinstance(v, Var)})
+        described = [substitute(body, axes) for body in intrin.op.body]
+        if len(described) != len(shown):
+            raise Mismatch(f"it makes {len(shown)} results, the intrinsic {len(described)}")
+        for ours, theirs in zip(shown, described, strict=True):
+            comparison.same(ours, theirs)
+        inputs = tuple(comparison.box(tensor) for tensor in intrin.inputs)
+    except Mismatch as reason:
+        _fail(where, stage.name, spatial, reduction, shown, intrin, reason)
+    output = tuple(Range(low, IntImm(low.dtype, extent)) for low, extent in zip(spatial.lows, spatial.extents, strict=True))
+    return TensorMatch(inputs, tuple(BufferRegion(b, output) for b in buffers), comparison.scalars)
+
+
+def _fail(
+    where: str, name: str, spatial: Region, reduction: Region, shown: Sequence[PrimExpr], intrin: TensorIntrin, reason: Mismatch
+) -> NoReturn:
+    def text(extents: Sequence[int], reduced: Sequence[int], bodies: Sequence[PrimExpr]) -> str:
+        over = f" reducing [{', '.join(map(str, reduced))}]" if reduced else ""
+        return f"[{', '.join(map(str, extents))}]{over}: {', '.join(map(str, bodies))}"
+
+    op = intrin.op
+    theirs = text([_extent(a.dom) for a in op.axis], [_extent(a.dom) for a in op.reduce_axis], op.body)
+    ours = text(spatial.extents, reduction.extents, shown)
+    raise ScheduleError(f"{where}: {reason}.\n  {name} under the loop computes {ours}\n  {intrin.name} computes {theirs}") from None
+
+
+def _extent(dom: Range | None) -> int:
+    return (as_int(dom.extent) or 0) if dom is not None else 0
+
+
+def _absolute(region: Region) -> tuple[PrimExpr, ...]:
+    return tuple(low + local for low, local in zip(region.lows, region.local, strict=True))
+
+
+def _regions(domain: StageDomain, axis: int, analyzer: Analyzer) -> tuple[Region, Region]:
+    """The boxes of spatial and reduction axes under a loop, which runs over each of their points once."""
+    stage = domain.stage
+    inside = stage.leaf[stage.leaf.index(axis) :]
+    ranges: dict[Var, Range] = {}
+    for loop in inside:
+        extent = domain.extents[loop]
+        if not isinstance(extent, IntImm):
+            raise Mismatch(f"the loop {stage.axes[loop].name} under it has the extent {extent}; split it by a constant factor first")
+        if extent.value > 1:
+            ranges[stage.axes[loop].var] = domain.loop_range(loop)
+    _check_guards(domain, set(ranges))
+    spatial, reduction = (_region(domain, part, ranges, analyzer) for part in (stage.spatial, stage.reduction))
+    points = prod(_extent(r) for r in ranges.values())
+    if points != prod(spatial.extents) * prod(reduction.extents):
+        raise Mismatch(
+            f"the {points} iterations under it do not fill a box of {stage.name}'s axes "
+            f"({', '.join(map(str, spatial.extents + reduction.extents))}); tensorize a loop whose inner loops are whole tiles"
+        )
+    return spatial, reduction
+
+
+def _check_guards(domain: StageDomain, inside: set[Var]) -> None:
+    for guard in domain.guards:
+        if not variables(guard.condition).isdisjoint(inside):
+            raise Mismatch(
+                f"{guard.condition} guards the elements under it, so some of them are left out at the border; "
+                "split evenly (a factor that divides the extent), or pad the tensor to a multiple of the tile"
+            )
+
+
+def _region(domain: StageDomain, axes: Sequence[int], inside: Mapping[Var, Range], analyzer: Analyzer) -> Region:
+    lows: list[PrimExpr] = []
+    extents: list[int] = []
+    local: list[PrimExpr] = []
+    roots = domain.root_values()
+    for axis in axes:
+        root = domain.stage.axes[axis]
+        value = analyzer.simplify(roots[root.var])
+        bounds = relax(value, dict(inside), analyzer)
+        extent = None if bounds is None else as_int(analyzer.simplify(bounds.max - bounds.min + 1))
+        if bounds is None or extent is None or not variables(bounds.min).isdisjoint(inside):
+            raise Mismatch(f"the loops under it do not take a constant number of values of {root.name} ({value})")
+        lows.append(analyzer.simplify(bounds.min))
+        extents.append(extent)
+        local.append(Var(root.name, root.dtype) if extent > 1 else IntImm(root.dtype, 0))
+    for var, size in zip(local, extents, strict=True):
+        if isinstance(var, Var):
+            analyzer.bind(var, Range(IntImm(var.dtype, 0), IntImm(var.dtype, size)))
+    return Region(tuple(lows), tuple(extents), tuple(local))
+
+
+def _aligned(spatial: Region, reduction: Region, intrin: TensorIntrin) -> dict[Var, PrimExpr]:
+    """The box variable (or 0) for each axis of the intrinsic: spatial axes from the last backwards, reductions in order."""
+    op = intrin.op
+    wanted = [_extent(axis.dom) for axis in op.axis]
+    left_out = len(spatial.extents) - len(wanted)
+    if left_out < 0 or any(extent != 1 for extent in spatial.extents[:left_out]) or list(spatial.extents[left_out:]) != wanted:
+        raise Mismatch(f"the loop covers {list(spatial.extents)} elements, the intrinsic {wanted}")
+    axes = {axis.var: local for axis, local in zip(op.axis, spatial.local[left_out:], strict=True)}
+    sizes = [_extent(axis.dom) for axis in op.reduce_axis]
+    ours = [(local, extent) for local, extent in zip(reduction.local, reduction.extents, strict=True) if extent > 1]
+    if [extent for _, extent in ours] != [size for size in sizes if size > 1]:
+        raise Mismatch(f"the loop reduces over {list(reduction.extents)}, the intrinsic over {sizes}")
+    remaining = iter(ours)
+    for axis, size in zip(op.reduce_axis, sizes, strict=True):
+        axes[axis.var] = next(remaining)[0] if size > 1 else IntImm(axis.var.dtype, 0)
+    return axes
+
+
+@dataclass(eq=False)
+class _Comparison:
+    """What has been found about inputs and scalars so far: the place of each input, as (buffer, offsets)."""
+
+    intrin: TensorIntrin
+    analyzer: Analyzer
+    local: set[Var]
+    places: dict[Tensor, tuple[Buffer, tuple[PrimExpr, ...]]] = field(default_factory=dict)
+    scalars: dict[Var, PrimExpr] = field(default_factory=dict)
+
+    def box(self, tensor: Tensor) -> BufferRegion:
+        """Where the elements of an input are."""
+        buffer, offsets = self.places[tensor]
+        sizes = [ONE] * (len(offsets) - len(tensor.shape)) + list(tensor.shape)
+        return BufferRegion(buffer, tuple(Range(o, IntImm(o.dtype, as_int(n) or 0)) for o, n in zip(offsets, sizes, strict=True)))
+
+    def same(self, ours: PrimExpr, theirs: PrimExpr) -> None:
+        """Learn from two expressions that they are the same.
+
+        Raises:
+            Mismatch: if they aren't.
+        """
+        if isinstance(theirs, ProducerLoad):
+            self._read(ours, theirs)
+        elif isinstance(theirs, Var) and theirs in self.intrin.scalars:
+            self._scalar(ours, theirs)
+        elif isinstance(ours, Reduce) and isinstance(theirs, Reduce):
+            self._reduction(ours, theirs)
+        elif parse_dtype(theirs.dtype).is_int and ours.dtype == theirs.dtype and not (self._reads(ours) or self._reads(theirs)):
+            if not self.analyzer.known_equal(ours, theirs):
+                _differ(ours, theirs)
+        else:
+            self._node(ours, theirs)
+
+    def _reads(self, expr: PrimExpr) -> bool:
+        return any(isinstance(n, (BufferLoad, ProducerLoad)) or n in self.intrin.scalars for n in walk(expr))
+
+    def _node(self, ours: PrimExpr, theirs: PrimExpr) -> None:
+        if (
+            type(ours) is not type(theirs)
+            or ours.dtype != theirs.dtype
+            or isinstance(ours, Let)
+            or _attributes(ours) != _attributes(theirs)
+        ):
+            _differ(ours, theirs)
+        if isinstance(ours, (Var, IntImm, FloatImm, StringImm)):
+            if ours is not theirs:
+                _differ(ours, theirs)
+            return
+        if isinstance(ours, (Add, Mul)) and isinstance(theirs, BinaryExpr):
+            self._either_order(ours, theirs)
+            return
+        for a, b in zip(_operands(ours), _operands(theirs), strict=True):
+            self.same(a, b)
+
+    def _either_order(self, ours: BinaryExpr, theirs: BinaryExpr) -> None:
+        places, scalars = dict(self.places), dict(self.scalars)
+        try:
+            self.same(ours.a, theirs.a)
+            self.same(ours.b, theirs.b)
+            return
+        except Mismatch as reason:
+            first = reason
+        self.places, self.scalars = places, scalars
+        try:
+            self.same(ours.a, theirs.b)
+            self.same(ours.b, theirs.a)
+        except Mismatch:
+            raise first from None
+
+    def _reduction(self, ours: Reduce, theirs: Reduce) -> None:
+        if not structural_equal(cast(Any, ours.combiner), cast(Any, theirs.combiner)) or len(ours.source) != len(theirs.source):
+            results = (", ".join(map(str, r.combiner.result)) for r in (ours, theirs))
+            raise Mismatch(f"the combiners differ: {' against '.join(results)}")
+        for a, b in zip((*ours.source, ours.condition), (*theirs.source, theirs.condition), strict=True):
+            self.same(a, b)
+
+    def _scalar(self, ours: PrimExpr, scalar: Var) -> None:
+        if ours.dtype != scalar.dtype or not variables(ours).isdisjoint(self.local):
+            raise Mismatch(f"{ours} can't be the scalar {scalar.name}: it differs from element to element, or is no {scalar.dtype}")
+        if self.scalars.setdefault(scalar, ours) is not ours:
+            _differ(ours, self.scalars[scalar])
+
+    def _read(self, ours: PrimExpr, theirs: ProducerLoad) -> None:
+        """A read of an input: all of them are the same distance from the input's own indices."""
+        tensor = cast(Tensor, theirs.producer)
+        if not isinstance(ours, BufferLoad) or ours.dtype != theirs.dtype or len(ours.indices) < len(theirs.indices):
+            _differ(ours, theirs)
+        left_out = len(ours.indices) - len(theirs.indices)
+        inner = [IntImm("int32", 0)] * left_out + list(theirs.indices)
+        offsets = tuple(self.analyzer.simplify(a - b) for a, b in zip(ours.indices, inner, strict=True))
+        if any(not variables(offset).isdisjoint(self.local) for offset in offsets):
+            _differ(ours, theirs)
+        buffer, known = self.places.setdefault(tensor, (ours.buffer, offsets))
+        if buffer is not ours.buffer or not all(a is b or self.analyzer.known_equal(a, b) for a, b in zip(known, offsets, strict=True)):
+            raise Mismatch(f"the reads {ours} and those of {buffer.name} before can't both be of the intrinsic's input {tensor.name}")
+
+
+def _differ(ours: PrimExpr, theirs: PrimExpr) -> NoReturn:
+    raise Mismatch(f"{ours} stands where the intrinsic has {theirs}")
+
+
+def _operands(expr: PrimExpr) -> list[PrimExpr]:
+    return [child for child in children(expr) if isinstance(child, PrimExpr)]
+
+
+def _attributes(expr: PrimExpr) -> tuple[Any, ...]:
+    """What tells two nodes of a class apart besides their operands, such as the name of a call."""
+    values = (getattr(expr, f.name) for f in fields(cast(Any, expr)) if f.init)
+    return tuple(v for v in values if isinstance(v, (str, int)) or (isinstance(v, tuple) and v and all(isinstance(i, int) for i in v)))
+
+
+__all__ = ["TensorMatch", "match_region"]

@@ -1,0 +1,100 @@
+"""Buffers of blocks get storage for the box that is accessed within the block, not for their whole shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...arith import Analyzer, Interval, extent_bound
+from ...arith.block_access import Touched, on_indices, touched_regions
+from ...tir.block import BlockRealize
+from ...tir.buffer import Buffer, BufferRegion
+from ...tir.expr import IntImm, PrimExpr, Range, Var
+from ...tir.function import PrimFunc
+from ...tir.rewriting import variables
+from ...tir.scopes import parts
+from ...tir.stmt import BufferRealize, For, Stmt
+from ..context import PassContext
+from ..rebuild import map_stmt
+from ..scopes import inside_loop
+from .blocks import has_blocks
+
+TRUE = IntImm("bool", 1)
+
+
+def compact_buffer_allocation(func: PrimFunc, ctx: PassContext) -> PrimFunc:
+    """`func` with a BufferRealize of the accessed box for every buffer of a block."""
+    return func.with_body(_Compaction().stmt(func.body)) if has_blocks(func) else func
+
+
+class _Compaction:
+    """One walk, with the ranges of the loops around."""
+
+    def __init__(self) -> None:
+        self._analyzer = Analyzer()
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        """The statement with boxes for its buffers."""
+        if isinstance(stmt, For):
+            with inside_loop(self._analyzer, stmt):
+                return map_stmt(stmt, self.stmt)
+        result = map_stmt(stmt, self.stmt)
+        if not isinstance(stmt, BlockRealize) or not isinstance(result, BlockRealize) or not stmt.block.alloc_buffers:
+            return result
+        boxes = self._boxes(stmt)
+        body = result.block.body
+        for buffer in reversed(stmt.block.alloc_buffers):
+            body = BufferRealize(buffer, boxes[buffer], TRUE, body)
+        return replace(result, block=replace(result.block, body=body, alloc_buffers=()))
+
+    def _boxes(self, stmt: BlockRealize) -> dict[Buffer, tuple[Range, ...]]:
+        block = stmt.block
+        values = dict(zip((axis.var for axis in block.iter_vars), stmt.iter_values, strict=True))
+        inside = _variables_inside(block)
+        touched = touched_regions(replace(block, alloc_buffers=()), block.alloc_buffers, values)
+        return {buffer: self._box(buffer, touched[buffer], inside) for buffer in block.alloc_buffers}
+
+    def _box(self, buffer: Buffer, touched: Touched, inside: set[Var]) -> tuple[Range, ...]:
+        whole = BufferRegion.full_region(buffer).region
+        regions = [region.region for region in (touched.reads, touched.writes) if region is not None]
+        if buffer.strides or not regions or not _is_zero(buffer.elem_offset):
+            return whole
+        return tuple(self._side(full, [region[d] for region in regions], inside) for d, full in enumerate(whole))
+
+    def _side(self, full: Range, found: Sequence[Range], inside: set[Var]) -> Range:
+        """The hull of what is accessed along one dimension, if it is smaller than all of it."""
+        analyzer = on_indices(self._analyzer, *(end for one in found for end in (one.min, one.extent)))
+        first = found[0]
+        low, high = first.min, first.min + first.extent - 1
+        for other in found[1:]:
+            last = other.min + other.extent - 1
+            if not analyzer.known_true(low <= other.min):
+                low = other.min if analyzer.known_true(other.min <= low) else full.min
+            if not analyzer.known_true(last <= high):
+                high = last if analyzer.known_true(high <= last) else full.min + full.extent - 1
+        low, high = analyzer.simplify(low), analyzer.simplify(high)
+        if (variables(low) | variables(high)) & inside:
+            return full
+        if isinstance(low, IntImm) and isinstance(high, IntImm) and isinstance(full.extent, IntImm):  # guarded accesses may go beyond
+            low, high = IntImm(low.dtype, max(low.value, 0)), IntImm(high.dtype, min(high.value, full.extent.value - 1))
+        extent = self._extent(low, high)
+        return Range(low, extent) if analyzer.known_true(extent < full.extent) else full
+
+    def _extent(self, low: PrimExpr, high: PrimExpr) -> PrimExpr:
+        bound = extent_bound(Interval(low, high), self._analyzer)
+        return self._analyzer.simplify(high - low + 1) if bound is None else IntImm(low.dtype, max(bound, 0))
+
+
+def _variables_inside(stmt: Stmt) -> set[Var]:
+    """Everything that is defined within a statement."""
+    found: set[Var] = set()
+    stack = [stmt]
+    while stack:
+        own = parts(stack.pop())
+        found.update(own.defines)
+        stack += own.bodies
+    return found
+
+
+def _is_zero(expr: PrimExpr) -> bool:
+    return isinstance(expr, IntImm) and expr.value == 0

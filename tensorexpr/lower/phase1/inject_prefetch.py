@@ -1,0 +1,143 @@
+"""Turn scheduled prefetches into calls: one per cache line of the box that a later iteration reads.
+
+    for i:                                  for i:
+        attr A "prefetch_scope" 2     ->        for line: prefetch(A[i + 2, line * 16])
+            ... A[i, 0:64] ...                  ... A[i, 0:64] ...
+
+The box is that of all reads inside the loop, its variable moved on. It may reach past the end of the buffer: a prefetch
+of any address is legal. Where a row's start isn't known to be the start of a cache line, one more line is fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...arith import Analyzer
+from ...arith.interval import Interval, extent_bound, relax
+from ...tir.arithmetic import add, ceildiv, maximum, minimum, multiply
+from ...tir.attrs import PREFETCH_SCOPE
+from ...tir.buffer import Buffer
+from ...tir.dtype import parse_dtype
+from ...tir.expr import BufferLoad, Call, IntImm, PrimExpr, Range, Var
+from ...tir.function import PrimFunc
+from ...tir.rewriting import substitute, walk
+from ...tir.stmt import AttrStmt, Evaluate, For, ForKind, Stmt, seq
+from ..context import PassContext
+from ..rebuild import map_stmt, own_expressions, sub_statements, walk_statements
+from ..scopes import inside_loop
+
+CACHE_LINE = 64
+# Up to so many calls are written out; more are a loop.
+_UNROLLED = 8
+
+
+def inject_prefetch(func: PrimFunc, ctx: PassContext) -> PrimFunc:
+    """`func` with prefetches as calls; itself if it has none."""
+    if not any(isinstance(s, AttrStmt) and s.attr_key == PREFETCH_SCOPE for s in walk_statements(func.body)):
+        return func
+    return func.with_body(_Injector().stmt(func.body))
+
+
+class _Injector:
+    def __init__(self) -> None:
+        self._analyzer = Analyzer()
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        """The statement with calls in place of attributes. An attribute outside a loop has no later iteration."""
+        if isinstance(stmt, AttrStmt) and stmt.attr_key == PREFETCH_SCOPE:
+            return self.stmt(stmt.body)
+        if not isinstance(stmt, For):
+            return map_stmt(stmt, self.stmt)
+        body, wanted = stmt.body, []
+        while isinstance(body, AttrStmt) and body.attr_key == PREFETCH_SCOPE:
+            wanted.append(body)
+            body = body.body
+        with inside_loop(self._analyzer, stmt):
+            calls = [self._calls(stmt.loop_var, attr.node, attr.value, body) for attr in wanted]
+            result = map_stmt(stmt, lambda s: self.stmt(body))
+        assert isinstance(result, For)
+        return For(
+            result.loop_var, result.min, result.extent, result.kind, seq(*calls, result.body), result.thread_binding, result.annotations
+        )
+
+    def _calls(self, loop: Var, buffer: Buffer, offset: PrimExpr, body: Stmt) -> Stmt:
+        box = self._box(buffer, body)
+        if box is None:
+            return seq()
+        later: dict[Var, PrimExpr] = {loop: add(loop, offset)}
+        return _fetch(buffer, [(substitute(low, later), extent) for low, extent in box], self._analyzer)
+
+    def _box(self, buffer: Buffer, body: Stmt) -> list[tuple[PrimExpr, PrimExpr]] | None:
+        """(first index, extent) per dimension of all reads of `buffer` in `body`; None if nothing is known of them."""
+        intervals: list[list[Interval | None]] = []
+        for load, inside in _loads(body, buffer, {}):
+            intervals.append([relax(index, inside, self._analyzer) for index in load.indices])
+        box = []
+        for dimension, size in enumerate(buffer.shape):
+            known = [found for row in intervals if (found := row[dimension]) is not None]
+            if not known:
+                return None
+            low, high = known[0].min, known[0].max
+            for other in known[1:]:
+                low, high = self._lower(low, other.min), self._upper(high, other.max)
+            bound = extent_bound(Interval(low, high), self._analyzer)
+            box.append((low, size if bound is None else IntImm(low.dtype, bound)))
+        return box
+
+    def _lower(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        return a if self._analyzer.known_less_equal(a, b) else b if self._analyzer.known_less_equal(b, a) else minimum(a, b)
+
+    def _upper(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        return b if self._analyzer.known_less_equal(a, b) else a if self._analyzer.known_less_equal(b, a) else maximum(a, b)
+
+
+def _loads(stmt: Stmt, buffer: Buffer, inside: dict[Var, Range]) -> Iterator[tuple[BufferLoad, dict[Var, Range]]]:
+    """The reads of a buffer, each with the loops between it and the body."""
+    for expr in own_expressions(stmt):
+        for node in walk(expr):
+            if isinstance(node, BufferLoad) and node.buffer is buffer:
+                yield node, inside
+    if isinstance(stmt, For):
+        inside = {**inside, stmt.loop_var: Range(stmt.min, stmt.extent)}
+    for child in sub_statements(stmt):
+        yield from _loads(child, buffer, inside)
+
+
+def _fetch(buffer: Buffer, box: list[tuple[PrimExpr, PrimExpr]], analyzer: Analyzer) -> Stmt:
+    """Calls for every line of a box. Innermost dimensions that are needed as a whole are one long row."""
+    row = len(box) - 1
+    while row > 0 and not buffer.strides and all(_is_whole(box[d], buffer.shape[d], analyzer) for d in range(row, len(box))):
+        row -= 1
+    inner: PrimExpr = IntImm("int32", 1)
+    for extent in buffer.shape[row + 1 :]:
+        inner = multiply(inner, extent)
+    line = max(1, CACHE_LINE // parse_dtype(buffer.dtype).itemsize)
+    steps: list[tuple[int, PrimExpr, int]] = [(d, extent, 1) for d, (_, extent) in enumerate(box[:row])]
+    last = len(box) - 1
+    total = analyzer.simplify(multiply(box[row][1], inner))
+    aligned = isinstance(total, IntImm) and total.value == 1
+    steps.append((last, ceildiv(total, line) if aligned else add(ceildiv(analyzer.simplify(total - 1), line), 1), line))
+    indices = [low if d <= row else IntImm(low.dtype, 0) for d, (low, _) in enumerate(box)]
+    return _loops(buffer, indices, [(d, analyzer.simplify(count), step) for d, count, step in steps])
+
+
+def _is_whole(part: tuple[PrimExpr, PrimExpr], size: PrimExpr, analyzer: Analyzer) -> bool:
+    low, extent = part
+    return isinstance(low, IntImm) and low.value == 0 and analyzer.known_equal(extent, size)
+
+
+def _loops(buffer: Buffer, indices: list[PrimExpr], steps: list[tuple[int, PrimExpr, int]]) -> Stmt:
+    loops: list[tuple[Var, PrimExpr]] = []
+    for dimension, count, step in steps:
+        if isinstance(count, IntImm) and count.value == 1:
+            continue
+        var = Var(f"line{len(loops)}", count.dtype)
+        loops.append((var, count))
+        indices[dimension] = add(indices[dimension], multiply(var, step))
+    arguments = (BufferLoad(buffer, tuple(indices)), *(IntImm("int32", flag) for flag in (0, 3, 1)))
+    stmt: Stmt = Evaluate(Call("int32", "tir.prefetch", arguments))
+    calls = 1
+    for var, count in reversed(loops):
+        calls = calls * count.value if isinstance(count, IntImm) else _UNROLLED + 1
+        stmt = For(var, IntImm(var.dtype, 0), count, ForKind.UNROLLED if calls <= _UNROLLED else ForKind.SERIAL, stmt)
+    return stmt

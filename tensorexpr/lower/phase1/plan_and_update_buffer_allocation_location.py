@@ -1,0 +1,183 @@
+"""Buffers of blocks move to the innermost place that holds all their uses, so that they are as small as can be.
+
+A buffer stays outside of the loops of a reduction that is written into it, and of any loop one of whose iterations may
+read what another one wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from ...arith import Analyzer
+from ...arith.block_access import on_indices, touched_regions
+from ...tir.block import Block, BlockRealize
+from ...tir.buffer import Buffer, BufferRegion
+from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var
+from ...tir.function import PrimFunc
+from ...tir.rewriting import substitute, variables
+from ...tir.scopes import parts, uses
+from ...tir.stmt import BufferBind, BufferStore, For, Stmt
+from ..context import PassContext
+from ..rebuild import map_stmt
+from .blocks import has_blocks
+
+Scope = For | BlockRealize
+TRUE = IntImm("bool", 1)
+
+
+def plan_and_update_buffer_allocation_location(func: PrimFunc, ctx: PassContext) -> PrimFunc:
+    """`func` with every buffer of a block allocated where its uses meet; buffers without a use are gone."""
+    if not has_blocks(func):
+        return func
+    uses_of = _Uses()
+    uses_of.visit(func.body)
+    places: dict[Scope, list[Buffer]] = {}
+    for buffer in uses_of.order:
+        place = _place(uses_of, buffer)
+        if place is not None:
+            places.setdefault(place, []).append(buffer)
+    return func.with_body(_Placing(places).stmt(func.body))
+
+
+@dataclass(slots=True)
+class _Uses:
+    """For each buffer the path to its declaration, and the longest path that all its uses have in common."""
+
+    order: list[Buffer] = field(default_factory=list)
+    declared: dict[Var, tuple[Scope, ...]] = field(default_factory=dict)  # by pointer, the block itself included
+    common: dict[Var, tuple[Scope, ...]] = field(default_factory=dict)
+    first_is_read: dict[Var, bool] = field(default_factory=dict)
+    values: dict[Var, PrimExpr] = field(default_factory=dict)  # of axes, in terms of loops
+    _path: list[Scope] = field(default_factory=list)
+
+    def visit(self, stmt: Stmt) -> None:
+        """Note the uses in a statement, in the order in which they happen."""
+        own = parts(stmt)
+        for expr in own.exprs:
+            found, buffers = uses(expr)
+            for var in (*(buffer.data for buffer in buffers), *(v for v in found if v.dtype == "handle")):
+                self._use(var, writes=False)
+        match stmt:
+            case BufferStore():
+                self._use(stmt.buffer.data, writes=True)
+            case BufferBind():
+                self._use(stmt.source.buffer.data, writes=True)
+            case BlockRealize():
+                self._enter(stmt)
+                return
+            case Block():
+                for match in stmt.match_buffers:
+                    self._use(match.source.buffer.data, writes=True)
+            case For():
+                self._path.append(stmt)
+        for body in own.bodies:
+            self.visit(body)
+        if isinstance(stmt, For):
+            self._path.pop()
+
+    def _enter(self, stmt: BlockRealize) -> None:
+        for axis, value in zip(stmt.block.iter_vars, stmt.iter_values, strict=True):
+            self.values[axis.var] = substitute(value, self.values)
+        self._path.append(stmt)
+        for buffer in stmt.block.alloc_buffers:
+            self.order.append(buffer)
+            self.declared[buffer.data] = tuple(self._path)
+        self.visit(stmt.block)
+        self._path.pop()
+
+    def _use(self, var: Var, writes: bool) -> None:
+        declared = self.declared.get(var)
+        if declared is None:
+            return
+        path = tuple(self._path)
+        if writes:
+            path = path[: max(len(declared), self._outside_reductions(var))]
+        self.first_is_read.setdefault(var, not writes)
+        old = self.common.get(var)
+        self.common[var] = path if old is None else _common(old, path)
+
+    def _outside_reductions(self, var: Var) -> int:
+        """How much of the path is around all loops that reduce into the buffer."""
+        reducing: set[Var] = set()
+        for scope in self._path:
+            if isinstance(scope, BlockRealize) and _states_write(scope.block, var):
+                for axis in scope.block.iter_vars:
+                    if axis.iter_type == IterVar.COMM_REDUCE:
+                        reducing |= variables(self.values[axis.var])
+        loops = (n for n, scope in enumerate(self._path) if isinstance(scope, For) and scope.loop_var in reducing)
+        return next(loops, len(self._path))
+
+
+def _states_write(block: Block, var: Var) -> bool:
+    """True if a block says that it writes a buffer, or says nothing."""
+    return not block.writes or any(region.buffer.data is var for region in block.writes)
+
+
+def _common(a: Sequence[Scope], b: Sequence[Scope]) -> tuple[Scope, ...]:
+    length = next((n for n, (left, right) in enumerate(zip(a, b, strict=False)) if left is not right), min(len(a), len(b)))
+    return tuple(a[:length])
+
+
+def _place(found: _Uses, buffer: Buffer) -> Scope | None:
+    """The innermost scope around all uses in which everything read was written before; None without a use."""
+    path, declared = found.common.get(buffer.data), found.declared[buffer.data]
+    if path is None:
+        return None
+    if found.first_is_read[buffer.data]:
+        return declared[-1]
+    while len(path) > len(declared) and not _is_self_contained(path[-1], buffer, found.values):
+        path = path[:-1]
+    return path[-1]
+
+
+def _is_self_contained(scope: Scope, buffer: Buffer, values: Mapping[Var, PrimExpr]) -> bool:
+    """True if one run of the scope's body reads no more of the buffer than it writes."""
+    body = scope.body if isinstance(scope, For) else scope.block
+    touched = touched_regions(body, [buffer], values)[buffer]
+    if touched.reads is None or touched.writes is None:
+        return touched.reads is None
+    analyzer = Analyzer()
+    sides = zip(touched.reads.region, touched.writes.region, strict=True)
+    return all(_covers(analyzer, written, read) for read, written in sides)
+
+
+def _covers(analyzer: Analyzer, outer: Range, inner: Range) -> bool:
+    if outer.min is inner.min and outer.extent is inner.extent:
+        return True
+    known = on_indices(analyzer, outer.min, outer.extent, inner.min, inner.extent).known_true
+    return known(outer.min <= inner.min) and known(inner.min + inner.extent <= outer.min + outer.extent)
+
+
+@dataclass(eq=False)
+class _Placing:
+    """The rewrite, once it is known which scope holds which buffers."""
+
+    places: Mapping[Scope, Sequence[Buffer]]
+    _placed: set[Buffer] = field(default_factory=set)
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        """The statement with its buffers where they belong."""
+        if isinstance(stmt, BlockRealize):
+            return self._realization(stmt)
+        result = map_stmt(stmt, self.stmt)
+        if isinstance(stmt, For) and stmt in self.places:
+            loop = cast(For, result)
+            self._placed.update(self.places[stmt])
+            block = Block((), (), (), "", loop.body, alloc_buffers=tuple(self.places[stmt]))
+            return replace(loop, body=BlockRealize((), TRUE, block))
+        return result
+
+    def _realization(self, stmt: BlockRealize) -> BlockRealize:
+        block = cast(Block, map_stmt(stmt.block, self.stmt))
+        reads, writes = self._left(block.reads), self._left(block.writes)
+        own = tuple(self.places.get(stmt, ()))
+        self._placed.update(own)
+        if own == block.alloc_buffers and len(reads) == len(block.reads) and len(writes) == len(block.writes):
+            return stmt if block is stmt.block else replace(stmt, block=block)
+        return replace(stmt, block=replace(block, alloc_buffers=own, reads=reads, writes=writes))
+
+    def _left(self, regions: tuple[BufferRegion, ...]) -> tuple[BufferRegion, ...]:
+        """The regions of buffers that still exist outside."""
+        return tuple(region for region in regions if region.buffer not in self._placed)

@@ -1,0 +1,190 @@
+"""Fill one of two copies of a buffer for the next iteration of a loop while the other is read.
+
+What `storage_flatten` marks `double_buffer_scope` moves out of its loop, with room for two copies. The statements that
+fill it run one iteration ahead:
+
+    for i in n:                        A[2 * 8] = allocate
+        A[8] = allocate                A[...] = f(0)
+        A[...] = f(i)         ->       for i in n - 1:
+        B[i] = g(A[...])                   A[(i + 1) % 2 * 8 + ...] = f(i + 1)
+                                           B[i] = g(A[i % 2 * 8 + ...])
+                                       B[n - 1] = g(A[(n - 1) % 2 * 8 + ...])
+
+With `split_loop` 0 the loop keeps all its iterations and a guard `i + 1 < n`; with an even number it is unrolled by that,
+so that the copy is a constant in each. A buffer whose filling reads what the loop itself makes stays as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from ...errors import LoweringError
+from ...tir.arithmetic import floordiv, floormod
+from ...tir.attrs import EMPTY, FrozenMap
+from ...tir.expr import IntImm, PrimExpr, Var
+from ...tir.function import PrimFunc
+from ...tir.stmt import Allocate, BufferStore, For, ForKind, IfThenElse, SeqStmt, Stmt, seq
+from ..context import PassContext
+from ..copies import Copies, allocated, has_effect, has_pointers
+from ..options import InjectDoubleBufferConfig
+from ..rebuild import Copier, FreeVars, map_stmt, own_expressions, walk_statements
+
+SCOPE = "double_buffer_scope"
+_logger = logging.getLogger(__name__)
+
+
+def inject_double_buffer(func: PrimFunc, ctx: PassContext) -> PrimFunc:
+    """`func` with its double buffers made; itself if there are none.
+
+    Raises:
+        LoweringError: for an option `split_loop` that is neither 0, 1 nor even.
+    """
+    if not any(isinstance(stmt, Allocate) and SCOPE in stmt.annotations for stmt in walk_statements(func.body)):
+        return func
+    split = ctx.option(InjectDoubleBufferConfig).split_loop
+    if split < 0 or (split > 1 and split % 2):
+        raise LoweringError(f"tir.InjectDoubleBuffer: split_loop is 0, 1 or an even number, not {split}")
+    return func.with_body(_unmarked(_Injector(split).stmt(func.body)))
+
+
+def _unmarked(stmt: Stmt) -> Stmt:
+    """`stmt` without marks that nothing came of."""
+    if isinstance(stmt, Allocate) and SCOPE in stmt.annotations:
+        kept = {key: value for key, value in stmt.annotations.items() if key != SCOPE}
+        return replace(stmt, body=_unmarked(stmt.body), annotations=FrozenMap(kept) if kept else EMPTY)
+    return map_stmt(stmt, _unmarked)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A loop's body taken apart: marked allocations, what fills them, and all the rest in its order."""
+
+    buffers: tuple[Allocate, ...]
+    filling: tuple[Stmt, ...]
+    rest: Stmt
+
+
+def _plan(stmt: Stmt) -> _Plan:
+    """Follow the allocations around the end of a body."""
+    if isinstance(stmt, Allocate) and SCOPE in stmt.annotations:
+        statements = stmt.body.seq if isinstance(stmt.body, SeqStmt) else (stmt.body,)
+        writers = [n for n, inner in enumerate(statements) if stmt.buffer_var in _written(inner)]
+        if not writers:
+            return _Plan((), (), stmt)
+        first, inner = statements[: writers[-1] + 1], _plan(seq(*statements[writers[-1] + 1 :]))
+        return _Plan((stmt, *inner.buffers), (*first, *inner.filling), inner.rest)
+    if isinstance(stmt, Allocate):
+        inner = _plan(stmt.body)
+        return _Plan(inner.buffers, inner.filling, replace(stmt, body=inner.rest)) if inner.buffers else _Plan((), (), stmt)
+    if isinstance(stmt, SeqStmt):
+        inner = _plan(stmt.seq[-1])
+        return _Plan(inner.buffers, inner.filling, seq(*stmt.seq[:-1], inner.rest)) if inner.buffers else _Plan((), (), stmt)
+    return _Plan((), (), stmt)
+
+
+def _written(stmt: Stmt) -> set[Var]:
+    return {inner.buffer.data for inner in walk_statements(stmt) if isinstance(inner, BufferStore)}
+
+
+class _Injector:
+    def __init__(self, split: int) -> None:
+        self._split = split
+        self._free = FreeVars()
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        """The statement with the double buffers of its loops, inner ones first."""
+        result = map_stmt(stmt, self.stmt)
+        if isinstance(result, For) and result.kind is ForKind.SERIAL:
+            plan = _plan(result.body)
+            if plan.buffers and self._may_run_ahead(result, plan):
+                return self._overlapped(result, plan)
+            for buffer in plan.buffers:
+                _logger.debug("%s stays single in the loop %s", buffer.buffer_var.name, result.loop_var.name)
+        return result
+
+    def _may_run_ahead(self, loop: For, plan: _Plan) -> bool:
+        """True if the filling depends on nothing that the rest of the loop makes, and makes nothing but its buffers."""
+        filled = {stmt.buffer_var for stmt in plan.buffers}
+        inside = [inner for stmt in plan.filling for inner in walk_statements(stmt)]
+        private = {data for stmt in plan.filling for data in allocated(stmt)}
+        if any(map(has_effect, inside)):
+            return False
+        if not {inner.buffer.data for inner in inside if isinstance(inner, BufferStore)} <= filled | private:
+            return False
+        if any(has_pointers(stmt, filled) for stmt in (*plan.filling, plan.rest)):
+            return False
+        made = _written(plan.rest) | allocated(plan.rest)
+        if not made.isdisjoint(self._used(inside) | filled):
+            return False
+        sizes = [expr for stmt in plan.buffers for expr in own_expressions(stmt)]
+        return loop.loop_var not in self._used_by(sizes) and made.isdisjoint(self._used_by(sizes))
+
+    def _used(self, statements: Iterable[Stmt]) -> set[Var]:
+        return self._used_by(expr for stmt in statements for expr in own_expressions(stmt))
+
+    def _used_by(self, exprs: Iterable[PrimExpr]) -> set[Var]:
+        return {var for expr in exprs for var in self._free(expr)}
+
+    def _overlapped(self, loop: For, plan: _Plan) -> Stmt:
+        ahead = _Overlap(loop, plan, Copies(2))
+        allocations = [ahead.copies.multiplied(stmt) for stmt in plan.buffers]
+        result = seq(ahead.fill(loop.min, _ZERO), ahead.guarded() if self._split == 0 else ahead.peeled(self._split))
+        if not isinstance(loop.extent, IntImm):
+            result = IfThenElse(loop.extent > 0, result)
+        for allocation in reversed(allocations):
+            result = replace(allocation, body=result)
+        return result
+
+
+_ZERO = IntImm("int32", 0)
+
+
+@dataclass(frozen=True)
+class _Overlap:
+    """The pieces of a loop whose iterations fill for the next one."""
+
+    loop: For
+    plan: _Plan
+    copies: Copies
+
+    def fill(self, iteration: PrimExpr, turn: PrimExpr) -> Stmt:
+        """Fill copy `turn` for an iteration."""
+        return self.copies.redirected(Copier({self.loop.loop_var: iteration}).stmt(seq(*self.plan.filling)), turn)
+
+    def read(self, iteration: PrimExpr, turn: PrimExpr) -> Stmt:
+        """The rest of an iteration, from copy `turn`."""
+        return self.copies.redirected(Copier({self.loop.loop_var: iteration}).stmt(self.plan.rest), turn)
+
+    def _turn(self, iteration: PrimExpr) -> PrimExpr:
+        return floormod(iteration - self.loop.min, 2)
+
+    def _step(self, iteration: PrimExpr) -> Stmt:
+        return seq(self.fill(iteration + 1, self._turn(iteration + 1)), self.read(iteration, self._turn(iteration)))
+
+    def guarded(self) -> Stmt:
+        """All iterations; all but the last fill ahead."""
+        var, end = self.loop.loop_var, self.loop.min + self.loop.extent
+        filling = IfThenElse(var + 1 < end, self.fill(var + 1, self._turn(var + 1)))
+        return replace(self.loop, body=seq(filling, self.read(var, self._turn(var))))
+
+    def peeled(self, group: int) -> Stmt:
+        """All iterations but the last, in groups with constant turns, what the groups leave, and the last one, which only reads."""
+        loop, var = self.loop, self.loop.loop_var
+        count = loop.extent - 1
+        done = floordiv(count, group) * group if group > 1 else IntImm(var.dtype, 0)
+        end = loop.min + count
+        main = replace(loop, min=loop.min + done, extent=count - done, body=self._step(var))
+        last = self.read(end, self._turn(end))
+        if group == 1:
+            return seq(main, last)
+        outer = Var(f"{var.name}.outer", var.dtype)
+        steps: list[Stmt] = []
+        for number in range(group):
+            now, turn, other = loop.min + outer * group + number, IntImm("int32", number % 2), IntImm("int32", (number + 1) % 2)
+            steps += [self.fill(now + 1, other), self.read(now, turn)]
+        return seq(replace(loop, loop_var=outer, min=IntImm(var.dtype, 0), extent=floordiv(count, group), body=seq(*steps)), main, last)
+
+
+__all__ = ["inject_double_buffer"]

@@ -1,0 +1,143 @@
+"""The step that leaves out the terms of a reduction that padding makes neutral."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from ...errors import ScheduleError
+from ...te.tensor import Tensor
+from ...tir.arithmetic import all as all_of
+from ...tir.arithmetic import cast as convert_to
+from ...tir.arithmetic import is_const_int
+from ...tir.dtype import parse_dtype
+from ...tir.expr import Add, Call, Cast, FloatImm, IntImm, Mul, PrimExpr, ProducerLoad, Reduce, Select
+from ...tir.rewriting import substitute, walk
+from ..tree import Inline, ScheduleTree, StageNode
+from .base import Step, check_not_inlined, stage_of
+
+if TYPE_CHECKING:
+    from ..naming import PythonNames
+
+
+@dataclass(frozen=True)
+class SkipPadding(Step):
+    """Terms of a reduction that a padding condition makes neutral are not computed: the condition becomes that of the reduction.
+
+        for h, kh: C[h] += (X[h+kh-1] if 1 <= h+kh < n+1 else 0) * W[kh]
+            ->   for h, kh: if 1 <= h+kh < n+1: C[h] += X[h+kh-1] * W[kh]
+
+    Lowering then trims the reduction loops to where the condition holds (`for kh in max(0, 1-h) .. min(3, n+1-h)`), and the
+    pragma `loop_partition_hint` on a loop over tiles gives the tiles at the border bodies of their own.
+
+    Leaving out a whole term that is the combiner's identity is always right, and so is a product of integers with a zero
+    in it. A product of floats with a zero is NaN where the other factor is infinite or NaN; `assume_finite` says that
+    such factors don't occur, or that their NaN isn't wanted. Padded stages that the terms read are inlined first.
+    """
+
+    code: ClassVar[str] = "skip_padding"
+    stage: int
+    assume_finite: bool
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        stage = stage_of(tree, self.stage, "skip_padding")
+        check_not_inlined(stage, "skip_padding")
+        reduce = stage.compute.body[0]
+        if not isinstance(reduce, Reduce) or len(reduce.source) != 1:
+            what = "reduces nothing" if not isinstance(reduce, Reduce) else f"reduces {len(reduce.source)} values at once"
+            raise ScheduleError(f"In schedule for {stage.name}: skip_padding takes a reduction of one value; the stage {what}")
+        found = _Padding(tree, stage, reduce, self.assume_finite)
+        source = found.neutral(reduce.source[0])
+        if not found.conditions:
+            raise ScheduleError(
+                f"In schedule for {stage.name}: skip_padding finds no term, and no factor of a sum's terms, that a condition makes the "
+                f"combiner's identity {reduce.combiner.identity_element[0]}; {_remedy(tree, reduce)}"
+            )
+        where = all_of(*([] if is_const_int(reduce.condition, 1) else [reduce.condition]), *found.conditions)
+        body = replace(reduce, source=(source,), condition=where)
+        return tree.with_stage(replace(stage, op=replace(stage.compute, body=(body,))))
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        given = "assume_finite=True" if self.assume_finite else ""
+        return [f"s[{names.stage(after[self.stage])}].skip_padding({given})"]
+
+
+def _remedy(tree: ScheduleTree, reduce: Reduce) -> str:
+    read = {tree.producer(node) for node in walk(reduce.source[0]) if isinstance(node, ProducerLoad)}
+    stored = sorted(stage.name for stage in read if not stage.is_placeholder and not isinstance(stage.attach, Inline))
+    if stored:
+        return f"if it is the padding of {', '.join(stored)}, inline that first, as in s[{stored[0]}].compute_inline()"
+    return "pad with if_then_else(inside, value, identity), or leave the step out"
+
+
+@dataclass(slots=True)
+class _Padding:
+    """Takes a term apart, and collects the conditions under which it isn't neutral."""
+
+    tree: ScheduleTree
+    stage: StageNode
+    reduce: Reduce
+    assume_finite: bool
+    conditions: list[PrimExpr]
+
+    def __init__(self, tree: ScheduleTree, stage: StageNode, reduce: Reduce, assume_finite: bool) -> None:
+        self.tree, self.stage, self.reduce, self.assume_finite = tree, stage, reduce, assume_finite
+        self.conditions = []
+
+    def neutral(self, term: PrimExpr) -> PrimExpr:
+        """What a term is where it isn't the identity."""
+        seen = self._inlined(term)
+        chosen = _alternatives(seen)
+        if chosen is not None and chosen[2] is self.reduce.combiner.identity_element[0]:
+            self.conditions.append(chosen[0])
+            return self.neutral(chosen[1])
+        if isinstance(seen, Mul) and self._is_sum():
+            return self._factor(seen)
+        return term
+
+    def _is_sum(self) -> bool:
+        combiner = self.reduce.combiner
+        return isinstance(combiner.result[0], Add) and _is_zero(combiner.identity_element[0])
+
+    def _factor(self, expr: PrimExpr) -> PrimExpr:
+        """What a factor is where it isn't zero; the factor itself if it is never padded."""
+        seen = self._inlined(expr)
+        if isinstance(seen, Mul):
+            a, b = self._factor(seen.a), self._factor(seen.b)
+            return expr if a is seen.a and b is seen.b else Mul(a, b)
+        if isinstance(seen, Cast):
+            value = self._factor(seen.value)
+            return expr if value is seen.value else convert_to(value, seen.dtype)
+        chosen = _alternatives(seen)
+        if chosen is None or not _is_zero(chosen[2]):
+            return expr
+        if not parse_dtype(self.reduce.dtype).is_int and not self.assume_finite:
+            raise ScheduleError(
+                f"In schedule for {self.stage.name}: skip_padding would leave out products of a padding zero with another factor, which "
+                "are NaN where that factor is infinite or NaN; say skip_padding(assume_finite=True) if that can't be or doesn't matter, "
+                "or put the condition around the whole term: te.sum(if_then_else(inside, x * w, 0), ...)"
+            )
+        self.conditions.append(chosen[0])
+        return self._factor(chosen[1])
+
+    def _inlined(self, expr: PrimExpr) -> PrimExpr:
+        """The definition of an inlined stage in place of a read of it."""
+        while isinstance(expr, ProducerLoad) and isinstance(expr.producer, Tensor):
+            producer = self.tree.producer(expr)
+            if not isinstance(producer.attach, Inline):
+                break
+            op = producer.compute
+            body = op.body[expr.producer.value_index]
+            expr = substitute(body, {axis.var: index for axis, index in zip(op.axis, expr.indices, strict=True)})
+        return expr
+
+
+def _alternatives(expr: PrimExpr) -> tuple[PrimExpr, PrimExpr, PrimExpr] | None:
+    match expr:
+        case Select(condition, yes, no) | Call(op="tir.if_then_else", args=(condition, yes, no)):
+            return condition, yes, no
+    return None
+
+
+def _is_zero(expr: PrimExpr) -> bool:
+    return isinstance(expr, (IntImm, FloatImm)) and expr.value == 0

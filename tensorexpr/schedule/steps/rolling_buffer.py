@@ -1,0 +1,42 @@
+"""The step that keeps what consecutive visits of a stage have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from ...errors import ScheduleError
+from ..tree import At, ScheduleTree
+from .base import Step, stage_of
+
+if TYPE_CHECKING:
+    from ..naming import PythonNames
+
+
+@dataclass(frozen=True)
+class RollingBuffer(Step):
+    """A stage computed at a loop of its consumer keeps the elements that the next iteration needs again.
+
+    for i in n:                               A = window of 3
+        for k in 3: A[i + k] = ...      ->    for i in n:
+        B[i] = A[i] + A[i + 2]                    if i == 0: for k in 2: A[k % 3] = ...
+                                                  A[(i + 2) % 3] = ...
+                                                  B[i] = A[i % 3] + A[(i + 2) % 3]
+
+    The storage is a window of the needed size, used round and round. The loop has to run in order, and from one
+    iteration to the next the needed box has to move along one dimension by a constant that is less than its size.
+    """
+
+    code: ClassVar[str] = "rolling_buffer"
+    stage: int
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        stage = stage_of(tree, self.stage, "rolling_buffer")
+        if not isinstance(stage.attach, At):
+            raise ScheduleError(
+                f"In schedule for {stage.name}: rolling_buffer needs the stage at a loop of its consumer; use compute_at first"
+            )
+        return tree.with_stage(replace(stage, rolling_buffer=True))
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        return [f"s[{names.stage(after[self.stage])}].rolling_buffer()"]

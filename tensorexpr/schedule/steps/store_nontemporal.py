@@ -1,0 +1,42 @@
+"""The step that lets an output's vectors bypass the caches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from ...errors import ScheduleError
+from ..tree import ScheduleTree
+from .base import Step, stage_of
+
+if TYPE_CHECKING:
+    from ..naming import PythonNames
+
+
+@dataclass(frozen=True)
+class StoreNontemporal(Step):
+    """The vectors that an output stores go to memory past the caches, and without reading the lines they overwrite.
+
+    for i in n: vectorised store C[i]   ->   if C is aligned: for i in n: non-temporal vectorised store C[i]; fence
+                                             else:            for i in n: vectorised store C[i]
+
+    It pays for outputs larger than the caches and costs those who read the result soon after. Addresses have to be
+    multiples of 16 bytes: the code checks the array when it is called, the distances between vectors when it is made;
+    where either fails, and for single elements and masked vectors, the stores are ordinary ones.
+    """
+
+    code: ClassVar[str] = "store_nontemporal"
+    stage: int
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        stage = stage_of(tree, self.stage, "store_nontemporal")
+        if not stage.is_output:
+            readers = ", ".join(s.name for s in tree.consumers(stage)) or "nothing"
+            raise ScheduleError(
+                f"In schedule for {stage.name}: store_nontemporal is for outputs, which nobody reads soon; this one is read by {readers}, "
+                "so its values belong in the cache"
+            )
+        return tree.with_stage(replace(stage, nontemporal=True))
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        return [f"s[{names.stage(after[self.stage])}].store_nontemporal()"]

@@ -1,0 +1,71 @@
+"""The step that puts an intrinsic in place of loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from ...errors import DeclarationError, ScheduleError
+from ...te.tensor_intrin import TensorIntrin
+from ..tensorize_legality import check_tensorized
+from ..tree import LoopKind, ScheduleTree, StageNode
+from .base import Step, check_leaf, check_not_inlined, stage_of
+
+if TYPE_CHECKING:
+    from ..naming import PythonNames
+
+
+@dataclass(frozen=True)
+class Tensorize(Step):
+    """A loop and all loops inside it become one use of a tensor intrinsic, which computes just what they compute.
+
+    for i.o in n // 16:                        ->     for i.o in n // 16:
+        for i.i in 16:                                    intrinsic(C[i.o*16 : i.o*16+16], A[...], B[...])
+            for k in 4: C[...] += A[...] * B[...]
+
+    The intrinsic is named, and `digest` is that of its content (see `te.decl_tensor_intrin`). Whether it computes the
+    same is proved when the schedule is lowered, where all extents are known.
+    """
+
+    code: ClassVar[str] = "tensorize"
+    stage: int
+    axis: int
+    intrin: str
+    digest: str
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        stage = stage_of(tree, self.stage, "tensorize")
+        check_not_inlined(stage, "tensorize")
+        check_leaf(stage, self.axis, "tensorize")
+        try:
+            TensorIntrin.get(self.intrin, self.digest)
+        except DeclarationError as error:
+            raise ScheduleError(f"In schedule for {stage.name}: tensorize: {error}") from None
+        self._check(stage)
+        mark = replace(stage.mark(self.axis), kind=LoopKind.TENSORIZE, intrin=(self.intrin, self.digest))
+        marked = replace(stage, marks={**stage.marks, self.axis: mark})
+        after = tree.with_stage(marked)
+        check_tensorized(after, marked)
+        return after
+
+    def _check(self, stage: StageNode) -> None:
+        for axis in stage.leaf:
+            name, mark = stage.axes[axis].name, stage.mark(axis)
+            if mark.intrin is not None:
+                raise ScheduleError(
+                    f"In schedule for {stage.name}: {name!r} is tensorized with {mark.intrin[0]} already; a stage has one intrinsic, "
+                    "so compute another part of the work in a stage of its own (cache_write, rfactor)"
+                )
+        mark = stage.mark(self.axis)
+        if mark.kind is not LoopKind.SERIAL:
+            raise ScheduleError(
+                f"In schedule for {stage.name}: can't tensorize {stage.axes[self.axis].name!r}: it is marked {mark.kind.value} already; "
+                "tensorize a serial axis, such as the inner part of a split"
+            )
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        stage = after[self.stage]
+        return [f"s[{names.stage(stage)}].tensorize({names.axis(stage, self.axis)}, te.TensorIntrin.get({self.intrin!r}, {self.digest!r}))"]
+
+
+__all__ = ["Tensorize"]

@@ -1,0 +1,103 @@
+"""Binding loops to threads: the dimensions of a grid of threads, and virtual threads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ...errors import ScheduleError
+from ...tir.arithmetic import as_int
+from ...tir.expr import IterVar
+from ...tir.thread import HARDWARE_TAGS, is_thread_tag, thread_tags
+from ..tree import LoopKind, ScheduleTree, StageNode, ThreadAxis
+from .base import Step, check_leaf, check_not_inlined, stage_of
+
+if TYPE_CHECKING:
+    from ..naming import PythonNames
+
+
+@dataclass(frozen=True)
+class Bind(Step):
+    """The iterations of a loop are threads.
+
+    for i.outer in 2:            ->     threads i.outer of tag "vthread", extent 2:
+        for i.inner in 8: ...               for i.inner in 8: ...
+
+    Virtual threads ("vthread", "cthread") run anywhere: lowering interleaves them, statement by statement, so that the
+    example becomes `for i.inner in 8: {body(0, i.inner); body(1, i.inner)}`, each with its own part of what is computed
+    inside. Threads of "cthread" share no statement, those of "vthread" share what doesn't depend on the thread. The
+    tags blockIdx.* and threadIdx.* can be lowered, printed and interpreted; building for a CPU refuses them.
+
+    extent: what the thread axis declares, or None; lowering checks that the loop has it.
+    """
+
+    code: ClassVar[str] = "bind"
+    stage: int
+    axis: int
+    tag: str
+    name: str
+    extent: int | None
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        stage = stage_of(tree, self.stage, "bind")
+        check_not_inlined(stage, "bind")
+        check_leaf(stage, self.axis, "bind")
+        self._check(stage)
+        thread = ThreadAxis(self.tag, self.name, self.extent)
+        mark = replace(stage.mark(self.axis), kind=LoopKind.BIND, thread=thread)
+        return tree.with_stage(replace(stage, marks={**stage.marks, self.axis: mark}))
+
+    def _check(self, stage: StageNode) -> None:
+        name, mark = stage.axes[self.axis].name, stage.mark(self.axis)
+        where = f"In schedule for {stage.name}: can't bind {name!r}"
+        if not is_thread_tag(self.tag):
+            raise ScheduleError(f"{where} to {self.tag!r}, which is no tag of threads; tags: {thread_tags()}")
+        if self.extent is not None and self.extent < 1:
+            raise ScheduleError(f"{where} to {self.extent} threads; the extent of a thread axis is at least 1")
+        if stage.is_reduction(self.axis):
+            spatial = ", ".join(stage.axes[a].name for a in stage.leaf if not stage.is_reduction(a))
+            raise ScheduleError(
+                f"{where} to {self.tag}: it is a reduction axis, and its threads would race on one accumulator; "
+                f"bind one of {spatial or '(no spatial axis is there)'}, or make it spatial with rfactor"
+            )
+        if mark.kind is not LoopKind.SERIAL:
+            said = f"bound to {mark.thread.tag}" if mark.thread else f"marked {mark.kind.value}"
+            raise ScheduleError(f"{where} to {self.tag}: it is {said} already; bind a serial axis, such as a part of a split")
+        for other in stage.leaf:
+            thread = stage.mark(other).thread
+            if self.tag in HARDWARE_TAGS and thread is not None and thread.tag == self.tag:
+                raise ScheduleError(
+                    f"{where} to {self.tag}: {stage.axes[other].name!r} is bound to it already; "
+                    f"fuse the two axes, or bind {name!r} to another tag: {thread_tags()}"
+                )
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        stage = after[self.stage]
+        dom = f"(0, {self.extent}), " if self.extent is not None else ""
+        name = f", name={self.name!r}" if self.name != self.tag else ""
+        tag = f'"{self.tag}"' if dom else f'tag="{self.tag}"'
+        return [f"s[{names.stage(stage)}].bind({names.axis(stage, self.axis)}, te.thread_axis({dom}{tag}{name}))"]
+
+
+def checked_thread(stage: str, thread: Any) -> tuple[str, str, int | None]:
+    """Tag, name and extent of what a loop of `stage` is to be bound to.
+
+    Raises:
+        ScheduleError: for anything but a thread axis of constant extent that counts from 0.
+    """
+    if not isinstance(thread, IterVar) or thread.iter_type != IterVar.THREAD_INDEX:
+        raise ScheduleError(
+            f"In schedule for {stage}: bind takes a thread axis such as te.thread_axis('vthread') as its second argument, not {thread!r}"
+        )
+    if thread.dom is None:
+        return thread.thread_tag, thread.name, None
+    low, extent = as_int(thread.dom.min), as_int(thread.dom.extent)
+    if low != 0 or extent is None:
+        raise ScheduleError(
+            f"In schedule for {stage}: the thread axis {thread.name!r} has the domain {thread.dom.min} to "
+            f"{thread.dom.min + thread.dom.extent}; threads count from 0 to a constant, or leave the domain to the loop"
+        )
+    return thread.thread_tag, thread.name, extent
+
+
+__all__ = ["Bind", "checked_thread"]

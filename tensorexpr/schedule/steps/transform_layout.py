@@ -1,0 +1,267 @@
+"""The step that stores a stage's result in another layout, with or without padding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ...arith.index_map import IndexMap
+from ...arith.linear import is_scalar_int
+from ...errors import DeclarationError, ScheduleError, TypeMismatchError
+from ...te.operation import ComputeOp, Operation
+from ...te.tensor import Tensor
+from ...tir.arithmetic import all as all_of
+from ...tir.arithmetic import const, is_const_int, logical_not
+from ...tir.expr import And, FloatImm, IntImm, IterVar, PrimExpr, ProducerLoad, Range, Reduce, Var
+from ...tir.intrin import if_then_else, likely
+from ...tir.rewriting import Node, post_order_rewrite, substitute
+from ..axis_expression import as_python, axes_of, decode, encode, problem_of
+from ..tree import AxisExpression, ScheduleTree, StageNode, make_stage
+from .base import Step, check_has_loops, check_not_inlined, stage_of
+from .caching import check_unscheduled
+
+if TYPE_CHECKING:
+    from ..naming import PythonNames
+
+PadValue = int | float | str | None  # what JSON has no number for is "inf", "-inf" or "nan"
+
+
+@dataclass(frozen=True)
+class TransformLayout(Step):
+    """A stage's elements move to other indices, and its loops run over those. `mapping` has the new indices over the old axes.
+
+    Places of the new layout that no element maps to are padding. They hold `pad_value`; with None nobody cares what they hold.
+
+    for k: for n: B[k, n] = f(k, n)    ->    for n.o: for k: for n.i: B[n.o, k, n.i] = f(k, n.o*32 + n.i) if n.o*32 + n.i < N else pad
+    for i, k, n: C[i, n] += B[k, n]          for i, k, n: C[i, n] += B[n // 32, k, n % 32]
+    """
+
+    code: ClassVar[str] = "transform_layout"
+    stage: int
+    mapping: tuple[AxisExpression, ...]
+    pad_value: PadValue = None
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        if 0 <= self.stage < len(tree.stages):
+            _check_owner(tree[self.stage])
+        stage = stage_of(tree, self.stage, "transform_layout")
+        _check_computed(stage)
+        check_not_inlined(stage, "transform_layout")
+        check_unscheduled(stage, "transform_layout")
+        _check_untouched(tree, stage)
+        layout = _Layout.of(stage, self.mapping)
+        moved = layout.moved(stage.compute, _pad_values(stage, self.pad_value))
+        for reader in tree.consumers(stage):
+            op = _redirect(reader.compute, stage.origin, moved, layout.index_map)
+            tree = tree.with_stage(replace(tree[reader.id], op=op))
+        shown = make_stage(stage.id, stage.name, moved)
+        words = (*stage.layouts, layout.in_words(self.pad_value))
+        tree = tree.with_stage(replace(stage, op=moved, origin=moved, axes=shown.axes, leaf=shown.leaf, marks={}, layouts=words))
+        return replace(tree, index={**tree.index, moved: stage.id})
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        old, new = before[self.stage], after[self.stage]
+        name = names.stage(new)
+        reduction = [names.axis(old, axis) for axis in old.reduction]
+        made = [names.name_axis(new, axis, f"{name}_{_identifier(new.axes[axis].name)}") for axis in new.spatial]
+        for axis, kept in zip(new.reduction, reduction, strict=True):
+            names.name_axis(new, axis, kept)
+        names.redefined(new)
+        parameters = [f"i{axis}" for axis in old.spatial]
+        mapped = ", ".join(as_python(index, parameters) for index in self.mapping)
+        value = f'float("{self.pad_value}")' if isinstance(self.pad_value, str) else repr(self.pad_value)
+        pad = "" if self.pad_value is None else f", pad_value={value}"
+        bound = ", ".join(made) + ("," if len(made) == 1 else "")
+        return [f"{bound} = s[{name}].transform_layout(lambda {', '.join(parameters)}: [{mapped}]{pad})"]
+
+
+def mapping_of(stage: StageNode, mapping_function: Any) -> tuple[AxisExpression, ...]:
+    """The mapping of a function of the stage's axes, as data.
+
+    Raises:
+        ScheduleError: if it is no function of as many indices as there are axes, or returns something else than indices.
+    """
+    _check_owner(stage)
+    check_has_loops(stage, "transform_layout")
+    _check_computed(stage)
+    rank = len(stage.spatial)
+    try:
+        index_map, _ = IndexMap.from_func_with_separators(mapping_function, rank)
+        numbers = {var: axis for axis, var in enumerate(index_map.initial_indices)}
+        return tuple(encode(index, numbers) for index in index_map.final_indices)
+    except (DeclarationError, ScheduleError) as error:
+        raise ScheduleError(f"In schedule for {stage.name}: transform_layout: {error}") from error
+
+
+def pad_value_of(stage: StageNode, pad_value: Any) -> PadValue:
+    """The padding that a user asked for.
+
+    Raises:
+        ScheduleError: unless it is a number, a constant or None.
+    """
+    number = pad_value.value if isinstance(pad_value, (IntImm, FloatImm)) else pad_value
+    if number is not None and (isinstance(number, bool) or not isinstance(number, (int, float))):
+        raise ScheduleError(
+            f"In schedule for {stage.name}: transform_layout pads with a number, or with None, which leaves the padding open, "
+            f"not with {pad_value!r}"
+        )
+    return str(number) if isinstance(number, float) and not isfinite(number) else number
+
+
+def _identifier(name: str) -> str:
+    return name.replace(".", "_")
+
+
+def _check_owner(stage: StageNode) -> None:
+    """The layout of an argument belongs to the caller."""
+    if stage.is_placeholder:
+        raise ScheduleError(
+            f"In schedule for {stage.name}: the layout of an input belongs to the caller, so transform_layout can't change it; "
+            "transform_layout a copy that cache_read makes"
+        )
+    if stage.is_output:
+        raise ScheduleError(
+            f"In schedule for {stage.name}: the layout of an output belongs to the caller, so transform_layout can't change it; "
+            "transform_layout the stage that cache_write makes"
+        )
+
+
+def _check_computed(stage: StageNode) -> None:
+    if not isinstance(stage.op, ComputeOp):
+        raise ScheduleError(
+            f"In schedule for {stage.name}: a scan keeps its states in the layout they were declared with; "
+            "transform_layout a copy of its result that cache_read makes"
+        )
+
+
+def _check_untouched(tree: ScheduleTree, stage: StageNode) -> None:
+    """Nothing refers to the axes that disappear, and every reader can be told of the new indices."""
+    holds = [other.name for other in tree.attached_to(stage.id)]
+    if holds:
+        raise ScheduleError(
+            f"In schedule for {stage.name}: {', '.join(holds)} is computed at its loops, which transform_layout replaces; "
+            "transform_layout comes before compute_at"
+        )
+    hinted = any(mark.pragmas for mark in stage.marks.values())
+    if hinted or stage.aligns or stage.prefetches or stage.store_predicate is not None or stage.rolling_buffer:
+        raise ScheduleError(
+            f"In schedule for {stage.name}: transform_layout replaces the axes that pragma, storage_align, prefetch, set_store_predicate "
+            "or rolling_buffer spoke of; it comes before them"
+        )
+    others = [other.name for other in tree.consumers(stage) if not isinstance(other.op, ComputeOp)]
+    if others:
+        raise ScheduleError(
+            f"In schedule for {stage.name}: {others[0]}, an extern or a scan, reads it in the layout it was declared with; "
+            "transform_layout a copy that cache_read makes for the other readers"
+        )
+
+
+def _pad_values(stage: StageNode, pad_value: PadValue) -> tuple[PrimExpr | None, ...]:
+    """The constant that each output of the stage has as padding."""
+    if pad_value is None:
+        return (None,) * stage.origin.num_outputs
+    try:
+        value = float(pad_value) if isinstance(pad_value, str) else pad_value
+        return tuple(const(value, stage.origin.output_dtype(number)) for number in range(stage.origin.num_outputs))
+    except (TypeMismatchError, OverflowError, ValueError) as error:
+        raise ScheduleError(f"In schedule for {stage.name}: transform_layout pads with {pad_value}: {error}") from error
+
+
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """A map, its inverse over `axis`, and where the new layout holds an element."""
+
+    index_map: IndexMap
+    axis: tuple[IterVar, ...]
+    inverse: dict[Var, PrimExpr]
+    valid: PrimExpr
+
+    @staticmethod
+    def of(stage: StageNode, mapping: tuple[AxisExpression, ...]) -> _Layout:
+        """The layout of a stage's new indices.
+
+        Raises:
+            ScheduleError: if they are no indices, may be negative, or two elements may share a place.
+        """
+        op = stage.compute
+        try:
+            index_map = IndexMap(tuple(a.var for a in op.axis), tuple(_checked_index(stage, index) for index in mapping))
+            shape = op.output_shape(0)
+            extents = index_map.map_shape(shape)
+            inverse, padding = index_map.non_surjective_inverse(shape)
+        except DeclarationError as error:
+            raise ScheduleError(f"In schedule for {stage.name}: transform_layout: {error}") from error
+        axis = tuple(
+            IterVar(Range.from_min_extent(0, extent), var, IterVar.DATA_PAR)
+            for var, extent in zip(inverse.initial_indices, extents, strict=True)
+        )
+        old = dict(zip(index_map.initial_indices, inverse.final_indices, strict=True))
+        return _Layout(index_map, axis, old, _hinted(logical_not(padding)))
+
+    def in_words(self, pad_value: PadValue) -> str:
+        """The layout as `explain` says it."""
+        padding = "" if is_const_int(self.valid, 1) else f", with padding that holds {'anything' if pad_value is None else pad_value}"
+        return f"the layout {self.index_map}{padding}"
+
+    def moved(self, op: ComputeOp, pads: Sequence[PrimExpr | None]) -> ComputeOp:
+        """The operation over the new axes."""
+        body = tuple(self._body(old, pad) for old, pad in zip(op.body, self._pads(op, pads), strict=True))
+        return replace(op, axis=self.axis, body=body)
+
+    def _pads(self, op: ComputeOp, pads: Sequence[PrimExpr | None]) -> list[tuple[PrimExpr | None, ...]]:
+        """What each body needs to know: a reduction of several outputs starts all of them."""
+        return [tuple(pads) if isinstance(body, Reduce) else (pad,) for body, pad in zip(op.body, pads, strict=True)]
+
+    def _body(self, old: PrimExpr, pads: tuple[PrimExpr | None, ...]) -> PrimExpr:
+        """A padded reduction starts at the padding and adds nothing to it."""
+        body = substitute(old, self.inverse)
+        if is_const_int(self.valid, 1):
+            return body
+        if not isinstance(body, Reduce):
+            return if_then_else(self.valid, body, pads[0] if pads[0] is not None else const(0, body.dtype))
+        start = body.init or body.combiner.identity_element
+        init = body.init
+        if any(pad is not None and pad is not value for pad, value in zip(pads, start, strict=True)):
+            init = tuple(
+                value if pad is None or pad is value else if_then_else(self.valid, value, pad)
+                for pad, value in zip(pads, start, strict=True)
+            )
+        return replace(body, condition=all_of(self.valid, body.condition), init=init)
+
+
+def _checked_index(stage: StageNode, index: Any) -> PrimExpr:
+    problem = problem_of(index)
+    if problem is not None:
+        raise ScheduleError(f"In schedule for {stage.name}: transform_layout can't take {problem}")
+    wrong = [axis for axis in axes_of(index) if axis not in stage.spatial]
+    if wrong:
+        raise ScheduleError(
+            f"In schedule for {stage.name}: transform_layout maps its {len(stage.spatial)} spatial axes, so there is no axis {wrong[0]}"
+        )
+    try:
+        found = decode(index, [stage.axes[axis].var for axis in stage.spatial])
+    except ScheduleError as error:
+        raise ScheduleError(f"In schedule for {stage.name}: transform_layout: {error}") from error
+    if not is_scalar_int(found.dtype):
+        raise ScheduleError(f"In schedule for {stage.name}: transform_layout: an index is an integer, not {found}")
+    return found
+
+
+def _hinted(condition: PrimExpr) -> PrimExpr:
+    """Each part marked likely: it fails in the padding only."""
+    if isinstance(condition, And):
+        return all_of(_hinted(condition.a), _hinted(condition.b))
+    return condition if isinstance(condition, IntImm) else likely(condition)
+
+
+def _redirect(op: ComputeOp, old: Operation, new: ComputeOp, index_map: IndexMap) -> ComputeOp:
+    """`op` reading the new layout wherever it read the result of `old`."""
+
+    def rule(node: Node) -> Node | None:
+        if isinstance(node, ProducerLoad) and isinstance(node.producer, Tensor) and node.producer.op is old:
+            return ProducerLoad(new.output(node.producer.value_index), index_map.map_indices(node.indices))
+        return None
+
+    return replace(op, body=tuple(post_order_rewrite(body, rule) for body in op.body))

@@ -1,0 +1,10 @@
+"""Tensor intrinsics that come with the package. Each is declared when it is first asked for, by its function or by its name.
+
+vnni            u8 x s8 -> s32, groups of four (AVX512-VNNI)
+avx512_bf16     bf16 x bf16 -> f32, groups of two (AVX512-BF16)
+"""
+
+from .avx512_bf16 import dot_16x2_avx512_bf16
+from .vnni import dot_16x4_vnni
+
+__all__ = ["dot_16x2_avx512_bf16", "dot_16x4_vnni"]

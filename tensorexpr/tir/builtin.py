@@ -1,0 +1,154 @@
+"""Builders of what is no function of numbers: fixed-point products, halves of vectors, assumptions, atomic additions.
+
+What other nodes can say is built from them, so that every pass and the interpreter know it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from ..errors import DeclarationError, TypeMismatchError
+from .arithmetic import binary, cast, const, convert, to_bool
+from .bitwise import shift_left, shift_right
+from .dtype import int_limits, parse_dtype, scalar_dtype, with_lanes
+from .expr import Add, BufferLoad, Call, IntImm, Mul, PrimExpr, Shuffle
+from .pointers import address_of
+
+
+def q_multiply_shift(x: Any, y: Any, q: Any, s: Any) -> PrimExpr:
+    """The product of int32 numbers, y with `q` fractional bits, times 2**s, rounded to the nearest (halves upwards).
+
+    Args:
+        x, y: int32, or vectors of it.
+        q: fractional bits of y.
+        s: a constant; positive multiplies before the product, negative divides after it.
+
+    Raises:
+        TypeMismatchError: for operands that aren't int32.
+        DeclarationError: for a shift that is no constant.
+    """
+    shift = convert(s)
+    if not isinstance(shift, IntImm):
+        raise DeclarationError(f"q_multiply_shift: the shift {shift} is no constant; use q_multiply_shift_per_axis")
+    left, right = max(shift.value, 0), max(-shift.value, 0)
+    return q_multiply_shift_per_axis(x, y, left, right, q, left > 0, right > 0)
+
+
+def q_multiply_shift_per_axis(
+    x: Any, y: Any, ls: Any, rs: Any, q: Any, is_lshift_required: Any = True, is_rshift_required: Any = True
+) -> PrimExpr:
+    """As `q_multiply_shift` with shifts that may be expressions: x * 2**ls * y / 2**(q + rs), rounded to the nearest.
+
+    Raises:
+        TypeMismatchError: for operands that aren't int32.
+    """
+    first, second = convert(x), convert(y)
+    for operand in (first, second):
+        if scalar_dtype(operand.dtype) != "int32":
+            raise TypeMismatchError(f"a fixed-point product takes int32, not {operand} ({operand.dtype})")
+    wide = with_lanes("int64", max(parse_dtype(first.dtype).lanes, parse_dtype(second.dtype).lanes))
+    value = cast(first, wide)
+    if bool(is_lshift_required):
+        value = shift_left(value, cast(ls, wide))
+    total = cast(q, wide)
+    if bool(is_rshift_required):
+        total = binary(Add, total, cast(rs, wide))
+    one = cast(const(1, "int64"), wide)
+    half = shift_left(one, binary(Add, total, cast(const(-1, "int64"), wide)))
+    product = binary(Add, binary(Mul, value, cast(second, wide)), half)
+    return cast(shift_right(product, total), with_lanes("int32", parse_dtype(wide).lanes))
+
+
+def _lanes(vector: Any, wanted: str | None, what: str) -> tuple[PrimExpr, int]:
+    expr = convert(vector)
+    lanes = parse_dtype(expr.dtype).lanes
+    if lanes < 2 or lanes % 2:
+        raise TypeMismatchError(f"{what} takes a vector of an even number of lanes, not {expr.dtype}")
+    if wanted is not None and wanted != with_lanes(expr.dtype, lanes // 2):
+        raise TypeMismatchError(f"{what} of {expr.dtype} is {with_lanes(expr.dtype, lanes // 2)}, not {wanted}")
+    return expr, lanes
+
+
+def vectorlow(dtype: str | None, vec: Any) -> PrimExpr:
+    """The first half of a vector; `dtype`, if given, is that of the half."""
+    expr, lanes = _lanes(vec, dtype, "vectorlow")
+    return Shuffle((expr,), tuple(range(lanes // 2)))
+
+
+def vectorhigh(dtype: str | None, vec: Any) -> PrimExpr:
+    """The second half of a vector; `dtype`, if given, is that of the half."""
+    expr, lanes = _lanes(vec, dtype, "vectorhigh")
+    return Shuffle((expr,), tuple(range(lanes // 2, lanes)))
+
+
+def vectorcombine(dtype: str | None, vec1: Any, vec2: Any) -> PrimExpr:
+    """One vector of the lanes of two; `dtype`, if given, is that of the whole.
+
+    Raises:
+        TypeMismatchError: for operands of different dtypes, or another `dtype`.
+    """
+    first, second = convert(vec1), convert(vec2)
+    lanes = parse_dtype(first.dtype).lanes
+    whole = with_lanes(first.dtype, 2 * lanes)
+    if first.dtype != second.dtype or (dtype is not None and dtype != whole):
+        raise TypeMismatchError(f"vectorcombine of {first.dtype} and {second.dtype}" + (f" as {dtype}" if dtype else ""))
+    return Shuffle((first, second), tuple(range(2 * lanes)))
+
+
+def large_uint_imm(dtype: str, low: int, high: int) -> PrimExpr:
+    """The unsigned constant high * 2**32 + low."""
+    value = (int(high) << 32) | int(low)
+    if not 0 <= value <= int_limits(dtype)[1]:
+        raise TypeMismatchError(f"{value} is no {dtype}")
+    return IntImm(dtype, value)
+
+
+def undef(dtype: str = "float32") -> PrimExpr:
+    """A value that nobody looks at: zero, as good as any other."""
+    return cast(const(0, scalar_dtype(dtype)), dtype)
+
+
+def assume(cond: Any) -> PrimExpr:
+    """States, as a statement of its own, that a condition holds; code may rely on it and nothing tests it but the interpreter."""
+    return Call("bool", "tir.assume", (to_bool(cond),))
+
+
+def isnullptr(pointer: Any) -> PrimExpr:
+    """Whether a pointer is null.
+
+    Raises:
+        TypeMismatchError: for what is no handle.
+    """
+    expr = convert(pointer)
+    if expr.dtype != "handle":
+        raise TypeMismatchError(f"isnullptr takes a handle, not {expr} ({expr.dtype})")
+    return Call("bool", "tir.isnullptr", (expr,))
+
+
+def atomic_add(element: Any, value: Any) -> PrimExpr:
+    """Adds `value` to an element of a buffer as one indivisible step, as a statement of its own; the element's old value.
+
+    Raises:
+        TypeMismatchError: for what is no scalar element of a buffer.
+    """
+    if not isinstance(element, BufferLoad) or parse_dtype(element.dtype).lanes > 1 or element.dtype in ("bool", "float16", "bfloat16"):
+        raise TypeMismatchError(f"atomic_add takes an element of a buffer of integers, float32 or float64, such as A[i], not {element}")
+    return Call(element.dtype, "tir.atomic_add", (address_of(element), cast(value, element.dtype)))
+
+
+def ret(val: Any) -> NoReturn:
+    """Refused: a function returns nothing here.
+
+    Raises:
+        DeclarationError: always.
+    """
+    raise DeclarationError(f"tir.ret({val}): a function returns no value and runs to its end; store the result in a buffer of one element")
+
+
+def lookup_param(param_name: str) -> NoReturn:
+    """Refused: parameters are arguments here.
+
+    Raises:
+        DeclarationError: always.
+    """
+    raise DeclarationError(f"tir.lookup_param({param_name!r}): there is no table of linked parameters; pass the array as an argument")

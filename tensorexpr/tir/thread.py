@@ -1,0 +1,31 @@
+"""Thread axes: the tags that exist, and which of them are virtual."""
+
+from __future__ import annotations
+
+from .stmt import For, ForKind, Stmt
+
+HARDWARE_TAGS: tuple[str, ...] = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z")
+"""Dimensions of a grid of threads, as devices launch them."""
+
+VIRTUAL_TAGS: tuple[str, ...] = ("vthread", "vthread.x", "vthread.y", "vthread.z", "cthread")
+"""Threads that lowering interleaves in one thread of control."""
+
+
+def is_thread_tag(tag: str) -> bool:
+    """True for the tags that a loop can be bound to."""
+    return tag in HARDWARE_TAGS or tag in VIRTUAL_TAGS
+
+
+def thread_tags() -> str:
+    """All tags, for messages."""
+    return "blockIdx.x, .y, .z, threadIdx.x, .y, .z, vthread, cthread"
+
+
+def bound_tag(stmt: Stmt) -> str | None:
+    """The tag of a loop over threads, or None for other statements."""
+    if isinstance(stmt, For) and stmt.kind is ForKind.THREAD_BINDING and stmt.thread_binding is not None:
+        return stmt.thread_binding.thread_tag
+    return None
+
+
+__all__ = ["HARDWARE_TAGS", "VIRTUAL_TAGS", "bound_tag", "is_thread_tag", "thread_tags"]

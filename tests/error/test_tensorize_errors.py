@@ -1,0 +1,469 @@
+"""Every message about tensor intrinsics, bound buffers and LLVM intrinsics: what is wrong, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorexpr
+from tensorexpr import te, tir
+from tensorexpr.errors import CodegenError, DeclarationError, LoweringError, RecordError, ScheduleError, TypeMismatchError
+from tensorexpr.lower.pipeline import lower
+from tensorexpr.schedule import Schedule, create_schedule
+from tensorexpr.schedule.steps import Tensorize, step_from_json
+from tensorexpr.te.tensor import Tensor
+from tensorexpr.tir.interpreter import InterpreterError, interpret
+from tests.intrinsics import gemm, gemv, loop_intrin, vector_add
+
+ZERO = tir.IntImm("int32", 0)
+
+
+def matmul(m: int = 4, n: int = 16, length: int = 12) -> list[Tensor]:
+    a, b = te.placeholder((m, length), name="A"), te.placeholder((n, length), name="B")
+    k = te.reduce_axis((0, length), name="k")
+    return [a, b, te.compute((m, n), lambda i, j: te.sum(a[i, k] * b[j, k], axis=k), name="C")]
+
+
+def tiled(factor: int = 8) -> tuple[Schedule, list[Tensor]]:
+    args = matmul()
+    c = args[-1]
+    s = create_schedule(c.op)
+    s[c].split(c.op.axis[1], factor=factor)
+    return s, args
+
+
+def refused(s: Schedule, args: list[Tensor]) -> str:
+    with pytest.raises(ScheduleError) as caught:
+        lower(s, args, upto=0)
+    return str(caught.value)
+
+
+# Matching
+
+
+def test_another_number_of_elements() -> None:
+    s, args = tiled(4)
+    s[args[-1]].tensorize(s[args[-1]].leaf_iter_vars[2], gemv(8, 12))
+    message = refused(s, args)
+    assert "In schedule for C: can't tensorize 'j.inner' with gemv: the loop covers [1, 4] elements, the intrinsic [8]" in message
+    assert "C under the loop computes [1, 4] reducing [12]: " in message and "gemv computes [8] reducing [12]: " in message
+
+
+def test_another_reduction() -> None:
+    s, args = tiled()
+    s[args[-1]].tensorize(s[args[-1]].leaf_iter_vars[2], gemv(8, 4))
+    assert "the loop reduces over [12], the intrinsic over [4]" in refused(s, args)
+
+
+def test_another_operator_shows_both_expressions() -> None:
+    a = te.placeholder((16,), name="A")
+    c = te.compute((16,), lambda i: a[i] - a[i], name="C")
+    s = create_schedule(c.op)
+    s[c].tensorize(s[c].split(c.op.axis[0], factor=8)[1], vector_add(8))
+    message = refused(s, [a, c])
+    assert (
+        "C under the loop computes [8]: " in message
+        and "vector_add computes [8]: " in message
+        and "stands where the intrinsic has" in message
+    )
+
+
+def one_row(body: Callable[[Tensor, Any], Any], intrin: te.TensorIntrin, dtype: str = "float32") -> str:
+    """What is said of a computation of 8 elements from 32."""
+    a = te.placeholder((32,), dtype, name="A")
+    c = te.compute((8,), lambda i: body(a, i), name="C")
+    s = create_schedule(c.op)
+    s[c].tensorize(c.op.axis[0], intrin)
+    return refused(s, [a, c])
+
+
+def copy_of(length: int = 8, dtype: str = "float32") -> te.TensorIntrin:
+    x = te.placeholder((length,), dtype, name="x")
+    return loop_intrin(te.compute((length,), lambda i: x[i], name="y"), "copy")
+
+
+def test_elements_at_a_stride() -> None:
+    assert "A[i * 2] stands where the intrinsic has x[i]" in one_row(lambda a, i: a[2 * i], copy_of())
+
+
+def test_elements_in_reverse() -> None:
+    assert "stands where the intrinsic has x[i]" in one_row(lambda a, i: a[7 - i], copy_of())
+
+
+def test_a_constant_is_another() -> None:
+    x = te.placeholder((8,), name="x")
+    twice = loop_intrin(te.compute((8,), lambda i: x[i] * 2.0, name="y"), "twice")
+    assert "T.float32(3.0) stands where the intrinsic has T.float32(2.0)" in one_row(lambda a, i: a[i] * 3.0, twice)
+
+
+def test_another_dtype() -> None:
+    assert "stands where the intrinsic has" in one_row(lambda a, i: a[i], copy_of(dtype="int32"))
+
+
+def test_an_index_as_a_value_is_proved() -> None:
+    x = te.placeholder((8,), "int32", name="x")
+    ramp = loop_intrin(te.compute((8,), lambda i: x[i] + i, name="y"), "ramp")
+    assert "i * 2" in one_row(lambda a, i: a[i] + 2 * i, ramp, "int32")
+
+
+def test_reads_at_two_distances() -> None:
+    x = te.placeholder((9,), name="x")
+    pair = loop_intrin(te.compute((8,), lambda i: x[i] + x[i + 1], name="y"), "pair")
+    assert "can't both be of the intrinsic's input x" in one_row(lambda a, i: a[i] + a[i + 2], pair)
+
+
+def test_another_combiner() -> None:
+    a, b = te.placeholder((4, 12), name="A"), te.placeholder((8, 12), name="B")
+    k = te.reduce_axis((0, 12), name="k")
+    c = te.compute((4, 8), lambda i, j: te.max(a[i, k] * b[j, k], axis=k), name="C")
+    s = create_schedule(c.op)
+    s[c].tensorize(c.op.axis[1], gemv(8, 12))
+    assert "the combiners differ: " in refused(s, [a, b, c])
+
+
+def test_an_imperfect_split_is_refused_with_a_hint() -> None:
+    s, args = tiled(7)
+    s[args[-1]].tensorize(s[args[-1]].leaf_iter_vars[2], gemv(7, 12))
+    assert "split evenly (a factor that divides the extent), or pad the tensor to a multiple of the tile" in refused(s, args)
+
+
+def test_a_region_that_is_no_box() -> None:
+    a = te.placeholder((4, 4), name="A")
+    c = te.compute((4, 4), lambda i, j: a[i, j], name="C")
+    s = create_schedule(c.op)
+    inner = s[c].split(s[c].fuse(*c.op.axis), factor=8)[1]
+    s[c].tensorize(s[c].split(inner, factor=2)[1], copy_of(2))
+    lower(s, [a, c], upto=0)  # two neighbours in a row
+    s = create_schedule(c.op)
+    x = te.placeholder((2, 4), name="x")
+    rows = loop_intrin(te.compute((2, 4), lambda i, j: x[i, j], name="y"), "rows")
+    s[c].tensorize(s[c].split(s[c].fuse(*c.op.axis), factor=2)[1], rows)
+    assert "the loop covers [1, 2] elements, the intrinsic [2, 4]" in refused(s, [a, c])
+
+
+def test_iterations_over_parts_of_two_rows() -> None:
+    a = te.placeholder((4, 3), name="A")
+    c = te.compute((4, 3), lambda i, j: a[i, j], name="C")
+    s = create_schedule(c.op)
+    s[c].tensorize(s[c].split(s[c].fuse(*c.op.axis), factor=2)[1], copy_of(2))
+    message = refused(s, [a, c])
+    assert "do not fill a box" in message or "do not take a constant number of values" in message
+
+
+def test_iterations_that_skip_elements() -> None:
+    a = te.placeholder((16,), name="A")
+    c = te.compute((16,), lambda i: a[i], name="C")
+    s = create_schedule(c.op)
+    outer, inner = s[c].split(c.op.axis[0], factor=4)
+    s[c].reorder(inner, outer)
+    s[c].tensorize(outer, copy_of(13))
+    assert "the 4 iterations under it do not fill a box of C's axes (13); tensorize a loop whose inner loops are whole tiles" in refused(
+        s, [a, c]
+    )
+
+
+def test_a_symbolic_extent() -> None:
+    n = te.var("n")
+    a = te.placeholder((n,), name="A")
+    c = te.compute((n,), lambda i: a[i], name="C")
+    s = create_schedule(c.op)
+    s[c].tensorize(c.op.axis[0], copy_of())
+    assert "the loop i under it has the extent n; split it by a constant factor first" in refused(s, [a, c])
+
+
+def test_a_reduction_outside_needs_an_update() -> None:
+    s, args = tiled()
+    c = args[-1]
+    i, jo, ji, k = s[c].leaf_iter_vars
+    ko, ki = s[c].split(k, factor=4)
+    s[c].reorder(i, ko, jo, ji, ki)
+    s[c].tensorize(ji, gemv(8, 4, "body"))
+    message = refused(s, args)
+    assert (
+        "gemv has no reduce_update, but the reduction loop k.outer outside the tensorized loop adds to its outputs several times" in message
+    )
+
+
+def test_a_start_that_the_body_does_not_know() -> None:
+    a, b = te.placeholder((4, 12), name="A"), te.placeholder((8, 12), name="B")
+    k = te.reduce_axis((0, 12), name="k")
+    c = te.compute((4, 8), lambda i, j: te.sum(a[i, k] * b[j, k], axis=k, init=1.0), name="C")
+    s = create_schedule(c.op)
+    s[c].tensorize(c.op.axis[1], gemv(8, 12, "body"))
+    assert "its body starts from another value than te.compute(init=...) gives" in refused(s, [a, b, c])
+
+
+def test_a_scalar_that_differs_from_element_to_element() -> None:
+    factor = te.var("factor", "float32")
+    x = te.placeholder((8,), name="x")
+    scale = loop_intrin(te.compute((8,), lambda i: x[i] * factor, name="y"), "scale", scalars=[factor])
+    assert "can't be the scalar factor" in one_row(lambda a, i: a[i] * a[i + 8], scale)
+
+
+# The step
+
+
+def test_the_step_is_refused() -> None:
+    s, args = tiled()
+    c = args[-1]
+    jo, ji = s[c].leaf_iter_vars[1:3]
+    with pytest.raises(ScheduleError, match=r"tensorize takes an intrinsic of te.decl_tensor_intrin, not 'gemv'"):
+        s[c].tensorize(ji, "gemv")  # type: ignore[arg-type]
+    s[c].tensorize(ji, gemv(8, 12))
+    with pytest.raises(ScheduleError, match=r"'j.inner' is tensorized with gemv already; a stage has one intrinsic"):
+        s[c].tensorize(jo, gemv(8, 12))
+    with pytest.raises(ScheduleError, match=r"axis 'j.inner' is marked tensorize already"):
+        s[c].split(ji, factor=2)
+    with pytest.raises(ScheduleError, match=r"a loop can't be 'tensorize'; kinds: serial, parallel, vectorize, unroll"):
+        s.apply_step(step_from_json(["annotate", 2, 0, "tensorize"]))
+
+
+def test_marks_and_stages_inside() -> None:
+    s, args = tiled()
+    c = args[-1]
+    _i, _jo, ji, k = s[c].leaf_iter_vars
+    s[c].unroll(k)
+    with pytest.raises(
+        ScheduleError, match=r"takes the place of 'k', marked unroll; leave the mark out, or move that loop outside 'j.inner'"
+    ):
+        s[c].tensorize(ji, gemv(8, 12))
+    with pytest.raises(ScheduleError, match="can't tensorize 'k': it is marked unroll already"):
+        s[c].tensorize(k, gemv(8, 12))
+    s, args = tiled()
+    copy = s.cache_read(args[1], "local", args[2])
+    k = s[args[2]].leaf_iter_vars[3]
+    s[copy].compute_at(s[args[2]], k)
+    with pytest.raises(ScheduleError, match=r"takes the place of 'k', where B.local is computed"):
+        s[args[2]].tensorize(s[args[2]].leaf_iter_vars[2], gemv(8, 12))
+
+
+def test_marks_that_come_later() -> None:
+    s, args = tiled()
+    c = args[-1]
+    _, _, ji, k = s[c].leaf_iter_vars
+    s[c].tensorize(ji, gemv(8, 12))
+    s[c].unroll(k)
+    assert "takes the place of 'k', marked unroll" in refused(s, args)
+
+
+def test_what_is_said_of_loads_and_stores() -> None:
+    s, args = tiled()
+    c = args[-1]
+    i, _, ji, _ = s[c].leaf_iter_vars
+    s[c].prefetch(args[0], i, 1)
+    with pytest.raises(
+        ScheduleError, match=r"takes the place of the stage's loads and stores, which prefetch is about; leave one of the two"
+    ):
+        s[c].tensorize(ji, gemv(8, 12))
+    s, args = tiled()
+    s[args[-1]].tensorize(s[args[-1]].leaf_iter_vars[2], gemv(8, 12))
+    s[args[-1]].set_store_predicate(args[-1].op.axis[0] < 3)
+    assert "which set_store_predicate is about" in refused(s, args)
+
+
+def test_a_scan_has_no_definition_of_its_own() -> None:
+    init = te.compute((1, 8), lambda t, i: 1.0, name="init")
+    state = te.placeholder((4, 8), name="state")
+    update = te.compute((4, 8), lambda t, i: state[t - 1, i] * 2.0, name="update")
+    scan = te.scan(init, update, state)
+    s = create_schedule(scan.op)
+    with pytest.raises(ScheduleError, match=r"In schedule for scan: tensorize is not for a scan"):
+        s[scan].tensorize(s[scan].leaf_iter_vars[-1], vector_add(8))
+
+
+def test_records_that_name_what_is_not_there() -> None:
+    s, _args = tiled()
+    with pytest.raises(
+        ScheduleError, match=r"no tensor intrinsic 'nothing' is declared; declared are .*dot_16x4_vnni.*before the schedule is replayed"
+    ):
+        s.apply_step(Tensorize(2, 4, "nothing", "0" * 16))
+    gemv(8, 12)
+    with pytest.raises(ScheduleError, match="the tensor intrinsic 'gemv' that is declared is another one than the schedule names"):
+        s.apply_step(Tensorize(2, 4, "gemv", "0" * 16))
+    with pytest.raises(RecordError, match="step 'tensorize': field digest is '7'; it takes str"):
+        step_from_json(["tensorize", 2, 4, "gemv", 7])
+
+
+# Declaring
+
+
+def declared(fcompute: Callable[..., Any], **options: Any) -> str:
+    x = te.placeholder((8,), name="x")
+    y = te.compute((8,), lambda i: x[i], name="y")
+    with pytest.raises(DeclarationError) as caught:
+        te.decl_tensor_intrin(y.op, fcompute, "mine", **options)
+    return str(caught.value)
+
+
+def test_statements_that_do_not_fit() -> None:
+    assert "fcompute returns a statement or (body, reduce_init, reduce_update), not 7" in declared(lambda ins, outs: 7)
+    assert "fcompute gave neither a body nor a reduce_update" in declared(lambda ins, outs: (None, outs[0].vstore([0], 0.0)))
+    assert "y is no reduction, so a reduce_update has nothing to update" in declared(lambda i, o: (None, None, o[0].vstore([0], 0.0)))
+    assert "its statement writes x, an input" in declared(lambda ins, outs: ins[0].vstore([0], 0.0))
+    stray = te.var("stray", "float32")
+    assert "its statement uses stray, which is neither a part of a buffer" in declared(lambda i, o: o[0].vstore([0], stray))
+    assert "reduce_init reads the input x" in declared(lambda i, o: (o[0].vstore([0], 0.0), o[0].vstore([0], i[0].vload([0]))))
+
+
+def test_computations_that_no_intrinsic_does() -> None:
+    x, n = te.placeholder((8,), name="x"), te.var("n")
+    y = te.compute((8,), lambda i: x[i], name="y")
+
+    def refusal(op: Any) -> str:
+        with pytest.raises(DeclarationError) as caught:
+            te.decl_tensor_intrin(op, lambda ins, outs: outs[0].vstore([0], 0.0), "mine")
+        return str(caught.value)
+
+    assert "it is described by an operation such as C.op" in refusal(x.op)
+    assert "reads y, which is computed; describe it over placeholders only" in refusal(te.compute((8,), lambda i: y[i]).op)
+    symbolic = te.placeholder((n,), name="s")
+    assert "an intrinsic works on boxes of constant extents" in refusal(te.compute((n,), lambda i: symbolic[i]).op)
+    assert "reads the elements 0:4 of dimension 0 of x, which has 8" in refusal(te.compute((4,), lambda i: x[i]).op)
+
+
+def test_buffers_that_do_not_fit() -> None:
+    x = te.placeholder((8,), name="x")
+    y = te.compute((8,), lambda i: x[i], name="y")
+
+    def refusal(binds: dict[Tensor, tir.Buffer]) -> str:
+        with pytest.raises(DeclarationError) as caught:
+            te.decl_tensor_intrin(y.op, lambda ins, outs: outs[0].vstore([0], 0.0), "mine", binds)
+        return str(caught.value)
+
+    assert "the buffer bound to x is [4] of float32; the tensor is [8] of float32" in refusal({x: tir.decl_buffer((4,))})
+    stride = te.var("s")
+    both = {t: tir.decl_buffer((8,), strides=[stride], name=t.name) for t in (x, y)}
+    assert "the buffers x and y share the variable s; give each its own" in refusal(both)
+
+
+def test_a_vector_across_rows_that_lie_apart() -> None:
+    x = te.placeholder((2, 4), name="x")
+    y = te.compute((8,), lambda i: x[i // 4, i % 4], name="y")
+    apart = tir.decl_buffer((2, 4), name="x", strides=[te.var("s"), 1], offset_factor=1)
+    with pytest.raises(DeclarationError, match="takes more lanes than a row of x has, whose rows needn't follow each other"):
+        te.decl_tensor_intrin(y.op, lambda i, o: o[0].vstore([0], i[0].vload([0, 0], "float32x8")), "mine", {x: apart})
+
+
+# Bound buffers
+
+
+def with_layout(strides: Sequence[Any] | None = None, shape: Sequence[int] = (8, 4), **options: Any) -> str:
+    """What is said of an intrinsic on tiles of 8 x 4 whose output buffer is declared so."""
+    args = matmul(8, 16, 4)
+    c = te.compute((8, 16), lambda i, j: args[0][i, j % 4] + 1.0, name="C")
+    x = te.placeholder((8, 4), name="x")
+    y = te.compute((8, 4), lambda i, j: x[i, j] + 1.0, name="y")
+    out = tir.decl_buffer(shape, name="y", strides=strides, **options)
+    free = tir.decl_buffer((8, 4), name="x", strides=[te.var("a"), te.var("b")], offset_factor=1)
+    intrin = te.decl_tensor_intrin(y.op, lambda ins, outs: outs[0].vstore([0, 0], ins[0].vload([0, 0])), "tile", {x: free, y: out})
+    s = create_schedule(c.op)
+    jo, ji = s[c].split(c.op.axis[1], factor=4)
+    s[c].reorder(jo, c.op.axis[0], ji)
+    s[c].tensorize(c.op.axis[0], intrin)
+    with pytest.raises(LoweringError) as caught:
+        lower(s, [args[0], c], upto=1)
+    return str(caught.value)
+
+
+def test_a_layout_that_the_place_does_not_have() -> None:
+    assert "buffer y is declared compact, so with stride 4 in dimension 0, but its box of C has stride 16 there" in with_layout(
+        offset_factor=1
+    )
+    assert "buffer y is declared with stride 2 in dimension 1, but its box of C has stride 1 there" in with_layout([16, 2], offset_factor=1)
+    assert "buffer y is declared with elem_offset 0, but its box of C starts at element j_outer * 4" in with_layout([16, 1])
+    assert "declared with offset_factor=8, but its box of C starts at element j_outer * 4" in with_layout([16, 1], offset_factor=8)
+    assert "declared with data_alignment=128, but the memory of C is aligned to 64" in with_layout(
+        [16, 1], offset_factor=1, data_alignment=128
+    )
+
+
+def bound(buffer: tir.Buffer, source: tir.Buffer, region: Sequence[tuple[int, int]]) -> tir.PrimFunc:
+    box = tuple(tir.Range(tir.IntImm("int32", low), tir.IntImm("int32", extent)) for low, extent in region)
+    body = tir.BufferBind(buffer, tir.BufferRegion(source, box), buffer.vstore([0] * buffer.ndim, 1.0))
+    handle = tir.Var(source.name, "handle")
+    return tir.PrimFunc((handle,), body, {handle: source})
+
+
+@pytest.mark.parametrize(
+    ("buffer", "region", "lowered", "interpreted"),
+    [
+        (((4,), None), [(0, 2), (0, 4)], "its dimension 0 is left out, but has extent 2, not 1", "is bound to a box of shape [2, 4]"),
+        (
+            ((4,), None),
+            [(0, 1), (0, 5)],
+            "declared with extent 4 in dimension 0, but its box of A has 5",
+            "is bound to a box of shape [1, 5]",
+        ),
+        (((2, 4), None), [(0, 2), (0, 4)], "compact, so with stride 4 in dimension 0", "is compact, but is bound"),
+        (((2, 4), [9, 1]), [(0, 2), (0, 4)], "with stride 9 in dimension 0", "stride 0 of b is 9, but its box has 8"),
+    ],
+)
+def test_boxes_that_do_not_fit(buffer: Any, region: Any, lowered: str, interpreted: str) -> None:
+    shape, strides = buffer
+    source = tir.decl_buffer((8, 8), name="A")
+    func = bound(tir.decl_buffer(shape, name="b", strides=strides, offset_factor=1), source, region)
+    with pytest.raises(LoweringError) as caught:
+        lower(func, upto=1)
+    assert lowered in str(caught.value)
+    with pytest.raises(InterpreterError) as seen:
+        interpret(func, [np.zeros((8, 8), np.float32)])
+    assert interpreted in str(seen.value)
+
+
+def test_an_interpreted_box_out_of_bounds() -> None:
+    func = bound(tir.decl_buffer((4,), name="b", offset_factor=1), tir.decl_buffer((8,), name="A"), [(6, 4)])
+    with pytest.raises(InterpreterError, match="b is bound to A at 6:10, out of 0:8"):
+        interpret(func, [np.zeros(8, np.float32)])
+
+
+def test_bindings_that_make_no_sense() -> None:
+    source = tir.decl_buffer((8,), name="A")
+    with pytest.raises(TypeMismatchError, match="buffer b of int8 can't stand for a part of A, which is float32"):
+        tir.BufferBind(tir.decl_buffer((4,), "int8", name="b"), tir.BufferRegion(source, (tir.Range(ZERO, ZERO),)), tir.Evaluate(ZERO))
+    with pytest.raises(DeclarationError, match="buffer b has 2 dimensions, more than the 1 of A"):
+        bound(tir.decl_buffer((1, 4), name="b"), source, [(0, 4)])
+    with pytest.raises(DeclarationError, match="a box of A has 1 dimensions, not 2"):
+        bound(tir.decl_buffer((4,), name="b"), source, [(0, 4), (0, 1)])
+
+
+# Pointers and LLVM's intrinsics
+
+
+def test_access_masks() -> None:
+    a = tir.decl_buffer((8,), name="A")
+    with pytest.raises(DeclarationError, match='buffer A: access_mask is "r", "w" or "rw"'):
+        a.access_ptr("x")
+    with pytest.raises(ValueError, match="address_of takes an element of a buffer"):
+        tir.address_of(tir.IntImm("int32", 3))
+
+
+def test_llvm_intrinsics_that_are_not_known() -> None:
+    one = tir.Broadcast(tir.FloatImm("float32", 1.0), 16)
+    with pytest.raises(DeclarationError, match=r"no LLVM intrinsic 'llvm.x86.nonsense' is known; known are llvm.x86.avx512.vpdpbusd.128"):
+        tir.call_llvm_pure_intrin("float32x16", "llvm.x86.nonsense", one)
+    with pytest.raises(DeclarationError, match=r"vpdpbusd.512 takes 3 operands, not 1"):
+        tir.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.vpdpbusd.512", one)
+    with pytest.raises(DeclarationError, match="float32 stands where <16 x i32> belongs, which has 512 bits"):
+        tir.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.vpdpbusd.512", tir.FloatImm("float32", 1.0), one, one)
+
+
+def test_a_feature_that_the_target_lacks() -> None:
+    a = te.placeholder((4, 4), "uint8", name="A")
+    b = te.placeholder((1, 1, 16, 4), "int8", name="B")
+    k = te.reduce_axis((0, 4), name="k")
+    c = te.compute(
+        (4, 16), lambda i, j: te.sum(a[i, k].astype("int32") * b[j // 16, k // 4, j % 16, k % 4].astype("int32"), axis=k), name="C"
+    )
+    s = create_schedule(c.op)
+    s[c].tensorize(c.op.axis[1], te.intrinsics.dot_16x4_vnni())
+    with pytest.raises(CodegenError, match=r"vpdpbusd.512 needs the CPU feature avx512vnni, which the target llvm .*haswell.* lacks"):
+        tensorexpr.build(s, [a, b, c], target="llvm -mcpu=haswell")
+
+
+def test_gemm_of_another_shape_names_the_axis() -> None:
+    s, args = tiled()
+    s[args[-1]].tensorize(s[args[-1]].leaf_iter_vars[0], gemm(4, 8, 12))
+    assert "can't tensorize 'i' with gemm" in refused(s, args)

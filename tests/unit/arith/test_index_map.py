@@ -1,0 +1,142 @@
+"""Index maps: what they make of indices, ranges, shapes and arrays, how they invert, and what they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensorexpr import te, tir
+from tensorexpr.arith import Analyzer
+from tensorexpr.errors import DeclarationError
+from tensorexpr.tir import IndexMap, SizeVar, Var
+from tensorexpr.tir.expr import Range
+
+PACK = IndexMap.from_func(lambda k, n: [n // 32, k, n % 32])
+
+
+def test_parameters_name_the_indices() -> None:
+    assert str(PACK) == "(k, n) -> (n // 32, k, n % 32)"
+    assert PACK.names() == ["n.o", "k", "n.i"]
+
+
+def test_many_indices() -> None:
+    reverse = IndexMap.from_func(lambda first, *rest: [*reversed(rest), first], ndim=3)
+    assert str(reverse) == "(first, rest_0, rest_1) -> (rest_1, rest_0, first)"
+
+
+def test_map_indices_takes_numbers_and_expressions() -> None:
+    i = Var("i", "int32")
+    assert [str(e) for e in PACK.map_indices([3, 70])] == ["2", "3", "6"]
+    simplified = [str(Analyzer({i: Range.from_min_extent(0, 32)}).simplify(e)) for e in PACK.map_indices([0, i + 64])]
+    assert simplified == ["2", "0", "i"]
+
+
+def test_shapes_hold_padding() -> None:
+    assert [int(e) for e in PACK.map_shape([64, 1009])] == [32, 64, 32]  # type: ignore[call-overload]
+    n = SizeVar("n", "int32")
+    assert [str(e) for e in PACK.map_shape([n, n])] == ["(n + 31) // 32", "n", "32"]
+
+
+def test_ranges() -> None:
+    found = PACK.map_ranges([Range.from_min_extent(2, 3), Range.from_min_extent(64, 8)])
+    assert [(str(r.min), str(r.extent)) for r in found] == [("2", "1"), ("2", "3"), ("0", "8")]
+
+
+def test_arrays() -> None:
+    array = np.arange(12, dtype="int16").reshape(2, 6)
+    packed = IndexMap.from_func(lambda k, n: [n // 4, k, n % 4]).map_ndarray(array)
+    assert packed.dtype == np.int16
+    assert np.array_equal(packed[0], array[:, :4])
+    assert np.array_equal(packed[1], np.pad(array[:, 4:], ((0, 0), (0, 2))))
+
+
+def test_inverse_of_a_map_that_fills_its_layout() -> None:
+    inverse = PACK.inverse([64, 96])
+    assert str(inverse) == "(n_o, k, n_i) -> (k, n_o * 32 + n_i)"
+    assert inverse.is_equivalent_to(IndexMap.from_func(lambda a, b, c: [b, a * 32 + c]))
+
+
+def test_padding() -> None:
+    inverse, padding = PACK.non_surjective_inverse([64, 1009])
+    assert str(inverse) == "(n_o, k, n_i) -> (k, n_o * 32 + n_i)"
+    assert str(padding) == "not n_o * 32 + n_i < 1009"
+
+
+def test_padding_of_symbolic_extents() -> None:
+    n = SizeVar("n", "int32")
+    _, padding = PACK.non_surjective_inverse([64, n])
+    assert str(padding) == "not n_o * 32 + n_i < n"
+
+
+def test_large_factors_of_symbolic_extents() -> None:
+    n = SizeVar("n", "int32")
+    halves = IndexMap.from_func(lambda i: [i // (1 << 22), i // 2 % (1 << 21), i % 2])
+    inverse, _ = halves.non_surjective_inverse([n])
+    assert [str(e) for e in inverse.final_indices] == ["i_o * 4194304 + i_i * 2 + i_i_2"]
+
+
+def test_sums_that_are_divided() -> None:
+    flat = IndexMap.from_func(lambda i, j: [(i * 5 + j) // 4, (i * 5 + j) % 4])
+    inverse, padding = flat.non_surjective_inverse([3, 5])
+    assert str(inverse) == "(ax0, ax1) -> ((ax0 * 4 + ax1) // 5, (ax0 * 4 + ax1) % 5)"
+    assert str(padding) == "not (ax0 * 4 + ax1) // 5 < 3"
+
+
+def test_equivalence_is_proved_only_where_it_holds() -> None:
+    assert PACK.is_equivalent_to(IndexMap.from_func(lambda a, b: [b // 16 // 2, a, b - b // 32 * 32]))
+    assert not PACK.is_equivalent_to(IndexMap.from_func(lambda a, b: [b // 32, a, b % 16]))
+    assert not PACK.is_equivalent_to(IndexMap.from_func(lambda a, b: [b // 32, a]))
+    assert not PACK.is_equivalent_to(IndexMap.from_func(lambda a, b, c: [b // 32, a, b % 32]))
+
+
+def test_separators() -> None:
+    index_map, separators = IndexMap.from_func_with_separators(lambda i, j: [j, te.AXIS_SEPARATOR, i])
+    assert (str(index_map), separators) == ("(i, j) -> (j, i)", [1])
+    assert repr(te.AXIS_SEPARATOR) == "AXIS_SEPARATOR"
+    assert tir.IndexMap is IndexMap
+
+
+_OUTSIDE = Var("outside", "int32")
+_TABLE = te.placeholder((8,), "int32", name="table")
+
+REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+    "no function": (lambda: IndexMap.from_func(3), "made of a function of indices, not of 3"),  # type: ignore[arg-type]
+    "rank": (lambda: IndexMap.from_func(lambda i: [i], ndim=2), "takes 1 indices, but there are 2 dimensions"),
+    "no rank": (lambda: IndexMap.from_func(lambda *i: i), "takes *i; give ndim, at least 0"),
+    "keywords": (lambda: IndexMap.from_func(lambda i, *, j: [i, j]), "parameters that are keywords only"),
+    "floats": (lambda: IndexMap.from_func(lambda i: [i * 0.5]), "returns integer expressions of its indices"),
+    "separator": (lambda: IndexMap.from_func(lambda i: [i, IndexMap.AXIS_SEPARATOR]), "use IndexMap.from_func_with_separators"),
+    "variable": (
+        lambda: IndexMap.from_func(lambda i: [i + _OUTSIDE]),
+        "depends on its own indices (i) alone, but i + outside uses outside",
+    ),
+    "load": (lambda: IndexMap.from_func(lambda i: [_TABLE[i]]), "depends on its own indices (i) alone"),
+    "indices": (lambda: PACK.map_indices([1]), "takes 2 indices, not 1"),
+    "negative": (lambda: IndexMap.from_func(lambda i: [i - 3]).map_shape([8]), "the index i - 3, which starts at -3"),
+    "range": (lambda: PACK.inverse([Range.from_min_extent(1, 3), 32]), "ranges that start at 0, not at 1"),
+    "padding": (lambda: PACK.inverse([64, 33]), "leaves padding where not n_o * 32 + n_i < 33"),
+    "twice": (lambda: IndexMap.from_func(lambda i, j: [i, j, i % 2]).inverse([4, 4]), "can't be inverted: the splits of i overlap"),
+    "sum": (lambda: IndexMap.from_func(lambda i, j: [i + j]).inverse([4, 4]), "can't be inverted"),
+    "lost": (lambda: IndexMap.from_func(lambda i, j: [i]).inverse([4, 4]), "j isn't used"),
+    "remainder": (lambda: IndexMap.from_func(lambda i: [i % 4]).inverse([6]), "the splits of i cover 4 of 8 values"),
+    "square": (lambda: IndexMap.from_func(lambda i: [i * i]).inverse([6]), "i * i is neither an iterator nor its quotient"),
+    "symbolic remainder": (
+        lambda: IndexMap.from_func(lambda i: [i % (1 << 22)]).non_surjective_inverse([SizeVar("n", "int32")]),
+        "can't be inverted: the splits of i cover 4194304 of 8388608 values",
+    ),
+    "symbolic stride": (
+        lambda: IndexMap.from_func(lambda i, j: [i * 8 + j]).non_surjective_inverse([4, SizeVar("n", "int32")]),
+        "the extent of j is no constant, but another index is multiplied by it",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name: str) -> None:
+    request, message = REFUSED[name]
+    with pytest.raises(DeclarationError) as caught:
+        request()
+    assert message in str(caught.value)

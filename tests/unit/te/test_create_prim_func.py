@@ -1,0 +1,70 @@
+"""Functions of blocks from tensors: parameters, attributes, dtypes. What they look like is in tests/golden."""
+
+from __future__ import annotations
+
+import pytest
+
+from tensorexpr import te, tir
+from tensorexpr.te.index_dtype import retyped
+from tensorexpr.tir.rewriting import walk
+from tensorexpr.tir.structural import structural_equal
+from tensorexpr.tir.verify import verify_well_formed
+from tests import programs
+from tests.block_programs import DECLARED
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_the_result_is_well_formed_and_always_the_same(name: str) -> None:
+    func = te.create_prim_func(DECLARED[name]())
+    assert verify_well_formed(func)
+    assert structural_equal(func, te.create_prim_func(DECLARED[name]()))
+
+
+def test_attributes_and_parameters_in_order() -> None:
+    v, alpha = te.placeholder((16,), name="V"), te.var("alpha", "float32")
+    q = te.compute((16,), lambda i: v[i] * alpha, name="Q")
+    func = te.create_prim_func([q, alpha, v])
+    assert dict(func.attrs) == {"global_symbol": "main", "tir.noalias": True}
+    assert [p.name for p in func.params] == ["var_Q", "alpha", "var_V"]
+    assert func.params[1] is alpha
+
+
+def test_an_intermediate_may_be_an_argument() -> None:
+    a, b, c, out = programs.matmul_add()
+    product = next(t for t in out.op.input_tensors if t.name == "matmul")
+    func = te.create_prim_func([a, b, c, product, out])
+    assert isinstance(func.body, tir.BlockRealize) and func.body.block.alloc_buffers == ()
+
+
+def test_blocks_have_names_of_their_own() -> None:
+    a = te.placeholder((4,), name="A")
+    first = te.compute((4,), lambda i: a[i] + 1.0, name="A")
+    second = te.compute((4,), lambda i: first[i] + 1.0, name="A")
+    func = te.create_prim_func([a, second])
+    assert [b.name_hint for b in walk(func.body) if isinstance(b, tir.Block)] == ["A", "A_1", "root"]
+
+
+def test_free_layouts_are_numbers_of_parameters() -> None:
+    a, w = te.placeholder((8,), name="A"), te.placeholder((8,), name="W")
+    out = te.compute((8,), lambda i: a[i] * w[i], name="out", attrs={"layout_free_placeholders": [w], "kept": 1})
+    func = te.create_prim_func([a, w, out])
+    assert list(func.attrs["layout_free_buffers"]) == [1]
+    block = next(b for b in walk(func.body) if isinstance(b, tir.Block))
+    assert dict(block.annotations) == {"kept": 1}
+
+
+def test_index_dtype_override() -> None:
+    n = te.var("n")
+    a = te.placeholder((n, 4), name="A")
+    out = te.compute((n, 4), lambda i, j: tir.if_then_else(i < n - 1, a[i, j], 0.0) + (i * 4 + j).astype("float32"), name="out")
+    func = te.create_prim_func([a, out], index_dtype_override="int64")
+    assert {v.dtype for v in walk(func.body) if isinstance(v, tir.Var) and v.dtype != "handle"} == {"int64"}
+    assert all(extent.dtype == "int64" for buffer in func.buffer_map.values() for extent in buffer.shape)
+    assert verify_well_formed(func)
+
+
+def test_values_keep_their_dtype_when_indices_change_theirs() -> None:
+    i, wide = tir.Var("i"), tir.Var("i", "int64")
+    new = retyped(tir.Select(i < 3, i, i * 2), {i: wide}, "int64")
+    assert new.dtype == "int32" and wide in set(walk(new))
+    assert retyped(tir.max(i, 3), {}, "int64") is tir.max(i, 3)
