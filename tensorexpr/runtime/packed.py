@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..tir.dtype import parse_dtype, to_numpy
-from ..tir.foreign import DEFAULT_TRACE, PackedCalls
+from ..tir.foreign import DEFAULT_TRACE, PackedCalls, number_of
 from .device import cpu
 from .ndarray import NDArray
 from .registry import get_global_func, register_func
@@ -69,7 +69,7 @@ def _run(call: bytes, words: Any) -> int:
 def _word(result: Any, dtype: str | None) -> int:
     """A result as 64 bits: of a traced value in its dtype, of a plain call an integer, 0 for none."""
     if dtype is None:
-        return 0 if result is None else int(result)
+        return number_of(result)
     if parse_dtype(dtype).is_float:
         return int(struct.unpack("<q", struct.pack("<d", float(to_numpy(dtype).type(result))))[0])
     return int(np.int64(np.uint64(int(result) & (2**64 - 1)).astype(np.int64)))

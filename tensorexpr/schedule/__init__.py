@@ -8,7 +8,8 @@ balanced     tiles of two sizes: their starts, extents and the guard between the
 memory_rules, memory_words   prefetches, rolling buffers, store predicates, non-temporal stores: laws, and words for people
 axis_expression              expressions over a stage's axes as plain data
 scans        what recurrences ask of a schedule
-legality     what must hold of a whole tree; of threads and double buffers: thread_legality, buffering_legality
+legality     what must hold of a whole tree; of threads, double buffers and intrinsics: thread_legality,
+             buffering_legality, tensorize_legality
 exact        splits that promise to need no guard
 te_schedule  `te.create_schedule` and the primitives on `s[C]`; stage_views, what `s[C]` looks like; group, stages placed together
 read_graph   the graph of operations, and what scans look like, for programs that ask

@@ -64,6 +64,11 @@ class PackedCalls:
         return cls.handler(name, args)
 
 
+def number_of(found: Any) -> int:
+    """What a call is worth whose function returned `found`: a number as an integer, anything else 0."""
+    return int(found) if isinstance(found, (int, float, np.number, np.bool_)) else 0
+
+
 def call_packed(*args: Any) -> PrimExpr:
     """A call of the Python function that is registered under the first argument; an int32 if it returns a number, else 0.
 

@@ -203,6 +203,32 @@ def test_a_scalar_that_differs_from_element_to_element() -> None:
     assert "can't be the scalar factor" in one_row(lambda a, i: a[i] * a[i + 8], scale)
 
 
+def test_conditional_reads_past_a_border() -> None:
+    """The intrinsic leaves out the element before the first by its own condition; its box would begin there."""
+
+    def padded(source: Tensor, flag: Tensor, i: Any, low: int) -> Any:
+        return te.if_then_else(flag[i] > 0.0, source[i + low], 0.0)
+
+    x, on = te.placeholder((8,), name="x"), te.placeholder((8,), name="on")
+    intrin = loop_intrin(te.compute((8,), lambda i: padded(x, on, i, 0), name="y"), "masked")
+    a, flag = te.placeholder((16,), name="A"), te.placeholder((16,), name="F")
+    inside = te.compute((16,), lambda i: padded(a, flag, i, 0), name="C")
+    s = create_schedule(inside.op)
+    s[inside].tensorize(s[inside].split(inside.op.axis[0], factor=8)[1], intrin)
+    lower(s, [a, flag, inside])
+    beyond = te.compute((16,), lambda i: te.if_then_else(i > 0, te.if_then_else(flag[i] > 0.0, a[i - 1], 0.0), 0.0), name="C")
+    outer = loop_intrin(te.compute((8,), lambda i: te.if_then_else(i > 0, padded(x, on, i, 0), 0.0), name="y"), "bordered")
+    s = create_schedule(beyond.op)
+    s[beyond].tensorize(s[beyond].split(beyond.op.axis[0], factor=16)[1], outer)
+    assert "the loop covers [16] elements" in refused(s, [a, flag, beyond])
+    x16, on16 = te.placeholder((16,), name="x"), te.placeholder((16,), name="on")
+    wide = loop_intrin(te.compute((16,), lambda i: te.if_then_else(i > 0, padded(x16, on16, i, 0), 0.0), name="y"), "bordered")
+    s = create_schedule(beyond.op)
+    s[beyond].tensorize(beyond.op.axis[0], wide)
+    message = refused(s, [a, flag, beyond])
+    assert "its reads of A are conditional, and a box of them from -1 may reach past the tensor (extent 16)" in message
+
+
 # The step
 
 

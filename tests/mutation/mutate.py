@@ -76,6 +76,7 @@ _BALANCED, _PADDING = "schedule/balanced.py", "schedule/steps/padding.py"
 _SHORT, _TRIM, _LIVE = "lower/phase0/short_tiles.py", "lower/phase2/trim_no_ops.py", "lower/phase2/guard_bounds.py"
 _ROLL, _MEMORY = "lower/phase0/rolling_buffer.py", "schedule/memory_rules.py"
 _MATCH, _TENSORIZE, _BIND = "lower/phase0/tensor_match.py", "lower/phase0/tensorize.py", "lower/phase1/buffer_bind.py"
+_OVERCOMPUTE = "lower/phase2/reduce_branching_through_overcompute.py"
 _DIVISION, _PARALLEL = "codegen/division.py", "codegen/parallel.py"
 
 _LAYOUT = "schedule/steps/transform_layout.py"
@@ -125,6 +126,11 @@ MUTATIONS = (
     Mutation(_TRIM, "if found and self._reduces(loop) else", "if found else"),
     Mutation(_TRIM, "used.isdisjoint(inner) and", ""),
     Mutation(_TRIM, "if part not in known", "if False"),
+    Mutation(_OVERCOMPUTE, "bound.min_value >= 0 and bound.max_value < size", "bound.min_value >= 0"),
+    Mutation(_OVERCOMPUTE, "or self._free(atom).isdisjoint(inner)", "or True"),
+    Mutation(_OVERCOMPUTE, "inner = {loop.loop_var for loop in loops} | self._unknown", "inner = {loop.loop_var for loop in loops}"),
+    Mutation(_OVERCOMPUTE, "or not stores[0].plain:", "or stores[0].guard is not None:"),
+    Mutation(_PARTITION, "inside and high.value <= low.value", "False"),
     Mutation(_LIVE, "for part in stmt.seq) if low < high]", "for part in stmt.seq)]"),
     Mutation("lower/phase2/extrema.py", "return result.a if isinstance(result, Min)", "return result.a if isinstance(result, Max)"),
     # Tensor intrinsics: what matches, and where bound buffers lie

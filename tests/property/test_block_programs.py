@@ -199,7 +199,7 @@ def test_what_is_read_before_it_is_written_comes_from_the_iteration_before(phase
 def test_a_loop_over_rows_and_the_reduction_at_once(phase: int | None) -> None:
     """One loop over both axes: the init can't leave it, as each row begins in the middle of it."""
     f = tir.Var("f")
-    x, y = np.arange(12, dtype=np.float32).reshape(3, 4), np.zeros(3, np.float32)
+    x, y = np.arange(12, dtype=np.float32).reshape(3, 4), np.full(3, 113, np.float32)
     run(row_sums(f // 4, f % 4, [(f, 12)]), phase, x, y)
     np.testing.assert_array_equal(y, x.sum(1))
 
@@ -208,9 +208,20 @@ def test_a_loop_over_rows_and_the_reduction_at_once(phase: int | None) -> None:
 def test_a_reduction_that_begins_at_its_end(phase: int | None) -> None:
     """An init runs where the axis stands at its start, which here is the last iteration: only its element counts."""
     i, k = tir.Var("i"), tir.Var("k")
-    x, y = np.arange(1, 13, dtype=np.float32).reshape(3, 4), np.zeros(3, np.float32)
+    x, y = np.arange(1, 13, dtype=np.float32).reshape(3, 4), np.full(3, 113, np.float32)
     run(row_sums(i, 3 - k, [(i, 3), (k, 4)]), phase, x, y)
     np.testing.assert_array_equal(y, x[:, 0])
+
+
+@pytest.mark.parametrize("phase", [0, 1, 2, 3, None])
+def test_rows_that_come_into_a_reduction_late_have_no_init(phase: int | None) -> None:
+    """Row i takes part from column i on; the init runs with the first column, so for row 0 only."""
+    i, k = tir.Var("i"), tir.Var("k")
+    x, y = np.arange(1, 13, dtype=np.float32).reshape(3, 4), np.full(3, 113, np.float32)
+    func = row_sums(i, k, [(k, 3), (i, 0)])
+    late = post_order_rewrite(func.body, lambda n: replace(n, extent=k + 1) if isinstance(n, tir.For) and n.loop_var is i else None)
+    run(func.with_body(late), phase, x, y)
+    np.testing.assert_array_equal(y, [x[0, :3].sum(), 113 + x[1, 1:3].sum(), 113 + x[2, 2]])
 
 
 def row_sums(row: tir.PrimExpr, column: tir.PrimExpr, loops: list[tuple[tir.Var, int]]) -> tir.PrimFunc:

@@ -21,7 +21,23 @@ from ...te.tensor_intrin import TensorIntrin
 from ...tir.arithmetic import as_int
 from ...tir.buffer import Buffer, BufferRegion
 from ...tir.dtype import parse_dtype
-from ...tir.expr import Add, BinaryExpr, BufferLoad, FloatImm, IntImm, Let, Mul, PrimExpr, ProducerLoad, Range, Reduce, StringImm, Var
+from ...tir.expr import (
+    Add,
+    BinaryExpr,
+    BufferLoad,
+    Call,
+    FloatImm,
+    IntImm,
+    Let,
+    Mul,
+    PrimExpr,
+    ProducerLoad,
+    Range,
+    Reduce,
+    Select,
+    StringImm,
+    Var,
+)
 from ...tir.rewriting import children, substitute, variables, walk
 from ...tir.structural import structural_equal
 
@@ -86,10 +102,27 @@ def match_region(
         for ours, theirs in zip(shown, described, strict=True):
             comparison.same(ours, theirs)
         inputs = tuple(comparison.box(tensor) for tensor in intrin.inputs)
+        if any(_is_conditional(node) for body in shown for node in walk(body)):
+            _check_inside(inputs, analyzer)
     except Mismatch as reason:
         _fail(where, stage.name, spatial, reduction, shown, intrin, reason)
     output = tuple(Range(low, IntImm(low.dtype, extent)) for low, extent in zip(spatial.lows, spatial.extents, strict=True))
     return TensorMatch(inputs, tuple(BufferRegion(b, output) for b in buffers), comparison.scalars)
+
+
+def _is_conditional(node: object) -> bool:
+    return isinstance(node, Select) or (isinstance(node, Call) and node.op == "tir.if_then_else")
+
+
+def _check_inside(inputs: Sequence[BufferRegion], analyzer: Analyzer) -> None:
+    """Elements that a condition leaves out may not exist, but a box has all of its elements."""
+    for box in inputs:
+        for bounds, size in zip(box.region, box.buffer.shape, strict=True):
+            if not (analyzer.known_nonnegative(bounds.min) and analyzer.known_less_equal(bounds.min + bounds.extent, size)):
+                raise Mismatch(
+                    f"its reads of {box.buffer.name} are conditional, and a box of them from {bounds.min} may reach past the tensor "
+                    f"(extent {size}); compute what is padded in a stage of its own"
+                )
 
 
 def _fail(

@@ -2,7 +2,7 @@
 
 Every access is checked against its buffer and its storage, reading what was never written is an error, and so are
 races between the iterations of a parallel loop. Integers wrap, and floats are rounded after every operation, as in
-compiled code. `machine` holds the statements, `expressions` and `access` what they compute.
+compiled code. `machine` and `binds` hold the statements, `expressions`, `access` and `calls` what they compute.
 """
 
 from __future__ import annotations

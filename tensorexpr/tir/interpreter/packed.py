@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import expr as ir
 from ..dtype import parse_dtype, to_numpy
-from ..foreign import PackedCalls
+from ..foreign import PackedCalls, number_of
 from .arithmetic import Thunk
 from .storage import InterpreterError, Storage, compact_strides
 
@@ -23,8 +23,7 @@ def call_packed(machine: Machine, node: ir.Call) -> Thunk:
     def run() -> int:
         if machine.watch:
             raise InterpreterError(f"the Python function {name()!r} is called inside a parallel loop")
-        found = PackedCalls.run(name(), [arg() for arg in args])
-        return 0 if found is None else int(found)
+        return number_of(PackedCalls.run(name(), [arg() for arg in args]))
 
     return run
 

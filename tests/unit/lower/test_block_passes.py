@@ -189,3 +189,14 @@ def test_a_condition_on_the_index_is_believed() -> None:
     func = function([A, B], loop(i, 16, tir.BlockRealize((i,), TRUE, block("B", B, padded, v, box(A, (v.var + 1, 1))))))
     mod = tensorexpr.IRModule({"main": func})
     assert tir.analysis.OOBChecker()(mod) is mod
+
+
+def test_storage_covers_what_is_written_and_not_read() -> None:
+    io, x = tir.Var("io"), tir.Var("x")
+    v, w = axis("v", 16), axis("w", 4)
+    fill = tir.BlockRealize((io * 4 + x,), TRUE, block("B", B, A[v] * 2.0, v, box(A, (v.var, 1))))
+    small = tir.decl_buffer((4,), name="small")
+    use = tir.BlockRealize((io,), TRUE, block("small", small, B[w * 4 + 1] + B[w * 4 + 2], w, box(B, (w.var * 4 + 1, 2))))
+    func = function([A, small], loop(io, 4, tir.stmt_seq(loop(x, 4, fill), use)), (B,))
+    realize = next(n for n in walk(after(func, 4).body) if isinstance(n, tir.BufferRealize))
+    assert [(str(r.min), str(r.extent)) for r in realize.bounds] == [("io * 4", "4")]

@@ -122,7 +122,7 @@ def test_a_panel_that_is_not_filled() -> None:
     for fill in (
         lambda panel, a: loop("p", 9, lambda p: store(panel, load(a, p), p)),
         lambda panel, a: loop("p", 12, lambda p: guard(p < 9, store(panel, load(a, p), p))),
-        lambda panel, a: loop("p", 1, lambda p: guard(p < 1, loop("q", 12, lambda q: store(panel, load(a, q % 9), q)))),
+        lambda panel, a: guard(const(1) < 2, loop("q", 12, lambda q: store(panel, load(a, q % 9), q))),
     ):
         start = _tile_of_panel(fill)
         found = statements(applied(overcompute, start), IfThenElse)

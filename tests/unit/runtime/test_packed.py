@@ -78,6 +78,14 @@ def test_what_was_stored_before_is_seen_and_results_count(register: Register) ->
     assert data.tolist() == [1, 11, 111, 1111]
 
 
+@pytest.mark.parametrize(("returned", "number"), [(None, 0), (True, 1), (2.9, 2), (np.int8(-3), -3), ("text", 0), (np.zeros(2), 0)])
+def test_results_that_are_no_numbers_count_as_0(returned: Any, number: int, register: Register) -> None:
+    a = tir.decl_buffer((1,), "int32", name="a")
+    data = np.full(1, 9, np.int32)
+    kernel(store(a, tir.call_packed(register(lambda: returned)), 0), buffers=[a])(data)
+    assert data.tolist() == [number]
+
+
 def test_an_exception_is_the_callers(register: Register) -> None:
     class Mine(Exception):
         pass
