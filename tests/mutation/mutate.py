@@ -32,6 +32,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "schedule": (
         "tests/unit/schedule",
         "tests/error/test_schedule_errors.py",
+        "tests/error/test_scan_errors.py",
         "tests/error/test_thread_and_storage_errors.py",
         "tests/error/test_memory_primitive_errors.py",
         "tests/property/test_memory_primitives.py",
@@ -39,6 +40,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "lower": (
         "tests/unit/lower",
+        "tests/unit/te/test_scan.py",
         "tests/property/test_rolling_buffer.py",
         "tests/property/test_memory_primitives.py",
         "tests/unit/schedule/test_tensorize.py",
@@ -46,6 +48,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/property/test_tensorize.py",
         "tests/property/test_lowering.py",
     ),
+    "te": ("tests/error/test_scan_errors.py", "tests/unit/te"),
     "codegen": ("tests/unit/codegen", "tests/property/test_codegen_programs.py"),
     "arith": ("tests/unit/arith", "tests/property/test_index_algebra.py"),
 }
@@ -81,7 +84,18 @@ _DIVISION, _PARALLEL = "codegen/division.py", "codegen/parallel.py"
 
 _LAYOUT = "schedule/steps/transform_layout.py"
 
+_SCANS, _STEPS = "schedule/scans.py", "te/scan_body.py"
+
 MUTATIONS = (
+    # Recurrences: what a step may read, and what stays inside of the time loop
+    Mutation(_SCANS, "if used or stage.mark(axis).kind not in (LoopKind.SERIAL, LoopKind.UNROLL):", "if False:"),
+    Mutation(_SCANS, "if not any(target.id == owner for target, _ in path):", "if False:"),
+    Mutation(_SCANS, "stage.origin is update.op and update.value_index == output", "False"),
+    Mutation(_SCANS, "isinstance(scan.op, ScanOp) and not is_update(tree, stage)", "False"),
+    Mutation("schedule/tree.py", "return Root() if scan is None else At(scan, 0)", "return Root()"),
+    Mutation("lower/phase0/scan_nest.py", "extent = minimum(axis.dom.extent, end)", "extent = axis.dom.extent"),
+    Mutation(_STEPS, "if not self.analyzer.known_nonnegative(row):", "if False:"),
+    Mutation(_STEPS, "self.analyzer.known_less(row, self.scan.scan_axis.var)", "self.analyzer.known_less_equal(row, self.scan.scan_axis.var)"),
     # Guards and values of split and fused axes
     Mutation(_DOMAIN, "return analyzer.known_equal(covered, extents[relation.parent])", "return True"),
     Mutation(_DOMAIN, "values[part] = floormod(rest, extents[part])", "values[part] = rest"),
