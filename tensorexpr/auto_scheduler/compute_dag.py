@@ -40,7 +40,8 @@ class ComputeDAG:
         scans = ", ".join(op.name for op in self.ops if isinstance(op, ScanOp))
         if scans:
             raise WorkloadError(
-                f"the computation has recurrences ({scans}), for which the search has no rules; schedule them by hand with te.create_schedule"
+                f"the computation has recurrences ({scans}), for which the search has no rules; "
+                "schedule them by hand with te.create_schedule"
             )
 
     @cached_property

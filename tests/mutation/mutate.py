@@ -95,7 +95,7 @@ MUTATIONS = (
     Mutation("schedule/tree.py", "return Root() if scan is None else At(scan, 0)", "return Root()"),
     Mutation("lower/phase0/scan_nest.py", "extent = minimum(axis.dom.extent, end)", "extent = axis.dom.extent"),
     Mutation(_STEPS, "if not self.analyzer.known_nonnegative(row):", "if False:"),
-    Mutation(_STEPS, "self.analyzer.known_less(row, self.scan.scan_axis.var)", "self.analyzer.known_less_equal(row, self.scan.scan_axis.var)"),
+    Mutation(_STEPS, "known_less(row, self.scan.scan_axis.var)", "known_less_equal(row, self.scan.scan_axis.var)"),
     # Guards and values of split and fused axes
     Mutation(_DOMAIN, "return analyzer.known_equal(covered, extents[relation.parent])", "return True"),
     Mutation(_DOMAIN, "values[part] = floormod(rest, extents[part])", "values[part] = rest"),

@@ -8,6 +8,8 @@ store to one element run one after the other.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...tir.arithmetic import const, negate
 from ...tir.expr import Add, And, BinaryExpr, BufferLoad, Max, Min, Mul, Or, PrimExpr, Select, Shuffle, Var
 from ...tir.intrin import infinity, max_value, min_value
@@ -15,7 +17,7 @@ from ...tir.stmt import BufferStore, For, LetStmt, Stmt
 from ..lanes import broadcast, lanes_of
 from ..pragmas import VECTOR_REDUCTION
 
-_OPERATORS: tuple[type[BinaryExpr], ...] = (Add, Mul, Max, Min, And, Or)
+_OPERATORS: tuple[type[Any], ...] = (Add, Mul, Max, Min, And, Or)
 
 
 def is_reduction(loop: For) -> bool:

@@ -117,3 +117,12 @@ def test_what_a_statement_touches_itself_is_apart_from_what_its_blocks_state() -
     reads = found[A].reads
     assert reads is not None and texts([reads]) == ["A[2:6]"]
     assert found[A].writes is None and found[B].reads is None
+
+
+def test_axes_of_inner_blocks_are_seen_through_those_of_outer_ones() -> None:
+    inner_axis, x = axis("vx", 64), tir.Var("x")
+    inner = tir.Block((inner_axis,), (), (), "inner", tir.BufferStore(B, A[inner_axis], (inner_axis.var,)))
+    outer = tir.Block((VI,), (), (), "outer", loop(x, 4, tir.BlockRealize((VI.var * 4 + x,), TRUE, inner)))
+    found = touched_regions(loop(I, 3, tir.BlockRealize((I + 1,), TRUE, outer)), [B])
+    assert found[B].writes is not None
+    assert texts([found[B].writes]) == ["B[4:16]"]

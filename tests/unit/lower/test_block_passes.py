@@ -200,3 +200,11 @@ def test_storage_covers_what_is_written_and_not_read() -> None:
     func = function([A, small], loop(io, 4, tir.stmt_seq(loop(x, 4, fill), use)), (B,))
     realize = next(n for n in walk(after(func, 4).body) if isinstance(n, tir.BufferRealize))
     assert [(str(r.min), str(r.extent)) for r in realize.bounds] == [("io * 4", "4")]
+
+
+def test_storage_is_whole_where_a_place_is_known_only_inside() -> None:
+    place, index = tir.Var("place"), tir.decl_buffer((1,), "int32", name="index")
+    stores = tir.stmt_seq(tir.BufferStore(B, A[0], (place,)), tir.BufferStore(C, B[place], (tir.const(0),)))
+    func = function([A, index, C], tir.LetStmt(place, index[0], stores), (B,))
+    realize = next(n for n in walk(after(func, 4).body) if isinstance(n, tir.BufferRealize))
+    assert [(str(r.min), str(r.extent)) for r in realize.bounds] == [("0", "16")]

@@ -1,0 +1,206 @@
+"""Loads at a stride become loads of neighbours and a transpose in registers.
+
+A run of stores reads a block of memory by columns, one strided vector after the other. Each of them is as slow as its
+lanes are many. The same elements are read by rows, and the rows are zipped together, which takes log2(rows) shuffles
+for each vector:
+
+    C[0:16]  = A[0:16*S:S]          row_0 = A[0:16], row_1 = A[S:S+16], ..., row_15
+    C[16:32] = A[1:1+16*S:S]   ->   column_0, ..., column_15 = transposed(row_0, ..., row_15)
+    ...                             C[0:16] = column_0; C[16:32] = column_1; ...
+
+Exactly the elements of the columns are read, so nothing new is touched. It stands after unrolling, which makes the run,
+and before promotion: the rows of a local tile are whole registers, its columns aren't.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from operator import is_
+
+from ...arith import linear_form
+from ...tir.arithmetic import add
+from ...tir.buffer import Buffer
+from ...tir.dtype import parse_dtype
+from ...tir.expr import BufferLoad, Call, IntImm, PrimExpr, Ramp, Shuffle, Var
+from ...tir.function import PrimFunc
+from ...tir.stmt import BufferStore, LetStmt, SeqStmt, Stmt, seq
+from ..context import PassContext
+from ..rebuild import map_expr, map_stmt, operands, own_expressions
+from ..register_file import RegisterFile
+
+# Columns of one transpose: below, the shuffles cost what the strided loads did.
+_LEAST = 4
+
+
+def transpose_loads(func: PrimFunc, ctx: PassContext) -> PrimFunc:
+    """`func` with runs of strided loads as transposes; itself if there are none."""
+    registers = RegisterFile.of(func)
+
+    def visit(stmt: Stmt) -> Stmt:
+        result = map_stmt(stmt, visit)
+        return _sequence(result, registers) if isinstance(result, SeqStmt) else result
+
+    return func.with_body(visit(func.body))
+
+
+@dataclass(frozen=True)
+class _Strided:
+    """A strided load: element `offset + stride * lane` behind `base`."""
+
+    load: BufferLoad
+    base: tuple[tuple[PrimExpr, int], ...]
+    offset: int
+    stride: int
+
+    @property
+    def lanes(self) -> int:
+        """The number of lanes."""
+        return parse_dtype(self.load.dtype).lanes
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What the columns of one block have in common."""
+        return self.load.buffer, self.base, self.stride, self.lanes
+
+
+def _strided(load: BufferLoad) -> _Strided | None:
+    index = load.indices[0]
+    if load.predicate is not None or not isinstance(index, Ramp) or not isinstance(index.stride, IntImm):
+        return None
+    if parse_dtype(load.buffer.dtype).lanes > 1 or abs(index.stride.value) < 2:
+        return None
+    form = linear_form(index.base)
+    base = tuple(sorted(form.terms.items(), key=lambda term: str(term[0])))
+    return _Strided(load, base, form.const, index.stride.value)
+
+
+def _sequence(stmt: SeqStmt, registers: RegisterFile) -> Stmt:
+    """The statements with every run of stores looked at by itself: anything else may change what is loaded."""
+    parts: list[Stmt] = []
+    run: list[BufferStore] = []
+    for part in (*stmt.seq, None):
+        if isinstance(part, BufferStore) and not _has_effects(part):
+            run.append(part)
+            continue
+        parts.append(_run(run, registers))
+        run = []
+        if part is not None:
+            parts.append(part)
+    result = seq(*parts)
+    same = isinstance(result, SeqStmt) and len(result.seq) == len(stmt.seq) and all(map(is_, result.seq, stmt.seq))
+    return stmt if same else result
+
+
+def _has_effects(store: BufferStore) -> bool:
+    return any(isinstance(node, Call) and node.op in _EFFECTS for node in _nodes(own_expressions(store)))
+
+
+_EFFECTS = frozenset({"tir.call_extern", "tir.tvm_call_packed", "tir.atomic_add", "tir.no_load_merge"})
+
+
+def _nodes(exprs: Iterable[PrimExpr]) -> Iterable[PrimExpr]:
+    stack, seen = list(exprs), set[PrimExpr]()
+    while stack:
+        expr = stack.pop()
+        if expr not in seen:
+            seen.add(expr)
+            yield expr
+            stack.extend(operands(expr))
+
+
+def _run(stores: Sequence[BufferStore], registers: RegisterFile) -> Stmt:
+    """Some stores in a row, with their blocks of strided loads transposed first."""
+    if len(stores) < _LEAST:
+        return seq(*stores)
+    written = {store.buffer.data for store in stores}
+    groups: dict[tuple[object, ...], dict[int, _Strided]] = {}
+    for store in stores:
+        for node in _nodes(own_expressions(store)):
+            found = _strided(node) if isinstance(node, BufferLoad) and node.buffer.data not in written else None
+            if found is not None:
+                groups.setdefault(found.key, {})[found.offset] = found
+    bindings: list[tuple[Var, PrimExpr]] = []
+    columns: dict[PrimExpr, PrimExpr] = {}
+    for group in groups.values():
+        for block in _blocks(group, registers):
+            columns.update(_transposed(block, bindings))
+    if not columns:
+        return seq(*stores)
+    result = seq(*(_replaced(store, columns) for store in stores))
+    for var, value in reversed(bindings):
+        result = LetStmt(var, value, result)
+    return result
+
+
+def _blocks(group: dict[int, _Strided], registers: RegisterFile) -> Iterable[list[_Strided]]:
+    """Runs of neighbouring columns of as many elements as a register holds, or half, or a quarter."""
+    some = next(iter(group.values()))
+    most = registers.bits // parse_dtype(some.load.buffer.dtype).bits
+    if not _LEAST <= some.lanes <= most:
+        return
+    offsets = sorted(group)
+    start = 0
+    while start < len(offsets):
+        end = start + 1
+        while end < len(offsets) and offsets[end] == offsets[start] + end - start and end - start < abs(some.stride):
+            end += 1
+        length = end - start
+        for size in (most, most // 2, most // 4):
+            while size >= _LEAST and length >= size:
+                yield [group[offset] for offset in offsets[start : start + size]]
+                start, length = start + size, length - size
+        start += length
+
+
+def _transposed(block: Sequence[_Strided], bindings: list[tuple[Var, PrimExpr]]) -> dict[PrimExpr, PrimExpr]:
+    """The columns of a block by their loads; what they are made of is appended to `bindings`."""
+    first = block[0]
+    lanes, width = first.lanes, len(block)
+    buffer: Buffer = first.load.buffer
+    index = first.load.indices[0]
+    assert isinstance(index, Ramp)
+    step = IntImm(index.stride.dtype, 1)
+
+    def bind(name: str, value: PrimExpr) -> Var:
+        var = Var(name, value.dtype)
+        bindings.append((var, value))
+        return var
+
+    rows = [
+        bind("row", BufferLoad(buffer, (Ramp(add(index.base, IntImm(index.base.dtype, lane * first.stride)), step, width),)))
+        for lane in range(lanes)
+    ]
+    count = 1 << (lanes - 1).bit_length()
+    padded: list[PrimExpr] = [*rows, *[rows[-1]] * (count - lanes)]
+    low = tuple(part for n in range(width // 2) for part in (n, width + n))
+    high = tuple(part for n in range(width // 2, width) for part in (n, width + n))
+    for _ in range(count.bit_length() - 1):
+        half = count // 2
+        padded = [
+            bind("zipped", Shuffle((padded[number], padded[number + half]), side)) for number in range(half) for side in (low, high)
+        ]
+    return {column.load: _column(padded, number * count, lanes, width) for number, column in enumerate(block)}
+
+
+def _column(vectors: Sequence[PrimExpr], start: int, lanes: int, width: int) -> PrimExpr:
+    """`lanes` elements from `start` on of vectors that stand one behind the other."""
+    first, last = start // width, (start + lanes - 1) // width
+    skip = start - first * width
+    if first == last and skip == 0 and lanes == width:
+        return vectors[first]
+    return Shuffle(tuple(vectors[first : last + 1]), tuple(range(skip, skip + lanes)))
+
+
+def _replaced(store: BufferStore, columns: dict[PrimExpr, PrimExpr]) -> BufferStore:
+    known: dict[PrimExpr, PrimExpr] = dict(columns)
+
+    def on(expr: PrimExpr) -> PrimExpr:
+        found = known.get(expr)
+        if found is None:
+            found = known[expr] = map_expr(expr, on)
+        return found
+
+    changed = map_stmt(store, lambda s: s, on)
+    assert isinstance(changed, BufferStore)
+    return changed
