@@ -8,12 +8,14 @@ tiles of two sizes, and a guard for the last iteration of the larger one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from ..arith import Analyzer
-from ..errors import InternalError
+from ..errors import InternalError, ScheduleError
 from ..tir.arithmetic import ceildiv, floordiv, floormod, is_const_int
+from ..tir.dtype import int_limits
 from ..tir.expr import IntImm, PrimExpr, Range, Var
 from .balanced import BalancedTiles, ShortTile, balanced_extents
 from .tree import FuseRelation, SplitRelation, StageNode
@@ -91,6 +93,7 @@ def _extents(stage: StageNode, roots: Mapping[int, PrimExpr], analyzer: Analyzer
             product = extents[relation.parts[0]]
             for part in relation.parts[1:]:
                 product = product * extents[part]
+            _check_fits(stage, relation.fused, [extents[part] for part in relation.parts], 0)
             extents[relation.fused] = analyzer.simplify(product)
             continue
         if relation.balanced:
@@ -98,12 +101,26 @@ def _extents(stage: StageNode, roots: Mapping[int, PrimExpr], analyzer: Analyzer
             parts = balanced_extents(stage.name, parent, extents[relation.parent], relation.factors, analyzer.simplify)
             extents.update(zip(relation.parts, parts, strict=True))
             continue
+        _check_fits(stage, relation.parent, [factor for factor in relation.factors if factor is not None], 0)
         known: PrimExpr = IntImm(stage.axes[relation.parent].dtype, 1)
         for factor in relation.factors:
             known = known if factor is None else known * factor
         for part, factor in zip(relation.parts, relation.factors, strict=True):
             extents[part] = factor if factor is not None else analyzer.simplify(ceildiv(extents[relation.parent], known))
+        _check_fits(stage, relation.parent, [extents[part] for part in relation.parts], 1)
     return extents
+
+
+def _check_fits(stage: StageNode, axis: int, parts: Sequence[PrimExpr], beyond: int) -> None:
+    """Refuse constant loops whose values the axis' dtype doesn't hold: the product of `parts` may be the largest value + `beyond`."""
+    name, dtype = stage.axes[axis].name, stage.axes[axis].dtype
+    if all(isinstance(part, IntImm) for part in parts):
+        total, largest = prod(part.value for part in parts if isinstance(part, IntImm)), int_limits(dtype)[1]
+        if total > largest + beyond:
+            raise ScheduleError(
+                f"In schedule for {stage.name}: loops over {name!r} would count to {total}, beyond {dtype}'s {largest}; "
+                'split it by other factors, fuse fewer axes, or declare the shape with int64 extents, such as te.const(n, "int64")'
+            )
 
 
 def _tiles(relation: SplitRelation, extents: Mapping[int, PrimExpr], analyzer: Analyzer) -> BalancedTiles:

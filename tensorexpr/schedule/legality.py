@@ -9,6 +9,7 @@
 7. What depends on a state of a scan stays in its time loop (see `scans`).
 8. Prefetches, rolling buffers and store predicates fit what is read where (see `memory_rules`).
 9. What an extern takes the address of is compact.
+10. A loop variable means one loop: a reduce_axis that two stages share isn't a loop of both, one inside the other.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ def check_tree(tree: ScheduleTree) -> None:
             _check_extern(tree, stage.op)
         path = tuple(enclosing_loops(tree, stage))
         _check_kinds(stage, path)
+        _check_own_loops(stage, path)
         check_threads(stage, path)
         check_time_loop(tree, stage, path)
         check_tensorized(tree, stage)
@@ -95,6 +97,17 @@ def _check_kinds(stage: StageNode, path: tuple[tuple[StageNode, int], ...]) -> N
             raise ScheduleError(
                 f"In schedule for {stage.name}: its parallel loop {inner[0]!r} lies inside the parallel loop {name!r} of {target.name}; "
                 "keep one of them parallel"
+            )
+
+
+def _check_own_loops(stage: StageNode, path: tuple[tuple[StageNode, int], ...]) -> None:
+    own = {stage.axes[axis].var for axis in stage.leaf}
+    for target, axis in path:
+        if target.axes[axis].var in own:
+            name = target.axes[axis].name
+            raise ScheduleError(
+                f"In schedule for {stage.name}: it reduces over the same reduce_axis {name!r} as {target.name}, inside that loop; "
+                f"declare a reduce_axis for each, split {name!r} of one of them, or compute {stage.name} further out"
             )
 
 

@@ -323,6 +323,10 @@ indexmod = floormod
 
 def ceildiv(lhs: Any, rhs: Any) -> PrimExpr:
     """The integer quotient rounded towards plus infinity, for a positive divisor."""
+    numerator, divisor = as_int(lhs), as_int(rhs)
+    if numerator is not None and divisor:  # the sum below may be more than the dtype holds
+        quotient = floordiv(lhs, rhs)
+        return quotient if numerator % divisor == 0 else add(quotient, 1)
     return floordiv(add(lhs, subtract(rhs, 1)), rhs)
 
 

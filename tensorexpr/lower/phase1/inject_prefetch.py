@@ -105,6 +105,8 @@ def _loads(stmt: Stmt, buffer: Buffer, inside: dict[Var, Range]) -> Iterator[tup
 
 def _fetch(buffer: Buffer, box: list[tuple[PrimExpr, PrimExpr]], analyzer: Analyzer) -> Stmt:
     """Calls for every line of a box. Innermost dimensions that are needed as a whole are one long row."""
+    if not box:
+        return _loops(buffer, [], [])
     row = len(box) - 1
     while row > 0 and not buffer.strides and all(_is_whole(box[d], buffer.shape[d], analyzer) for d in range(row, len(box))):
         row -= 1

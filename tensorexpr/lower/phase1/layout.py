@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
-from ...errors import InternalError
+from ...errors import InternalError, LoweringError
 from ...tir.arithmetic import binary, cast, floormod
 from ...tir.buffer import Buffer
 from ...tir.expr import Add, IntImm, Mul, PrimExpr, Sub
@@ -27,6 +28,8 @@ class Layout:
 
 def product(extents: Sequence[PrimExpr]) -> PrimExpr:
     """The number of elements, in int64 unless it is a constant that int32 holds."""
+    if prod(extent.value for extent in extents if isinstance(extent, IntImm)) >= 1 << 63:
+        raise LoweringError(f"a buffer with the extents {list(map(str, extents))} has 2**63 elements or more, which no memory holds")
     total: PrimExpr = IntImm("int64", 1)
     for extent in extents:
         total = binary(Mul, total, cast(extent, "int64"))

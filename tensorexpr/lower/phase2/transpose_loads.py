@@ -71,8 +71,8 @@ def _strided(load: BufferLoad) -> _Strided | None:
     if parse_dtype(load.buffer.dtype).lanes > 1 or abs(index.stride.value) < 2:
         return None
     form = linear_form(index.base)
-    base = tuple(sorted(form.terms.items(), key=lambda term: str(term[0])))
-    return _Strided(load, base, form.const, index.stride.value)
+    base = tuple(sorted(form.terms.items(), key=lambda term: id(term[0])))
+    return _Strided(load, base, form.constant, index.stride.value)
 
 
 def _sequence(stmt: SeqStmt, registers: RegisterFile) -> Stmt:

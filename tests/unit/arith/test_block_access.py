@@ -124,5 +124,6 @@ def test_axes_of_inner_blocks_are_seen_through_those_of_outer_ones() -> None:
     inner = tir.Block((inner_axis,), (), (), "inner", tir.BufferStore(B, A[inner_axis], (inner_axis.var,)))
     outer = tir.Block((VI,), (), (), "outer", loop(x, 4, tir.BlockRealize((VI.var * 4 + x,), TRUE, inner)))
     found = touched_regions(loop(I, 3, tir.BlockRealize((I + 1,), TRUE, outer)), [B])
-    assert found[B].writes is not None
-    assert texts([found[B].writes]) == ["B[4:16]"]
+    writes = found[B].writes
+    assert writes is not None
+    assert texts([writes]) == ["B[4:16]"]

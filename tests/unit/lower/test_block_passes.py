@@ -208,3 +208,25 @@ def test_storage_is_whole_where_a_place_is_known_only_inside() -> None:
     func = function([A, index, C], tir.LetStmt(place, index[0], stores), (B,))
     realize = next(n for n in walk(after(func, 4).body) if isinstance(n, tir.BufferRealize))
     assert [(str(r.min), str(r.extent)) for r in realize.bounds] == [("0", "16")]
+
+
+@pytest.mark.parametrize("offset", [-1, 4])
+def test_a_buffer_stays_outside_of_a_loop_that_reads_beside_what_it_writes(offset: int) -> None:
+    io, x = tir.Var("io"), tir.Var("x")
+    v, w = axis("v", 16), axis("w", 4)
+    fill = tir.BlockRealize((io * 4 + x,), TRUE, block("B", B, A[v] * 2.0, v, box(A, (v.var, 1))))
+    small = tir.decl_buffer((4,), name="small")
+    beside = B[w * 4 + 1] + B[w * 4 + offset]
+    use = tir.BlockRealize((io,), TRUE, block("small", small, beside, w, box(B, (w.var * 4 + min(offset, 1), 4))))
+    func = after(function([A, small], loop(io, 4, tir.stmt_seq(loop(x, 4, fill), use)), (B,)), 2)
+    assert isinstance(func.body, tir.BlockRealize)
+    assert func.body.block.alloc_buffers == (B,)
+
+
+def test_opaque_blocks_see_through_the_axes_of_outer_blocks() -> None:
+    i, x = tir.Var("i"), tir.Var("x")
+    outer_axis, v = axis("vo", 4), axis("v", 16)
+    inner = tir.BlockRealize((outer_axis.var * 4 + x,), TRUE, block("inner", B, A[v], v, box(A, (v.var, 1))))
+    outer = tir.Block((outer_axis,), (box(A, (outer_axis.var * 4, 4)),), (box(B, (outer_axis.var * 4, 4)),), "outer", loop(x, 4, inner))
+    func = after(function([A, B], loop(i, 4, tir.BlockRealize((i,), TRUE, outer))), 3)
+    assert "B[i * 4 + x] = A[i * 4 + x]" in func.script()
