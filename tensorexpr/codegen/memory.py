@@ -15,7 +15,7 @@ from ..tir.buffer import Buffer
 from ..tir.dtype import parse_dtype
 from ..tir.expr import Add, Broadcast, BufferLoad, IntImm, Mul, PrimExpr, Ramp, Sub, Var
 from ..tir.stmt import BufferStore, Stmt
-from . import nontemporal, registers
+from . import nontemporal, odd_vectors, registers
 from .address import element_pointer
 from .context import FunctionContext
 from .masks import Mask, access_mask, splat_value
@@ -164,6 +164,9 @@ def _load_block(ctx: FunctionContext, access: Access, mask: Mask | None) -> str:
     pointer, alignment = element_pointer(ctx, access.data, access.base, access.unit)
     vector = vector_of(access.memory_type, access.lanes)
     if mask is None:
+        wide = odd_vectors.widened(ctx, access.lanes, access.unit)
+        if wide is not None:
+            return odd_vectors.load(ctx, access.memory_type, access.lanes, wide, pointer, alignment)
         return ctx.text.value(f"load {vector}, ptr {pointer}, align {alignment}")
     return ctx.text.value(
         f"call {vector} @llvm.masked.load.{suffix(vector)}.p0(ptr align {alignment} {pointer}, "
@@ -268,6 +271,10 @@ def _store_one(ctx: FunctionContext, access: Access, value: str, mask: Mask | No
 def _store_block(ctx: FunctionContext, access: Access, value: str, mask: Mask | None) -> None:
     pointer, alignment = element_pointer(ctx, access.data, access.base, access.unit)
     vector = vector_of(access.memory_type, access.lanes)
+    wide = odd_vectors.widened(ctx, access.lanes, access.unit) if mask is None else None
+    if wide is not None:
+        odd_vectors.store(ctx, access.memory_type, access.lanes, wide, value, pointer, alignment)
+        return
     if mask is None:
         hint = nontemporal.hint(ctx, access.data, alignment, access.lanes * access.unit)
         ctx.text.emit(f"store {vector} {value}, ptr {pointer}, align {alignment}{hint}")

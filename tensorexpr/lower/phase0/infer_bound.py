@@ -71,8 +71,12 @@ class _Inference:
 
     def _boxes_read_by(self, reader: StageNode, stage: StageNode) -> Iterator[list[Interval | None]]:
         """For each read of `stage` the interval of each index, over the loops inside the attachment point."""
-        roots = self.domains[reader.id].root_values()
+        domain = self.domains[reader.id]
+        roots = domain.root_values()
         inside = self._loops_inside(reader, stage)
+        for var, whole in _run_whole(domain, inside).items():
+            del roots[var]
+            inside[var] = whole
         for load in _reads(self.bodies[reader.id], stage, self.tree):
             indices = (self.analyzer.simplify(substitute(index, roots)) for index in load.indices)
             yield [relax(index, inside, self.analyzer) for index in indices]
@@ -144,6 +148,18 @@ class _Inference:
                 yield Guard(axis, value < size, False)
             if not self.analyzer.known_nonnegative(value):
                 yield Guard(axis, value >= 0, False)
+
+
+def _run_whole(domain: StageDomain, inside: Mapping[Var, Range]) -> dict[Var, Range]:
+    """Root axes all of whose loops are inside, with what they run over: loops that overshoot reach further than their guards let them."""
+    if not domain.guards or any(guard.short for guard in domain.guards):
+        return {}
+    found = {}
+    for axis, whole in domain.region.items():
+        loops, ends = variables(domain.values[axis]), variables(whole.min) | variables(whole.extent)
+        if loops and loops <= inside.keys() and ends.isdisjoint(inside):
+            found[domain.stage.axes[axis].var] = whole
+    return found
 
 
 def _reads(bodies: tuple[PrimExpr, ...], stage: StageNode, tree: ScheduleTree) -> dict[ProducerLoad, None]:

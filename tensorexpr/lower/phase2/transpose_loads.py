@@ -36,10 +36,11 @@ _LEAST = 4
 def transpose_loads(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """`func` with runs of strided loads as transposes; itself if there are none."""
     registers = RegisterFile.of(func)
+    shared = frozenset() if func.attrs.get("tir.noalias", True) else frozenset(b.data for b in func.buffer_map.values())
 
     def visit(stmt: Stmt) -> Stmt:
         result = map_stmt(stmt, visit)
-        return _sequence(result, registers) if isinstance(result, SeqStmt) else result
+        return _sequence(result, registers, shared) if isinstance(result, SeqStmt) else result
 
     return func.with_body(visit(func.body))
 
@@ -75,7 +76,7 @@ def _strided(load: BufferLoad) -> _Strided | None:
     return _Strided(load, base, form.constant, index.stride.value)
 
 
-def _sequence(stmt: SeqStmt, registers: RegisterFile) -> Stmt:
+def _sequence(stmt: SeqStmt, registers: RegisterFile, shared: frozenset[Var]) -> Stmt:
     """The statements with every run of stores looked at by itself: anything else may change what is loaded."""
     parts: list[Stmt] = []
     run: list[BufferStore] = []
@@ -83,7 +84,7 @@ def _sequence(stmt: SeqStmt, registers: RegisterFile) -> Stmt:
         if isinstance(part, BufferStore) and not _has_effects(part):
             run.append(part)
             continue
-        parts.append(_run(run, registers))
+        parts.append(_run(run, registers, shared))
         run = []
         if part is not None:
             parts.append(part)
@@ -109,11 +110,13 @@ def _nodes(exprs: Iterable[PrimExpr]) -> Iterable[PrimExpr]:
             stack.extend(operands(expr))
 
 
-def _run(stores: Sequence[BufferStore], registers: RegisterFile) -> Stmt:
+def _run(stores: Sequence[BufferStore], registers: RegisterFile, shared: frozenset[Var]) -> Stmt:
     """Some stores in a row, with their blocks of strided loads transposed first."""
     if len(stores) < _LEAST:
         return seq(*stores)
     written = {store.buffer.data for store in stores}
+    if written & shared:  # arguments that may overlap
+        written |= shared
     groups: dict[tuple[object, ...], dict[int, _Strided]] = {}
     for store in stores:
         for node in _nodes(own_expressions(store)):
@@ -177,9 +180,7 @@ def _transposed(block: Sequence[_Strided], bindings: list[tuple[Var, PrimExpr]])
     high = tuple(part for n in range(width // 2, width) for part in (n, width + n))
     for _ in range(count.bit_length() - 1):
         half = count // 2
-        padded = [
-            bind("zipped", Shuffle((padded[number], padded[number + half]), side)) for number in range(half) for side in (low, high)
-        ]
+        padded = [bind("zipped", Shuffle((padded[number], padded[number + half]), side)) for number in range(half) for side in (low, high)]
     return {column.load: _column(padded, number * count, lanes, width) for number, column in enumerate(block)}
 
 

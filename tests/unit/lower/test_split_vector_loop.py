@@ -14,7 +14,7 @@ from tensorexpr.lower.phase2.split_vector_loop import split_vector_loop
 from tensorexpr.lower.rebuild import walk_statements
 from tensorexpr.testing import assert_schedule_correct
 from tensorexpr.tir.function import PrimFunc
-from tensorexpr.tir.stmt import For, ForKind
+from tensorexpr.tir.stmt import For
 
 
 def function(extent: int, dtype: str = "float32") -> tuple[te.Schedule, list[te.Tensor]]:

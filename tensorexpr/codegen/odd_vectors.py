@@ -1,0 +1,53 @@
+"""Vectors of 3, 7 or 14 lanes in memory: one masked access of the next power of two, where the CPU masks at no cost.
+
+LLVM takes such a vector apart into pieces of 8, 4, 2 and 1 lanes. With AVX-512 a constant mask costs nothing, and lanes
+outside it are neither read nor written.
+"""
+
+from __future__ import annotations
+
+from .context import FunctionContext
+from .types import suffix, vector_of
+
+# Bits of an element -> the feature that masks vectors of them.
+_FEATURES = {8: "avx512bw", 16: "avx512bw", 32: "avx512f", 64: "avx512f"}
+_LEAST_LANES = 3
+
+
+def widened(ctx: FunctionContext, lanes: int, unit: int) -> int | None:
+    """The lanes of the masked access that replaces one of `lanes` elements of `unit` bytes; None to leave it alone."""
+    target = ctx.module.target
+    if lanes < _LEAST_LANES or lanes & (lanes - 1) == 0 or _FEATURES.get(8 * unit) not in target.features:
+        return None
+    wide = 1 << lanes.bit_length()
+    bits = 8 * unit * wide
+    if bits > target.vector_bits or (bits < 512 and "avx512vl" not in target.features):
+        return None
+    return wide
+
+
+def load(ctx: FunctionContext, kind: str, lanes: int, wide: int, pointer: str, alignment: int) -> str:
+    """`lanes` elements from `pointer` on."""
+    vector = vector_of(kind, wide)
+    whole = ctx.text.value(
+        f"call {vector} @llvm.masked.load.{suffix(vector)}.p0(ptr align {alignment} {pointer}, {_mask(lanes, wide)}, {vector} zeroinitializer)"
+    )
+    return ctx.text.value(f"shufflevector {vector} {whole}, {vector} poison, <{lanes} x i32> {_indices(range(lanes))}")
+
+
+def store(ctx: FunctionContext, kind: str, lanes: int, wide: int, value: str, pointer: str, alignment: int) -> None:
+    """Store the `lanes` elements of `value` from `pointer` on."""
+    vector, narrow = vector_of(kind, wide), vector_of(kind, lanes)
+    indices = ", ".join(f"i32 {n}" if n < lanes else "i32 poison" for n in range(wide))
+    whole = ctx.text.value(f"shufflevector {narrow} {value}, {narrow} poison, <{wide} x i32> <{indices}>")
+    ctx.text.emit(
+        f"call void @llvm.masked.store.{suffix(vector)}.p0({vector} {whole}, ptr align {alignment} {pointer}, {_mask(lanes, wide)})"
+    )
+
+
+def _mask(lanes: int, wide: int) -> str:
+    return f"<{wide} x i1> <{', '.join('i1 true' if n < lanes else 'i1 false' for n in range(wide))}>"
+
+
+def _indices(numbers: range) -> str:
+    return f"<{', '.join(f'i32 {n}' for n in numbers)}>"

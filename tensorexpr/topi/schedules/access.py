@@ -1,0 +1,120 @@
+"""How a stage touches memory once its inlined producers are part of it: the distance between neighbours along each axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ...arith import linear_form
+from ...lower.phase0.inline_stages import inline_stages
+from ...schedule.te_schedule import Schedule
+from ...te.tensor import Tensor
+from ...tir.dtype import parse_dtype
+from ...tir.expr import IterVar, PrimExpr, ProducerLoad, Var
+from ...tir.rewriting import walk
+from ..utils import extent_value
+
+
+@dataclass(frozen=True)
+class FlatAccess:
+    """A read of a tensor laid out row after row: element `sum(strides[v] * v) + ...`.
+
+    `is_affine` is False if the place depends on something that isn't an axis times a constant.
+    """
+
+    load: ProducerLoad
+    strides: Mapping[Var, int]
+    is_affine: bool
+
+    def stride(self, var: Var) -> int:
+        """Elements between neighbours along `var`; 0 if the read doesn't depend on it."""
+        return self.strides.get(var, 0)
+
+
+@dataclass(frozen=True)
+class StageReads:
+    """What a stage reads, and whether its axes occur anywhere but in the indices of these reads."""
+
+    accesses: tuple[FlatAccess, ...]
+    axes_only_index: bool
+
+
+def stage_reads(s: Schedule, tensor: Tensor) -> StageReads:
+    """The reads of a stage, those of inlined stages in their place."""
+    node = s.tree[s[tensor].id]
+    bodies = inline_stages(s.tree)[node.id]
+    loads = list(dict.fromkeys(n for body in bodies for n in walk(body) if isinstance(n, ProducerLoad)))
+    axes = {axis.var for axis in (*node.compute.axis, *node.compute.reduce_axis)}
+    return StageReads(tuple(flat_access(load) for load in loads), not any(_mentions(body, axes) for body in bodies))
+
+
+def flat_access(load: ProducerLoad) -> FlatAccess:
+    """A read as distances in flat memory."""
+    strides: dict[Var, int] = {}
+    affine = True
+    step = 1
+    for index, extent in zip(reversed(load.indices), reversed(load.producer.shape), strict=True):
+        for atom, factor in linear_form(index).terms.items():
+            if isinstance(atom, Var):
+                strides[atom] = strides.get(atom, 0) + factor * step
+            else:
+                affine = False
+        size = extent_value(extent)
+        if not isinstance(size, int):
+            return FlatAccess(load, strides, False)
+        step *= size
+    return FlatAccess(load, {var: stride for var, stride in strides.items() if stride}, affine)
+
+
+def _mentions(body: PrimExpr, axes: set[Var]) -> bool:
+    """True if an axis occurs outside of the indices of reads."""
+    stack, seen = [body], set[PrimExpr]()
+    while stack:
+        expr = stack.pop()
+        if expr in seen or isinstance(expr, ProducerLoad):
+            continue
+        seen.add(expr)
+        if isinstance(expr, Var) and expr in axes:
+            return True
+        stack.extend(child for child in children(expr) if isinstance(child, PrimExpr))
+    return False
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop of a stage with its extent, and the distance along it in every read."""
+
+    axis: IterVar
+    extent: int
+    strides: tuple[int, ...]
+
+
+def merged_loops(s: Schedule, tensor: Tensor, axes: Sequence[IterVar], reads: StageReads) -> list[Loop]:
+    """The loops over `axes`, neighbours fused where every read goes on through memory from one to the next.
+
+    Elementwise operators become one loop; a transpose of images keeps two, as all pixels follow each other on both sides.
+    """
+    loops: list[Loop] = []
+    may_fuse = reads.axes_only_index and all(access.is_affine for access in reads.accesses)
+    for axis in axes:
+        assert axis.dom is not None
+        extent = extent_value(axis.dom.extent)
+        loop = Loop(axis, extent, tuple(access.stride(axis.var) for access in reads.accesses))
+        last = loops[-1] if loops else None
+        if last is not None and may_fuse and _goes_on(last, loop):
+            loop = Loop(s[tensor].fuse(last.axis, axis), last.extent * extent, loop.strides)
+            loops.pop()
+        loops.append(loop)
+    return loops
+
+
+def _goes_on(outer: Loop, inner: Loop) -> bool:
+    return all(a == b * inner.extent for a, b in zip(outer.strides, inner.strides, strict=True))
+
+
+def bytes_of(tensor: Tensor) -> int:
+    """Bytes of a tensor of constant shape."""
+    size = max(1, parse_dtype(tensor.dtype).bits // 8)
+    for extent in tensor.shape:
+        size *= extent_value(extent)
+    return size
