@@ -10,6 +10,8 @@ import pytest
 
 # Every pass of every test is followed by the checks of its phase.
 os.environ.setdefault("TENSOREXPR_VERIFY", "1")
+# A test must see what the present code makes. Those of the cache switch it on, in a folder of their own.
+os.environ.setdefault("TENSOREXPR_CACHE", "0")
 
 Golden = Callable[[str, str], None]
 

@@ -40,9 +40,8 @@ def store(ctx: FunctionContext, kind: str, lanes: int, wide: int, value: str, po
     vector, narrow = vector_of(kind, wide), vector_of(kind, lanes)
     indices = ", ".join(f"i32 {n}" if n < lanes else "i32 poison" for n in range(wide))
     whole = ctx.text.value(f"shufflevector {narrow} {value}, {narrow} poison, <{wide} x i32> <{indices}>")
-    ctx.text.emit(
-        f"call void @llvm.masked.store.{suffix(vector)}.p0({vector} {whole}, ptr align {alignment} {pointer}, {_mask(lanes, wide)})"
-    )
+    where = f"ptr align {alignment} {pointer}, {_mask(lanes, wide)}"
+    ctx.text.emit(f"call void @llvm.masked.store.{suffix(vector)}.p0({vector} {whole}, {where})")
 
 
 def _mask(lanes: int, wide: int) -> str:

@@ -11,7 +11,7 @@ from ...schedule.te_schedule import Schedule
 from ...te.tensor import Tensor
 from ...tir.dtype import parse_dtype
 from ...tir.expr import IterVar, PrimExpr, ProducerLoad, Var
-from ...tir.rewriting import walk
+from ...tir.rewriting import children, walk
 from ..utils import extent_value
 
 
@@ -102,13 +102,16 @@ def merged_loops(s: Schedule, tensor: Tensor, axes: Sequence[IterVar], reads: St
         loop = Loop(axis, extent, tuple(access.stride(axis.var) for access in reads.accesses))
         last = loops[-1] if loops else None
         if last is not None and may_fuse and _goes_on(last, loop):
-            loop = Loop(s[tensor].fuse(last.axis, axis), last.extent * extent, loop.strides)
+            strides = last.strides if extent == 1 else loop.strides
+            loop = Loop(s[tensor].fuse(last.axis, axis), last.extent * extent, strides)
             loops.pop()
         loops.append(loop)
     return loops
 
 
 def _goes_on(outer: Loop, inner: Loop) -> bool:
+    if outer.extent == 1 or inner.extent == 1:
+        return True
     return all(a == b * inner.extent for a, b in zip(outer.strides, inner.strides, strict=True))
 
 

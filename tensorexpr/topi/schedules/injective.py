@@ -6,8 +6,11 @@ from ...schedule.te_schedule import Schedule
 from ...target import Target
 from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
+from ...tir.expr import IterVar
 from ..utils import extent_value
-from .machine import is_parallel, lanes_of, vector_factor
+from .access import Loop, bytes_of, merged_loops, stage_reads
+from .machine import is_parallel, lanes_of, outgrows_cache, vector_factor
+from .transpose import schedule_transpose, transposed_axis
 
 # Registers of one vector operation: enough to hide the latency of loads.
 _REGISTERS = 4
@@ -20,23 +23,32 @@ def schedule_injective(s: Schedule, tensor: Tensor, target: Target) -> None:
     axes = list(op.axis)
     if not axes:
         return
-    extents = [extent_value(axis.dom.extent) for axis in axes if axis.dom is not None]
-    if not all(isinstance(extent, int) for extent in extents):
+    if not all(isinstance(extent_value(axis.dom.extent), int) for axis in axes if axis.dom is not None):
         _symbolic(s, tensor, target)
         return
+    reads = stage_reads(s, tensor)
+    loops = merged_loops(s, tensor, axes, reads)
+    across = transposed_axis(loops)
+    if across is not None:
+        outer = schedule_transpose(s, tensor, loops, across, target)
+    else:
+        outer = _rows(s, tensor, loops, target)
     work = 1
-    for extent in extents:
-        work *= extent
+    for loop in loops:
+        work *= loop.extent
+    if outer and is_parallel(target, work):
+        s[tensor].parallel(s[tensor].fuse(*outer))
+    if s.tree[s[tensor].id].is_output and outgrows_cache(target, bytes_of(tensor)):
+        s[tensor].store_nontemporal()
+
+
+def _rows(s: Schedule, tensor: Tensor, loops: list[Loop], target: Target) -> list[IterVar]:
+    """Vectors along the last loop; returns the loops outside of them."""
     lanes = lanes_of(target, tensor.dtype)
-    if extents[-1] < lanes and len(axes) > 1:  # short rows: whole blocks of rows make full vectors
-        while len(axes) > 1:
-            fused = s[tensor].fuse(axes[-2], axes[-1])
-            axes[-2:] = [fused]
-        extents = [work]
-    outer, inner = s[tensor].split(axes[-1], factor=vector_factor(extents[-1], lanes, _REGISTERS))
+    last = loops[-1]
+    outer, inner = s[tensor].split(last.axis, factor=vector_factor(last.extent, lanes, _REGISTERS))
     s[tensor].vectorize(inner)
-    if is_parallel(target, work):
-        s[tensor].parallel(s[tensor].fuse(*axes[:-1], outer))
+    return [*(loop.axis for loop in loops[:-1]), outer]
 
 
 def _symbolic(s: Schedule, tensor: Tensor, target: Target) -> None:

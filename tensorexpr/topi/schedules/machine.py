@@ -19,6 +19,15 @@ def is_parallel(target: Target, work: float) -> bool:
     return target.num_cores > 1 and work >= PARALLEL_WORK
 
 
+def outgrows_cache(target: Target, size: int) -> bool:
+    """True if a result of so many bytes is better written past the caches.
+
+    What it is made from is at least as large, as a rule, so from half of the last level on neither stays there, and lines
+    that are written through the caches are read first: 3 bytes of traffic where 2 would do.
+    """
+    return 2 * size >= target.l3_cache_size_bytes
+
+
 def vector_factor(extent: int, lanes: int, most: int) -> int:
     """The part of an axis to vectorise: up to `most` registers, a number that divides the extent if one does.
 
