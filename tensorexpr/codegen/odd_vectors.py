@@ -29,9 +29,8 @@ def widened(ctx: FunctionContext, lanes: int, unit: int) -> int | None:
 def load(ctx: FunctionContext, kind: str, lanes: int, wide: int, pointer: str, alignment: int) -> str:
     """`lanes` elements from `pointer` on."""
     vector = vector_of(kind, wide)
-    whole = ctx.text.value(
-        f"call {vector} @llvm.masked.load.{suffix(vector)}.p0(ptr align {alignment} {pointer}, {_mask(lanes, wide)}, {vector} zeroinitializer)"
-    )
+    where = f"ptr align {alignment} {pointer}, {_mask(lanes, wide)}"
+    whole = ctx.text.value(f"call {vector} @llvm.masked.load.{suffix(vector)}.p0({where}, {vector} zeroinitializer)")
     return ctx.text.value(f"shufflevector {vector} {whole}, {vector} poison, <{lanes} x i32> {_indices(range(lanes))}")
 
 
