@@ -6,16 +6,15 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..codegen.emit import emit_module
 from ..errors import ArgumentError
 from ..lower.context import PassContext
-from ..lower.pipeline import lower
 from ..target import Target, TargetLike
 from ..tir.function import IRModule, PrimFunc
-from . import engine
+from . import cache, engine
+from .cache import Program
 from .code import CompiledCode
-from .entries import entries_text
 from .module import Module
+from .program_key import program_key
 
 # PassContext's level -> LLVM's: 2 is the default of a context and means the whole of LLVM, 0 is for search candidates.
 _LLVM_LEVELS = {0: 0, 1: 1}
@@ -52,10 +51,15 @@ def build(
     if target_host is not None:
         chosen = Target(chosen, target_host)
     start = time.perf_counter()
-    module = lower(inputs, args, name or "default_function", binds)
-    lowered = time.perf_counter()
-    functions = {name: func for name, func in ((str(var.name_hint), func) for var, func in module.functions_items())}
-    return compile_functions(functions, chosen, timings={"lower": lowered - start})
+    key = program_key(inputs, args, name or "default_function", binds, chosen)
+    program = None if key is None else cache.fetch_program(key)
+    if program is not None:
+        return _compile(program, chosen, None, {"cache": time.perf_counter() - start})
+    timings: dict[str, float] = {}
+    program = _emit(_lowered(inputs, args, name or "default_function", binds, timings), chosen, timings)
+    if key is not None:
+        cache.keep_program(key, program)
+    return _compile(program, chosen, None, timings)
 
 
 def compile_functions(
@@ -69,18 +73,47 @@ def compile_functions(
         opt_level: LLVM's; that of the current PassContext if None.
         timings: seconds of earlier steps, kept with the module's.
     """
+    seconds = dict(timings or {})
+    return _compile(_emit(functions, target, seconds), target, opt_level, seconds)
+
+
+def _lowered(
+    inputs: Any, args: Sequence[Any] | None, name: str, binds: Mapping[Any, Any] | None, timings: dict[str, float]
+) -> dict[str, PrimFunc]:
+    """The lowered functions by symbol."""
+    # Not loaded where the cache has the program.
+    from ..lower.pipeline import lower
+
+    start = time.perf_counter()
+    module = lower(inputs, args, name, binds)
+    timings["lower"] = time.perf_counter() - start
+    return {str(var.name_hint): func for var, func in module.functions_items()}
+
+
+def _emit(functions: Mapping[str, PrimFunc], target: Target, timings: dict[str, float]) -> Program:
+    """The LLVM IR text of lowered functions, with their packed entries."""
+    # Not loaded where the cache has the program.
+    from ..codegen.emit import emit_module
+    from .entries import entries_text
+
     if not functions:
         raise ArgumentError("build: the module holds no function to compile")
     start = time.perf_counter()
     emitted = emit_module(functions, target)
-    if emitted.externs:
-        engine.check_externs(emitted.externs, target)
     text = f"{emitted.text}\n{entries_text(emitted.signatures.values())}"
-    emit = time.perf_counter() - start
+    timings["emit"] = time.perf_counter() - start
+    return Program(text, emitted.signatures, emitted.externs)
+
+
+def _compile(program: Program, target: Target, opt_level: int | None, timings: dict[str, float]) -> Module:
+    """The module of a program; `timings` are the seconds of earlier steps."""
+    if program.externs:
+        engine.check_externs(program.externs, target)
     level = _LLVM_LEVELS.get(PassContext.current().opt_level, _FINAL_LEVEL) if opt_level is None else opt_level
-    compiled = engine.compile_text(text, target, level)
-    seconds = {**(timings or {}), "emit": emit, **compiled.timings}
-    return Module(CompiledCode(text, compiled.data, emitted.signatures, target, level, seconds))
+    compiled = cache.compile_text(program.text, target, level)
+    for step, seconds in compiled.timings.items():
+        timings[step] = timings.get(step, 0.0) + seconds
+    return Module(CompiledCode(program.text, compiled.data, program.signatures, target, level, timings))
 
 
 def _only_entry(inputs: Mapping[Any, Any]) -> tuple[Any, IRModule]:

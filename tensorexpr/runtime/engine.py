@@ -84,6 +84,11 @@ def emit_bitcode(text: str, target: Target) -> bytes:
     return bytes(parse(text, target).as_bitcode())
 
 
+def llvm_version() -> str:
+    """The version of LLVM."""
+    return ".".join(map(str, _llvm().llvm_version_info))
+
+
 def parse(text: str, target: Target) -> Any:
     """Parse and verify LLVM IR text in a context of its own, so that nothing stays behind when the module dies."""
     llvm = _llvm()

@@ -70,6 +70,22 @@ def read(text: bytes, data: bytes) -> Description:
     return Description(Target(_field(described, "target", dict)), {signature.name: signature for signature in functions})
 
 
+def signatures_to_json(signatures: Mapping[str, Signature]) -> Any:
+    """Signatures by name as JSON values."""
+    return [[name, _Writer(signature).record()] for name, signature in signatures.items()]
+
+
+def signatures_from_json(records: Any) -> dict[str, Signature]:
+    """The signatures of what `signatures_to_json` made.
+
+    Raises:
+        SidecarError, RecordError, TypeMismatchError: for anything else.
+    """
+    if not isinstance(records, list) or any(not isinstance(entry, list) or len(entry) != 2 for entry in records):
+        raise SidecarError("the description lists functions as pairs of a name and a signature")
+    return {str(name): _Reader(record).signature() for name, record in records}
+
+
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import RecordError, ScheduleError
 from .naming import PythonNames
-from .steps import SampleCategorical, SamplePerfectTile, Step, step_from_json
+from .steps import Sampling, Step, step_from_json
 from .tree import ScheduleTree
 
 MAX_STEPS = 10_000
@@ -46,9 +46,7 @@ class Trace:
     @property
     def open_decisions(self) -> tuple[int, ...]:
         """Numbers of the sampling steps whose value is open."""
-        return tuple(
-            n for n, step in enumerate(self.steps) if isinstance(step, (SamplePerfectTile, SampleCategorical)) and step.decision is None
-        )
+        return tuple(n for n, step in enumerate(self.steps) if isinstance(step, Sampling) and step.decision is None)
 
     def to_json(self) -> list[Any]:
         """The steps as JSON."""

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InternalError
-from ..schedule.steps import SampleCategorical, SamplePerfectTile, Step
+from ..schedule.steps import SampleCategorical, SampleTile, Sampling, Step
 from ..schedule.trace import Trace
 from ..schedule.tree import ScheduleTree
 from ..te.operation import Operation
@@ -43,11 +43,15 @@ def factorizations(extent: int, parts: int, max_innermost: int) -> tuple[tuple[i
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """One open sampling step: `values[c]` is what candidate c stands for, `sample` its number among the samples."""
+    """One open sampling step: `values[c]` is what candidate c stands for, `sample` its number among the samples.
+
+    Candidates that are `ordered` are sizes: neighbours are much alike.
+    """
 
     step: int
     sample: int
     values: IntArray  # [candidates, parts]
+    ordered: bool = False
 
     @property
     def count(self) -> int:
@@ -58,9 +62,12 @@ class Decision:
     def neighbours(self) -> tuple[IntArray, IntArray]:
         """Per candidate the candidates one move away, padded [candidates, most], and how many there are.
 
-        A move on a tiling takes a factor from one level to another; on a categorical it is any other choice.
+        A move on a tiling takes a factor from one level to another, on a tile it is one of the nearest sizes; on a
+        categorical it is any other choice.
         """
-        if self.values.shape[1] == 1:
+        if self.ordered:
+            lists = [[c for c in (own - 2, own - 1, own + 1, own + 2) if 0 <= c < self.count] for own in range(self.count)]
+        elif self.values.shape[1] == 1:
             lists = [[c for c in range(self.count) if c != own] for own in range(self.count)]
         else:
             numbers = {tuple(value): number for number, value in enumerate(self.values.tolist())}
@@ -110,9 +117,9 @@ class Sketch:
         samples = 0
         tree = self.initial
         for number, step in enumerate(self.trace):
-            if isinstance(step, (SamplePerfectTile, SampleCategorical)):
+            if isinstance(step, Sampling):
                 if step.decision is None:
-                    found.append(Decision(number, samples, _candidates(step, tree)))
+                    found.append(Decision(number, samples, _candidates(step, tree), isinstance(step, SampleTile)))
                 samples += 1
             tree = step.apply(tree)
         return tuple(found)
@@ -140,13 +147,22 @@ class Sketch:
         for choice, decision in zip(row, self.decisions, strict=True):
             step: Any = steps[decision.step]
             value = tuple(int(v) for v in decision.values[int(choice)])
-            steps[decision.step] = replace(step, decision=int(choice) if isinstance(step, SampleCategorical) else value)
+            steps[decision.step] = replace(step, decision=_as_decision(step, int(choice), value))
         return Trace(tuple(steps))
 
 
-def _candidates(step: SamplePerfectTile | SampleCategorical, tree: ScheduleTree) -> IntArray:
+def _as_decision(step: Sampling, choice: int, value: tuple[int, ...]) -> int | tuple[int, ...]:
+    """A candidate as the step stores it."""
+    if isinstance(step, SampleCategorical):
+        return choice
+    return value[0] if isinstance(step, SampleTile) else value
+
+
+def _candidates(step: Sampling, tree: ScheduleTree) -> IntArray:
     if isinstance(step, SampleCategorical):
         return np.array(step.candidates, np.int64).reshape(-1, 1)
+    if isinstance(step, SampleTile):
+        return np.array(step.sizes, np.int64).reshape(-1, 1)
     axis = tree[step.stage].axes[step.axis]
     extent = as_int(axis.dom.extent) if axis.dom is not None else None
     if extent is None:

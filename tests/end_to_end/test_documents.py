@@ -61,3 +61,8 @@ def test_examples_run(example: str) -> None:
 
 def test_every_example_is_run() -> None:
     assert {path.name for path in (ROOT / "examples").glob("*.py")} == set(EXAMPLES)
+
+
+def test_the_guide_to_declaring_runs() -> None:
+    printed, _ = run_blocks((ROOT / "docs/guides/declaring.md").read_text())
+    assert printed.splitlines() == ["[8.]", "[1.    1.762 1.943 1.96  1.961]", "[ 2.  4.  6.  8. 10. 12.]", "[2. 2. 2. 2.]", "1.0"]

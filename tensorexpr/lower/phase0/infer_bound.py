@@ -156,6 +156,8 @@ def _run_whole(domain: StageDomain, inside: Mapping[Var, Range]) -> dict[Var, Ra
         return {}
     found = {}
     for axis, whole in domain.region.items():
+        if axis in domain.stage.leaf:  # its variable counts from the start of the box
+            continue
         loops, ends = variables(domain.values[axis]), variables(whole.min) | variables(whole.extent)
         if loops and loops <= inside.keys() and ends.isdisjoint(inside):
             found[domain.stage.axes[axis].var] = whole

@@ -14,9 +14,10 @@ and before promotion: the rows of a local tile are whole registers, its columns 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import is_
+from typing import TypeAlias
 
 from ...arith import linear_form
 from ...tir.arithmetic import add
@@ -31,6 +32,12 @@ from ..register_file import RegisterFile
 
 # Columns of one transpose: below, the shuffles cost what the strided loads did.
 _LEAST = 4
+# Shuffles inside blocks of so many bits take their order from the instruction.
+_BLOCK_BITS = 128
+
+_Bindings: TypeAlias = "list[tuple[Var, PrimExpr]]"
+_Pair: TypeAlias = "tuple[PrimExpr, PrimExpr]"
+_Order: TypeAlias = "tuple[int, ...]"
 
 
 def transpose_loads(func: PrimFunc, ctx: PassContext) -> PrimFunc:
@@ -123,17 +130,34 @@ def _run(stores: Sequence[BufferStore], registers: RegisterFile, shared: frozens
             found = _strided(node) if isinstance(node, BufferLoad) and node.buffer.data not in written else None
             if found is not None:
                 groups.setdefault(found.key, {})[found.offset] = found
-    bindings: list[tuple[Var, PrimExpr]] = []
     columns: dict[PrimExpr, PrimExpr] = {}
+    made_of: dict[PrimExpr, _Bindings] = {}
     for group in groups.values():
         for block in _blocks(group, registers):
-            columns.update(_transposed(block, bindings))
-    if not columns:
-        return seq(*stores)
-    result = seq(*(_replaced(store, columns) for store in stores))
-    for var, value in reversed(bindings):
-        result = LetStmt(var, value, result)
-    return result
+            bindings: _Bindings = []
+            transposed = _transposed(block, bindings)
+            columns.update(transposed)
+            made_of.update(dict.fromkeys(transposed, bindings))
+    return _bound(stores, columns, made_of) if columns else seq(*stores)
+
+
+def _bound(stores: Sequence[BufferStore], columns: dict[PrimExpr, PrimExpr], made_of: dict[PrimExpr, _Bindings]) -> Stmt:
+    """The stores, with each block transposed in front of the first that wants it: two blocks at once don't fit the registers."""
+    result: list[Stmt] = []
+    bound: set[int] = set()
+    wanted: list[list[_Bindings]] = []
+    for store in stores:
+        wanted.append([])
+        for node in _nodes(own_expressions(store)):
+            bindings = made_of.get(node) if isinstance(node, BufferLoad) else None
+            if bindings is not None and id(bindings) not in bound:
+                bound.add(id(bindings))
+                wanted[-1].append(bindings)
+    for store, blocks in zip(reversed(stores), reversed(wanted), strict=True):
+        result.insert(0, _replaced(store, columns))
+        for var, value in reversed([binding for bindings in blocks for binding in bindings]):
+            result = [LetStmt(var, value, seq(*result))]
+    return seq(*result)
 
 
 def _blocks(group: dict[int, _Strided], registers: RegisterFile) -> Iterable[list[_Strided]]:
@@ -156,7 +180,7 @@ def _blocks(group: dict[int, _Strided], registers: RegisterFile) -> Iterable[lis
         start += length
 
 
-def _transposed(block: Sequence[_Strided], bindings: list[tuple[Var, PrimExpr]]) -> dict[PrimExpr, PrimExpr]:
+def _transposed(block: Sequence[_Strided], bindings: _Bindings) -> dict[PrimExpr, PrimExpr]:
     """The columns of a block by their loads; what they are made of is appended to `bindings`."""
     first = block[0]
     lanes, width = first.lanes, len(block)
@@ -176,12 +200,60 @@ def _transposed(block: Sequence[_Strided], bindings: list[tuple[Var, PrimExpr]])
     ]
     count = 1 << (lanes - 1).bit_length()
     padded: list[PrimExpr] = [*rows, *[rows[-1]] * (count - lanes)]
+    if count == width:
+        block_lanes = max(1, _BLOCK_BITS // parse_dtype(buffer.dtype).bits)
+        square = _square(padded, block_lanes, lambda pair, order: bind("zipped", Shuffle(pair, order)))
+        return {column.load: _column(square[number : number + 1], 0, lanes, width) for number, column in enumerate(block)}
     low = tuple(part for n in range(width // 2) for part in (n, width + n))
     high = tuple(part for n in range(width // 2, width) for part in (n, width + n))
     for _ in range(count.bit_length() - 1):
         half = count // 2
         padded = [bind("zipped", Shuffle((padded[number], padded[number + half]), side)) for number in range(half) for side in (low, high)]
     return {column.load: _column(padded, number * count, lanes, width) for number, column in enumerate(block)}
+
+
+def _square(rows: Sequence[PrimExpr], block: int, shuffled: Callable[[_Pair, _Order], PrimExpr]) -> list[PrimExpr]:
+    """The columns of as many rows as each has elements.
+
+    Every shuffle zips two rows inside blocks of `block` lanes or moves whole blocks. Those are x86's cheap ones, as they
+    need no vector of indices in a register.
+    """
+    count = len(rows)
+    vectors = list(rows)
+    content = [[(row, column) for column in range(count)] for row in range(count)]
+    distance = 1
+    while distance < count:
+        orders = _zip_orders(count, block, distance) if distance < block else _block_orders(count, block)
+        for first in range(count):
+            if first & distance:
+                continue
+            pair = (vectors[first], vectors[first + distance])
+            joined = content[first] + content[first + distance]
+            for place, order in zip((first, first + distance), orders, strict=True):
+                vectors[place] = shuffled(pair, order)
+                content[place] = [joined[lane] for lane in order]
+        distance *= 2
+    by_column = {places[0][1]: vector for places, vector in zip(content, vectors, strict=True)}
+    return [by_column[column] for column in range(count)]
+
+
+def _zip_orders(count: int, block: int, unit: int) -> tuple[_Order, _Order]:
+    """Lanes of two vectors zipped in units, of the lower and of the upper half of every block."""
+    block = min(block, count)
+    low = [
+        vector * count + start + place + lane
+        for start in range(0, count, block)
+        for place in range(0, block // 2, unit)
+        for vector in (0, 1)
+        for lane in range(unit)
+    ]
+    return tuple(low), tuple(lane + block // 2 for lane in low)
+
+
+def _block_orders(count: int, block: int) -> tuple[_Order, _Order]:
+    """The even and the odd blocks of two vectors."""
+    even = [start + lane for start in range(0, 2 * count, 2 * block) for lane in range(block)]
+    return tuple(even), tuple(lane + block for lane in even)
 
 
 def _column(vectors: Sequence[PrimExpr], start: int, lanes: int, width: int) -> PrimExpr:

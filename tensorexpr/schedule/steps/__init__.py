@@ -11,7 +11,7 @@ from .placement import ComputeAt, ComputeInline, ComputeRoot, SetScope
 from .prefetch import Prefetch
 from .rfactor import RFactor
 from .rolling_buffer import RollingBuffer
-from .sampling import SampleCategorical, SamplePerfectTile
+from .sampling import SampleCategorical, SamplePerfectTile, SampleTile, Sampling
 from .storage import DoubleBuffer, StorageAlign
 from .store_nontemporal import StoreNontemporal
 from .store_predicate import SetStorePredicate
@@ -44,6 +44,8 @@ __all__ = [
     "RollingBuffer",
     "SampleCategorical",
     "SamplePerfectTile",
+    "SampleTile",
+    "Sampling",
     "SetScope",
     "SetStorePredicate",
     "SkipPadding",

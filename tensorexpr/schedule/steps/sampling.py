@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...errors import ScheduleError
 from ...tir.expr import IntImm, PrimExpr, Var
-from ..tree import ScheduleTree
+from ..tree import ScheduleTree, StageNode
 from .base import Step, check_leaf, stage_of
 
 if TYPE_CHECKING:
@@ -87,3 +87,46 @@ class SampleCategorical(Step):
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
         return []
+
+
+@dataclass(frozen=True)
+class SampleTile(Step):
+    """The size of an axis' tile, one of `sizes`, whether or not it divides the extent. `decision` is the size.
+
+    The value has one entry. The loop itself stays as it is until a split uses it: a balanced one (`BalancedSplit`), whose
+    tiles differ by at most one, or a plain one, whose last tile is guarded.
+    """
+
+    code: ClassVar[str] = "sample_tile"
+    stage: int
+    axis: int
+    sizes: tuple[int, ...]
+    decision: int | None = None
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        stage = stage_of(tree, self.stage, "sample_tile")
+        check_leaf(stage, self.axis, "sample_tile")
+        name, extent = stage.axes[self.axis].name, constant_extent(stage, self.axis)
+        if extent is None:
+            raise ScheduleError(f"In schedule for {stage.name}: sample_tile needs a root axis of constant extent, not {name!r}")
+        if not self.sizes or list(self.sizes) != sorted(set(self.sizes)) or not 1 <= self.sizes[0] <= self.sizes[-1] <= max(1, extent):
+            raise ScheduleError(
+                f"In schedule for {stage.name}: sample_tile of {name!r} takes ascending sizes from 1 to {extent}, not {list(self.sizes)}"
+            )
+        if self.decision is not None and self.decision not in self.sizes:
+            raise ScheduleError(
+                f"In schedule for {stage.name}: {self.decision} is no tile of {name!r}; sizes: {', '.join(map(str, self.sizes))}"
+            )
+        return _with_sample(tree, None if self.decision is None else (self.decision,), 1, "tile")
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        return []
+
+
+def constant_extent(stage: StageNode, axis: int) -> int | None:
+    """The extent of a root axis, if it is a constant."""
+    dom = stage.axes[axis].dom
+    return dom.extent.value if dom is not None and isinstance(dom.extent, IntImm) else None
+
+
+Sampling = SamplePerfectTile | SampleCategorical | SampleTile

@@ -8,9 +8,9 @@ import logging
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from ...errors import RecordError
 from ...target import Target, TargetLike
@@ -18,6 +18,8 @@ from .record import Record, parse_record
 from .schema import MAX_LINE_BYTES
 
 logger = logging.getLogger(__name__)
+Parsed = TypeVar("Parsed")
+AnyRecord = TypeVar("AnyRecord", bound=Record)
 _SKIPPED_STARTS = (b"#", b" ")
 _REPORTED = 3
 _LISTED = 5
@@ -59,12 +61,18 @@ def _ends_torn(descriptor: int) -> bool:
 
 
 def load_records(path: str | Path, strict: bool = False) -> Iterator[Record]:
-    """The records of a log, in order. Lines that start with "#" or a space are comments.
+    """The records of a log, in order; see `read_log`."""
+    return read_log(path, parse_record, strict)
+
+
+def read_log(path: str | Path, parse: Callable[[bytes], Parsed], strict: bool = False) -> Iterator[Parsed]:
+    """What `parse` makes of the lines of a log, in order. Lines that start with "#" or a space are comments.
 
     Lines that are no records of this version are skipped with a warning, as is a torn last line.
 
     Args:
         path: the log.
+        parse: makes a record of a line, or raises RecordError.
         strict: raise for such lines, but not for a torn last one.
 
     Raises:
@@ -77,7 +85,7 @@ def load_records(path: str | Path, strict: bool = False) -> Iterator[Record]:
                 if not line.strip() or line.startswith(_SKIPPED_STARTS):
                     continue
                 try:
-                    record = parse_record(line)
+                    record = parse(line)
                 except RecordError as error:
                     message = f"{path}, line {number}: {'torn at the end of the file: ' if is_torn else ''}{error}"
                     if strict and not is_torn:
@@ -116,31 +124,39 @@ def best_record(path: str | Path, workload_key: str | None = None, dag_hash: str
     Raises:
         RecordError: if there is none; it says what the log holds instead.
     """
+    best, why_not = choose_best(load_records(path), workload_key, dag_hash, target)
+    if best is None:
+        raise RecordError(f"{path}: {why_not}")
+    return best
+
+
+def choose_best(
+    records: Iterable[AnyRecord], workload_key: str | None = None, dag_hash: str | None = None, target: TargetLike | None = None
+) -> tuple[AnyRecord | None, str]:
+    """The fastest record that fits, see `best_record`; or None, and in words what there is instead."""
     wanted = None if target is None else str(Target(target).resolved())
-    best: Record | None = None
+    best: AnyRecord | None = None
     others: Counter[str] = Counter()
-    for record in load_records(path):
-        reason = _misfit(record, workload_key, dag_hash, wanted)
+    for record in records:
+        reason = misfit(record, workload_key, dag_hash, wanted)
         if reason:
             others[reason] += 1
         elif best is None or record.median < best.median:
             best = record
-    if best is None:
-        raise RecordError(f"{path}: no record {_wish(workload_key, dag_hash, wanted)}; {_holdings(others)}")
-    return best
+    return best, "" if best is not None else f"no record {_wish(workload_key, dag_hash, wanted)}; {_holdings(others)}"
 
 
-def _misfit(record: Record, workload_key: str | None, dag_hash: str | None, target: str | None) -> str:
-    """Why a record doesn't serve, for the message; empty if it does."""
+def misfit(record: Record, workload_key: str | None, dag_hash: str | None, target: str | None) -> str:
+    """Why a record doesn't serve, for the message; empty if it does. `target` is resolved text."""
     if workload_key is not None and record.workload_key != workload_key:
         return f"of workload {record.workload_key[:200]}"
     if dag_hash is not None and record.dag_hash != dag_hash:
         return f"of another computation with this key (dag {record.dag_hash[:12]})"
-    if target is not None and record.target != target:
+    if target is not None and not record.fits_target(target):
         return f"for target {record.target[:200]!r}"
     if not record.is_success:
         return f"that failed with {record.error_no.error_type}"
-    return "" if record.verified else "that were not verified"
+    return "" if record.is_trusted else "that were not verified"
 
 
 def _wish(workload_key: str | None, dag_hash: str | None, target: str | None) -> str:

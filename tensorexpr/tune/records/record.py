@@ -128,6 +128,15 @@ class Record:
         """Seconds per call, the median of the repeats; infinite if it failed."""
         return median(self.costs) if self.is_success else math.inf
 
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the program may be applied as it is."""
+        return self.verified
+
+    def fits_target(self, target: str) -> bool:
+        """Whether the record tells of a target, given as resolved text: programs and times of another one say little."""
+        return self.target == target
+
     def to_json(self) -> dict[str, Any]:
         """The record as JSON."""
         return {

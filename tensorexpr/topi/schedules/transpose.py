@@ -1,0 +1,57 @@
+"""Operators that read across the direction in which they write: blocks of both directions, transposed in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...schedule.te_schedule import Schedule
+from ...target import Target
+from ...te.tensor import Tensor
+from ...tir.expr import IterVar
+from .access import Loop
+from .machine import lanes_of
+
+# A block of 16 rows is 16 registers of 32; 32 rows would leave none for the columns.
+_ROWS = 16
+# Elements of a side of the block that a thread reads and writes at once: 64 rows of 4 lines (64 floats) on each side are
+# 512 lines of a level-1 cache's 768, and each row is written to its end of a line.
+_BLOCK = 64
+
+
+def transposed_axis(loops: Sequence[Loop]) -> int | None:
+    """The loop along which reads go from neighbour to neighbour that are far apart along the innermost one.
+
+    None if the innermost loop is as good as any.
+    """
+    if not loops:
+        return None
+    votes = [0] * len(loops)
+    for read, apart in enumerate(loops[-1].strides):
+        if abs(apart) < 2:
+            continue
+        for number, loop in enumerate(loops[:-1]):
+            if loop.strides[read] == 1:
+                votes[number] += 1
+    most = max(votes)
+    # Below four columns there is no transpose that saves anything.
+    return votes.index(most) if most and loops[votes.index(most)].extent >= 4 and loops[-1].extent >= 4 else None
+
+
+def schedule_transpose(s: Schedule, tensor: Tensor, loops: Sequence[Loop], across: int, target: Target) -> list[IterVar]:
+    """Blocks of the loop `across` and the last one; returns the loops around the blocks, outermost first.
+
+    The blocks along the rows of the result stand outermost: a thread then reads whole pages from end to end, and writes to
+    the same few.
+    """
+    side = min(lanes_of(target, tensor.dtype), _ROWS)
+    stage = s[tensor]
+    columns, rows = loops[-1].axis, loops[across].axis
+    column_block, column = stage.split(columns, factor=_BLOCK)
+    row_block, row = stage.split(rows, factor=_BLOCK)
+    column_part, lane = stage.split(column, factor=side)
+    row_part, line = stage.split(row, factor=side)
+    others = [loop.axis for number, loop in enumerate(loops[:-1]) if number != across]
+    stage.reorder(*others, column_block, row_block, row_part, column_part, line, lane)
+    stage.unroll(line)
+    stage.vectorize(lane)
+    return [*others, column_block, row_block]
