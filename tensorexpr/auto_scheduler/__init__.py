@@ -18,7 +18,7 @@ from .compute_dag import ComputeDAG
 from .measure import MeasureErrorNo, MeasureInput, MeasureResult
 from .options import HardwareParams, LocalBuilder, LocalRunner, TuningOptions
 from .policy import SketchPolicy
-from .records import load_best_record, load_records, save_records
+from .measure_record import RecordReader, load_best_record, load_records, save_records
 from .search_task import SearchTask
 from .workload import make_workload_key, register_workload, workload_key_to_tensors
 
@@ -33,6 +33,7 @@ __all__ = [
     "MeasureResult",
     "PythonBasedMeasureCallback",
     "RandomModel",
+    "RecordReader",
     "RecordToFile",
     "SearchTask",
     "SketchPolicy",

@@ -35,6 +35,6 @@ class RecordToFile(MeasureCallback):
         Path(self.filename).parent.mkdir(parents=True, exist_ok=True)
 
     def callback(self, policy: SketchPolicy, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
-        from .records import save_records
+        from .measure_record import save_records
 
         save_records(self.filename, inputs, results)

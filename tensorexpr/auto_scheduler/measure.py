@@ -10,6 +10,7 @@ from ..tune.measure import FAILED_COST, MeasureErrorNo, MeasureOptions, MeasureR
 from .options import TuningOptions
 
 if TYPE_CHECKING:
+    from .loaded import RecordedTask
     from .search_task import SearchTask
 
 __all__ = ["FAILED_COST", "MeasureErrorNo", "MeasureInput", "MeasureResult", "measure_options", "measure_task"]
@@ -17,10 +18,15 @@ __all__ = ["FAILED_COST", "MeasureErrorNo", "MeasureInput", "MeasureResult", "me
 
 @dataclass(frozen=True, eq=False)
 class MeasureInput:
-    """A program of a task: its trace with all decisions made."""
+    """A program of a task: its trace with all decisions made. Of a record, the task is what the record knows of it."""
 
-    task: SearchTask
+    task: SearchTask | RecordedTask
     trace: Trace
+
+    @property
+    def state(self) -> Trace:
+        """The program, by the name that it has in TVM."""
+        return self.trace
 
 
 def measure_task(task: SearchTask, seed: int) -> MeasureTask:

@@ -13,7 +13,7 @@ from ..te.tensor import Tensor
 from .compute_dag import ComputeDAG
 from .options import HardwareParams, TuningOptions
 from .policy import SketchPolicy
-from .records import load_best_record
+from .measure_record import load_best_record
 from .workload import Workload, make_workload_key
 
 
@@ -79,7 +79,7 @@ class SearchTask:
         Raises:
             RecordError: if the log has none for this task; the message says what it has.
         """
-        record = load_best_record(log_file, self.workload_key, self.target, dag_hash=self.compute_dag.hash_key())
+        record = load_best_record(log_file, self.workload_key, self.target, include_compatible, self.compute_dag)
         return self.compute_dag.schedule(record.trace)
 
     def print_best(self, log_file: str | Path, print_mode: str = "schedule") -> str:

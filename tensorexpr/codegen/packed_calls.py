@@ -19,10 +19,8 @@ from .casts import convert
 from .context import FunctionContext
 from .control import require
 from .memo import IMPURE
+from .signature import PACKED_SYMBOL, RAISED
 from .types import VALUE_TYPE
-
-PACKED_SYMBOL = "tensorexpr_call_packed"
-RAISED = "the Python function {} raised an error"
 
 
 def emit_packed(ctx: FunctionContext, call: Call) -> str:

@@ -17,6 +17,10 @@ from ..tir.expr import PrimExpr, Var
 from ..tir.function import PrimFunc
 from ..tir.rewriting import walk
 
+# What code calls to run a registered Python function (see packed_calls.py), and the error of a call that raised.
+PACKED_SYMBOL = "tensorexpr_call_packed"
+RAISED = "the Python function {} raised an error"
+
 
 @dataclass(frozen=True, slots=True)
 class BufferParam:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import LoweringError
+from ..target import Target
 from ..tir.function import IRModule, PrimFunc
 from .context import PassContext
 from .passes import Pass, deep_recursion, run_pass
@@ -96,6 +97,8 @@ def lower(
 ) -> IRModule:
     """Lower a schedule, function or module to the loops that code generation takes.
 
+    A module whose functions this made under the same options, and that nobody changed since, is given back as it is.
+
     Args:
         inp: a te.Schedule, a PrimFunc or an IRModule.
         args: for a schedule: tensors, variables and buffers, in the order of the function's parameters.
@@ -113,7 +116,23 @@ def lower(
     ctx = PassContext.current()
     added = _user_passes(ctx)
     with deep_recursion:
-        return _run(_as_module(inp, args, name, binds, ctx), ctx, added, simple_mode, LAST_PHASE if upto is None else upto)
+        mod = _as_module(inp, args, name, binds, ctx)
+        if upto not in (None, LAST_PHASE):
+            return _run(mod, ctx, added, simple_mode, upto)
+        options = _options(ctx, simple_mode)
+        if not ctx.instruments and _is_lowered(mod, options):
+            return mod
+        return _run(mod, ctx, added, simple_mode, LAST_PHASE).map_functions(lambda func: func.marked_lowered(options))
+
+
+def _options(ctx: PassContext, simple_mode: bool) -> tuple[Any, ...]:
+    """Everything besides the function itself that the passes look at."""
+    return ctx.opt_level, ctx.required_pass, ctx.disabled_pass, dict(ctx.config), simple_mode, Target.current()
+
+
+def _is_lowered(mod: IRModule, options: tuple[Any, ...]) -> bool:
+    functions = mod.functions.values()
+    return bool(functions) and all(func.is_lowered_under(options) for func in functions)
 
 
 def _run(mod: IRModule, ctx: PassContext, added: Mapping[int, list[Pass]], simple_mode: bool, upto: int) -> IRModule:

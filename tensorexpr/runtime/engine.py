@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from ..codegen.packed_calls import PACKED_SYMBOL
+from ..codegen.signature import PACKED_SYMBOL
 from ..errors import CodegenError, InternalError, TargetError
 from ..target import Target
 from . import openmp, packed

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..codegen.packed_calls import PACKED_SYMBOL, RAISED
+from ..codegen.signature import PACKED_SYMBOL, RAISED
 from ..errors import ArgumentError, TensorExprError
 from . import engine, sidecar
 from .code import CompiledCode, LibraryCode

@@ -22,7 +22,7 @@ from ..codegen.signature import BufferParam, Signature
 from ..target import Target
 from ..tir.dtype import int_limits, parse_dtype, to_numpy
 from ..tir.expr import IntImm, Var
-from . import binding, engine, layout, python_api
+from . import binding, cache, engine, layout, python_api
 from .fastcall_ir import FASTCALL_IR, HEADER_WORDS, RECORD_WORDS
 from .ndarray import NDArray
 
@@ -85,7 +85,7 @@ def _method(slot: int) -> _MethodDef:
     offsets = {"type": layout.TYPE, "data": layout.DATA, "ndim": layout.NDIM, "shape": layout.SHAPE, "dtype": layout.DTYPE}
     text = FASTCALL_IR.format(**offsets, flags=layout.FLAGS, inner=slot, refused=REFUSED, header=HEADER_WORDS, record=RECORD_WORDS)
     target = Target("llvm")
-    code = engine.load_object(engine.compile_text(text, target, 1).data, ["fastcall"], python_api.addresses(*_PYTHON_API))
+    code = engine.load_object(cache.compile_text(text, target, 1).data, ["fastcall"], python_api.addresses(*_PYTHON_API))
     _code.append(code)
     return _MethodDef(b"function", code["fastcall"], _METH_FASTCALL, None)
 

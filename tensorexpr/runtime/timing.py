@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..target import Target
-from . import engine, registry
+from . import cache, engine, registry
 from .function import Function
 
 FLUSH_OTHER_ARGUMENTS = "cache_flush_cpu_non_first_arg"
@@ -173,7 +173,7 @@ def repeat(entry: int, words: Any, number: int) -> tuple[float, int]:
 
 @lru_cache(maxsize=1)
 def _repeater() -> Callable[..., int]:
-    code = engine.load_object(engine.compile_text(_REPEAT_IR, Target("llvm"), 1).data, ["repeat"])
+    code = engine.load_object(cache.compile_text(_REPEAT_IR, Target("llvm"), 1).data, ["repeat"])
     prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
     function: Any = prototype(code["repeat"])
     function.code = code  # lives as long as the function

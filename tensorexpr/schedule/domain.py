@@ -119,7 +119,7 @@ def _check_fits(stage: StageNode, axis: int, parts: Sequence[PrimExpr], beyond: 
         if total > largest + beyond:
             raise ScheduleError(
                 f"In schedule for {stage.name}: loops over {name!r} would count to {total}, beyond {dtype}'s {largest}; "
-                'split it by other factors, fuse fewer axes, or declare the shape with int64 extents, such as te.const(n, "int64")'
+                "split it by other factors, or fuse fewer axes"
             )
 
 

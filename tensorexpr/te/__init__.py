@@ -11,7 +11,7 @@ declare, reducer     placeholder, compute, reduce_axis; sum, max, min, comm_redu
 extern               tensors that a statement or a foreign function computes
 scan                 recurrences over time; by scan_op, and scan_body, what one step computes
 elementwise          operators on whole tensors
-verify, bounds       what makes a definition well formed, and free of reads out of bounds
+verify, bounds       what makes a definition well formed, and free of reads out of bounds; lazy_select: arms that may not be read
 thread_axis          what loops are bound to
 specialized_condition    conditions that the author of a schedule says hold
 dag, dag_text, flops, identity, access     the graph: order, text, cost, equality, how producers are read

@@ -14,6 +14,7 @@ from ..tir.attrs import FrozenMap
 from ..tir.dtype import int_limits, parse_dtype
 from ..tir.expr import IntImm, IterVar, PrimExpr, Range, SizeVar, Var
 from .bounds import check_bounds, state_lag
+from .lazy_select import lazy_selects
 from .operation import ComputeOp, PlaceholderOp
 from .tensor import Tensor
 from .verify import verify_bodies
@@ -85,6 +86,7 @@ def compute(
     returned = fcompute(*(axis.var for axis in axes))
     bodies = tuple(_body(item, where) for item in (returned if isinstance(returned, (tuple, list)) else (returned,)))
     reduce_axis = verify_bodies(name, axes, bodies)
+    bodies = lazy_selects(axes, bodies)
     op = ComputeOp(name, checked_tag(tag, where), checked_attrs(attrs), axes, reduce_axis, bodies)
     check_bounds(op, state_lag(op))
     outputs = tuple(op.output(i) for i in range(op.num_outputs))

@@ -22,6 +22,7 @@ from ..tir.expr import CommReducer, IntImm, IterVar, Let, PrimExpr, ProducerLoad
 from ..tir.rewriting import walk
 from ..tir.serialize import ExprReader, ExprWriter, Limits
 from .bounds import check_bounds, state_lag
+from .lazy_select import lazy_selects
 from .dag import post_dfs_order
 from .extern import ExternOp
 from .operation import ComputeOp, Operation, PlaceholderOp
@@ -276,7 +277,7 @@ def _read_compute(fields: Mapping[str, JSON], ops: Sequence[Operation], symbols:
         raise RecordError(f"compute {name} has an axis twice")
     for body in bodies:
         _check_body(body, known)
-    op = ComputeOp(name, _text(fields["tag"]), _attrs(fields["attrs"], ops), axes, reduce_axis, bodies)
+    op = ComputeOp(name, _text(fields["tag"]), _attrs(fields["attrs"], ops), axes, reduce_axis, lazy_selects(axes, bodies))
     check_bounds(op, state_lag(op))
     return op
 

@@ -27,6 +27,8 @@ class PrimFunc:
     body: Stmt
     buffer_map: Mapping[Var, Buffer] = field(default_factory=dict)
     attrs: FrozenMap = EMPTY
+    # Under which options the body was lowered; None if it wasn't. No function that is made of this one has it.
+    _lowered_under: object = field(default_factory=lambda: None, init=False, repr=False)
 
     def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None) -> PrimFunc:
         """This function with one attribute, or all of a mapping, set."""
@@ -56,6 +58,16 @@ class PrimFunc:
     def with_body(self, new_body: Stmt) -> PrimFunc:
         """This function around another body; itself if the body is the same."""
         return self if new_body is self.body else replace(self, body=new_body)
+
+    def marked_lowered(self, options: object) -> PrimFunc:
+        """A copy that remembers under which options it was lowered, for as long as nothing of it is changed."""
+        copy = replace(self)
+        object.__setattr__(copy, "_lowered_under", options)
+        return copy
+
+    def is_lowered_under(self, options: object) -> bool:
+        """Whether it was lowered under just these options and not changed since."""
+        return self._lowered_under is not None and self._lowered_under == options
 
     def script(self, *, show_meta: bool = False) -> str:
         """The function as TVMScript text."""

@@ -93,11 +93,12 @@ def measure_case(
         except Exception as error:
             notes[peer.name] = f"failed: {error}"
             continue
+        timer = getattr(peer, "seconds", None)
         if wanted is None:
             wanted = value
         elif problem := _difference(value, wanted, case):
             notes[peer.name] = problem
-        contenders.append(Contender(peer.name, call, memory))
+        contenders.append(Contender(peer.name, call, [] if timer else memory, timer))
     for kernel in kernels:
         outputs = empty_outputs(case)
         kernel.function(*arrays, *outputs)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...auto_scheduler import RecordToFile, SearchTask, TuningOptions
 from ...errors import RecordError
+from ...runtime import ndarray as nd
 from ...runtime.build import build
 from ...target import Target
 from ...topi.schedules import default_schedule
@@ -65,7 +66,8 @@ def random_inputs(case: Case, seed: int = 0) -> list[Any]:
     arrays = []
     for tensor in case.tensors():
         if isinstance(tensor.op, PlaceholderOp):
-            arrays.append(_array(random, tuple(int(str(extent)) for extent in tensor.shape), tensor.dtype))
+            values = _array(random, tuple(int(str(extent)) for extent in tensor.shape), tensor.dtype)
+            arrays.append(np.asarray(nd.array(values)))  # at the start of a cache line, as PyTorch allocates its own
     return arrays
 
 
@@ -82,8 +84,8 @@ def _array(random: np.random.Generator, shape: Sequence[int], dtype: str) -> Any
 
 
 def empty_outputs(case: Case) -> list[Any]:
-    """Arrays for the outputs of a case."""
+    """Arrays for the outputs of a case, at the start of a cache line, as PyTorch allocates its own."""
     from ...te.operation import PlaceholderOp
 
     outputs = [tensor for tensor in case.tensors() if not isinstance(tensor.op, PlaceholderOp)]
-    return [np.empty(tuple(int(str(extent)) for extent in tensor.shape), tensor.dtype) for tensor in outputs]
+    return [np.asarray(nd.empty(tuple(int(str(extent)) for extent in tensor.shape), tensor.dtype)) for tensor in outputs]

@@ -47,11 +47,24 @@ class Rules:
 
 @dataclass(frozen=True)
 class Contender:
-    """A name, what to call, and the memory that a cold call finds outside the caches, as (address, bytes)."""
+    """A name, what to call, and the memory that a cold call finds outside the caches, as (address, bytes).
+
+    What lives in another process times itself: `timer` gives the seconds of one call, from a loop of so many.
+    """
 
     name: str
     call: Call
     memory: Sequence[tuple[int, int]] = ()
+    timer: Callable[[int], float] | None = None
+
+    def seconds(self, count: int) -> float:
+        """Seconds of one call, as the mean of `count`."""
+        if self.timer is not None:
+            return self.timer(count)
+        start = time.perf_counter()
+        for _ in range(count):
+            self.call()
+        return (time.perf_counter() - start) / count
 
 
 def interleaved(contenders: Sequence[Contender], rules: Rules, probes: Probes | None = None, peak: float = 0.0) -> Mapping[str, Sample]:
@@ -70,24 +83,17 @@ def interleaved(contenders: Sequence[Contender], rules: Rules, probes: Probes | 
         for one in contenders:
             time.sleep(rules.pause)
             one.call()
-            warm[one.name].append(_seconds(one.call, counts[one.name]))
+            warm[one.name].append(one.seconds(counts[one.name]))
             if number < rules.cold_rounds and one.memory:
                 drop_from_caches(one.memory)
-                cold[one.name].append(_seconds(one.call, 1))
+                cold[one.name].append(one.seconds(1))
     return {name: _sample(times, cold[name], disturbed) for name, times in warm.items()}
 
 
 def _batch_size(one: Contender, rules: Rules) -> int:
     one.call()
-    seconds = min(_seconds(one.call, 1) for _ in range(3))
+    seconds = min(one.seconds(1) for _ in range(3))
     return max(1, min(10_000, int(rules.batch / max(seconds, 1e-7))))
-
-
-def _seconds(call: Call, count: int) -> float:
-    start = time.perf_counter()
-    for _ in range(count):
-        call()
-    return (time.perf_counter() - start) / count
 
 
 def _sample(warm: Sequence[float], cold: Sequence[float], disturbed: int) -> Sample:

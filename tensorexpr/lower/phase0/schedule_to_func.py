@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...arith import Analyzer
@@ -24,7 +24,8 @@ from ...tir.buffer import Buffer, decl_buffer
 from ...tir.expr import BufferLoad, IntImm, PrimExpr, ProducerLoad, Range, SizeVar, Var
 from ...tir.function import PrimFunc
 from ...tir.rewriting import Node, post_order_rewrite
-from ...tir.stmt import NOP, AttrStmt, BufferRealize, Stmt, seq
+from ...tir.stmt import NOP, AttrStmt, BufferRealize, For, Stmt, seq
+from ...tir.stmt_functor import Renaming
 from .extern_body import extern_body
 from .infer_bound import infer_bound
 from .inline_stages import inline_stages
@@ -165,6 +166,7 @@ class _Program:
     buffers: dict[Key, Buffer]
     keep_trivial_loops: bool
     rolling: Mapping[int, RollingPlan]
+    loop_vars: set[Var] = field(default_factory=set)
 
     def build(self) -> Stmt:
         """All root stages in order."""
@@ -232,6 +234,7 @@ class _Program:
             return self._prefetched(stage, axis, body) if stage.prefetches else body
 
         def enclose(axis: int, loop: Stmt) -> Stmt:
+            loop = self._with_own_variable(loop)
             for other in attached.get(axis, ()):
                 if other.id in self.rolling:
                     for number in range(other.origin.num_outputs):
@@ -257,6 +260,16 @@ class _Program:
             if (stage.id, number) in params:
                 nest = AttrStmt(buffer.data, NONTEMPORAL_STORE, IntImm("int32", 1), nest)
         return nest
+
+    def _with_own_variable(self, loop: Stmt) -> Stmt:
+        """The loop with a variable that no loop before it has: stages may share a reduce_axis."""
+        if not isinstance(loop, For):
+            return loop
+        var = loop.loop_var
+        if var in self.loop_vars:
+            return Renaming({var: Var(var.name, var.dtype)}, folding=False).apply(loop)
+        self.loop_vars.add(var)
+        return loop
 
     def _analyzer(self) -> Analyzer:
         """One that knows the range of every loop."""

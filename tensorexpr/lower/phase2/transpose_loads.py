@@ -29,9 +29,12 @@ from ...tir.stmt import BufferStore, LetStmt, SeqStmt, Stmt, seq
 from ..context import PassContext
 from ..rebuild import map_expr, map_stmt, operands, own_expressions
 from ..register_file import RegisterFile
+from .wide_lanes import wide_store
 
 # Columns of one transpose: below, the shuffles cost what the strided loads did.
 _LEAST = 4
+# Registers of so many bits are stored under a mask at no cost.
+_MASKED_BITS = 512
 # Shuffles inside blocks of so many bits take their order from the instruction.
 _BLOCK_BITS = 128
 
@@ -138,10 +141,23 @@ def _run(stores: Sequence[BufferStore], registers: RegisterFile, shared: frozens
             transposed = _transposed(block, bindings)
             columns.update(transposed)
             made_of.update(dict.fromkeys(transposed, bindings))
-    return _bound(stores, columns, made_of) if columns else seq(*stores)
+    whole = _whole_columns(columns) if registers.bits >= _MASKED_BITS else {}
+    return _bound(stores, columns, made_of, whole) if columns else seq(*stores)
 
 
-def _bound(stores: Sequence[BufferStore], columns: dict[PrimExpr, PrimExpr], made_of: dict[PrimExpr, _Bindings]) -> Stmt:
+def _whole_columns(columns: dict[PrimExpr, PrimExpr]) -> dict[PrimExpr, PrimExpr]:
+    """The registers of which odd numbers of first lanes are columns."""
+    whole = {}
+    for load, column in columns.items():
+        lanes = parse_dtype(column.dtype).lanes
+        if lanes & (lanes - 1) and isinstance(column, Shuffle) and column.indices == tuple(range(lanes)):
+            whole[load] = column.vectors[0]
+    return whole
+
+
+def _bound(
+    stores: Sequence[BufferStore], columns: dict[PrimExpr, PrimExpr], made_of: dict[PrimExpr, _Bindings], whole: dict[PrimExpr, PrimExpr]
+) -> Stmt:
     """The stores, with each block transposed in front of the first that wants it: two blocks at once don't fit the registers."""
     result: list[Stmt] = []
     bound: set[int] = set()
@@ -154,7 +170,7 @@ def _bound(stores: Sequence[BufferStore], columns: dict[PrimExpr, PrimExpr], mad
                 bound.add(id(bindings))
                 wanted[-1].append(bindings)
     for store, blocks in zip(reversed(stores), reversed(wanted), strict=True):
-        result.insert(0, _replaced(store, columns))
+        result.insert(0, (wide_store(store, whole) if whole else None) or _replaced(store, columns))
         for var, value in reversed([binding for bindings in blocks for binding in bindings]):
             result = [LetStmt(var, value, seq(*result))]
     return seq(*result)

@@ -20,9 +20,10 @@ class StoreNontemporal(Step):
     for i in n: vectorised store C[i]   ->   if C is aligned: for i in n: non-temporal vectorised store C[i]; fence
                                              else:            for i in n: vectorised store C[i]
 
-    It pays for outputs larger than the caches and costs those who read the result soon after. Addresses have to be
-    multiples of 16 bytes: the code checks the array when it is called, the distances between vectors when it is made;
-    where either fails, and for single elements and masked vectors, the stores are ordinary ones.
+    It pays for outputs larger than the caches and costs those who read the result soon after. Vectors may not cross the
+    end of a cache line: the code checks when it is called that the array starts at one (as those of `nd.empty` do), and
+    when it is made the distances between vectors; where either fails, and for single elements and masked vectors, the
+    stores are ordinary ones.
     """
 
     code: ClassVar[str] = "store_nontemporal"

@@ -121,3 +121,11 @@ def bytes_of(tensor: Tensor) -> int:
     for extent in tensor.shape:
         size *= extent_value(extent)
     return size
+
+
+def product(extents: Sequence[int]) -> int:
+    """The number of elements of a box."""
+    total = 1
+    for extent in extents:
+        total *= extent
+    return total

@@ -87,7 +87,7 @@ def product_of(op: object) -> Product | None:
     column = op.axis[-1]
     right = next((one for one in operands if one is not None and one.has(column)), None)
     left = next((one for one in operands if one is not None and one is not right), None)
-    if right is None or left is None or left.has(column) or left.tensor == right.tensor:
+    if right is None or left is None or left.has(column) or left.tensor is right.tensor:
         return None
     if not all(left.has(axis) and right.has(axis) for axis in op.reduce_axis):
         return None

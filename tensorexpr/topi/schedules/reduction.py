@@ -17,6 +17,7 @@ from ...te.operation import ComputeOp, loads
 from ...te.tensor import Tensor
 from ...tir.expr import IterVar, Reduce, Var
 from ..utils import extent_value
+from .access import product
 from .machine import is_parallel, lanes_of, vector_factor
 
 _REGISTERS = 8
@@ -52,7 +53,7 @@ def schedule_reduction(s: Schedule, tensor: Tensor, target: Target) -> list[Tens
     lanes = lanes_of(target, tensor.dtype)
     if axis is not None and any(axis is other for other in op.reduce_axis):
         return _lanes_over_reduction(s, tensor, axis, body, lanes)
-    spatial = axis or (op.axis[-1] if op.axis else None)
+    spatial = axis if axis is not None else (op.axis[-1] if op.axis else None)
     if spatial is None:
         return []
     _lanes_over_results(s, tensor, spatial, lanes)
@@ -95,7 +96,7 @@ def schedule_root_reduction(s: Schedule, tensor: Tensor, target: Target) -> None
     spatial, reduced = constant_extents(op.axis), constant_extents(op.reduce_axis)
     if spatial is None or reduced is None:
         return
-    results, depth = _product(spatial), _product(reduced)
+    results, depth = product(spatial), product(reduced)
     work = results * depth
     axis = contiguous_axis(op)
     along = axis is not None and any(axis is other for other in op.reduce_axis)
@@ -164,10 +165,3 @@ def _rows_at_once(s: Schedule, partial: Tensor, lanes: int) -> None:
     stage.reorder(*others, several, outer, each, inner)
     stage.unroll(each)
     stage.vectorize(inner)
-
-
-def _product(extents: Sequence[int]) -> int:
-    total = 1
-    for extent in extents:
-        total *= extent
-    return total

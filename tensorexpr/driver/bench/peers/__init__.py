@@ -3,6 +3,8 @@
 base           what a peer is
 numpy_peer     NumPy, and its OpenBLAS with AVX-512 kernels
 torch_peer     PyTorch, and oneDNN with packed weights
+onnx_peer      ONNX Runtime
+tvm_peer       TVM, in an interpreter of its own; tvm_child is the program that runs there
 """
 
 from __future__ import annotations
@@ -12,12 +14,19 @@ from collections.abc import Sequence
 from ....errors import TensorExprError
 from .base import Call, Peer, Unsupported
 from .numpy_peer import NumPy, OpenBLAS
+from .onnx_peer import OnnxRuntime
 from .torch_peer import OneDNN, Torch
+from .tvm_peer import Tvm
 
 __all__ = ["PEERS", "Call", "Peer", "Unsupported", "installed"]
 
 # What the names on the command line stand for.
-PEERS: dict[str, tuple[type[Peer], ...]] = {"numpy": (NumPy, OpenBLAS), "torch": (Torch, OneDNN)}
+PEERS: dict[str, tuple[type[Peer], ...]] = {
+    "numpy": (NumPy, OpenBLAS),
+    "torch": (Torch, OneDNN),
+    "onnxruntime": (OnnxRuntime,),
+    "tvm": (Tvm,),
+}
 
 
 def installed(names: Sequence[str], threads: int) -> tuple[list[Peer], list[str]]:

@@ -212,6 +212,6 @@ class OneDNN(Torch):
             raise Unsupported("measured for convolutions with bias and relu")
         data, weight, bias = self.tensors(arrays)
         stride, padding = [case.args[6]] * 2, [case.args[7]] * 2
-        packed = torch._C._nn.mkldnn_reorder_conv2d_weight(weight, padding, stride, [1, 1], 1, list(data.shape))
+        packed = torch._C._nn.mkldnn_reorder_conv2d_weight(weight.to_mkldnn(), padding, stride, [1, 1], 1, list(data.shape))
         fused = torch.ops.mkldnn._convolution_pointwise
         return lambda: fused(data, packed, bias, padding, stride, [1, 1], 1, "relu", [], "")

@@ -1,0 +1,174 @@
+"""Which schedule a computation gets: contexts that look it up in tuning logs.
+
+    with auto_scheduler.ApplyHistoryBest("log.json"):
+        schedule, args = auto_scheduler.best_schedule(tensors, target)
+        func = tensorexpr.build(schedule, args, target)
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar
+
+from .. import log
+from ..errors import ScheduleError, TensorExprError
+from ..schedule.te_schedule import Schedule
+from ..schedule.trace import Trace
+from ..target import Target, TargetLike
+from ..te.tensor import Tensor
+from ..tune.records import choose_best
+from .compute_dag import ComputeDAG
+from .loaded import LoadedRecord
+from .measure_record import compatible_record, load_records
+from .options import TuningOptions
+
+logger = logging.getLogger(__name__)
+Records = str | Path | Iterable[LoadedRecord]
+
+
+class DispatchContext:
+    """Answers which program a workload runs; contexts nest, and the inner one is asked first.
+
+    The base knows none, so everything falls back to what is there without tuning.
+    """
+
+    current: ClassVar[DispatchContext]
+
+    def __init__(self) -> None:
+        self._outer: list[DispatchContext] = []
+
+    def query(self, target: TargetLike, workload_key: str, dag: ComputeDAG, func_name: str = "") -> Trace | None:
+        """The program of a workload on a target; None if neither this context nor an outer one knows it.
+
+        Args:
+            target: what it runs on.
+            workload_key: of the workload.
+            dag: its computation, which must be the one that was tuned.
+            func_name: for messages.
+        """
+        found = self._query_inside(Target(target), workload_key, dag, func_name)
+        if found is None and self._outer:
+            return self._outer[-1].query(target, workload_key, dag, func_name)
+        return found
+
+    def update(self, target: TargetLike, workload_key: str, trace: Trace) -> None:
+        """Fix the program of a workload on a target, whatever the records say."""
+        raise TensorExprError(f"{type(self).__name__} keeps no programs; use auto_scheduler.ApplyHistoryBest")
+
+    def _query_inside(self, target: Target, workload_key: str, dag: ComputeDAG, func_name: str) -> Trace | None:
+        return None
+
+    def __enter__(self) -> DispatchContext:
+        self._outer.append(DispatchContext.current)
+        DispatchContext.current = self
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        DispatchContext.current = self._outer.pop()
+
+
+DispatchContext.current = DispatchContext()
+
+
+class ApplyHistoryBest(DispatchContext):
+    """The fastest record of a workload on a target.
+
+    Args:
+        records: a log, several logs, or records.
+        n_lines: read only so many records of each log.
+        include_compatible: where there is none, use one of the same function for other sizes, if it is legal.
+
+    Raises:
+        RecordError: if a log can't be read.
+    """
+
+    def __init__(self, records: Records | Sequence[str | Path], n_lines: int | None = None, include_compatible: bool = False) -> None:
+        super().__init__()
+        self._records: dict[tuple[str, str], list[LoadedRecord]] = {}
+        self._chosen: dict[tuple[str, str], Trace] = {}
+        self._include_compatible = include_compatible
+        self.load(records, n_lines)
+
+    def load(self, records: Records | Sequence[str | Path], n_lines: int | None = None) -> None:
+        """Take up more records.
+
+        Raises:
+            RecordError: if a log can't be read.
+        """
+        for source in [records] if isinstance(records, (str, Path)) else records:
+            found = [source] if isinstance(source, LoadedRecord) else load_records(source)[:n_lines]
+            for record in found:
+                self._records.setdefault((record.workload_key, record.dag_hash), []).append(record)
+
+    def update(self, target: TargetLike, workload_key: str, trace: Trace) -> None:
+        """Fix the program of a workload on a target, whatever the records say."""
+        self._chosen[str(Target(target).resolved()), workload_key] = trace
+
+    def _query_inside(self, target: Target, workload_key: str, dag: ComputeDAG, func_name: str) -> Trace | None:
+        chosen = self._chosen.get((str(target.resolved()), workload_key))
+        if chosen is not None:
+            return chosen
+        best, _ = choose_best(self._records.get((workload_key, dag.hash_key()), ()), workload_key, dag.hash_key(), target)
+        if best is None and self._include_compatible:
+            everything = [record for records in self._records.values() for record in records]
+            best = compatible_record(everything, workload_key, dag, target)
+        return best.trace if best is not None else None
+
+
+class ApplyHistoryBestOrSample(ApplyHistoryBest):
+    """As ApplyHistoryBest; what has no record is tuned for a few trials when it is asked for.
+
+    Args:
+        records: logs or records, or None.
+        num_measure: trials for what has no record; results are kept in this context only.
+
+    Raises:
+        RecordError: if a log can't be read.
+    """
+
+    def __init__(self, records: Records | Sequence[str | Path] | None, num_measure: int = 8, include_compatible: bool = False) -> None:
+        super().__init__(() if records is None else records, None, include_compatible)
+        self._num_measure = num_measure
+
+    def _query_inside(self, target: Target, workload_key: str, dag: ComputeDAG, func_name: str) -> Trace | None:
+        found = super()._query_inside(target, workload_key, dag, func_name)
+        if found is not None or self._num_measure < 1:
+            return found
+        from .policy import SketchPolicy
+        from .search_task import SearchTask
+
+        task = SearchTask(compute_dag=dag, workload_key=workload_key, target=target)
+        trials = SketchPolicy(task, verbose=0).search(TuningOptions(self._num_measure, verbose=0))
+        good = [trial for trial in trials if trial.result.is_success and trial.result.verified]
+        if not good:
+            return None
+        best = min(good, key=lambda trial: trial.result.median).trace
+        self.update(target, workload_key, best)
+        return best
+
+
+def best_schedule(
+    computation: ComputeDAG | Sequence[Tensor], target: TargetLike | None = None, workload_key: str | None = None
+) -> tuple[Schedule, list[Tensor]] | None:
+    """The schedule that the current context knows for a computation, with the arguments to build it; None if it knows none.
+
+    A program that doesn't fit any more is left out, which is said once.
+
+    Args:
+        computation: a ComputeDAG or its tensors, inputs and outputs.
+        target: the current target if None.
+        workload_key: the key it was tuned under; by default that of a computation without a registered name.
+    """
+    dag = computation if isinstance(computation, ComputeDAG) else ComputeDAG(computation)
+    key = workload_key or dag.workload_key()
+    trace = DispatchContext.current.query(Target.target_or_current(target), key, dag)
+    if trace is None:
+        return None
+    try:
+        return dag.schedule(trace)
+    except ScheduleError as error:
+        log.once(logger, f"the recorded program of {key[:200]} does not fit and is not used: {error}")
+        return None

@@ -1,0 +1,180 @@
+"""Records as they come back from a log: ours, and lines of TVM's v0.6 logs with their steps replayed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any
+
+from ..errors import RecordError, TensorExprError
+from ..target import Target
+from ..tune.measure import MeasureResult
+from ..tune.records import Record, V06Line, checked_v06, is_v06, parse_json, parse_record, replay_v06
+from .compute_dag import ComputeDAG
+from .measure import MeasureInput
+
+
+@dataclass(frozen=True)
+class RecordedTask:
+    """What a record knows of the task it was measured for."""
+
+    workload_key: str
+    dag_hash: str
+    target: Target
+    desc: str = ""
+
+    @cached_property
+    def compute_dag(self) -> ComputeDAG:
+        """The computation, made by its registered workload.
+
+        Raises:
+            WorkloadError: if the workload isn't registered.
+        """
+        return ComputeDAG(self.workload_key)
+
+
+@dataclass(frozen=True)
+class LoadedRecord(Record):
+    """A record of a log. `for inp, res in load_records(log)` takes it apart into what was measured and how it did.
+
+    Args:
+        source: the format it was read from: "tensorexpr", or "v0.6" for TVM's.
+    """
+
+    source: str = "tensorexpr"
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the program may be applied.
+
+        TVM compares no results. Its programs were replayed through our legality checks, and lowering keeps their meaning.
+        """
+        return self.verified or self.source == "v0.6"
+
+    def fits_target(self, target: str) -> bool:
+        """Whether the record tells of a target: of ours exactly this one, of TVM's logs one of the same kind."""
+        if self.source == "v0.6":
+            return self.target.split(" ", 1)[0] == target.split(" ", 1)[0]
+        return self.target == target
+
+    @cached_property
+    def input(self) -> MeasureInput:
+        """The program that was measured."""
+        return MeasureInput(RecordedTask(self.workload_key, self.dag_hash, Target(self.target)), self.trace)
+
+    @cached_property
+    def result(self) -> MeasureResult:
+        """How it did."""
+        return MeasureResult(
+            number=0,
+            costs=self.costs,
+            error_no=self.error_no,
+            error_msg=self.error_msg,
+            all_cost=self.all_cost,
+            timestamp=self.timestamp,
+            verified=self.verified,
+            policy=self.policy,
+            spills=self.spills,
+            ir_lines=self.ir_lines,
+        )
+
+    def __iter__(self) -> Iterator[MeasureInput | MeasureResult]:
+        return iter((self.input, self.result))
+
+    def __getitem__(self, place: int) -> MeasureInput | MeasureResult:
+        return (self.input, self.result)[place]
+
+
+def loaded(record: Record) -> LoadedRecord:
+    """A record of our own format, as the auto-scheduler hands it out."""
+    return LoadedRecord(**{item.name: getattr(record, item.name) for item in fields(Record)})
+
+
+@dataclass
+class LineReader:
+    """Makes records of lines. Keeps the computations of workloads, so that each is declared once.
+
+    Args:
+        dags: workload key -> its computation, for keys that no registered function stands behind.
+    """
+
+    dags: Mapping[str, ComputeDAG] = field(default_factory=dict)
+    _known: dict[str, ComputeDAG | str] = field(default_factory=dict)
+
+    def __call__(self, line: bytes | str) -> LoadedRecord:
+        """The record of a line.
+
+        Raises:
+            RecordError: if it is none, or tells of a program that can't be made here.
+        """
+        read = self.parse(line)
+        return self.imported(read) if isinstance(read, V06Line) else read
+
+    def parse(self, line: bytes | str) -> LoadedRecord | V06Line:
+        """The record of a line, or what a v0.6 line says: to replay its steps takes longer than to read it.
+
+        Raises:
+            RecordError: if it is neither.
+        """
+        try:
+            return loaded(parse_record(line))
+        except RecordError:
+            data = parse_json(line)
+            if not is_v06(data):
+                raise
+            return checked_v06(data)
+
+    def imported(self, line: V06Line) -> LoadedRecord:
+        """The record of a v0.6 line.
+
+        Raises:
+            RecordError: if its workload isn't known here, its target isn't served, or its steps can't be replayed.
+        """
+        dag = self._dag(line.workload_key)
+        try:
+            target = Target(line.target).resolved()
+        except TensorExprError as error:
+            raise RecordError(f"the log's target {line.target[:200]!r}: {error}") from None
+        return LoadedRecord(
+            workload_key=line.workload_key,
+            dag_hash=dag.hash_key(),
+            target=str(target),
+            num_threads=max(1, line.hardware[0]) if line.hardware else target.num_cores,
+            trace=replay_v06(line.steps, dag.initial_tree),
+            costs=line.costs,
+            error_no=line.error_no,
+            error_msg="",
+            all_cost=line.all_cost,
+            timestamp=line.timestamp,
+            policy={},
+            spills=0,
+            ir_lines=0,
+            verified=False,
+            source="v0.6",
+        )
+
+    def _dag(self, key: str) -> ComputeDAG:
+        if key in self.dags:
+            return self.dags[key]
+        if key not in self._known:
+            try:
+                self._known[key] = ComputeDAG(key)
+            except TensorExprError as error:
+                self._known[key] = f"the workload {key[:200]} can't be declared: {error}"
+        known = self._known[key]
+        if isinstance(known, str):
+            raise RecordError(known)
+        return known
+
+
+def workload_name_and_args(key: str) -> tuple[str, list[Any]] | None:
+    """The name and the arguments of a workload key; None if it is no list that starts with a name."""
+    try:
+        data = json.loads(key)
+    except ValueError:
+        return None
+    if not isinstance(data, list) or not data or not isinstance(data[0], str):
+        return None
+    return data[0], data[1:]

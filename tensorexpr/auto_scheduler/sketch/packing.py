@@ -1,0 +1,66 @@
+"""Packed copies of the operand in the lanes: panels as wide as a register tile, one after the other in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...schedule.steps import Annotate, CacheRead, TransformLayout
+from ...schedule.tree import AxisExpression
+from .operands import Operand
+from .register_plan import Pack, RegisterPlan, lanes_of
+from .rule import RuleOptions
+from .state import SketchState
+from .tiling import extents
+
+# Columns that are transposed together in registers.
+BLOCK = 16
+
+
+def pack_operand(
+    state: SketchState, stage: int, operand: Operand, plan: RegisterPlan, options: RuleOptions
+) -> tuple[SketchState, int]:
+    """The stage reading a copy of an operand; returns also the copy's stage.
+
+    A panel that is copied at its own loop is as compact as it is read, so only its axes change places. Panels that
+    are copied before everything have their number as the first index; the last one is padded.
+    """
+    place = operand.index_of(plan.vector)
+    assert place is not None
+    copy = len(state.tree.stages)
+    state = state.add(CacheRead(operand.producer.id, "global", (stage,)))
+    rank = len(state.stage(copy).spatial)
+    others = sorted((n for n in range(rank) if n != place), key=lambda n: _depth(operand, n, plan))
+    lane: AxisExpression = ("axis", place)
+    rest = tuple(("axis", n) for n in others)
+    streamed = rank - 1 if place != rank - 1 else None  # the axis along which the original lies
+    if plan.pack is Pack.ROOT:
+        width = plan.vectors * lanes_of(options.target, state.stage(stage))
+        state = state.add(TransformLayout(copy, (("//", lane, width), *rest, ("%", lane, width))))
+        state = state.add(Annotate(copy, 0, "parallel"))
+        first = 1
+    else:
+        if (*others, place) != tuple(range(rank)):
+            state = state.add(TransformLayout(copy, (*rest, lane)))
+        first = 0
+    lanes = state.stage(copy).spatial[-1]
+    if streamed is not None:
+        state = _in_blocks(state, copy, first + others.index(streamed), lanes)
+    state = state.add(Annotate(copy, lanes, "vectorize"))
+    return replace(state, finished=state.finished | {copy}), copy
+
+
+def _depth(operand: Operand, index: int, plan: RegisterPlan) -> tuple[int, int]:
+    """Where the stage's loops put an index: what does not move with the reduction first, then as the reduction runs."""
+    form = operand.forms[index] or {}
+    depths = [plan.reduction.index(axis) for axis in form if axis in plan.reduction]
+    return (max(depths, default=-1), index)
+
+
+def _in_blocks(state: SketchState, copy: int, streamed: int, lanes: int) -> SketchState:
+    """Copy a few neighbours of the original for all lanes at once: that is a transpose in registers."""
+    (extent,) = extents(state.stage(copy), [streamed])
+    leaf = [axis for axis in state.stage(copy).leaf if axis not in (streamed, lanes)]
+    block = max((size for size in range(1, min(BLOCK, extent) + 1) if extent % size == 0), default=1)
+    state, (outer, inner) = state.split(copy, streamed, (None, block))
+    state = state.reorder(copy, (*leaf, outer, inner, lanes))
+    return state.add(Annotate(copy, inner, "unroll"))

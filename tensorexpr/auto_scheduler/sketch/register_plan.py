@@ -1,0 +1,144 @@
+"""What a register tile's sketch fixes before any size is sampled: the vector axis, the order of loops, what is packed.
+
+The shape is that of Goto and van de Geijn (2008) without blocks of the reduction: tiles of accumulators stay in registers
+over the whole reduction, panels of the operand in the lanes stay in the nearest cache while tiles go by.
+
+    parallel for tiles of the outermost axis
+        [pack a panel of the operand in the lanes]
+        for tiles of the other axes
+            accumulators = 0
+            for the reduction: accumulators += one operand's element * a vector of the other
+            store the tile
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from ...schedule.tree import StageNode
+from ...target import Target
+from ...tir.dtype import parse_dtype
+from .operands import Operand, operands_of
+from .state import SketchState
+from .tiling import extents
+
+# Lanes that have less than half their places filled lose more than packing another axis costs.
+FULL_LANES = 4
+PACKED_VECTORS = (2, 3, 4)  # 14x2, 9x3, 6x4: tiles that fill 32 registers
+
+
+class Pack(Enum):
+    """Where the operand in the lanes is copied into panels."""
+
+    NONE = "none"
+    PANEL = "panel"  # its own panel, at the loop over panels
+    ROOT = "root"  # all panels, before everything
+
+
+@dataclass(frozen=True)
+class RegisterPlan:
+    """The structure of one sketch. Axes are spatial root axes of the tiled stage, which its consumer shares.
+
+    Args:
+        vector: the axis in the lanes.
+        batch: axes that move every operand: nothing is shared along them, so they aren't tiled.
+        outer: the tiled axes, outermost first.
+        reduction: the reduction axes, outermost first.
+        pack: whether and where the operand in the lanes is packed.
+        operand: that operand, by its place among the stage's loads.
+        vectors: vector registers of a packed panel, if the panel's width is fixed.
+    """
+
+    vector: int
+    batch: tuple[int, ...]
+    outer: tuple[int, ...]
+    reduction: tuple[int, ...]
+    pack: Pack = Pack.NONE
+    operand: int = 0
+    vectors: int = 0
+
+
+def lanes_of(target: Target, stage: StageNode) -> int:
+    """Elements of a stage's result in a vector register."""
+    return max(1, target.vector_bits // parse_dtype(stage.origin.output(0).dtype).bits)
+
+
+def register_plans(state: SketchState, stage: StageNode, target: Target) -> list[RegisterPlan]:
+    """All plans for a stage with a reduction; none if no axis can be in the lanes."""
+    operands = operands_of(state.tree, stage)
+    lanes = lanes_of(target, stage)
+    sizes = dict(zip(stage.spatial, extents(stage, list(stage.spatial)), strict=True))
+    found: list[RegisterPlan] = []
+    for vector in _vector_axes(stage, operands, sizes, lanes):
+        found.extend(_plans_with(stage, operands, sizes, vector, lanes))
+    return found
+
+
+def _vector_axes(stage: StageNode, operands: Sequence[Operand], sizes: dict[int, int], lanes: int) -> Iterator[int]:
+    """The last axis if it can be, and another one if the last is short, or slides over a window or over gaps."""
+    last = stage.spatial[-1]
+    usable = sizes[last] > 1 and _hinderers(operands, last) is not None
+    if usable:
+        yield last
+    moved = [operand for operand in operands if operand.moves_with(last)]
+    awkward = not usable or sizes[last] < FULL_LANES * lanes or any(operand.has_windows(last) for operand in moved)
+    if not awkward:
+        return
+    others = [axis for axis in stage.spatial if axis != last and sizes[axis] >= lanes and _hinderers(operands, axis) is not None]
+    unbatched = [axis for axis in others if not _is_batch(operands, axis)]
+    if unbatched:
+        yield max(unbatched, key=lambda axis: sizes[axis])
+
+
+def _hinderers(operands: Sequence[Operand], axis: int) -> list[int] | None:
+    """The operands that must be packed so that the axis can be in the lanes; None if more than one, or if packing can't help."""
+    found = []
+    for number, operand in enumerate(operands):
+        if operand.moves_with(axis) and not operand.is_contiguous(axis):
+            if operand.index_of(axis) is None:
+                return None
+            found.append(number)
+    return found if len(found) <= 1 else None
+
+
+def _is_batch(operands: Sequence[Operand], axis: int) -> bool:
+    return all(operand.moves_with(axis) for operand in operands)
+
+
+def _plans_with(
+    stage: StageNode, operands: Sequence[Operand], sizes: dict[int, int], vector: int, lanes: int
+) -> Iterator[RegisterPlan]:
+    batch = tuple(a for a in stage.spatial if a != vector and _is_batch(operands, a))
+    rows = tuple(a for a in stage.spatial if a != vector and a not in batch and sizes[a] > 1)
+    short = tuple(a for a in stage.spatial if a != vector and a not in batch and sizes[a] == 1)
+    reduction = _longest_innermost(stage)
+    hinderers = _hinderers(operands, vector) or []
+    base = RegisterPlan(vector, (*short, *batch), (vector, *rows), reduction)
+    orders = [base, replace(base, outer=(*rows, vector))] if rows else [base]
+    if not hinderers:
+        yield from orders
+    packed = hinderers or [n for n, o in enumerate(operands) if o.moves_with(vector) and o.index_of(vector) is not None]
+    worth = packed and rows and any(operands[packed[0]].moves_with(axis) for axis in stage.reduction)
+    if not (hinderers or worth):
+        return
+    if any(operands[packed[0]].moves_with(axis) for axis in rows):
+        return
+    yield replace(base, pack=Pack.PANEL, operand=packed[0])
+    if rows and not any(operands[packed[0]].moves_with(axis) for axis in batch):
+        for vectors in _panel_vectors(sizes[vector], lanes):
+            yield replace(base, outer=(*rows, vector), pack=Pack.ROOT, operand=packed[0], vectors=vectors)
+
+
+def _longest_innermost(stage: StageNode) -> tuple[int, ...]:
+    """The reduction axes with the longest last: neighbouring steps then share no load, which would keep registers busy."""
+    lengths = dict(zip(stage.reduction, extents(stage, list(stage.reduction)), strict=True))
+    longest = max(stage.reduction, key=lambda axis: lengths[axis])
+    return (*(axis for axis in stage.reduction if axis != longest), longest)
+
+
+def _panel_vectors(extent: int, lanes: int) -> list[int]:
+    """Widths of panels, at most two, that leave the least of the last panel empty."""
+    waste = {count: -(-extent // (count * lanes)) * count * lanes for count in PACKED_VECTORS}
+    return sorted(waste, key=lambda count: (waste[count], count))[:2]

@@ -1,0 +1,121 @@
+"""Register tiles: how a plan becomes steps. Sizes of tiles stay open, and need not divide anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from math import prod
+
+from ...schedule.steps import Annotate, BalancedSplit, ComputeAt, SampleTile, Split, TransformLayout
+from .operands import operands_of
+from .packing import pack_operand
+from .register_plan import Pack, RegisterPlan, lanes_of
+from .rule import RuleOptions
+from .state import SketchState
+from .tiling import extents
+
+# Vectors of a tile's row: more than 4 leave too few rows, but where there are no rows they hide the latency of FMAs.
+ROW_VECTORS = (1, 2, 3, 4)
+LONE_VECTORS = (1, 2, 4, 8, 16)
+
+
+@dataclass(frozen=True)
+class _Loops:
+    """The consumer's loops over tiles, outermost first, and which of them belongs to the axis in the lanes."""
+
+    order: tuple[int, ...]
+    panel: int
+
+    @property
+    def innermost(self) -> int:
+        """Where the tile is computed."""
+        return self.order[-1]
+
+
+def tile_in_registers(state: SketchState, stage: int, consumer: int, plan: RegisterPlan, options: RuleOptions) -> SketchState:
+    """The program of a plan: the consumer in tiles, the stage computed at the innermost loop over tiles."""
+    operand = operands_of(state.tree, state.stage(stage))[plan.operand]
+    state, moved = _lanes_last(state, stage, plan.vector)
+    state, loops = _tile_consumer(state, consumer, plan, options)
+    if plan.pack is not Pack.NONE:
+        state, copy = pack_operand(state, stage, operand, plan, options)
+        if plan.pack is Pack.PANEL:
+            state = state.add(ComputeAt(copy, consumer, loops.panel))
+    state = state.add(ComputeAt(stage, consumer, loops.innermost))
+    node = state.stage(stage)
+    first = tuple(moved[axis] for axis in plan.batch)
+    rows = tuple(axis for axis in node.spatial if axis not in first and axis != moved[plan.vector])
+    state = state.reorder(stage, (*first, *plan.reduction, *rows, moved[plan.vector]))
+    state = state.add(Annotate(stage, moved[plan.vector], "vectorize"))
+    return replace(state, finished=state.finished | {stage, consumer}).note(_words(state, consumer, plan))
+
+
+def _lanes_last(state: SketchState, stage: int, vector: int) -> tuple[SketchState, dict[int, int]]:
+    """The stage with the axis in the lanes as its last one in memory; returns also where each axis went."""
+    axes = [axis for axis in state.stage(stage).spatial if axis != vector] + [vector]
+    if axes != list(state.stage(stage).spatial):
+        state = state.add(TransformLayout(stage, tuple(("axis", axis) for axis in axes)))
+    return state, {axis: place for place, axis in enumerate(axes)}
+
+
+def _tile_consumer(state: SketchState, consumer: int, plan: RegisterPlan, options: RuleOptions) -> tuple[SketchState, _Loops]:
+    node = state.stage(consumer)
+    last = node.spatial[-1]
+    outer: dict[int, int] = {}
+    inner: dict[int, int] = {}
+    for axis in plan.outer:
+        state, (outer[axis], inner[axis]) = _tiled(state, consumer, axis, plan, options)
+    state, tiles, parallel = _tile_loops(state, consumer, plan, outer, options)
+    rows = [inner[axis] for axis in sorted(plan.outer) if axis not in (plan.vector, last)]
+    lanes = [inner[plan.vector]] + ([inner[last]] if last in inner and last != plan.vector else [])
+    state = state.reorder(consumer, (*tiles, *rows, *lanes))
+    state = state.add(Annotate(consumer, parallel, "parallel")).add(Annotate(consumer, lanes[-1], "vectorize"))
+    around = {outer[plan.vector], *(axis for axis in tiles if axis not in outer.values())}
+    return state, _Loops(tiles, next(axis for axis in reversed(tiles) if axis in around))
+
+
+def _tiled(state: SketchState, stage: int, axis: int, plan: RegisterPlan, options: RuleOptions) -> tuple[SketchState, tuple[int, ...]]:
+    """Cut an axis into tiles: rows of nearly equal number, vectors with a masked rest."""
+    node = state.stage(stage)
+    (extent,) = extents(node, [axis])
+    sample = len(state.tree.samples)
+    if axis != plan.vector:
+        state = state.add(SampleTile(stage, axis, row_sizes(extent, options.target.vector_registers)))
+        first = len(state.stage(stage).axes)
+        return state.add(BalancedSplit(stage, axis, (None, (sample, 0)))), (first, first + 1)
+    lanes = lanes_of(options.target, node)
+    counts: Iterable[int] = ROW_VECTORS if len(plan.outer) > 1 else LONE_VECTORS
+    sizes = (plan.vectors * lanes,) if plan.vectors else tuple(lanes * count for count in counts)
+    state = state.add(SampleTile(stage, axis, tuple(sorted({min(size, extent) for size in sizes}))))
+    return state.split(stage, axis, (None, (sample, 0)))
+
+
+def row_sizes(extent: int, registers: int) -> tuple[int, ...]:
+    """The sizes of balanced tiles of at most `registers` - 2 rows (one vector of accumulators each, a vector, a broadcast), each kind once."""
+    most = max(1, min(extent, registers - 2))
+    return tuple(sorted({-(-extent // -(-extent // size)) for size in range(1, most + 1)}))
+
+
+def _tile_loops(
+    state: SketchState, stage: int, plan: RegisterPlan, outer: dict[int, int], options: RuleOptions
+) -> tuple[SketchState, tuple[int, ...], int]:
+    """The loops over tiles, outermost first, and which of them is parallel.
+
+    Whole batches go to threads if there are enough to keep them equally busy; otherwise it is the outermost tiles. A loop
+    over uneven tiles is not fused with others, so that loop partition can still cut it.
+    """
+    tiles = tuple(outer[axis] for axis in plan.outer)
+    batches = prod(extents(state.stage(stage), plan.batch))
+    cores = options.target.num_cores
+    if batches > 1 and (batches % cores == 0 or batches >= 4 * cores):
+        others = tuple(axis for axis in state.stage(stage).leaf if axis not in plan.batch)
+        state = state.reorder(stage, (*plan.batch, *others))
+        state, fused = state.fuse(stage, plan.batch)
+        return state, (fused, *tiles), fused
+    return state, (tiles[0], *plan.batch, *tiles[1:]), tiles[0]
+
+
+def _words(state: SketchState, consumer: int, plan: RegisterPlan) -> str:
+    names = [state.stage(consumer).axes[axis].name for axis in (plan.vector, *plan.outer)]
+    packed = {Pack.NONE: "", Pack.PANEL: ",panel", Pack.ROOT: f",packed x{plan.vectors}"}[plan.pack]
+    return f"RegisterTile({names[0]} in lanes,{'>'.join(names[1:])}{packed})"

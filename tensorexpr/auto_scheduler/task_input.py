@@ -1,0 +1,132 @@
+"""Arrays that tasks are measured with, where random values don't suit: indices, sparse structures.
+
+Arrays are registered for a workload under the names of its placeholders; every task of that workload that is given those
+names is measured with them. With `save_to_file` they are written next to the log as `name.dtype_shape.npy`, and found there
+again by another process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, overload
+
+import numpy as np
+
+from ..errors import TuningError, WorkloadError
+from ..te.operation import PlaceholderOp
+from ..te.tensor import Tensor
+from ..tir.dtype import to_numpy
+
+Array = np.ndarray[Any, np.dtype[Any]]
+InputCheck = Callable[[Sequence[Tensor]], Mapping[Tensor, Array]]
+_F = TypeVar("_F", bound=InputCheck)
+_buffers: dict[str, dict[str, Array]] = {}
+_checks: dict[str, InputCheck] = {}
+
+
+def register_task_input_buffer(
+    workload_key: str, input_name: str, input_data: Any, overwrite: bool = False, save_to_file: bool = False
+) -> Array:
+    """Keep an array for a placeholder of a workload.
+
+    Args:
+        workload_key: of the workload; the empty key serves all.
+        input_name: the placeholder's.
+        input_data: an array, or anything with `numpy()`.
+        overwrite: replace what is registered under that name; else it stays, and is returned.
+        save_to_file: write it to the current folder too.
+
+    Raises:
+        TuningError: if the data is no array.
+    """
+    known = _buffers.setdefault(workload_key, {})
+    if input_name in known and not overwrite:
+        return known[input_name]
+    name = Path(_file_name(input_name, _as_array(input_name, input_data)))
+    if save_to_file and name.is_file() and not overwrite:
+        known[input_name] = np.load(name, allow_pickle=False)
+        return known[input_name]
+    known[input_name] = _as_array(input_name, input_data)
+    if save_to_file:
+        np.save(name, known[input_name], allow_pickle=False)
+    return known[input_name]
+
+
+def get_task_input_buffer(workload_key: str, input_name: str) -> Array:
+    """The array registered for a placeholder of a workload, or for all workloads.
+
+    Raises:
+        TuningError: if there is none.
+    """
+    for key in (workload_key, ""):
+        if input_name in _buffers.get(key, {}):
+            return _buffers[key][input_name]
+    names = ", ".join(sorted({*_buffers.get(workload_key, {}), *_buffers.get("", {})})) or "none"
+    raise TuningError(f"no task input {input_name!r} is registered for {workload_key[:200]}; registered: {names}")
+
+
+@overload
+def register_task_input_check_func(func_name: _F, f: None = None, override: bool = False) -> _F: ...
+@overload
+def register_task_input_check_func(func_name: str, f: None = None, override: bool = False) -> Callable[[_F], _F]: ...
+@overload
+def register_task_input_check_func(func_name: str, f: _F, override: bool = False) -> _F: ...
+def register_task_input_check_func(func_name: Any, f: Any = None, override: bool = False) -> Any:
+    """Register a function that makes arrays for the inputs of a workload: tensors -> {tensor: array}.
+
+        @auto_scheduler.register_task_input_check_func
+        def sparse_matmul(tensors): return {tensors[1]: indices}
+
+    Args:
+        func_name: the workload's name, or the function, whose name it then is.
+        override: replace a function that is registered under that name already.
+
+    Raises:
+        WorkloadError: if the name is taken by another function.
+    """
+    name, given = (func_name.__name__, func_name) if callable(func_name) else (func_name, f)
+
+    def register(function: InputCheck) -> InputCheck:
+        if name in _checks and _checks[name] is not function and not override:
+            raise WorkloadError(f"task inputs of {name!r} have a function already; pass override=True to replace it")
+        _checks[name] = function
+        return function
+
+    return register if given is None else register(given)
+
+
+def inputs_of_task(workload_key: str, func_name: str, tensors: Sequence[Tensor], names: Sequence[str]) -> dict[Tensor, Array]:
+    """The arrays that a task is measured with; the others are random.
+
+    Args:
+        workload_key: the task's.
+        func_name: of its registered function, "" if there is none.
+        tensors: of the computation.
+        names: of the placeholders whose arrays were registered for the task.
+
+    Raises:
+        TuningError: for a name that is no placeholder or has no array, and for arrays that don't fit.
+    """
+    placeholders = {tensor.name: tensor for tensor in tensors if isinstance(tensor.op, PlaceholderOp)}
+    made: dict[Tensor, Array] = {}
+    if func_name in _checks:
+        for tensor, data in _checks[func_name](tensors).items():
+            made[tensor] = _as_array(getattr(tensor, "name", str(tensor)), data)
+    for name in names:
+        if name not in placeholders:
+            raise TuningError(f"task_inputs has an array for {name!r}; the placeholders are {', '.join(placeholders) or 'none'}")
+        made[placeholders[name]] = get_task_input_buffer(workload_key, name)
+    return {tensor: np.asarray(array, dtype=to_numpy(tensor.dtype)) if array.dtype.kind == "V" else array for tensor, array in made.items()}
+
+
+def _as_array(name: str, data: Any) -> Array:
+    data = data.numpy() if hasattr(data, "numpy") else data
+    if not isinstance(data, np.ndarray):
+        raise TuningError(f"the task input {name!r} is an array or has numpy(); it can't be {type(data).__name__}")
+    return data
+
+
+def _file_name(name: str, array: Array) -> str:
+    word = "".join(c if c.isalnum() or c in "_-" else "_" for c in name)
+    return f"{word}.{'x'.join(map(str, array.shape)) or 'scalar'}_{array.dtype}.npy"

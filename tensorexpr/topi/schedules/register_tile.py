@@ -1,0 +1,102 @@
+"""Which register tile a matrix product gets: counted cycles of every tile that fits, over the shares of all cores.
+
+A tile of m rows and v vectors takes, for each step of the reduction, m*v multiply-adds, m broadcasts and v vectors. Two of
+either start in a cycle, and a multiply-add waits four cycles for the one before it on the same accumulator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...target import Target
+
+_LATENCY = 4  # cycles of a multiply-add
+_LOAD = 0.1  # cycles that a load delays the multiply-adds beside it
+_TILE = 20.0  # cycles to start and store a tile, apart from its stores
+_PACKING = 2.0  # cycles to load and store a vector, from wherever it is
+_TRANSPOSING = 5.0  # ... with log2(lanes) shuffles on the way
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the choice depends on: extents, and how the operands lie in memory.
+
+    Args:
+        batch, rows, columns, depth: the extents of the product; `rows` that tiles are cut from.
+        repeats: how often the tiles of `rows` are run through with the same panel.
+        lanes: of a vector of results.
+        row_bytes: bytes from one row of the left operand to the next.
+        packing: cycles that packing a vector of the panel costs; 0 where the panel isn't packed.
+        aligned: whether every vector of the right operand, as read, starts at a multiple of its size.
+    """
+
+    batch: int
+    rows: int
+    columns: int
+    depth: int
+    repeats: int
+    lanes: int
+    row_bytes: int
+    packing: float
+    aligned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterTile:
+    """`rows` by `vectors` accumulators; the rows are cut into `chunks` parts for different cores."""
+
+    rows: int
+    vectors: int
+    chunks: int = 1
+
+
+def choose_tile(shape: Shape, target: Target, cores: int) -> RegisterTile:
+    """The tile with the fewest cycles on the busiest of `cores`; of equal ones that with the fewest loads."""
+    chunks = range(1, cores + 1) if cores > 1 else (1,)
+    candidates = [RegisterTile(rows, vectors, parts) for rows, vectors in _fitting(shape, target) for parts in chunks if parts <= shape.rows]
+    return min(candidates, key=lambda tile: (_cycles(tile, shape, cores), tile.rows + tile.vectors))
+
+
+def packing_cycles(transposed: bool) -> float:
+    """What packing costs for each vector."""
+    return _TRANSPOSING if transposed else _PACKING
+
+
+def _fitting(shape: Shape, target: Target) -> Iterator[tuple[int, int]]:
+    """Tiles with MR*NV accumulators, NV vectors and one broadcast in the registers."""
+    for vectors in range(1, max(1, min(-(-shape.columns // shape.lanes), target.vector_registers // 8)) + 1):
+        most = min((target.vector_registers - 1 - vectors) // vectors, shape.rows, rows_in_cache(shape.row_bytes, target))
+        if most >= 1:
+            yield from ((rows, vectors) for rows in range(max(1, most // 2), most + 1))
+
+
+def rows_in_cache(row_bytes: int, target: Target) -> int:
+    """How many rows at that distance the nearest cache holds a line of, each next to all others.
+
+    An L1 cache finds its sets by the address in a page of 4096 bytes, so it has size / 4096 lines for each place in a page.
+    """
+    page = 4096
+    places = page // _common_divisor(page, row_bytes)
+    return max(1, target.l1_cache_size_bytes // page * places)
+
+
+def _common_divisor(a: int, b: int) -> int:
+    while b:
+        a, b = b, a % b
+    return a
+
+
+def _cycles(tile: RegisterTile, shape: Shape, cores: int) -> float:
+    """Cycles of the core that has most to do, all rounded up to whole tiles, panels and shares."""
+    vectors = -(-shape.columns // shape.lanes)
+    panels = -(-vectors // tile.vectors)
+    chunk = -(-shape.rows // tile.chunks)
+    tiles = -(-chunk // tile.rows)
+    loads = tile.vectors * (1 if shape.aligned else 2)
+    steps = 0.0
+    for rows, count in ((chunk // tiles + 1, chunk % tiles), (chunk // tiles, tiles - chunk % tiles)):
+        step = max(rows * tile.vectors / 2, (rows + loads) / 2, float(_LATENCY)) + _LOAD * (rows + loads)
+        steps += count * (step * shape.depth + _TILE + rows * tile.vectors)
+    share = -(-shape.batch * panels * tile.chunks // cores)
+    return share * (steps * shape.repeats + shape.packing * tile.vectors * shape.depth)

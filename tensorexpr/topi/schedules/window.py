@@ -1,0 +1,164 @@
+"""Schedules of reductions over small windows: depthwise convolutions and pooling.
+
+Neighbouring results read overlapping windows, so several rows of results are computed at once and share their loads, with
+the whole window written out:
+
+    for n, c in parallel:  for rows of a tile, for vectors of columns:  X row by row -> up to 14 accumulators -> results
+
+Paddings are part of the loads: rows outside are skipped by a test, lanes outside are masked.
+"""
+
+from __future__ import annotations
+
+
+from ...arith import linear_form
+from ...schedule.steps import ComputeInline
+from ...schedule.te_schedule import Schedule
+from ...schedule.tree import Inline, StageNode
+from ...target import Target
+from ...te.operation import ComputeOp, loads
+from ...te.tensor import Tensor
+from ...tir.expr import IterVar, ProducerLoad, Reduce, Var
+from .access import product
+from .machine import is_parallel, lanes_of
+from .reduction import constant_extents
+
+# Terms of one window that are written out: with more of them the code outgrows the decoder's caches.
+_TERMS = 64
+# Terms of all windows of a tile.
+_TILE_TERMS = 160
+# Below this many rows nothing is shared.
+_LEAST_ROWS = 4
+
+
+def schedule_windows(s: Schedule, target: Target) -> None:
+    """Schedule all reductions over small windows, each with the paddings it reads and the stage that reads it.
+
+    What was scheduled is inlined, computed at a loop of another stage, or has vector loops afterwards.
+    """
+    for stage in list(s.tree.in_order()):
+        if isinstance(stage.op, ComputeOp) and isinstance(stage.attach, Inline) is False and is_window(s, stage):
+            _schedule(s, stage, target)
+
+
+def is_window(s: Schedule, stage: StageNode) -> bool:
+    """True for a reduction of one value whose axes all move a window along an axis of the result, by a few elements."""
+    op = stage.op
+    if not isinstance(op, ComputeOp) or not op.reduce_axis or len(op.body) != 1 or len(op.axis) < 2:
+        return False
+    body = op.body[0]
+    extents, spatial = constant_extents(op.reduce_axis), constant_extents(op.axis)
+    if extents is None or spatial is None or product(extents) > _TERMS:
+        return False
+    assert isinstance(body, Reduce)
+    moved = _moved_axes(op)
+    return len(body.source) == 1 and len(moved) == len(op.reduce_axis) and product(spatial) > 1
+
+
+def _moved_axes(op: ComputeOp) -> dict[Var, Var]:
+    """The axis of the result along which a reduction axis moves the window, for those that do."""
+    spatial, reduced = {axis.var for axis in op.axis}, {axis.var for axis in op.reduce_axis}
+    moved: dict[Var, Var] = {}
+    for load in loads(op):
+        for index in load.indices:
+            atoms = [atom for atom in linear_form(index).terms if isinstance(atom, Var)]
+            along = [atom for atom in atoms if atom in spatial]
+            if len(along) == 1:
+                moved.update({atom: along[0] for atom in atoms if atom in reduced})
+    return moved
+
+
+def _schedule(s: Schedule, stage: StageNode, target: Target) -> None:
+    op = stage.compute
+    _inline_paddings(s, stage)
+    window = stage.origin.output(0)
+    result = _elementwise_reader(s, stage)
+    if result is None:
+        result = window
+        window = s.cache_write(result, "local")
+    else:
+        s[window].set_scope("local")
+    place = _tile_result(s, result, op, target)
+    stage_of_window = s[window]
+    stage_of_window.compute_at(s[result], place)
+    *outer, lane = s[window].op.axis
+    reduced = list(s[window].op.reduce_axis)
+    stage_of_window.reorder(*outer, *reduced, lane)
+    for axis in (*outer, *reduced):
+        stage_of_window.unroll(axis)
+    stage_of_window.vectorize(lane)
+
+
+def _inline_paddings(s: Schedule, stage: StageNode) -> None:
+    """Inline what only this stage reads, if it is no more than a condition around a read."""
+    for load in s.tree.reads(stage):
+        producer = s.tree.producer(load)
+        while isinstance(producer.op, ComputeOp) and not producer.op.reduce_axis and not producer.is_output:
+            others = [reader for reader in s.tree.consumers(producer) if reader.id != stage.id]
+            if "pad" not in producer.op.tag.split(",") or others or isinstance(producer.attach, Inline):
+                break
+            s.apply_step(ComputeInline(producer.id))
+
+
+def _elementwise_reader(s: Schedule, stage: StageNode) -> Tensor | None:
+    """The result of the only stage that reads this one, if it reads each element once, in order."""
+    if stage.is_output:
+        return None
+    reader, current = stage, stage
+    while True:
+        readers = s.tree.consumers(s.tree[current.id])
+        if len(readers) != 1 or not isinstance(readers[0].op, ComputeOp) or readers[0].op.reduce_axis:
+            return None
+        reader = readers[0]
+        axes = tuple(axis.var for axis in reader.op.axis)
+        if any(read.indices != axes for read in s.tree.reads(reader) if s.tree.producer(read).id == current.id):
+            return None
+        if not isinstance(reader.attach, Inline):
+            return reader.origin.output(0)
+        current = reader
+
+
+def _tile_result(s: Schedule, result: Tensor, op: ComputeOp, target: Target) -> IterVar:
+    """Cut the result in tiles of some rows of a vector; returns the loop over tiles."""
+    extents = constant_extents(op.axis)
+    assert extents is not None
+    axes = list(s[result].op.axis)
+    across = _row_axis(op)
+    stage = s[result]
+    lanes = min(extents[-1], lanes_of(target, result.dtype))
+    column, lane = stage.split(axes[-1], factor=lanes)
+    row, line = stage.split(axes[across], factor=_rows(op, extents[across], target))
+    outer = [axis for number, axis in enumerate(axes[:-1]) if number != across]
+    stage.reorder(*outer, row, column, line, lane)
+    stage.unroll(line)
+    stage.vectorize(lane)
+    depth = constant_extents(op.reduce_axis)
+    assert depth is not None
+    if is_parallel(target, product(extents) * product(depth)):
+        images = product([extent for number, extent in enumerate(extents[:-1]) if number != across])
+        # Tiles of one image share the threads if there are too few images to balance them.
+        shared = [*outer, row] if images < 4 * target.num_cores else outer
+        stage.parallel(stage.fuse(*shared))
+    return column
+
+
+def _row_axis(op: ComputeOp) -> int:
+    """The innermost axis along which windows move, other than the one of the vectors; else the last but one."""
+    moved = set(_moved_axes(op).values())
+    places = [number for number, axis in enumerate(op.axis[:-1]) if axis.var in moved]
+    return places[-1] if places else len(op.axis) - 2
+
+
+def _rows(op: ComputeOp, extent: int, target: Target) -> int:
+    """Rows of a tile: an accumulator for each, beside the window's elements and the factors of each."""
+    depth = constant_extents(op.reduce_axis)
+    assert depth is not None
+    terms = product(depth)
+    operands = len({load.producer for load in loads(op) if isinstance(load, ProducerLoad)})
+    # accumulators + terms * operands <= registers; terms * accumulators <= _TILE_TERMS
+    most = max(_LEAST_ROWS, min(target.vector_registers - terms * operands, _TILE_TERMS // terms))
+    tiles = -(-extent // most)
+    return -(-extent // tiles)
+
+
+__all__ = ["is_window", "schedule_windows"]

@@ -1,0 +1,150 @@
+"""The benchmark's parts: peers agree with the reference, rows survive JSON, table and page show what was measured."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensorexpr.driver.bench.ours import default_kernel, empty_outputs, random_inputs
+from tensorexpr.driver.bench.page import page
+from tensorexpr.driver.bench.peers import installed
+from tensorexpr.driver.bench.peers.base import Peer, Unsupported
+from tensorexpr.driver.bench.probes import Limits, measure_limits
+from tensorexpr.driver.bench.rows import Results, Row, geometric_mean, read
+from tensorexpr.driver.bench.table import ratio_to_best_peer, table
+from tensorexpr.driver.bench.timing import Contender, Rules, interleaved
+from tensorexpr.driver.cli import main
+from tensorexpr.errors import RecordError, TensorExprError
+from tensorexpr.target import Target
+from tensorexpr.te.reference import evaluate
+from tensorexpr.workloads import Case
+
+SMALL = [
+    Case("gemm", "suite.gemm", (5, 6, 7)),
+    Case("batch", "suite.batch_gemm", (2, 3, 4, 5, True)),
+    Case("dense", "suite.dense", (3, 4, 5, "relu"), (1, 2)),
+    Case("conv", "suite.conv2d_bias_relu", (1, 3, 8, 8, 4, 3, 2, 1), (1, 2)),
+    Case("conv1d", "suite.conv1d", (1, 8, 4, 6, 3, 2, 1), (1,)),
+    Case("conv2d", "suite.conv2d", (1, 8, 8, 4, 6, 3, 1, 1, 2, 2), (1,)),
+    Case("conv3d", "suite.conv3d", (1, 4, 5, 6, 2, 3, 3, 1, 1), (1,)),
+    Case("layer", "suite.conv_layer", (1, 8, 8, 3, 4, 3, 1, 1), (1,)),
+    Case("depthwise", "suite.depthwise", (1, 8, 8, 4, 3, 2, 1), (1,)),
+    Case("depthwise_nchw", "suite.depthwise_nchw", (1, 4, 8, 8, 3, 1, 1, True), (1, 2)),
+    Case("transposed", "suite.conv2d_transpose", (1, 4, 4, 3, 2, 4, 2, 1), (1,)),
+    Case("scores", "suite.transpose_batch_gemm", (1, 4, 2, 3)),
+    Case("attention", "suite.attention_scores", (2, 4, 3)),
+    Case("softmax", "suite.softmax", (3, 17)),
+    Case("norm", "suite.layer_norm", (3, 16)),
+    Case("rows", "suite.reduce", (5, 33, 1)),
+    Case("columns", "suite.reduce", (5, 33, 0)),
+    Case("transpose", "suite.transpose", (5, 7)),
+    Case("fma", "suite.elementwise", (100,)),
+    Case("chain", "suite.elementwise_chain", (100,)),
+    Case("squares", "suite.norm", (2, 5, 6)),
+]
+
+
+@pytest.fixture(scope="module")
+def peers() -> Any:
+    found, _ = installed(["numpy", "torch", "onnxruntime"], 2)
+    yield found
+    for peer in found:
+        peer.close()
+
+
+@pytest.mark.parametrize("case", SMALL, ids=lambda case: case.name)
+def test_every_contender_computes_the_case(case: Case, peers: list[Peer]) -> None:
+    arrays = random_inputs(case)
+    tensors = case.tensors()
+    wanted = evaluate(tensors[-1:], dict(zip(tensors, arrays, strict=False)))[0]
+    outputs = empty_outputs(case)
+    default_kernel(case, Target("llvm")).function(*arrays, *outputs)
+    np.testing.assert_allclose(outputs[0], wanted, rtol=1e-4, atol=1e-4)
+    for peer in peers:
+        try:
+            call = peer.prepare(case, arrays)
+        except Unsupported:
+            continue
+        np.testing.assert_allclose(peer.result(call()), wanted, rtol=1e-3, atol=1e-3, err_msg=peer.name)
+
+
+def test_a_peer_that_is_not_installed_is_left_out_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TENSOREXPR_TVM_PYTHON", raising=False)
+    found, missing = installed(["tvm"], 2)
+    assert found == [] and missing == ["tvm: not measured: TENSOREXPR_TVM_PYTHON doesn't name an interpreter that has TVM"]
+    with pytest.raises(TensorExprError, match="there is no peer 'mkl'; peers: numpy, torch"):
+        installed(["mkl"], 2)
+
+
+def limits() -> Limits:
+    return Limits(500.0, 50.0, 40.0, 100.0, 90.0, 2)
+
+
+def results() -> Results:
+    nan = float("nan")
+    rows = (
+        Row("gemm", "a", "torch", 2e-3, 1.9e-3, 2.1e-3, nan, 1e9, 1e6),
+        Row("gemm", "a", "tensorexpr", 1e-3, 0.9e-3, 1.1e-3, 2e-3, 1e9, 1e6),
+        Row("gemm", "b", "tensorexpr", nan, nan, nan, nan, 1e9, 1e6, "failed: <no>"),
+        Row("gemm", "b", "torch", 3e-3, 3e-3, 3e-3, nan, 1e9, 1e6),
+    )
+    return Results(rows, limits().to_json(), {"date": "2026-01-01", "versions": {"torch": "2"}})
+
+
+def test_rows_survive_json(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    results().write(path)
+    again = read(path)
+    assert again.limits == results().limits and again.machine == results().machine
+    assert [row.case for row in again.rows] == [row.case for row in results().rows]
+    assert math.isnan(again.rows[0].cold) and again.rows[1].gflops == pytest.approx(1000)
+    path.write_text(path.read_text().replace('"version": 1', '"version": 7'))
+    with pytest.raises(RecordError, match="holds no results of version 1"):
+        read(path)
+
+
+def test_the_table_says_what_was_measured() -> None:
+    text = table(results())
+    assert "2.00x" in text and "b, tensorexpr: failed: <no>" in text and "500 GFLOPS" in text
+    assert ratio_to_best_peer(results(), "a") == pytest.approx(2) and math.isnan(ratio_to_best_peer(results(), "b"))
+    assert geometric_mean([1, 4]) == pytest.approx(2) and math.isnan(geometric_mean([]))
+
+
+def test_the_page_is_one_file_and_shows_text_as_text() -> None:
+    text = page(results(), "gemm <&>")
+    assert "gemm &lt;&amp;&gt;" in text and "failed: &lt;no&gt;" in text and "<no>" not in text
+    assert "http" not in text and text.count("<rect") == 2
+
+
+def test_contenders_take_turns() -> None:
+    calls: list[str] = []
+    contenders = [Contender(name, lambda name=name: calls.append(name)) for name in "ab"]  # type: ignore[misc]
+    rules = Rules(rounds=2, pause=0.0, batch=0.0, cold_rounds=0)
+    samples = interleaved([*contenders, Contender("c", lambda: None, timer=lambda count: 0.5)], rules)
+    assert "".join(calls).endswith("aabbaabb")
+    assert samples["c"].median == 0.5 and set(samples) == {"a", "b", "c"}
+
+
+def test_limits_are_positive() -> None:
+    found = measure_limits(Target("llvm"), rounds=1)
+    assert all(value > 0 for value in found.to_json().values())
+
+
+def test_the_command_writes_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [str(tmp_path / name) for name in ("r.json", "r.html")]
+    code = main(
+        ["bench", "--suite", "awkward", "--case", "7x1000x1", "--vs", "numpy", "--rounds", "1", "--json", files[0], "--html", files[1]]
+    )
+    assert code == 0
+    assert "gemm-7x1000x1" in capsys.readouterr().out
+    assert {row.contender for row in read(Path(files[0])).rows} >= {"tensorexpr", "numpy"}
+    assert Path(files[1]).read_text().startswith("<!doctype html>")
+
+
+def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--suite", "gemm", "--case", "nothing", "--vs", ""]) == 2
+    assert capsys.readouterr().err.strip().splitlines()[-1] == "error: no case of gemm has 'nothing' in its name"
