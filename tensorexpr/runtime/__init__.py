@@ -5,6 +5,7 @@ engine.py      LLVM text -> object -> addresses         openmp.py    the threads
 function.py    a call: fastcall.py, else arguments.py   ndarray.py   nd.array, DLPack
 timing.py      time_evaluator                           export.py    .so, .o, C header, load_module
 registry.py    Python functions by name                 packed.py    calls of them from compiled code
+cache.py       what is found on disk, not made again    store.py     entries on disk; program_key.py: equal programs
 """
 
 from __future__ import annotations

@@ -86,9 +86,7 @@ def test_8_the_box_is_what_is_read(reads: list[Read], extents: tuple[int, int, i
     a = te.placeholder(shape, name="A")
     b = te.compute(shape, lambda x, y: a[x, y] + 1.0, name="B")
     k = te.reduce_axis((0, extents[2]), name="k")
-    c = te.compute(
-        extents[:2], lambda i, j: te.sum(sum(b[index(r[0], i, j, k), index(r[1], i, j, k)] for r in reads), axis=k), name="C"
-    )
+    c = te.compute(extents[:2], lambda i, j: te.sum(sum(b[index(r[0], i, j, k), index(r[1], i, j, k)] for r in reads), axis=k), name="C")
     s = create_schedule(c.op)
     rows, columns = Tiles(extents[0], fi), Tiles(extents[1], fj)
     axes = [*s[c].split(c.op.axis[0], factor=fi), *s[c].split(c.op.axis[1], factor=fj), k]
@@ -123,7 +121,9 @@ def test_8_the_box_is_what_is_read(reads: list[Read], extents: tuple[int, int, i
     for d in range(2):
         whole = all(box[d] == (0, shape[d]) for box in boxes)
         tile_fits = fi <= extents[0] and fj <= extents[1]  # else the tile is larger than anything that is read
-        assert whole or not tile_fits or not together or max(box[d][1] for box in boxes) == widest[d], f"no visit needs all of dimension {d}"
+        assert whole or not tile_fits or not together or max(box[d][1] for box in boxes) == widest[d], (
+            f"no visit needs all of dimension {d}"
+        )
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -143,7 +143,7 @@ def test_8_boxes_of_boxes(n: int, factor: int, first: int, second: int, inner: b
     bounds = InferBound(s)
     assert bounds[ii].extent is IntImm("int32", factor)
     for visit in range(n // factor):
-        (low, size), = box_of(c.op.axis, bounds, {io.var: visit})
+        ((low, size),) = box_of(c.op.axis, bounds, {io.var: visit})
         reads = {(i * first + shift,) for i in range(visit * factor, (visit + 1) * factor) for shift in (0, 2)}
         assert size == length or [(low, size)] == bounding(reads)
         for step in range(size) if inner else (0,):

@@ -100,7 +100,9 @@ def test_19_division_keeps_its_dtype_in_lanes(operation: Callable[..., Any], dty
 
 
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    name: getattr(te, name) for name in ("exp", "log", "tanh", "erf", "sin", "cos", "atan", "floor", "round", "sqrt", "popcount", "clz") if hasattr(te, name)
+    name: getattr(te, name)
+    for name in ("exp", "log", "tanh", "erf", "sin", "cos", "atan", "floor", "round", "sqrt", "popcount", "clz")
+    if hasattr(te, name)
 }
 
 
@@ -115,6 +117,8 @@ def test_19_calls_keep_their_dtype_in_lanes(name: str, dtype: str) -> None:
     s = create_schedule(b.op)
     s[b].vectorize(s[b].split(b.op.axis[0], factor=4)[1])
     func = lower(s, [a, b], upto=2)["main"]
-    elements = {n.dtype.split("x")[0] for n in walk(func.body) if isinstance(n, (Call, BufferLoad)) and not n.dtype.startswith(("bool", "handle"))}
+    elements = {
+        n.dtype.split("x")[0] for n in walk(func.body) if isinstance(n, (Call, BufferLoad)) and not n.dtype.startswith(("bool", "handle"))
+    }
     assert elements <= {dtype, b.dtype, "int32"}
     assert_schedule_correct(s, [a, b], phases=(2,))

@@ -150,7 +150,7 @@ def _whole_columns(columns: dict[PrimExpr, PrimExpr]) -> dict[PrimExpr, PrimExpr
     whole = {}
     for load, column in columns.items():
         lanes = parse_dtype(column.dtype).lanes
-        if lanes & (lanes - 1) and isinstance(column, Shuffle) and column.indices == tuple(range(lanes)):
+        if lanes & (lanes - 1) and isinstance(column, Shuffle) and len(column.vectors) == 1 and column.indices[0] == 0:
             whole[load] = column.vectors[0]
     return whole
 
@@ -170,7 +170,8 @@ def _bound(
                 bound.add(id(bindings))
                 wanted[-1].append(bindings)
     for store, blocks in zip(reversed(stores), reversed(wanted), strict=True):
-        result.insert(0, (wide_store(store, whole) if whole else None) or _replaced(store, columns))
+        widened = wide_store(store, whole) if any(node in whole for node in _nodes(own_expressions(store))) else None
+        result.insert(0, widened or _replaced(store, columns))
         for var, value in reversed([binding for bindings in blocks for binding in bindings]):
             result = [LetStmt(var, value, seq(*result))]
     return seq(*result)

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 
 from ...schedule.steps import ComputeInline
 from ...schedule.te_schedule import Schedule, create_schedule
-from ...schedule.tree import Inline, StageNode
+from ...schedule.tree import Root, StageNode
 from ...target import Target, TargetLike
 from ...te.access import is_strictly_inlineable
 from ...te.operation import ComputeOp, PlaceholderOp
 from ...te.tensor import Tensor
+from .access import product
 from .injective import schedule_injective
-from .reduction import schedule_root_reduction
+from .reduction import constant_extents, schedule_root_reduction
 from .rows import common_rows, schedule_rows
+from .window import schedule_windows
 
 
 def default_schedule(tensors: Sequence[Tensor], target: TargetLike | None = None) -> Schedule:
@@ -27,7 +29,8 @@ def default_schedule(tensors: Sequence[Tensor], target: TargetLike | None = None
     outputs = [tensor for tensor in tensors if not isinstance(tensor.op, PlaceholderOp)]
     s = create_schedule([tensor.op for tensor in outputs])
     inline_cheap_stages(s)
-    left = [stage for stage in s.tree.in_order() if not stage.is_placeholder and not isinstance(stage.attach, Inline)]
+    schedule_windows(s, chosen)
+    left = [stage for stage in s.tree.in_order() if not stage.is_placeholder and _is_untouched(stage)]
     last = left[-1] if left else None
     if last is not None and len(outputs) == 1 and last.is_output and not last.compute.reduce_axis:
         inner = left[:-1]
@@ -47,8 +50,18 @@ def inline_cheap_stages(s: Schedule) -> None:
             continue
         readers = s.tree.consumers(s.tree[stage.id])
         once = len(readers) == 1 and isinstance(readers[0].op, ComputeOp) and not readers[0].op.reduce_axis
-        if is_strictly_inlineable(stage.op) or once:
+        if is_strictly_inlineable(stage.op) or (once and _elements(readers[0]) <= _elements(stage)):
             s.apply_step(ComputeInline(stage.id))
+
+
+def _elements(stage: StageNode) -> float:
+    extents = constant_extents(stage.compute.axis)
+    return 0 if extents is None else product(extents)
+
+
+def _is_untouched(stage: StageNode) -> bool:
+    """True for a stage that no rule has scheduled yet."""
+    return isinstance(stage.attach, Root) and not stage.marks and not stage.relations
 
 
 def _alone(s: Schedule, stage: StageNode, target: Target) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import tensorexpr as tvm
-from tensorexpr import te
+from tensorexpr import config, te
 from tensorexpr.lower.context import PassContext
 from tensorexpr.lower.transform import prim_func_pass
 from tensorexpr.runtime import cache, engine, program_key, store
@@ -81,7 +82,7 @@ def test_all_that_an_object_depends_on_is_in_its_key(monkeypatch: pytest.MonkeyP
 
 def test_the_digest_of_the_engine_is_that_of_its_source() -> None:
     source = Path(engine.__file__).read_bytes()
-    assert cache._engine_digest() == store.hashlib.sha256(source).hexdigest()
+    assert cache._engine_digest() == hashlib.sha256(source).hexdigest()
 
 
 def test_a_built_program_is_found_again_whole(folder: Path) -> None:
@@ -218,7 +219,7 @@ def test_the_state_of_the_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     state = program_key._source_digest.__wrapped__
 
     def loaded(after: float) -> str | None:
-        monkeypatch.setattr(program_key.config, "LOADED_AT", now + after)
+        monkeypatch.setattr(config, "LOADED_AT", now + after)
         return state()
 
     assert loaded(-5) is None and loaded(1) is None  # changed while, or just before, the library was loaded
@@ -238,7 +239,7 @@ def test_the_state_of_the_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 # Builds a program in a process of its own; prints which steps ran, and checks the result.
 _PROCESS = """
 import numpy as np, tensorexpr as tvm
-from tensorexpr import te
+from tensorexpr import config, te
 from tensorexpr.runtime import program_key
 program_key._source_digest = lambda: "settled"
 x = te.placeholder((8,), name="x")

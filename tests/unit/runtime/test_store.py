@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import logging
 import os
 import subprocess
@@ -80,7 +81,7 @@ def test_a_torn_or_longer_file_drops_the_entry(folder: Path) -> None:
 def test_sizes_that_do_not_add_up_are_refused_although_the_hash_fits(folder: Path) -> None:
     for count, sizes in ((2, (3, 1 << 60)), (9, (1,) * 9), (0, ()), (1, (2,))):
         body = store._COUNTS.pack(count) + b"".join(store._SIZE.pack(size) for size in sizes) + b"key"
-        data = store._MAGIC + store.hashlib.sha256(body).digest() + body
+        data = store._MAGIC + hashlib.sha256(body).digest() + body
         assert store._unpack(data) is None
 
 

@@ -27,7 +27,7 @@ def _gemm_low(torch: Any, case: Case, x: Sequence[Any]) -> Call:
 def _int8(torch: Any, a: Any, b: Any) -> Call:
     if not hasattr(torch.ops.onednn, "qlinear_prepack"):
         raise Unsupported("this PyTorch has no packed int8 product")
-    packed = torch.ops.onednn.qlinear_prepack(b.contiguous(), list(a.shape))
+    packed = torch.ops.onednn.qlinear_prepack(b.t().contiguous(), list(a.shape))
     scales, zeros = torch.ones(b.shape[1]), torch.zeros(b.shape[1], dtype=torch.int64)
     return lambda: torch.ops.onednn.qlinear_pointwise(a, 1.0, 0, packed, scales, zeros, None, 1.0, 0, torch.float32, "none", [], "")
 
