@@ -7,9 +7,11 @@ there always is a result, and nothing slower than it is ever returned.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -24,6 +26,10 @@ from .population import sample
 from .space import IntArray, Rng, Sketch
 
 
+# Under a time budget nobody knows yet how long a program takes: the first round is small.
+_FIRST_ROUND = 8
+
+
 @dataclass(frozen=True)
 class TunerOptions:
     """How much to measure and how to choose.
@@ -33,6 +39,7 @@ class TunerOptions:
         round_size: programs per round.
         eps_greedy: share of a round that is drawn at random.
         early_stopping: end when so many trials in a row brought nothing better; None never does.
+        budget_s: end when so many seconds are used up; the last round gets only what fits, and the best so far stands.
         remeasured: so many of the best are measured again, in turn, at the end.
     """
 
@@ -40,17 +47,29 @@ class TunerOptions:
     round_size: int
     eps_greedy: float = 0.05
     early_stopping: int | None = None
+    budget_s: float | None = None
     remeasured: int = 4
     evolution: EvolutionOptions = field(default_factory=EvolutionOptions)
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One measured program; `candidate` is None for the unscheduled one."""
+    """One measured program; `candidate` is None for the unscheduled one. `predicted` is what the model said before, if it did."""
 
     candidate: Candidate | None
     trace: Trace
     result: MeasureResult
+    predicted: float | None = None
+
+
+class ProgramModel(Protocol):
+    """A model that looks at programs, not at their features."""
+
+    def score(self, traces: Sequence[Trace]) -> Array:
+        """Predicted scores [n], more is better."""
+
+    def learn(self, trials: Sequence[Trial]) -> None:
+        """Learn from new trials."""
 
 
 class TunerObserver:
@@ -94,6 +113,9 @@ class Tuner:
         observer: is told what happens.
         record: called with every result as soon as it is there.
         seed: of all random choices: the same seed and the same results give the same candidates.
+        preloaded: candidates that were measured before, with their costs; they are not measured again.
+        program_model: predicts instead of `model` if given.
+        clock: seconds, for the budget.
     """
 
     sketches: Sequence[Sketch]
@@ -107,33 +129,71 @@ class Tuner:
     seed: int = 0
     trials: list[Trial] = field(default_factory=list)
     preloaded: Sequence[tuple[Candidate, float]] = ()
+    program_model: ProgramModel | None = None
+    clock: Callable[[], float] = time.monotonic
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._rng = np.random.default_rng(self.seed)
+        self._seen = {candidate for candidate, _ in self.preloaded}
+        self._first: list[tuple[Candidate | None, Trace]] = [(None, Trace())]
+        self._deadline = math.inf
+        self._learned = 0
+        if self.preloaded:
+            self._learn()
 
     def run(self) -> list[Trial]:
-        """Search until the trials are used up or nothing better turns up.
+        """Search until the trials or the time are used up, or nothing better turns up.
 
         Returns:
             all trials, in the order they were measured.
         """
-        rng = np.random.default_rng(self.seed)
-        seen = {candidate for candidate, _ in self.preloaded}
-        first: list[tuple[Candidate | None, Trace]] = [(None, Trace())]
+        start = self.clock()
+        budget = self.options.budget_s
+        self._deadline = math.inf if budget is None else start + budget
         while len(self.trials) < self.options.trials:
-            room = min(self.options.round_size, self.options.trials - len(self.trials))
-            batch = first + [(c, self._trace(c)) for c in self._propose(room - len(first), seen, rng)]
-            first = []
-            if not batch:
-                return self._finish("It seems all candidates in the search space have been measured.")
-            seen.update(c for c, _ in batch if c is not None)
-            self._measure(batch)
+            room = self._room(start)
+            if room < 1:
+                return self.finish(f"Stop since the time budget of {budget:g} s is used up.")
+            if not self.round(room):
+                return self.finish("It seems all candidates in the search space have been measured.")
             if self._is_stale():
                 limit = self.options.early_stopping
-                return self._finish(f"Stop early since no performance improvement in the last {limit} measurements trials.")
-        return self._finish("")
+                return self.finish(f"Stop early since no performance improvement in the last {limit} measurements trials.")
+        return self.finish("")
 
-    def _finish(self, reason: str) -> list[Trial]:
+    def round(self, count: int) -> list[Trial]:
+        """Propose, measure and learn from up to `count` programs; none if all there are have been measured."""
+        first, self._first = self._first[:count], self._first[count:]
+        start = time.perf_counter()
+        batch = first + [(c, self._trace(c)) for c in self._propose(count - len(first), self._seen, self._rng)]
+        self._spent("search", start)
+        if not batch:
+            return []
+        self._seen.update(c for c, _ in batch if c is not None)
+        return self._measure(batch)
+
+    def finish(self, reason: str) -> list[Trial]:
+        """Measure the best few again and end the search."""
+        start = time.perf_counter()
         self._remeasure()
+        self._spent("measure again", start)
         self.observer.finished(reason)
         return self.trials
+
+    def _room(self, start: float) -> int:
+        """Programs of the next round: what the options say, and no more than there is time for at the speed so far."""
+        room = min(self.options.round_size, self.options.trials - len(self.trials))
+        if self._deadline == math.inf:
+            return room
+        left = self._deadline - self.clock()
+        if left <= 0 and self.trials:
+            return 0
+        pace = (self.clock() - start) / len(self.trials) if self.trials else 0.0
+        return max(1, min(room, int(left / pace))) if pace > 0 else min(room, _FIRST_ROUND)
+
+    def _spent(self, what: str, start: float) -> None:
+        self.seconds[what] = self.seconds.get(what, 0.0) + time.perf_counter() - start
 
     def best(self) -> Trial | None:
         """The fastest correct trial, of those that were measured."""
@@ -144,6 +204,8 @@ class Tuner:
         return self.sketches[candidate.sketch].trace_of(candidate.row)
 
     def _score(self, number: int, rows: IntArray) -> Array:
+        if self.program_model is not None:
+            return np.asarray(self.program_model.score([self.sketches[number].trace_of(row) for row in rows]), float)
         made = extract(self.sketches[number], self.bodies[number], rows, self.target)
         return self.model.predict(made.features, -np.log(made.cycles))
 
@@ -184,21 +246,33 @@ class Tuner:
             seeds.setdefault(candidate.sketch, []).append(candidate.row)
         return {number: np.array(rows, np.int64) for number, rows in seeds.items()}
 
-    def _measure(self, batch: Sequence[tuple[Candidate | None, Trace]]) -> None:
+    def _measure(self, batch: Sequence[tuple[Candidate | None, Trace]]) -> list[Trial]:
         """Measure a batch; every result is recorded the moment it is there, so that nothing finished is ever lost."""
         start = time.perf_counter()
         self.observer.measuring(len(batch))
         programs = [Program(len(self.trials) + n, trace) for n, (_, trace) in enumerate(batch)]
         sources = dict(zip((program.number for program in programs), batch, strict=True))
+        predicted = dict(zip(sources, self._predicted([candidate for candidate, _ in batch]), strict=True))
         done: list[Trial] = []
-        for result in self.measurer.measure(programs):
-            trial = Trial(*sources[result.number], result)
+        results = self.measurer.measure(programs)
+        for result in results:
+            trial = Trial(*sources[result.number], result, predicted[result.number])
             self.trials.append(trial)
             done.append(trial)
             self.record([trial])
             self.observer.measured(trial)
+            if self.clock() >= self._deadline:
+                break
+        self._spent("measure", start)
         self.observer.batch_measured(done, time.perf_counter() - start)
+        start = time.perf_counter()
         self._learn()
+        self._spent("train", start)
+        return done
+
+    def _predicted(self, candidates: Sequence[Candidate | None]) -> list[float | None]:
+        """What the model says of candidates, before they are measured."""
+        return [None if c is None else float(self._score(c.sketch, np.array([c.row], np.int64))[0]) for c in candidates]
 
     def _remeasure(self) -> None:
         """Time the best few again, in turn, so that noise does not choose between them; the new times are recorded too."""
@@ -214,10 +288,14 @@ class Tuner:
 
     def _learn(self) -> None:
         start = time.perf_counter()
+        if self.program_model is not None:
+            self.program_model.learn(self.trials[self._learned :])
+            self._learned = len(self.trials)
+            return self.observer.trained(time.perf_counter() - start)
         known = [(t.candidate, t.result.median if t.result.is_success else np.inf) for t in self.trials if t.candidate is not None]
         known += list(self.preloaded)
         if not known:
-            return
+            return None
         features, priors, costs = [], [], []
         for candidate, cost in known:
             made = extract(self.sketches[candidate.sketch], self.bodies[candidate.sketch], np.array([candidate.row], np.int64), self.target)
@@ -226,7 +304,7 @@ class Tuner:
             costs.append(cost)
         throughput = np.where(np.isfinite(costs), 1.0 / np.maximum(costs, 1e-12), 0.0)
         self.model.update(np.array(features), throughput, np.array(priors))
-        self.observer.trained(time.perf_counter() - start)
+        return self.observer.trained(time.perf_counter() - start)
 
     def _is_stale(self) -> bool:
         limit = self.options.early_stopping
