@@ -31,7 +31,7 @@ from .target import Target
 from .tir.function import IRModule
 
 if TYPE_CHECKING:
-    from . import auto_scheduler, ir, runtime, schedule, target, testing, topi, workloads
+    from . import auto_scheduler, ir, runtime, schedule, script, target, testing, topi, workloads
     from .lower import transform
     from .lower.pipeline import lower
     from .runtime import ndarray as nd
@@ -54,6 +54,7 @@ _LAZY: dict[str, tuple[str, str | None]] = {
     "register_func": ("tensorexpr.runtime.registry", "register_func"),
     "runtime": ("tensorexpr.runtime", None),
     "schedule": ("tensorexpr.schedule", None),
+    "script": ("tensorexpr.script", None),
     "target": ("tensorexpr.target", None),
     "testing": ("tensorexpr.testing", None),
     "topi": ("tensorexpr.topi", None),
@@ -79,6 +80,7 @@ __all__ = [
     "register_func",
     "runtime",
     "schedule",
+    "script",
     "target",
     "te",
     "testing",

@@ -19,6 +19,14 @@ class TypeMismatchError(DeclarationError, TypeError):
     """Operands whose data types can't be combined."""
 
 
+class ParseError(TensorExprError, ValueError):
+    """A text that is no program. `line` and `column` count from 1; None where there is no text."""
+
+    def __init__(self, message: str, filename: str = "<script>", line: int | None = None, column: int | None = None) -> None:
+        super().__init__(message)
+        self.filename, self.line, self.column = filename, line, column
+
+
 class ScheduleError(TensorExprError, ValueError):
     """A schedule primitive that is illegal where it was requested."""
 

@@ -15,32 +15,52 @@ from __future__ import annotations
 from ..tune.cost_model import RandomModel
 from .callbacks import MeasureCallback, PythonBasedMeasureCallback, RecordToFile
 from .compute_dag import ComputeDAG
+from .cost_model import PythonBasedModel, XGBModel
+from .dispatcher import ApplyHistoryBest, ApplyHistoryBestOrSample, DispatchContext, best_schedule
+from .explain_miss import explain_miss
 from .measure import MeasureErrorNo, MeasureInput, MeasureResult
 from .options import HardwareParams, LocalBuilder, LocalRunner, TuningOptions
 from .policy import SketchPolicy
+from .preload import PreloadMeasuredStates
 from .measure_record import RecordReader, load_best_record, load_records, save_records
 from .search_task import SearchTask
+from .task_callbacks import LogEstimatedLatency, PrintTableInfo, TaskSchedulerCallback
+from .task_input import register_task_input_check_func
+from .task_scheduler import TaskScheduler
 from .workload import make_workload_key, register_workload, workload_key_to_tensors
 
 __all__ = [
+    "ApplyHistoryBest",
+    "ApplyHistoryBestOrSample",
     "ComputeDAG",
+    "DispatchContext",
     "HardwareParams",
     "LocalBuilder",
     "LocalRunner",
+    "LogEstimatedLatency",
     "MeasureCallback",
     "MeasureErrorNo",
     "MeasureInput",
     "MeasureResult",
+    "PreloadMeasuredStates",
+    "PrintTableInfo",
     "PythonBasedMeasureCallback",
+    "PythonBasedModel",
     "RandomModel",
     "RecordReader",
     "RecordToFile",
     "SearchTask",
     "SketchPolicy",
+    "TaskScheduler",
+    "TaskSchedulerCallback",
     "TuningOptions",
+    "XGBModel",
+    "best_schedule",
+    "explain_miss",
     "load_best_record",
     "load_records",
     "make_workload_key",
+    "register_task_input_check_func",
     "register_workload",
     "save_records",
     "workload_key_to_tensors",

@@ -39,6 +39,26 @@ class Console(TunerObserver):
         """A titled rule."""
         self._print(f"{WIDE}\n{NARROW}  [ {name} ]\n{WIDE}")
 
+    def say(self, title: str, lines: Sequence[str]) -> None:
+        """Lines under a title."""
+        self.title(title)
+        for line in lines:
+            self._print(line)
+
+    def summary(self, text: str) -> None:
+        """What came of it."""
+        self._print(text)
+
+    def close(self) -> None:
+        """Leave the output as it was."""
+        if self._marked:
+            self._print("")
+            self._marked = False
+
+    def best_words(self) -> str:
+        """The best speed so far; empty before there is one."""
+        return f"Best: {self._best:.2f} GFLOPS" if self._flops and self._best else ""
+
     def searching(self, sketches: int) -> None:
         """The search begins."""
         self.title("Search")
@@ -77,7 +97,7 @@ class Console(TunerObserver):
 
     def batch_measured(self, batch: Sequence[Trial], seconds: float) -> None:
         self._end_marks()
-        best = f"\tBest: {self._best:.2f} GFLOPS" if self._flops and self._best else ""
+        best = f"\t{self.best_words()}" if self.best_words() else ""
         self._print(f"Time elapsed for measurement: {seconds:.2f} s{best}")
 
     def _mark(self, text: str) -> None:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from ..schedule.trace import Trace
 from ..tune.measure import FAILED_COST, MeasureErrorNo, MeasureOptions, MeasureResult, MeasureTask, TimingPolicy
 from .options import TuningOptions
+from .task_input import inputs_of_task, register_task_input_check_func
 
 if TYPE_CHECKING:
     from .loaded import RecordedTask
     from .search_task import SearchTask
 
-__all__ = ["FAILED_COST", "MeasureErrorNo", "MeasureInput", "MeasureResult", "measure_options", "measure_task"]
+__all__ = ["FAILED_COST", "MeasureErrorNo", "MeasureInput", "MeasureResult", "measure_options", "measure_task", "register_task_input_check_func"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +32,9 @@ class MeasureInput:
 
 def measure_task(task: SearchTask, seed: int) -> MeasureTask:
     """The task in the form that workers get."""
-    return MeasureTask(tuple(task.compute_dag.tensors), task.target, seed=seed)
+    tensors = tuple(task.compute_dag.tensors)
+    inputs = inputs_of_task(task.workload_key, tensors, task.task_input_names)
+    return MeasureTask(tensors, task.target, inputs, seed)
 
 
 def measure_options(options: TuningOptions) -> MeasureOptions:

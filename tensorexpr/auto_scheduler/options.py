@@ -58,6 +58,9 @@ class LocalRunner:
     enable_cpu_cache_flush: bool = False
 
 
+UNLIMITED = 1 << 30
+
+
 class TuningOptions:
     """How a task is tuned.
 
@@ -70,6 +73,8 @@ class TuningOptions:
         builder: "local" or a LocalBuilder.
         runner: "local" or a LocalRunner.
         measure_callbacks: called with every batch of results, such as `RecordToFile`.
+        budget_s: seconds of the whole search; the best program so far stands when they are used up. With it, 0 trials means
+            as many as there is time for.
 
     Raises:
         TuningError: for a builder, runner or number that can't be served.
@@ -84,18 +89,27 @@ class TuningOptions:
         builder: str | LocalBuilder = "local",
         runner: str | LocalRunner = "local",
         measure_callbacks: Sequence[MeasureCallback] | None = None,
+        budget_s: float | None = None,
     ) -> None:
         self.num_measure_trials = _at_least("num_measure_trials", num_measure_trials, 0)
-        self.early_stopping = early_stopping
+        self.early_stopping = None if early_stopping in (None, -1) else _at_least("early_stopping", early_stopping, 1)
         self.num_measures_per_round = _at_least("num_measures_per_round", num_measures_per_round, 1)
         self.verbose = verbose
         self.builder: LocalBuilder = _local("builder", builder, LocalBuilder)
         self.runner: LocalRunner = _local("runner", runner, LocalRunner)
         self.measure_callbacks = tuple(measure_callbacks or ())
+        self.budget_s = _seconds("budget_s", budget_s)
+
+    @property
+    def most_trials(self) -> int:
+        """Programs that are measured at most; under a time budget 0 means no limit."""
+        return self.num_measure_trials or (UNLIMITED if self.budget_s is not None else 0)
 
     @property
     def round_size(self) -> int:
         """Programs per round."""
+        if not self.num_measure_trials:
+            return min(self.num_measures_per_round, 16)
         return min(self.num_measures_per_round, max(8, -(-self.num_measure_trials // 4)))
 
 
@@ -103,6 +117,14 @@ def _at_least(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise TuningError(f"TuningOptions: {name} is {value!r}; it takes an integer of at least {least}")
     return value
+
+
+def _seconds(name: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+        raise TuningError(f"TuningOptions: {name} is {value!r}; it takes a positive number of seconds, or None for no limit")
+    return float(value)
 
 
 def _local(name: str, value: Any, kind: type[Any]) -> Any:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import TuningError
 from ..lower.phase0.inline_stages import inline_stages
-from ..tune.cost_model import CostModel, default_model
+from ..tune.cost_model import CostModel, PriorModel, default_model
 from ..tune.evolution import EvolutionOptions
 from ..tune.measure import Measurer
 from ..tune.space import Sketch
-from ..tune.tuner import Trial, Tuner, TunerOptions
-from .console import Console, MeasureMarks
-from .measure import MeasureInput, measure_options, measure_task
+from ..tune.tuner import Trial, Tuner, TunerObserver, TunerOptions
+from .console import Console
+from .cost_model import PythonBasedModel, UserModel, XGBModel
+from .measure import MeasureInput
 from .options import TuningOptions
+from .preload import Preloaded, PreloadMeasuredStates, recall
+from .session import SearchSession
 from .sketch.generate import generate_sketches
 from .sketch.rule import RuleOptions
 
@@ -36,10 +40,12 @@ class SketchPolicy:
 
     Args:
         task: what to search.
-        program_cost_model: predicts throughput; by default a boosted model that starts from the analytic one.
+        program_cost_model: predicts throughput; by default a boosted model that starts from the analytic one. `XGBModel` may
+            be shared with other tasks, a `PythonBasedModel` is your own.
         params: overrides of `DEFAULT_PARAMS`.
         seed: of all random choices; the same seed proposes the same candidates for the same results.
         verbose: overrides the tuning options' verbosity if given.
+        init_search_callbacks: `PreloadMeasuredStates`, to go on with an old log.
 
     Raises:
         TuningError: for an unknown parameter.
@@ -50,7 +56,7 @@ class SketchPolicy:
     def __init__(
         self,
         task: SearchTask,
-        program_cost_model: CostModel | None = None,
+        program_cost_model: CostModel | PythonBasedModel | None = None,
         params: Mapping[str, Any] | None = None,
         seed: int | None = None,
         verbose: int | None = None,
@@ -59,8 +65,12 @@ class SketchPolicy:
         unknown = sorted(set(params or {}) - set(DEFAULT_PARAMS))
         if unknown:
             raise TuningError(f"SketchPolicy has no parameter {', '.join(unknown)}; it takes {', '.join(DEFAULT_PARAMS)}")
-        if init_search_callbacks:
-            raise TuningError("init_search_callbacks are not served yet; leave them out and the search starts afresh")
+        for callback in init_search_callbacks or ():
+            if not isinstance(callback, PreloadMeasuredStates):
+                raise TuningError(f"init_search_callbacks takes PreloadMeasuredStates(log), not {callback!r}")
+        self._preloads: tuple[PreloadMeasuredStates, ...] = tuple(init_search_callbacks or ())
+        self._session: SearchSession | None = None
+        self._deadline = math.inf
         self.task = task
         self.params: dict[str, Any] = {**DEFAULT_PARAMS, **(params or {})}
         self.seed = 0 if seed is None else seed
@@ -85,25 +95,69 @@ class SketchPolicy:
         Raises:
             TuningError: if no worker can be started.
         """
+        with SearchSession(self, options) as session:
+            return session.run()
+
+    def continue_search_one_round(self, num_measure: int, options: TuningOptions) -> list[Trial]:
+        """Propose, measure and learn from up to `num_measure` more programs; none if all there are have been measured.
+
+        Workers stay until `close`; what was learned stays with the policy.
+
+        Raises:
+            TuningError: if no worker can be started.
+        """
+        if self._session is None:
+            self._session = SearchSession(self, options)
+        return self._session.open().round(num_measure, self._deadline)
+
+    def stop_at(self, deadline: float) -> None:
+        """Let `continue_search_one_round` measure nothing after a moment of `time.monotonic`."""
+        self._deadline = deadline
+
+    def close(self) -> None:
+        """End the workers of `continue_search_one_round`."""
+        if self._session is not None:
+            self._session.close()
+
+    def set_verbose(self, verbose: int) -> None:
+        """Say more or less: 0 nothing, 1 the progress, 2 every program."""
+        self.verbose = verbose
+
+    def tuner(self, measurer: Measurer, options: TuningOptions, observer: TunerObserver) -> Tuner:
+        """The search loop of this policy, with what `init_search_callbacks` loaded."""
         sketches = self.generate_sketches()
-        dag = self.task.compute_dag
-        console = Console(
-            options.verbose if self.verbose is None else self.verbose, dag.flop_ct, int(self.params["evolutionary_search_num_iters"])
+        preloaded = self._preload(sketches, observer)
+        model = self._model if self._model is not None else default_model(self.seed)
+        user = UserModel(model, self.task) if isinstance(model, PythonBasedModel) and not isinstance(model, XGBModel) else None
+        seen = model.for_task(self.task) if isinstance(model, XGBModel) else model
+        measurer.best_cost = min([measurer.best_cost, *(cost for _, cost in preloaded.candidates)])
+        return Tuner(
+            sketches=sketches,
+            bodies=[inline_stages(sketch.tree) for sketch in sketches],
+            target=self.task.target,
+            model=PriorModel() if isinstance(seen, PythonBasedModel) else seen,
+            measurer=measurer,
+            options=self._tuner_options(options),
+            observer=observer,
+            record=lambda batch: self._record(batch, options),
+            seed=self.seed,
+            preloaded=preloaded.candidates,
+            program_model=user,
+            with_baseline=preloaded.baseline is None,
         )
-        console.searching(len(sketches))
-        with Measurer(measure_task(self.task, self.seed), measure_options(options), MeasureMarks(console)) as measurer:
-            tuner = Tuner(
-                sketches=sketches,
-                bodies=[inline_stages(sketch.tree) for sketch in sketches],
-                target=self.task.target,
-                model=self._model or default_model(self.seed),
-                measurer=measurer,
-                options=self._tuner_options(options),
-                observer=console,
-                record=lambda batch: self._record(batch, options),
-                seed=self.seed,
-            )
-            return tuner.run()
+
+    def _preload(self, sketches: Sequence[Sketch], observer: TunerObserver) -> Preloaded:
+        """What the callbacks know of earlier runs."""
+        if not self._preloads:
+            return Preloaded()
+        found, messages = [], []
+        for callback in self._preloads:
+            records = callback.records(self.task)
+            found += records
+            messages.append(callback.message(self.task, len(records)))
+        if isinstance(observer, Console):
+            observer.say("Call init-search callbacks", messages)
+        return recall(found, sketches)
 
     def _tuner_options(self, options: TuningOptions) -> TunerOptions:
         evolution = EvolutionOptions(
@@ -112,10 +166,11 @@ class SketchPolicy:
             mutation_prob=float(self.params["evolutionary_search_mutation_prob"]),
         )
         return TunerOptions(
-            trials=options.num_measure_trials,
+            trials=options.most_trials,
             round_size=options.round_size,
             eps_greedy=float(self.params["eps_greedy"]),
             early_stopping=options.early_stopping,
+            budget_s=options.budget_s,
             evolution=evolution,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,12 @@ from ..te.tensor import Tensor
 from .compute_dag import ComputeDAG
 from .options import HardwareParams, TuningOptions
 from .policy import SketchPolicy
+from .task_input import get_task_input_buffer, register_task_input_buffer
 from .measure_record import load_best_record
 from .workload import Workload, make_workload_key
+
+
+__all__ = ["SearchTask", "get_task_input_buffer", "register_task_input_buffer"]
 
 
 class SearchTask:
@@ -26,6 +30,10 @@ class SearchTask:
         workload_key: instead of `func`: the key of a registered workload with its arguments.
         target: what to tune for; the current target, or this machine.
         hardware_params: numbers of the machine that differ from the target's.
+        task_inputs: arrays to measure with, by the names of placeholders, or the names of arrays registered before; the others
+            are random.
+        task_inputs_overwrite: replace arrays that are registered already.
+        task_inputs_save_to_file: keep them as files in the current folder.
         desc: a name for tables.
 
     Raises:
@@ -41,6 +49,9 @@ class SearchTask:
         target: TargetLike | None = None,
         target_host: TargetLike | None = None,
         hardware_params: HardwareParams | None = None,
+        task_inputs: Mapping[str, Any] | Sequence[str] | None = None,
+        task_inputs_overwrite: bool = False,
+        task_inputs_save_to_file: bool = False,
         desc: str = "",
     ) -> None:
         if sum(given is not None for given in (func, compute_dag, workload_key)) != 1 and not (compute_dag is not None and workload_key):
@@ -58,6 +69,10 @@ class SearchTask:
         chosen = Target(chosen, target_host) if target_host is not None else chosen
         self.target = hardware_params.apply_to(chosen) if hardware_params else chosen
         self.hardware_params = hardware_params or HardwareParams()
+        self.task_input_names = tuple(task_inputs or ())
+        if isinstance(task_inputs, Mapping):
+            for name, data in task_inputs.items():
+                register_task_input_buffer(self.workload_key, name, data, task_inputs_overwrite, task_inputs_save_to_file)
         self.desc = desc
 
     def tune(self, tuning_options: TuningOptions, search_policy: SketchPolicy | None = None) -> None:
@@ -68,8 +83,8 @@ class SearchTask:
         """
         if not isinstance(tuning_options, TuningOptions):
             raise TuningError(f"tune takes auto_scheduler.TuningOptions(...), not {tuning_options!r}")
-        if tuning_options.num_measure_trials < 1:
-            raise TuningError("TuningOptions.num_measure_trials is 0, so there is nothing to measure; give at least 1")
+        if tuning_options.most_trials < 1:
+            raise TuningError("TuningOptions.num_measure_trials is 0, so there is nothing to measure; give at least 1, or a budget_s")
         policy = search_policy or SketchPolicy(self)
         policy.search(tuning_options)
 

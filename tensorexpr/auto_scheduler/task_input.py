@@ -7,6 +7,7 @@ again by another process.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, overload
@@ -96,12 +97,11 @@ def register_task_input_check_func(func_name: Any, f: Any = None, override: bool
     return register if given is None else register(given)
 
 
-def inputs_of_task(workload_key: str, func_name: str, tensors: Sequence[Tensor], names: Sequence[str]) -> dict[Tensor, Array]:
+def inputs_of_task(workload_key: str, tensors: Sequence[Tensor], names: Sequence[str]) -> dict[Tensor, Array]:
     """The arrays that a task is measured with; the others are random.
 
     Args:
-        workload_key: the task's.
-        func_name: of its registered function, "" if there is none.
+        workload_key: the task's, which starts with the name of its function.
         tensors: of the computation.
         names: of the placeholders whose arrays were registered for the task.
 
@@ -110,14 +110,28 @@ def inputs_of_task(workload_key: str, func_name: str, tensors: Sequence[Tensor],
     """
     placeholders = {tensor.name: tensor for tensor in tensors if isinstance(tensor.op, PlaceholderOp)}
     made: dict[Tensor, Array] = {}
-    if func_name in _checks:
-        for tensor, data in _checks[func_name](tensors).items():
-            made[tensor] = _as_array(getattr(tensor, "name", str(tensor)), data)
+    check = _checks.get(_function_name(workload_key))
+    if check is not None:
+        made.update({tensor: _as_array(str(tensor), data) for tensor, data in check(tensors).items()})
     for name in names:
         if name not in placeholders:
             raise TuningError(f"task_inputs has an array for {name!r}; the placeholders are {', '.join(placeholders) or 'none'}")
         made[placeholders[name]] = get_task_input_buffer(workload_key, name)
-    return {tensor: np.asarray(array, dtype=to_numpy(tensor.dtype)) if array.dtype.kind == "V" else array for tensor, array in made.items()}
+    return {tensor: _restored(array, tensor) for tensor, array in made.items()}
+
+
+def _restored(array: Array, tensor: Tensor) -> Array:
+    """An array as it was: files know dtypes such as bfloat16 as bytes only."""
+    dtype = np.dtype(to_numpy(tensor.dtype))
+    return array.view(dtype) if array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize else array
+
+
+def _function_name(workload_key: str) -> str:
+    try:
+        data = json.loads(workload_key)
+    except ValueError:
+        return ""
+    return data[0] if isinstance(data, list) and data and isinstance(data[0], str) else ""
 
 
 def _as_array(name: str, data: Any) -> Array:

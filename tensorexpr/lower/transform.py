@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from typing import Any, Protocol, overload
 
 from ..errors import LoweringError
 from ..tir.function import IRModule, PrimFunc
@@ -54,30 +54,46 @@ def _method(obj: Any, name: str) -> _UserFunc:
     return getattr(obj(), name)  # type: ignore[no-any-return]
 
 
-@overload
-def prim_func_pass(
-    pass_func: None = None,
-    opt_level: int | None = None,
-    name: str | None = None,
-    required: Sequence[str] | None = None,
-    traceable: bool = False,
-) -> Callable[[Any], Pass]: ...
-@overload
-def prim_func_pass(
-    pass_func: _UserFunc | type,
-    opt_level: int | None = None,
-    name: str | None = None,
-    required: Sequence[str] | None = None,
-    traceable: bool = False,
-) -> Pass: ...
-def prim_func_pass(
-    pass_func: Any = None,
-    opt_level: int | None = None,
-    name: str | None = None,
-    required: Sequence[str] | None = None,
-    traceable: bool = False,
-) -> Any:
-    """Make a pass of a function `(func, mod, ctx) -> PrimFunc`, or of a class with `transform_function`; also as a decorator.
+class PassDecorator(Protocol):
+    """`@decorator(opt_level=0)` on a function, or `decorator(function, opt_level=0)`."""
+
+    @overload
+    def __call__(
+        self,
+        pass_func: None = None,
+        opt_level: int | None = None,
+        name: str | None = None,
+        required: Sequence[str] | None = None,
+        traceable: bool = False,
+    ) -> Callable[[Any], Pass]: ...
+    @overload
+    def __call__(
+        self,
+        pass_func: _UserFunc | type,
+        opt_level: int | None = None,
+        name: str | None = None,
+        required: Sequence[str] | None = None,
+        traceable: bool = False,
+    ) -> Pass: ...
+
+
+def _decorator(method: str, build: Callable[[str, int, tuple[str, ...], _UserFunc], Pass], summary: str) -> PassDecorator:
+    """The decorator that makes passes of functions, or of classes with `method`."""
+
+    def decorator(
+        pass_func: Any = None,
+        opt_level: int | None = None,
+        name: str | None = None,
+        required: Sequence[str] | None = None,
+        traceable: bool = False,
+    ) -> Any:
+        def make(func: Any) -> Pass:
+            level, title = _checked_info(opt_level, name, func)
+            return build(title, level, tuple(required or ()), _method(func, method))
+
+        return make if pass_func is None else make(pass_func)
+
+    decorator.__doc__ = f"""{summary}, or of a class with `{method}`; also as a decorator.
 
     Args:
         opt_level: contexts of a lower level leave the pass out. It has to be given.
@@ -85,49 +101,9 @@ def prim_func_pass(
         required: names of passes that `Sequential` runs before this one.
 
     Raises:
-        LoweringError: if `opt_level` is missing; and when the pass runs, if it returns no PrimFunc.
+        LoweringError: if `opt_level` is missing; and when the pass runs, if it returns something else.
     """
-
-    def make(func: Any) -> Pass:
-        level, title = _checked_info(opt_level, name, func)
-        return PrimFuncPass(title, _unused, level, tuple(required or ()), pass_func=_method(func, "transform_function"))
-
-    return make if pass_func is None else make(pass_func)
-
-
-@overload
-def module_pass(
-    pass_func: None = None,
-    opt_level: int | None = None,
-    name: str | None = None,
-    required: Sequence[str] | None = None,
-    traceable: bool = False,
-) -> Callable[[Any], Pass]: ...
-@overload
-def module_pass(
-    pass_func: _UserFunc | type,
-    opt_level: int | None = None,
-    name: str | None = None,
-    required: Sequence[str] | None = None,
-    traceable: bool = False,
-) -> Pass: ...
-def module_pass(
-    pass_func: Any = None,
-    opt_level: int | None = None,
-    name: str | None = None,
-    required: Sequence[str] | None = None,
-    traceable: bool = False,
-) -> Any:
-    """Make a pass of a function `(mod, ctx) -> IRModule`, or of a class with `transform_module`; also as a decorator.
-
-    Arguments and errors are those of `prim_func_pass`.
-    """
-
-    def make(func: Any) -> Pass:
-        level, title = _checked_info(opt_level, name, func)
-        return ModulePass(title, _unused, level, tuple(required or ()), module_func=_method(func, "transform_module"))
-
-    return make if pass_func is None else make(pass_func)
+    return decorator
 
 
 def _checked_info(opt_level: int | None, name: str | None, func: Any) -> tuple[int, str]:
@@ -139,6 +115,19 @@ def _checked_info(opt_level: int | None, name: str | None, func: Any) -> tuple[i
 
 def _unused(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     return func
+
+
+prim_func_pass = _decorator(
+    "transform_function",
+    lambda title, level, required, func: PrimFuncPass(title, _unused, level, required, pass_func=func),
+    "Make a pass of a function `(func, mod, ctx) -> PrimFunc`",
+)
+module_pass = _decorator(
+    "transform_module",
+    lambda title, level, required, func: ModulePass(title, _unused, level, required, module_func=func),
+    "Make a pass of a function `(mod, ctx) -> IRModule`",
+)
+prim_func_pass.__name__, module_pass.__name__ = "prim_func_pass", "module_pass"  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)

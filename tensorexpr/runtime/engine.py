@@ -6,7 +6,6 @@ import ctypes
 import itertools
 import logging
 import os
-import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -262,6 +261,8 @@ def _data_layout(target: Target) -> str:
 
 
 def _save(text: str) -> str:
+    import tempfile  # not worth its time where nothing goes wrong
+
     handle, path = tempfile.mkstemp(prefix="tensorexpr-", suffix=".ll")
     with os.fdopen(handle, "w") as file:
         file.write(text)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..codegen.spills import SpillReport, count_spills
 from ..errors import ArgumentError, TensorExprError
 from ..target import Target
-from . import engine, export
+from . import engine
 from .code import Code, CompiledCode
 from .function import Function
 from .timing import Evaluator
+
+if TYPE_CHECKING:
+    from ..codegen.spills import SpillReport
 
 # What programs call the function of a module that has only one.
 _ENTRY_NAMES = ("main", "default_function", "__tvm_main__")
@@ -58,6 +60,8 @@ class Module:
         Raises:
             TensorExprError: for a module that was loaded, which keeps no source.
         """
+        from ..codegen.spills import count_spills
+
         return count_spills(self.get_source("asm"))
 
     @property
@@ -169,6 +173,8 @@ class Module:
         Raises:
             ArgumentError: for another format.
         """
+        from . import export  # with archives and processes, which a call doesn't need
+
         export.save(self._source(), os.fspath(file_name), fmt)
 
     def export_library(self, file_name: str | os.PathLike[str], *, fcompile: Callable[..., Any] | None = None, **kwargs: Any) -> None:
@@ -184,6 +190,8 @@ class Module:
         Raises:
             TensorExprError: if there is no C compiler, or it fails.
         """
+        from . import export
+
         export.export_library(self._source(), os.fspath(file_name), fcompile, kwargs)
 
     @cached_property

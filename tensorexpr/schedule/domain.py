@@ -81,6 +81,7 @@ def stage_domain(stage: StageNode, region: Mapping[int, Range], analyzer: Analyz
     """The domain of `stage` computing `region` (reduction axes always run in full)."""
     full = {axis: Range(analyzer.simplify(r.min), analyzer.simplify(r.extent)) for axis, r in {**full_region(stage), **region}.items()}
     extents = _extents(stage, {axis: r.extent for axis, r in full.items()}, analyzer)
+    _check_values(stage, extents)
     values = _values(stage, extents, analyzer)
     values = {axis: analyzer.simplify(value) for axis, value in values.items()}
     return StageDomain(stage, full, extents, values, _guards(stage, extents, values, analyzer))
@@ -93,7 +94,7 @@ def _extents(stage: StageNode, roots: Mapping[int, PrimExpr], analyzer: Analyzer
             product = extents[relation.parts[0]]
             for part in relation.parts[1:]:
                 product = product * extents[part]
-            _check_fits(stage, relation.fused, [extents[part] for part in relation.parts], 0)
+            _check_fits(stage, relation.fused, [extents[part] for part in relation.parts])
             extents[relation.fused] = analyzer.simplify(product)
             continue
         if relation.balanced:
@@ -101,26 +102,47 @@ def _extents(stage: StageNode, roots: Mapping[int, PrimExpr], analyzer: Analyzer
             parts = balanced_extents(stage.name, parent, extents[relation.parent], relation.factors, analyzer.simplify)
             extents.update(zip(relation.parts, parts, strict=True))
             continue
-        _check_fits(stage, relation.parent, [factor for factor in relation.factors if factor is not None], 0)
+        _check_fits(stage, relation.parent, [factor for factor in relation.factors if factor is not None])
         known: PrimExpr = IntImm(stage.axes[relation.parent].dtype, 1)
         for factor in relation.factors:
             known = known if factor is None else known * factor
         for part, factor in zip(relation.parts, relation.factors, strict=True):
             extents[part] = factor if factor is not None else analyzer.simplify(ceildiv(extents[relation.parent], known))
-        _check_fits(stage, relation.parent, [extents[part] for part in relation.parts], 1)
     return extents
 
 
-def _check_fits(stage: StageNode, axis: int, parts: Sequence[PrimExpr], beyond: int) -> None:
-    """Refuse constant loops whose values the axis' dtype doesn't hold: the product of `parts` may be the largest value + `beyond`."""
+def _check_fits(stage: StageNode, axis: int, parts: Sequence[PrimExpr]) -> None:
+    """Refuse loops that together count further than the axis' dtype holds, where their extents are constants."""
+    known = [part.value for part in parts if isinstance(part, IntImm)]
+    if len(known) == len(parts):
+        _check_value(stage, axis, prod(known))
+
+
+def _check_value(stage: StageNode, axis: int, value: int) -> None:
     name, dtype = stage.axes[axis].name, stage.axes[axis].dtype
-    if all(isinstance(part, IntImm) for part in parts):
-        total, largest = prod(part.value for part in parts if isinstance(part, IntImm)), int_limits(dtype)[1]
-        if total > largest + beyond:
-            raise ScheduleError(
-                f"In schedule for {stage.name}: loops over {name!r} would count to {total}, beyond {dtype}'s {largest}; "
-                "split it by other factors, or fuse fewer axes"
-            )
+    largest = int_limits(dtype)[1]
+    if value > largest:
+        raise ScheduleError(
+            f"In schedule for {stage.name}: loops over {name!r} would count to {value}, beyond {dtype}'s {largest}; "
+            "split it by other factors, or fuse fewer axes"
+        )
+
+
+def _check_values(stage: StageNode, extents: Mapping[int, PrimExpr]) -> None:
+    """Refuse loops whose last iteration, past the end of an axis perhaps, gives it a value that its dtype doesn't hold.
+
+    It would turn negative and pass its guard.
+    """
+    last = {axis: extent.value - 1 for axis, extent in extents.items() if isinstance(extent, IntImm)}
+    for relation in reversed(stage.relations):
+        if isinstance(relation, SplitRelation) and not relation.balanced and all(part in last for part in relation.parts):
+            value = 0
+            for part in relation.parts:
+                extent = extents[part]
+                assert isinstance(extent, IntImm)  # as it has a last value
+                value = value * extent.value + last[part]
+            last[relation.parent] = value
+            _check_value(stage, relation.parent, value)
 
 
 def _tiles(relation: SplitRelation, extents: Mapping[int, PrimExpr], analyzer: Analyzer) -> BalancedTiles:

@@ -63,7 +63,7 @@ def evolve(
 
     Args:
         sketches: the spaces, searched side by side.
-        score: predicts; called once per sketch and generation.
+        score: predicts; called once per sketch and generation. -inf says that a row may not be built.
         seeds: rows to start from beside random ones, such as the best measured.
         observer: is told about every generation.
     """
@@ -80,8 +80,9 @@ def evolve(
             pools[number], scores[number] = rows, score(number, rows)
             kept, kept_scores = best[number]
             best[number] = _best_of(np.concatenate([kept, rows]), np.concatenate([kept_scores, scores[number]]), count)
-        kept_scores = np.concatenate([values for _, values in best])
-        observer.generation(generation, float(kept_scores.max()), float(kept_scores.min()), len(kept_scores))
+        found = np.concatenate([values for _, values in best])
+        if len(found):
+            observer.generation(generation, float(found.max()), float(found.min()), len(found))
     ranked = [
         (float(value), number, tuple(map(int, row)))
         for number, (rows, values) in enumerate(best)
@@ -97,8 +98,8 @@ def _start(sketch: Sketch, seeds: IntArray | None, count: int, rng: Rng) -> IntA
 
 
 def _best_of(rows: IntArray, scores: Array, count: int) -> tuple[IntArray, Array]:
-    """The best distinct rows with their scores; ties go to the earlier row."""
-    order = np.argsort(-scores, kind="stable")
+    """The best distinct rows with their scores; ties go to the earlier row. What may not be built scores -inf and is left out."""
+    order = np.argsort(-scores, kind="stable")[: np.isfinite(scores).sum()]
     rows, scores = rows[order], scores[order]
     if rows.shape[1]:
         _, first = np.unique(rows, axis=0, return_index=True)
@@ -110,7 +111,8 @@ def _best_of(rows: IntArray, scores: Array, count: int) -> tuple[IntArray, Array
 
 def _shares(scores: Sequence[Array], population: int) -> list[int]:
     """Rows for each sketch in the next generation: more where the best scores are, some everywhere."""
-    tops = np.array([np.sort(values)[-8:].mean() if len(values) else -np.inf for values in scores])
+    finite = [values[np.isfinite(values)] for values in scores]
+    tops = np.array([np.sort(values)[-8:].mean() if len(values) else -np.inf for values in finite])
     rank = np.argsort(np.argsort(-tops))
     weights = 0.5**rank + 0.1
     return [max(16, int(n)) for n in weights / weights.sum() * population]
@@ -129,5 +131,5 @@ def _by_rank(scores: Array, count: int, rng: Rng) -> IntArray:
     """Numbers of `count` parents; the best of n is drawn exp(4) times as often as the worst."""
     place = np.empty(len(scores))
     place[np.argsort(-scores, kind="stable")] = np.arange(len(scores)) / max(1, len(scores))
-    weights = np.exp(-4.0 * place)
+    weights = np.exp(-4.0 * place) * (np.isfinite(scores) if np.isfinite(scores).any() else 1.0)
     return np.asarray(rng.choice(len(scores), count, p=weights / weights.sum()), np.int64)

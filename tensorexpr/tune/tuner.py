@@ -25,9 +25,11 @@ from .measure import Measurer, MeasureResult, Program
 from .population import sample
 from .space import IntArray, Rng, Sketch
 
-
 # Under a time budget nobody knows yet how long a program takes: the first round is small.
 _FIRST_ROUND = 8
+
+
+DRAWN = 16  # rows drawn to find a random one that may be built
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,7 @@ class Tuner:
         seed: of all random choices: the same seed and the same results give the same candidates.
         preloaded: candidates that were measured before, with their costs; they are not measured again.
         program_model: predicts instead of `model` if given.
+        with_baseline: measure the unscheduled program first; a run that goes on with an old log has done so.
         clock: seconds, for the budget.
     """
 
@@ -130,13 +133,14 @@ class Tuner:
     trials: list[Trial] = field(default_factory=list)
     preloaded: Sequence[tuple[Candidate, float]] = ()
     program_model: ProgramModel | None = None
+    with_baseline: bool = True
     clock: Callable[[], float] = time.monotonic
     seconds: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._rng = np.random.default_rng(self.seed)
         self._seen = {candidate for candidate, _ in self.preloaded}
-        self._first: list[tuple[Candidate | None, Trace]] = [(None, Trace())]
+        self._first: list[tuple[Candidate | None, Trace]] = [(None, Trace())] if self.with_baseline else []
         self._deadline = math.inf
         self._learned = 0
         if self.preloaded:
@@ -161,6 +165,10 @@ class Tuner:
                 limit = self.options.early_stopping
                 return self.finish(f"Stop early since no performance improvement in the last {limit} measurements trials.")
         return self.finish("")
+
+    def stop_at(self, deadline: float) -> None:
+        """Measure nothing more after a moment of `clock`; a batch under way is cut short."""
+        self._deadline = deadline
 
     def round(self, count: int) -> list[Trial]:
         """Propose, measure and learn from up to `count` programs; none if all there are have been measured."""
@@ -207,7 +215,7 @@ class Tuner:
         if self.program_model is not None:
             return np.asarray(self.program_model.score([self.sketches[number].trace_of(row) for row in rows]), float)
         made = extract(self.sketches[number], self.bodies[number], rows, self.target)
-        return self.model.predict(made.features, -np.log(made.cycles))
+        return np.where(made.valid, self.model.predict(made.features, -np.log(made.cycles)), -np.inf)
 
     def _propose(self, count: int, seen: set[Candidate], rng: Rng) -> list[Candidate]:
         if count <= 0:
@@ -230,16 +238,17 @@ class Tuner:
         return {t.candidate.sketch for t in self.trials if t.candidate is not None}
 
     def _random(self, count: int, rng: Rng) -> list[Candidate]:
-        made = []
+        made: list[Candidate] = []
         for number in rng.integers(0, len(self.sketches), count):
-            row = sample(self.sketches[number], 1, rng)[0]
-            made.append(Candidate(int(number), tuple(map(int, row))))
+            rows = sample(self.sketches[number], DRAWN, rng)
+            valid = np.flatnonzero(extract(self.sketches[number], self.bodies[number], rows, self.target).valid)
+            made.extend(Candidate(int(number), tuple(map(int, rows[row]))) for row in valid[:1])
         return made
 
     def _seeds(self) -> dict[int, IntArray]:
         """The best measured rows of each sketch, to start evolution from."""
         known = [(t.result.median, t.candidate) for t in self.trials if t.candidate is not None and t.result.is_success]
-        known += [(cost, candidate) for candidate, cost in self.preloaded]
+        known += [(cost, candidate) for candidate, cost in self.preloaded if math.isfinite(cost)]
         known.sort(key=lambda entry: entry[0])
         seeds: dict[int, list[tuple[int, ...]]] = {}
         for _, candidate in known[:64]:
@@ -272,7 +281,13 @@ class Tuner:
 
     def _predicted(self, candidates: Sequence[Candidate | None]) -> list[float | None]:
         """What the model says of candidates, before they are measured."""
-        return [None if c is None else float(self._score(c.sketch, np.array([c.row], np.int64))[0]) for c in candidates]
+        found: list[float | None] = [None] * len(candidates)
+        for number in sorted({c.sketch for c in candidates if c is not None}):
+            places = [(n, c.row) for n, c in enumerate(candidates) if c is not None and c.sketch == number]
+            scores = self._score(number, np.array([row for _, row in places], np.int64))
+            for (place, _), score in zip(places, scores, strict=True):
+                found[place] = float(score)
+        return found
 
     def _remeasure(self) -> None:
         """Time the best few again, in turn, so that noise does not choose between them; the new times are recorded too."""
@@ -315,10 +330,15 @@ class Tuner:
 
 
 def _spread(ranked: Sequence[Candidate], count: int) -> list[Candidate]:
-    """Half of the best, and as many in turn from every sketch: the first round should learn about all of them."""
-    chosen = list(ranked[: count // 2])
+    """Half of the best, few of them alike, and as many in turn from all sketches, the more promising first."""
+    chosen: list[Candidate] = []
+    for candidate in ranked:
+        alike = sum(other.sketch == candidate.sketch for other in chosen)
+        if len(chosen) < count // 2 and alike < max(1, count // 4):
+            chosen.append(candidate)
     taken = set(chosen)
-    queues = [[c for c in ranked if c.sketch == number and c not in taken] for number in sorted({c.sketch for c in ranked})]
+    queues = [[c for c in ranked if c.sketch == number and c not in taken] for number in dict.fromkeys(c.sketch for c in ranked)]
+    queues.sort(key=lambda queue: any(queue[0].sketch == c.sketch for c in chosen) if queue else True)
     while len(chosen) < count and any(queues):
         for queue in queues:
             if queue and len(chosen) < count:

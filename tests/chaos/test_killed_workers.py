@@ -1,4 +1,4 @@
-"""Workers that somebody else kills, tuners that are interrupted or killed themselves."""
+"""Property 35: workers that somebody else kills, tuners that are interrupted or killed themselves."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def test_killing_any_worker_at_any_time_costs_no_other_result(measurer: Measurer, programs: Programs) -> None:
+def test_35_killing_any_worker_at_any_time_costs_no_other_result(measurer: Measurer, programs: Programs) -> None:
     names = ["good", "sleep"] * 15
     killed: list[int] = []
     done = threading.Event()

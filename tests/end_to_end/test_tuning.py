@@ -1,4 +1,4 @@
-"""The main job: declare, tune, apply the best, build, run; and what happens when it is disturbed."""
+"""The main job: declare, tune, apply the best, build, run; and what happens when it is disturbed. Properties 33 and 36."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One test for each message about records and logs."""
+"""One test for each message about records and logs. Property 39: a record is of one target."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_no_best_for_a_dag_says_so(tmp_path: Path) -> None:
     assert "(dag fedcba987654); it holds 5 others: 4 of another computation with this key (dag 0123456789ab); 1 of workload mul" in message
 
 
-def test_no_best_for_a_target_says_which_there_are(tmp_path: Path) -> None:
+def test_39_no_best_for_a_target_says_which_there_are(tmp_path: Path) -> None:
     message = best_error(tmp_path, lambda log: best_record(log, "add", None, Target("llvm -num-cores=77")))
     assert "-num-cores=77" in message
     assert "4 for target 'llvm -keys=cpu'" in message

@@ -1,4 +1,4 @@
-"""Properties 11 and 12 for tiles of two sizes, borders and whole local tiles: whatever divides or doesn't, results agree."""
+"""Properties 10 and 12 for tiles of two sizes, borders and whole local tiles: whatever divides or doesn't, results agree."""
 
 from __future__ import annotations
 

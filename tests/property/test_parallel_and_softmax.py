@@ -91,7 +91,7 @@ def nest(reduces: bool) -> tuple[Schedule, list[te.Tensor]]:
     return create_schedule(b.op), [a, b]
 
 
-@pytest.mark.parametrize(("which", "factor", "reduces"), product(range(3), (None, 3, 4), (False, True)))
+@pytest.mark.parametrize(("which", "factor", "reduces"), list(product(range(3), (None, 3, 4), (False, True))))
 def test_20_a_vectorised_loop_that_is_not_the_innermost(which: int, factor: int | None, reduces: bool) -> None:
     """Whatever stands inside of it runs for all lanes."""
     s, (a, b) = nest(reduces)

@@ -1,4 +1,4 @@
-"""Properties of schedules: 31 (trace -> JSON -> replay) and that refusing a step changes nothing."""
+"""Property 31: a trace replayed from JSON gives the same program, on an equal computation too."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Properties of the search: 30 (every sampled candidate is legal and right), 33 (seeds), 34 (features), and that the
-numbers features are made of are those of the lowered program."""
+"""Properties 30 and 34: every sampled candidate is legal and right, and features are finite; the numbers they are made of
+are those of the lowered program."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ CONFIGS: tuple[dict[str, Any], ...] = (
     {"tir.LoopPartition": {"partition_const_loop": True}, "tir.UnrollLoop": {"auto_max_step": 64}},
     {"tir.disable_vectorize": True},
     {"tir.instrument_bound_checkers": True},
-    {"tir.HoistIfThenElse": {"support_block_scope_hoisting": True}},
+    {"tir.HoistIfThenElse": {"support_block_scope_hosting": True}},
 )
 
 

@@ -117,6 +117,9 @@ def _merge_remainder(facts: Facts, form: Linear, atom: FloorMod, k: int) -> Line
         if rest.terms.get(quotient) == k * c:  # k*c*(x // c) + k*(x % c) == k*x
             return rest.without(quotient).add(plain_form(facts, atom.a), k)
         for other, factor in rest.terms.items():
+            if factor == k * c and _is_quotient(facts, other, atom.a, c):  # k*c*(y // c) + k*(x % c) == k*y where y % c == x % c
+                assert isinstance(other, FloorDiv)
+                return rest.without(other).add(plain_form(facts, other.a), k)
             if factor == k * c and isinstance(other, FloorMod) and other.a is quotient and _joins(other.b, c):
                 # k*c*((x // c) % d) + k*(x % c) == k*(x % (c*d))
                 joined = FloorMod(atom.a, IntImm(atom.dtype, c * other.b.value))  # type: ignore[attr-defined]
@@ -125,6 +128,14 @@ def _merge_remainder(facts: Facts, form: Linear, atom: FloorMod, k: int) -> Line
     if without is None:
         return None
     return without.add(atom_form(_quotients(atom.a, c)[-1]), -k * c)  # k*(x % c) - k*x == -k*c*(x // c)
+
+
+def _is_quotient(facts: Facts, atom: PrimExpr, x: PrimExpr, c: int) -> bool:
+    """True if `atom` is y // c of a y that differs from x by a multiple of c, as remainders are simplified to smaller x."""
+    if not isinstance(atom, FloorDiv) or not isinstance(atom.b, IntImm) or atom.b.value != c:
+        return False
+    apart = plain_form(facts, atom.a).sub(plain_form(facts, x))
+    return apart.constant % c == 0 and all(factor % c == 0 for factor in apart.terms.values())
 
 
 def _joins(divisor: PrimExpr, c: int) -> bool:

@@ -9,7 +9,7 @@ from ...schedule.tree import ScheduleTree
 from ...te.operation import Operation
 from ...tune.space import Sketch
 from .rule import Meet, RuleOptions, SketchRule
-from .rules import CPU_RULES
+from .rules import ANSOR_RULES, CPU_RULES
 from .simple_stage import finish_simple_stages
 from .state import SketchState
 
@@ -17,18 +17,21 @@ MAX_SKETCHES = 256
 
 
 def generate_sketches(
-    outputs: tuple[Operation, ...], initial: ScheduleTree, options: RuleOptions, rules: Sequence[SketchRule] = CPU_RULES
+    outputs: tuple[Operation, ...], initial: ScheduleTree, options: RuleOptions, custom: Sequence[SketchRule] = ()
 ) -> list[Sketch]:
     """All sketches of a program.
 
     Args:
         outputs: the operations whose results are wanted.
         initial: the tree of the unscheduled program.
-        rules: tried in order on each stage; one that says APPLY_AND_SKIP_REST ends the list for that stage.
+        options: what rules may ask for, and whether they are Ansor's only.
+        custom: rules that are tried first. On each stage rules are tried in order; one that says APPLY_AND_SKIP_REST ends the
+            list for that stage.
 
     Raises:
         TuningError: if the rules make more than MAX_SKETCHES programs, or none.
     """
+    rules = (*custom, *(ANSOR_RULES if options.only_ansor else CPU_RULES))
     start = initial.order[-1] if initial.order else None
     open_states: list[tuple[SketchState, int | None]] = [(SketchState(initial), start)]
     done: list[SketchState] = []
@@ -52,7 +55,7 @@ def _continued(state: SketchState, stage: int, options: RuleOptions, rules: Sequ
         meets = rule.meets(state, stage, options)
         if meets is Meet.SKIP:
             continue
-        note = rule.name != "SkipStage"
+        note = rule.name not in ("SkipStage", "RegisterTiling")  # the one says nothing, the other more
         made.extend((after.note(rule.name) if note else after, next_stage) for after, next_stage in rule.apply(state, stage, options))
         if meets is Meet.APPLY_AND_SKIP_REST:
             break

@@ -20,11 +20,19 @@ class Meet(IntEnum):
 
 @dataclass(frozen=True)
 class RuleOptions:
-    """What all rules may ask for."""
+    """What all rules may ask for.
+
+    Args:
+        target: what the programs are for.
+        structure: the levels of multi-level tiling, S for all spatial axes and R for all reduction axes.
+        max_innermost: the largest innermost tile.
+        only_ansor: leave out what Ansor doesn't do: packed operands, and programs that differ in vectors of simple stages.
+    """
 
     target: Target
     structure: str = "SSRSRS"
     max_innermost: int = 64
+    only_ansor: bool = False
 
 
 class SketchRule(ABC):

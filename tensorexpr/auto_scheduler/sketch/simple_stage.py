@@ -30,7 +30,8 @@ def _variants(state: SketchState, stage: int, options: RuleOptions) -> list[Sket
     last = extents(node, [node.spatial[-1]])[0]
     plain = [_parallel(state, stage, list(node.spatial), options)] if len(node.reduction) or last < 2 else []
     vector = [_vectorised(state, stage, options)] if last >= 2 and (not len(node.reduction) or len(node.spatial) > 1) else []
-    done = [replace(s, finished=s.finished | {stage}) for s in plain + vector]
+    made = (vector or plain) if options.only_ansor else plain + vector
+    done = [replace(s, finished=s.finished | {stage}) for s in made]
     return done or [replace(state, finished=state.finished | {stage})]
 
 

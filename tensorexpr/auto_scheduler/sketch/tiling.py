@@ -85,7 +85,7 @@ def finish_tiled(state: SketchState, stage: int, tiling: Tiling, parallel: bool)
     return replace(state, finished=state.finished | {stage})
 
 
-def packed_reads(state: SketchState, stage: int, tiling: Tiling) -> list[SketchState]:
+def packed_reads(state: SketchState, stage: int, tiling: Tiling, options: RuleOptions) -> list[SketchState]:
     """The program as it is and, where an operand is worth it, with a packed copy of it at the outer reduction loop.
 
     Worth it is what the vector axis and a reduction axis move but some other spatial axis reads again: its tile then
@@ -93,7 +93,7 @@ def packed_reads(state: SketchState, stage: int, tiling: Tiling) -> list[SketchS
     """
     node = state.stage(stage)
     made = [state]
-    if not len(node.reduction):
+    if not len(node.reduction) or options.only_ansor:
         return made
     vector, reduction = node.spatial[-1], {node.axes[axis].var for axis in node.reduction}
     for load in state.tree.reads(node):

@@ -116,6 +116,21 @@ def _text(lanes: int) -> str:
         for c in range(4)
     )
     read_sinks = "\n".join(f"  store volatile {vector} %t{c}, ptr %sink" for c in range(4))
+    triad = f"""  %b = getelementptr {vector}, ptr %mine, i64 %count
+  %c = getelementptr {vector}, ptr %b, i64 %count"""
+    triad_step = f"""  %pa = getelementptr {vector}, ptr %mine, i64 %i
+  %pb = getelementptr {vector}, ptr %b, i64 %i
+  %pc = getelementptr {vector}, ptr %c, i64 %i
+  %vb = load {vector}, ptr %pb, align 64
+  %vc = load {vector}, ptr %pc, align 64
+  %va = call {vector} @llvm.fmuladd.v{lanes}f32({vector} %vc, {half}, {vector} %vb)
+  store {vector} %va, ptr %pa, align 64"""
+    bodies = "\n\n".join(
+        (
+            _stream("read", vector, 1, "", f"{sums}\n{reads}", 4, f"  %sink = alloca {vector}\n{read_sinks}"),
+            _stream("triad", vector, 3, triad, triad_step, 1, ""),
+        )
+    )
     entries = "\n".join(
         f"""define i32 @{name}(ptr %words) {{
   %threads = load i64, ptr %words
@@ -148,60 +163,36 @@ exit:
   ret void
 }}
 
-define internal void @read.body(ptr %words) {{
-entry:
-  %start = load ptr, ptr %words
-  %count.at = getelementptr i64, ptr %words, i64 1
-  %count = load i64, ptr %count.at
-  %thread = call i32 @omp_get_thread_num()
-  %own = sext i32 %thread to i64
-  %first = mul i64 %own, %count
-  %mine = getelementptr {vector}, ptr %start, i64 %first
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %loop ]
-{sums}
-{reads}
-  %i.next = add i64 %i, 4
-  %left = icmp ult i64 %i.next, %count
-  br i1 %left, label %loop, label %exit
-exit:
-  %sink = alloca {vector}
-{read_sinks}
-  ret void
-}}
-
-define internal void @triad.body(ptr %words) {{
-entry:
-  %start = load ptr, ptr %words
-  %count.at = getelementptr i64, ptr %words, i64 1
-  %count = load i64, ptr %count.at
-  %thread = call i32 @omp_get_thread_num()
-  %own = sext i32 %thread to i64
-  %three = mul i64 %own, 3
-  %first = mul i64 %three, %count
-  %a = getelementptr {vector}, ptr %start, i64 %first
-  %b = getelementptr {vector}, ptr %a, i64 %count
-  %c = getelementptr {vector}, ptr %b, i64 %count
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %loop ]
-  %pa = getelementptr {vector}, ptr %a, i64 %i
-  %pb = getelementptr {vector}, ptr %b, i64 %i
-  %pc = getelementptr {vector}, ptr %c, i64 %i
-  %vb = load {vector}, ptr %pb, align 64
-  %vc = load {vector}, ptr %pc, align 64
-  %va = call {vector} @llvm.fmuladd.v{lanes}f32({vector} %vc, {half}, {vector} %vb)
-  store {vector} %va, ptr %pa, align 64
-  %i.next = add i64 %i, 1
-  %left = icmp ult i64 %i.next, %count
-  br i1 %left, label %loop, label %exit
-exit:
-  ret void
-}}
+{bodies}
 
 {entries}
 """
+
+
+def _stream(name: str, vector: str, parts: int, setup: str, step: str, width: int, finish: str) -> str:
+    """A body that goes over the share of its thread, which is `parts` arrays of as many vectors, `width` at a time."""
+    return f"""define internal void @{name}.body(ptr %words) {{
+entry:
+  %start = load ptr, ptr %words
+  %count.at = getelementptr i64, ptr %words, i64 1
+  %count = load i64, ptr %count.at
+  %thread = call i32 @omp_get_thread_num()
+  %own = sext i32 %thread to i64
+  %share = mul i64 %count, {parts}
+  %first = mul i64 %own, %share
+  %mine = getelementptr {vector}, ptr %start, i64 %first
+{setup}
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %loop ]
+{step}
+  %i.next = add i64 %i, {width}
+  %left = icmp ult i64 %i.next, %count
+  br i1 %left, label %loop, label %exit
+exit:
+{finish}
+  ret void
+}}"""
 
 
 def wait_until_quiet(probes: Probes, wanted: float, patience: float = 20.0) -> bool:

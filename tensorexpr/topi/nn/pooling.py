@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import te
@@ -18,51 +18,6 @@ from ..utils import extent_value, get_const_int, pad_pairs, spread
 from .padding import needs_padding, pad
 
 POOL_TYPES = ("max", "avg")
-
-
-def pool1d(
-    data: Tensor,
-    kernel: Any,
-    stride: Any,
-    dilation: Any,
-    padding: Any,
-    pool_type: str,
-    ceil_mode: bool = False,
-    layout: str = "NCW",
-    count_include_pad: bool = True,
-) -> Tensor:
-    """Windows over W. See `pool`."""
-    return pool("pool1d", data, "W", kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad)
-
-
-def pool2d(
-    data: Tensor,
-    kernel: Any,
-    stride: Any,
-    dilation: Any,
-    padding: Any,
-    pool_type: str,
-    ceil_mode: bool = False,
-    layout: str = "NCHW",
-    count_include_pad: bool = True,
-) -> Tensor:
-    """Windows over H and W. See `pool`."""
-    return pool("pool2d", data, "HW", kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad)
-
-
-def pool3d(
-    data: Tensor,
-    kernel: Any,
-    stride: Any,
-    dilation: Any,
-    padding: Any,
-    pool_type: str,
-    ceil_mode: bool = False,
-    layout: str = "NCDHW",
-    count_include_pad: bool = True,
-) -> Tensor:
-    """Windows over D, H and W. See `pool`."""
-    return pool("pool3d", data, "DHW", kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad)
 
 
 def pool(
@@ -127,6 +82,30 @@ def pool(
 
     result: Tensor = compute(shape, mean, "pool_avg", "pool_avg", varargs_names=axis_names(data.ndim))
     return result
+
+
+def _named(name: str, spatial: str, default_layout: str) -> Callable[..., Tensor]:
+    def pooling(
+        data: Tensor,
+        kernel: Any,
+        stride: Any,
+        dilation: Any,
+        padding: Any,
+        pool_type: str,
+        ceil_mode: bool = False,
+        layout: str = default_layout,
+        count_include_pad: bool = True,
+    ) -> Tensor:
+        return pool(name, data, spatial, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad)
+
+    pooling.__name__ = pooling.__qualname__ = name
+    pooling.__doc__ = f"Windows over {', '.join(spatial)}. See `pool`."
+    return pooling
+
+
+pool1d = _named("pool1d", "W", "NCW")
+pool2d = _named("pool2d", "HW", "NCHW")
+pool3d = _named("pool3d", "DHW", "NCDHW")
 
 
 def _taps_inside(start: PrimExpr, size: Any, apart: Any, first: Any, end: Any) -> PrimExpr:

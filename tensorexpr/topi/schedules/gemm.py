@@ -12,17 +12,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...schedule.te_schedule import Schedule
+from ...schedule.tree import Inline, Root, StageNode
 from ...target import Target
 from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
 from ...tir.dtype import parse_dtype
 from ...tir.expr import IterVar
 from .machine import lanes_of
-from .products import Operand, Product, extent_of, size_of
+from .products import Product, extent_of, inline_moves, product_of, result_of, size_of
 from .register_tile import RegisterTile, Shape, choose_tile, packing_cycles
 
-# Steps of full vectors below which one core is done before another one has woken up: about 8 microseconds.
-_PARALLEL_STEPS = 1 << 15
+# Vectors of multiply-adds below which one core is done before another one has begun: about 2 microseconds.
+_PARALLEL_STEPS = 1 << 13
 _PAGE = 4096
 
 
@@ -37,29 +38,45 @@ class Plan:
     parallel: bool
 
 
+def schedule_products(s: Schedule, target: Target) -> None:
+    """Schedule all matrix products, each with the stage that makes the result of it element by element."""
+    for stage in list(s.tree.in_order()):
+        if not _is_untouched(s.tree[stage.id]) or product_of(s, stage) is None:
+            continue
+        inline_moves(s, stage)
+        found = product_of(s, stage)
+        plan = None if found is None else plan_product(found, stage.origin.output(0).dtype, target)
+        if found is not None and plan is not None:
+            own, result = stage.origin.output(0), result_of(s, stage)
+            schedule_product(s, result if _is_untouched(s.tree[s[result].id]) else own, own, found, plan)
+
+
+def _is_untouched(stage: StageNode) -> bool:
+    return isinstance(stage.attach, Root) and not stage.relations and not stage.marks
+
+
 def plan_product(product: Product, dtype: str, target: Target) -> Plan | None:
     """How a product is computed; None if it is better seen as many sums than as tiles."""
-    lanes = lanes_of(target, dtype)
-    shape = shape_of(product, lanes)
-    transposed = product.right.axes[-1] is not product.column
+    most = lanes_of(target, dtype)
+    # A result narrower than a vector has vectors of the power of two that holds a row of it.
+    lanes = min(most, 1 << (extent_of(product.column) - 1).bit_length())
+    transposed = not product.right.is_contiguous(product.column)
+    shape = _shape_of(product, lanes, transposed)
     # Fewer rows don't pay for a transposed panel: a vector of it costs as much as the products of 4 rows.
-    if shape.columns < lanes // 2 or shape.rows * shape.repeats < (4 if transposed else 2):
+    if lanes < most // 4 or lanes == 1 or shape.rows * shape.repeats < (4 if transposed else 2):
         return None
     steps = shape.batch * shape.repeats * shape.rows * shape.depth * -(-shape.columns // lanes)
     parallel = target.num_cores > 1 and steps >= _PARALLEL_STEPS
-    cores = target.num_cores if parallel else 1
-    tile = choose_tile(shape, target, cores)
+    tile = choose_tile(shape, target, target.num_cores if parallel else 1)
     return Plan(tile, lanes, shape.packing > 0, transposed, parallel)
 
 
-def shape_of(product: Product, lanes: int) -> Shape:
+def _shape_of(product: Product, lanes: int, transposed: bool) -> Shape:
     """What the choice of a tile depends on."""
-    right = product.right
-    transposed = right.axes[-1] is not product.column
-    stride = right.stride(product.summed[-1]) * right.bytes
-    rows, repeats = extent_of(product.row), size_of(product.rows[:-1])
+    right, rows, repeats = product.right, extent_of(product.row), size_of(product.rows[:-1])
+    stride = right.stride(product.summed[-1])
     # A panel that is read where it lies has a page for each step: more than the first level of translation holds. A
-    # copy of it is worth its time when it is read by many tiles.
+    # copy of it is worth its time if it is read by many tiles.
     packed = transposed or (stride >= _PAGE and rows * repeats >= _PAGE // lanes)
     return Shape(
         batch=size_of(product.batch),
@@ -68,72 +85,80 @@ def shape_of(product: Product, lanes: int) -> Shape:
         depth=size_of(product.summed),
         repeats=repeats,
         lanes=lanes,
-        row_bytes=product.left.stride(product.row) * product.left.bytes,
+        row_bytes=product.left.stride(product.row),
         packing=packing_cycles(transposed) if packed else 0.0,
         aligned=packed or stride % (lanes * right.bytes) == 0,
     )
 
 
-def schedule_product(s: Schedule, output: Tensor, tensor: Tensor, product: Product, plan: Plan) -> None:
-    """Schedule a product, and the stage that makes the result of it element by element, if that is another one."""
-    tile = s.cache_write(tensor, "local") if tensor.op is output.op else tensor
-    packed = s.cache_read(product.right.tensor, "global", [tile]) if plan.packed else None
-    place, tiles = _loops_of_result(s, output, tensor, product, plan)
-    if packed is not None:
-        _pack(s, packed, product, plan)
-        s[packed].compute_at(s[output], place)
+def schedule_product(s: Schedule, result: Tensor, tensor: Tensor, product: Product, plan: Plan) -> None:
+    """Schedule a product and the stage that holds its result, which may be itself."""
+    tile = s.cache_write(tensor, "local") if tensor.op is result.op else tensor
+    panel = _panel(s, product, tile) if plan.packed else None
+    place, tiles = _loops_of_result(s, result, tensor, product, plan)
+    if panel is not None:
+        _pack(s, panel, product, plan)
+        s[panel].compute_at(s[result], place)
     if tile is tensor:
         s[tile].set_scope("local")
-    s[tile].compute_at(s[output], tiles)
+    s[tile].compute_at(s[result], tiles)
     _accumulate(s, tile, plan)
 
 
-def _loops_of_result(s: Schedule, output: Tensor, tensor: Tensor, product: Product, plan: Plan) -> tuple[IterVar, IterVar]:
+def _panel(s: Schedule, product: Product, tile: Tensor) -> Tensor:
+    """The stage that packs: what was to be inlined does it itself, of anything else a copy is made."""
+    tensor = product.right.tensor
+    node = s.tree[s[tensor].id]
+    if isinstance(node.attach, Inline) and len(s.tree.consumers(node)) == 1:
+        s[tensor].compute_root()
+        return tensor
+    return s.cache_read(tensor, "global", [tile])
+
+
+def _loops_of_result(s: Schedule, result: Tensor, tensor: Tensor, product: Product, plan: Plan) -> tuple[IterVar, IterVar]:
     """The loops of the result; returns those at which a panel and a tile are computed."""
-    stage, result, op = s[output], output.op, tensor.op
-    assert isinstance(result, ComputeOp) and isinstance(op, ComputeOp)
+    stage, mine, theirs = s[result], s[result].op, tensor.op
+    assert isinstance(mine, ComputeOp) and isinstance(theirs, ComputeOp)
 
     def own(axis: IterVar) -> IterVar:
-        return next(mine for mine, theirs in zip(result.axis, op.axis, strict=True) if theirs is axis)
+        return next(ours for ours, other in zip(mine.axis, theirs.axis, strict=True) if other is axis)
 
-    batch, outer, row, column = [own(a) for a in product.batch], [own(a) for a in product.rows[:-1]], own(product.row), own(product.column)
+    outer, repeated = [own(axis) for axis in product.batch], [own(axis) for axis in product.rows[:-1]]
+    row, column = own(product.row), own(product.column)
     if plan.tile.chunks > 1:
         chunk, row = stage.split(row, nparts=plan.tile.chunks, balanced=True)
-        batch.append(chunk)
+        outer.append(chunk)
     vectors, lane = stage.split(column, factor=plan.lanes)
     panel, vector = stage.split(vectors, factor=plan.tile.vectors)
     tiles, each = stage.split(row, factor=plan.tile.rows, balanced=True)
-    stage.reorder(*batch, panel, *outer, tiles, each, vector, lane)
+    stage.reorder(*outer, panel, *repeated, tiles, each, vector, lane)
     stage.vectorize(lane)
-    place = stage.fuse(*batch, panel)
+    place = stage.fuse(*outer, panel)
     if plan.parallel:
         stage.parallel(place)
     return place, tiles
 
 
-def _pack(s: Schedule, packed: Tensor, product: Product, plan: Plan) -> None:
+def _pack(s: Schedule, panel: Tensor, product: Product, plan: Plan) -> None:
     """Summed axes outside, then the vectors of the panel, then the lanes, whatever the order in memory was."""
     right, lanes = product.right, plan.lanes
     summed = [right.position(axis) for axis in product.summed]
     column = right.position(product.column)
     others = [number for number in range(len(right.axes)) if number != column and number not in summed]
-    axes = s[packed].transform_layout(
-        lambda *i: [*(i[n] for n in (*others, *summed)), i[column] // lanes, i[column] % lanes], pad_value=zero_of(packed)
+    axes = s[panel].transform_layout(
+        lambda *i: [*(i[n] for n in (*others, *summed)), i[column] // lanes, i[column] % lanes],
+        pad_value=0.0 if parse_dtype(panel.dtype).is_float else 0,
     )
     *_, step, vector, lane = axes
     if plan.transposed:  # as many steps as lanes make a block that is transposed in registers
-        blocks, step = s[packed].split(step, factor=lanes)
-        s[packed].reorder(*axes[len(others) : -3], vector, blocks, step, lane)
-        s[packed].unroll(step)
-    s[packed].vectorize(lane)
-
-
-def zero_of(tensor: Tensor) -> int | float:
-    """Zero, as a number of the tensor's kind."""
-    return 0.0 if parse_dtype(tensor.dtype).is_float else 0
+        blocks, step = s[panel].split(step, factor=lanes)
+        s[panel].reorder(*axes[len(others) : -3], vector, blocks, step, lane)
+        s[panel].unroll(step)
+    s[panel].vectorize(lane)
 
 
 def _accumulate(s: Schedule, tile: Tensor, plan: Plan) -> None:
+    """Each step of the sum updates the whole tile."""
     op = s[tile].op
     assert isinstance(op, ComputeOp)
     *others, column = op.axis
@@ -142,3 +167,6 @@ def _accumulate(s: Schedule, tile: Tensor, plan: Plan) -> None:
     s[tile].vectorize(lane)
     for axis in (*others, vector):
         s[tile].unroll(axis)
+
+
+__all__ = ["Plan", "plan_product", "schedule_product", "schedule_products"]

@@ -5,34 +5,36 @@ sum over k of left[.., i.., k..] * right[.., k.., j..]: names, tags and the orde
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ...schedule.steps import ComputeInline
+from ...schedule.te_schedule import Schedule
+from ...schedule.tree import Inline, Root, StageNode
 from ...te.contraction import Factor, recognise
 from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
 from ...tir.dtype import parse_dtype
-from ...tir.expr import IterVar, Reduce, Var
+from ...tir.expr import IterVar, ProducerLoad, Reduce, Var
+from .access import StageReads, product, stage_reads
 from .reduction import constant_extents
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A tensor of a product: for each of its dimensions the axis that indexes it, None where that is a constant."""
+    """A tensor of a product.
 
-    factor: Factor
+    Args:
+        tensor: what the definition reads; it may be an inlined stage.
+        axes: for each of its dimensions the axis that indexes it, None where that is a constant.
+        strides: elements between neighbours along an axis, in the memory that is read in the end.
+        bytes: of an element there.
+    """
+
+    tensor: Tensor
     axes: tuple[IterVar | None, ...]
-
-    @property
-    def tensor(self) -> Tensor:
-        """The tensor that is read."""
-        producer = self.factor.load.producer
-        assert isinstance(producer, Tensor)
-        return producer
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of an element as it lies in memory."""
-        return max(1, parse_dtype(self.tensor.dtype).bits // 8)
+    strides: Mapping[Var, int]
+    bytes: int
 
     def has(self, axis: IterVar) -> bool:
         """True if the axis is one of the indices."""
@@ -43,21 +45,23 @@ class Operand:
         return next(number for number, own in enumerate(self.axes) if own is axis)
 
     def stride(self, axis: IterVar) -> int:
-        """Elements from one step of the axis to the next."""
-        step = 1
-        for extent in self.tensor.shape[self.position(axis) + 1 :]:
-            step *= int(str(extent))
-        return step
+        """Bytes from one step of the axis to the next."""
+        return abs(self.strides.get(axis.var, 0)) * self.bytes
+
+    def is_contiguous(self, axis: IterVar) -> bool:
+        """True if neighbours along the axis are neighbours in memory."""
+        return self.strides.get(axis.var, 0) == 1
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A matrix product. The last axis of the result is one of `right` alone, so vectors of results run along it.
+    """A matrix product. The last axis of the result belongs to `right` alone, so vectors of results run along it.
 
-    batch    axes of both operands, and those of `right` that aren't the last one
-    rows     axes of `left` alone; the last is `row`, which register tiles have several of
-    column   the last axis of the result
-    summed   the axes of the reduction, outermost first
+    Args:
+        batch: axes of both operands, those of `right` that aren't the last one, and those of extent 1 that neither has.
+        rows: axes of `left` alone; register tiles have several rows of the last one.
+        column: the last axis of the result.
+        summed: the axes of the reduction, outermost first.
     """
 
     left: Operand
@@ -73,57 +77,95 @@ class Product:
         return self.rows[-1]
 
 
-def product_of(op: object) -> Product | None:
-    """The operation as a product of two tensors, or None if it is anything else."""
-    if not isinstance(op, ComputeOp) or len(op.body) != 1 or not isinstance(op.body[0], Reduce) or op.body[0].init:
+def product_of(s: Schedule, stage: StageNode) -> Product | None:
+    """What a stage computes as a product of two different tensors of constant shape, or None if it is anything else."""
+    op = stage.op
+    if not isinstance(op, ComputeOp) or len(op.body) != 1 or not isinstance(op.body[0], Reduce) or op.body[0].init or not op.axis:
         return None
-    if not op.axis or constant_extents((*op.axis, *op.reduce_axis)) is None:
-        return None
-    found = recognise(op.body[0])
+    found = recognise(op.body[0]) if constant_extents((*op.axis, *op.reduce_axis)) is not None else None
     if found is None or len(found.factors) != 2 or found.scale != 1:
         return None
     axes = {axis.var: axis for axis in (*op.axis, *op.reduce_axis)}
-    operands = [_operand(factor, axes) for factor in found.factors]
-    column = op.axis[-1]
-    right = next((one for one in operands if one is not None and one.has(column)), None)
-    left = next((one for one in operands if one is not None and one is not right), None)
-    if right is None or left is None or left.has(column) or left.tensor is right.tensor:
+    reads = stage_reads(s, stage.origin.output(0))
+    first, second = (_operand(factor, axes, reads) for factor in found.factors)
+    if first is None or second is None or first.tensor is second.tensor:
         return None
-    if not all(left.has(axis) and right.has(axis) for axis in op.reduce_axis):
+    column = op.axis[-1]
+    left, right = (first, second) if second.has(column) else (second, first)
+    if left.has(column) or not right.has(column) or not all(left.has(axis) and right.has(axis) for axis in op.reduce_axis):
         return None
     rows = tuple(axis for axis in op.axis if left.has(axis) and not right.has(axis))
-    batch = tuple(axis for axis in op.axis[:-1] if right.has(axis))
-    if not rows or len(rows) + len(batch) + 1 != len(op.axis):
-        return None
-    return Product(left, right, batch, rows, column, tuple(op.reduce_axis))
+    batch = tuple(axis for axis in op.axis[:-1] if right.has(axis) or (not left.has(axis) and size_of((axis,)) == 1))
+    whole = rows and len(rows) + len(batch) + 1 == len(op.axis)
+    return Product(left, right, batch, rows, column, tuple(op.reduce_axis)) if whole else None
 
 
-def _operand(factor: Factor, axes: dict[Var, IterVar]) -> Operand | None:
+def _operand(factor: Factor, axes: Mapping[Var, IterVar], reads: StageReads) -> Operand | None:
     """The factor if each of its indices is one axis, or a constant, and no axis is there twice."""
     found: list[IterVar | None] = []
     for index in factor.indices:
         if not index.terms:
             found.append(None)
-            continue
-        if len(index.terms) > 1 or index.constant or index.terms[0][1] != 1 or index.terms[0][0] not in axes:
+        elif len(index.terms) > 1 or index.constant or index.terms[0][1] != 1 or index.terms[0][0] not in axes:
             return None
-        found.append(axes[index.terms[0][0]])
+        else:
+            found.append(axes[index.terms[0][0]])
     named = [axis for axis in found if axis is not None]
-    if not isinstance(factor.load.producer, Tensor) or len(set(map(id, named))) < len(named):
+    tensor = factor.load.producer
+    if not isinstance(tensor, Tensor) or len(set(map(id, named))) < len(named):
         return None
-    return Operand(factor, tuple(found))
+    wanted = {axis.var for axis in named}
+    behind = [access for access in reads.accesses if access.is_affine and access.strides.keys() <= wanted]
+    largest = max(behind, key=lambda access: len(access.strides), default=None)
+    if largest is None:
+        return None
+    source = largest.load.producer
+    assert isinstance(source, Tensor)
+    return Operand(tensor, tuple(found), largest.strides, max(1, parse_dtype(source.dtype).bits // 8))
+
+
+def result_of(s: Schedule, stage: StageNode) -> Tensor:
+    """Where the stage's elements end up: in the only stage that reads it, if that reads each once, in order; else in itself."""
+    own = stage.origin.output(0)
+    reader = stage
+    while not reader.is_output:
+        readers = s.tree.consumers(s.tree[reader.id])
+        if len(readers) != 1 or not isinstance(readers[0].op, ComputeOp) or readers[0].op.reduce_axis:
+            return own
+        before, reader = reader, readers[0]
+        axes = tuple(axis.var for axis in reader.compute.axis)
+        if any(tuple(read.indices) != axes for read in s.tree.reads(reader) if s.tree.producer(read).id == before.id):
+            return own
+        if not isinstance(reader.attach, Inline):
+            return reader.origin.output(0)
+    return own
+
+
+def inline_moves(s: Schedule, stage: StageNode) -> None:
+    """Inline what only puts elements elsewhere for this stage alone: transposes, slices, reshapes."""
+    waiting = [stage]
+    while waiting:
+        for load in s.tree.reads(waiting.pop()):
+            producer = s.tree.producer(load)
+            readers = {reader.id for reader in s.tree.consumers(producer)}
+            if producer.is_placeholder or producer.is_output or not isinstance(producer.op, ComputeOp) or len(readers) > 1:
+                continue
+            moves = len(producer.op.body) == 1 and isinstance(producer.op.body[0], ProducerLoad)
+            if moves and isinstance(producer.attach, Root) and not producer.relations and not producer.marks:
+                s.apply_step(ComputeInline(producer.id))
+                waiting.append(producer)
 
 
 def extent_of(axis: IterVar) -> int:
-    """The extent of an axis of a product, which is a constant."""
-    extents = constant_extents((axis,))
+    """The extent of an axis of a product."""
+    return size_of((axis,))
+
+
+def size_of(axes: Sequence[IterVar]) -> int:
+    """The product of the extents of some axes of a product."""
+    extents = constant_extents(axes)
     assert extents is not None
-    return extents[0]
+    return product(extents)
 
 
-def size_of(axes: tuple[IterVar, ...]) -> int:
-    """The product of the extents."""
-    total = 1
-    for axis in axes:
-        total *= extent_of(axis)
-    return total
+__all__ = ["Operand", "Product", "extent_of", "inline_moves", "product_of", "result_of", "size_of"]

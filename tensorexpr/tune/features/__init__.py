@@ -3,6 +3,7 @@
 nest      extents and strides of every loop of every stage, as arrays over the population
 access    what each stage reads and writes per loop level: elements, cache lines, invariance
 machine   costs per level of the memory hierarchy from those footprints
+validity  which candidates may be built
 extract   the feature matrix
 """
 

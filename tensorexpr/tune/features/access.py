@@ -15,7 +15,7 @@ from ...tir.dtype import parse_dtype
 from .nest import Array, StageNest, access_forms
 
 LINE_BYTES = 64
-Form = Mapping[int, int] | None
+Form = Mapping[int, float] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Access:
 
     `lines[:, d]` counts the cache lines touched while loops d, d+1, ... run once (column m: a single execution);
     `invariant[:, l]` says that loop l does not move it; `inner_stride` is the element distance between neighbours
-    along the innermost loop; `row_bytes` the distance between rows in storage.
+    along the innermost loop, `next_stride` along the loop around it; `row_bytes` the distance between rows in storage.
     """
 
     is_store: bool
@@ -33,6 +33,7 @@ class Access:
     lines: Array
     invariant: Array
     inner_stride: Array
+    next_stride: Array
     row_bytes: Array
 
 
@@ -79,7 +80,8 @@ def _access(nest: StageNest, forms: Sequence[Form], sizes: list[Array], dtype: s
     row = sizes[-1] * item if sizes else np.full(count, float(item))
     if spans:
         lines = lines * np.maximum(1.0, np.ceil(spans[-1] * item / LINE_BYTES))
-    return Access(is_store, item, elements, lines, _invariance(nest, forms), _inner_stride(nest, forms, sizes), row)
+    strides = [_stride(nest, forms, sizes, place) for place in (-1, -2)]
+    return Access(is_store, item, elements, lines, _invariance(nest, forms), *strides, row)
 
 
 def _spans(nest: StageNest, form: Form, size: Array) -> Array:
@@ -111,15 +113,18 @@ def _invariance(nest: StageNest, forms: Sequence[Form]) -> Array:
     return np.stack(columns, axis=1).astype(float) if columns else np.zeros((len(nest.unroll_step), 0))
 
 
-def _inner_stride(nest: StageNest, forms: Sequence[Form], sizes: list[Array]) -> Array:
-    """Elements between neighbours along the innermost loop: 0 broadcast, 1 contiguous, more a gather."""
+def _stride(nest: StageNest, forms: Sequence[Form], sizes: list[Array], place: int) -> Array:
+    """Elements between neighbours along a loop, counted from the end: 0 broadcast, 1 contiguous, more a gather.
+
+    What moves by less than an element at a time is the number of a panel: neighbours are in the same one.
+    """
     total = np.zeros(len(nest.unroll_step))
-    if not nest.loops:
+    if len(nest.loops) < -place:
         return total
-    inner, step = nest.loops[-1], np.ones_like(total)
+    inner, step = nest.loops[place], np.ones_like(total)
     for form, size in zip(reversed(forms), reversed(sizes), strict=True):
         for root, stride in inner.strides.items():
-            if form is None or root in form:
+            if form is None or (root in form and abs(form[root]) >= 1):
                 total = total + (abs(form[root]) if form is not None else size) * stride * step
         step = step * size
     return total

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ...schedule.tree import LoopKind
 from ...target import Target
@@ -15,6 +16,7 @@ from ..space import IntArray, Sketch
 from .access import Access, accesses, storage_boxes
 from .machine import Machine, nest_extent, traffic
 from .nest import Array, Bodies, StageNest, nests
+from .validity import admissible
 
 STAGE_FEATURES = (
     "flops", "parallel", "imbalance", "vector_lanes", "vector_use", "tile_rows", "tile_vectors", "spills",
@@ -26,6 +28,7 @@ GLOBAL_FEATURES = ("stages", "total_cycles", "fork_joins")
 STAGES = 2
 FEATURE_NAMES = tuple(f"s{n}.{name}" for n in range(STAGES) for name in STAGE_FEATURES) + GLOBAL_FEATURES
 FORK_JOIN_CYCLES = 4_000.0
+TRANSPOSED = 0.2  # of a gather: a vector of a block that is transposed in registers takes log2(lanes) shuffles
 CALL_OPERATIONS = 16.0  # a vector math function is about so many instructions
 FREE_UNROLLING = 4.0  # reduction steps in a row without a loop; more of them let LLVM keep operands alive until registers run out
 FMA_LATENCY = 4.0  # cycles until an accumulator can be used again: fewer than 8 of them leave units idle
@@ -33,10 +36,11 @@ FMA_LATENCY = 4.0  # cycles until an accumulator can be used again: fewer than 8
 
 @dataclass(frozen=True, eq=False)
 class Extracted:
-    """Features [n, len(FEATURE_NAMES)], log2-scaled where they are sizes, and the analytic cost in cycles [n]."""
+    """Features [n, len(FEATURE_NAMES)], log2-scaled where they are sizes, the analytic cost in cycles [n], and what may be built [n]."""
 
     features: Array
     cycles: Array
+    valid: npt.NDArray[np.bool_]
 
 
 def extract(sketch: Sketch, bodies: Bodies, rows: IntArray, target: Target) -> Extracted:
@@ -52,6 +56,7 @@ def extract(sketch: Sketch, bodies: Bodies, rows: IntArray, target: Target) -> E
     built = nests(sketch, bodies, rows)
     boxes = storage_boxes(built)
     stages = [_stage_columns(nest, accesses(nest, boxes), machine) for nest in built]
+    valid = admissible(built, boxes, stages, machine)
     stages.sort(key=lambda columns: -float(columns["flops"].max(initial=0.0)))
     count = len(rows)
     blank = {name: np.zeros(count) for name in STAGE_FEATURES}
@@ -59,7 +64,7 @@ def extract(sketch: Sketch, bodies: Bodies, rows: IntArray, target: Target) -> E
     forks = np.sum([stage["forks"] for stage in stages], axis=0)
     cycles = np.sum([stage["cycles"] for stage in stages], axis=0) + forks * FORK_JOIN_CYCLES
     columns += [np.full(count, float(len(stages))), np.log2(1 + cycles), forks]
-    return Extracted(np.stack(columns, axis=1), cycles)
+    return Extracted(np.stack(columns, axis=1), cycles, valid)
 
 
 _PLAIN = {"imbalance", "vector_use", "gathers", "spills"}
@@ -160,7 +165,8 @@ def _loads_per_step(nest: StageNest, touched: list[Access], rows: Array, vectors
         spread = np.where(access.inner_stride == 0, 1.0, vectors)
         moved = rows if _moves_with_rows(nest, access) else np.ones_like(rows)
         loads = loads + moved * spread
-        gathers = gathers + moved * np.where(access.inner_stride > 1, vectors, 0.0)
+        blocks = np.where(access.next_stride == 1, TRANSPOSED, 1.0)
+        gathers = gathers + moved * blocks * np.where(access.inner_stride > 1, vectors, 0.0)
     return loads, gathers
 
 

@@ -6,7 +6,7 @@ touch inside that loop. Fused loops are taken apart again, since fusing does not
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,7 @@ from ...arith.linear import linear_form
 from ...errors import InternalError
 from ...schedule.legality import real_readers
 from ...schedule.tree import At, FuseRelation, Inline, LoopKind, ScheduleTree, StageNode
-from ...tir.arithmetic import as_int
-from ...tir.expr import IntImm, Mul, PrimExpr, ProducerLoad, Var
+from ...tir.expr import Add, FloorDiv, FloorMod, IntImm, Max, Min, Mul, PrimExpr, ProducerLoad, Sub, Var
 from ...tir.rewriting import walk
 from ..space import IntArray, Sketch
 
@@ -51,20 +50,32 @@ class StageNest:
 
 @dataclass(frozen=True, eq=False)
 class _Evaluator:
-    """Numbers of the expressions in a tree whose variables are sampled values."""
+    """Numbers of the extents and factors in a tree, whose variables are sampled values."""
 
     count: int
     values: Mapping[Var, Array]
 
     def __call__(self, expr: Any) -> Array:
-        """The value of a factor: constants, sampled variables and their products."""
+        """The value of an expression over constants and sampled variables."""
         if isinstance(expr, (int, IntImm)):
             return np.full(self.count, float(int(expr)))
         if isinstance(expr, Var) and expr in self.values:
             return self.values[expr]
-        if isinstance(expr, Mul):
-            return self(expr.a) * self(expr.b)
-        raise InternalError(f"{expr} is no product of sampled values")
+        found = _OPERATIONS.get(type(expr))
+        if found is None:
+            raise InternalError(f"{expr} is no number that follows from sampled values")
+        return np.asarray(found(self(expr.a), self(expr.b)), float)
+
+
+_OPERATIONS: Mapping[type[Any], Callable[[Array, Array], Array]] = {
+    Add: np.add,
+    Sub: np.subtract,
+    Mul: np.multiply,
+    Min: np.minimum,
+    Max: np.maximum,
+    FloorDiv: lambda a, b: np.floor(a / b),
+    FloorMod: np.mod,
+}
 
 
 def nests(sketch: Sketch, bodies: Bodies, rows: IntArray) -> list[StageNest]:
@@ -116,13 +127,13 @@ class _NestBuilder:
 
     def _placement(self, stage: StageNode) -> tuple[dict[int, Array], list[Loop]]:
         """The extents of the root axes and the loops around the stage."""
-        region = {axis: self.evaluate(_constant(stage, axis)) for axis in (*stage.spatial, *stage.reduction)}
+        region = {axis: self.evaluate(_extent(stage, axis)) for axis in (*stage.spatial, *stage.reduction)}
         if not isinstance(stage.attach, At):
             return region, []
         target = self.finished[stage.attach.stage]
         depth = self.axis_loops[stage.attach.stage, stage.attach.axis]
         outer: list[Loop] = []
-        links: dict[int, dict[int, int]] | None = None
+        links: dict[int, dict[int, float]] | None = None
         touched = {axis: np.ones(self.evaluate.count) for axis in stage.spatial}
         for reader in self.readers[stage.id]:
             nest = self.finished[reader.id]
@@ -182,26 +193,39 @@ def _balanced(whole: Array, factors: list[Array | None]) -> list[Array | None]:
     return [count, np.ceil(whole / count)]
 
 
-def _constant(stage: StageNode, axis: int) -> int:
+def _extent(stage: StageNode, axis: int) -> PrimExpr:
+    """The extent of a root axis: a constant, or what follows from a sample."""
     dom = stage.axes[axis].dom
-    extent = as_int(dom.extent) if dom is not None else None
-    if extent is None:
-        raise InternalError(f"axis {stage.axes[axis].name} of {stage.name} has no constant extent; only constant shapes are searched")
-    return extent
+    if dom is None:
+        raise InternalError(f"axis {stage.axes[axis].name} of {stage.name} has no extent")
+    return dom.extent
 
 
-def access_forms(load: ProducerLoad, reader: StageNode) -> list[dict[int, int] | None]:
-    """Per index the coefficients of the reader's root axes; None where the index is not affine in them."""
+def access_forms(load: ProducerLoad, reader: StageNode) -> list[dict[int, float] | None]:
+    """Per index the coefficients of the reader's root axes; None where the index is not affine in them.
+
+    The number of a panel, `j // 32`, moves by 1/32 with j; the place in it, `j % 32`, as j does.
+    """
     roots = {reader.axes[axis].var: axis for axis in (*reader.spatial, *reader.reduction)}
-    forms: list[dict[int, int] | None] = []
-    for index in load.indices:
-        terms = dict(linear_form(index).terms)
-        known = {roots[atom]: k for atom, k in terms.items() if isinstance(atom, Var) and atom in roots}
-        forms.append(known if len(known) == len(terms) else None)
-    return forms
+    return [_form(index, roots) for index in load.indices]
 
 
-def _span(loops: tuple[Loop, ...], form: Mapping[int, int]) -> Array:
+def _form(index: PrimExpr, roots: Mapping[Var, int]) -> dict[int, float] | None:
+    form: dict[int, float] = {}
+    for atom, factor in linear_form(index).terms.items():
+        if isinstance(atom, Var) and atom in roots:
+            form[roots[atom]] = form.get(roots[atom], 0) + factor
+            continue
+        inner = _form(atom.a, roots) if isinstance(atom, (FloorDiv, FloorMod)) and isinstance(atom.b, IntImm) else None
+        if inner is None:
+            return None
+        size = atom.b.value if isinstance(atom, FloorDiv) and isinstance(atom.b, IntImm) else 1
+        for root, inside in inner.items():
+            form[root] = form.get(root, 0) + factor * inside / size
+    return form
+
+
+def _span(loops: tuple[Loop, ...], form: Mapping[int, float]) -> Array:
     """How many consecutive elements an affine index covers while some loops run."""
     span: Any = 1.0
     for loop in loops:
@@ -211,5 +235,5 @@ def _span(loops: tuple[Loop, ...], form: Mapping[int, int]) -> Array:
     return np.asarray(span, float) * np.ones_like(loops[0].extent) if loops else np.ones(1)
 
 
-def _moved(loop: Loop, form: Mapping[int, int]) -> Array:
+def _moved(loop: Loop, form: Mapping[int, float]) -> Array:
     return np.asarray(np.sum([abs(k) * loop.strides[root] for root, k in form.items() if root in loop.strides], axis=0), float)

@@ -1,4 +1,4 @@
-"""LLVM text to object to running code."""
+"""LLVM text to object to running code. Property 39: for the CPU that was named."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_an_unknown_cpu_is_refused_before_llvm_replaces_it() -> None:
         engine.compile_text(DOUBLE, Target("llvm -mtriple=x86_64-linux-gnu -mcpu=nonsense"))
 
 
-def test_code_for_one_cpu_holds_no_instruction_of_another() -> None:
+def test_39_code_for_one_cpu_holds_no_instruction_of_another() -> None:
     text = "define <16 x float> @f(<16 x float> %x, <16 x float> %y) {\n%z = fadd <16 x float> %x, %y\nret <16 x float> %z\n}"
     registers = {}
     for cpu in ("x86-64", "haswell", "skylake-avx512"):

@@ -1,4 +1,4 @@
-"""Modules as files, and back; and that a library needs nothing of ours to run."""
+"""Modules as files, and back; and that a library needs nothing of ours to run. Property 39."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_changed_bytes_are_not_loaded(add_one: Module, tmp_path: Path) -> None:
         load_module(tmp_path / "x.o")
 
 
-def test_a_library_of_another_cpu_is_not_loaded(add_one: Module, tmp_path: Path) -> None:
+def test_39_a_library_of_another_cpu_is_not_loaded(add_one: Module, tmp_path: Path) -> None:
     add_one.save(tmp_path / "x.o")
     path = tmp_path / "x.o.json"
     described = json.loads(path.read_text())

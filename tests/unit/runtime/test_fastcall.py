@@ -1,4 +1,4 @@
-"""The native way in lets through exactly what the check in Python lets through, and hands over the same words."""
+"""The native way in lets through exactly what the check in Python lets through, and hands over the same words. Property 40."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_an_ndarray_without_its_array_is_refused(many: Any) -> None:
     assert many(broken, np.zeros((2, 4), np.float32), np.zeros(3, np.int64), 4, 1.0) == REFUSED
 
 
-def test_threads_do_not_disturb_each_other() -> None:
+def test_40_threads_do_not_disturb_each_other() -> None:
     n = Var("n", "int64")
     described = signature(buffer("out", (n,), "int64", written=True), scalar("i", "int64"), symbols=(n,), name="mark")
     function: Function = module_of(described, "store i64 %1, ptr %0\nret i32 0").entry_func

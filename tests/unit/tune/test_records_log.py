@@ -1,4 +1,4 @@
-"""Logs: appended by several processes, cut off at any byte, holding lines of others."""
+"""Properties 35 and 40 of logs: cut off at any byte, appended by several processes, holding lines of others."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_records_are_read_in_the_order_they_were_appended(tmp_path: Path) -> Non
     assert log.read_bytes().count(b"\n") == 3
 
 
-def test_a_log_cut_at_any_byte_gives_all_whole_records(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_35_a_log_cut_at_any_byte_gives_all_whole_records(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     log = tmp_path / "log.json"
     append_records(log, numbered(2))
     data = log.read_bytes()
@@ -73,7 +73,7 @@ def test_a_line_over_the_limit_does_not_hide_the_next(tmp_path: Path, caplog: py
     assert "at most 1048576 bytes" in caplog.text
 
 
-def test_two_processes_append_to_one_log(tmp_path: Path) -> None:
+def test_40_two_processes_append_to_one_log(tmp_path: Path) -> None:
     log = tmp_path / "log.json"
     (tmp_path / "line.json").write_text(RECORD.dumps())
     program = (

@@ -19,4 +19,4 @@ class MultiLevelTiling(SketchRule):
     def apply(self, state: SketchState, stage: int, options: RuleOptions) -> list[tuple[SketchState, int | None]]:
         tiled, tiling = tile_stage(state, stage, options)
         after = previous(state, stage)
-        return [(finish_tiled(packed, stage, tiling, parallel=True), after) for packed in packed_reads(tiled, stage, tiling)]
+        return [(finish_tiled(packed, stage, tiling, parallel=True), after) for packed in packed_reads(tiled, stage, tiling, options)]

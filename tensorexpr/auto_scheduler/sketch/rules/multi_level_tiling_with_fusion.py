@@ -27,7 +27,7 @@ class MultiLevelTilingWithFusion(SketchRule):
         assert consumer is not None
         tiled, tiling = tile_stage(state, stage, options)
         made: list[tuple[SketchState, int | None]] = []
-        for packed in packed_reads(tiled, stage, tiling):
+        for packed in packed_reads(tiled, stage, tiling, options):
             for level in FUSION_LEVELS:
                 fused = follow_tiling(packed, stage, consumer.id, tiling, level)
                 made.append((finish_tiled(fused, stage, tiling, parallel=False), previous(state, stage)))

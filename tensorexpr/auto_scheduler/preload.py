@@ -1,0 +1,96 @@
+"""Going on where an old log ended: measured programs are not measured again, and the model knows them from the start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..schedule.trace import Trace
+from ..tune.evolution import Candidate
+from ..tune.space import Sketch
+from .loaded import LoadedRecord
+from .measure_record import load_records
+
+if TYPE_CHECKING:
+    from .search_task import SearchTask
+
+
+class PreloadMeasuredStates:
+    """Give it to `SketchPolicy(init_search_callbacks=[...])` to go on with the records of a log.
+
+    Args:
+        filename: the log. It need not be there yet: then the search starts afresh.
+    """
+
+    def __init__(self, filename: str | Path) -> None:
+        self.filename = str(filename)
+
+    def records(self, task: SearchTask) -> list[LoadedRecord]:
+        """The records of a task, in the order of the log.
+
+        Raises:
+            RecordError: if the file is there but can't be read.
+        """
+        if not Path(self.filename).exists():
+            return []
+        target, dag_hash = str(task.target.resolved()), task.compute_dag.hash_key()
+        return [
+            record
+            for record in load_records(self.filename)
+            if record.workload_key == task.workload_key and record.dag_hash == dag_hash and record.target == target
+        ]
+
+    def message(self, task: SearchTask, count: int) -> str:
+        """What the search says of it."""
+        if count:
+            return f"SearchPolicy: Loaded {count} measurement records from {self.filename} for {task.workload_key}"
+        return f"SearchPolicy: No measurement records found in {self.filename} for {task.workload_key}"
+
+
+@dataclass(frozen=True)
+class Preloaded:
+    """What earlier runs measured: candidates of the sketches with their costs (infinite if they failed), and the plain program's cost."""
+
+    candidates: tuple[tuple[Candidate, float], ...] = ()
+    baseline: float | None = None
+
+
+def recall(records: Sequence[LoadedRecord], sketches: Sequence[Sketch]) -> Preloaded:
+    """The candidates that records tell of; programs that no sketch can make are left out. The last record of a program counts."""
+    shapes = {_shape(sketch.trace): number for number, sketch in reversed(list(enumerate(sketches)))}
+    columns = [_columns(sketch) for sketch in sketches]
+    found: dict[Candidate, float] = {}
+    baseline = None
+    for record in records:
+        if not len(record.trace):
+            baseline = record.median
+            continue
+        number = shapes.get(_shape(record.trace))
+        row = None if number is None else _row(sketches[number], columns[number], record.trace)
+        if number is not None and row is not None:
+            found[Candidate(number, row)] = record.median
+    return Preloaded(tuple(found.items()), baseline)
+
+
+def _shape(trace: Trace) -> tuple[Any, ...]:
+    """The trace without its decisions."""
+    return tuple((type(step), *(value for name, value in vars(step).items() if name != "decision")) for step in trace)
+
+
+def _columns(sketch: Sketch) -> list[Mapping[tuple[int, ...], int]]:
+    """Per decision: its values -> the number of the candidate."""
+    return [{tuple(value): number for number, value in enumerate(decision.values.tolist())} for decision in sketch.decisions]
+
+
+def _row(sketch: Sketch, columns: Sequence[Mapping[tuple[int, ...], int]], trace: Trace) -> tuple[int, ...] | None:
+    """The candidate numbers of a trace's decisions; None if one is no candidate."""
+    row = []
+    for decision, numbers in zip(sketch.decisions, columns, strict=True):
+        made: Any = getattr(trace.steps[decision.step], "decision", None)
+        number = numbers.get(tuple(made)) if isinstance(made, tuple) else made
+        if number is None or not 0 <= number < decision.count:
+            return None
+        row.append(int(number))
+    return tuple(row) if sketch.trace_of(row) == trace else None

@@ -1,0 +1,78 @@
+"""One search under way: workers, the tuner and what is printed. A task scheduler pauses and resumes it."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from ..tune.measure import Measurer
+from ..tune.tuner import Trial, Tuner
+from .console import Console, MeasureMarks
+from .measure import measure_options, measure_task
+from .options import TuningOptions
+from .progress import terminal_console
+from .summary import summary
+
+if TYPE_CHECKING:
+    from .policy import SketchPolicy
+
+
+class SearchSession:
+    """A policy's search with some options. Between `open` and `close` it has worker processes.
+
+    Args:
+        policy: says what to search and how.
+        options: how much to measure, and where results go.
+    """
+
+    def __init__(self, policy: SketchPolicy, options: TuningOptions) -> None:
+        self.policy = policy
+        self.options = options
+        verbose = options.verbose if policy.verbose is None else policy.verbose
+        generations = int(policy.params["evolutionary_search_num_iters"])
+        make = terminal_console if verbose == 1 else Console
+        self.console = make(verbose, policy.task.compute_dag.flop_ct, generations)
+        self.tuner: Tuner | None = None
+        self._measurer: Measurer | None = None
+
+    def open(self) -> SearchSession:
+        """Start the workers, if they don't run.
+
+        Raises:
+            TuningError: if none can be started.
+        """
+        if self._measurer is None:
+            task = measure_task(self.policy.task, self.policy.seed)
+            made = Measurer(task, measure_options(self.options), MeasureMarks(self.console))
+            if self.tuner is None:
+                self.tuner = self.policy.tuner(made, self.options, self.console)
+                self.console.searching(len(self.tuner.sketches))
+            made.best_cost = self.tuner.measurer.best_cost
+            self._measurer = self.tuner.measurer = made.__enter__()
+        return self
+
+    def round(self, count: int, deadline: float) -> list[Trial]:
+        """One round of up to `count` programs, cut short at a moment of `time.monotonic`."""
+        assert self.tuner is not None
+        self.tuner.stop_at(deadline)
+        return self.tuner.round(count)
+
+    def run(self) -> list[Trial]:
+        """Search to the end, and say in the end what came of it."""
+        assert self.tuner is not None
+        trials = self.tuner.run()
+        self.console.summary(summary(self.tuner, self.policy.task.compute_dag.flop_ct))
+        return trials
+
+    def close(self) -> None:
+        """End the workers. Safe to call again."""
+        if self._measurer is not None:
+            self._measurer.close()
+            self._measurer = None
+        self.console.close()
+
+    def __enter__(self) -> SearchSession:
+        return self.open()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()

@@ -1,0 +1,66 @@
+"""What came of a search, on one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..tune.tuner import Trial, Tuner
+from .failures import Failures, failures_of
+
+_MESSAGE = 160
+_TRACEBACK_LINES = 6
+
+
+def summary(tuner: Tuner, flop_ct: float) -> str:
+    """Best program, how much faster it is than the unscheduled one, failures by kind, and where the time went.
+
+    Args:
+        tuner: after its search.
+        flop_ct: operations of the computation, for GFLOPS.
+    """
+    trials = tuner.trials
+    failures = failures_of([(trial.trace, trial.result) for trial in trials])
+    lines = [_best_line(tuner, flop_ct), _failure_line(failures)]
+    lines += _first_failure(failures)
+    lines.append(f"Time:     {_times(tuner, trials)}")
+    return "\n".join(line for line in lines if line)
+
+
+def _best_line(tuner: Tuner, flop_ct: float) -> str:
+    best = tuner.best()
+    if best is None:
+        earlier = min((cost for _, cost in tuner.preloaded), default=float("inf"))
+        known = f"; the best that was loaded took {earlier * 1e3:.4g} ms" if earlier < float("inf") else ""
+        return f"Best:     none of {len(tuner.trials)} programs ran{known}"
+    seconds = best.result.median
+    speed = f", {flop_ct / seconds / 1e9:.2f} GFLOPS" if flop_ct > 0 else ""
+    plain = next((trial.result.median for trial in tuner.trials if trial.candidate is None and trial.result.is_success), None)
+    ratio = f"; {plain / seconds:.2f}x the default schedule ({plain * 1e3:.4g} ms)" if plain is not None else ""
+    return f"Best:     {seconds * 1e3:.4g} ms{speed}, trial {tuner.trials.index(best) + 1} of {len(tuner.trials)}{ratio}"
+
+
+def _failure_line(failures: Failures) -> str:
+    return f"Failures: {failures}"
+
+
+def _first_failure(failures: Failures) -> list[str]:
+    if not failures.first:
+        return []
+    first = failures.first[0]
+    lines = [f"          first: trial {first.number + 1}, {first.kind}: {' '.join(first.message.split())[:_MESSAGE]}"]
+    detail = [line for line in first.detail.splitlines() if line.strip()]
+    return lines + [f"            {line[:_MESSAGE]}" for line in detail[-_TRACEBACK_LINES:]]
+
+
+def _times(tuner: Tuner, trials: Sequence[Trial]) -> str:
+    """Seconds of the search's parts, longest first, and within measuring of the steps that workers told of."""
+    parts = sorted(tuner.seconds.items(), key=lambda item: -item[1])
+    total = sum(tuner.seconds.values())
+    steps: dict[str, float] = {}
+    for trial in trials:
+        for name, seconds in trial.result.timings.items():
+            steps[name] = steps.get(name, 0.0) + seconds
+    inside = sorted(steps.items(), key=lambda item: -item[1])[:6]
+    listed = ", ".join(f"{name} {seconds:.1f}" for name, seconds in parts)
+    workers = ", ".join(f"{name} {seconds:.1f}" for name, seconds in inside)
+    return f"{total:.1f} s: {listed}" + (f"; in the workers: {workers}" if workers else "")

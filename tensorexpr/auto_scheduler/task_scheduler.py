@@ -1,0 +1,326 @@
+"""Many tasks, one budget: which task to tune next (Zheng et al., Ansor, OSDI 2020, section 6).
+
+Every round goes to the task for which the objective is expected to fall most. What a task may gain is guessed from its
+history (backward), from what is still possible (forward: without further progress a task gains less with every round, and
+one as slow as its kind should not be slower than the best of its kind), and from how the objective depends on it.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import TuningError
+from ..tune.cost_model import CostModel, RandomModel, default_model
+from ..tune.tuner import Trial
+from .compute_dag import ComputeDAG
+from .cost_model import PythonBasedModel, XGBModel
+from .measure_record import load_records
+from .options import UNLIMITED, TuningOptions
+from .policy import SketchPolicy
+from .preload import PreloadMeasuredStates
+from .search_task import SearchTask
+from .task_callbacks import LogEstimatedLatency, PrintTableInfo, TaskSchedulerCallback
+
+UNTUNED_COST = 1e10
+TAG = "auto_scheduler_task_scheduler_tag"
+_STEP = 1e-4
+_LOG_BASE = 1.618
+_PATIENCE = 5
+_OPEN_SESSIONS = 3
+Objective = Callable[[Sequence[float]], float]
+
+
+class TaskScheduler:
+    """Tunes several tasks with one budget of trials.
+
+    Args:
+        tasks: what to tune.
+        task_weights: how often each runs; the objective is then the weighted sum of latencies.
+        objective_func: of the latencies in seconds, instead of that sum; less is better.
+        strategy: "gradient", or "round-robin".
+        load_model_file: a saved `XGBModel` to start from.
+        load_log_file: records to go on with.
+        alpha: weight of history against forecast.
+        beta: how much slower than the best of its kind a task may be and still be of that kind.
+        gamma: stored; nothing depends on it.
+        backward_window_size: rounds over which history is looked at.
+        callbacks: called before and after each round; by default a table on the console and total_latency.tsv.
+
+    Raises:
+        TuningError: for an unknown strategy, or weights that don't fit.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[SearchTask],
+        task_weights: Sequence[float] | None = None,
+        objective_func: Objective | None = None,
+        strategy: str = "gradient",
+        load_model_file: str | Path | None = None,
+        load_log_file: str | Path | None = None,
+        alpha: float = 0.2,
+        beta: float = 2,
+        gamma: float = 0.5,
+        backward_window_size: int = 3,
+        callbacks: Sequence[TaskSchedulerCallback] | None = None,
+    ) -> None:
+        if not tasks:
+            raise TuningError("TaskScheduler has no tasks; give at least one SearchTask")
+        if strategy not in ("gradient", "round-robin"):
+            raise TuningError(f'TaskScheduler has no strategy {strategy!r}; it has "gradient" and "round-robin"')
+        if task_weights is not None and len(task_weights) != len(tasks):
+            raise TuningError(f"TaskScheduler got {len(task_weights)} task_weights for {len(tasks)} tasks; give one for each")
+        if objective_func is not None and task_weights is not None:
+            raise TuningError("TaskScheduler takes task_weights or an objective_func, not both")
+        weights = list(task_weights) if task_weights is not None else [1.0] * len(tasks)
+        self.tasks = list(tasks)
+        self.objective_func: Objective = objective_func or (lambda costs: sum(c * w for c, w in zip(costs, weights, strict=True)))
+        self.strategy = strategy
+        self.load_model_file = load_model_file
+        self.load_log_file = load_log_file
+        self.alpha, self.beta, self.gamma = alpha, beta, gamma
+        self.backward_window_size = backward_window_size
+        self.callbacks: list[TaskSchedulerCallback] = (
+            [PrintTableInfo(), LogEstimatedLatency("total_latency.tsv")] if callbacks is None else list(callbacks)
+        )
+        self.task_cts = [0] * len(tasks)  # rounds
+        self.task_trials = [0] * len(tasks)
+        self.task_best_trials = [0] * len(tasks)  # trials when the best was found
+        self.task_costs_history: list[list[float]] = [[] for _ in tasks]
+        self.best_costs = np.full(len(tasks), UNTUNED_COST)
+        self.dead_tasks: set[int] = set()
+        self.groups = similarity_groups([task.compute_dag for task in tasks])
+        self.cur_score = self._score(self.best_costs)
+        self.ct = 0  # trials of all tasks
+        self.best_ct = 0
+        self.best_score = math.inf
+        self.tic = time.time()
+        self.tune_option = TuningOptions()
+        self.search_policies: list[SketchPolicy] = []
+        self._recent: list[int] = []
+        self._next_in_turn = 0
+        self._random = np.random.default_rng(0)
+
+    def tune(
+        self,
+        tune_option: TuningOptions,
+        search_policy: str | Sequence[SketchPolicy] = "default",
+        search_policy_params: Mapping[str, Any] | None = None,
+        adaptive_training: bool = False,
+        per_task_early_stopping: int | None = None,
+    ) -> None:
+        """Tune until the trials or the time are used up, or no task has anything left to try.
+
+        Args:
+            tune_option: trials of all tasks together; early_stopping counts trials without a better objective.
+            search_policy: "default" and "sketch.xgb" share one learned model between the tasks, "sketch.random" learns nothing; or
+                one policy for each task.
+            search_policy_params: of the policies that are made here.
+            adaptive_training: train the model only when there are a fifth more samples.
+            per_task_early_stopping: leave a task alone when so many of its trials brought nothing better.
+
+        Raises:
+            TuningError: for fewer trials than tasks, or an unknown policy.
+        """
+        self.tune_option = tune_option
+        self.tic = time.time()
+        deadline = math.inf if tune_option.budget_s is None else time.monotonic() + tune_option.budget_s
+        per_round = self._measures_per_round(tune_option)
+        self.search_policies = self._policies(search_policy, search_policy_params, adaptive_training)
+        self._restore(per_round)
+        self.best_ct = self.ct
+        try:
+            for number in range(len(self.tasks)):  # warm up: nothing is known of a task that was never tuned
+                if not self.task_cts[number] and time.monotonic() < deadline:
+                    self._round(number, per_round, per_task_early_stopping, deadline)
+            while self.ct < tune_option.most_trials and len(self.dead_tasks) < len(self.tasks) and time.monotonic() < deadline:
+                if self._is_stale(tune_option):
+                    break
+                self._round(self._choose(), per_round, per_task_early_stopping, deadline)
+        finally:
+            for policy in self.search_policies:
+                policy.close()
+
+    def gradient(self, number: int) -> float:
+        """How the objective is expected to change with another round of a task; 0 for dead ones."""
+        if number in self.dead_tasks:
+            return 0.0
+        costs, cost = self.best_costs, float(self.best_costs[number])
+        moved = costs.copy()
+        moved[number] -= _STEP
+        chain = (self._score(costs) - self._score(moved)) / _STEP
+        rounds, history, window = self.task_cts[number], self.task_costs_history[number], self.backward_window_size
+        backward = 0.0
+        if rounds - 1 < len(history) and rounds - 1 - window >= 0:
+            backward = (history[rounds - 1] - history[rounds - 1 - window]) / window
+        next_cost = min(cost - cost / max(1, rounds), self._cost_of_its_kind(number))
+        value = chain * (self.alpha * backward + (1 - self.alpha) * (next_cost - cost))
+        return min(value, 0.0)
+
+    def _cost_of_its_kind(self, number: int) -> float:
+        """What a task should take if it ran `beta` times slower than the best of its group."""
+        group = self.groups.group_of(number)
+        if len(group) < 2:
+            return 1e30
+        best_speed = max(self._flops(other) / self.best_costs[other] for other in group)
+        return float(self.beta * self._flops(number) / best_speed) if best_speed > 0 else 1e30
+
+    def _choose(self) -> int:
+        """The task of the next round."""
+        alive = [number for number in range(len(self.tasks)) if number not in self.dead_tasks]
+        if self.strategy == "round-robin":
+            chosen = next((number for number in alive if number >= self._next_in_turn), alive[0])
+            self._next_in_turn = chosen + 1
+            return chosen
+        gradients = [self.gradient(number) for number in alive]
+        if max(gradients) == min(gradients):
+            return int(self._random.choice(alive))
+        return alive[int(np.argmin(gradients))]
+
+    def _round(self, number: int, count: int, early_stopping: int | None, deadline: float) -> None:
+        """Tune one task for one round."""
+        for callback in self.callbacks:
+            callback.pre_tune(self, number)
+        policy = self._opened(number)
+        policy.stop_at(deadline)
+        trials = policy.continue_search_one_round(min(count, self.tune_option.most_trials - self.ct) or 1, self.tune_option)
+        self._learn_of(number, trials)
+        if not trials:
+            self.dead_tasks.add(number)
+        if early_stopping is not None and self.task_trials[number] - self.task_best_trials[number] >= early_stopping:
+            self.dead_tasks.add(number)
+        self._check_group(number)
+        for callback in self.callbacks:
+            callback.post_tune(self, number)
+
+    def _learn_of(self, number: int, trials: Sequence[Trial]) -> None:
+        for trial in trials:
+            self.ct += 1
+            self.task_trials[number] += 1
+            if trial.result.is_success and trial.result.median < self.best_costs[number]:
+                self.best_costs[number] = trial.result.median
+                self.task_best_trials[number] = self.task_trials[number]
+        self.task_cts[number] += 1
+        self.task_costs_history[number].append(float(self.best_costs[number]))
+        self.cur_score = self._score(self.best_costs)
+        if self.cur_score < self.best_score:
+            self.best_score, self.best_ct = self.cur_score, self.ct
+
+    def _check_group(self, number: int) -> None:
+        """A task that stays slow for long although others of its kind were tuned less is of another kind."""
+        group = self.groups.group_of(number)
+        if len(group) < 2:
+            return
+        speeds = {other: self._flops(other) / self.best_costs[other] for other in group}
+        fewest = min(self.task_cts[other] for other in group if other != number)
+        if speeds[number] < max(speeds.values()) / self.beta and self.task_cts[number] > _PATIENCE + fewest:
+            self.groups.remove(number)
+
+    def _is_stale(self, options: TuningOptions) -> bool:
+        return options.early_stopping is not None and self.ct - self.best_ct >= options.early_stopping
+
+    def _measures_per_round(self, options: TuningOptions) -> int:
+        if options.most_trials < 1:
+            raise TuningError("TuningOptions.num_measure_trials is 0, so there is nothing to measure; give at least one for each task")
+        share = options.most_trials // len(self.tasks)
+        if share < 1:
+            raise TuningError(
+                f"TuningOptions.num_measure_trials is {options.num_measure_trials}, fewer than the {len(self.tasks)} tasks; "
+                "give at least one for each task"
+            )
+        return min(options.round_size if options.most_trials == UNLIMITED else options.num_measures_per_round, share)
+
+    def _policies(self, wanted: str | Sequence[SketchPolicy], params: Mapping[str, Any] | None, adaptive: bool) -> list[SketchPolicy]:
+        if not isinstance(wanted, str):
+            if len(wanted) != len(self.tasks):
+                raise TuningError(f"TaskScheduler got {len(wanted)} search policies for {len(self.tasks)} tasks; give one for each")
+            return list(wanted)
+        kind, _, model_name = ("sketch.xgb" if wanted == "default" else wanted).partition(".")
+        if kind != "sketch" or model_name not in ("xgb", "random"):
+            raise TuningError(f'no search policy is called {wanted!r}; there are "default", "sketch.xgb" and "sketch.random", or give a list')
+        model = self._model(model_name, adaptive)
+        preload = [PreloadMeasuredStates(self.load_log_file)] if self.load_log_file is not None else []
+        return [SketchPolicy(task, model, params, seed=number, init_search_callbacks=preload) for number, task in enumerate(self.tasks)]
+
+    def _model(self, name: str, adaptive: bool) -> CostModel | PythonBasedModel:
+        if name == "random":
+            return RandomModel()
+        try:
+            model = XGBModel(adaptive_training=adaptive)
+        except TuningError:
+            return default_model()  # says once that xgboost is missing
+        if self.load_model_file is not None:
+            model.load(self.load_model_file)
+        elif self.load_log_file is not None and Path(self.load_log_file).exists():
+            model.update_from_file(self.load_log_file)
+        return model
+
+    def _restore(self, per_round: int) -> None:
+        """Count what the log holds of the tasks."""
+        if self.load_log_file is None or self.ct:
+            return
+        if not Path(self.load_log_file).exists():
+            return
+        keys = {
+            (task.workload_key, task.compute_dag.hash_key(), str(task.target.resolved())): number for number, task in enumerate(self.tasks)
+        }
+        for record in load_records(self.load_log_file):
+            number = keys.get((record.workload_key, record.dag_hash, record.target))
+            if number is None:
+                continue
+            self.ct += 1
+            self.task_trials[number] += 1
+            if record.is_success and record.median < self.best_costs[number]:
+                self.best_costs[number] = record.median
+                self.task_best_trials[number] = self.task_trials[number]
+        for number, trials in enumerate(self.task_trials):
+            self.task_cts[number] = round(trials / per_round)
+            if self.task_cts[number]:
+                self.task_costs_history[number].append(float(self.best_costs[number]))
+        self.cur_score = self.best_score = self._score(self.best_costs)
+
+    def _opened(self, number: int) -> SketchPolicy:
+        """A task's policy; only a few keep their workers, the others start them again when it is their turn."""
+        self._recent = [*(other for other in self._recent if other != number), number]
+        while len(self._recent) > _OPEN_SESSIONS:
+            self.search_policies[self._recent.pop(0)].close()
+        return self.search_policies[number]
+
+    def _flops(self, number: int) -> float:
+        return max(1.0, self.tasks[number].compute_dag.flop_ct)
+
+    def _score(self, costs: Any) -> float:
+        return float(self.objective_func([float(cost) for cost in costs]))
+
+
+class SimilarityGroups:
+    """Which tasks are of one kind: they carry one tag and need about as many operations."""
+
+    def __init__(self, tags: Sequence[str]) -> None:
+        self._tags = list(tags)
+
+    def group_of(self, number: int) -> list[int]:
+        """The tasks of a task's kind, itself included; only itself if it has no kind."""
+        tag = self._tags[number]
+        return [other for other, its in enumerate(self._tags) if its == tag] if tag else [number]
+
+    def remove(self, number: int) -> None:
+        """A task turned out to be of a kind of its own."""
+        self._tags[number] = ""
+
+
+def similarity_groups(dags: Sequence[ComputeDAG]) -> SimilarityGroups:
+    """The groups of computations, by the tags of their operations' attributes and the logarithm of their operations."""
+    return SimilarityGroups([similarity_tag(dag) for dag in dags])
+
+
+def similarity_tag(dag: ComputeDAG) -> str:
+    """The tag of a computation's kind and size; empty if none of its operations has `auto_scheduler_task_scheduler_tag`."""
+    words = [str(op.attrs[TAG]) for op in dag.ops if TAG in (op.attrs or {})]
+    return "_".join([*words, str(int(math.log(max(dag.flop_ct, 0) + 1, _LOG_BASE)))]) if words else ""

@@ -1,0 +1,200 @@
+"""What belongs to blocks: the block itself, its axes, its regions and its init. Name -> builder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ...arith.block_access import get_block_access_region
+from ...errors import DeclarationError
+from ...tir.arithmetic import cast, convert
+from ...tir.attrs import FrozenMap
+from ...tir.block import Block, BlockRealize
+from ...tir.buffer import BufferRegion
+from ...tir.dtype import parse_dtype
+from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
+from ...tir.rewriting import walk
+from ...tir.stmt import Stmt
+from .context import BlockFrame, Context
+from .values import Number, Opened, Pending, as_condition, as_expr, as_region, span
+
+_KINDS = {
+    "spatial": IterVar.DATA_PAR,
+    "S": IterVar.DATA_PAR,
+    "reduce": IterVar.COMM_REDUCE,
+    "R": IterVar.COMM_REDUCE,
+    "scan": IterVar.ORDERED,
+    "opaque": IterVar.DIM_INFO,
+}
+_LETTERS = {"S": IterVar.DATA_PAR, "R": IterVar.COMM_REDUCE}
+
+
+def block(context: Context, name_hint: str = "", no_realize: bool = False) -> Pending:
+    """``with T.block("C"):``; one without a realization is a block alone."""
+
+    def make(name: str) -> Opened:
+        context.begin()
+        frame = BlockFrame(name_hint, not no_realize)
+        context.blocks.append(frame)
+
+        def close(body: Stmt) -> Stmt:
+            context.blocks.pop()
+            owner = context.owner()
+            owner.has_blocks = True
+            made = _finished(frame, body, is_root=not context.blocks and name_hint == "root")
+            return BlockRealize(tuple(frame.values), frame.predicate, made) if frame.realized else made
+
+        return Opened(None, close)
+
+    return Pending("T.block", make, with_only=True)
+
+
+def _finished(frame: BlockFrame, body: Stmt, is_root: bool) -> Block:
+    """The block, with the regions that it does not state taken from its body. A root says nothing of its own accord."""
+    made = Block(
+        tuple(frame.axes), tuple(frame.reads or ()), tuple(frame.writes or ()), frame.name, body, frame.init,
+        tuple(frame.allocated), tuple(frame.views), FrozenMap(frame.annotations),
+    )  # fmt: skip
+    if is_root and not frame.axes or (frame.reads is not None and frame.writes is not None):
+        return made
+    reads, writes, opaque = get_block_access_region(made, _pointers(made))
+    found = [_with_opaque(reads, opaque), _with_opaque(writes, opaque)]
+    return replace(
+        made,
+        reads=made.reads if frame.reads is not None else found[0],
+        writes=made.writes if frame.writes is not None else found[1],
+    )
+
+
+def _with_opaque(regions: Sequence[BufferRegion], opaque: Sequence[BufferRegion]) -> tuple[BufferRegion, ...]:
+    whole = {region.buffer for region in opaque}
+    return (*(region for region in regions if region.buffer not in whole), *opaque)
+
+
+def _pointers(made: Block) -> dict[Var, Any]:
+    """The buffers by their pointers, for calls that take pointers."""
+    return {node.buffer.data: node.buffer for node in walk(made) if isinstance(node, BufferLoad)}
+
+
+def init(context: Context) -> Pending:
+    """``with T.init():`` what a reduction starts from."""
+
+    def make(name: str) -> Opened:
+        frame = context.block("T.init()")
+
+        def close(body: Stmt) -> None:
+            if frame.init is not None:
+                raise DeclarationError(f"block {frame.name!r} has an init already; a block has one")
+            frame.init = body
+
+        return Opened(None, close)
+
+    return Pending("T.init", make, with_only=True)
+
+
+def reads(context: Context, *regions: Any) -> None:
+    """The regions that a block reads."""
+    frame = context.block("T.reads")
+    if frame.reads is not None:
+        raise DeclarationError(f"block {frame.name!r} states its reads twice")
+    frame.reads = _regions(regions)
+
+
+def writes(context: Context, *regions: Any) -> None:
+    """The regions that a block writes."""
+    frame = context.block("T.writes")
+    if frame.writes is not None:
+        raise DeclarationError(f"block {frame.name!r} states its writes twice")
+    frame.writes = _regions(regions)
+
+
+def _regions(items: Sequence[Any]) -> list[BufferRegion]:
+    return [as_region(r) for item in items for r in (item if isinstance(item, (list, tuple)) else (item,))]
+
+
+def where(context: Context, predicate: Any) -> None:
+    """The condition under which a block runs."""
+    context.block("T.where").predicate = as_condition(predicate)
+
+
+def block_attr(context: Context, attrs: Mapping[str, Any]) -> None:
+    """Annotations of a block."""
+    context.block("T.block_attr").annotations.update(_mapping("T.block_attr", attrs))
+
+
+def _mapping(what: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise DeclarationError(f'{what} takes a dict with strings for keys, as {{"key": 1}}')
+    return value
+
+
+def _axis(kind: int) -> Callable[..., Pending]:
+    def build(context: Context, dom: Any, binding: Any = None, dtype: str = "int32") -> Pending:
+        return Pending("T.axis", lambda name: Opened(_add_axis(context, name, kind, dom, binding, dtype)))
+
+    return build
+
+
+def _add_axis(context: Context, name: str, kind: int, dom: Any, binding: Any, dtype: str) -> Var:
+    frame = context.block("T.axis")
+    if binding is None and frame.realized:
+        raise DeclarationError(f"axis {name} is bound to nothing; give its value, as in T.axis.spatial(16, i)")
+    value = None if binding is None else as_expr(binding)
+    bounds = _range_of(dom)
+    wanted = bounds.extent.dtype if value is None else value.dtype
+    if isinstance(binding, Number):  # a number has the type of the range
+        wanted = bounds.extent.dtype
+        value = convert(binding, wanted)
+    if not parse_dtype(wanted).is_int:
+        raise DeclarationError(f"axis {name} is bound to {value} ({wanted}); axes are integers")
+    var = Var(name, wanted)
+    frame.axes.append(IterVar(Range(cast(bounds.min, wanted), cast(bounds.extent, wanted)), var, kind))
+    if value is not None:
+        frame.values.append(value)
+    return var
+
+
+def _range_of(dom: Any) -> Range:
+    if isinstance(dom, (tuple, list)):
+        if len(dom) != 2:
+            raise DeclarationError("the range of an axis is its extent, or a pair (first, end)")
+        return Range(*span(dom[0], dom[1]))
+    extent: PrimExpr = as_expr(dom)
+    return Range(IntImm(extent.dtype, 0), extent) if parse_dtype(extent.dtype).is_int else Range(*span(0, extent))
+
+
+def remap(context: Context, kinds: str, bindings: Any, dtype: str = "int32") -> list[Pending] | Pending:
+    """Axes bound to whole loops, one letter for each: S for spatial, R for reduce."""
+    values = [as_expr(value) for value in (bindings if isinstance(bindings, (list, tuple)) else (bindings,))]
+    if len(kinds) != len(values) or not set(kinds) <= set(_LETTERS):
+        raise DeclarationError(f"T.axis.remap takes one letter, S or R, for each of its {len(values)} loops, not {kinds!r}")
+    made = [_remapped(context, letter, value) for letter, value in zip(kinds, values, strict=True)]
+    return made[0] if len(made) == 1 else made
+
+
+def _remapped(context: Context, letter: str, value: PrimExpr) -> Pending:
+    loop = context.loops.get(value) if isinstance(value, Var) else None
+    if loop is None:
+        raise DeclarationError(f"T.axis.remap takes variables of loops, not {value}; bind it with T.axis.spatial(extent, value)")
+    dom = loop
+
+    def make(name: str) -> Opened:
+        frame = context.block("T.axis.remap")
+        var = Var(name, value.dtype)
+        frame.axes.append(IterVar(dom, var, _LETTERS[letter]))
+        frame.values.append(value)
+        return Opened(var)
+
+    return Pending("T.axis.remap", make)
+
+
+BLOCKS: Mapping[str, Callable[..., Any]] = {
+    "block": block,
+    "init": init,
+    "reads": reads,
+    "writes": writes,
+    "where": where,
+    "block_attr": block_attr,
+}
+AXES: Mapping[str, Callable[..., Any]] = {**{name: _axis(kind) for name, kind in _KINDS.items()}, "remap": remap}

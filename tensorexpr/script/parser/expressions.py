@@ -1,0 +1,303 @@
+"""Reads expressions: syntax tree -> value (see `values`). The table at the end says which reader a node has."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import ModuleType
+from typing import Any, NoReturn, cast
+
+from ...errors import TensorExprError
+from ...tir.arithmetic import as_int
+from ...tir.arithmetic import cast as cast_value
+from ...tir.attrs import FrozenMap
+from ...tir.buffer import Buffer
+from ...tir.expr import BufferLoad, ExprOp, IntImm, IterVar, PrimExpr, Var
+from .buffers import FIELDS, METHODS
+from .context import Context
+from .frames import let_expression
+from .language import PYTHON
+from .operators import BINARY, BOOL, COMPARE, UNARY, apply
+from .scope import Scope
+from .source import Source, suggestion
+from .values import Access, Bounds, Builder, Namespace, Number, as_expr
+
+_CONSTANTS = (bool, int, float, str, type(None))
+_signature = cache(inspect.signature)
+
+
+class ExpressionReader:
+    """Reads expressions at one place of a program."""
+
+    def __init__(self, source: Source, scope: Scope, context: Context, modules: Mapping[str, Namespace]) -> None:
+        self._source = source
+        self._scope = scope
+        self._context = context
+        self._modules = modules  # by the name of the Python module
+
+    def value(self, node: ast.AST) -> Any:
+        """What `node` is worth.
+
+        Raises:
+            ParseError: at the place that can't be read.
+        """
+        reader = _READERS.get(type(node))
+        if reader is None:
+            self.fail(node, f"{_called(node)} has no place in a script")
+        return reader(self, node)
+
+    def expr(self, node: ast.AST) -> PrimExpr:
+        """What `node` is worth, as an expression."""
+        return cast(PrimExpr, self.at(node, as_expr, self.value(node)))
+
+    def at(self, node: ast.AST, build: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call a builder; what it refuses is an error at `node`."""
+        try:
+            return build(*args, **kwargs)
+        except (TensorExprError, TypeError, ValueError, IndexError, KeyError, OverflowError) as error:
+            raise self._source.error(node, str(error)) from error
+
+    def fail(self, node: ast.AST, message: str) -> NoReturn:
+        """Raise an error at `node`."""
+        raise self._source.error(node, message)
+
+    # One reader for each kind of node.
+
+    def _constant(self, node: ast.Constant) -> Any:
+        if not isinstance(node.value, _CONSTANTS):
+            self.fail(node, f"{node.value!r} is no constant of a script; expected a number or a string")
+        return node.value
+
+    def _name(self, node: ast.Name) -> Any:
+        known, value = self._scope.find(node.id)
+        if not known:
+            value = PYTHON.get(node.id)
+            if value is None:
+                self.fail(node, f"{node.id!r} is not defined here{suggestion(node.id, self._scope.names())}")
+        return self._modules.get(value.__name__, value) if isinstance(value, ModuleType) else _python_function(value)
+
+    def _attribute(self, node: ast.Attribute) -> Any:
+        owner = self.value(node.value)
+        if isinstance(owner, Namespace):
+            if node.attr not in owner.entries:
+                self.fail(node, f"{owner.name} has no {node.attr!r}{suggestion(node.attr, owner.entries)}")
+            return owner.entries[node.attr]
+        if isinstance(owner, ModuleType):
+            return self._of_module(node, owner)
+        if isinstance(owner, Access):
+            owner = self.at(node, as_expr, owner)
+        if isinstance(owner, Buffer):
+            return self._of_buffer(node, owner)
+        if isinstance(owner, ExprOp):
+            return self._of_expr(node, owner)
+        self.fail(node, f"attributes of a {type(owner).__name__} can't be read in a script; assign {node.attr!r} to a name outside of it")
+
+    def _of_module(self, node: ast.Attribute, module: ModuleType) -> Any:
+        value = vars(module).get(node.attr, self)
+        full = f"{module.__name__}.{node.attr}"
+        if full in self._modules:
+            return self._modules[full]
+        if value is self:
+            self.fail(node, f"module {module.__name__} has no {node.attr!r}{suggestion(node.attr, vars(module))}")
+        return value
+
+    def _of_buffer(self, node: ast.Attribute, buffer: Buffer) -> Any:
+        if node.attr in FIELDS:
+            return FIELDS[node.attr](buffer)
+        if node.attr in METHODS:
+            method = METHODS[node.attr]
+            return Builder(f"{buffer.name}.{node.attr}", lambda *args, **kwargs: method(buffer, *args, **kwargs))
+        self.fail(node, f"buffer {buffer.name} has no {node.attr!r}{suggestion(node.attr, (*FIELDS, *METHODS))}")
+
+    def _of_expr(self, node: ast.Attribute, owner: ExprOp) -> Any:
+        expr = owner.asobject()
+        if node.attr == "dtype":
+            return expr.dtype
+        if node.attr == "astype":
+            return Builder("astype", lambda dtype: cast_value(expr, dtype))
+        if isinstance(owner, IterVar) and node.attr in ("var", "dom"):
+            return getattr(owner, node.attr)
+        self.fail(node, f"an expression has no {node.attr!r}{suggestion(node.attr, ('dtype', 'astype'))}")
+
+    def _call(self, node: ast.Call) -> Any:
+        function = self.value(node.func)
+        if not isinstance(function, Builder):
+            self.fail(node.func, f"{ast.unparse(node.func)} can't be called: a script is read, not run, so it calls only T.* and I.*")
+        if function.name == "T.Let":
+            return self._let(node)
+        args: list[Any] = []
+        for arg in node.args:
+            if isinstance(arg, ast.Starred):
+                args.extend(self._items(arg.value))
+            else:
+                args.append(self.value(arg))
+        kwargs: dict[str, Any] = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                self.fail(keyword.value, "arguments are written out in a script; ** has no place in it")
+            kwargs[keyword.arg] = self.value(keyword.value)
+        if function.in_context:
+            args.insert(0, self._context)
+        try:
+            _signature(function.function).bind(*args, **kwargs)
+        except TypeError as error:
+            self.fail(node, f"{function.name}: {error}; it is {_usage(function)}")
+        return self.at(node, function.function, *args, **kwargs)
+
+    def _items(self, node: ast.AST) -> list[Any]:
+        value = self.value(node)
+        if not isinstance(value, (list, tuple)):
+            self.fail(node, "expected a tuple or a list after *")
+        return list(value)
+
+    def _let(self, node: ast.Call) -> Any:
+        """``T.Let(body, where={x: value})``, which defines x for the body alone."""
+        where = next((keyword.value for keyword in node.keywords if keyword.arg == "where"), None)
+        if len(node.args) != 1 or not isinstance(where, ast.Dict):
+            self.fail(node, "expected T.Let(body, where={x: value})")
+        values = [self.expr(value) for value in where.values]
+        self._scope.push()
+        bound: dict[Var, PrimExpr] = {}
+        for key, value in zip(where.keys, values, strict=True):
+            if not isinstance(key, ast.Name):
+                self.fail(key or where, "expected the name of a variable")
+            var = Var(key.id, value.dtype)
+            self._scope.define(key.id, var)
+            bound[var] = value
+        body = self.expr(node.args[0])
+        self._scope.pop()
+        return let_expression(body, bound)
+
+    def _binary(self, node: ast.BinOp) -> Any:
+        """Chains such as a + b + c + ... are as deep as they are long, so their left side is followed in a loop."""
+        chain: list[ast.BinOp] = [node]
+        while isinstance(chain[-1].left, ast.BinOp):
+            chain.append(chain[-1].left)
+        value = self.value(chain[-1].left)
+        for link in reversed(chain):
+            if type(link.op) not in BINARY:
+                self.fail(link, "@ has no meaning on expressions; expected + - * / // % ** << >> & | ^")
+            value = self.at(link, apply, BINARY[type(link.op)], value, self.value(link.right))
+        return value
+
+    def _unary(self, node: ast.UnaryOp) -> Any:
+        return self.at(node, apply, UNARY[type(node.op)], self.value(node.operand))
+
+    def _bool(self, node: ast.BoolOp) -> Any:
+        value = self.value(node.values[0])
+        for other in node.values[1:]:
+            value = self.at(node, apply, BOOL[type(node.op)], value, self.value(other))
+        return value
+
+    def _compare(self, node: ast.Compare) -> Any:
+        """``0 <= i < n`` is the conjunction of its parts."""
+        result: Any = None
+        left = self.value(node.left)
+        for op, operand in zip(node.ops, node.comparators, strict=True):
+            if type(op) not in COMPARE:
+                self.fail(node, "expected one of == != < <= > >= between expressions")
+            right = self.value(operand)
+            one = self.at(node, apply, COMPARE[type(op)], left, right)
+            result = one if result is None else self.at(node, apply, BOOL[ast.And], result, one)
+            left = right
+        return result
+
+    def _conditional(self, node: ast.IfExp) -> Any:
+        test = self.value(node.test)
+        if not isinstance(test, Number):
+            self.fail(node, "`a if c else b` chooses by constants only; write T.if_then_else(c, a, b) or T.Select(c, a, b)")
+        return self.value(node.body if test else node.orelse)
+
+    def _subscript(self, node: ast.Subscript) -> Any:
+        owner = self.value(node.value)
+        index = node.slice
+        if isinstance(owner, Buffer):
+            parts = index.elts if isinstance(index, ast.Tuple) else [index]
+            items = [self._index(part) for part in parts]
+            if any(isinstance(item, Bounds) for item in items):
+                return Access(owner, tuple(items))
+            return self.at(node, lambda: BufferLoad(owner, tuple(map(as_expr, items))))
+        if isinstance(owner, Builder):
+            return self.at(node, owner.function, *(self._items(index) if _is_pair(index) else [self.value(index)]))
+        if isinstance(owner, (list, tuple, Mapping)):
+            key = self.value(index)
+            place = as_int(key) if isinstance(key, IntImm) else key
+            return self.at(node, lambda: owner[place])
+        self.fail(node, f"{ast.unparse(node.value)} can't be indexed; expected a buffer")
+
+    def _index(self, node: ast.AST) -> Any:
+        if not isinstance(node, ast.Slice):
+            return self.value(node)
+        if node.lower is None or node.upper is None:
+            self.fail(node, "a slice needs both ends, as in A[0:16]")
+        step = 1 if node.step is None else as_int(self.value(node.step))
+        if step is None or step < 1:
+            self.fail(node, "the step of a slice is a positive constant; for another one write T.Ramp(first, step, lanes)")
+        return Bounds(self.value(node.lower), self.value(node.upper), step)
+
+    def _sequence(self, node: ast.Tuple | ast.List) -> Any:
+        items: list[Any] = []
+        for item in node.elts:
+            if isinstance(item, ast.Starred):
+                items.extend(self._items(item.value))
+            else:
+                items.append(self.value(item))
+        return items if isinstance(node, ast.List) else tuple(items)
+
+    def _dict(self, node: ast.Dict) -> Any:
+        if any(key is None for key in node.keys):
+            self.fail(node, "a dict is written out in a script; ** has no place in it")
+        return FrozenMap({self.value(key): _attribute_value(self.value(value)) for key, value in zip(node.keys, node.values, strict=True) if key})
+
+
+def _attribute_value(value: Any) -> Any:
+    """Bools of attributes are Python's."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_attribute_value, value))
+    return bool(value.value) if isinstance(value, IntImm) and value.dtype == "bool" else value
+
+
+def _python_function(value: Any) -> Any:
+    """Functions of Python that scripts may call, wherever they were imported from."""
+    return next((PYTHON[name] for name in PYTHON if value is _BUILTINS[name]), value)
+
+
+_BUILTINS = {"range": range, "min": min, "max": max, "abs": abs, "int": int, "float": float, "bool": bool, "len": len}
+
+
+def _is_pair(index: ast.AST) -> bool:
+    """The two forms of T.Buffer[...]: a shape and a dtype, or a shape alone."""
+    return isinstance(index, ast.Tuple) and len(index.elts) == 2 and isinstance(index.elts[1], ast.Constant) and isinstance(index.elts[1].value, str)
+
+
+def _called(node: ast.AST) -> str:
+    """A kind of syntax by its name."""
+    return {"JoinedStr": "an f-string", "Lambda": "a lambda", "ListComp": "a comprehension", "Starred": "*"}.get(
+        type(node).__name__, f"`{type(node).__name__}`"
+    )
+
+
+def _usage(function: Builder) -> str:
+    """How a builder is called."""
+    parameters = list(_signature(function.function).parameters.values())[1 if function.in_context else 0 :]
+    shown = (str(p.replace(annotation=inspect.Parameter.empty)) for p in parameters)
+    return f"{function.name}({', '.join(shown)})"
+
+
+_READERS: Mapping[type[ast.AST], Callable[[ExpressionReader, Any], Any]] = {
+    ast.Constant: ExpressionReader._constant,
+    ast.Name: ExpressionReader._name,
+    ast.Attribute: ExpressionReader._attribute,
+    ast.Call: ExpressionReader._call,
+    ast.BinOp: ExpressionReader._binary,
+    ast.UnaryOp: ExpressionReader._unary,
+    ast.BoolOp: ExpressionReader._bool,
+    ast.Compare: ExpressionReader._compare,
+    ast.IfExp: ExpressionReader._conditional,
+    ast.Subscript: ExpressionReader._subscript,
+    ast.Tuple: ExpressionReader._sequence,
+    ast.List: ExpressionReader._sequence,
+    ast.Dict: ExpressionReader._dict,
+}

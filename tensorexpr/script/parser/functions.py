@@ -1,0 +1,173 @@
+"""Reads functions and modules."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from ...errors import LoweringError
+from ...tir.attrs import FrozenMap
+from ...tir.block import Block, BlockRealize
+from ...tir.buffer import Buffer
+from ...tir.expr import IntImm, Var
+from ...tir.function import IRModule, PrimFunc
+from ...tir.stmt import Stmt
+from ...tir.verify import violations
+from .context import Context, FunctionFrame
+from .frames import typed_variable
+from .language import TIR
+from .scope import Scope
+from .source import Source
+from .statements import StatementReader
+from .values import Builder, Namespace, Pending
+
+IR = Namespace(
+    "I",
+    {
+        "ir_module": Namespace("I.ir_module"),
+        "module_attrs": Builder("I.module_attrs", lambda attrs: attrs),
+        "module_global_infos": Builder("I.module_global_infos", lambda infos: FrozenMap()),
+    },
+)
+# What the modules of Python that a program may name stand for.
+MODULES: Mapping[str, Namespace] = {
+    "tensorexpr.script.tir": TIR,
+    "tensorexpr.tir": TIR,
+    "tensorexpr.script.ir": IR,
+}
+
+
+class FunctionReader(StatementReader):
+    """Reads a function: its parameters, then its statements."""
+
+    def parameters(self, args: ast.arguments, frame: FunctionFrame) -> None:
+        """Add the parameters to the function and name them."""
+        odd = next((x for x in (*args.kwonlyargs, args.vararg, args.kwarg, *args.defaults) if x is not None), None)
+        if odd is not None:
+            self.fail(odd, "parameters have neither defaults nor stars")
+        for arg in (*args.posonlyargs, *args.args):
+            if arg.annotation is None:
+                self.fail(arg, f'parameter {arg.arg} has no type; expected T.Buffer((16, 16), "float32"), T.handle, T.int32 or another')
+            annotation = self.value(arg.annotation)
+            self._scope.define(arg.arg, self.at(arg.annotation, _parameter, arg.arg, annotation, frame))
+
+
+def _parameter(name: str, annotation: Any, frame: FunctionFrame) -> Buffer | Var:
+    """Add a parameter of an annotated type to a function; what its name stands for."""
+    made = annotation.make(name).value if isinstance(annotation, Pending) else annotation
+    if isinstance(made, Buffer):
+        handle = Var(f"var_{name}", "handle")
+        frame.params.append(handle)
+        frame.buffer_map[handle] = made
+        return made
+    var = made if isinstance(made, Var) else typed_variable(name, annotation, "int32")
+    frame.params.append(var)
+    return var
+
+
+class ProgramReader:
+    """Reads one text: functions and modules in it."""
+
+    def __init__(self, source: Source, captured: Mapping[str, Any], check_well_formed: bool = True) -> None:
+        self._source = source
+        self._captured = dict(captured)
+        self._check = check_well_formed
+
+    def program(self) -> PrimFunc | IRModule:
+        """The one function or module of the text."""
+        tree = self._source.tree()
+        found: list[ast.FunctionDef | ast.ClassDef] = []
+        for node in tree.body:
+            if isinstance(node, ast.ImportFrom):
+                self._import(node)
+            elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                found.append(node)
+            elif not isinstance(node, ast.Import) and not _is_docstring(node):
+                self._fail(node, "expected a function under @T.prim_func or a class under @I.ir_module")
+        if len(found) != 1:
+            self._fail(found[1] if found else tree, f"expected one function or class, found {len(found)}; several functions belong in a class")
+        return self._module(found[0]) if isinstance(found[0], ast.ClassDef) else self._function(found[0])
+
+    def _import(self, node: ast.ImportFrom) -> None:
+        """``from tvm.script import tir as T`` names the language."""
+        if (node.module or "").partition(".")[2].split(".")[0] != "script":
+            return
+        for alias in node.names:
+            if alias.name in ("tir", "ir"):
+                self._captured[alias.asname or alias.name] = TIR if alias.name == "tir" else IR
+
+    def _module(self, node: ast.ClassDef) -> IRModule:
+        functions: dict[str, PrimFunc] = {}
+        attrs: dict[str, Any] = {}
+        for child in node.body:
+            if isinstance(child, ast.FunctionDef):
+                if child.name in functions:
+                    self._fail(child, f"function {child.name!r} is defined twice")
+                functions[child.name] = self._function(child)
+            elif isinstance(child, ast.Expr) and isinstance(child.value, ast.Call):
+                value = self._reader().value(child.value)
+                if not isinstance(value, Mapping):
+                    self._fail(child, "expected I.module_attrs({...}) or functions")
+                attrs.update(value)
+            elif not isinstance(child, ast.Pass) and not _is_docstring(child):
+                self._fail(child, "expected a function under @T.prim_func")
+        return IRModule({name: func for name, func in functions.items()}, attrs)
+
+    def _reader(self, context: Context | None = None) -> FunctionReader:
+        return FunctionReader(self._source, Scope(self._captured), context or Context(), MODULES)
+
+    def _function(self, node: ast.FunctionDef) -> PrimFunc:
+        options = self._options(node)
+        private = bool(options.get("private", False))
+        frame = FunctionFrame(node.name)
+        reader = self._reader(Context(function=frame))
+        reader.parameters(node.args, frame)
+        body = _with_root(frame, reader.body(node.body))
+        named: dict[str, Any] = {} if private else {"global_symbol": node.name}
+        func = PrimFunc(tuple(frame.params), body, frame.buffer_map, FrozenMap({**named, **frame.attrs}))
+        if self._check and options.get("check_well_formed", True):
+            self._verify(node, func)
+        return func
+
+    def _options(self, node: ast.FunctionDef) -> Mapping[str | None, Any]:
+        """The options of the decorator."""
+        for decorator in node.decorator_list:
+            call = decorator if isinstance(decorator, ast.Call) else None
+            target = call.func if call else decorator
+            name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
+            if name == "prim_func":
+                return {keyword.arg: self._reader().value(keyword.value) for keyword in call.keywords} if call else {}
+        place = node.decorator_list[0] if node.decorator_list else _header(node)
+        self._fail(place, f"function {node.name!r} is not under @T.prim_func, which is what can be read")
+
+    def _verify(self, node: ast.FunctionDef, func: PrimFunc) -> None:
+        try:
+            found = violations(func)
+        except LoweringError as error:
+            found = [str(error)]
+        if found:
+            self._fail(_header(node), f"function {node.name} is not well formed: {'; '.join(found[:10])}")
+
+    def _fail(self, node: ast.AST, message: str) -> NoReturn:
+        raise self._source.error(node, message)
+
+
+def _header(node: ast.FunctionDef) -> ast.AST:
+    """The place of the line with `def`."""
+    place = ast.Pass()
+    place.lineno, place.col_offset = node.lineno, node.col_offset
+    return place
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _with_root(frame: FunctionFrame, body: Stmt) -> Stmt:
+    """Blocks and buffers of a function belong to its root block, which scripts leave out."""
+    stated = isinstance(body, BlockRealize) and not body.iter_values
+    if not frame.allocated and (not frame.has_blocks or stated):
+        return body
+    root = Block((), (), (), "root", body, alloc_buffers=tuple(frame.allocated))
+    return BlockRealize((), IntImm("bool", 1), root)

@@ -1,0 +1,81 @@
+"""All names of the language: T, with T.axis in it, and what Python offers in a script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...tir import intrin
+from ...tir import expr as ir
+from .blocks import AXES, BLOCKS
+from .buffers import BUFFERS, buffer
+from .dtypes import TYPES, var
+from .frames import FRAMES, FRAMES_IN_CONTEXT
+from .intrinsics import EXPRESSIONS
+from .loops import LOOPS, range_loop
+from .operators import node
+from .values import Builder, Namespace, Number, as_expr
+
+
+def _builders(prefix: str, table: Mapping[str, Callable[..., Any]], in_context: bool = False) -> dict[str, Any]:
+    return {name: Builder(f"{prefix}.{name}", function, in_context) for name, function in table.items()}
+
+
+def _types() -> dict[str, Any]:
+    found = {name: Builder(f"T.{name}", function, dtype="bool" if name == "boolean" else name) for name, function in TYPES.items()}
+    return {**found, "var": Builder("T.var", var), "Buffer": Builder("T.Buffer", buffer)}
+
+
+def _meta_var(value: Any) -> Any:
+    return MetaVar(value)
+
+
+class MetaVar:
+    """``x = T.meta_var(value)``: another name for a value, where a plain assignment would define a variable."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+AXIS = Namespace("T.axis", _builders("T.axis", AXES, in_context=True))
+TIR = Namespace(
+    "T",
+    {
+        **_builders("T", EXPRESSIONS),
+        **_types(),
+        **_builders("T", LOOPS),
+        **_builders("T", BLOCKS, in_context=True),
+        **_builders("T", BUFFERS, in_context=True),
+        **_builders("T", FRAMES),
+        **_builders("T", FRAMES_IN_CONTEXT, in_context=True),
+        "meta_var": Builder("T.meta_var", _meta_var),
+        "axis": AXIS,
+    },
+)
+
+
+def _on_numbers(calculate: Callable[..., Any], build: Callable[..., ir.PrimExpr]) -> Callable[..., Any]:
+    """A function of Python's on numbers, a builder on anything else."""
+
+    def choose(*args: Any) -> Any:
+        return calculate(*args) if all(isinstance(arg, Number) for arg in args) else build(*map(as_expr, args))
+
+    return choose
+
+
+def _length(items: Any) -> int:
+    return len(items)
+
+
+PYTHON: Mapping[str, Builder] = {
+    "range": Builder("range", range_loop),
+    "min": Builder("min", _on_numbers(min, node(ir.Min))),
+    "max": Builder("max", _on_numbers(max, node(ir.Max))),
+    "abs": Builder("abs", _on_numbers(abs, intrin.abs)),
+    "int": Builder("int", lambda value: int(value)),
+    "float": Builder("float", lambda value: float(value)),
+    "bool": Builder("bool", lambda value: bool(value)),
+    "len": Builder("len", _length),
+}

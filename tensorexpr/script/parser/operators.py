@@ -1,0 +1,110 @@
+"""Python's operators in a script: on numbers they calculate, on anything else they make the node that is written.
+
+Nothing is folded or reordered, so that a program reads back as it was printed.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from ...errors import DeclarationError
+from ...tir import arithmetic, bitwise, intrin
+from ...tir import expr as ir
+from ...tir.dtype import parse_dtype
+from .values import Number, as_condition, as_expr, matched
+
+_LARGEST_SHIFT = 4096
+
+
+def _checked_power(a: Any, b: Any) -> Any:
+    if abs(b) > _LARGEST_SHIFT:
+        raise DeclarationError(f"an exponent of {b} is more than {_LARGEST_SHIFT}")
+    return a**b
+
+
+def _checked_shift(a: int, b: int) -> int:
+    if not 0 <= b <= _LARGEST_SHIFT:
+        raise DeclarationError(f"a shift by {b} is out of 0 to {_LARGEST_SHIFT}")
+    return a << b
+
+
+def node(kind: type[ir.BinaryExpr]) -> Callable[[Any, Any], ir.PrimExpr]:
+    """The builder of a node of arithmetic; bools take part as int32."""
+
+    def build(a: Any, b: Any) -> ir.PrimExpr:
+        left, right = matched(a, b)
+        if parse_dtype(left.dtype).code == "bool" and kind not in (ir.Min, ir.Max):
+            return arithmetic.binary(kind, arithmetic.cast(left, "int32"), arithmetic.cast(right, "int32"))
+        return kind(left, right)
+
+    build.__doc__ = kind.__doc__
+    return build
+
+
+def comparison(kind: type[ir.CmpExpr]) -> Callable[[Any, Any], ir.PrimExpr]:
+    """The builder of a comparison."""
+    return lambda a, b: kind(*matched(a, b))
+
+
+def connective(kind: type[ir.LogicalExpr]) -> Callable[[Any, Any], ir.PrimExpr]:
+    """The builder of `and` and `or`."""
+    return lambda a, b: kind(as_condition(a), as_condition(b))
+
+
+def _divide(a: Any, b: Any) -> ir.PrimExpr:
+    left, right = matched(a, b)
+    if not parse_dtype(left.dtype).is_float:
+        return arithmetic.true_divide(left, right)  # which says what to write
+    return ir.Div(left, right)
+
+
+# Python's operator: on numbers, on expressions.
+BINARY: dict[type[ast.operator], tuple[Callable[[Any, Any], Any], Callable[[Any, Any], ir.PrimExpr]]] = {
+    ast.Add: (operator.add, node(ir.Add)),
+    ast.Sub: (operator.sub, node(ir.Sub)),
+    ast.Mult: (operator.mul, node(ir.Mul)),
+    ast.Div: (operator.truediv, _divide),
+    ast.FloorDiv: (operator.floordiv, node(ir.FloorDiv)),
+    ast.Mod: (operator.mod, node(ir.FloorMod)),
+    ast.Pow: (_checked_power, intrin.power),
+    ast.LShift: (_checked_shift, bitwise.shift_left),
+    ast.RShift: (operator.rshift, bitwise.shift_right),
+    ast.BitAnd: (operator.and_, bitwise.bitwise_and),
+    ast.BitOr: (operator.or_, bitwise.bitwise_or),
+    ast.BitXor: (operator.xor, bitwise.bitwise_xor),
+}
+COMPARE: dict[type[ast.cmpop], tuple[Callable[[Any, Any], Any], Callable[[Any, Any], ir.PrimExpr]]] = {
+    ast.Eq: (operator.eq, comparison(ir.EQ)),
+    ast.NotEq: (operator.ne, comparison(ir.NE)),
+    ast.Lt: (operator.lt, comparison(ir.LT)),
+    ast.LtE: (operator.le, comparison(ir.LE)),
+    ast.Gt: (operator.gt, comparison(ir.GT)),
+    ast.GtE: (operator.ge, comparison(ir.GE)),
+}
+UNARY: dict[type[ast.unaryop], tuple[Callable[[Any], Any], Callable[[Any], ir.PrimExpr]]] = {
+    ast.USub: (operator.neg, lambda a: arithmetic.negate(as_expr(a))),
+    ast.UAdd: (operator.pos, as_expr),
+    ast.Not: (operator.not_, lambda a: ir.Not(as_condition(a))),
+    ast.Invert: (operator.invert, lambda a: bitwise.bitwise_not(as_expr(a))),
+}
+BOOL: dict[type[ast.boolop], tuple[Callable[[Any, Any], Any], Callable[[Any, Any], ir.PrimExpr]]] = {
+    ast.And: (lambda a, b: a and b, connective(ir.And)),
+    ast.Or: (lambda a, b: a or b, connective(ir.Or)),
+}
+
+
+def apply(row: tuple[Callable[..., Any], Callable[..., Any]], *operands: Any) -> Any:
+    """One operator on its operands.
+
+    Raises:
+        DeclarationError: where it has no value, as a division by zero.
+    """
+    if all(isinstance(operand, Number) for operand in operands):
+        try:
+            return row[0](*operands)
+        except (ArithmeticError, TypeError) as error:
+            raise DeclarationError(str(error)) from None
+    return row[1](*(operand if isinstance(operand, Number) else as_expr(operand) for operand in operands))

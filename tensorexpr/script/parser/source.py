@@ -1,0 +1,92 @@
+"""The text of a program, and errors that point into it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from ...errors import ParseError
+
+_TAB = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text, and where it stands: the file, the number of its first line, and by how much it was moved to the left."""
+
+    text: str
+    filename: str = "<script>"
+    first_line: int = 1
+    indent: int = 0
+
+    @staticmethod
+    def of(thing: Any) -> Source:
+        """The source of a function or class.
+
+        Raises:
+            ParseError: if there is none, as for what was typed at a prompt.
+        """
+        try:
+            lines, first = inspect.getsourcelines(thing)
+            filename = inspect.getsourcefile(thing) or "<script>"
+        except (OSError, TypeError) as error:
+            raise ParseError(
+                f"the source of {getattr(thing, '__name__', thing)!r} can't be found ({error}); "
+                "scripts are read from files, so write it to one or pass its text to tensorexpr.script.from_source"
+            ) from None
+        text = "".join(lines).expandtabs(_TAB)
+        moved = textwrap.dedent(text)
+        indent = len(text.split("\n")[0]) - len(moved.split("\n")[0])
+        return Source(moved, filename, max(first, 1), indent)
+
+    def tree(self) -> ast.Module:
+        """The syntax tree of the text, which nothing executes.
+
+        Raises:
+            ParseError: where the text is no Python syntax.
+        """
+        try:
+            return ast.parse(self.text, self.filename)
+        except SyntaxError as error:
+            line, column = error.lineno or 1, max(error.offset or 1, 1)
+            raise self.at(line, column - 1, 1, f"this is no Python syntax: {error.msg}") from None
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise ParseError(f"{self.filename}: the text can't be read: {error or type(error).__name__}") from None
+
+    def error(self, node: ast.AST, message: str) -> ParseError:
+        """An error about `node`."""
+        line, start = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        text = self._line(line)
+        first = len(text.encode()[:start].decode(errors="ignore"))
+        last = len(text)
+        if getattr(node, "end_lineno", line) == line and getattr(node, "end_col_offset", None) is not None:
+            last = len(text.encode()[: node.end_col_offset].decode(errors="ignore"))  # type: ignore[attr-defined]
+        return self.at(line, first, max(last - first, 1), message)
+
+    def at(self, line: int, column: int, width: int, message: str) -> ParseError:
+        """An error about `width` characters from `column` (counted from 0) on, of a line of the text."""
+        number, text = line + self.first_line - 1, self._line(line)
+        margin = " " * len(str(number))
+        marked = f"{' ' * column}{'^' * max(min(width, len(text) - column), 1)}"
+        place = f"{self.filename}:{number}:{column + self.indent + 1}"
+        return ParseError(
+            f"{place}: {message}\n  {number} | {text}\n  {margin} | {marked}", self.filename, number, column + self.indent + 1
+        )
+
+    def _line(self, number: int) -> str:
+        lines = self.text.split("\n")
+        return lines[number - 1] if 0 < number <= len(lines) else ""
+
+
+def suggestion(name: str, known: Iterable[str], shown: int = 12) -> str:
+    """What to write in place of `name`: close names if there are any, else all if they are few."""
+    names = sorted(set(known))
+    close = get_close_matches(name, names, 3, 0.6)
+    if close:
+        return f"; did you mean {' or '.join(close)}?"
+    return f"; known here: {', '.join(names)}" if 0 < len(names) <= shown else ""

@@ -1,0 +1,268 @@
+"""Reads statements. The table at the end says which reader a kind of syntax has.
+
+A definition such as ``A = T.allocate(...)`` surrounds all that follows it in its block, so the statements of a block are
+collected in a list of statements and of what goes around the rest, and put together at its end.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from ...tir.arithmetic import const
+from ...tir.buffer import Buffer
+from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
+from ...tir.stmt import NOP, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, While
+from .expressions import ExpressionReader
+from .frames import assertion, typed_variable
+from .language import MetaVar
+from .operators import BINARY, apply
+from .stores import store
+from .values import Access, Around, Builder, Loops, LoopSpec, Namespace, Number, Opened, Pending, as_condition, as_expr
+
+Item = Stmt | tuple[ast.AST, Around]  # a statement, or what goes around those that follow and the place that says so
+_ALIASES = (Buffer, IterVar, list, tuple, Mapping, str, Builder, Namespace)
+
+
+class StatementReader(ExpressionReader):
+    """Reads statements, block by block."""
+
+    def body(self, nodes: Sequence[ast.stmt]) -> Stmt:
+        """The statements of a block, in a scope of their own."""
+        self._scope.push()
+        items = [item for node in nodes for item in self._statement(node)]
+        self._scope.pop()
+        return self._closed(items)
+
+    def _closed(self, items: Sequence[Item]) -> Stmt:
+        rest: list[Stmt] = []  # last statement first
+        for item in reversed(items):
+            if isinstance(item, Stmt):
+                rest.append(item)
+            else:
+                around = self.at(item[0], item[1], _sequence(reversed(rest)))
+                rest = [around] if around is not None else []
+        return _sequence(reversed(rest))
+
+    def _statement(self, node: ast.stmt) -> Iterable[Item]:
+        reader = _READERS.get(type(node))
+        if reader is None:
+            self.fail(node, f"{_ADVICE.get(type(node), f'`{type(node).__name__}` has no place in a script')}")
+        if isinstance(node, (ast.For, ast.While, ast.If)):
+            self._context.begin()
+        found = list(reader(self, node))
+        if found:
+            self._context.begin()
+        return found
+
+    # One reader for each kind of statement.
+
+    def _pass(self, node: ast.stmt) -> Iterable[Item]:
+        return ()
+
+    def _expression(self, node: ast.Expr) -> Iterable[Item]:
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            return  # a docstring
+        value = self.value(node.value)
+        if isinstance(value, Pending):
+            opened = self._open(node.value, value, "", False)
+            if opened.around is None:
+                self.fail(node, f"{value.what} makes something that has no name; assign it, as in x = {value.what}...")
+            yield node, opened.around
+        elif isinstance(value, Stmt):
+            yield value
+        elif isinstance(value, PrimExpr) and not isinstance(value, (BufferLoad, Var, IntImm)):
+            yield Evaluate(value)
+        elif value is not None:
+            self.fail(node, "this has no effect; expected a store such as A[i] = ..., a definition, or a call")
+
+    def _open(self, node: ast.AST, pending: Pending, name: str, in_with: bool) -> Opened:
+        if pending.with_only and not in_with:
+            self.fail(node, f"{pending.what} opens a block; write `with {pending.what}(...):` and indent what belongs to it")
+        return cast(Opened, self.at(node, pending.make, name))
+
+    def _assign(self, node: ast.Assign) -> Iterable[Item]:
+        if len(node.targets) != 1:
+            self.fail(node, "one assignment at a time; write a = b = ... as two")
+        yield from self._bind(node.targets[0], node.value, self.value(node.value))
+
+    def _bind(self, target: ast.AST, source: ast.AST, value: Any) -> Iterable[Item]:
+        """``target = value``, where `source` says the value."""
+        if isinstance(target, ast.Name):
+            yield from self._define(target, source, value)
+        elif isinstance(target, ast.Subscript):
+            yield self._store(target, source, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            values = [value] if isinstance(value, Pending) else value
+            if not isinstance(values, (list, tuple)) or len(values) != len(target.elts):
+                count = len(values) if isinstance(values, (list, tuple)) else 1
+                self.fail(target, f"{len(target.elts)} names for {count} value{'s' * (count != 1)}")
+            for part, item in zip(target.elts, values, strict=True):
+                yield from self._bind(part, source, item)
+        else:
+            self.fail(target, "this can't be assigned; expected a name or an element such as A[i, j]")
+
+    def _define(self, target: ast.Name, source: ast.AST, value: Any) -> Iterable[Item]:
+        """A name for a value: a definition, another name of what is no number, or else a variable."""
+        if isinstance(value, Pending):
+            opened = self._open(source, value, target.id, False)
+            self._scope.define(target.id, opened.value)
+            if opened.around is not None:
+                yield source, opened.around
+        elif isinstance(value, MetaVar):
+            self._scope.define(target.id, value.value)
+        elif isinstance(value, _ALIASES) or isinstance(value, Range):
+            self._scope.define(target.id, value)
+        else:
+            worth = cast(PrimExpr, self.at(source, as_expr, value))
+            yield self._let(target, source, Var(target.id, worth.dtype), worth)
+
+    def _let(self, target: ast.Name, source: ast.AST, var: Var, worth: PrimExpr) -> Item:
+        self._scope.define(target.id, var)
+        return source, lambda body: LetStmt(var, worth, body)
+
+    def _store(self, target: ast.Subscript, source: ast.AST, value: Any) -> Stmt:
+        place = self.value(target)
+        if not isinstance(place, (BufferLoad, Access)):
+            self.fail(target, "only elements of buffers can be stored to")
+        indices = place.indices if isinstance(place, BufferLoad) else self.at(target, place.indices)
+        return cast(Stmt, self.at(source, store, place.buffer, indices, value))
+
+    def _annotated(self, node: ast.AnnAssign) -> Iterable[Item]:
+        """``x: T.int32 = value``."""
+        if not isinstance(node.target, ast.Name) or node.value is None:
+            self.fail(node, "expected name: T.type = value")
+        value = self.value(node.value)
+        if isinstance(value, Pending):
+            yield from self._define(node.target, node.value, value)
+            return
+        annotation = node.annotation
+        if isinstance(annotation, ast.Subscript):  # T.let[T.int32]
+            annotation = annotation.slice
+        worth = cast(PrimExpr, self.at(node.value, as_expr, value))
+        var = cast(Var, self.at(annotation, typed_variable, node.target.id, self.value(annotation), worth.dtype))
+        if isinstance(value, Number):
+            worth = cast(PrimExpr, self.at(node.value, const, value, var.dtype))
+        if worth.dtype != var.dtype:
+            self.fail(node.value, f"{node.target.id} is {var.dtype}, and its value {worth.dtype}; convert it with T.Cast")
+        yield self._let(node.target, node.value, var, worth)
+
+    def _augmented(self, node: ast.AugAssign) -> Iterable[Item]:
+        """``A[i] += value``."""
+        if not isinstance(node.target, ast.Subscript) or type(node.op) not in BINARY:
+            self.fail(node, "expected an element on the left, such as A[i] += value; variables can't change")
+        old = self.value(node.target)
+        yield self._store(node.target, node.value, self.at(node, apply, BINARY[type(node.op)], old, self.value(node.value)))
+
+    def _for(self, node: ast.For) -> Iterable[Item]:
+        header = self.value(node.iter)
+        if not isinstance(header, Loops):
+            self.fail(node.iter, "expected the header of a loop: range, T.grid, T.serial, T.parallel, T.vectorized, T.unroll or T.thread_binding")
+        if node.orelse:
+            self.fail(node.orelse[0], "a loop has no else here; write what follows it behind it")
+        targets = node.target.elts if isinstance(node.target, (ast.Tuple, ast.List)) else [node.target]
+        if len(targets) != len(header.specs):
+            self.fail(node.target, f"{len(targets)} loop variable{'s' * (len(targets) != 1)} for {len(header.specs)} loops")
+        self._scope.push()
+        variables = [self._loop_variable(target, spec) for target, spec in zip(targets, header.specs, strict=True)]
+        stmt = self.body(node.body)
+        for var, spec in zip(reversed(variables), reversed(header.specs), strict=True):
+            del self._context.loops[var]
+            axis = None
+            if spec.kind is ForKind.THREAD_BINDING:
+                axis = IterVar(None, Var(spec.thread or "", var.dtype), IterVar.THREAD_INDEX, spec.thread or "")
+            stmt = For(var, spec.min, spec.extent, spec.kind, stmt, axis, spec.annotations)
+        self._scope.pop()
+        yield stmt
+
+    def _loop_variable(self, target: ast.AST, spec: LoopSpec) -> Var:
+        if not isinstance(target, ast.Name):
+            self.fail(target, "expected the name of a loop variable")
+        var = Var(target.id, spec.extent.dtype)
+        self._scope.define(target.id, var)
+        self._context.loops[var] = Range(spec.min, spec.extent)
+        return var
+
+    def _while(self, node: ast.While) -> Iterable[Item]:
+        if node.orelse:
+            self.fail(node.orelse[0], "a loop has no else here; write what follows it behind it")
+        condition = self._condition(node.test)
+        yield While(condition, self.body(node.body))
+
+    def _if(self, node: ast.If) -> Iterable[Item]:
+        """A condition that is known while reading picks its branch."""
+        test = self.value(node.test)
+        if isinstance(test, Number):
+            taken = node.body if test else node.orelse
+            return [item for child in taken for item in self._statement(child)]
+        condition = self.at(node.test, as_condition, test)
+        then = self.body(node.body)
+        return [IfThenElse(condition, then, self.body(node.orelse) if node.orelse else None)]
+
+    def _condition(self, node: ast.expr) -> PrimExpr:
+        return cast(PrimExpr, self.at(node, as_condition, self.value(node)))
+
+    def _assert(self, node: ast.Assert) -> Iterable[Item]:
+        message = "" if node.msg is None else self.value(node.msg)
+        pending = cast(Pending, self.at(node, assertion, self.value(node.test), message))
+        opened = pending.make("")
+        assert opened.around is not None
+        yield node, opened.around
+
+    def _with(self, node: ast.With) -> Iterable[Item]:
+        """Each item is opened in turn, inside of those before it."""
+        opened: list[tuple[ast.AST, Around]] = []
+        self._scope.push()
+        for item in node.items:
+            value = self.value(item.context_expr)
+            if not isinstance(value, Pending):
+                self.fail(item.context_expr, "expected a block, as in `with T.block(\"name\"):`, or a definition such as T.allocate(...)")
+            name = self._target(item)
+            made = self._open(item.context_expr, value, name, True)
+            if made.around is None:
+                self.fail(item.context_expr, f"{value.what} surrounds nothing; assign it: {name or 'x'} = {value.what}...")
+            if name:
+                self._scope.define(name, made.value)
+            opened.append((item.context_expr, made.around))
+        stmt: Stmt | None = self.body(node.body)
+        for place, around in reversed(opened):
+            stmt = cast("Stmt | None", self.at(place, around, NOP if stmt is None else stmt))
+        self._scope.pop()
+        return () if stmt is None else (stmt,)
+
+    def _target(self, item: ast.withitem) -> str:
+        if item.optional_vars is None:
+            return ""
+        if not isinstance(item.optional_vars, ast.Name):
+            self.fail(item.optional_vars, "expected a name after `as`")
+        return item.optional_vars.id
+
+
+def _sequence(stmts: Iterable[Stmt]) -> Stmt:
+    flat = [part for stmt in stmts for part in (stmt.seq if isinstance(stmt, SeqStmt) else (stmt,))]
+    if not flat:
+        return NOP
+    return flat[0] if len(flat) == 1 else SeqStmt(tuple(flat))
+
+
+_ADVICE: Mapping[type[ast.stmt], str] = {
+    ast.Return: "a function returns nothing; store the result in a buffer",
+    ast.Break: "a loop can't be left early; write a while loop with a condition",
+    ast.Continue: "an iteration can't be left early; write an if around the rest of it",
+    ast.FunctionDef: "functions can't be nested; write it beside this one, in the module",
+    ast.Import: "modules are imported outside of the script",
+    ast.ImportFrom: "modules are imported outside of the script",
+}
+_READERS: Mapping[type[ast.stmt], Callable[[StatementReader, Any], Iterable[Item]]] = {
+    ast.Pass: StatementReader._pass,
+    ast.Expr: StatementReader._expression,
+    ast.Assign: StatementReader._assign,
+    ast.AnnAssign: StatementReader._annotated,
+    ast.AugAssign: StatementReader._augmented,
+    ast.For: StatementReader._for,
+    ast.While: StatementReader._while,
+    ast.If: StatementReader._if,
+    ast.With: StatementReader._with,
+    ast.Assert: StatementReader._assert,
+}

@@ -1,0 +1,215 @@
+"""What the parts of a script are worth while it is read.
+
+    numbers, strings, tuples, lists, dicts     Python data
+    tir expressions, buffers, axes             as they are
+    Access                                     A[i, 0:16]: a vector or a region, as the place asks
+    Pending                                    T.allocate(...), T.int32(): waits for its name
+    Loops                                      T.grid(8, 8), range(n): the header of a `for`
+    Builder, Namespace                         T.exp, T.axis
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...arith import Analyzer
+from ...errors import DeclarationError
+from ...tir.arithmetic import convert, match_types, subtract, to_bool
+from ...tir.attrs import EMPTY, FrozenMap
+from ...tir.buffer import Buffer, BufferRegion
+from ...tir.dtype import parse_dtype
+from ...tir.expr import Add, BufferLoad, ExprOp, IntImm, PrimExpr, Ramp, Range
+from ...tir.stmt import ForKind, Stmt
+
+Around = Callable[[Stmt], "Stmt | None"]
+Number = (bool, int, float, np.bool_, np.integer, np.floating)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Opened:
+    """A definition: what its name means, and what it puts around the statements that follow."""
+
+    value: Any = None
+    around: Around | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Pending:
+    """Something that is made once its name is known; `with_only` if it can't stand without a `with`."""
+
+    what: str
+    make: Callable[[str], Opened]
+    with_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """``low:stop:step`` in an index."""
+
+    low: Any
+    stop: Any
+    step: int = 1
+
+    def range(self) -> Range:
+        """The indices as a range."""
+        low, extent = span(self.low, self.stop)
+        if self.step != 1:
+            raise DeclarationError(f"a region has no gaps, but the slice has a step of {self.step}; leave the step out")
+        return Range(low, extent)
+
+    def vector(self) -> PrimExpr:
+        """The indices as a vector, or as the one index."""
+        low, extent = span(self.low, self.stop)
+        if not isinstance(extent, IntImm) or extent.value <= 0:
+            raise DeclarationError(f"a slice of {extent} elements is no vector; the number of lanes is a positive constant")
+        if extent.value % self.step:
+            raise DeclarationError(f"a slice over {extent.value} elements can't have a step of {self.step}: it must divide them")
+        lanes = extent.value // self.step
+        return Ramp(low, IntImm(low.dtype, self.step), lanes) if lanes > 1 else low
+
+
+def span(low: Any, stop: Any) -> tuple[PrimExpr, PrimExpr]:
+    """First index and number of indices of [low, stop). ``x:x + n`` has n of them, whatever x and n are."""
+    first, end = match_types(low if isinstance(low, Number) else as_expr(low), stop if isinstance(stop, Number) else as_expr(stop))
+    if any(not parse_dtype(bound.dtype).is_int or parse_dtype(bound.dtype).lanes > 1 for bound in (first, end)):
+        raise DeclarationError(f"bounds are integers, not {first} ({first.dtype}) and {end} ({end.dtype})")
+    if isinstance(first, IntImm) and isinstance(end, IntImm):
+        return first, IntImm(first.dtype, end.value - first.value)
+    if isinstance(first, IntImm) and first.value == 0:
+        return first, end
+    if isinstance(end, Add) and end.a is first:
+        return first, end.b
+    return first, Analyzer().simplify(subtract(end, first))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Access:
+    """A part of a buffer whose indices hold at least one slice."""
+
+    buffer: Buffer
+    items: tuple[Any, ...]
+
+    def indices(self) -> tuple[PrimExpr, ...]:
+        """The indices of an access, with vectors for slices."""
+        return tuple(item.vector() if isinstance(item, Bounds) else as_expr(item) for item in self.items)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LoopSpec:
+    """One loop of a `for` header."""
+
+    min: PrimExpr
+    extent: PrimExpr
+    kind: ForKind = ForKind.SERIAL
+    thread: str | None = None
+    annotations: FrozenMap = EMPTY
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Loops:
+    """The header of a `for`."""
+
+    specs: tuple[LoopSpec, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Builder:
+    """A name of the language that can be called. With `in_context`, its function takes the parser's context first.
+
+    Outside of a script a call works where it needs no context.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    in_context: bool = False
+    dtype: str = ""  # of a type name, such as T.int32
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The expression, where it is one."""
+        if self.in_context:
+            raise DeclarationError(f"{self.name} is read by @T.prim_func and can't be called outside of a script")
+        made = self.function(*args, **kwargs)
+        return made.make("v").value if isinstance(made, Pending) else made
+
+    def __getitem__(self, items: Any) -> Any:
+        """The older spelling of a type: ``T.Buffer[(128, 128), "float32"]``."""
+        return self(*items) if isinstance(items, tuple) and len(items) == 2 and isinstance(items[1], str) else self(items)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Namespace:
+    """A name with names in it: T, T.axis, I."""
+
+    name: str
+    entries: Mapping[str, Any] = field(default_factory=dict)
+
+
+def as_expr(value: Any) -> PrimExpr:
+    """A value as an expression.
+
+    Raises:
+        DeclarationError: for what is none.
+    """
+    if isinstance(value, PrimExpr):
+        return value
+    if isinstance(value, Access):
+        return BufferLoad(value.buffer, value.indices())
+    if isinstance(value, Buffer):
+        name = value.name
+        raise DeclarationError(f"the buffer {name} stands where a value belongs; write an element, {name}[...], or the pointer, {name}.data")
+    if isinstance(value, Pending):
+        made = value.make("v").value
+        if isinstance(made, PrimExpr):
+            return made
+        raise DeclarationError(f"{value.what} needs a name: assign it first")
+    if isinstance(value, (Builder, Namespace)):
+        raise DeclarationError(f"{value.name} stands where a value belongs" + ("; call it" if isinstance(value, Builder) else ""))
+    if isinstance(value, (ExprOp, str, np.generic, *Number)):
+        return convert(value)
+    raise DeclarationError(f"a {type(value).__name__} stands where a value belongs; expected a number or an expression")
+
+
+def as_condition(value: Any) -> PrimExpr:
+    """A value as a bool; numbers are compared with zero."""
+    expr = as_expr(value)
+    return expr if parse_dtype(expr.dtype).code == "bool" else to_bool(expr)
+
+
+def as_region(value: Any) -> BufferRegion:
+    """An access, an element or a whole buffer as a region.
+
+    Raises:
+        DeclarationError: for anything else.
+    """
+    if isinstance(value, Buffer):
+        return BufferRegion.full_region(value)
+    if isinstance(value, BufferLoad):
+        return BufferRegion.from_point(value.buffer, value.indices)
+    if isinstance(value, Access):
+        if len(value.items) != value.buffer.ndim:
+            raise DeclarationError(f"buffer {value.buffer.name} has {value.buffer.ndim} dimensions, and the region {len(value.items)}")
+        return BufferRegion(value.buffer, tuple(_side(item) for item in value.items))
+    raise DeclarationError("expected a region of a buffer, such as A[i, 0:16]")
+
+
+def _side(item: Any) -> Range:
+    if isinstance(item, Bounds):
+        return item.range()
+    index = as_expr(item)
+    return Range(index, IntImm(index.dtype, 1))
+
+
+def matched(*args: Any) -> tuple[PrimExpr, ...]:
+    """Operands in one dtype; numbers take that of the others."""
+    values = [arg if isinstance(arg, Number) else as_expr(arg) for arg in args]
+    if len(values) == 1:
+        return (as_expr(values[0]),)
+    first, second = match_types(values[0], values[1])
+    if len(values) == 2:
+        return first, second
+    last, first = match_types(values[2], first)
+    return (*match_types(first, second), last)

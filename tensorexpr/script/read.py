@@ -1,0 +1,113 @@
+"""The ways to hand a program over: as text, or as a decorated function or class."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from types import FrameType
+from typing import Any, overload
+
+from ..errors import ParseError
+from ..tir.function import IRModule, PrimFunc
+from .parser import IR, TIR, ProgramReader, Source
+
+_NAMES: Mapping[str, Any] = {"T": TIR, "I": IR, "tir": TIR, "ir": IR}
+
+
+def parse(program: Any, extra_vars: Mapping[str, Any] | None = None, check_well_formed: bool = True) -> PrimFunc | IRModule:
+    """Read a program; the inverse of `script()`.
+
+    Args:
+        program: TVMScript text of one function or one module; or a Python function or class whose source is read.
+        extra_vars: what names mean that the program doesn't define: numbers, strings, sequences of them, expressions.
+        check_well_formed: refuse programs that use what they don't define, and the like.
+
+    Returns:
+        A PrimFunc for a function under @T.prim_func, an IRModule for a class under @I.ir_module.
+
+    Raises:
+        ParseError: with the place, and what was expected there.
+    """
+    source = Source(program) if isinstance(program, str) else Source.of(program)
+    captured = {**_NAMES, **(extra_vars or {})}
+    if callable(program):
+        captured.update(_captured(program, None))
+    return ProgramReader(source, captured, check_well_formed).program()
+
+
+from_source = parse
+
+
+def asscript(program: PrimFunc | IRModule) -> str:
+    """The text of a program."""
+    return program.script()
+
+
+@overload
+def prim_func(func: Callable[..., Any]) -> PrimFunc: ...
+@overload
+def prim_func(*, private: bool = ..., check_well_formed: bool = ...) -> Callable[[Callable[..., Any]], PrimFunc]: ...
+
+
+def prim_func(func: Any = None, *, private: bool = False, check_well_formed: bool = True) -> Any:
+    """Decorator: the function whose source stands below it, as a PrimFunc. It is read and never run.
+
+    Args:
+        private: without a "global_symbol", so not visible outside of its module.
+        check_well_formed: refuse programs that use what they don't define, and the like.
+
+    Raises:
+        ParseError: with the place, and what was expected there.
+    """
+    frame = inspect.currentframe()
+    around = frame.f_back if frame is not None else None
+
+    def read(target: Any) -> Any:
+        if not inspect.isfunction(target):
+            raise ParseError(f"@T.prim_func stands above a function, not above {target!r}")
+        if _in_class(target):
+            return target  # the class reads it, with all of its functions
+        return ProgramReader(Source.of(target), {**_NAMES, **_captured(target, around)}, check_well_formed).program()
+
+    return read if func is None else read(func)
+
+
+def ir_module(mod: Any = None, *, check_well_formed: bool = True) -> Any:
+    """Decorator: the class whose source stands below it, as an IRModule of its functions.
+
+    Raises:
+        ParseError: with the place, and what was expected there.
+    """
+    frame = inspect.currentframe()
+    around = frame.f_back if frame is not None else None
+
+    def read(target: Any) -> Any:
+        if not inspect.isclass(target):
+            raise ParseError(f"@I.ir_module stands above a class, not above {target!r}")
+        captured = {**_NAMES, **_captured(target, around)}
+        return ProgramReader(Source.of(target), captured, check_well_formed).program()
+
+    return read if mod is None else read(mod)
+
+
+def _in_class(func: Any) -> bool:
+    owner = func.__qualname__.rpartition(".")[0]
+    return bool(owner) and not owner.endswith("<locals>")
+
+
+def _captured(target: Any, around: FrameType | None) -> dict[str, Any]:
+    """What the names around a definition mean: globals, then those of the enclosing functions."""
+    functions = [member for member in vars(target).values() if inspect.isfunction(member)] if inspect.isclass(target) else [target]
+    found: dict[str, Any] = {}
+    for function in functions:
+        found.update(function.__globals__)
+    if around is not None:
+        found.update(around.f_globals)
+        found.update(around.f_locals)
+    for function in functions:
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            try:
+                found[name] = cell.cell_contents
+            except ValueError:  # assigned only after the definition
+                continue
+    return found

@@ -1,0 +1,24 @@
+"""The names of TVMScript, for ``from tensorexpr.script import tir as T``.
+
+A function under `@T.prim_func` is read, not run, so in it these are words of a language: `T.grid`, `T.block`, `T.exp`.
+Types and expressions also work in Python itself: `T.Buffer((16,), "float32")`, `T.float32(0)`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .parser import TIR
+from .read import prim_func
+
+__all__ = ["prim_func"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in TIR.entries:
+        raise AttributeError(f"T has no {name!r}")
+    return TIR.entries[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({"prim_func", *TIR.entries})

@@ -1,0 +1,156 @@
+"""What is decided before a convolution is scheduled: the register tile, where weights are packed, which loops are parallel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from ...target import Target
+from ...te.tensor import Tensor
+from ...tir.expr import FloorDiv, FloorMod, IntImm
+from ...tir.rewriting import variables
+from .machine import is_parallel, lanes_of
+from .register_tile import rows_in_cache
+from .windows import Convolution, product_of_extents
+
+_LATENCY = 4.0  # cycles of a multiply-add
+_LOAD = 0.1  # cycles that a load delays the multiply-adds beside it
+_TILE = 40.0  # cycles to start a tile, and to end it apart from its stores
+_STORE = 2.0  # cycles for each vector of a tile that is stored
+_TRANSPOSED = 6.0  # ... and read by columns
+
+
+class Packing(Enum):
+    """Where the weights are brought into panels of channels."""
+
+    NONE = "they lie in panels, or in rows of channels"
+    PANEL = "each panel by the thread that uses it"
+    ROOT = "all panels before anything else"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a convolution is computed.
+
+    Args:
+        lanes, vectors: of a panel of channels.
+        tile: how many pixels a register tile has along each pixel axis, after merging.
+        merged: the plane is one axis.
+        packing: where the weights are packed.
+        peeled: border tiles have bodies of their own; else there is a copy of the data with its border.
+        chunks: parts of the first pixel axis for different cores.
+        parallel: whether there is enough work for several cores.
+    """
+
+    lanes: int
+    vectors: int
+    tile: tuple[int, ...]
+    merged: bool
+    packing: Packing
+    peeled: bool
+    chunks: int
+    parallel: bool
+    hinted: bool = True
+
+    @property
+    def block(self) -> int:
+        """The channels of a panel."""
+        return self.lanes * self.vectors
+
+
+def plan_convolution(convolution: Convolution, target: Target) -> Plan | None:
+    """The plan with the fewest cycles; None if there are too few channels for vectors of them."""
+    lanes = lanes_of(target, convolution.op.output(0).dtype)
+    extents = convolution.extents
+    channels = extents[convolution.channel]
+    if channels < lanes // 2 or convolution.depth < 2:
+        return None
+    merged = convolution.merged_pixels()
+    pixels = [extents[pixel] for pixel in convolution.pixels if pixel not in merged]
+    if merged:
+        pixels.append(product_of_extents([extents[pixel] for pixel in merged]))
+    best = min(
+        ((_cycles(convolution, tile, vectors, pixels, lanes), tile, vectors) for vectors, tile in _tiles(convolution, pixels, lanes, target)),
+        default=None,
+    )
+    if best is None:
+        return None
+    _, tile, vectors = best
+    work = 2.0 * product_of_extents(extents) * convolution.depth
+    parallel = is_parallel(target, work)
+    cores = target.num_cores if parallel else 1
+    panels = -(-channels // (lanes * vectors))
+    tasks = panels * product_of_extents([extents[number] for number in convolution.outer])
+    chunks = 1 if tasks % cores == 0 or tasks >= 8 * cores or pixels[0] < cores else cores
+    peeled = _is_padded(convolution) and len(convolution.summed) > 0 and convolution.depth >= 16 * _taps(convolution)
+    packing = _packing(convolution, lanes * vectors, lanes)
+    if packing is Packing.PANEL and (chunks > 1 or tasks != panels):
+        packing = Packing.ROOT
+    return Plan(lanes, vectors, tile, bool(merged), packing, peeled, chunks, parallel)
+
+
+def _taps(convolution: Convolution) -> int:
+    return product_of_extents([int(str(axis.dom.extent)) for axis in convolution.taps if axis.dom is not None])
+
+
+def _is_padded(convolution: Convolution) -> bool:
+    producer = convolution.data.producer
+    return isinstance(producer, Tensor) and "pad" in producer.op.tag
+
+
+def _tiles(convolution: Convolution, pixels: list[int], lanes: int, target: Target) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Register tiles: MR*NV accumulators, NV vectors of weights and one broadcast in the registers."""
+    per_group, panel = convolution.per_group, panel_of(convolution)
+    for vectors in range(1, target.vector_registers // 8 + 1):
+        block = vectors * lanes
+        if (per_group < convolution.extents[convolution.channel] and per_group % block) or (panel and panel % block):
+            continue
+        if vectors > 1 and (vectors - 1) * lanes >= per_group:
+            continue
+        most = (target.vector_registers - 1 - vectors) // vectors
+        for columns in range(max(1, min(most, pixels[-1]) // 2), min(most, pixels[-1]) + 1):
+            yield vectors, (*[1] * (len(pixels) - 1), columns)
+        if len(pixels) > 1 and 2 * pixels[-1] <= most:
+            rows = min(most // pixels[-1], pixels[-2])
+            yield vectors, (*[1] * (len(pixels) - 2), rows, pixels[-1])
+
+
+def panel_of(convolution: Convolution) -> int:
+    """The channels of a panel if the weights lie in panels already, else 0."""
+    axis = convolution.op.axis[convolution.channel].var
+    last = convolution.weights.indices[-1]
+    if not isinstance(last, FloorMod) or last.a is not axis or not isinstance(last.b, IntImm):
+        return 0
+    outer = [index for index in convolution.weights.indices[:-1] if axis in variables(index)]
+    blocks = all(isinstance(index, FloorDiv) and index.a is axis and index.b is last.b for index in outer)
+    return last.b.value if blocks and len(outer) == 1 else 0
+
+
+def _packing(convolution: Convolution, block: int, lanes: int) -> Packing:
+    axis = convolution.op.axis[convolution.channel].var
+    if panel_of(convolution):
+        return Packing.NONE
+    if convolution.weights.indices[-1] is axis and convolution.extents[convolution.channel] % block == 0:
+        return Packing.NONE
+    return Packing.PANEL
+
+
+def _cycles(convolution: Convolution, tile: tuple[int, ...], vectors: int, pixels: list[int], lanes: int) -> float:
+    """Cycles of all tiles on one core."""
+    extents = convolution.extents
+    panels = -(-extents[convolution.channel] // (lanes * vectors))
+    store = _STORE if convolution.channel == len(extents) - 1 else _TRANSPOSED
+    total = 0.0
+    for rows, many in _balanced(pixels[-2] if len(pixels) > 1 else 1, tile[-2] if len(tile) > 1 else 1):
+        for columns, count in _balanced(pixels[-1], tile[-1]):
+            size = rows * columns
+            step = max(size * vectors / 2, (size + vectors) / 2, _LATENCY) + _LOAD * (size + vectors)
+            total += many * count * (step * convolution.depth + _TILE + store * size * vectors)
+    return total * panels
+
+
+def _balanced(extent: int, most: int) -> list[tuple[int, int]]:
+    """Sizes of balanced tiles, with how many there are of each."""
+    tiles = -(-extent // most)
+    return [(size, count) for size, count in ((extent // tiles + 1, extent % tiles), (extent // tiles, tiles - extent % tiles)) if count]

@@ -1,0 +1,169 @@
+"""Convolutions seen in a computation: sums of products of windows of one tensor with another one, the weights.
+
+sum over k.., t.. of data[.., p*stride + t*dilation, .., k..] * weights[.., o, k.., t..]: names, tags and the order of the
+indices don't matter, nor how many dimensions a window has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...arith import linear_form
+from ...te.operation import ComputeOp
+from ...te.tensor import Tensor
+from ...tir.expr import Add, Cast, FloorDiv, IntImm, IterVar, Mul, PrimExpr, ProducerLoad, Reduce, Var
+from ...tir.rewriting import substitute, variables
+from ..utils import extent_value
+from .reduction import constant_extents
+
+
+@dataclass(frozen=True, slots=True)
+class Convolution:
+    """A convolution; axes are numbers of the operation's axes, summed axes those of its reduction.
+
+    channel   the last of the axes of the weights: the results of one window
+    outer     axes of the weights before it, and those of the data without a window: batches, blocks of channels
+    pixels    where windows lie, in order
+    taps      summed axes inside a window, in order
+    summed    the other summed axes: channels of the data
+    per_group channels that see the same data; all of them without groups
+    """
+
+    op: ComputeOp
+    data: ProducerLoad
+    weights: ProducerLoad
+    channel: int
+    outer: tuple[int, ...]
+    pixels: tuple[int, ...]
+    taps: tuple[IterVar, ...]
+    summed: tuple[IterVar, ...]
+    per_group: int
+
+    @property
+    def extents(self) -> list[int]:
+        """The extents of the operation's axes."""
+        return extents_of(self.op.axis)
+
+    @property
+    def depth(self) -> int:
+        """How many products a result is the sum of."""
+        return product_of_extents(extents_of(self.op.reduce_axis))
+
+    def merged_pixels(self) -> tuple[int, ...]:
+        """The last pixel axes that are one axis in memory, of data and result: all of a plane for windows of one pixel."""
+        merged = [self.pixels[-1]]
+        while len(merged) < len(self.pixels):
+            before, after = self.pixels[-1 - len(merged)], merged[0]
+            places = [self._place(before), self._place(after)]
+            if before + 1 != after or None in places or places[0] != (places[1] or 0) - 1:
+                break
+            merged.insert(0, before)
+        return tuple(merged) if len(merged) > 1 else ()
+
+    def _place(self, pixel: int) -> int | None:
+        """The index of the data that is this axis and nothing else, over all of the dimension."""
+        axis = self.op.axis[pixel]
+        single = {tap.var: IntImm(tap.var.dtype, 0) for tap in self.op.reduce_axis if extents_of((tap,)) == [1]}
+        for place, index in enumerate(self.data.indices):
+            if axis.var in variables(index):
+                form = linear_form(substitute(index, single))
+                alone = form.constant == 0 and dict(form.terms) == {axis.var: 1}
+                return place if alone and extent_value(self.data.producer.shape[place]) == extents_of((axis,))[0] else None
+        return None
+
+
+def extents_of(axes: tuple[IterVar, ...]) -> list[int]:
+    """The extents of axes of a convolution, which are constants."""
+    found = constant_extents(axes)
+    assert found is not None
+    return found
+
+
+def product_of_extents(extents: list[int]) -> int:
+    """How many points there are."""
+    total = 1
+    for extent in extents:
+        total *= extent
+    return total
+
+
+def convolution_of(op: object) -> Convolution | None:
+    """The operation as a convolution, or None if it is anything else."""
+    if not isinstance(op, ComputeOp) or len(op.body) != 1 or constant_extents((*op.axis, *op.reduce_axis)) is None:
+        return None
+    factors = _factors(op.body[0])
+    if factors is None:
+        return None
+    for data, weights in (factors, factors[::-1]):
+        found = _roles(op, data, weights)
+        if found is not None:
+            return found
+    return None
+
+
+def _factors(body: PrimExpr) -> tuple[ProducerLoad, ProducerLoad] | None:
+    """The two tensors of a sum of products."""
+    if not isinstance(body, Reduce) or len(body.source) != 1 or body.init or not isinstance(body.condition, IntImm):
+        return None
+    if not isinstance(body.combiner.result[0], Add) or not isinstance(body.source[0], Mul) or not body.condition.value:
+        return None
+    left, right = (_without_casts(side) for side in (body.source[0].a, body.source[0].b))
+    if not isinstance(left, ProducerLoad) or not isinstance(right, ProducerLoad):
+        return None
+    return (left, right) if isinstance(left.producer, Tensor) and isinstance(right.producer, Tensor) else None
+
+
+def _without_casts(expr: PrimExpr) -> PrimExpr:
+    while isinstance(expr, Cast):
+        expr = expr.value
+    return expr
+
+
+def _roles(op: ComputeOp, data: ProducerLoad, weights: ProducerLoad) -> Convolution | None:
+    """The convolution with these operands, if it is one."""
+    in_data = {var for index in data.indices for var in variables(index)}
+    in_weights = {var for index in weights.indices for var in variables(index)}
+    spatial = {axis.var: number for number, axis in enumerate(op.axis)}
+    reduced = {axis.var: axis for axis in op.reduce_axis}
+    channels = [number for var, number in spatial.items() if var in in_weights]
+    pixels, taps = [], []
+    for index in data.indices:
+        used = variables(index)
+        mine = [var for var in used if var in spatial and var not in in_weights]
+        inside = [var for var in used if var in reduced]
+        if mine and inside:
+            if len(mine) > 1 or not _is_affine(index):
+                return None
+            pixels.append(spatial[mine[0]])
+            taps += [reduced[var] for var in inside]
+    shared = {var for var in reduced if var in in_data and var in in_weights}
+    if not channels or not pixels or len(shared) != len(reduced) or len(set(pixels)) < len(pixels):
+        return None
+    channel = channels[-1]
+    per_group = _per_group(op, data, channel)
+    if per_group is None or any(op.axis[number].var in in_data for number in channels[:-1]):
+        return None
+    outer = tuple(number for number in range(len(op.axis)) if number not in pixels and number != channel)
+    inner_taps = tuple(axis for axis in op.reduce_axis if any(axis is tap for tap in taps))
+    summed = tuple(axis for axis in op.reduce_axis if all(axis is not tap for tap in taps))
+    return Convolution(op, data, weights, channel, outer, tuple(sorted(pixels)), inner_taps, summed, per_group)
+
+
+def _is_affine(index: PrimExpr) -> bool:
+    return all(isinstance(atom, Var) for atom in linear_form(index).terms)
+
+
+def _per_group(op: ComputeOp, data: ProducerLoad, channel: int) -> int | None:
+    """How many neighbouring channels see the same data; None if each sees its own."""
+    axis = op.axis[channel]
+    found = extents_of((axis,))[0]
+    for index in data.indices:
+        if axis.var not in variables(index):
+            continue
+        for atom in linear_form(index).terms:
+            if axis.var not in variables(atom):
+                continue
+            if not isinstance(atom, FloorDiv) or atom.a is not axis.var or not isinstance(atom.b, IntImm):
+                return None
+            found = min(found, atom.b.value)
+    return found

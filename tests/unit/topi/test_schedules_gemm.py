@@ -1,0 +1,215 @@
+"""Default schedules of matrix products: every branch on sizes that fit and sizes that don't, and registers that hold the tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tensorexpr
+from tensorexpr import te, topi
+from tensorexpr.schedule import Schedule, create_schedule
+from tensorexpr.schedule.tree import Inline
+from tensorexpr.target import Target
+from tensorexpr.te.tensor import Tensor
+from tensorexpr.testing.check import assert_schedule_correct
+from tensorexpr.topi.schedules import default_schedule
+from tensorexpr.topi.schedules.gemm import plan_product
+from tensorexpr.topi.schedules.products import Product, product_of, result_of
+from tensorexpr.topi.schedules.register_tile import RegisterTile, Shape, choose_tile, rows_in_cache
+
+# Four lanes and 32 registers: sizes below 40 already make several panels with a tail.
+NARROW = Target("llvm -vector-width=128 -num-cores=2")
+Tensors = list[Tensor]
+
+
+def matmul(m: int, n: int, k: int, a_transposed: bool = False, b_transposed: bool = False, dtype: str = "float32") -> Tensors:
+    a = te.placeholder((k, m) if a_transposed else (m, k), dtype, name="A")
+    b = te.placeholder((n, k) if b_transposed else (k, n), dtype, name="B")
+    return [a, b, topi.nn.matmul(a, b, transpose_a=a_transposed, transpose_b=b_transposed)]
+
+
+def batched(m: int, n: int, k: int, batch: int = 3, one: int = 3) -> Tensors:
+    """`one`: the extent of the batch of the first operand."""
+    a, b = te.placeholder((one, m, k), name="A"), te.placeholder((batch, n, k), name="B")
+    return [a, b, topi.nn.batch_matmul(a, b)]
+
+
+def dense(m: int, n: int, k: int, activation: Callable[[Tensor], Tensor] = topi.nn.relu) -> Tensors:
+    data, weight, bias = te.placeholder((m, k), name="data"), te.placeholder((n, k), name="weight"), te.placeholder((n,), name="bias")
+    return [data, weight, bias, activation(topi.nn.dense(data, weight, bias))]
+
+
+def rows_of_rows(m: int, n: int, k: int) -> Tensors:
+    """Three axes of rows and none of batch: [2, 3, m, k] times [k, n]."""
+    a, b = te.placeholder((2, 3, m, k), name="A"), te.placeholder((k, n), name="B")
+    return [a, b, topi.nn.matmul(a, b)]
+
+
+def two_sums(m: int, n: int, k: int) -> Tensors:
+    """Two summed axes, in another order in either operand."""
+    a, b = te.placeholder((m, 3, k), name="A"), te.placeholder((k, 3, n), name="B")
+    p, q = te.reduce_axis((0, 3), name="p"), te.reduce_axis((0, k), name="q")
+    return [a, b, te.compute((m, n), lambda i, j: te.sum(a[i, p, q] * b[q, p, j], axis=[p, q]), name="C")]
+
+
+def through_transposes(m: int, n: int, k: int) -> Tensors:
+    """Both operands are transposed by stages of their own."""
+    x, y = te.placeholder((m, 3, k), name="X"), te.placeholder((n, 3, k), name="Y")
+    a, b = te.compute((3, m, k), lambda h, i, d: x[i, h, d], name="A"), te.compute((3, k, n), lambda h, d, j: y[j, h, d], name="B")
+    d = te.reduce_axis((0, k), name="d")
+    return [x, y, te.compute((3, m, n), lambda h, i, j: te.sum(a[h, i, d] * b[h, d, j], axis=d), name="C")]
+
+
+def scores(m: int, n: int, k: int) -> Tensors:
+    """A product that several stages read."""
+    a, b = te.placeholder((2, m, k), name="A"), te.placeholder((2, n, k), name="B")
+    return [a, b, topi.nn.softmax(topi.nn.batch_matmul(a, b))]
+
+
+PROGRAMS: dict[str, Callable[[int, int, int], Tensors]] = {
+    "plain": matmul,
+    "transposed left": lambda m, n, k: matmul(m, n, k, True),
+    "transposed right": lambda m, n, k: matmul(m, n, k, False, True),
+    "both transposed": lambda m, n, k: matmul(m, n, k, True, True),
+    "double": lambda m, n, k: matmul(m, n, k, dtype="float64"),
+    "integers": lambda m, n, k: matmul(m, n, k, dtype="int32"),
+    "batched": batched,
+    "one left operand": lambda m, n, k: batched(m, n, k, 3, 1),
+    "batch of one": lambda m, n, k: batched(m, n, k, 1, 1),
+    "dense": dense,
+    "dense alone": lambda m, n, k: dense(m, n, k, lambda x: x),
+    "dense, tanh": lambda m, n, k: dense(m, n, k, topi.tanh),
+    "rows of rows": rows_of_rows,
+    "two sums": two_sums,
+    "through transposes": through_transposes,
+    "scores": scores,
+}
+SIZES = [(4, 16, 8), (17, 37, 13), (7, 5, 1), (2, 33, 9), (13, 7, 21), (1, 9, 5), (5, 1, 7)]
+
+
+def check(tensors: Tensors, target: Target, compiled: bool = True) -> Schedule:
+    with target:
+        s = default_schedule(tensors, target)
+        assert_schedule_correct(s, tensors, compiled=compiled)
+    return s
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_sizes_that_fit_and_that_do_not(name: str) -> None:
+    for m, n, k in SIZES:
+        check(PROGRAMS[name](m, n, k), NARROW, compiled=(m, n, k) == (17, 37, 13))
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(st.sampled_from(sorted(PROGRAMS)), *[st.integers(1, 40)] * 3, st.sampled_from((NARROW, Target("llvm -num-cores=3"))))
+def test_any_size(name: str, m: int, n: int, k: int, target: Target) -> None:
+    check(PROGRAMS[name](m, n, k), target, compiled=(m + n + k) % 4 == 0)
+
+
+def plan_of(tensors: Tensors, target: Target = NARROW) -> Any:
+    s = create_schedule(tensors[-1].op)
+    for stage in s.tree.in_order():
+        found = product_of(s, stage)
+        if found is not None:
+            return plan_product(found, stage.origin.output(0).dtype, target)
+    return None
+
+
+def test_panels_are_packed_where_that_pays() -> None:
+    assert not plan_of(matmul(512, 512, 64)).packed  # rows of 2 KB
+    assert not plan_of(matmul(16, 4096, 64)).packed  # few rows
+    assert plan_of(matmul(2048, 2048, 64)).packed
+    transposed = plan_of(matmul(32, 32, 64, b_transposed=True))
+    assert transposed.packed and transposed.transposed
+
+
+def test_small_products_stay_on_one_core() -> None:
+    assert not plan_of(matmul(8, 8, 8)).parallel
+    assert plan_of(matmul(256, 256, 256)).parallel
+
+
+def test_a_narrow_result_is_cut_by_rows() -> None:
+    found = plan_of(matmul(512, 16, 512), Target("llvm -vector-width=512 -num-cores=2"))
+    assert found.tile.chunks == 2 and found.tile.vectors == 1
+
+
+@pytest.mark.parametrize("m, n, k", [(1, 64, 64), (64, 1, 64), (3, 64, 64)])
+def test_what_is_no_tile_is_left_to_sums(m: int, n: int, k: int) -> None:
+    assert plan_of(matmul(m, n, k, b_transposed=True)) is None
+
+
+def product_in(tensors: Tensors) -> Product | None:
+    s = create_schedule(tensors[-1].op)
+    return product_of(s, s.tree[s[tensors[-1]].id])
+
+
+def test_products_are_told_by_their_indices() -> None:
+    found = product_in(two_sums(4, 5, 6))
+    assert found is not None and [axis.name for axis in found.summed] == ["p", "q"]
+    assert found.right.stride(found.summed[1]) == 4 * 3 * 5 and found.right.is_contiguous(found.column)
+    a, b = te.placeholder((8, 8), name="A"), te.placeholder((8, 8), name="B")
+    k = te.reduce_axis((0, 4), name="k")
+    others = [
+        te.compute((8, 8), lambda i, j: te.sum(a[i, k] * a[k, j], axis=k)),  # the same tensor twice
+        te.compute((4, 8), lambda i, j: te.sum(a[i + k, k] * b[k, j], axis=k)),  # a window
+        te.compute((8, 8), lambda i, j: te.sum(a[i, k] + b[k, j], axis=k)),
+        te.compute((8, 8), lambda i, j: te.max(a[i, k] * b[k, j], axis=k)),
+        te.compute((8, 8), lambda i, j: te.sum(a[i, j] * b[k, j], axis=k)),
+        te.compute((4, 8), lambda i, j: te.sum(a[i, i] * b[k, j], axis=k)),
+        te.compute((8, 8), lambda i, j: te.sum(a[i, k] * b[k, j] * 2.0, axis=k)),
+    ]
+    assert [product_in([a, b, c]) for c in others] == [None] * len(others)
+
+
+def test_what_follows_is_computed_on_the_tile() -> None:
+    tensors = dense(32, 32, 32)
+    s = default_schedule(tensors, NARROW)
+    waiting = [stage for stage in s.tree.in_order() if not stage.is_placeholder and not isinstance(stage.attach, Inline)]
+    assert len(waiting) == 3  # panel, tile, result
+    attention = scores(8, 8, 8)
+    s = create_schedule(attention[-1].op)
+    (stage,) = (stage for stage in s.tree.in_order() if product_of(s, stage) is not None)
+    assert result_of(s, stage) is stage.origin.output(0)  # the largest and the exponentials read it
+
+
+def shape(**changed: Any) -> Shape:
+    known: dict[str, Any] = {"batch": 1, "rows": 960, "columns": 960, "depth": 960, "repeats": 1, "lanes": 16}
+    return Shape(**{**known, "row_bytes": 3840, "packing": 0.0, "aligned": True, **changed})
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.integers(1, 100), st.integers(1, 200), st.sampled_from((64, 2048, 4096, 4100)), st.sampled_from(("znver5", "haswell")))
+def test_tiles_fit_the_registers_and_the_rows_the_cache(rows: int, columns: int, row_bytes: int, cpu: str) -> None:
+    target = Target(f"llvm -mcpu={cpu} -num-cores=2")
+    found = choose_tile(shape(rows=rows, columns=columns, row_bytes=row_bytes), target, 2)
+    assert found.rows * found.vectors + found.vectors + 1 <= target.vector_registers
+    assert 1 <= found.rows <= min(rows, rows_in_cache(row_bytes, target)) and 1 <= found.chunks <= rows
+
+
+def test_rows_a_page_apart_share_a_set_of_the_cache() -> None:
+    target = Target("llvm")
+    ways = target.l1_cache_size_bytes // 4096
+    assert [rows_in_cache(size, target) // ways for size in (8192, 4096, 2048, 4100)] == [1, 1, 2, 1024]
+
+
+def test_shares_are_equal() -> None:
+    found = choose_tile(shape(rows=8, columns=48, depth=512), Target("llvm -mcpu=znver5"), 3)
+    assert found == RegisterTile(8, 1)  # a vector for each core rather than all for one
+
+
+needs_avx512 = pytest.mark.skipif(Target("llvm").vector_registers < 32, reason="tiles are made for 32 registers")
+
+
+@needs_avx512
+@pytest.mark.parametrize(
+    "tensors",
+    [matmul(64, 64, 64), matmul(96, 100, 40, b_transposed=True), matmul(257, 1030, 7), batched(32, 64, 32), matmul(40, 47, 33), dense(33, 65, 64)],
+    ids=["plain", "transposed", "packed", "batched", "narrow", "dense"],
+)
+def test_loops_have_no_spills(tensors: Tensors) -> None:
+    built = tensorexpr.build(default_schedule(tensors), tensors)
+    assert built.spills.total == 0
