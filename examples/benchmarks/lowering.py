@@ -1,6 +1,6 @@
 """Milliseconds of lowering by phase and by pass: a scheduled matmul, a convolution, and chains of 1,000 and 2,000 stages.
 
-    python examples/benchmarks/lowering.py [--passes]
+python examples/benchmarks/lowering.py [--passes]
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def _access_types(node: BufferLoad | BufferStore) -> Iterator[str]:
     if sum(kind.lanes > 1 for kind in kinds) > 1:
         yield f"{node.buffer.name} is accessed with more than one vector index"
     if node.predicate is not None:
-        lanes = 1
+        lanes = parse_dtype(node.buffer.dtype).lanes
         for kind in kinds:
             lanes *= kind.lanes
         found = parse_dtype(node.predicate.dtype)

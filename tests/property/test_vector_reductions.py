@@ -43,7 +43,7 @@ def reduction(rows: int, depth: int, reducer: str, dtype: str, where: bool = Fal
 )
 @example(rows=1, depth=7, factor=4, reducer="max", dtype="float32", where=False)
 @example(rows=2, depth=33, factor=None, reducer="sum", dtype="int32", where=True)
-def test_lanes_are_combined(rows: int, depth: int, factor: int | None, reducer: str, dtype: str, where: bool) -> None:
+def test_15_lanes_are_combined(rows: int, depth: int, factor: int | None, reducer: str, dtype: str, where: bool) -> None:
     args = reduction(rows, depth, reducer, dtype, where)
     s = te.create_schedule(args[-1].op)
     (k,) = args[-1].op.reduce_axis
@@ -70,7 +70,7 @@ def test_the_lanes_become_one_value_by_halves() -> None:
     assert text.count("T.Shuffle") == 8 and "for k" not in text
 
 
-def test_reductions_of_pairs_and_other_combiners_are_refused() -> None:
+def test_15_reductions_of_pairs_and_other_combiners_are_refused() -> None:
     a = te.placeholder((4, 8), name="A")
     k = te.reduce_axis((0, 8), "k")
     odd = te.comm_reducer(lambda x, y: x + y + x * y, lambda t: te.const(0, t), name="odd")
@@ -83,7 +83,7 @@ def test_reductions_of_pairs_and_other_combiners_are_refused() -> None:
             s[tensor].vectorize(k)
 
 
-def test_a_subtraction_is_no_reduction_in_lanes() -> None:
+def test_15_a_subtraction_is_no_reduction_in_lanes() -> None:
     a = te.placeholder((4, 8), name="A")
     k = te.reduce_axis((0, 8), "k")
     minus = te.comm_reducer(lambda x, y: x - y, lambda t: te.const(0, t), name="minus")

@@ -65,8 +65,14 @@ def _var(node: ir.Var, names: Names) -> tuple[int, Parts]:
 def _infix(node: ir.BinaryExpr | ir.CmpExpr | ir.LogicalExpr, _names: Names) -> tuple[int, Parts]:
     """Operators group to the left; comparisons don't chain, so both sides of one get parentheses."""
     symbol, strength = _SYMBOLS[type(node)]
+    if _is_literal(node.a) and _is_literal(node.b):  # which would be calculated when it is read
+        return call(f"T.{type(node).__name__}", (node.a, ANY), (node.b, ANY))
     left = strength + 1 if strength == COMPARE else strength
     return strength, ((node.a, left), symbol, (node.b, strength + 1))
+
+
+def _is_literal(expr: ir.PrimExpr) -> bool:
+    return isinstance(expr, ir.IntImm) and expr.dtype == "int32"
 
 
 def _div(node: ir.Div, names: Names) -> tuple[int, Parts]:
@@ -129,6 +135,15 @@ def _comm_reducer(combiner: ir.CommReducer, names: Names) -> Parts:
     params = ", ".join(names.get(v, v.name) for v in combiner.lhs + combiner.rhs)
     body = _list(combiner.result) if len(combiner.result) == 1 else ("(", *_list(combiner.result), ")")
     return (f"T.comm_reducer(lambda {params}: ", *body, ", [", *_list(combiner.identity_element), "])")
+
+
+def declared_type(var: ir.Var) -> str:
+    """What a variable that nothing else defines is made by: ``T.int32()``."""
+    pointer = var.type_annotation
+    if pointer is None:
+        return f"T.{var.dtype}(is_size_var=True)" if isinstance(var, ir.SizeVar) else f"T.{var.dtype}()"
+    scope = "" if pointer.storage_scope == "global" else f", {quoted(pointer.storage_scope)}"
+    return f"T.handle({quoted(pointer.element_type.dtype)}{scope})"
 
 
 def iter_var_parts(axis: ir.IterVar) -> Parts:

@@ -8,7 +8,7 @@ from ..expr import IntImm, PrimExpr, Var
 from ..function import IRModule, PrimFunc
 from ..rewriting import walk
 from ..stmt import Stmt
-from .expressions import quoted, script_map
+from .expressions import declared_type, quoted, script_map
 from .placement import place
 from .statements import StatementPrinter
 from .text import Names
@@ -83,10 +83,8 @@ def _parameter(printer: StatementPrinter, func: PrimFunc, param: Var, inline: bo
         shape = ", ".join(printer.expr(extent) for extent in buffer.shape)
         comma = "," if len(buffer.shape) == 1 else ""
         return f"{printer.define_buffer(buffer)}: T.Buffer(({shape}{comma}), {quoted(buffer.dtype)})"
-    kind = f"T.{param.dtype}"
-    if param.type_annotation is not None and param not in func.buffer_map:
-        kind = f"T.handle({quoted(param.type_annotation.element_type.dtype)})"
-    return f"{printer.names.define(param, param.name)}: {kind}"
+    own = declared_type(param).removesuffix("()")
+    return f"{printer.names.define(param, param.name)}: {'T.handle' if param in func.buffer_map else own}"
 
 
 def _match_buffer(printer: StatementPrinter, param: Var, buffer: Buffer) -> None:
@@ -99,7 +97,7 @@ def _match_buffer(printer: StatementPrinter, param: Var, buffer: Buffer) -> None
             new.append(var)
     if new:
         names = ", ".join(printer.names.define(var, var.name) for var in new)
-        printer.line(f"{names} = {', '.join(f'T.{var.dtype}()' for var in new)}")
+        printer.line(f"{names} = {', '.join(map(declared_type, new))}")
     arguments = printer.buffer_arguments(buffer, data=False)
     handle = printer.names.get(param, param.name)
     printer.line(f"{printer.define_buffer(buffer)} = T.match_buffer({handle}, {arguments})")

@@ -27,7 +27,7 @@ from ..stmt import (
     While,
 )
 from .blocks import write_buffers, write_realization, write_unbound
-from .expressions import SCRIPT, index_parts, quoted, script_expr, script_map, script_value
+from .expressions import SCRIPT, declared_type, index_parts, quoted, script_expr, script_map, script_value
 from .placement import Placement
 from .text import SUM, Names, render
 
@@ -86,11 +86,7 @@ class StatementPrinter:
 
     def declare_var(self, var: Var) -> None:
         """Declare a variable that nothing defines."""
-        kind = var.dtype
-        args = ""
-        if var.type_annotation is not None:
-            args = f'"{var.type_annotation.element_type.dtype}", "{var.type_annotation.storage_scope}"'
-        self.line(f"{self.names.define(var, var.name)} = T.{kind}({args})")
+        self.line(f"{self.names.define(var, var.name)} = {declared_type(var)}")
 
     def declare_buffer(self, buffer: Buffer, how: str = "T.Buffer") -> None:
         """Declare a buffer, over its data if that has a name already."""
@@ -276,8 +272,10 @@ class StatementPrinter:
         self._binding(last, stmt.buffer_var, f"T.allocate({', '.join(args)})", stmt.body)
 
     def _let(self, stmt: LetStmt, last: bool) -> None:
-        value = self.expr(stmt.value)
-        self._binding(last, stmt.var, value if last else f"T.LetStmt({value})", stmt.body, f": T.{stmt.var.dtype}")
+        value, kind = self.expr(stmt.value), declared_type(stmt.var).removesuffix("()")
+        usual = stmt.var.type_annotation is None and stmt.var.dtype == stmt.value.dtype
+        text = f"T.LetStmt({value})" if usual else f"T.LetStmt({value}, {kind})"
+        self._binding(last, stmt.var, value if last else text, stmt.body, f": {kind}")
 
     def _binding(self, last: bool, var: Var, value: str, body: Stmt, kind: str = "") -> None:
         """A name for `value` that lives as long as `body`; `kind` is its annotation where it is assigned."""

@@ -1,0 +1,77 @@
+"""Write the README's performance table from the measured results.
+
+    python examples/benchmarks/readme_table.py            # rewrite the README
+    python examples/benchmarks/readme_table.py --print    # only show the table
+
+The results are files of `python -m tensorexpr bench --suite NAME --json examples/benchmarks/results/NAME.json`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from tensorexpr.driver.bench.rows import Results, geometric_mean, read
+from tensorexpr.driver.bench.table import fastest_of_ours, ratio_to_best_peer
+
+ROOT = Path(__file__).parents[2]
+RESULTS = Path(__file__).parent / "results"
+START, END = "<!-- performance: start -->", "<!-- performance: end -->"
+
+
+def summary(name: str, results: Results) -> str:
+    """One row of the table: a suite, its geometric mean against each peer, and the share of the FMA peak."""
+    ratios = [value for case in results.cases() if (value := ratio_to_best_peer(results, case)) == value]
+    torch = _against(results, "torch")
+    shares = [ours.gflops / results.limits["fma_gflops"] for case in results.cases() if (ours := fastest_of_ours(results, case))]
+    worst, best = (min(ratios), max(ratios)) if ratios else (float("nan"),) * 2
+    return (
+        f"| {name} | {len(results.cases())} | {geometric_mean(torch):.2f}x | {geometric_mean(ratios):.2f}x | {worst:.2f}x to {best:.2f}x "
+        f"| {100 * max(shares, default=float('nan')):.0f} % |"
+    )
+
+
+def _against(results: Results, peer: str) -> list[float]:
+    found = []
+    for case in results.cases():
+        ours = fastest_of_ours(results, case)
+        other = next((row.median for row in results.of_case(case) if row.contender == peer and row.median == row.median), None)
+        if ours is not None and other is not None:
+            found.append(other / ours.median)
+    return found
+
+
+def table() -> str:
+    """The whole table, with a line about the machine."""
+    files = {path.stem: read(path) for path in sorted(RESULTS.glob("*.json"))}
+    if not files:
+        return "No results are committed yet."
+    machine = next(iter(files.values())).machine
+    versions = ", ".join(
+        f"{name} {version.split()[0] if version else ''}" for name, version in machine["versions"].items() if name != "tensorexpr"
+    )
+    lines = [
+        f"{machine['processor']}, {machine['threads']} threads, {machine['date']}; {versions}. Default schedules, nothing tuned.",
+        "",
+        "| suite | cases | vs PyTorch | vs the best peer of each case | best peer, worst to best case | most of the FMA peak |",
+        "|---|---|---|---|---|---|",
+    ]
+    return "\n".join([*lines, *(summary(name, results) for name, results in files.items())])
+
+
+def main() -> None:
+    """Rewrite the README, or print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--print", action="store_true")
+    options = parser.parse_args()
+    if options.print:
+        print(table())
+        return
+    readme = ROOT / "README.md"
+    text = readme.read_text()
+    before, after = text.split(START)[0], text.split(END)[1]
+    readme.write_text(f"{before}{START}\n{table()}\n{END}{after}")
+
+
+if __name__ == "__main__":
+    main()
