@@ -7,6 +7,7 @@ What the tuned kernel reaches is printed by examples/01_matmul_add.py.
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
@@ -70,6 +71,7 @@ def repeat(work: Callable[[], object], count: int) -> None:
 
 def main() -> None:
     """Measure and print everything."""
+    os.environ["TENSOREXPR_CACHE"] = "0"  # what building costs, not finding; see cold_costs.py for that
     command = [sys.executable, "-c", "import time; t = time.perf_counter(); import tensorexpr; print(time.perf_counter() - t)"]
     imports = [float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(5)]
     print(f"import tensorexpr                     {statistics.median(imports) * 1e3:8.1f} ms")

@@ -5,6 +5,8 @@ search_task   one computation on one target: tune, apply_best, print_best
 options       TuningOptions, LocalBuilder, LocalRunner, HardwareParams
 policy        SketchPolicy: sketches, then the tuner
 sketch/       the rules that make sketches
+custom_rule   rules of your own, on the State of loop_state
+default       default_schedule: the analytic model's choice, without measuring
 callbacks     RecordToFile and your own
 records       load_records, load_best_record
 console       what tuning prints
@@ -16,8 +18,11 @@ from ..tune.cost_model import RandomModel
 from .callbacks import MeasureCallback, PythonBasedMeasureCallback, RecordToFile
 from .compute_dag import ComputeDAG
 from .cost_model import PythonBasedModel, XGBModel
+from .custom_rule import PreloadCustomSketchRule
+from .default import default_schedule
 from .dispatcher import ApplyHistoryBest, ApplyHistoryBestOrSample, DispatchContext, best_schedule
 from .explain_miss import explain_miss
+from .loop_state import State
 from .measure import MeasureErrorNo, MeasureInput, MeasureResult
 from .options import HardwareParams, LocalBuilder, LocalRunner, TuningOptions
 from .policy import SketchPolicy
@@ -42,6 +47,7 @@ __all__ = [
     "MeasureErrorNo",
     "MeasureInput",
     "MeasureResult",
+    "PreloadCustomSketchRule",
     "PreloadMeasuredStates",
     "PrintTableInfo",
     "PythonBasedMeasureCallback",
@@ -51,11 +57,13 @@ __all__ = [
     "RecordToFile",
     "SearchTask",
     "SketchPolicy",
+    "State",
     "TaskScheduler",
     "TaskSchedulerCallback",
     "TuningOptions",
     "XGBModel",
     "best_schedule",
+    "default_schedule",
     "explain_miss",
     "load_best_record",
     "load_records",

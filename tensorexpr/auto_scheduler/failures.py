@@ -36,7 +36,7 @@ class Failure:
     """One failed trial.
 
     Args:
-        number: of the trial.
+        number: of the trial, from 0.
         kind: such as RuntimeDeviceError.
         message: in one line.
         detail: traceback, or what its process printed; empty where only a log is known.
@@ -84,7 +84,7 @@ def repeating_program(dag: ComputeDAG, target: Target, failure: Failure) -> str:
     """A Python program that needs nothing but this package, and does what the failed trial did."""
     made = minimised(dag, failure)
     steps = ",\n    ".join(json.dumps(step) for step in made.trace.to_json())
-    return f'''"""Repeats trial {failure.number}, which failed with {failure.kind}. Run it in a process of its own: it may hang or crash."""
+    return f'''"""Repeats trial {failure.number + 1}, which failed with {failure.kind}. Run it in a process of its own: it may hang or crash."""
 
 import json
 
@@ -128,13 +128,14 @@ def minimised(dag: ComputeDAG, failure: Failure) -> Failure:
 
 
 def _error_of(dag: ComputeDAG, trace: Trace) -> tuple[str, str] | None:
-    """The class and the text of the error that lowering a program ends with, but for the number of the step; None if there is none."""
+    """The class of the error that lowering a program ends with, and its text without step and alternatives; None if there is none."""
     try:
         schedule, args = dag.schedule(trace)
         lower(schedule, args)
     except TensorExprError as error:
         text = str(error)
-        return type(error).__name__, text.partition("): ")[2] if text.startswith("step ") else text
+        reason = text.partition("): ")[2] if text.startswith("step ") else text
+        return type(error).__name__, reason.partition(";")[0]
     return None
 
 

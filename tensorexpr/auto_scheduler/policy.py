@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import TuningError
@@ -15,7 +16,8 @@ from ..tune.space import Sketch
 from ..tune.tuner import Trial, Tuner, TunerObserver, TunerOptions
 from .console import Console
 from .cost_model import PythonBasedModel, UserModel, XGBModel
-from .measure import MeasureInput
+from .custom_rule import PreloadCustomSketchRule
+from .measure import MeasureInput, MeasureResult
 from .options import TuningOptions
 from .preload import Preloaded, PreloadMeasuredStates, recall
 from .session import SearchSession
@@ -32,7 +34,10 @@ DEFAULT_PARAMS: Mapping[str, float | int | str] = {
     "evolutionary_search_mutation_prob": 0.85,
     "cpu_multi_level_tiling_structure": "SSRSRS",
     "max_innermost_split_factor": 64,
+    "rules": "all",
 }
+# Sketch rules: all there are, or Ansor's only.
+_RULES = ("all", "ansor")
 
 
 class SketchPolicy:
@@ -45,7 +50,7 @@ class SketchPolicy:
         params: overrides of `DEFAULT_PARAMS`.
         seed: of all random choices; the same seed proposes the same candidates for the same results.
         verbose: overrides the tuning options' verbosity if given.
-        init_search_callbacks: `PreloadMeasuredStates`, to go on with an old log.
+        init_search_callbacks: `PreloadMeasuredStates`, to go on with an old log, and `PreloadCustomSketchRule`.
 
     Raises:
         TuningError: for an unknown parameter.
@@ -65,10 +70,14 @@ class SketchPolicy:
         unknown = sorted(set(params or {}) - set(DEFAULT_PARAMS))
         if unknown:
             raise TuningError(f"SketchPolicy has no parameter {', '.join(unknown)}; it takes {', '.join(DEFAULT_PARAMS)}")
-        for callback in init_search_callbacks or ():
-            if not isinstance(callback, PreloadMeasuredStates):
-                raise TuningError(f"init_search_callbacks takes PreloadMeasuredStates(log), not {callback!r}")
-        self._preloads: tuple[PreloadMeasuredStates, ...] = tuple(init_search_callbacks or ())
+        if (params or {}).get("rules", "all") not in _RULES:
+            raise TuningError(f'SketchPolicy: rules is {(params or {})["rules"]!r}; it is one of {", ".join(map(repr, _RULES))}')
+        callbacks = tuple(init_search_callbacks or ())
+        for callback in callbacks:
+            if not isinstance(callback, (PreloadMeasuredStates, PreloadCustomSketchRule)):
+                raise TuningError(f"init_search_callbacks takes PreloadMeasuredStates(log) and PreloadCustomSketchRule(...), not {callback!r}")
+        self._preloads = tuple(callback for callback in callbacks if isinstance(callback, PreloadMeasuredStates))
+        self._rules = tuple(callback.rule(self) for callback in callbacks if isinstance(callback, PreloadCustomSketchRule))
         self._session: SearchSession | None = None
         self._deadline = math.inf
         self.task = task
@@ -81,9 +90,12 @@ class SketchPolicy:
         """The design spaces of the task."""
         dag = self.task.compute_dag
         rules = RuleOptions(
-            self.task.target, str(self.params["cpu_multi_level_tiling_structure"]), int(self.params["max_innermost_split_factor"])
+            self.task.target,
+            str(self.params["cpu_multi_level_tiling_structure"]),
+            int(self.params["max_innermost_split_factor"]),
+            self.params["rules"] == "ansor",
         )
-        sketches = generate_sketches(dag.outputs, dag.initial_tree, rules)
+        sketches = generate_sketches(dag.outputs, dag.initial_tree, rules, self._rules)
         if print_for_debug:
             for sketch in sketches:
                 print(f"{sketch.name}, {sketch.size} programs\n{sketch.tree}\n")
@@ -176,6 +188,13 @@ class SketchPolicy:
 
     def _record(self, batch: Sequence[Trial], options: TuningOptions) -> None:
         inputs = [MeasureInput(self.task, trial.trace) for trial in batch]
-        results = [trial.result for trial in batch]
+        results = [_with_prediction(trial) for trial in batch]
         for callback in options.measure_callbacks:
             callback.callback(self, inputs, results)
+
+
+def _with_prediction(trial: Trial) -> MeasureResult:
+    """A trial's result, with what the model said before in its policy: records hold it, and reports show it."""
+    if trial.predicted is None or not math.isfinite(trial.predicted):
+        return trial.result
+    return replace(trial.result, policy={**trial.result.policy, "predicted": round(trial.predicted, 6)})

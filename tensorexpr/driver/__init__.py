@@ -2,4 +2,5 @@
 
 cli       subcommands
 bench/    measuring against peers
+report/   a tuning log as a page
 """

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from ..errors import TensorExprError
 from .bench import command as bench
+from .report import command as report
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -15,9 +16,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tensorexpr", description="Compile, tune and measure tensor programs.")
     commands = parser.add_subparsers(dest="command", required=True)
     bench.add_arguments(commands.add_parser("bench", help="measure kernels against peers"))
+    report.add_arguments(commands.add_parser("report", help="show a tuning log as a page"))
     options = parser.parse_args(arguments)
     try:
-        return bench.run(options)
+        return _COMMANDS[options.command](options)
     except TensorExprError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+
+
+_COMMANDS = {"bench": bench.run, "report": report.run}

@@ -32,12 +32,14 @@ from .phase2.inject_double_buffer import inject_double_buffer
 from .phase2.inject_virtual_thread import inject_virtual_thread
 from .phase2.loop_partition import loop_partition
 from .phase2.register_promotion import register_promotion
+from .phase2.settle_conditions import settle_conditions
 from .phase2.split_vector_loop import split_vector_loop
 from .phase2.storage_rewrite import storage_rewrite
 from .phase2.trim_no_ops import trim_no_ops
 from .phase2.transpose_loads import transpose_loads
 from .phase2.unroll_loop import unroll_loop
 from .phase2.unroll_register_tile import unroll_register_tile
+from .phase2.vector_loads import vector_loads
 from .phase2.vectorize_loop import vectorize_loop
 from .phase3.hoist_expression import hoist_expression
 from .phase3.hoist_if_then_else import hoist_if_then_else
@@ -70,7 +72,9 @@ PHASES: dict[int, tuple[Pass, ...]] = {
         Pass("tir.InjectVirtualThread", inject_virtual_thread),  # after: vectors are interleaved whole; before a tile is counted
         Pass("tir.UnrollRegisterTile", unroll_register_tile),  # marks the tile's loops, as it needs to see them as loops
         Pass("tir.UnrollLoop", unroll_loop),  # before promotion: only constant indices can be registers
+        Pass("tir.SettleConditions", settle_conditions),  # after unrolling: what it made true needs no test and no mask
         Pass("tir.TransposeLoads", transpose_loads),  # after unrolling: the columns of a block must stand side by side
+        Pass("tir.VectorLoads", vector_loads),  # after transposes, which take strided loads in blocks
         Pass("tir.RegisterPromotion", register_promotion),  # the tile leaves memory while its allocation is still its own
         Pass("tir.StorageRewrite", storage_rewrite),  # what is still memory by now shares and leaves the loops
     ),

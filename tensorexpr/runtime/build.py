@@ -30,7 +30,7 @@ def build(
     name: str | None = "default_function",
     binds: Mapping[Any, Any] | None = None,
 ) -> Module:
-    """Compile to machine code.
+    """Compile to machine code, or find what an earlier build of the same program made on disk (`TENSOREXPR_CACHE=0` builds anew).
 
     Args:
         inputs: a te.Schedule, a PrimFunc, an IRModule, or a mapping from one target to an IRModule.

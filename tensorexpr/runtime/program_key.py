@@ -85,7 +85,7 @@ def _described(inputs: Any, args: Sequence[Any]) -> dict[str, Any] | None:
         return None
     try:
         return {"dag": dag_to_json([*(op.output(0) for op in inputs.outputs), *args]), "outputs": len(inputs.outputs), "steps": steps}
-    except RecordError:
+    except (RecordError, RecursionError):
         return None
 
 

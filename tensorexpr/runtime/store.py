@@ -39,9 +39,9 @@ class _Refused(TensorExprError):
 
 @dataclass
 class _Written:
-    """Bytes that this process wrote since it last looked at the size of the folder; None: it never did."""
+    """Bytes that this process wrote since it last looked at the size of the folder."""
 
-    amount: int | None = None
+    amount: int = 0
 
 
 _written = _Written()
@@ -68,8 +68,13 @@ def keep(key: bytes, parts: Sequence[bytes]) -> None:
     data = _pack((key, *parts))
     with suppress(OSError), _folder() as folder:
         if folder is not None and len(data) <= config.cache_bytes():
-            _write(folder, _name(key), data)
-            _make_room(folder, len(data))
+            name = _name(key)
+            _write(folder, name, data)
+            _written.amount += len(data)
+            # Looking through a full folder takes 40 ms: one entry of 16 pays for all, by chance of its hash.
+            if name.startswith("0") or _written.amount >= config.cache_bytes() // 16:
+                _written.amount = 0
+                _make_room(folder, config.cache_bytes())
 
 
 def _name(key: bytes) -> str:
@@ -132,16 +137,8 @@ def _write(folder: int, name: str, data: bytes) -> None:
         raise
 
 
-def _make_room(folder: int, added: int) -> None:
-    """Remove the entries that were not used for longest, down to three quarters of the limit, if there are too many.
-
-    The folder is looked through only now and then, when this process has added a sixteenth of the limit.
-    """
-    limit = config.cache_bytes()
-    if _written.amount is not None and _written.amount + added < limit // 16:
-        _written.amount += added
-        return
-    _written.amount = 0
+def _make_room(folder: int, limit: int) -> None:
+    """Remove the entries that were not used for longest, down to three quarters of the limit, if there are too many."""
     found = []
     for entry in os.scandir(folder):
         with suppress(OSError):

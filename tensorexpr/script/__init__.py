@@ -1,17 +1,17 @@
 """TVMScript: programs of the loop IR as Python syntax. `script()` of a function or module writes it; this package reads it.
 
-    from tensorexpr.script import ir as I, tir as T
+from tensorexpr.script import ir as I, tir as T
 
-    @T.prim_func
-    def double(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
-        for i in range(16):
-            with T.block("B"):
-                vi = T.axis.spatial(16, i)
-                B[vi] = A[vi] * 2.0
+@T.prim_func
+def double(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi] * 2.0
 
-    tir, ir     the words, as T and I
-    read        decorators, and `parse` of text
-    parser      how a syntax tree becomes a program
+tir, ir     the words, as T and I
+read        decorators, and `parse` of text
+parser      how a syntax tree becomes a program
 """
 
 from __future__ import annotations

@@ -15,9 +15,10 @@ __all__ = ["prim_func"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in TIR.entries:
+    found = TIR.find(name)
+    if found is None:
         raise AttributeError(f"T has no {name!r}")
-    return TIR.entries[name]
+    return found
 
 
 def __dir__() -> list[str]:

@@ -22,9 +22,9 @@ from ..tir.expr import CommReducer, IntImm, IterVar, Let, PrimExpr, ProducerLoad
 from ..tir.rewriting import walk
 from ..tir.serialize import ExprReader, ExprWriter, Limits
 from .bounds import check_bounds, state_lag
-from .lazy_select import lazy_selects
 from .dag import post_dfs_order
 from .extern import ExternOp
+from .lazy_select import lazy_selects
 from .operation import ComputeOp, Operation, PlaceholderOp
 from .scan import scan_of
 from .scan_op import ScanOp

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from .check import PHASES
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     options = _parser().parse_args(arguments)
+    os.environ.setdefault("TENSOREXPR_CACHE", "0")  # thousands of programs, none of which is built again
     return _fuzz(options) if options.command == "fuzz" else _replay(options.corpus, options.phases)
 
 

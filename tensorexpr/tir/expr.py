@@ -63,7 +63,7 @@ class PrimExpr(ExprOp, metaclass=Interned):
         return self._printers["expr"](self) if self._printers else object.__repr__(self)
 
     # The printer registers itself here: `str(expr)` is its text, without a cycle between the two modules.
-    _printers: ClassVar[dict[str, Callable[[Any], str]]] = {}
+    _printers: ClassVar[dict[str, Callable[..., str]]] = {}
 
     __eq__ = ExprOp.__eq__
     __hash__ = ExprOp.__hash__

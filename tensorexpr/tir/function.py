@@ -73,9 +73,17 @@ class PrimFunc:
         """The function as TVMScript text."""
         return PrimExpr._printers["function"](self)
 
-    def show(self) -> None:
-        """Print the function as TVMScript."""
-        print(self.script())
+    def show(self, style: str | None = None, black_format: bool = False) -> None:
+        """Print the function as TVMScript.
+
+        Args:
+            style: "ansi", "light" or "dark" for colours, "plain" for none; None for colours on a terminal alone.
+            black_format: accepted and without effect; the layout is always the printer's own.
+        """
+        print(PrimExpr._printers["shown"](self.script(), style))
+
+    def _repr_html_(self) -> str:
+        return PrimExpr._printers["html"](self.script())
 
     def __str__(self) -> str:
         return self.script()
@@ -182,9 +190,17 @@ class IRModule:
         """The module as TVMScript text."""
         return PrimExpr._printers["module"](self)
 
-    def show(self) -> None:
-        """Print the module as TVMScript."""
-        print(self.script())
+    def show(self, style: str | None = None, black_format: bool = False) -> None:
+        """Print the module as TVMScript.
+
+        Args:
+            style: "ansi", "light" or "dark" for colours, "plain" for none; None for colours on a terminal alone.
+            black_format: accepted and without effect; the layout is always the printer's own.
+        """
+        print(PrimExpr._printers["shown"](self.script(), style))
+
+    def _repr_html_(self) -> str:
+        return PrimExpr._printers["html"](self.script())
 
     def __str__(self) -> str:
         return self.script()

@@ -96,11 +96,12 @@ _PROGRAM = "lower/phase0/schedule_to_func.py"
 _LARGE = ("tests/property/test_large_extents.py",)
 _SHARED = ("tests/property/test_shared_axes.py",)
 _REGIONS = ("tests/property/test_compute_at_regions.py",)
+_PACKED = ("tests/property/test_transform_layout.py",)
 _CONDITIONS = ("tests/property/test_vectorised_conditions.py",)
 _REDUCED = ("tests/property/test_vector_reductions.py",)
 _SPLIT = ("tests/unit/lower/test_split_vector_loop.py", *_CONDITIONS)
-_RECURRENCES = ("tests/property/test_scan.py", "tests/error/test_scan_errors.py", "tests/unit/te/test_scan.py")
-_EXTERNS = ("tests/unit/te/test_extern.py", "tests/error/test_extern_errors.py", "tests/property/test_extern.py")
+_RECURRENCES = ("tests/error/test_scan_errors.py", "tests/unit/te/test_scan.py")
+_EXTERNS = ("tests/unit/te/test_extern.py", "tests/error/test_extern_errors.py")
 _ARGUMENTS = ("tests/property/test_repeated_calls.py",)
 
 _SCANS, _STEPS = "schedule/scans.py", "te/scan_body.py"
@@ -250,9 +251,7 @@ MUTATIONS = (
     Mutation(_LEGALITY, "if target.axes[axis].var in own:", "if False:", _SHARED),
     Mutation(_PROGRAM, "if var in self.loop_vars:", "if False:", _SHARED),
     Mutation(_INFER, "if not domain.guards or any(guard.short for guard in domain.guards):", "if True:", _REGIONS),
-    Mutation(
-        _INFER, "if axis in domain.stage.leaf:  # its variable", "if False:  # its variable", (*_REGIONS, "tests/golden/test_lowered.py")
-    ),
+    Mutation(_INFER, "if axis in domain.stage.leaf:  # its variable", "if False:  # its variable", _PACKED),
     Mutation(_INFER, "low = self._pick(low, interval.min, smaller=True)", "pass", _REGIONS),
     Mutation(_INFER, "if (target.id, axis) == end:", "if False:", _REGIONS),
     # Vectors: reductions in lanes, registers, conditions

@@ -60,9 +60,9 @@ def scheduled(args: list[Tensor]) -> Schedule:
     """Tiles that don't fit, in parallel, unrolled and vectorised."""
     s = create_schedule(args[-1].op)
     out: Operation = args[-1].op
-    outer, inner = s[args[-1]].split(out.axis[-1], factor=5)  # type: ignore[attr-defined]
+    outer, inner = s[args[-1]].split(out.axis[-1], factor=5)
     s[args[-1]].vectorize(inner)
-    s[args[-1]].parallel(out.axis[0])  # type: ignore[attr-defined]
+    s[args[-1]].parallel(out.axis[0])
     s[args[-1]].unroll(outer)
     return s
 

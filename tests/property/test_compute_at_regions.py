@@ -51,7 +51,7 @@ def spanned(reads: list[Read], extents: tuple[int, int, int]) -> tuple[list[Read
             low[d] = min(low[d], shift + sum(min(0, end) for end in ends))
             high[d] = max(high[d], shift + sum(max(0, end) for end in ends))
     moved = [tuple((*row[:3], row[3] - low[d]) for d, row in enumerate(read)) for read in reads]
-    return moved, tuple(h - lo + 1 for lo, h in zip(low, high, strict=True))  # type: ignore[return-value]
+    return moved, tuple(h - lo + 1 for lo, h in zip(low, high, strict=True))
 
 
 def index(row: tuple[int, int, int, int], i: Any, j: Any, k: Any) -> Any:
@@ -78,9 +78,10 @@ def bounding(points: set[Point]) -> list[tuple[int, int]]:
 @example(reads=[((2, 0, 1, 0), (0, 1, 0, 0))], extents=(5, 4, 3), fi=2, fj=4, order=[0, 1, 2, 3, 4], at=0)
 @example(reads=[((-1, 0, 0, 0), (0, -2, 1, 0)), ((1, 1, 0, 2), (0, 0, 0, 0))], extents=(6, 5, 2), fi=3, fj=1, order=[4, 2, 0, 1, 3], at=2)
 def test_8_the_box_is_what_is_read(reads: list[Read], extents: tuple[int, int, int], fi: int, fj: int, order: list[int], at: int) -> None:
-    """The box holds every read of each visit. Where the reads move together it is no larger if the tiles divide, else as large as some visit needs.
+    """The box holds every read of each visit, and where the reads move together no more.
 
-    Boxes have constant extents, so reads that drift apart from visit to visit may get more than each visit needs.
+    Tiles that don't divide make one box for all visits, as large as the largest needs. Boxes have constant extents, so
+    reads that drift apart from visit to visit may get more than each visit needs.
     """
     reads, shape = spanned(reads, extents)
     a = te.placeholder(shape, name="A")
@@ -144,7 +145,7 @@ def test_8_boxes_of_boxes(n: int, factor: int, first: int, second: int, inner: b
     assert bounds[ii].extent is IntImm("int32", factor)
     for visit in range(n // factor):
         ((low, size),) = box_of(c.op.axis, bounds, {io.var: visit})
-        reads = {(i * first + shift,) for i in range(visit * factor, (visit + 1) * factor) for shift in (0, 2)}
+        reads: set[Point] = {(i * first + shift,) for i in range(visit * factor, (visit + 1) * factor) for shift in (0, 2)}
         assert size == length or [(low, size)] == bounding(reads)
         for step in range(size) if inner else (0,):
             env = {io.var: visit, c.op.axis[0].var: step}

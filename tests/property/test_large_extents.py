@@ -1,4 +1,4 @@
-"""Properties 23 and 29: extents whose products pass 2^31 or 2^63, and huge loops that can't be written out: right, or refused at once by name."""
+"""Properties 23 and 29: extents whose products pass 2^31 or 2^63, and huge loops to write out: right, or refused at once."""
 
 from __future__ import annotations
 

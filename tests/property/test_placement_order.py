@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -109,11 +109,11 @@ def test_18_computed_under_a_loop_of_any_kind(kind: str, first: bool, inside: bo
     s = create_schedule(c.op)
     outer, inner = s[c].split(c.op.axis[0], factor=factor)
     loop = inner if inside else outer
-    steps = [lambda: getattr(s[c], kind)(loop), lambda: s[b].compute_at(s[c], loop)]
+    steps: list[Callable[[], object]] = [lambda: getattr(s[c], kind)(loop), lambda: s[b].compute_at(s[c], loop)]
     for step in steps if first else reversed(steps):
         step()
     if kind == "vectorize":
-        with pytest.raises(ScheduleError, match="inside the vectorised loop .* of C; compute it at a loop further out, or inline it"):
+        with pytest.raises(ScheduleError, match=r"inside the vectorised loop .* of C; compute it at a loop further out, or inline it"):
             check_tree(s.tree)
     else:
         assert_schedule_correct(s, [a, c])

@@ -1,4 +1,4 @@
-"""Properties 12, 13 and 14 again: cut loops around tiles that don't fit, starts of any combiner, and storage outside all reduction loops."""
+"""Properties 12, 13 and 14: cut loops around tiles that don't fit, starts of any combiner, storage outside all reduction loops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tensorexpr.lower.pipeline import lower
 from tensorexpr.schedule import create_schedule
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
-from tensorexpr.tir.expr import BufferLoad, PrimExpr
+from tensorexpr.tir.expr import BufferLoad, IterVar, PrimExpr
 from tensorexpr.tir.rewriting import walk
 from tensorexpr.tir.stmt import BufferRealize, BufferStore, For, Stmt
 
@@ -94,7 +94,7 @@ def test_14_storage_is_outside_all_loops_of_its_reduction(order: list[int], fi: 
     tile = s.cache_write(c, scope)
     outer, _ = s[c].split(s[c].op.axis[at], factor=4)
     s[tile].compute_at(s[c], outer if at == 0 else s[c].op.axis[0])
-    loops = []
+    loops: list[IterVar] = []
     for axis, factor in zip((*s[tile].op.axis, *s[tile].op.reduce_axis), (fi, fj, fk), strict=True):
         loops += s[tile].split(axis, factor=factor)
     s[tile].reorder(*(loops[place] for place in order))

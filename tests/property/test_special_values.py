@@ -46,7 +46,7 @@ OPERATIONS: dict[str, Binary] = {
     "minus itself": lambda x, y: x - x,
     "there and back": lambda x, y: (x + y) - y,
     "product and quotient": lambda x, y: x * y / y,
-    "negated twice": lambda x, y: -(-x),
+    "negated twice": lambda x, y: (-x) * -1.0,
     "maximum": te.max,
     "minimum": te.min,
     "maximum with zero": lambda x, y: te.max(x, 0.0 * y),

@@ -16,9 +16,7 @@ from .tiling import extents
 BLOCK = 16
 
 
-def pack_operand(
-    state: SketchState, stage: int, operand: Operand, plan: RegisterPlan, options: RuleOptions
-) -> tuple[SketchState, int]:
+def pack_operand(state: SketchState, stage: int, operand: Operand, plan: RegisterPlan, options: RuleOptions) -> tuple[SketchState, int]:
     """The stage reading a copy of an operand; returns also the copy's stage.
 
     A panel that is copied at its own loop is as compact as it is read, so only its axes change places. Panels that

@@ -24,8 +24,17 @@ ROWS_AT_ONCE = (1, 4, 8)
 
 
 def lane_axis(tree: ScheduleTree, stage: StageNode, options: RuleOptions) -> int | None:
-    """The reduction axis along which most reads are of neighbours in memory, if its terms can be lanes."""
-    if not len(stage.reduction) or stage.origin.num_outputs != 1 or why_not_in_lanes(stage) is not None:
+    """The reduction axis along memory, if its terms can be the lanes of a vector and fill one."""
+    best = axis_along_memory(tree, stage)
+    if best is None or stage.origin.num_outputs != 1 or why_not_in_lanes(stage) is not None:
+        return None
+    (extent,) = extents(stage, [best])
+    return best if extent >= lanes_of(options.target, stage) else None
+
+
+def axis_along_memory(tree: ScheduleTree, stage: StageNode) -> int | None:
+    """The reduction axis along which most reads are of neighbours in memory; None if it is a spatial axis."""
+    if not len(stage.reduction):
         return None
     votes = dict.fromkeys((*stage.spatial, *stage.reduction), 0)
     for operand in operands_of(tree, stage):
@@ -33,8 +42,7 @@ def lane_axis(tree: ScheduleTree, stage: StageNode, options: RuleOptions) -> int
             votes[axis] += len(operand.forms) if operand.is_contiguous(axis) else 0
     best = max(stage.reduction, key=lambda axis: votes[axis])
     most = max((votes[axis] for axis in stage.spatial), default=0)
-    (extent,) = extents(stage, [best])
-    return best if votes[best] > most and extent >= lanes_of(options.target, stage) else None
+    return best if votes[best] > most else None
 
 
 def lane_sizes(extent: int, lanes: int) -> tuple[int, ...]:
@@ -74,8 +82,8 @@ def can_be_cut(tree: ScheduleTree, stage: StageNode, options: RuleOptions) -> bo
     """True for a reduction with too few rows of results for all threads, that is long enough to cut."""
     if not len(stage.reduction) or stage.origin.num_outputs != 1 or why_not_in_lanes(stage) is not None:
         return False
-    along = lane_axis(tree, stage, options) is not None
-    rows = prod(extents(stage, list(stage.spatial) if along else list(stage.spatial[:-1])))
+    along = axis_along_memory(tree, stage) is not None
+    rows = prod(extents(stage, list(stage.spatial if along else stage.spatial[:-1])))
     (length,) = extents(stage, [stage.reduction[0]])
     return options.target.num_cores > 1 and rows < options.target.num_cores and length >= 4 * options.target.num_cores
 

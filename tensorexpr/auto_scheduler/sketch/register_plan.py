@@ -107,9 +107,7 @@ def _is_batch(operands: Sequence[Operand], axis: int) -> bool:
     return all(operand.moves_with(axis) for operand in operands)
 
 
-def _plans_with(
-    stage: StageNode, operands: Sequence[Operand], sizes: dict[int, int], vector: int, lanes: int
-) -> Iterator[RegisterPlan]:
+def _plans_with(stage: StageNode, operands: Sequence[Operand], sizes: dict[int, int], vector: int, lanes: int) -> Iterator[RegisterPlan]:
     batch = tuple(a for a in stage.spatial if a != vector and _is_batch(operands, a))
     rows = tuple(a for a in stage.spatial if a != vector and a not in batch and sizes[a] > 1)
     short = tuple(a for a in stage.spatial if a != vector and a not in batch and sizes[a] == 1)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import prod
 
-from ...schedule.steps import Annotate, BalancedSplit, ComputeAt, SampleTile, Split, TransformLayout
+from ...schedule.steps import Annotate, BalancedSplit, ComputeAt, SampleTile, TransformLayout
 from .operands import operands_of
 from .packing import pack_operand
 from .register_plan import Pack, RegisterPlan, lanes_of
@@ -91,7 +91,7 @@ def _tiled(state: SketchState, stage: int, axis: int, plan: RegisterPlan, option
 
 
 def row_sizes(extent: int, registers: int) -> tuple[int, ...]:
-    """The sizes of balanced tiles of at most `registers` - 2 rows (one vector of accumulators each, a vector, a broadcast), each kind once."""
+    """The sizes of balanced tiles, each once. Of `registers`, one holds a vector and one a broadcast, the others a row each at most."""
     most = max(1, min(extent, registers - 2))
     return tuple(sorted({-(-extent // -(-extent // size)) for size in range(1, most + 1)}))
 

@@ -1,12 +1,12 @@
 """From text to programs. Nothing is executed: the syntax tree is read, and tables say what each name makes.
 
-    source                          the text, and errors that point into it
-    scope, context                  which names mean what; the function, blocks and loops around
-    values                          what parts of a script are worth
-    operators, intrinsics, dtypes   tables of expressions
-    loops, blocks, buffers, frames, stores      tables of statements
-    language                        the tables as the namespace T
-    expressions, statements, functions          readers of the syntax tree, each with a table of its own
+source                          the text, and errors that point into it
+scope, context                  which names mean what; the function, blocks and loops around
+values                          what parts of a script are worth
+operators, intrinsics, dtypes   tables of expressions
+loops, blocks, buffers, frames, stores      tables of statements
+language                        the tables as the namespace T
+expressions, statements, functions          readers of the syntax tree, each with a table of its own
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def _finished(frame: BlockFrame, body: Stmt, is_root: bool) -> Block:
         tuple(frame.axes), tuple(frame.reads or ()), tuple(frame.writes or ()), frame.name, body, frame.init,
         tuple(frame.allocated), tuple(frame.views), FrozenMap(frame.annotations),
     )  # fmt: skip
-    if is_root and not frame.axes or (frame.reads is not None and frame.writes is not None):
+    if (is_root and not frame.axes) or (frame.reads is not None and frame.writes is not None):
         return made
     reads, writes, opaque = get_block_access_region(made, _pointers(made))
     found = [_with_opaque(reads, opaque), _with_opaque(writes, opaque)]
@@ -82,6 +82,7 @@ def init(context: Context) -> Pending:
 
     def make(name: str) -> Opened:
         frame = context.block("T.init()")
+        context.begin()
 
         def close(body: Stmt) -> None:
             if frame.init is not None:

@@ -14,17 +14,23 @@ from .values import Number, Opened, Pending, as_expr
 _SCALARS = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "bfloat16",
 )  # fmt: skip
-_LANES = (2, 4, 8, 16, 32, 64)
-DTYPES: tuple[str, ...] = (*_SCALARS, *(f"{scalar}x{lanes}" for scalar in _SCALARS for lanes in _LANES))
 
 
 def variable(dtype: str, annotation: PointerType | None = None, is_size_var: bool = False) -> Pending:
     """A fresh variable that gets the name it is assigned to."""
     kind = SizeVar if is_size_var else Var
-    return Pending(f"T.{dtype}()", lambda name: Opened(kind(name or "v", dtype, annotation)))
+    return Pending(f"T.{dtype}()", lambda name: Opened(kind(name or "v", dtype, annotation)), is_statement=False)
 
 
-def _value_of(dtype: str) -> Callable[..., Any]:
+def is_vector(name: str) -> bool:
+    """True for the type of vectors of some number of lanes, as float32x8."""
+    scalar, _, lanes = name.partition("x")
+    return scalar in _SCALARS and lanes.isdigit() and int(lanes) > 1
+
+
+def type_builder(dtype: str) -> Callable[..., Any]:
+    """What a call of the type's name makes: a constant, a conversion, or with no argument a variable."""
+
     def build(expr: Any = None, is_size_var: bool = False) -> PrimExpr | Pending:
         if expr is None:
             return variable(dtype, None, is_size_var)
@@ -61,4 +67,8 @@ def var(dtype: str, name: str = "") -> Pending:
     return variable(dtype)
 
 
-TYPES: Mapping[str, Callable[..., Any]] = {**{dtype: _value_of(dtype) for dtype in DTYPES}, "handle": handle, "boolean": _value_of("bool")}
+TYPES: Mapping[str, Callable[..., Any]] = {
+    **{dtype: type_builder(dtype) for dtype in _SCALARS},
+    "handle": handle,
+    "boolean": type_builder("bool"),
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import lru_cache, partial
 from types import ModuleType
 from typing import Any, NoReturn, cast
 
@@ -25,7 +25,7 @@ from .source import Source, suggestion
 from .values import Access, Bounds, Builder, Namespace, Number, as_expr
 
 _CONSTANTS = (bool, int, float, str, type(None))
-_signature = cache(inspect.signature)
+_signature = lru_cache(2048)(inspect.signature)
 
 
 class ExpressionReader:
@@ -81,9 +81,10 @@ class ExpressionReader:
     def _attribute(self, node: ast.Attribute) -> Any:
         owner = self.value(node.value)
         if isinstance(owner, Namespace):
-            if node.attr not in owner.entries:
+            found = owner.find(node.attr)
+            if found is None:
                 self.fail(node, f"{owner.name} has no {node.attr!r}{suggestion(node.attr, owner.entries)}")
-            return owner.entries[node.attr]
+            return found
         if isinstance(owner, ModuleType):
             return self._of_module(node, owner)
         if isinstance(owner, Access):
@@ -107,8 +108,7 @@ class ExpressionReader:
         if node.attr in FIELDS:
             return FIELDS[node.attr](buffer)
         if node.attr in METHODS:
-            method = METHODS[node.attr]
-            return Builder(f"{buffer.name}.{node.attr}", lambda *args, **kwargs: method(buffer, *args, **kwargs))
+            return Builder(f"{buffer.name}.{node.attr}", METHODS[node.attr], owner=buffer)
         self.fail(node, f"buffer {buffer.name} has no {node.attr!r}{suggestion(node.attr, (*FIELDS, *METHODS))}")
 
     def _of_expr(self, node: ast.Attribute, owner: ExprOp) -> Any:
@@ -116,7 +116,7 @@ class ExpressionReader:
         if node.attr == "dtype":
             return expr.dtype
         if node.attr == "astype":
-            return Builder("astype", lambda dtype: cast_value(expr, dtype))
+            return Builder("astype", partial(cast_value, expr))
         if isinstance(owner, IterVar) and node.attr in ("var", "dom"):
             return getattr(owner, node.attr)
         self.fail(node, f"an expression has no {node.attr!r}{suggestion(node.attr, ('dtype', 'astype'))}")
@@ -126,7 +126,7 @@ class ExpressionReader:
         if not isinstance(function, Builder):
             self.fail(node.func, f"{ast.unparse(node.func)} can't be called: a script is read, not run, so it calls only T.* and I.*")
         if function.name == "T.Let":
-            return self._let(node)
+            return self._let_expression(node)
         args: list[Any] = []
         for arg in node.args:
             if isinstance(arg, ast.Starred):
@@ -138,8 +138,7 @@ class ExpressionReader:
             if keyword.arg is None:
                 self.fail(keyword.value, "arguments are written out in a script; ** has no place in it")
             kwargs[keyword.arg] = self.value(keyword.value)
-        if function.in_context:
-            args.insert(0, self._context)
+        args[:0] = [self._context] if function.in_context else [] if function.owner is None else [function.owner]
         try:
             _signature(function.function).bind(*args, **kwargs)
         except TypeError as error:
@@ -152,7 +151,7 @@ class ExpressionReader:
             self.fail(node, "expected a tuple or a list after *")
         return list(value)
 
-    def _let(self, node: ast.Call) -> Any:
+    def _let_expression(self, node: ast.Call) -> Any:
         """``T.Let(body, where={x: value})``, which defines x for the body alone."""
         where = next((keyword.value for keyword in node.keywords if keyword.arg == "where"), None)
         if len(node.args) != 1 or not isinstance(where, ast.Dict):
@@ -223,7 +222,7 @@ class ExpressionReader:
             return self.at(node, owner.function, *(self._items(index) if _is_pair(index) else [self.value(index)]))
         if isinstance(owner, (list, tuple, Mapping)):
             key = self.value(index)
-            place = as_int(key) if isinstance(key, IntImm) else key
+            place: Any = key.value if isinstance(key, IntImm) else key
             return self.at(node, lambda: owner[place])
         self.fail(node, f"{ast.unparse(node.value)} can't be indexed; expected a buffer")
 
@@ -249,7 +248,8 @@ class ExpressionReader:
     def _dict(self, node: ast.Dict) -> Any:
         if any(key is None for key in node.keys):
             self.fail(node, "a dict is written out in a script; ** has no place in it")
-        return FrozenMap({self.value(key): _attribute_value(self.value(value)) for key, value in zip(node.keys, node.values, strict=True) if key})
+        pairs = [(self.value(key), self.value(value)) for key, value in zip(node.keys, node.values, strict=True) if key is not None]
+        return FrozenMap({key: _attribute_value(value) for key, value in pairs})
 
 
 def _attribute_value(value: Any) -> Any:
@@ -269,7 +269,8 @@ _BUILTINS = {"range": range, "min": min, "max": max, "abs": abs, "int": int, "fl
 
 def _is_pair(index: ast.AST) -> bool:
     """The two forms of T.Buffer[...]: a shape and a dtype, or a shape alone."""
-    return isinstance(index, ast.Tuple) and len(index.elts) == 2 and isinstance(index.elts[1], ast.Constant) and isinstance(index.elts[1].value, str)
+    last = index.elts[-1] if isinstance(index, ast.Tuple) and len(index.elts) == 2 else None
+    return isinstance(last, ast.Constant) and isinstance(last.value, str)
 
 
 def _called(node: ast.AST) -> str:
@@ -281,7 +282,7 @@ def _called(node: ast.AST) -> str:
 
 def _usage(function: Builder) -> str:
     """How a builder is called."""
-    parameters = list(_signature(function.function).parameters.values())[1 if function.in_context else 0 :]
+    parameters = list(_signature(function.function).parameters.values())[1 if function.in_context or function.owner else 0 :]
     shown = (str(p.replace(annotation=inspect.Parameter.empty)) for p in parameters)
     return f"{function.name}({', '.join(shown)})"
 

@@ -175,5 +175,3 @@ FRAMES_IN_CONTEXT: Mapping[str, Callable[..., Any]] = {
     "launch_thread": launch_thread,
     "func_attr": func_attr,
 }
-
-

@@ -86,7 +86,7 @@ class ProgramReader:
             elif not isinstance(node, ast.Import) and not _is_docstring(node):
                 self._fail(node, "expected a function under @T.prim_func or a class under @I.ir_module")
         if len(found) != 1:
-            self._fail(found[1] if found else tree, f"expected one function or class, found {len(found)}; several functions belong in a class")
+            self._fail(found[1] if found else tree, f"expected one function or class, not {len(found)}; several belong in a class")
         return self._module(found[0]) if isinstance(found[0], ast.ClassDef) else self._function(found[0])
 
     def _import(self, node: ast.ImportFrom) -> None:

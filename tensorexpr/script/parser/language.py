@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...tir import intrin
 from ...tir import expr as ir
+from ...tir import intrin
 from .blocks import AXES, BLOCKS
 from .buffers import BUFFERS, buffer
-from .dtypes import TYPES, var
-from .frames import FRAMES, FRAMES_IN_CONTEXT
+from .dtypes import TYPES, is_vector, type_builder, var
+from .frames import FRAMES, FRAMES_IN_CONTEXT, let_expression
 from .intrinsics import EXPRESSIONS
 from .loops import LOOPS, range_loop
 from .operators import node
@@ -50,9 +50,11 @@ TIR = Namespace(
         **_builders("T", BUFFERS, in_context=True),
         **_builders("T", FRAMES),
         **_builders("T", FRAMES_IN_CONTEXT, in_context=True),
+        "Let": Builder("T.Let", let_expression),
         "meta_var": Builder("T.meta_var", _meta_var),
         "axis": AXIS,
     },
+    lambda name: Builder(f"T.{name}", type_builder(name), dtype=name) if is_vector(name) else None,
 )
 
 

@@ -35,6 +35,10 @@ class Scope:
         found = self._captured.get(name, _NOTHING)
         return (False, None) if found is _NOTHING else (True, found)
 
+    def is_outer(self, name: str) -> bool:
+        """True for a name that a block around this one defines."""
+        return name not in self._frames[-1] and any(name in frame for frame in self._frames)
+
     def names(self) -> Iterator[str]:
         """The names that the program itself defines, to suggest."""
         for frame in self._frames:

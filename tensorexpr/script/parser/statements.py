@@ -17,12 +17,13 @@ from ...tir.stmt import NOP, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStm
 from .expressions import ExpressionReader
 from .frames import assertion, typed_variable
 from .language import MetaVar
+from .loops import LOOPS
 from .operators import BINARY, apply
 from .stores import store
 from .values import Access, Around, Builder, Loops, LoopSpec, Namespace, Number, Opened, Pending, as_condition, as_expr
 
 Item = Stmt | tuple[ast.AST, Around]  # a statement, or what goes around those that follow and the place that says so
-_ALIASES = (Buffer, IterVar, list, tuple, Mapping, str, Builder, Namespace)
+_ALIASES = (Buffer, IterVar, Range, list, tuple, Mapping, str, Builder, Namespace)
 
 
 class StatementReader(ExpressionReader):
@@ -112,13 +113,17 @@ class StatementReader(ExpressionReader):
                 yield source, opened.around
         elif isinstance(value, MetaVar):
             self._scope.define(target.id, value.value)
-        elif isinstance(value, _ALIASES) or isinstance(value, Range):
+        elif isinstance(value, _ALIASES):
             self._scope.define(target.id, value)
         else:
             worth = cast(PrimExpr, self.at(source, as_expr, value))
-            yield self._let(target, source, Var(target.id, worth.dtype), worth)
+            yield self._variable(target, source, Var(target.id, worth.dtype), worth)
 
-    def _let(self, target: ast.Name, source: ast.AST, var: Var, worth: PrimExpr) -> Item:
+    def _variable(self, target: ast.Name, source: ast.AST, var: Var, worth: PrimExpr) -> Item:
+        if self._scope.is_outer(target.id) and isinstance(self._scope.find(target.id)[1], Var):
+            self.fail(
+                target, f"{target.id} is a variable of the block around and can't change; take another name, or a buffer of one element"
+            )
         self._scope.define(target.id, var)
         return source, lambda body: LetStmt(var, worth, body)
 
@@ -146,7 +151,7 @@ class StatementReader(ExpressionReader):
             worth = cast(PrimExpr, self.at(node.value, const, value, var.dtype))
         if worth.dtype != var.dtype:
             self.fail(node.value, f"{node.target.id} is {var.dtype}, and its value {worth.dtype}; convert it with T.Cast")
-        yield self._let(node.target, node.value, var, worth)
+        yield self._variable(node.target, node.value, var, worth)
 
     def _augmented(self, node: ast.AugAssign) -> Iterable[Item]:
         """``A[i] += value``."""
@@ -158,7 +163,7 @@ class StatementReader(ExpressionReader):
     def _for(self, node: ast.For) -> Iterable[Item]:
         header = self.value(node.iter)
         if not isinstance(header, Loops):
-            self.fail(node.iter, "expected the header of a loop: range, T.grid, T.serial, T.parallel, T.vectorized, T.unroll or T.thread_binding")
+            self.fail(node.iter, f"expected the header of a loop: range, {', '.join(f'T.{name}' for name in LOOPS)}")
         if node.orelse:
             self.fail(node.orelse[0], "a loop has no else here; write what follows it behind it")
         targets = node.target.elts if isinstance(node.target, (ast.Tuple, ast.List)) else [node.target]
@@ -217,8 +222,9 @@ class StatementReader(ExpressionReader):
         for item in node.items:
             value = self.value(item.context_expr)
             if not isinstance(value, Pending):
-                self.fail(item.context_expr, "expected a block, as in `with T.block(\"name\"):`, or a definition such as T.allocate(...)")
+                self.fail(item.context_expr, 'expected a block, as in `with T.block("name"):`, or a definition such as T.allocate(...)')
             name = self._target(item)
+            self._context.begin()
             made = self._open(item.context_expr, value, name, True)
             if made.around is None:
                 self.fail(item.context_expr, f"{value.what} surrounds nothing; assign it: {name or 'x'} = {value.what}...")

@@ -1,11 +1,11 @@
 """What the parts of a script are worth while it is read.
 
-    numbers, strings, tuples, lists, dicts     Python data
-    tir expressions, buffers, axes             as they are
-    Access                                     A[i, 0:16]: a vector or a region, as the place asks
-    Pending                                    T.allocate(...), T.int32(): waits for its name
-    Loops                                      T.grid(8, 8), range(n): the header of a `for`
-    Builder, Namespace                         T.exp, T.axis
+numbers, strings, tuples, lists, dicts     Python data
+tir expressions, buffers, axes             as they are
+Access                                     A[i, 0:16]: a vector or a region, as the place asks
+Pending                                    T.allocate(...), T.int32(): waits for its name
+Loops                                      T.grid(8, 8), range(n): the header of a `for`
+Builder, Namespace                         T.exp, T.axis
 """
 
 from __future__ import annotations
@@ -39,11 +39,15 @@ class Opened:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Pending:
-    """Something that is made once its name is known; `with_only` if it can't stand without a `with`."""
+    """Something that is made once its name is known.
+
+    A statement has an effect besides its value; `with_only` if it can't stand without a `with`.
+    """
 
     what: str
     make: Callable[[str], Opened]
     with_only: bool = False
+    is_statement: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +131,13 @@ class Builder:
     function: Callable[..., Any]
     in_context: bool = False
     dtype: str = ""  # of a type name, such as T.int32
+    owner: Buffer | None = None  # of a method: its first argument
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The expression, where it is one."""
         if self.in_context:
             raise DeclarationError(f"{self.name} is read by @T.prim_func and can't be called outside of a script")
-        made = self.function(*args, **kwargs)
+        made = self.function(*(() if self.owner is None else (self.owner,)), *args, **kwargs)
         return made.make("v").value if isinstance(made, Pending) else made
 
     def __getitem__(self, items: Any) -> Any:
@@ -146,6 +151,12 @@ class Namespace:
 
     name: str
     entries: Mapping[str, Any] = field(default_factory=dict)
+    other: Callable[[str], Any] | None = None  # makes entries that are too many to list; None for a name that is none
+
+    def find(self, name: str) -> Any:
+        """The entry of this name, or None."""
+        found = self.entries.get(name)
+        return found if found is not None or self.other is None else self.other(name)
 
 
 def as_expr(value: Any) -> PrimExpr:
@@ -160,9 +171,11 @@ def as_expr(value: Any) -> PrimExpr:
         return BufferLoad(value.buffer, value.indices())
     if isinstance(value, Buffer):
         name = value.name
-        raise DeclarationError(f"the buffer {name} stands where a value belongs; write an element, {name}[...], or the pointer, {name}.data")
+        raise DeclarationError(
+            f"the buffer {name} stands where a value belongs; write an element, {name}[...], or the pointer, {name}.data"
+        )
     if isinstance(value, Pending):
-        made = value.make("v").value
+        made = None if value.is_statement else value.make("v").value
         if isinstance(made, PrimExpr):
             return made
         raise DeclarationError(f"{value.what} needs a name: assign it first")

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from ..expr import PrimExpr
 from .expressions import script_expr
+from .highlight import as_html, shown
 from .legacy import legacy_expr
 from .program import script_function, script_module, script_stmt
 
-PrimExpr._printers.update(expr=script_expr, stmt=script_stmt, function=script_function, module=script_module)
+PrimExpr._printers.update(expr=script_expr, stmt=script_stmt, function=script_function, module=script_module, shown=shown, html=as_html)
 
 __all__ = ["legacy_expr", "script_expr", "script_function", "script_module", "script_stmt"]

@@ -99,6 +99,5 @@ def _write_axis(printer: StatementPrinter, axis: IterVar, value: PrimExpr | None
     dom = "None"
     if axis.dom is not None:
         plain = isinstance(axis.dom.min, IntImm) and axis.dom.min.value == 0
-        low, _, stop = printer.slice_text(axis.dom).partition(":")
-        dom = printer.expr(axis.dom.extent) if plain else f"({low}, {stop})"
+        dom = printer.expr(axis.dom.extent) if plain else f"({', '.join(printer.ends(axis.dom))})"
     printer.line(f"{printer.names.define(axis.var, axis.name)} = T.axis.{kind}({dom}{bound})")

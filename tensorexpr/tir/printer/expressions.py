@@ -34,6 +34,8 @@ _TYPED_CALLS = frozenset(
 )
 
 
+_CALL_NAMES = {"tir.tvm_call_packed": "call_packed"}
+
 # TVMScript writes integral values in full, however large; Python would change to an exponent here.
 _ALL_DIGITS_FROM = 1e16
 
@@ -128,7 +130,7 @@ def _let(node: ir.Let, names: Names) -> tuple[int, Parts]:
 
 def _call(node: ir.Call, names: Names) -> tuple[int, Parts]:
     typed = (quoted(node.dtype),) if node.op in _TYPED_CALLS else ()
-    return call(f"T.{node.op.removeprefix('tir.')}", *typed, *((arg, ANY) for arg in node.args))
+    return call(f"T.{_CALL_NAMES.get(node.op, node.op.removeprefix('tir.'))}", *typed, *((arg, ANY) for arg in node.args))
 
 
 def _comm_reducer(combiner: ir.CommReducer, names: Names) -> Parts:

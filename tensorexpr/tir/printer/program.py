@@ -7,6 +7,7 @@ from ..buffer import Buffer
 from ..expr import IntImm, PrimExpr, Var
 from ..function import IRModule, PrimFunc
 from ..rewriting import walk
+from ..scopes import parts
 from ..stmt import Stmt
 from .expressions import declared_type, quoted, script_map
 from .placement import place
@@ -54,13 +55,29 @@ def _function_lines(func: PrimFunc, name: str, indent: int) -> list[str]:
     for param in func.params:
         if param in func.buffer_map and param not in inline:
             _match_buffer(printer, param, func.buffer_map[param])
-    if isinstance(func.body, BlockRealize) and is_plain_root(func.body):
+    if isinstance(func.body, BlockRealize) and is_plain_root(func.body) and _is_implied(func.body):
         printer.write_root(func.body)
     else:
         printer.write(func.body)
     pad = "    " * indent
     decorator = "@T.prim_func(private=True)" if private else "@T.prim_func"
     return [f"{pad}{decorator}", f"{pad}def {name}({params}):", *printer.lines]
+
+
+def _is_implied(root: BlockRealize) -> bool:
+    """True where a reader of the script knows that there is a root: it has buffers, or blocks with axes or loops around them."""
+    body = root.block.body
+    if root.block.alloc_buffers:
+        return True
+    if isinstance(body, BlockRealize):
+        return len(body.iter_values) > 0
+    stack = [body]
+    while stack:
+        stmt = stack.pop()
+        if isinstance(stmt, BlockRealize):
+            return True
+        stack.extend(parts(stmt).bodies)
+    return False
 
 
 def _shape_variables(buffers: list[Buffer]) -> set[Var]:

@@ -26,6 +26,7 @@ from ..stmt import (
     Stmt,
     While,
 )
+from ..thread import VIRTUAL_TAGS, is_thread_tag
 from .blocks import write_buffers, write_realization, write_unbound
 from .expressions import SCRIPT, declared_type, index_parts, quoted, script_expr, script_map, script_value
 from .placement import Placement
@@ -113,6 +114,9 @@ class StatementPrinter:
 
     def buffer_arguments(self, buffer: Buffer, data: bool) -> str:
         """Shape and dtype of a buffer, and all else that isn't the default."""
+        for var in (*buffer.strides, buffer.elem_offset):
+            if isinstance(var, Var) and var not in self.names and not _is_usual(var, buffer):
+                self.declare_var(var)
         args = [self._tuple(buffer.shape)]
         if buffer.dtype != "float32":
             args.append(quoted(buffer.dtype))
@@ -120,7 +124,7 @@ class StatementPrinter:
             args.append(f"data={self.expr(buffer.data)}")
         if buffer.strides:
             args.append(f"strides={self._tuple(buffer.strides)}")
-        if not (isinstance(buffer.elem_offset, IntImm) and buffer.elem_offset.value == 0):
+        if buffer.elem_offset is not IntImm("int32", 0) or buffer.offset_factor != 1:
             args.append(f"elem_offset={self._extent(buffer.elem_offset)}")
         if buffer.scope() != "global":
             args.append(f"scope={quoted(buffer.scope())}")
@@ -218,7 +222,8 @@ class StatementPrinter:
         self._indent += 1
         self.names.push()
         self._todo.append(self._leave)
-        self._todo.append((block.body, True))
+        # A view that is a statement of its own would read as one of the block's.
+        self._todo.append((block.body, not isinstance(block.body, BufferBind)))
         if block.init is not None:
             init = block.init
             self._todo.append(lambda: self._block("with T.init():", init))
@@ -260,7 +265,11 @@ class StatementPrinter:
 
     def slice_text(self, bounds: Range) -> str:
         """``low:stop``."""
-        return f"{self.expr(bounds.min)}:{self._stop(bounds.min, bounds.extent)}"
+        return ":".join(self.ends(bounds))
+
+    def ends(self, bounds: Range) -> tuple[str, str]:
+        """Both ends of a range."""
+        return self.expr(bounds.min), self._stop(bounds.min, bounds.extent)
 
     def _allocate(self, stmt: Allocate, last: bool) -> None:
         scope = stmt.buffer_var.type_annotation.storage_scope if stmt.buffer_var.type_annotation else "global"
@@ -290,14 +299,14 @@ class StatementPrinter:
         self._scoped(last, f"assert {check}, {message}", f"with T.Assert({check}, {message}):", stmt.body)
 
     def _attr(self, stmt: AttrStmt, last: bool) -> None:
-        if isinstance(stmt.node, IterVar) and stmt.attr_key in ("thread_extent", "virtual_thread"):
+        if isinstance(stmt.node, IterVar):
             axis = stmt.node
-            call = f"T.launch_thread({quoted(axis.thread_tag)}, {self.expr(stmt.value)})"
-            if axis.var in self.names:
-                self._scoped(last, call, f"with {call}:", stmt.body)
-            else:
-                self._binding(last, axis.var, call, stmt.body)
-            return
+            key = "virtual_thread" if axis.thread_tag in VIRTUAL_TAGS else "thread_extent"
+            if key == stmt.attr_key and axis.var not in self.names and is_thread_tag(axis.thread_tag) and axis.dtype == stmt.value.dtype:
+                self._binding(last, axis.var, f"T.launch_thread({quoted(axis.thread_tag)}, {self.expr(stmt.value)})", stmt.body)
+                return
+        if isinstance(stmt.node, IterVar) and stmt.node.var not in self.names:
+            self.declare_var(stmt.node.var)
         call = f"T.attr({script_value(stmt.node, self.names)}, {quoted(stmt.attr_key)}, {self.expr(stmt.value)})"
         self._scoped(last, call, f"with {call}:", stmt.body)
 
@@ -333,6 +342,11 @@ def _is_zero(expr: PrimExpr) -> bool:
 
 def _is_true(expr: PrimExpr) -> bool:
     return isinstance(expr, IntImm) and expr.value == 1
+
+
+def _is_usual(var: Var, buffer: Buffer) -> bool:
+    """True for a stride or offset that a string can declare."""
+    return type(var) is Var and var.dtype == (buffer.shape[0].dtype if buffer.shape else "int32")
 
 
 def _is_plain(stmt: For) -> bool:

@@ -20,37 +20,45 @@ from ...target import Target
 from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
 from ...tir.dtype import parse_dtype
-from ...tir.expr import IterVar, PrimExpr, Var
+from ...tir.expr import IterVar, PrimExpr, ProducerLoad, Var
 from .access import stage_reads
-from .conv_plan import Packing, Plan, plan_convolution
-from .injective import schedule_injective
+from .conv_flat import plan_flat, schedule_flat
+from .conv_plan import Order, Packing, Plan, plan_convolution
 from .windows import Convolution, convolution_of
 
 
-def schedule_convolution(s: Schedule, stages: Sequence[StageNode], output: Tensor, target: Target) -> bool:
-    """Schedule a program that is a convolution, what is done to its data before and to each result after it.
+def schedule_convolutions(s: Schedule, target: Target) -> None:
+    """Schedule all convolutions, each with the padding that it reads and the stage that reads it element by element.
 
-    Args:
-        stages: those that aren't inlined, in order; the last makes `output`.
-
-    Returns:
-        False, with the schedule as it was, if the program is anything else or another schedule suits it better.
+    The stages that were scheduled are inlined, computed at a loop of another stage, or have vector loops afterwards.
     """
-    found = [(stage, convolution) for stage in stages if (convolution := convolution_of(stage.op)) is not None]
-    if len(found) != 1 or stages[-1].origin is not output.op or found[0][0] not in stages[-2:]:
-        return False
-    node, convolution = found[0]
-    before = stages[: stages.index(node)]
-    if any(not isinstance(stage.op, ComputeOp) or stage.op.reduce_axis or stage.op.num_outputs != 1 for stage in before):
-        return False
-    tensor = node.origin.output(0)
-    if node is not stages[-1] and not _is_read_in_place(s, output, tensor):
-        return False
-    plan = plan_convolution(convolution, target)
-    if plan is None:
-        return False
-    _Builder(s, output, tensor, convolution, plan, target).build(before)
-    return True
+    for stage in list(s.tree.in_order()):
+        convolution = None if isinstance(stage.attach, Inline) else convolution_of(stage.op)
+        if convolution is None:
+            continue
+        tensor, result = stage.origin.output(0), _result(s, stage)
+        plan, flat = plan_convolution(convolution, target), plan_flat(convolution, target)
+        if flat is not None and (plan is None or flat.cycles < plan.cycles):
+            schedule_flat(s, result, tensor, convolution, flat)
+        elif plan is not None:
+            _Builder(s, result, tensor, convolution, plan).build()
+
+
+def _result(s: Schedule, stage: StageNode) -> Tensor:
+    """What is computed in tiles: what a single reader makes of each element, or the convolution itself."""
+    tensor: Tensor = stage.origin.output(0)
+    readers = [reader for reader in s.tree.in_order() if any(s.tree.producer(load).id == stage.id for load in _reads(s, reader))]
+    if stage.is_output or len(readers) != 1:
+        return tensor
+    result: Tensor = readers[0].origin.output(0)
+    return result if _is_read_in_place(s, result, tensor) else tensor
+
+
+def _reads(s: Schedule, stage: StageNode) -> list[ProducerLoad]:
+    """What a stage reads, if it has loops of its own."""
+    if stage.is_placeholder or isinstance(stage.attach, Inline) or not isinstance(stage.op, ComputeOp):
+        return []
+    return [access.load for access in stage_reads(s, stage.origin.output(0)).accesses]
 
 
 def _is_read_in_place(s: Schedule, output: Tensor, tensor: Tensor) -> bool:
@@ -59,29 +67,29 @@ def _is_read_in_place(s: Schedule, output: Tensor, tensor: Tensor) -> bool:
     if not isinstance(op, ComputeOp) or op.reduce_axis or op.num_outputs != 1 or len(op.axis) != tensor.ndim:
         return False
     reads = [access.load for access in stage_reads(s, output).accesses if access.load.producer is tensor]
-    return bool(reads) and all(
-        all(index is axis.var for index, axis in zip(load.indices, op.axis, strict=True)) for load in reads
-    )
+    return bool(reads) and all(index is axis.var for load in reads for index, axis in zip(load.indices, op.axis, strict=True))
 
 
 class _Builder:
     """The steps, one stage after the other."""
 
-    def __init__(self, s: Schedule, output: Tensor, tensor: Tensor, convolution: Convolution, plan: Plan, target: Target) -> None:
+    def __init__(self, s: Schedule, output: Tensor, tensor: Tensor, convolution: Convolution, plan: Plan) -> None:
         self.s, self.output, self.tensor = s, output, tensor
-        self.convolution, self.plan, self.target = convolution, plan, target
+        self.convolution, self.plan = convolution, plan
         merged = convolution.merged_pixels() if plan.merged else ()
         self.merged = merged
         self.pixels = tuple(pixel for pixel in convolution.pixels if pixel not in merged[1:])
 
-    def build(self, before: Sequence[StageNode]) -> None:
+    def build(self) -> None:
         """Schedule everything."""
         s, plan = self.s, self.plan
         tile = s.cache_write(self.tensor, "local") if self.tensor.op is self.output.op else self.tensor
         if tile is self.tensor:
             s[tile].set_scope("local")
-        for stage in before:
-            self._data(stage, tile)
+        if plan.peeled:
+            assert isinstance(self.convolution.data.producer, Tensor)
+            s[self.convolution.data.producer].compute_inline()
+            s[tile].skip_padding(assume_finite=True)
         self._blocked(tile)
         weights = self._packed(tile)
         place, tiles = self._loops_of_result()
@@ -89,15 +97,6 @@ class _Builder:
             s[weights].compute_at(s[self.output], place)
         s[tile].compute_at(s[self.output], tiles)
         self._accumulate(tile)
-
-    def _data(self, node: StageNode, tile: Tensor) -> None:
-        """What is done to the data before: a border that is peeled is none, anything else is a pass of its own."""
-        tensor = node.origin.output(0)
-        if self.plan.peeled and self.convolution.data.producer is tensor:
-            self.s[tensor].compute_inline()
-            self.s[tile].skip_padding(assume_finite=True)
-        elif not isinstance(self.s.tree[node.id].attach, Inline):
-            schedule_injective(self.s, tensor, self.target)
 
     def _blocked(self, tile: Tensor) -> None:
         """Accumulators as [panel][others][pixels][vector][lane]."""
@@ -117,7 +116,7 @@ class _Builder:
         self.s[tile].transform_layout(layout, pad_value=None if extents[channel] % block == 0 else 0.0)
 
     def _packed(self, tile: Tensor) -> Tensor | None:
-        """The weights as [panel][others][taps][channels of the data][channel in the panel]."""
+        """The weights as [panel][others][summed axes][channel in the panel]."""
         if self.plan.packing is Packing.NONE:
             return None
         s, load, convolution, block = self.s, self.convolution.weights, self.convolution, self.plan.block
@@ -125,22 +124,20 @@ class _Builder:
         weights = s.cache_read(load.producer, "global", [tile])
         axis = convolution.op.axis[convolution.channel].var
         channel = next(place for place, index in enumerate(load.indices) if index is axis)
-        order = [axis.var for axis in (*convolution.taps, *convolution.summed)]
-        depth = [next(place for place, index in enumerate(load.indices) if index is var) for var in order]
+        summed = {axis.var for axis in convolution.op.reduce_axis}
+        depth = [place for place, index in enumerate(load.indices) if index in summed]
         others = [place for place in range(len(load.indices)) if place != channel and place not in depth]
-        made = s[weights].transform_layout(
+        panel, *made, lane = s[weights].transform_layout(
             lambda *i: [i[channel] // block, *(i[place] for place in (*others, *depth)), i[channel] % block], pad_value=_zero(weights)
         )
-        panel, lane, innermost = made[0], made[-1], made[-2]
-        outer, lane = s[weights].split(lane, factor=self.plan.lanes)
-        if channel != len(load.indices) - 1:  # blocks of as many steps as lanes are transposed in registers
-            natural = {place: axis for place, axis in zip((*others, *depth), made[1:-1], strict=True)}
-            *slower, fastest = [natural[place] for place in sorted(natural)]
-            steps, each = s[weights].split(fastest, factor=self.plan.lanes)
-            s[weights].reorder(panel, *slower, outer, steps, each, lane)
+        vector, lane = s[weights].split(lane, factor=self.plan.lanes)
+        steps = s[weights].fuse(*made[len(others) :])
+        if channel == len(load.indices) - 1:
+            s[weights].reorder(panel, *made[: len(others)], steps, vector, lane)
+        else:  # blocks of as many steps as lanes are transposed in registers
+            blocks, each = s[weights].split(steps, factor=self.plan.lanes)
+            s[weights].reorder(panel, *made[: len(others)], vector, blocks, each, lane)
             s[weights].unroll(each)
-        else:
-            s[weights].reorder(*made[:-2], innermost, outer, lane)
         s[weights].vectorize(lane)
         if self.plan.packing is Packing.ROOT and self.plan.parallel:
             s[weights].parallel(panel)
@@ -154,8 +151,9 @@ class _Builder:
         if self.merged:
             axes[self.merged[0]] = stage.fuse(*(op.axis[pixel] for pixel in self.merged))
         panel, within = stage.split(op.axis[convolution.channel], factor=plan.block)
-        outer = [op.axis[number] for number in convolution.outer]
-        tasks = [*outer, panel]
+        tasks = [op.axis[number] for number in convolution.outer]
+        if plan.order is Order.PANELS:
+            tasks.append(panel)
         first = self.pixels[0]
         if plan.chunks > 1:
             chunk, axes[first] = stage.split(axes[first], nparts=plan.chunks, balanced=True)
@@ -168,13 +166,19 @@ class _Builder:
             many, one = stage.split(axes[pixel], factor=size, balanced=True)
             tiles.append(many)
             each.append(one)
-        self._inner_loops(stage, [*tasks, *tiles], within, each)
-        if plan.peeled and plan.hinted:
+        if plan.peeled:
             stage.pragma(tiles[-1], "loop_partition_hint")
+        innermost = tiles[-1]
+        if plan.order is Order.PIXELS:
+            innermost = panel
+            tiles.append(panel)
+            if plan.chunks == 1:
+                tasks.append(tiles.pop(0))
+        self._inner_loops(stage, [*tasks, *tiles], within, each)
         place = stage.fuse(*tasks)
         if plan.parallel:
             stage.parallel(place)
-        return place, tiles[-1]
+        return place, innermost
 
     def _inner_loops(self, stage: Stage, outside: Sequence[IterVar], within: IterVar, each: Sequence[IterVar]) -> None:
         """The loops over a tile of the result: vectors along what is contiguous, the channel or the last pixels."""

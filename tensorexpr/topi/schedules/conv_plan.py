@@ -15,9 +15,12 @@ from .register_tile import rows_in_cache
 from .windows import Convolution, product_of_extents
 
 _LATENCY = 4.0  # cycles of a multiply-add
-_LOAD = 0.1  # cycles that a load delays the multiply-adds beside it
+_BROADCAST = 0.1  # cycles that loading a scalar, from the nearest cache, delays the multiply-adds beside it
+_WEIGHTS = 0.35  # ... a vector of weights, from the second level
+_FAR_WEIGHTS = 3.0  # ... from further away, where a panel doesn't fit
 _TILE = 40.0  # cycles to start a tile, and to end it apart from its stores
 _STORE = 2.0  # cycles for each vector of a tile that is stored
+_PACKED = 8.0  # cycles to load a vector of weights, transpose and store it
 _TRANSPOSED = 6.0  # ... and read by columns
 
 
@@ -27,6 +30,13 @@ class Packing(Enum):
     NONE = "they lie in panels, or in rows of channels"
     PANEL = "each panel by the thread that uses it"
     ROOT = "all panels before anything else"
+
+
+class Order(Enum):
+    """What a core goes through once while it goes through the other again and again."""
+
+    PANELS = "panels of weights outside, all pixels for each"
+    PIXELS = "tiles of pixels outside, all weights for each"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +49,10 @@ class Plan:
         merged: the plane is one axis.
         packing: where the weights are packed.
         peeled: border tiles have bodies of their own; else there is a copy of the data with its border.
+        order: what is outside, panels or pixels.
         chunks: parts of the first pixel axis for different cores.
         parallel: whether there is enough work for several cores.
+        cycles: how long all of it takes one core.
     """
 
     lanes: int
@@ -49,9 +61,10 @@ class Plan:
     merged: bool
     packing: Packing
     peeled: bool
+    order: Order
     chunks: int
     parallel: bool
-    hinted: bool = True
+    cycles: float
 
     @property
     def block(self) -> int:
@@ -71,23 +84,39 @@ def plan_convolution(convolution: Convolution, target: Target) -> Plan | None:
     if merged:
         pixels.append(product_of_extents([extents[pixel] for pixel in merged]))
     best = min(
-        ((_cycles(convolution, tile, vectors, pixels, lanes), tile, vectors) for vectors, tile in _tiles(convolution, pixels, lanes, target)),
+        ((_cycles(convolution, tile, vectors, pixels, lanes, target), tile, vectors) for vectors, tile in _tiles(convolution, pixels, lanes, target)),
         default=None,
     )
     if best is None:
         return None
-    _, tile, vectors = best
+    cycles, tile, vectors = best
     work = 2.0 * product_of_extents(extents) * convolution.depth
     parallel = is_parallel(target, work)
     cores = target.num_cores if parallel else 1
-    panels = -(-channels // (lanes * vectors))
-    tasks = panels * product_of_extents([extents[number] for number in convolution.outer])
-    chunks = 1 if tasks % cores == 0 or tasks >= 8 * cores or pixels[0] < cores else cores
     peeled = _is_padded(convolution) and len(convolution.summed) > 0 and convolution.depth >= 16 * _taps(convolution)
-    packing = _packing(convolution, lanes * vectors, lanes)
-    if packing is Packing.PANEL and (chunks > 1 or tasks != panels):
+    packing = _packing(convolution, lanes * vectors)
+    outer = product_of_extents([extents[number] for number in convolution.outer])
+    panels = -(-channels // (lanes * vectors))
+    order = _order(convolution, target) if panels > 1 else Order.PANELS
+    if order is Order.PANELS:
+        tasks = outer * panels
+        chunks = 1 if tasks % cores == 0 or tasks >= 8 * cores or pixels[0] < cores else cores
+        alone = outer == chunks == 1
+    else:  # border tiles of a parallel loop would choose their body in every iteration
+        chunks = cores if len(pixels) == 1 and peeled and pixels[0] >= cores else 1
+        alone = False
+    if packing is Packing.PANEL and not alone:
         packing = Packing.ROOT
-    return Plan(lanes, vectors, tile, bool(merged), packing, peeled, chunks, parallel)
+    if packing is not Packing.NONE:
+        cycles += _PACKED * convolution.depth * channels / lanes
+    return Plan(lanes, vectors, tile, bool(merged), packing, peeled, order, chunks, parallel, cycles)
+
+
+def _order(convolution: Convolution, target: Target) -> Order:
+    """Pixels outside if all weights stay in the second level cache and the data, read again for each panel, wouldn't."""
+    half = target.l2_cache_size_bytes // 2
+    sizes = [product_of_extents([int(str(extent)) for extent in load.producer.shape]) for load in (convolution.weights, convolution.data)]
+    return Order.PIXELS if 4 * sizes[0] <= half < 4 * sizes[1] else Order.PANELS
 
 
 def _taps(convolution: Convolution) -> int:
@@ -127,7 +156,7 @@ def panel_of(convolution: Convolution) -> int:
     return last.b.value if blocks and len(outer) == 1 else 0
 
 
-def _packing(convolution: Convolution, block: int, lanes: int) -> Packing:
+def _packing(convolution: Convolution, block: int) -> Packing:
     axis = convolution.op.axis[convolution.channel].var
     if panel_of(convolution):
         return Packing.NONE
@@ -136,21 +165,28 @@ def _packing(convolution: Convolution, block: int, lanes: int) -> Packing:
     return Packing.PANEL
 
 
-def _cycles(convolution: Convolution, tile: tuple[int, ...], vectors: int, pixels: list[int], lanes: int) -> float:
+def _cycles(convolution: Convolution, tile: tuple[int, ...], vectors: int, pixels: list[int], lanes: int, target: Target) -> float:
     """Cycles of all tiles on one core."""
     extents = convolution.extents
     panels = -(-extents[convolution.channel] // (lanes * vectors))
     store = _STORE if convolution.channel == len(extents) - 1 else _TRANSPOSED
+    near = 4 * convolution.depth * lanes * vectors <= 0.75 * target.l2_cache_size_bytes
+    load = _WEIGHTS if near else _FAR_WEIGHTS
     total = 0.0
-    for rows, many in _balanced(pixels[-2] if len(pixels) > 1 else 1, tile[-2] if len(tile) > 1 else 1):
-        for columns, count in _balanced(pixels[-1], tile[-1]):
+    for rows, many in balanced_sizes(pixels[-2] if len(pixels) > 1 else 1, tile[-2] if len(tile) > 1 else 1):
+        for columns, count in balanced_sizes(pixels[-1], tile[-1]):
             size = rows * columns
-            step = max(size * vectors / 2, (size + vectors) / 2, _LATENCY) + _LOAD * (size + vectors)
-            total += many * count * (step * convolution.depth + _TILE + store * size * vectors)
-    return total * panels
+            total += many * count * (step_cycles(size, vectors, load) * convolution.depth + _TILE + store * size * vectors)
+    repeats = product_of_extents([extents[number] for number in convolution.outer]) * product_of_extents(pixels[:-2])
+    return total * panels * repeats
 
 
-def _balanced(extent: int, most: int) -> list[tuple[int, int]]:
+def step_cycles(rows: int, vectors: int, load: float) -> float:
+    """Cycles of one step of the reduction on a tile: two multiply-adds or two loads in each, and what loads delay them."""
+    return max(rows * vectors / 2, (rows + vectors) / 2, _LATENCY) + _BROADCAST * rows + load * vectors
+
+
+def balanced_sizes(extent: int, most: int) -> list[tuple[int, int]]:
     """Sizes of balanced tiles, with how many there are of each."""
     tiles = -(-extent // most)
     return [(size, count) for size, count in ((extent // tiles + 1, extent % tiles), (extent // tiles, tiles - extent % tiles)) if count]

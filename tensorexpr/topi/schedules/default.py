@@ -12,6 +12,7 @@ from ...te.access import is_strictly_inlineable
 from ...te.operation import ComputeOp, PlaceholderOp
 from ...te.tensor import Tensor
 from .access import product
+from .conv import schedule_convolutions
 from .gemm import schedule_products
 from .injective import schedule_injective
 from .reduction import constant_extents, schedule_root_reduction
@@ -31,6 +32,7 @@ def default_schedule(tensors: Sequence[Tensor], target: TargetLike | None = None
     s = create_schedule([tensor.op for tensor in outputs])
     inline_cheap_stages(s)
     schedule_windows(s, chosen)
+    schedule_convolutions(s, chosen)
     schedule_products(s, chosen)
     left = [stage for stage in s.tree.in_order() if not stage.is_placeholder and _is_untouched(stage)]
     last = left[-1] if left else None

@@ -25,6 +25,10 @@ from .register_tile import RegisterTile, Shape, choose_tile, packing_cycles
 # Vectors of multiply-adds below which one core is done before another one has begun: about 2 microseconds.
 _PARALLEL_STEPS = 1 << 13
 _PAGE = 4096
+# Pages that a core translates at once: processors have 64 to 96 of such entries.
+_TRANSLATIONS = 64
+# Rows that make up for packing: a vector of the panel costs 2 cycles to copy and half a cycle for each row.
+_WORTH_A_COPY = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,8 @@ def _shape_of(product: Product, lanes: int, transposed: bool) -> Shape:
     stride = right.stride(product.summed[-1])
     # A panel that is read where it lies has a page for each step: more than the first level of translation holds. A
     # copy of it is worth its time if it is read by many tiles.
-    packed = transposed or (stride >= _PAGE and rows * repeats >= _PAGE // lanes)
+    pages = size_of(product.summed) if stride >= _PAGE else 1
+    packed = transposed or (pages >= _TRANSLATIONS and rows * repeats >= _WORTH_A_COPY)
     return Shape(
         batch=size_of(product.batch),
         rows=rows,
@@ -162,6 +167,7 @@ def _accumulate(s: Schedule, tile: Tensor, plan: Plan) -> None:
     op = s[tile].op
     assert isinstance(op, ComputeOp)
     *others, column = op.axis
+    s[tile].storage_align(others[-1], plan.lanes)  # each row starts a vector, so that vectors are registers
     vector, lane = s[tile].split(column, factor=plan.lanes)
     s[tile].reorder(*op.reduce_axis, *others, vector, lane)
     s[tile].vectorize(lane)

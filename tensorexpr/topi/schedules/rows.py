@@ -13,10 +13,17 @@ from ...schedule.tree import Inline, StageNode
 from ...target import Target
 from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
+from ...tir.dtype import parse_dtype
+from ...tir.expr import IterVar
+from .access import product
 from .machine import is_parallel, lanes_of, vector_factor
 from .reduction import constant_extents, schedule_reduction
 
 _REGISTERS = 4
+# Operations for each element of a row, at least.
+_COST = 4
+# Rows whose trees of lanes overlap: four of them hide the latency of one.
+_MOST_ROWS = 4
 
 
 def common_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode]) -> int:
@@ -48,24 +55,48 @@ def schedule_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode], rows:
     op = output.op
     assert isinstance(op, ComputeOp)
     extents = constant_extents(op.axis)
-    work = 1
-    for extent in extents or (1 << 30,):
-        work *= extent
-    loops = list(op.axis[:rows])
-    if extents is not None and len(op.axis) > rows:
+    loops, columns = list(op.axis[:rows]), list(op.axis[rows:])
+    if extents is not None and columns:
         factor = vector_factor(extents[-1], lanes_of(target, output.dtype), _REGISTERS)
-        _, lane = s[output].split(op.axis[-1], factor=factor)
+        *columns[-1:], lane = s[output].split(columns[-1], factor=factor)
         s[output].vectorize(lane)
+        columns.append(lane)
+        loops[-1:], some = _several(s, output, loops[-1], _rows_at_once(s, output, inner, extents, rows, target))
+        s[output].reorder(*loops, *some, *columns)
     place = s[output].fuse(*loops)
-    if is_parallel(target, 4 * work):
+    if is_parallel(target, _COST * product(extents) if extents is not None else 1 << 30):
         s[output].parallel(place)
     for stage in reversed(inner):
-        if isinstance(s.tree[stage.id].attach, Inline):
-            continue
-        tensor = stage.origin.output(0)
-        added = _schedule_one(s, tensor, target)
-        for each in (tensor, *added):
-            s[each].compute_at(s[output], place)
+        if not isinstance(s.tree[stage.id].attach, Inline):
+            tensor = stage.origin.output(0)
+            row = s[tensor].op.axis[rows - 1]
+            for partial in _schedule_one(s, tensor, target):
+                s[partial].compute_at(s[tensor], row)
+            s[tensor].compute_at(s[output], place)
+
+
+def _several(s: Schedule, output: Tensor, axis: IterVar, count: int) -> tuple[list[IterVar], list[IterVar]]:
+    """The loop over groups of so many rows, and that over the rows of a group if there are several."""
+    if count == 1:
+        return [axis], []
+    outer, each = s[output].split(axis, factor=count)
+    return [outer], [each]
+
+
+def _rows_at_once(s: Schedule, output: Tensor, inner: Sequence[StageNode], extents: Sequence[int], rows: int, target: Target) -> int:
+    """Rows for which each stage runs before the next one: the tree of lanes at the end of one row's sum, and what waits for it,
+    then overlap with the next row.
+
+    A number that divides the rows, while all their stages' values fit half of the nearest cache and every thread gets some.
+    """
+    width = product(extents[rows:])
+    kept = sum(len(stage.compute.axis) > rows for stage in inner if not isinstance(s.tree[stage.id].attach, Inline))
+    size = width * (2 + kept) * max(1, parse_dtype(output.dtype).bits // 8)  # what is read, what is written, what is kept
+    for count in range(_MOST_ROWS, 1, -1):
+        balanced = product(extents[:rows]) >= 4 * count * target.num_cores
+        if extents[rows - 1] % count == 0 and balanced and 2 * count * size <= target.l1_cache_size_bytes:
+            return count
+    return 1
 
 
 def _schedule_one(s: Schedule, tensor: Tensor, target: Target) -> list[Tensor]:

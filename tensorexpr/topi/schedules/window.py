@@ -19,8 +19,8 @@ from ...target import Target
 from ...te.operation import ComputeOp, loads
 from ...te.tensor import Tensor
 from ...tir.expr import IterVar, ProducerLoad, Reduce, Var
-from .access import product
-from .machine import is_parallel, lanes_of
+from .access import bytes_of, product
+from .machine import is_parallel, lanes_of, outgrows_cache
 from .reduction import constant_extents
 
 # Terms of one window that are written out: with more of them the code outgrows the decoder's caches.
@@ -91,12 +91,9 @@ def _schedule(s: Schedule, stage: StageNode, target: Target) -> None:
 
 def _inline_paddings(s: Schedule, stage: StageNode) -> None:
     """Inline what only this stage reads, if it is no more than a condition around a read."""
-    for load in s.tree.reads(stage):
-        producer = s.tree.producer(load)
-        while isinstance(producer.op, ComputeOp) and not producer.op.reduce_axis and not producer.is_output:
-            others = [reader for reader in s.tree.consumers(producer) if reader.id != stage.id]
-            if "pad" not in producer.op.tag.split(",") or others or isinstance(producer.attach, Inline):
-                break
+    for producer in {s.tree.producer(load).id: s.tree.producer(load) for load in s.tree.reads(stage)}.values():
+        is_padding = isinstance(producer.op, ComputeOp) and "pad" in producer.op.tag.split(",")
+        if is_padding and not producer.is_output and len(s.tree.consumers(producer)) == 1:
             s.apply_step(ComputeInline(producer.id))
 
 
@@ -139,6 +136,8 @@ def _tile_result(s: Schedule, result: Tensor, op: ComputeOp, target: Target) -> 
         # Tiles of one image share the threads if there are too few images to balance them.
         shared = [*outer, row] if images < 4 * target.num_cores else outer
         stage.parallel(stage.fuse(*shared))
+    if s.tree[stage.id].is_output and outgrows_cache(target, bytes_of(result)):
+        stage.store_nontemporal()
     return column
 
 

@@ -58,7 +58,11 @@ class Convolution:
             if before + 1 != after or None in places or places[0] != (places[1] or 0) - 1:
                 break
             merged.insert(0, before)
-        return tuple(merged) if len(merged) > 1 else ()
+        return tuple(merged) if len(merged) > 1 or self._place(merged[0]) is not None else ()
+
+    def ends_with(self, pixel: int) -> bool:
+        """True if neighbours along this axis are neighbours in the data."""
+        return self._place(pixel) == len(self.data.indices) - 1
 
     def _place(self, pixel: int) -> int | None:
         """The index of the data that is this axis and nothing else, over all of the dimension."""

@@ -24,7 +24,8 @@ class Access:
 
     `lines[:, d]` counts the cache lines touched while loops d, d+1, ... run once (column m: a single execution);
     `invariant[:, l]` says that loop l does not move it; `inner_stride` is the element distance between neighbours
-    along the innermost loop, `next_stride` along the loop around it; `row_bytes` the distance between rows in storage.
+    along the innermost loop, `next_stride` along the loop around it; `rows` [n, m + 1] counts the rows of storage touched
+    while loops run as for `lines`, and `row_bytes` is the distance between them.
     """
 
     is_store: bool
@@ -34,6 +35,7 @@ class Access:
     invariant: Array
     inner_stride: Array
     next_stride: Array
+    rows: Array
     row_bytes: Array
 
 
@@ -74,14 +76,15 @@ def _access(nest: StageNest, forms: Sequence[Form], sizes: list[Array], dtype: s
     elements = np.ones((count, depth + 1))
     for span in spans:
         elements = elements * span
-    lines = np.ones((count, depth + 1))
+    rows = np.ones((count, depth + 1))
     for span in spans[:-1]:
-        lines = lines * span
+        rows = rows * span
+    lines = rows
     row = sizes[-1] * item if sizes else np.full(count, float(item))
     if spans:
         lines = lines * np.maximum(1.0, np.ceil(spans[-1] * item / LINE_BYTES))
-    strides = [_stride(nest, forms, sizes, place) for place in (-1, -2)]
-    return Access(is_store, item, elements, lines, _invariance(nest, forms), *strides, row)
+    inner, following = (_stride(nest, forms, sizes, place) for place in (-1, -2))
+    return Access(is_store, item, elements, lines, _invariance(nest, forms), inner, following, rows, row)
 
 
 def _spans(nest: StageNest, form: Form, size: Array) -> Array:

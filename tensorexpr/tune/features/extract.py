@@ -29,6 +29,7 @@ STAGES = 2
 FEATURE_NAMES = tuple(f"s{n}.{name}" for n in range(STAGES) for name in STAGE_FEATURES) + GLOBAL_FEATURES
 FORK_JOIN_CYCLES = 4_000.0
 TRANSPOSED = 0.2  # of a gather: a vector of a block that is transposed in registers takes log2(lanes) shuffles
+GATHER_CYCLES = 1.5  # per lane: a load of half a cycle, and an insertion
 CALL_OPERATIONS = 16.0  # a vector math function is about so many instructions
 FREE_UNROLLING = 4.0  # reduction steps in a row without a loop; more of them let LLVM keep operands alive until registers run out
 FMA_LATENCY = 4.0  # cycles until an accumulator can be used again: fewer than 8 of them leave units idle
@@ -95,8 +96,9 @@ def _stage_columns(nest: StageNest, touched: list[Access], machine: Machine) -> 
     compute = steps * np.maximum(rows * vectors * fused / machine.fma_per_cycle, np.where(run > 0, FMA_LATENCY, 0.0))
     unrolled = _unrolled_steps(nest, extents, rows)
     compute = compute * (1.0 + 0.25 * np.log2(np.maximum(1.0, unrolled / FREE_UNROLLING)))
-    load = steps * (loads / machine.loads_per_cycle + gathers * width / 2) + steps * spills
-    update = steps / np.maximum(run, 1.0) * rows * vectors * 2 / machine.stores_per_cycle
+    load = steps * (loads / machine.loads_per_cycle + gathers * width * GATHER_CYCLES) + steps * spills
+    kept = np.where(spills > 0, 1.0, np.maximum(run, 1.0))  # a tile that does not fit stays in memory
+    update = steps / kept * rows * vectors * 2 / machine.stores_per_cycle
     levels = [traffic(nest, touched, cache) for cache in machine.caches]
     memory = np.max([level / cache.fill_bytes for level, cache in zip(levels, machine.caches, strict=True)], axis=0)
     cycles = (np.maximum(np.maximum(compute, load), memory) + update + 0.2 * (compute + load + memory)) / threads * imbalance

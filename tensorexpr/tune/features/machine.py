@@ -20,11 +20,13 @@ from .nest import Array, StageNest
 
 @dataclass(frozen=True)
 class Cache:
-    """One level: capacity in bytes, ways, and bytes per cycle and core that the level below delivers into it."""
+    """One level: capacity in bytes, ways, bytes per cycle and core that the level below delivers into it, and whether it keeps
+    what fits from one call to the next."""
 
     size: int
     ways: int
     fill_bytes: float
+    keeps: bool = False
 
     @property
     def way_bytes(self) -> int:
@@ -56,19 +58,17 @@ class Machine:
             loads_per_cycle=2.0,
             stores_per_cycle=1.0,
             caches=(
-                Cache(target.l1_cache_size_bytes, 12, width / 2),
-                Cache(target.l2_cache_size_bytes, 16, 10.0),
-                Cache(max(target.l3_cache_size_bytes, 1 << 20), 16, 5.0),
+                Cache(target.l1_cache_size_bytes, 12, width),
+                Cache(target.l2_cache_size_bytes, 16, 20.0),
+                Cache(max(target.l3_cache_size_bytes, 1 << 20), 16, 8.0, keeps=True),
             ),
         )
 
 
 def traffic(nest: StageNest, touched: Sequence[Access], cache: Cache) -> Array:
-    """[n]: bytes moved into `cache` over the whole nest."""
+    """[n]: bytes moved into `cache` over the whole nest. What all fits in the last cache is there from the call before."""
     depth = len(nest.loops)
-    lines = [access.lines * _set_pressure(access, cache) for access in touched]
-    working_set = np.sum(lines, axis=0) * LINE_BYTES
-    fits = working_set <= cache.size
+    fits = np.sum([_occupied(access, cache) for access in touched], axis=0) <= 1.0
     fits[:, depth] = True
     level = fits.argmax(axis=1)
     outside = _outer_trips(nest)
@@ -81,7 +81,7 @@ def traffic(nest: StageNest, touched: Sequence[Access], cache: Cache) -> Array:
             saved = np.where((level > 0) & (access.invariant[rows, above] > 0), nest_extent(nest)[rows, above], 1.0)
             trips = trips / saved
         total += access.lines[rows, level] * trips * LINE_BYTES * (2.0 if access.is_store else 1.0)
-    return total
+    return np.where(level == 0, 0.0, total) if cache.keeps else total
 
 
 def nest_extent(nest: StageNest) -> Array:
@@ -95,9 +95,10 @@ def _outer_trips(nest: StageNest) -> Array:
     return np.concatenate([np.ones((len(extents), 1)), np.cumprod(extents, axis=1)], axis=1)
 
 
-def _set_pressure(access: Access, cache: Cache) -> Array:
-    """[n, 1]: how many times more room rows take in a cache because they fall into few of its sets."""
+def _occupied(access: Access, cache: Cache) -> Array:
+    """[n, m + 1]: which part of a cache an access takes: of its lines, or of the ways of few sets, if rows lie a power of two apart."""
     row = access.row_bytes.astype(np.int64)
-    distinct = cache.way_bytes // np.gcd(np.maximum(row, 1), cache.way_bytes)
-    pressure = np.clip(cache.way_bytes / LINE_BYTES / np.maximum(1, distinct) / 4, 1.0, 8.0)
-    return np.asarray(np.where((row < LINE_BYTES) | (row % LINE_BYTES != 0), 1.0, pressure), float)[:, None]
+    starts = np.maximum(1, cache.way_bytes // np.gcd(np.maximum(row, 1), cache.way_bytes))
+    ways = access.rows / (starts * cache.ways)[:, None]
+    aligned = (row >= LINE_BYTES) & (row % LINE_BYTES == 0)
+    return np.maximum(access.lines * LINE_BYTES / cache.size, np.where(aligned[:, None], ways, 0.0))

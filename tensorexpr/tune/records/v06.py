@@ -18,7 +18,7 @@ from ..measure.results import FAILED_COST
 from .schema import Check, Field, check_fields, is_integer, is_number, is_text, parse_json, shown
 
 VERSION = "v0.6"
-MAX_STEPS = 10_000
+MAX_STEPS = 500
 _MAX_COSTS = 1000
 _MAX_TIME = 1e11
 _MAX_LIST = 4096

@@ -2,7 +2,7 @@
 
 @T.prim_func
 def scale(A: T.handle, B: T.handle, C: T.handle, alpha: T.float32):
-    n, m = T.int32(), T.int64()
+    n, m = T.int32(is_size_var=True), T.int64(is_size_var=True)
     A_1 = T.match_buffer(A, (n, m))
     B_1 = T.match_buffer(B, (n + 1,), "float16", strides=("stride",))
     C_1 = T.match_buffer(C, (n,), "int8", elem_offset=4, scope="local", align=128, offset_factor=4)

@@ -29,7 +29,8 @@ def rules(sketches: list[Sketch]) -> Counter[str]:
 
 
 def test_a_multiplication_with_an_elementwise_consumer_is_fused_at_two_levels_or_not() -> None:
-    assert rules(sketches_of(matmul_add(64, 64, 64))) == {
+    found = rules(sketches_of(matmul_add(64, 64, 64)))
+    assert {name: count for name, count in found.items() if "RegisterTile" not in name} == {
         "MultiLevelTilingWithFusion": 2,
         "PackReads+MultiLevelTilingWithFusion": 2,
         "MultiLevelTiling": 1,

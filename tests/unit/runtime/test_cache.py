@@ -14,11 +14,14 @@ import pytest
 
 import tensorexpr as tvm
 from tensorexpr import config, te
+from tensorexpr.errors import CodegenError
 from tensorexpr.lower.context import PassContext
 from tensorexpr.lower.transform import prim_func_pass
 from tensorexpr.runtime import cache, engine, program_key, store
 from tensorexpr.runtime.module import Module
 from tensorexpr.target import Target
+from tensorexpr.te.operation import PlaceholderOp
+from tensorexpr.tir.attrs import FrozenMap
 from tensorexpr.tir.function import IRModule, PrimFunc
 from tests.intrinsics import vector_add
 from tests.programs import matmul_add
@@ -166,6 +169,9 @@ def test_what_has_no_text_of_its_own_has_no_key(folder: Path) -> None:
     assert key(s, [buffer, *args[1:]]) is None
     assert key(s, [*args, te.var("n")]) is None
     assert program_key.program_key(tvm.lower(s, args), None, "main", None, HERE) is None
+    marked = PlaceholderOp("x", (tvm.tir.IntImm("int32", 4),), "float32", attrs=FrozenMap({"layout_free": True})).output(0)
+    copy = te.compute((4,), lambda i: marked[i], name="copy")
+    assert key(te.create_schedule(copy.op), [marked, copy]) is None
     cached = s.cache_read(args[0], "global", [args[-1].op.input_tensors[0]])
     assert key(s, args) is not None and key(s, [cached, *args[1:]]) is None
 
@@ -205,9 +211,15 @@ def test_switched_off_everything_is_made_anew(folder: Path, monkeypatch: pytest.
 
 
 def test_missing_c_functions_are_named_on_a_hit_too(folder: Path) -> None:
-    program = cache.Program("declare void @nobody_has_this()", {}, ("nobody_has_this",))
-    cache.keep_program(b"program\nkey", program)
-    assert cache.fetch_program(b"program\nkey") == program
+    x = te.placeholder((4,), name="x")
+    y = te.extern((4,), [x], lambda ins, outs: tvm.tir.call_extern("int32", "nobody_has_this", outs[0].data), name="y")
+    s = te.create_schedule(y.op)
+    wanted = key(s, [x, y])
+    assert wanted is not None
+    for _ in range(2):
+        with pytest.raises(CodegenError, match="the external function nobody_has_this is in no library of this process"):
+            tvm.build(s, [x, y], name="main")
+        assert cache.fetch_program(wanted) is not None
 
 
 def test_the_state_of_the_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,6 +253,7 @@ _PROCESS = """
 import sys
 import numpy as np, tensorexpr as tvm
 from tensorexpr import config, te
+from tensorexpr.errors import CodegenError
 from tensorexpr.runtime import program_key
 program_key._source_digest = lambda: "settled"
 x = te.placeholder((8,), name="x")

@@ -1,0 +1,103 @@
+"""A good schedule without measuring anything: the analytic model's choice among all sketches' programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..lower.phase0.inline_stages import inline_stages
+from ..schedule.te_schedule import Schedule
+from ..schedule.trace import Trace
+from ..target import Target, TargetLike
+from ..te.extern import ExternOp
+from ..te.operation import ComputeOp
+from ..te.scan_op import ScanOp
+from ..te.tensor import Tensor
+from ..tir.arithmetic import as_int
+from ..tune.evolution import Candidate, EvolutionOptions, evolve
+from ..tune.features import extract
+from ..tune.space import IntArray, Sketch
+from .compute_dag import ComputeDAG
+from .sketch.generate import generate_sketches
+from .sketch.rule import RuleOptions
+
+# Enough to see most tiles of each sketch, and a few moves away from the best; below a second for the operators of networks.
+_SEARCH = EvolutionOptions(population=1024, generations=3)
+_SEED = 0
+
+
+class _Silent:
+    """Nobody is told how the search goes."""
+
+    def sampled(self, count: int, seconds: float) -> None:
+        """Nothing."""
+
+    def generation(self, number: int, best: float, worst: float, count: int) -> None:
+        """Nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Programs of a computation, the most promising first, with what the analytic model says of each: the negative log of its cycles."""
+
+    sketches: Sequence[Sketch]
+    candidates: Sequence[Candidate]
+
+    def trace(self, place: int) -> Trace:
+        """The program at a place of the ranking."""
+        candidate = self.candidates[place]
+        return self.sketches[candidate.sketch].trace_of(candidate.row)
+
+
+def default_schedule(dag: ComputeDAG | Sequence[Tensor], target: TargetLike | None = None) -> Schedule:
+    """The schedule that the analytic model likes best, in less than a second. The same computation always gets the same one.
+
+    What the rules can't take (symbolic shapes, recurrences, statements written by hand) keeps its plain loops.
+
+    Args:
+        dag: the computation, or its tensors, inputs and outputs.
+        target: what it will run on; by default the current target, or this machine.
+    """
+    if not isinstance(dag, ComputeDAG):
+        if not _is_searchable(dag):
+            return Schedule(tuple(tensor.op for tensor in dag if not _is_input(tensor)))
+        dag = ComputeDAG(list(dag))
+    if not _is_searchable(dag.tensors):
+        return dag.schedule()[0]
+    found = rank(dag, Target.target_or_current(target), count=1)
+    return dag.schedule(found.trace(0) if found.candidates else None)[0]
+
+
+def rank(dag: ComputeDAG, target: Target, count: int) -> Ranked:
+    """The programs that the analytic model likes best, at most `count` of each sketch."""
+    sketches = generate_sketches(dag.outputs, dag.initial_tree, RuleOptions(target))
+    bodies = [inline_stages(sketch.tree) for sketch in sketches]
+
+    def score(number: int, rows: IntArray) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+        made = extract(sketches[number], bodies[number], rows, target)
+        return np.where(made.valid, -np.log(made.cycles), -np.inf)
+
+    return Ranked(sketches, evolve(sketches, score, {}, count, _SEARCH, np.random.default_rng(_SEED), _Silent()))
+
+
+def _is_input(tensor: Tensor) -> bool:
+    return not tensor.op.input_tensors and not isinstance(tensor.op, (ComputeOp, ScanOp, ExternOp))
+
+
+def _is_searchable(tensors: Sequence[Tensor]) -> bool:
+    """True if all stages are computations of constant shape."""
+    pending, seen = [tensor.op for tensor in tensors], set()
+    while pending:
+        op = pending.pop()
+        if op in seen:
+            continue
+        seen.add(op)
+        if isinstance(op, (ScanOp, ExternOp)):
+            return False
+        axes = (*op.axis, *op.reduce_axis) if isinstance(op, ComputeOp) else ()
+        if any(axis.dom is None or as_int(axis.dom.extent) is None for axis in axes):
+            return False
+        pending.extend(tensor.op for tensor in op.input_tensors)
+    return True

@@ -1,0 +1,8 @@
+"""A tuning log as one page: how the search went, what failed, what the model knew, and the best program.
+
+command    the subcommand `report`
+run        the records of one task, in numbers
+charts     curve, histogram and scatter as SVG
+nest       a program drawn as nested loops, as SVG
+page       all of it as one self-contained HTML page
+"""

@@ -1,0 +1,121 @@
+"""Small charts as SVG text, without any library or font from elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+_WIDTH, _HEIGHT = 620, 260
+_LEFT, _RIGHT, _TOP, _BOTTOM = 72, 16, 14, 40
+_BAR, _GAP, _LABELS = 22, 8, 220
+_TICKS = 5
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A scale: values from `low` to `high`, in a line of pixels from `start` to `end`; logarithmic, or of whole numbers."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    logarithmic: bool = False
+    whole: bool = False
+
+    def __call__(self, value: float) -> float:
+        """The pixel of a value."""
+        low, high, value = (math.log(v) for v in (self.low, self.high, value)) if self.logarithmic else (self.low, self.high, value)
+        return self.start + (value - low) / ((high - low) or 1.0) * (self.end - self.start)
+
+    def ticks(self) -> list[float]:
+        """Some values to mark."""
+        steps = [n / (_TICKS - 1) for n in range(_TICKS)]
+        if self.logarithmic:
+            return [self.low * (self.high / self.low) ** step for step in steps]
+        values = [self.low + (self.high - self.low) * step for step in steps]
+        return sorted({float(round(value)) for value in values}) if self.whole else values
+
+
+def tuning_curve(times: Sequence[float], best: Sequence[float]) -> str:
+    """Milliseconds of each trial as dots and of the best so far as a line, on a logarithmic scale.
+
+    Args:
+        times: seconds of each trial; infinite for those that failed.
+        best: the least so far after each.
+    """
+    known = [value * 1e3 for value in times if math.isfinite(value)]
+    if not known:
+        return _empty("no trial ran")
+    x = Axis(1, max(2, len(times)), _LEFT, _WIDTH - _RIGHT, whole=True)
+    y = Axis(min(known) / 1.15, max(known) * 1.15, _HEIGHT - _BOTTOM, _TOP, logarithmic=True)
+    dots = [
+        f'<circle class="dot" cx="{x(n):.1f}" cy="{y(value * 1e3):.1f}" r="2.5"><title>trial {n}: {value * 1e3:.4g} ms</title></circle>'
+        for n, value in enumerate(times, 1)
+        if math.isfinite(value)
+    ]
+    crosses = [
+        f'<text class="cross" x="{x(n):.1f}" y="{_HEIGHT - _BOTTOM - 3}" text-anchor="middle">x<title>trial {n} failed</title></text>'
+        for n, value in enumerate(times, 1)
+        if not math.isfinite(value)
+    ]
+    corners: list[str] = []
+    for n, value in enumerate(best, 1):
+        if math.isfinite(value):
+            corners += [f"{x(n):.1f},{y(best[n - 2] * 1e3):.1f}"] if corners else []
+            corners.append(f"{x(n):.1f},{y(value * 1e3):.1f}")
+    line = f'<polyline class="line" points="{" ".join(corners)}"/>'
+    return _chart(x, y, [*dots, *crosses, line], "trial", "ms", "time of each trial, and of the best so far")
+
+
+def scatter(points: Sequence[tuple[float, float]], x_label: str, y_label: str) -> str:
+    """Points with their axes."""
+    if len(points) < 2:
+        return _empty("fewer than two programs were predicted and ran")
+    xs, ys = zip(*points, strict=True)
+    x = _padded(xs, _LEFT, _WIDTH - _RIGHT)
+    y = _padded(ys, _HEIGHT - _BOTTOM, _TOP)
+    dots = [f'<circle class="dot" cx="{x(a):.1f}" cy="{y(b):.1f}" r="3"/>' for a, b in points]
+    return _chart(x, y, dots, x_label, y_label, f"{y_label} against {x_label}")
+
+
+def histogram(counts: Sequence[tuple[str, int]]) -> str:
+    """A bar for each kind with its count."""
+    if not counts:
+        return _empty("nothing failed")
+    most = max(count for _, count in counts)
+    scale = (_WIDTH - _LABELS - 60) / most
+    rows = []
+    for n, (name, count) in enumerate(counts):
+        y = n * (_BAR + _GAP) + 4
+        rows.append(f'<text x="{_LABELS - 8}" y="{y + 16}" text-anchor="end">{escape(name)}</text>')
+        rows.append(f'<rect class="bar" x="{_LABELS}" y="{y}" width="{count * scale:.1f}" height="{_BAR}"/>')
+        rows.append(f'<text x="{_LABELS + count * scale + 6:.1f}" y="{y + 16}">{count}</text>')
+    height = len(counts) * (_BAR + _GAP) + 8
+    return f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="failures by kind">{"".join(rows)}</svg>'
+
+
+def _padded(values: Sequence[float], start: float, end: float) -> Axis:
+    low, high = min(values), max(values)
+    margin = (high - low) * 0.06 or 1.0
+    return Axis(low - margin, high + margin, start, end)
+
+
+def _chart(x: Axis, y: Axis, marks: Sequence[str], x_label: str, y_label: str, description: str) -> str:
+    frame = [f'<line class="axis" x1="{_LEFT}" y1="{_HEIGHT - _BOTTOM}" x2="{_WIDTH - _RIGHT}" y2="{_HEIGHT - _BOTTOM}"/>']
+    frame.append(f'<line class="axis" x1="{_LEFT}" y1="{_TOP}" x2="{_LEFT}" y2="{_HEIGHT - _BOTTOM}"/>')
+    for value in y.ticks():
+        frame.append(f'<line class="grid" x1="{_LEFT}" y1="{y(value):.1f}" x2="{_WIDTH - _RIGHT}" y2="{y(value):.1f}"/>')
+        frame.append(f'<text x="{_LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{value:.3g}</text>')
+    for value in x.ticks():
+        frame.append(f'<text x="{x(value):.1f}" y="{_HEIGHT - _BOTTOM + 16}" text-anchor="middle">{value:.4g}</text>')
+    middle = (_LEFT + _WIDTH - _RIGHT) / 2
+    frame.append(f'<text x="{middle:.0f}" y="{_HEIGHT - 6}" text-anchor="middle">{escape(x_label)}</text>')
+    frame.append(f'<text x="14" y="{_HEIGHT / 2:.0f}" transform="rotate(-90 14 {_HEIGHT / 2:.0f})" text-anchor="middle">{escape(y_label)}</text>')
+    body = "".join([*frame, *marks])
+    return f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(description)}">{body}</svg>'
+
+
+def _empty(text: str) -> str:
+    return f'<p class="empty">{escape(text)}</p>'

@@ -1,0 +1,120 @@
+"""The report as one HTML page that needs nothing else: no script, no font, no picture from elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from html import escape
+
+from ...auto_scheduler.compute_dag import ComputeDAG
+from ...auto_scheduler.failures import Failure, repeating_program
+from ...auto_scheduler.state_text import state_text
+from ...errors import TensorExprError
+from ...target import Target
+from .charts import histogram, scatter, tuning_curve
+from .nest import nest_picture
+from .run import Run
+
+_STYLE = """
+body { font: 14px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 46rem; padding: 0 1rem; color: #111; background: #fff; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; word-break: break-all; } h3 { font-size: 1rem; margin: 1.5rem 0 .3rem; }
+svg { width: 100%; height: auto; } svg text { font: 12px system-ui, sans-serif; fill: #111; }
+pre { background: #f3f4f6; padding: .7rem; overflow-x: auto; font-size: 12px; border-radius: 4px; }
+table { border-collapse: collapse; } td { padding: .15rem 1rem .15rem 0; vertical-align: top; word-break: break-all; }
+.axis { stroke: #6b7280; } .grid { stroke: #e5e7eb; } .dot { fill: #2563eb; fill-opacity: .55; } .bar { fill: #dc2626; }
+.line { fill: none; stroke: #dc2626; stroke-width: 2; } .cross { fill: #dc2626 !important; } .empty { color: #6b7280; }
+.legend span { margin-right: 1rem; } .legend i { display: inline-block; width: .8rem; height: .8rem; margin-right: .3rem; }
+@media (prefers-color-scheme: dark) {
+  body { background: #111; color: #eee; } svg text { fill: #eee; } pre { background: #1f2937; } .grid { stroke: #374151; }
+}
+"""
+
+
+def page(runs: Sequence[Run], title: str) -> str:
+    """The page.
+
+    Args:
+        runs: one section each.
+        title: of the page.
+    """
+    sections = "\n".join(_section(run) for run in runs)
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title><style>{_STYLE}</style></head><body>
+<h1>{escape(title)}</h1>
+{sections}
+</body></html>
+"""
+
+
+def _section(run: Run) -> str:
+    parts = [
+        f"<h2>{escape(run.workload_key)}</h2>",
+        _facts(run),
+        "<h3>Tuning curve</h3>",
+        tuning_curve([record.median for record in run.trials], run.best_so_far),
+        "<h3>Failures</h3>",
+        histogram(run.failures.kinds),
+        *(_failure(run, failure) for failure in run.failures.first),
+        "<h3>Predicted against measured</h3>",
+        _prediction(run),
+        "<h3>Best program</h3>",
+        _best(run),
+    ]
+    return "\n".join(parts)
+
+
+def _facts(run: Run) -> str:
+    rows = [("target", run.target), ("threads", str(run.num_threads)), ("trials", str(len(run.trials))), ("failures", str(run.failures))]
+    if run.best is not None:
+        flops = run.dag.flop_ct if run.dag is not None else -1
+        speed = f", {flops / run.best.median / 1e9:.2f} GFLOPS" if flops > 0 else ""
+        rows.append(("best", f"{run.best.median * 1e3:.4g} ms{speed}; {run.best.spills} spills, {run.best.ir_lines} lines of LLVM IR"))
+    if run.best is not None and run.plain is not None:
+        ratio = run.plain.median / run.best.median
+        rows.append(("default schedule", f"{run.plain.median * 1e3:.4g} ms; the best is {ratio:.2f}x as fast"))
+    seconds = sum(record.all_cost for record in run.records)
+    rows.append(("compiled and measured for", f"{seconds:.1f} s"))
+    return "<table>" + "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in rows) + "</table>"
+
+
+def _failure(run: Run, failure: Failure) -> str:
+    text = f"<p>First {escape(failure.kind)}: trial {failure.number + 1}, {escape(failure.message)}</p>"
+    if failure.detail:
+        text += f"<pre>{escape(failure.detail)}</pre>"
+    if run.dag is None:
+        return text
+    program = escape(repeating_program(run.dag, Target(run.target), failure))
+    return f"{text}<details><summary>A program that repeats it</summary><pre>{program}</pre></details>"
+
+
+def _prediction(run: Run) -> str:
+    correlation = run.correlation
+    note = f"<p>Rank correlation {correlation:.2f} over {len(run.predictions)} programs.</p>" if correlation is not None else ""
+    return note + scatter(run.predictions, "predicted log throughput", "measured log throughput")
+
+
+def _best(run: Run) -> str:
+    if run.best is None:
+        return '<p class="empty">no program ran and was verified</p>'
+    if run.dag is None:
+        steps = "\n".join(json.dumps(step) for step in run.best.trace.to_json())
+        return (
+            '<p class="empty">The workload is not registered here, or computes something else now, so the steps stand as they are '
+            f"recorded; --import the module that registers it to see the schedule.</p><pre>{escape(steps)}</pre>"
+        )
+    return _program(run.dag, run.best.trace.as_python(run.dag.initial_tree), state_of(run, run.dag))
+
+
+def state_of(run: Run, dag: ComputeDAG) -> str:
+    """The best program as loops; a sentence if it is not legal any more."""
+    assert run.best is not None
+    try:
+        return state_text(run.best.trace.apply(dag.initial_tree))
+    except TensorExprError as error:
+        return f"the program can't be drawn: {error}"
+
+
+def _program(dag: ComputeDAG, lines: Sequence[str], state: str) -> str:
+    picture = nest_picture(state) if state.startswith("Placeholder") else f"<p>{escape(state)}</p>"
+    return f"<pre>{escape(str(dag))}</pre>\n<pre>{escape(chr(10).join(lines))}</pre>\n{picture}"

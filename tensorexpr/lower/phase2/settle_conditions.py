@@ -1,0 +1,108 @@
+"""Conditions of values that became true when loops were unrolled are dropped; so are those of lanes that are all in.
+
+    for io in 8: X[io*14 + 3] if 1 <= io*14 + 3 and 1 <= r else 0    ->    for io in 8: X[io*14 + 3] if 1 <= r else 0
+
+It stands after unrolling: before, the loop that makes the condition true is still a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import reduce
+
+from ...arith import Analyzer
+from ...tir.arithmetic import add, compare, multiply
+from ...tir.dtype import parse_dtype
+from ...tir.expr import GE, GT, LE, LT, And, Broadcast, BufferLoad, Call, CmpExpr, IntImm, PrimExpr, Ramp, Select
+from ...tir.function import PrimFunc
+from ...tir.stmt import For, Stmt
+from ..context import PassContext
+from ..rebuild import FreeVars, map_expr, map_stmt
+from ..scopes import inside_loop
+
+
+def settle_conditions(func: PrimFunc, ctx: PassContext) -> PrimFunc:
+    """`func` without conditions of values that always hold; itself if there are none."""
+    return func.with_body(_Settler().stmt(func.body))
+
+
+class _Settler:
+    def __init__(self) -> None:
+        self._analyzer = Analyzer()
+        self._free = FreeVars()
+        # What is known inside the loops around; proofs hold further in too, so only what is mapped is forgotten there.
+        self._mapped: dict[PrimExpr, PrimExpr] = {}
+        self._proved: dict[PrimExpr, bool] = {}
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        """The statement with its conditions settled."""
+        if not isinstance(stmt, For):
+            return map_stmt(stmt, self.stmt, self.expr)
+        outer = self._mapped, self._proved
+        self._mapped, self._proved = {}, {}
+        with inside_loop(self._analyzer, stmt):
+            body = self.stmt(stmt.body)
+        self._mapped, self._proved = outer
+        return stmt if body is stmt.body else replace(stmt, body=body)
+
+    def expr(self, expr: PrimExpr) -> PrimExpr:
+        """The value without conditions that hold."""
+        found = self._mapped.get(expr)
+        if found is None:
+            found = self._mapped[expr] = self._settled(map_expr(expr, self.expr))
+        return found
+
+    def _settled(self, expr: PrimExpr) -> PrimExpr:
+        match expr:
+            case BufferLoad(buffer, indices, PrimExpr() as predicate):
+                left = self._left(predicate)
+                return expr if left is predicate else BufferLoad(buffer, indices, left)
+            case Select(condition, yes, no):
+                left = self._left(condition)
+                return expr if left is condition else yes if left is None else Select(left, yes, no)
+            case Call(dtype, "tir.if_then_else", (condition, yes, no)):
+                left = self._left(condition)
+                return expr if left is condition else yes if left is None else Call(dtype, expr.op, (left, yes, no))
+        return expr
+
+    def _left(self, condition: PrimExpr) -> PrimExpr | None:
+        """What is open of a condition: itself, a part of it, or None if it holds."""
+        parts = list(_conjuncts(condition))
+        kept = [part for part in parts if not self._holds(part)]
+        if len(kept) == len(parts):
+            return condition
+        if not kept:
+            return None
+        return reduce(And, kept)
+
+    def _holds(self, part: PrimExpr) -> bool:
+        found = self._proved.get(part)
+        if found is None:
+            found = self._proved[part] = self._is_true(part)
+        return found
+
+    def _is_true(self, part: PrimExpr) -> bool:
+        if self._free.touches_memory(part):
+            return False
+        match part:
+            case Broadcast(value):
+                return self._is_true(value)
+            case LT(Ramp(base, stride, lanes), Broadcast(bound)) | LE(Ramp(base, stride, lanes), Broadcast(bound)):
+                return self._hold_at_ends(type(part), base, stride, lanes, bound)
+            case GT(Ramp(base, stride, lanes), Broadcast(bound)) | GE(Ramp(base, stride, lanes), Broadcast(bound)):
+                return self._hold_at_ends(type(part), base, stride, lanes, bound)
+        return isinstance(part, CmpExpr) and parse_dtype(part.dtype).lanes == 1 and self._analyzer.known_true(part)
+
+    def _hold_at_ends(self, op: type[CmpExpr], base: PrimExpr, stride: PrimExpr, lanes: int, bound: PrimExpr) -> bool:
+        """An order that holds in the first and in the last lane of a ramp holds in all of them."""
+        last = add(base, multiply(stride, IntImm(stride.dtype, lanes - 1)))
+        return all(self._analyzer.known_true(compare(op, end, bound)) for end in (base, last))
+
+
+def _conjuncts(condition: PrimExpr) -> Iterator[PrimExpr]:
+    if isinstance(condition, And):
+        yield from _conjuncts(condition.a)
+        yield from _conjuncts(condition.b)
+    else:
+        yield condition

@@ -1,0 +1,136 @@
+"""Loads of vectors as the machine has them: conditional ones are masked, those at a small stride are shuffles of contiguous ones.
+
+    X[0:16] if r < n else 0.0   ->   X[0:16] where r < n, in all lanes or none, else zero    (a branch otherwise)
+    X[1 : 33 : 2]               ->   shuffle(X[1:17], X[17:32]; 0, 2, 4, ..., 30)            (16 loads otherwise)
+
+Only elements between the first and the last one of a strided load are read; where it is masked, only those of its lanes.
+It stands after the transposes, which use strided loads better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...tir.arithmetic import add
+from ...tir.dtype import parse_dtype
+from ...tir.expr import (
+    And,
+    Broadcast,
+    BufferLoad,
+    Call,
+    CmpExpr,
+    FloatImm,
+    IntImm,
+    Not,
+    Or,
+    PrimExpr,
+    Ramp,
+    Select,
+    Shuffle,
+)
+from ...tir.function import PrimFunc
+from ...tir.stmt import Stmt
+from ..context import PassContext
+from ..lanes import lanes_of
+from ..rebuild import map_expr, map_stmt
+
+# Vectors that one strided load becomes: as many loads and one shuffle less, against a load and an insertion for each lane.
+_MOST = 4
+
+
+def vector_loads(func: PrimFunc, ctx: PassContext) -> PrimFunc:
+    """`func` with masked and shuffled loads; itself if there is nothing to change."""
+    done: dict[PrimExpr, PrimExpr] = {}
+
+    def on_expr(expr: PrimExpr) -> PrimExpr:
+        found = done.get(expr)
+        if found is None:
+            found = done[expr] = _lowered(map_expr(expr, on_expr))
+        return found
+
+    def on_stmt(stmt: Stmt) -> Stmt:
+        return map_stmt(stmt, on_stmt, on_expr)
+
+    return func.with_body(on_stmt(func.body))
+
+
+def _lowered(expr: PrimExpr) -> PrimExpr:
+    match expr:
+        case BufferLoad(buffer, (Ramp(_, IntImm(_, stride), lanes),), _) if 2 <= stride <= _MOST and lanes >= 2 * stride:
+            return _shuffled(expr, stride, lanes) if parse_dtype(buffer.dtype).lanes == 1 else expr
+        case Call(_, "tir.if_then_else", (condition, BufferLoad(_, (Ramp(_, IntImm(_, 1), _),), _) as load, other)):
+            if lanes_of(condition) == 1 and _is_constant(other):
+                return _masked(condition, load, other)
+    return expr
+
+
+def _is_constant(expr: PrimExpr) -> bool:
+    value = expr.value if isinstance(expr, Broadcast) else expr
+    return isinstance(value, (IntImm, FloatImm))
+
+
+def _masked(condition: PrimExpr, load: BufferLoad, other: PrimExpr) -> PrimExpr:
+    """A load of all lanes or none, of neighbours: strided ones are cheaper behind a branch."""
+    everywhere = Broadcast(condition, lanes_of(load))
+    predicate = everywhere if load.predicate is None else And(everywhere, load.predicate)
+    return Select(everywhere, BufferLoad(load.buffer, load.indices, predicate), other)
+
+
+def _shuffled(load: BufferLoad, stride: int, lanes: int) -> PrimExpr:
+    """The lanes of a strided load picked out of vectors of as many neighbours."""
+    index = load.indices[0]
+    assert isinstance(index, Ramp)
+    span = (lanes - 1) * stride + 1
+    step = IntImm(index.base.dtype, 1)
+    vectors: list[PrimExpr] = []
+    for start in range(0, span, lanes):
+        size = min(lanes, span - start)
+        predicate = None
+        if load.predicate is not None:
+            predicate = _stretched(load.predicate, stride, start, size)
+            if predicate is None:
+                return load
+        base = add(index.base, IntImm(index.base.dtype, start))
+        vectors.append(BufferLoad(load.buffer, (Ramp(base, step, size),), predicate))
+    return Shuffle(tuple(vectors), tuple(range(0, span, stride)))
+
+
+def _stretched(mask: PrimExpr, stride: int, start: int, size: int) -> PrimExpr | None:
+    """The mask of `size` neighbours from number `start` on: that of the lanes they belong to, false between lanes."""
+    inside = _between(mask, stride, start, size)
+    if inside is None:
+        return None
+    own = [IntImm("bool", 1 if (start + place) % stride == 0 else 0) for place in range(size)]
+    return And(inside, Shuffle(tuple(own), tuple(range(size))))
+
+
+def _between(mask: PrimExpr, stride: int, start: int, size: int) -> PrimExpr | None:
+    """A condition on lanes as one on the neighbours between them, right where a lane is; None if it has no such form."""
+    match mask:
+        case Broadcast(value):
+            return Broadcast(value, size)
+        case And(a, b) | Or(a, b):
+            return _combined(type(mask), a, b, lambda part: _between(part, stride, start, size))
+        case Not(a):
+            inner = _between(a, stride, start, size)
+            return None if inner is None else Not(inner)
+        case CmpExpr(a, b):
+            return _combined(type(mask), a, b, lambda part: _steps(part, stride, start, size))
+    return None
+
+
+def _steps(value: PrimExpr, stride: int, start: int, size: int) -> PrimExpr | None:
+    match value:
+        case Broadcast(inner):
+            return Broadcast(inner, size)
+        case Ramp(base, IntImm(dtype, apart), _) if apart % stride == 0:
+            step = apart // stride
+            return Ramp(add(base, IntImm(base.dtype, start * step)), IntImm(dtype, step), size)
+    return None
+
+
+def _combined(
+    op: Callable[[PrimExpr, PrimExpr], PrimExpr], a: PrimExpr, b: PrimExpr, change: Callable[[PrimExpr], PrimExpr | None]
+) -> PrimExpr | None:
+    left, right = change(a), change(b)
+    return None if left is None or right is None else op(left, right)
