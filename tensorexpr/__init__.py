@@ -32,10 +32,10 @@ from .tir.function import IRModule
 
 if TYPE_CHECKING:
     from . import auto_scheduler, ir, runtime, schedule, script, target, testing, topi, workloads
+    from .driver.build import build
     from .lower import transform
     from .lower.pipeline import lower
     from .runtime import ndarray as nd
-    from .runtime.build import build
     from .runtime.device import cpu, device
     from .runtime.registry import get_global_func, register_func
 
@@ -44,7 +44,7 @@ __version__ = "0.1.0"
 # Public name -> where it lives; loaded when it is first asked for.
 _LAZY: dict[str, tuple[str, str | None]] = {
     "auto_scheduler": ("tensorexpr.auto_scheduler", None),
-    "build": ("tensorexpr.runtime.build", "build"),
+    "build": ("tensorexpr.driver.build", "build"),
     "cpu": ("tensorexpr.runtime.device", "cpu"),
     "device": ("tensorexpr.runtime.device", "device"),
     "get_global_func": ("tensorexpr.runtime.registry", "get_global_func"),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
+from ..schedule.trace import Trace
 from ..tune.measure import MeasureErrorNo, MeasureResult
 from ..tune.tuner import Trial, TunerObserver
 
@@ -30,6 +31,7 @@ class Console(TunerObserver):
         self._best = 0.0
         self._count = 0
         self._marked = False
+        self.describe: Callable[[Trace], str] = lambda trace: "\n".join(map(str, trace.to_json()))
 
     def _print(self, text: str) -> None:
         if self.verbose:
@@ -94,6 +96,7 @@ class Console(TunerObserver):
         if self.verbose >= 2:
             self._end_marks()
             self._print(f"{RULE}\nNo: {self._count}\tGFLOPS: {speed:.2f} / {self._best:.2f}\tresults: {result}\n{RULE}")
+            self._print(self.describe(trial.trace))
 
     def batch_measured(self, batch: Sequence[Trial], seconds: float) -> None:
         self._end_marks()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..schedule.steps import SampleCategorical
 from ..schedule.trace import Trace
 from ..tune.evolution import Candidate
 from ..tune.space import Sketch
@@ -88,8 +89,10 @@ def _row(sketch: Sketch, columns: Sequence[Mapping[tuple[int, ...], int]], trace
     """The candidate numbers of a trace's decisions; None if one is no candidate."""
     row = []
     for decision, numbers in zip(sketch.decisions, columns, strict=True):
-        made: Any = getattr(trace.steps[decision.step], "decision", None)
-        number = numbers.get(tuple(made)) if isinstance(made, tuple) else made
+        step: Any = trace.steps[decision.step]
+        made = step.decision
+        chosen = isinstance(step, SampleCategorical)
+        number = made if chosen else numbers.get(made if isinstance(made, tuple) else (made,))
         if number is None or not 0 <= number < decision.count:
             return None
         row.append(int(number))

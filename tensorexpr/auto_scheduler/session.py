@@ -5,12 +5,15 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from ..errors import ScheduleError
+from ..schedule.trace import Trace
 from ..tune.measure import Measurer
 from ..tune.tuner import Trial, Tuner
 from .console import Console, MeasureMarks
 from .measure import measure_options, measure_task
 from .options import TuningOptions
 from .progress import terminal_console
+from .state_text import state_text
 from .summary import summary
 
 if TYPE_CHECKING:
@@ -32,8 +35,16 @@ class SearchSession:
         generations = int(policy.params["evolutionary_search_num_iters"])
         make = terminal_console if verbose == 1 else Console
         self.console = make(verbose, policy.task.compute_dag.flop_ct, generations)
+        self.console.describe = self._program_text
         self.tuner: Tuner | None = None
         self._measurer: Measurer | None = None
+
+    def _program_text(self, trace: Trace) -> str:
+        """A program as loops; where it is illegal, why."""
+        try:
+            return state_text(trace.apply(self.policy.task.compute_dag.initial_tree))
+        except ScheduleError as error:
+            return str(error)
 
     def open(self) -> SearchSession:
         """Start the workers, if they don't run.

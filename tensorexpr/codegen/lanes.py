@@ -196,19 +196,53 @@ class Lanes:
 
     def scaled(self, power: Lanes, exponent: Lanes) -> Lanes:
         """self * 2**power with one rounding, into denormals, zero or infinity; `exponent` is the same number as an integer."""
-        module, width = self.ctx.module, self.lanes * (32 if self.kind == "float" else 64)
-        needed = {512: "avx512f", 256: "avx512vl", 128: "avx512vl"}.get(width)
-        if needed in module.features and width <= module.target.vector_bits:
-            return self._scalef(power, width)
-        half = exponent >> 1
-        return self * half.power_of_two() * (exponent - half).power_of_two()
+        size = self._scalef_lanes()
+        if size == 0:
+            half = exponent >> 1
+            return self * half.power_of_two() * (exponent - half).power_of_two()
+        value, scale = (lanes.resized(-(-self.lanes // size) * size) for lanes in (self, power))
+        if value.lanes == size:
+            return value._scalef(scale).resized(self.lanes)
+        result = value.like_text("poison")
+        for start in range(0, value.lanes, size):
+            part = value.part(start, size)._scalef(scale.part(start, size))
+            operands = f"{result.llvm_type} {result.text}, {part.llvm_type} {part.text}, i64 {start}"
+            result = result.like(f"call {result.llvm_type} @llvm.vector.insert.{suffix(result.llvm_type)}.{suffix(part.llvm_type)}({operands})")
+        return result.resized(self.lanes)
 
-    def _scalef(self, power: Lanes, width: int) -> Lanes:
+    def _scalef_lanes(self) -> int:
+        """Lanes of the registers in which AVX-512 scales these values; 0 without it, and for a single value."""
+        bits, features = 32 if self.kind == "float" else 64, self.ctx.module.features
+        most = self.ctx.module.target.vector_bits
+        wanted = min(most, max(128, 1 << (self.lanes * bits - 1).bit_length()))
+        return wanted // bits if self.lanes > 1 and ("avx512f" if wanted == 512 else "avx512vl") in features else 0
+
+    def _scalef(self, power: Lanes) -> Lanes:
         """One instruction of AVX-512 that has no portable name on floats."""
+        width = self.lanes * (32 if self.kind == "float" else 64)
         mask, current_rounding = ("i16" if self.lanes == 16 else "i8"), ", i32 4" if width == 512 else ""
         operands = ", ".join(f"{self.llvm_type} {text}" for text in (self.text, power.text, "zeroinitializer"))
         name = f"llvm.x86.avx512.mask.scalef.{'ps' if self.kind == 'float' else 'pd'}.{width}"
         return self.like(f"call {self.llvm_type} @{name}({operands}, {mask} -1{current_rounding})")
+
+    def like_text(self, text: str) -> Lanes:
+        """A value of this type that has a name or is a constant."""
+        return Lanes(self.ctx, self.kind, self.lanes, text)
+
+    def part(self, start: int, lanes: int) -> Lanes:
+        """`lanes` lanes from a multiple of that number on."""
+        kind = vector_of(self.kind, lanes)
+        operands = f"{self.llvm_type} {self.text}, i64 {start}"
+        text = self.ctx.text.value(f"call {kind} @llvm.vector.extract.{suffix(kind)}.{suffix(self.llvm_type)}({operands})")
+        return Lanes(self.ctx, self.kind, lanes, text)
+
+    def resized(self, lanes: int) -> Lanes:
+        """The first lanes, or these and undefined ones behind them."""
+        if lanes == self.lanes:
+            return self
+        picked = ", ".join(f"i32 {lane if lane < self.lanes else 'poison'}" for lane in range(lanes))
+        instruction = f"shufflevector {self.llvm_type} {self.text}, {self.llvm_type} poison, <{lanes} x i32> <{picked}>"
+        return Lanes(self.ctx, self.kind, lanes, self.ctx.text.value(instruction))
 
     def power_of_two(self) -> Lanes:
         """2**self as a float, for an integer within the normal range."""

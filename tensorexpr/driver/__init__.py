@@ -1,5 +1,6 @@
-"""The command line: `python -m tensorexpr`.
+"""The command line, `python -m tensorexpr`, and what needs the whole house.
 
+build     compile, with a schedule that is given or found
 cli       subcommands
 bench/    measuring against peers
 report/   a tuning log as a page

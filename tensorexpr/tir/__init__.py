@@ -25,7 +25,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from . import analysis, interpreter, ir_builder, printer, serialize, specialize, stmt_functor, structural, verify
+from . import analysis, printer, serialize, specialize, stmt_functor, structural, verify
 from .analysis import undefined_vars
 from .arithmetic import (
     add,
@@ -189,9 +189,12 @@ from .structural import structural_equal, structural_hash
 if TYPE_CHECKING:
     from ..arith import IndexMap
     from ..lower import transform
+    from . import interpreter, ir_builder
 
 # Names that users expect here and that live in a higher row: loaded on first use, so that nothing here depends on them.
 _HIGHER = {"transform": "tensorexpr.lower.transform", "IndexMap": "tensorexpr.arith.index_map"}
+# Modules that few programs need, and import would pay for.
+_LAZY = {name: f"tensorexpr.tir.{name}" for name in ("interpreter", "ir_builder")}
 
 __all__ = [
     "EQ", "GE", "GT", "LE", "LT", "NE", "Add", "Allocate", "And", "AssertStmt", "AttrStmt", "BinaryExpr", "Block", "BlockRealize",
@@ -215,8 +218,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HIGHER:
+    place = _HIGHER.get(name) or _LAZY.get(name)
+    if place is None:
         raise AttributeError(f"module 'tensorexpr.tir' has no attribute {name!r}")
-    module = importlib.import_module(_HIGHER[name])
+    module = importlib.import_module(place)
     found = globals()[name] = getattr(module, name, module)
     return found

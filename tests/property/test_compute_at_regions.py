@@ -76,6 +76,7 @@ def bounding(points: set[Point]) -> list[tuple[int, int]]:
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(reads=READS, extents=EXTENTS, fi=st.integers(1, 4), fj=st.integers(1, 4), order=st.permutations(range(5)), at=st.integers(0, 4))
 @example(reads=[((2, 0, 1, 0), (0, 1, 0, 0))], extents=(5, 4, 3), fi=2, fj=4, order=[0, 1, 2, 3, 4], at=0)
+@example(reads=[((0, 0, 0, 0), (1, 0, 0, 2))], extents=(3, 1, 1), fi=2, fj=1, order=[2, 1, 0, 3, 4], at=0)
 @example(reads=[((-1, 0, 0, 0), (0, -2, 1, 0)), ((1, 1, 0, 2), (0, 0, 0, 0))], extents=(6, 5, 2), fi=3, fj=1, order=[4, 2, 0, 1, 3], at=2)
 def test_8_the_box_is_what_is_read(reads: list[Read], extents: tuple[int, int, int], fi: int, fj: int, order: list[int], at: int) -> None:
     """The box holds every read of each visit, and where the reads move together no more.

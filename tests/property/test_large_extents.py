@@ -14,11 +14,12 @@ from tensorexpr.lower.pipeline import lower
 from tensorexpr.runtime.build import build
 from tensorexpr.schedule import Schedule, create_schedule
 from tensorexpr.te.tensor import Tensor
+from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.tir.arithmetic import ceildiv, const
 from tensorexpr.tir.dtype import int_limits
 from tensorexpr.tir.expr import BufferLoad, IntImm, Var
 from tensorexpr.tir.rewriting import walk
-from tensorexpr.tir.stmt import BufferStore, For, Stmt
+from tensorexpr.tir.stmt import AssertStmt, BufferStore, For, Stmt
 
 from .index_expressions import lane
 
@@ -98,6 +99,20 @@ def test_23_fused_loops_count_as_far_as_their_dtype_or_are_refused(bits: int, di
             lower(s, args)
     else:
         check_addresses(s, args, shape, 2)
+
+
+def test_23_fused_loops_of_symbolic_extents_are_checked_by_each_call() -> None:
+    n, m = te.var("n"), te.var("m")
+    a = te.placeholder((n, m), "int8", name="A")
+    b = te.compute((n, m), lambda i, j: a[i, m - 1 - j], name="B")
+    s = create_schedule(b.op)
+    s[b].parallel(s[b].fuse(*b.op.axis))
+    for phase in (0, 3):
+        (check,) = [node for node in walk(lower(s, [a, b], upto=phase)["main"].body) if isinstance(node, AssertStmt)]
+        assert "B: the loop i.j.fused over n * m is longer than int32 counts" in str(check.message)
+        sizes = [(1 << 16, 1 << 15), (1 << 16, 1 << 16), (INT32, 2), (INT32, 1), (1 << 15, (1 << 16) - 1), (0, 5)]
+        assert [bool(lane(check.condition, {n: x, m: y})) for x, y in sizes] == [False, False, False, True, True, True]
+    assert_schedule_correct(s, [a, b], sizes=[{n: 3, m: 4}, {n: 0, m: 2}])
 
 
 @pytest.mark.parametrize("distance", [0, 1, 999, 1000, 5000])

@@ -57,6 +57,17 @@ def test_prefetches_of_what_other_stages_made(n: int, offset: int, dtype: str) -
     assert_schedule_correct(s, [a, out])
 
 
+@pytest.mark.parametrize("cached", [False, True])
+def test_prefetches_of_scalars(cached: bool) -> None:
+    """A tensor of rank 0 has one element, and so one line."""
+    a, scalar = te.placeholder((4,), name="A"), te.placeholder((), name="scalar")
+    b = te.compute((4,), lambda i: a[i] * scalar(), name="B")
+    s = create_schedule(b.op)
+    read = s.cache_read(scalar, "local", [b.op]) if cached else scalar
+    s[b].prefetch(read, b.op.axis[0], 3)
+    assert_schedule_correct(s, [a, scalar, b])
+
+
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(
     st.integers(1, 5), st.integers(1, 40), st.sampled_from((1, 3, 4, 8, 16, 32)), st.sampled_from(("float32", "float64", "int8")), st.data()

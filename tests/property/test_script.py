@@ -19,6 +19,7 @@ from tensorexpr.testing.strategies import compute_dags, schedules
 from tensorexpr.testing.strategies.dags import LAYERS
 from tensorexpr.tir.structural_difference import first_difference
 from tests.block_programs import BY_HAND, DECLARED
+from tests.property.script_programs import Programs
 
 OF_COMPUTES = compute_dags().filter(lambda dag: {type(op) for op in post_dfs_order(dag.outputs)} <= {ComputeOp, PlaceholderOp})
 
@@ -66,3 +67,12 @@ BLOCKS: dict[str, Callable[[], tir.PrimFunc]] = {**BY_HAND, **{name: partial(_de
 def test_blocks_through_all_phases(name: str, phase: int | None) -> None:
     func = BLOCKS[name]()
     assert_reads_back(func if phase is None else tensorexpr.lower(func, upto=phase))
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.integers(0, 1 << 30), st.booleans())
+def test_all_statements_and_expressions(seed: int, blocks: bool) -> None:
+    func = Programs(seed).function(blocks)
+    name = str(func.attrs["global_symbol"])
+    assert_reads_back(func)
+    assert_reads_back(tir.IRModule({"main": func, name: func.without_attr("global_symbol")}, {"version": 3}))

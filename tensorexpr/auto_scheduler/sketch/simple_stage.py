@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...schedule.steps import Annotate, SampleCategorical
-from ...schedule.tree import Root
+from ...schedule.tree import LoopKind, Root
 from .rule import RuleOptions
 from .state import SketchState
 from .tiling import extents
@@ -21,8 +21,20 @@ def finish_simple_stages(state: SketchState, options: RuleOptions) -> list[Sketc
         node = state.stage(stage)
         if node.is_placeholder or stage in state.finished or not isinstance(node.attach, Root) or not len(node.spatial):
             continue
+        if node.relations or node.marks:  # a custom rule has been here
+            made = [_outermost_parallel(before, stage) for before in made]
+            continue
         made = [after for before in made for after in _variants(before, stage, options)]
     return made
+
+
+def _outermost_parallel(state: SketchState, stage: int) -> SketchState:
+    """The outermost loop in parallel, if it may be and nobody said something else."""
+    node = state.stage(stage)
+    first = node.leaf[0]
+    if node.is_reduction(first) or any(node.mark(axis).kind is not LoopKind.SERIAL for axis in node.leaf):
+        return state
+    return state.add(Annotate(stage, first, "parallel"))
 
 
 def _variants(state: SketchState, stage: int, options: RuleOptions) -> list[SketchState]:

@@ -7,6 +7,7 @@ rolling_buffer    stages that keep what the next iteration needs again
 loop_nest         the loops of one stage, with init, update and guards
 tensor_match      what an intrinsic computes against what a region of loops does
 tensorize         intrinsics in place of loops
+fused_sizes       that fused loops of symbolic extents fit their variables
 extern_body       the statement of an extern stage
 scan_nest         the first rows of a scan, and its loop over time
 post_process      the same from a bare statement, for programs that lower by hand

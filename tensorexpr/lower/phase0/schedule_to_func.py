@@ -27,6 +27,7 @@ from ...tir.rewriting import Node, post_order_rewrite
 from ...tir.stmt import NOP, AttrStmt, BufferRealize, For, Stmt, seq
 from ...tir.stmt_functor import Renaming
 from .extern_body import extern_body
+from .fused_sizes import counted
 from .infer_bound import infer_bound
 from .inline_stages import inline_stages
 from .loop_nest import LoopNest
@@ -71,7 +72,7 @@ def schedule_to_func(
     program = _Program(tree, bodies, domains, dict(bound), keep_trivial_loops, plan_rolling_buffers(tree, domains, analyzer))
     buffer_map = {var: param for var, param in params.items() if param is not None}
     attrs = FrozenMap({"global_symbol": name, "from_legacy_te_schedule": True, "tir.noalias": noalias})
-    return PrimFunc(tuple(params), program.build(), buffer_map, attrs)
+    return PrimFunc(tuple(params), counted(domains.values(), program.build()), buffer_map, attrs)
 
 
 Key = tuple[int, int]  # stage, output

@@ -29,6 +29,7 @@ from ...tir.stmt import BufferStore, LetStmt, SeqStmt, Stmt, seq
 from ..context import PassContext
 from ..rebuild import map_expr, map_stmt, operands, own_expressions
 from ..register_file import RegisterFile
+from .strided_slots import StridedSlots, in_a_slot, strided_slots
 from .wide_lanes import wide_store
 
 # Columns of one transpose: below, the shuffles cost what the strided loads did.
@@ -48,9 +49,11 @@ def transpose_loads(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     registers = RegisterFile.of(func)
     shared = frozenset() if func.attrs.get("tir.noalias", True) else frozenset(b.data for b in func.buffer_map.values())
 
+    slots = strided_slots(func)
+
     def visit(stmt: Stmt) -> Stmt:
         result = map_stmt(stmt, visit)
-        return _sequence(result, registers, shared) if isinstance(result, SeqStmt) else result
+        return _sequence(result, registers, shared, slots) if isinstance(result, SeqStmt) else result
 
     return func.with_body(visit(func.body))
 
@@ -86,7 +89,7 @@ def _strided(load: BufferLoad) -> _Strided | None:
     return _Strided(load, base, form.constant, index.stride.value)
 
 
-def _sequence(stmt: SeqStmt, registers: RegisterFile, shared: frozenset[Var]) -> Stmt:
+def _sequence(stmt: SeqStmt, registers: RegisterFile, shared: frozenset[Var], slots: StridedSlots) -> Stmt:
     """The statements with every run of stores looked at by itself: anything else may change what is loaded."""
     parts: list[Stmt] = []
     run: list[BufferStore] = []
@@ -94,7 +97,7 @@ def _sequence(stmt: SeqStmt, registers: RegisterFile, shared: frozenset[Var]) ->
         if isinstance(part, BufferStore) and not _has_effects(part):
             run.append(part)
             continue
-        parts.append(_run(run, registers, shared))
+        parts.append(_run(run, registers, shared, slots))
         run = []
         if part is not None:
             parts.append(part)
@@ -120,7 +123,7 @@ def _nodes(exprs: Iterable[PrimExpr]) -> Iterable[PrimExpr]:
             stack.extend(operands(expr))
 
 
-def _run(stores: Sequence[BufferStore], registers: RegisterFile, shared: frozenset[Var]) -> Stmt:
+def _run(stores: Sequence[BufferStore], registers: RegisterFile, shared: frozenset[Var], slots: StridedSlots) -> Stmt:
     """Some stores in a row, with their blocks of strided loads transposed first."""
     if len(stores) < _LEAST:
         return seq(*stores)
@@ -130,7 +133,8 @@ def _run(stores: Sequence[BufferStore], registers: RegisterFile, shared: frozens
     groups: dict[tuple[object, ...], dict[int, _Strided]] = {}
     for store in stores:
         for node in _nodes(own_expressions(store)):
-            found = _strided(node) if isinstance(node, BufferLoad) and node.buffer.data not in written else None
+            free = isinstance(node, BufferLoad) and node.buffer.data not in written and not in_a_slot(node, slots)
+            found = _strided(node) if free and isinstance(node, BufferLoad) else None
             if found is not None:
                 groups.setdefault(found.key, {})[found.offset] = found
     columns: dict[PrimExpr, PrimExpr] = {}

@@ -33,6 +33,7 @@ from ...tir.stmt import Stmt
 from ..context import PassContext
 from ..lanes import lanes_of
 from ..rebuild import map_expr, map_stmt
+from .strided_slots import in_a_slot, strided_slots
 
 # Vectors that one strided load becomes: as many loads and one shuffle less, against a load and an insertion for each lane.
 _MOST = 4
@@ -41,11 +42,14 @@ _MOST = 4
 def vector_loads(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """`func` with masked and shuffled loads; itself if there is nothing to change."""
     done: dict[PrimExpr, PrimExpr] = {}
+    slots = strided_slots(func)
 
     def on_expr(expr: PrimExpr) -> PrimExpr:
         found = done.get(expr)
         if found is None:
-            found = done[expr] = _lowered(map_expr(expr, on_expr))
+            changed = map_expr(expr, on_expr)
+            kept = isinstance(changed, BufferLoad) and in_a_slot(changed, slots)
+            found = done[expr] = changed if kept else _lowered(changed)
         return found
 
     def on_stmt(stmt: Stmt) -> Stmt:

@@ -15,6 +15,7 @@ from ...tir.arithmetic import cast as cast_value
 from ...tir.attrs import FrozenMap
 from ...tir.buffer import Buffer
 from ...tir.expr import BufferLoad, ExprOp, IntImm, IterVar, PrimExpr, Var
+from ...tir.structural import structural_equal
 from .buffers import FIELDS, METHODS
 from .context import Context
 from .frames import let_expression
@@ -36,6 +37,7 @@ class ExpressionReader:
         self._scope = scope
         self._context = context
         self._modules = modules  # by the name of the Python module
+        self._lets: dict[str, list[PrimExpr]] = {}
 
     def value(self, node: ast.AST) -> Any:
         """What `node` is worth.
@@ -167,7 +169,15 @@ class ExpressionReader:
             bound[var] = value
         body = self.expr(node.args[0])
         self._scope.pop()
-        return let_expression(body, bound)
+        return self._shared(node, let_expression(body, bound))
+
+    def _shared(self, node: ast.Call, made: PrimExpr) -> PrimExpr:
+        """The expression that the same text made before, if it is equal: where a program has one twice it is one."""
+        before = self._lets.setdefault(ast.dump(node), [])
+        found = next((expr for expr in before if structural_equal(expr, made)), made)
+        if found is made:
+            before.append(made)
+        return found
 
     def _binary(self, node: ast.BinOp) -> Any:
         """Chains such as a + b + c + ... are as deep as they are long, so their left side is followed in a loop."""

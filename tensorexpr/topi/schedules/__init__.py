@@ -3,6 +3,10 @@
 machine      lanes, and what is worth several threads
 injective    elementwise, broadcasts, transforms
 reduction    sums and their like, over rows or columns
+products     matrix products told by their indices
+register_tile  which tile of accumulators a product gets
+dot_products  instructions that sum groups of small numbers
+gemm         matrix products: packed panels, tiles in registers, what follows computed on the tile
 rows         programs that work row by row: softmax, norms
 default      which of them a computation gets
 """

@@ -104,7 +104,7 @@ class _Builder:
         block, lanes, extents = self.plan.block, self.plan.lanes, self.convolution.extents
 
         def layout(*i: Var) -> list[PrimExpr]:
-            flat = {pixel: i[pixel] for pixel in pixels}
+            flat: dict[int, PrimExpr] = {pixel: i[pixel] for pixel in pixels}
             if merged:
                 whole: PrimExpr = i[merged[0]]
                 for pixel in merged[1:]:

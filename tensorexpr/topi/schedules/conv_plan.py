@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ...target import Target
+from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
-from ...tir.expr import FloorDiv, FloorMod, IntImm
+from ...tir.expr import Call, FloatImm, FloorDiv, FloorMod, IntImm, Select
 from ...tir.rewriting import variables
 from .machine import is_parallel, lanes_of
-from .register_tile import rows_in_cache
 from .windows import Convolution, product_of_extents
 
 _LATENCY = 4.0  # cycles of a multiply-add
@@ -83,13 +83,11 @@ def plan_convolution(convolution: Convolution, target: Target) -> Plan | None:
     pixels = [extents[pixel] for pixel in convolution.pixels if pixel not in merged]
     if merged:
         pixels.append(product_of_extents([extents[pixel] for pixel in merged]))
-    best = min(
-        ((_cycles(convolution, tile, vectors, pixels, lanes, target), tile, vectors) for vectors, tile in _tiles(convolution, pixels, lanes, target)),
-        default=None,
-    )
-    if best is None:
+    tiles = _tiles(convolution, pixels, lanes, target)
+    timed = [(_cycles(convolution, tile, vectors, pixels, lanes, target), tile, vectors) for vectors, tile in tiles]
+    if not timed:
         return None
-    cycles, tile, vectors = best
+    cycles, tile, vectors = min(timed)
     work = 2.0 * product_of_extents(extents) * convolution.depth
     parallel = is_parallel(target, work)
     cores = target.num_cores if parallel else 1
@@ -124,8 +122,14 @@ def _taps(convolution: Convolution) -> int:
 
 
 def _is_padded(convolution: Convolution) -> bool:
+    """True if the data is another tensor with a border of zeros."""
     producer = convolution.data.producer
-    return isinstance(producer, Tensor) and "pad" in producer.op.tag
+    if not isinstance(producer, Tensor) or not isinstance(producer.op, ComputeOp) or len(producer.op.body) != 1:
+        return False
+    match producer.op.body[0]:
+        case Select(_, _, border) | Call(op="tir.if_then_else", args=(_, _, border)):
+            return isinstance(border, (IntImm, FloatImm)) and border.value == 0
+    return False
 
 
 def _tiles(convolution: Convolution, pixels: list[int], lanes: int, target: Target) -> Iterator[tuple[int, tuple[int, ...]]]:

@@ -15,6 +15,7 @@ from .access import product
 from .conv import schedule_convolutions
 from .gemm import schedule_products
 from .injective import schedule_injective
+from .machine import is_parallel
 from .reduction import constant_extents, schedule_root_reduction
 from .rows import common_rows, schedule_rows
 from .window import schedule_windows
@@ -39,7 +40,7 @@ def default_schedule(tensors: Sequence[Tensor], target: TargetLike | None = None
     if last is not None and len(outputs) == 1 and last.is_output and not last.compute.reduce_axis:
         inner = left[:-1]
         rows = common_rows(s, outputs[0], inner)
-        if inner and rows:
+        if inner and rows and _has_enough_rows(last, inner, rows, chosen):
             schedule_rows(s, outputs[0], inner, rows, chosen)
             return s
     for stage in left:
@@ -61,6 +62,14 @@ def inline_cheap_stages(s: Schedule) -> None:
 def _elements(stage: StageNode) -> float:
     extents = constant_extents(stage.compute.axis)
     return 0 if extents is None else product(extents)
+
+
+def _has_enough_rows(last: StageNode, inner: Sequence[StageNode], rows: int, target: Target) -> bool:
+    """True unless a few rows, each a lot of work, would leave threads idle that could share the reductions of one row."""
+    count = constant_extents(last.compute.axis[:rows])
+    depth = [constant_extents((*stage.compute.axis, *stage.compute.reduce_axis)) for stage in inner]
+    work = max((product(extents) for extents in depth if extents is not None), default=0)
+    return count is None or product(count) >= target.num_cores or not is_parallel(target, work)
 
 
 def _is_untouched(stage: StageNode) -> bool:

@@ -1,10 +1,10 @@
 """Schedules of matrix products: register tiles over panels of columns, packed by the thread that uses them.
 
-    parallel over batch, chunks of rows, panels of columns:
-        pack the panel: summed axes x vectors x lanes, the last vector padded with zeros
-        for tiles of rows:
-            accumulators in registers = sum over the summed axes of broadcasts times vectors
-            result = what follows the product, element by element, on the tile
+parallel over batch, chunks of rows, panels of columns:
+    pack the panel: summed axes x vectors x lanes, the last vector padded with zeros
+    for tiles of rows:
+        accumulators in registers = sum over the summed axes of broadcasts times vectors
+        result = what follows the product, element by element, on the tile
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from ...schedule.tree import Inline, Root, StageNode
 from ...target import Target
 from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
+from ...te.tensor_intrin import TensorIntrin
 from ...tir.dtype import parse_dtype
-from ...tir.expr import IterVar
+from ...tir.expr import IterVar, PrimExpr, Var
+from .dot_products import DotProduct, dot_product_of
 from .machine import lanes_of
 from .products import Product, extent_of, inline_moves, product_of, result_of, size_of
 from .register_tile import RegisterTile, Shape, choose_tile, packing_cycles
@@ -33,13 +35,23 @@ _WORTH_A_COPY = 64
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is decided before the first step: the tile, the lanes, whether panels are packed, by transposes or not, and the cores."""
+    """What is decided before the first step.
+
+    Args:
+        tile: rows and vectors of the accumulators.
+        lanes: of a vector of results.
+        packed: panels of the right operand are copied.
+        transposed: the columns of the right operand are no neighbours in memory.
+        parallel: on all cores.
+        dot: the instruction that sums groups of small numbers.
+    """
 
     tile: RegisterTile
     lanes: int
     packed: bool
     transposed: bool
     parallel: bool
+    dot: DotProduct | None = None
 
 
 def schedule_products(s: Schedule, target: Target) -> None:
@@ -62,37 +74,40 @@ def _is_untouched(stage: StageNode) -> bool:
 def plan_product(product: Product, dtype: str, target: Target) -> Plan | None:
     """How a product is computed; None if it is better seen as many sums than as tiles."""
     most = lanes_of(target, dtype)
+    dot = dot_product_of(product, dtype, target)
     # A result narrower than a vector has vectors of the power of two that holds a row of it.
-    lanes = min(most, 1 << (extent_of(product.column) - 1).bit_length())
+    lanes = most if dot is not None else min(most, 1 << (extent_of(product.column) - 1).bit_length())
     transposed = not product.right.is_contiguous(product.column)
-    shape = _shape_of(product, lanes, transposed)
+    shape = _shape_of(product, lanes, transposed, dot)
     # Fewer rows don't pay for a transposed panel: a vector of it costs as much as the products of 4 rows.
     if lanes < most // 4 or lanes == 1 or shape.rows * shape.repeats < (4 if transposed else 2):
         return None
     steps = shape.batch * shape.repeats * shape.rows * shape.depth * -(-shape.columns // lanes)
     parallel = target.num_cores > 1 and steps >= _PARALLEL_STEPS
     tile = choose_tile(shape, target, target.num_cores if parallel else 1)
-    return Plan(tile, lanes, shape.packing > 0, transposed, parallel)
+    return Plan(tile, lanes, shape.packing > 0, transposed, parallel, dot)
 
 
-def _shape_of(product: Product, lanes: int, transposed: bool) -> Shape:
+def _shape_of(product: Product, lanes: int, transposed: bool, dot: DotProduct | None) -> Shape:
     """What the choice of a tile depends on."""
-    right, rows, repeats = product.right, extent_of(product.row), size_of(product.rows[:-1])
+    right, rows, columns, repeats = product.right, extent_of(product.row), extent_of(product.column), size_of(product.rows[:-1])
     stride = right.stride(product.summed[-1])
     # A panel that is read where it lies has a page for each step: more than the first level of translation holds. A
     # copy of it is worth its time if it is read by many tiles.
     pages = size_of(product.summed) if stride >= _PAGE else 1
-    packed = transposed or (pages >= _TRANSLATIONS and rows * repeats >= _WORTH_A_COPY)
+    packed = transposed or dot is not None or (pages >= _TRANSLATIONS and rows * repeats >= _WORTH_A_COPY)
     return Shape(
         batch=size_of(product.batch),
         rows=rows,
-        columns=extent_of(product.column),
-        depth=size_of(product.summed),
+        columns=columns,
+        depth=size_of(product.summed) // (1 if dot is None else dot.group),
         repeats=repeats,
         lanes=lanes,
         row_bytes=product.left.stride(product.row),
-        packing=packing_cycles(transposed) if packed else 0.0,
+        packing=packing_cycles(transposed, dot is not None) if packed else 0.0,
         aligned=packed or stride % (lanes * right.bytes) == 0,
+        # An instruction computes whole vectors: what is left of the last one has to be inside a panel, not the end of the only one.
+        widest=4 if dot is None or columns % lanes == 0 else min(4, columns // lanes),
     )
 
 
@@ -145,34 +160,50 @@ def _loops_of_result(s: Schedule, result: Tensor, tensor: Tensor, product: Produ
 
 
 def _pack(s: Schedule, panel: Tensor, product: Product, plan: Plan) -> None:
-    """Summed axes outside, then the vectors of the panel, then the lanes, whatever the order in memory was."""
-    right, lanes = product.right, plan.lanes
+    """Panel by panel: summed axes outside, then its vectors, then the lanes of one, whatever the order in memory was."""
+    right, lanes, width = product.right, plan.lanes, plan.tile.vectors * plan.lanes
     summed = [right.position(axis) for axis in product.summed]
     column = right.position(product.column)
     others = [number for number in range(len(right.axes)) if number != column and number not in summed]
-    axes = s[panel].transform_layout(
-        lambda *i: [*(i[n] for n in (*others, *summed)), i[column] // lanes, i[column] % lanes],
-        pad_value=0.0 if parse_dtype(panel.dtype).is_float else 0,
-    )
-    *_, step, vector, lane = axes
+    group = 1 if plan.dot is None else plan.dot.group
+
+    def layout(*i: Var) -> list[PrimExpr]:
+        *outer, last = (i[n] for n in summed)
+        vectors = [i[column] // lanes % plan.tile.vectors, i[column] % lanes]
+        inner = [*outer, last, *vectors] if group == 1 else [*outer, last // group, *vectors, last % group]
+        return [*(i[n] for n in others), i[column] // width, *inner]
+
+    axes = s[panel].transform_layout(layout, pad_value=0.0 if parse_dtype(panel.dtype).is_float else 0)
+    if plan.dot is not None:  # neighbours along the summed axis: the loads of 16 groups are rows that are zipped together
+        *_, lane, within = axes
+        s[panel].unroll(lane)
+        s[panel].vectorize(within)
+        return
+    *outer, step, vector, lane = axes
     if plan.transposed:  # as many steps as lanes make a block that is transposed in registers
         blocks, step = s[panel].split(step, factor=lanes)
-        s[panel].reorder(*axes[len(others) : -3], vector, blocks, step, lane)
+        s[panel].reorder(*outer, vector, blocks, step, lane)
         s[panel].unroll(step)
     s[panel].vectorize(lane)
 
 
 def _accumulate(s: Schedule, tile: Tensor, plan: Plan) -> None:
     """Each step of the sum updates the whole tile."""
-    op = s[tile].op
+    stage, op = s[tile], s[tile].op
     assert isinstance(op, ComputeOp)
     *others, column = op.axis
-    s[tile].storage_align(others[-1], plan.lanes)  # each row starts a vector, so that vectors are registers
-    vector, lane = s[tile].split(column, factor=plan.lanes)
-    s[tile].reorder(*op.reduce_axis, *others, vector, lane)
-    s[tile].vectorize(lane)
+    *steps, step = op.reduce_axis
+    stage.storage_align(others[-1], plan.lanes)  # each row starts a vector, so that vectors are registers
+    vector, lane = stage.split(column, factor=plan.lanes)
+    if plan.dot is None:
+        stage.reorder(*steps, step, *others, vector, lane)
+        stage.vectorize(lane)
+    else:
+        groups, within = stage.split(step, factor=plan.dot.group)
+        stage.reorder(*steps, groups, *others, vector, lane, within)
+        stage.tensorize(lane, TensorIntrin.get(plan.dot.intrinsic))
     for axis in (*others, vector):
-        s[tile].unroll(axis)
+        stage.unroll(axis)
 
 
 __all__ = ["Plan", "plan_product", "schedule_product", "schedule_products"]

@@ -29,12 +29,14 @@ class Operand:
         axes: for each of its dimensions the axis that indexes it, None where that is a constant.
         strides: elements between neighbours along an axis, in the memory that is read in the end.
         bytes: of an element there.
+        casts: the types that an element is converted to, one after the other, before it is multiplied.
     """
 
     tensor: Tensor
     axes: tuple[IterVar | None, ...]
     strides: Mapping[Var, int]
     bytes: int
+    casts: tuple[str, ...]
 
     def has(self, axis: IterVar) -> bool:
         """True if the axis is one of the indices."""
@@ -121,7 +123,7 @@ def _operand(factor: Factor, axes: Mapping[Var, IterVar], reads: StageReads) -> 
         return None
     source = largest.load.producer
     assert isinstance(source, Tensor)
-    return Operand(tensor, tuple(found), largest.strides, max(1, parse_dtype(source.dtype).bits // 8))
+    return Operand(tensor, tuple(found), largest.strides, max(1, parse_dtype(source.dtype).bits // 8), factor.casts)
 
 
 def result_of(s: Schedule, stage: StageNode) -> Tensor:

@@ -142,12 +142,16 @@ def _over_threads(s: Schedule, tensor: Tensor, target: Target) -> None:
     assert isinstance(op, ComputeOp)
     part, _ = s[tensor].split(op.reduce_axis[0], nparts=target.num_cores)
     partial = s.rfactor(tensor, part, factor_axis=0)
-    stage = s[partial]
-    stage.parallel(partial.op.axis[0])
     lanes = lanes_of(target, tensor.dtype)
     axis = contiguous_axis(partial.op)
     if axis is not None and any(axis is other for other in partial.op.reduce_axis):
+        added = schedule_reduction(s, partial, target)
+        each = s[partial].fuse(*s[partial].op.axis)
+        s[partial].parallel(each)
+        for stage_of_lanes in added:
+            s[stage_of_lanes].compute_at(s[partial], each)
         return
+    s[partial].parallel(partial.op.axis[0])
     if len(partial.op.axis) > 1:
         _rows_at_once(s, partial, lanes)
         outer, inner = s[tensor].split(s[tensor].op.axis[-1], factor=lanes * 4)

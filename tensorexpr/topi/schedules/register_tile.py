@@ -16,6 +16,7 @@ _LOAD = 0.1  # cycles that a load delays the multiply-adds beside it
 _TILE = 20.0  # cycles to start and store a tile, apart from its stores
 _PACKING = 2.0  # cycles to load and store a vector, from wherever it is
 _TRANSPOSING = 5.0  # ... with log2(lanes) shuffles on the way
+_GROUPING = 10.0  # ... with a store for each group of small numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Shape:
         row_bytes: bytes from one row of the left operand to the next.
         packing: cycles that packing a vector of the panel costs; 0 where the panel isn't packed.
         aligned: whether every vector of the right operand, as read, starts at a multiple of its size.
+        widest: the most vectors that a tile may have for other reasons than registers.
     """
 
     batch: int
@@ -40,6 +42,7 @@ class Shape:
     row_bytes: int
     packing: float
     aligned: bool
+    widest: int = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +57,20 @@ class RegisterTile:
 def choose_tile(shape: Shape, target: Target, cores: int) -> RegisterTile:
     """The tile with the fewest cycles on the busiest of `cores`; of equal ones that with the fewest loads."""
     chunks = range(1, cores + 1) if cores > 1 else (1,)
-    candidates = [RegisterTile(rows, vectors, parts) for rows, vectors in _fitting(shape, target) for parts in chunks if parts <= shape.rows]
+    candidates = [
+        RegisterTile(rows, vectors, parts) for rows, vectors in _fitting(shape, target) for parts in chunks if parts <= shape.rows
+    ]
     return min(candidates, key=lambda tile: (_cycles(tile, shape, cores), tile.rows + tile.vectors))
 
 
-def packing_cycles(transposed: bool) -> float:
+def packing_cycles(transposed: bool, grouped: bool = False) -> float:
     """What packing costs for each vector."""
-    return _TRANSPOSING if transposed else _PACKING
+    return _GROUPING if grouped else _TRANSPOSING if transposed else _PACKING
 
 
 def _fitting(shape: Shape, target: Target) -> Iterator[tuple[int, int]]:
     """Tiles with MR*NV accumulators, NV vectors and one broadcast in the registers."""
-    for vectors in range(1, max(1, min(-(-shape.columns // shape.lanes), target.vector_registers // 8)) + 1):
+    for vectors in range(1, max(1, min(-(-shape.columns // shape.lanes), shape.widest)) + 1):
         most = min((target.vector_registers - 1 - vectors) // vectors, shape.rows, rows_in_cache(shape.row_bytes, target))
         if most >= 1:
             yield from ((rows, vectors) for rows in range(max(1, most // 2), most + 1))

@@ -20,8 +20,6 @@ from .machine import is_parallel, lanes_of, vector_factor
 from .reduction import constant_extents, schedule_reduction
 
 _REGISTERS = 4
-# Operations for each element of a row, at least.
-_COST = 4
 # Rows whose trees of lanes overlap: four of them hide the latency of one.
 _MOST_ROWS = 4
 
@@ -64,7 +62,7 @@ def schedule_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode], rows:
         loops[-1:], some = _several(s, output, loops[-1], _rows_at_once(s, output, inner, extents, rows, target))
         s[output].reorder(*loops, *some, *columns)
     place = s[output].fuse(*loops)
-    if is_parallel(target, _COST * product(extents) if extents is not None else 1 << 30):
+    if is_parallel(target, _work(s, s.tree[s[output].id], inner)):
         s[output].parallel(place)
     for stage in reversed(inner):
         if not isinstance(s.tree[stage.id].attach, Inline):
@@ -73,6 +71,17 @@ def schedule_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode], rows:
             for partial in _schedule_one(s, tensor, target):
                 s[partial].compute_at(s[tensor], row)
             s[tensor].compute_at(s[output], place)
+
+
+def _work(s: Schedule, last: StageNode, inner: Sequence[StageNode]) -> float:
+    """Operations of all stages; of symbolic extents, enough for all threads."""
+    total = 0
+    for stage in (last, *inner):
+        extents = constant_extents((*stage.compute.axis, *stage.compute.reduce_axis))
+        if extents is None:
+            return 1 << 30
+        total += product(extents)
+    return total
 
 
 def _several(s: Schedule, output: Tensor, axis: IterVar, count: int) -> tuple[list[IterVar], list[IterVar]]:

@@ -97,3 +97,24 @@ def test_a_buffer_that_the_run_writes_is_read_as_it_stands() -> None:
     s[c].unroll(i)
     assert_schedule_correct(s, [a, c])
     assert shuffles(s, [a, c]) == 64
+
+
+def test_accumulators_at_a_stride_stay_registers() -> None:
+    """The epilogue reads the tile as the reduction fills it, at a stride: both are the same registers."""
+    x, w = te.placeholder((20, 4), name="x"), te.placeholder((16, 20), name="w")
+    k = te.reduce_axis((0, 20), name="k")
+    y = te.compute((16, 4), lambda c, p: te.sum(w[c, k] * x[k, p], axis=k), name="y")
+    s = te.create_schedule(y.op)
+    tile = s.cache_write(y, "local")
+    outer, c = s[y].split(y.op.axis[0], nparts=1)
+    s[tile].compute_at(s[y], outer)
+    s[y].reorder(y.op.axis[1], c)
+    s[y].vectorize(c)
+    s[y].unroll(y.op.axis[1])
+    (row, column), (step,) = s[tile].op.axis, s[tile].op.reduce_axis
+    s[tile].reorder(step, column, row)
+    s[tile].vectorize(row)
+    s[tile].unroll(column)
+    assert_schedule_correct(s, [x, w, y])
+    with tvm.Target(AVX512):
+        assert 'T.allocate([4], "float32x16", "register")' in tvm.lower(s, [x, w, y]).script()

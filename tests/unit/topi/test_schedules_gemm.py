@@ -71,6 +71,11 @@ def scores(m: int, n: int, k: int) -> Tensors:
     return [a, b, topi.nn.softmax(topi.nn.batch_matmul(a, b))]
 
 
+def small_numbers(m: int, n: int, k: int, left: str, right: str, out: str, b_transposed: bool = False) -> Tensors:
+    a, b = te.placeholder((m, k), left, name="A"), te.placeholder((n, k) if b_transposed else (k, n), right, name="B")
+    return [a, b, topi.nn.matmul(a, b, out_dtype=out, transpose_b=b_transposed)]
+
+
 PROGRAMS: dict[str, Callable[[int, int, int], Tensors]] = {
     "plain": matmul,
     "transposed left": lambda m, n, k: matmul(m, n, k, True),
@@ -107,6 +112,34 @@ def test_sizes_that_fit_and_that_do_not(name: str) -> None:
 @given(st.sampled_from(sorted(PROGRAMS)), st.integers(1, 21), st.integers(1, 40), st.integers(1, 9), st.sampled_from((NARROW, HOST)))
 def test_any_size(name: str, m: int, n: int, k: int, target: Target) -> None:
     check(PROGRAMS[name](m, n, k), target, compiled=(m + n + k) % 4 == 0, phases=(3,))
+
+
+BYTES, HALVES = ("uint8", "int8", "int32"), ("bfloat16", "bfloat16", "float32")
+DOTS = Target("llvm -mcpu=znver5 -num-cores=2")
+
+
+@pytest.mark.parametrize("types", [BYTES, HALVES, ("int8", "uint8", "int32"), ("int8", "int8", "int32")])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_small_numbers(types: tuple[str, str, str], transposed: bool) -> None:
+    native = {"avx512vnni", "avx512bf16"} <= Target("llvm").features
+    for m, n, k in ((5, 33, 8), (9, 16, 4), (7, 5, 6), (4, 20, 7)):
+        check(small_numbers(m, n, k, *types, transposed), DOTS, compiled=native and m < 7)
+
+
+@pytest.mark.parametrize(
+    "types, k, cpu, name",
+    [
+        (BYTES, 64, "znver5", "dot_16x4_vnni"),
+        (HALVES, 64, "znver5", "dot_16x2_avx512_bf16"),
+        (BYTES, 63, "znver5", None),  # no whole groups
+        (HALVES, 64, "skylake-avx512", None),
+        (("int8", "int8", "int32"), 64, "znver5", None),
+        (("uint8", "int8", "float32"), 64, "znver5", None),
+    ],
+)
+def test_small_numbers_by_dot_products(types: tuple[str, str, str], k: int, cpu: str, name: str | None) -> None:
+    found = plan_of(small_numbers(64, 64, k, *types), Target(f"llvm -mcpu={cpu} -num-cores=2"))
+    assert (None if found.dot is None else found.dot.intrinsic) == name
 
 
 def plan_of(tensors: Tensors, target: Target = NARROW) -> Any:
@@ -214,3 +247,12 @@ needs_avx512 = pytest.mark.skipif(Target("llvm").vector_registers < 32, reason="
 def test_loops_have_no_spills(tensors: Tensors) -> None:
     built = tensorexpr.build(default_schedule(tensors), tensors)
     assert built.spills.total == 0
+
+
+@pytest.mark.parametrize("types, feature", [(BYTES, "avx512vnni"), (HALVES, "avx512bf16")])
+def test_loops_of_dot_products_have_no_spills(types: tuple[str, str, str], feature: str) -> None:
+    if feature not in Target("llvm").features:
+        pytest.skip(f"the CPU has no {feature}")
+    tensors = small_numbers(64, 100, 64, *types)
+    built = tensorexpr.build(default_schedule(tensors), tensors)
+    assert built.spills.total == 0 and built.get_source("asm").count("vpdpbusd" if types is BYTES else "vdpbf16ps") >= 16

@@ -24,7 +24,7 @@ class SimplifyComputeWithConstTensor(SketchRule):
     def apply(self, state: SketchState, stage: int, options: RuleOptions) -> list[tuple[SketchState, int | None]]:
         node = state.stage(stage)
         names = {str(name) for name in node.compute.attrs[ATTRIBUTE]}
-        unrolled = [axis for axis in (*node.spatial, *node.reduction) if node.is_reduction(axis) or node.axes[axis].var.name_hint in names]
+        unrolled = [axis for axis in (*node.spatial, *node.reduction) if node.is_reduction(axis) or node.axes[axis].name in names]
         after = previous(state, stage)
         outer, inner = [], []
         for axis in node.spatial:

@@ -1,0 +1,43 @@
+"""Instructions for products of small numbers: which of the built-in intrinsics does what a matrix product asks for.
+
+Each adds the products of a group of `group` neighbours along the summed axis to each of 16 results, so the panel is
+packed with the group innermost: [summed / group][vector][16][group].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...target import Target
+from ...te.intrinsics.dot_group import OUTPUTS
+from .machine import lanes_of
+from .products import Product, extent_of
+
+
+@dataclass(frozen=True, slots=True)
+class DotProduct:
+    """An intrinsic by name, the elements it sums into one result, and the CPU feature it needs."""
+
+    intrinsic: str
+    group: int
+    feature: str
+
+
+# By the types of the broadcast operand, of the vectors, and of the sums.
+_INTRINSICS = {
+    ("uint8", "int8", "int32"): DotProduct("dot_16x4_vnni", 4, "avx512vnni"),
+    ("bfloat16", "bfloat16", "float32"): DotProduct("dot_16x2_avx512_bf16", 2, "avx512bf16"),
+}
+
+
+def dot_product_of(product: Product, dtype: str, target: Target) -> DotProduct | None:
+    """The intrinsic that sums the product, or None if the target or the layout has none.
+
+    The groups are read from the left operand where it lies, as whole ones.
+    """
+    left, right, last = product.left, product.right, product.summed[-1]
+    found = _INTRINSICS.get((left.tensor.dtype, right.tensor.dtype, dtype))
+    if found is None or left.casts != (dtype,) or right.casts != (dtype,) or lanes_of(target, dtype) != OUTPUTS:
+        return None
+    whole = extent_of(last) % found.group == 0 and left.is_contiguous(last) and extent_of(product.column) >= OUTPUTS
+    return found if whole and found.feature in target.features else None

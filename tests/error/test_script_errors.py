@@ -1,0 +1,248 @@
+"""What the reader of scripts refuses: one program for each message, with the place that it points at."""
+
+from __future__ import annotations
+
+import pytest
+
+from tensorexpr.errors import ParseError, TensorExprError
+from tensorexpr.script import ir as I
+from tensorexpr.script import parse
+from tensorexpr.script import tir as T
+
+HEADER = """@T.prim_func
+def main(A: T.Buffer((16,), "float32"), n: T.int32, p: T.handle):
+"""
+# Body, what the caret marks, and the message.
+CASES: list[tuple[str, str, str]] = [
+    # Names.
+    ("for i in range(16):\n    Aa[i] = 1.0", "Aa", "'Aa' is not defined here; did you mean A?"),
+    ("A[0] = zzz", "zzz", "'zzz' is not defined here; known here: A, n, p"),
+    ("for i in T.gird(16):\n    A[i] = 1.0", "T.gird", "T has no 'gird'; did you mean grid?"),
+    ("A[0] = A.vloda([0])", "A.vloda", "buffer A has no 'vloda'; did you mean vload?"),
+    ("A[0] = n.astpye('float32')", "n.astpye", "an expression has no 'astpye'; did you mean astype?"),
+    ("A[0] = (1).real", "(1).real", "attributes of a int can't be read in a script"),
+    ("for i in range(4):\n    k = i + 1\nA[k] = 1.0", "k", "'k' is not defined here"),
+    # Syntax.
+    ("A[0] = = 1.0", "=", "this is no Python syntax: invalid syntax"),
+    ("A[0] = f'{n}'", "f'{n}'", "an f-string has no place in a script"),
+    ("A[0] = [x for x in (1, 2)]", "[x for x in (1, 2)]", "a comprehension has no place in a script"),
+    ("A[0] = b'x'", "b'x'", "b'x' is no constant of a script; expected a number or a string"),
+    ("return A", "return A", "a function returns nothing; store the result in a buffer"),
+    ("for i in range(4):\n    break", "break", "a loop can't be left early"),
+    ("for i in range(4):\n    continue", "continue", "an iteration can't be left early"),
+    ("def g():\n    pass", "def g():", "functions can't be nested"),
+    ("import os", "import os", "modules are imported outside of the script"),
+    ("del A", "del A", "`Delete` has no place in a script"),
+    ("A = B = n", "A = B = n", "one assignment at a time"),
+    # Calls.
+    ("x = print(3)", "print", "'print' is not defined here"),
+    ("x = n(3)", "n", "n can't be called: a script is read, not run, so it calls only T.* and I.*"),
+    ("T.attr(A)", "T.attr(A)", "T.attr: missing a required argument: 'attr_key'; it is T.attr(node, attr_key, value)"),
+    ("for i in T.serial(4, foo=3):\n    pass", "T.serial(4, foo=3)", "T.serial: got an unexpected keyword argument 'foo'; it is T.serial(start,"),
+    ("A[0] = T.exp(1.0, 2.0)", "T.exp(1.0, 2.0)", "T.exp takes 1 operand, not 2"),
+    ("A[0] = T.exp(**n)", "n", "arguments are written out in a script; ** has no place in it"),
+    ("A[0] = T.max(*n)", "n", "expected a tuple or a list after *"),
+    ("A[0] = T.Let(n)", "T.Let(n)", "expected T.Let(body, where={x: value})"),
+    ("A[0] = T.Let(n, where={n + 1: 2})", "n + 1", "expected the name of a variable"),
+    ("T.func_attr({**n})", "{**n}", "a dict is written out in a script; ** has no place in it"),
+    ("T.func_attr({1: 2})", "T.func_attr({1: 2})", "T.func_attr takes a dict with strings for keys"),
+    # Expressions.
+    ("A[0] = 1 / 0", "1 / 0", "division by zero"),
+    ("A[0] = 2 ** 999999", "2 ** 999999", "an exponent of 999999 is more than 4096"),
+    ("A[0] = 2 << 999999", "2 << 999999", "a shift by 999999 is out of 0 to 4096"),
+    ("A[0] = n / 2", "n / 2", "`/` of the integers n and 2 is ambiguous"),
+    ("A[0] = n @ n", "n @ n", "@ has no meaning on expressions"),
+    ("A[0] = n in (1, 2)", "n in (1, 2)", "expected one of == != < <= > >= between expressions"),
+    ("A[0] = 1.0 if n > 3 else 2.0", "1.0 if n > 3 else 2.0", "`a if c else b` chooses by constants only; write T.if_then_else(c, a, b)"),
+    ("A[0] = A", "A", "buffer A stands where a value belongs; write an element, A[...], or the pointer, A.data"),
+    ("A[0] = T.max", "T.max", "T.max stands where a value belongs; call it"),
+    ("A[0] = T", "T", "T stands where a value belongs"),
+    ("A[0] = [1]", "[1]", "a list stands where a value belongs; expected a number or an expression"),
+    ("A[0] = 'x'", "'x'", '"x" (handle) can\'t be converted to float32'),
+    ("A[0] = T.float32('x')", "T.float32('x')", '\'x\' is no float; write "inf", "-inf" or "nan"'),
+    ("A[0] = T.int32('3')", "T.int32('3')", "a string is no int32"),
+    ("A[0] = T.int8(300)", "T.int8(300)", "300 does not fit int8"),
+    ("A[0] = T.Broadcast(1.0, n)", "T.Broadcast(1.0, n)", "the number of lanes is a positive constant, not n"),
+    ("A[0] = T.Shuffle([], [])", "T.Shuffle([], [])", "T.Shuffle takes a list of vectors and a list of constants"),
+    ("A[0] = T.Cast('floaty', n)", "T.Cast('floaty', n)", "'floaty' is no dtype"),
+    ("A[0] = T.allocate([1], 'float32')", "T.allocate([1], 'float32')", "T.allocate needs a name: assign it first"),
+    ("T.evaluate(T.Buffer((3,)))", "T.evaluate(T.Buffer((3,)))", "T.Buffer needs a name: assign it first"),
+    ("T.evaluate(T.tvm_call_trace_packed('f'))", "T.tvm_call_trace_packed('f')", "takes the name of a function and at least one value"),
+    # Elements, slices and regions.
+    ("A[0, 1] = 2.0", "A[0, 1]", "buffer A has 1 dimensions, accessed with 2 indices"),
+    ("A[0:] = 2.0", "0:", "a slice needs both ends, as in A[0:16]"),
+    ("A[0:8:n] = 2.0", "0:8:n", "the step of a slice is a positive constant"),
+    ("A[0:8:3] = 2.0", "A[0:8:3]", "a slice over 8 elements can't have a step of 3"),
+    ("A[0:n] = 1.0", "A[0:n]", "a slice of n elements is no vector"),
+    ("A[0.5:2] = 1.0", "A[0.5:2]", "bounds are integers"),
+    ("x = n[0]", "n[0]", "n can't be indexed; expected a buffer"),
+    ("T.realize(A)", "T.realize(A)", "T.realize takes a box of a buffer, such as A[0:16, 0:16]"),
+    ("T.realize(A[0:8:2])", "T.realize(A[0:8:2])", "a region has no gaps"),
+    ("T.realize(A[0:8], 'local')", "T.realize(A[0:8], 'local')", "buffer A is in 'global', realized in 'local'"),
+    # Statements.
+    ("n", "n", "this has no effect"),
+    ("3", "3", "this has no effect"),
+    ("T.int32()", "T.int32()", "makes something that has no name; assign it"),
+    ("A.foo = 3", "A.foo", "this can't be assigned; expected a name or an element such as A[i, j]"),
+    ("x, y = T.int32()", "x, y", "2 names for 1 value"),
+    ("n += 1", "n += 1", "expected an element on the left, such as A[i] += value; variables can't change"),
+    ("while n < 3:\n    n = n + 1", "n", "n is a variable of the block around and can't change"),
+    ("x: T.float32 = n", "n", "x is float32, and its value int32; convert it with T.Cast"),
+    ("x: A = n", "A", "expected a type, such as T.int32 or T.handle"),
+    ("x: T.int32", "x: T.int32", "expected name: T.type = value"),
+    ("for i in A:\n    pass", "A", "expected the header of a loop: range, T.serial, T.parallel"),
+    ("for i, j in range(3):\n    pass", "i, j", "2 loop variables for 1 loops"),
+    ("for A[0] in range(3):\n    pass", "A[0]", "expected the name of a loop variable"),
+    ("for i in range(3):\n    pass\nelse:\n    pass", "pass", "a loop has no else here"),
+    ("for i in range(0, 10, 2):\n    A[i] = 0", "range(0, 10, 2)", "a loop has steps of 1, not 2"),
+    ("for i in range(0.5):\n    A[i] = 0", "range(0.5)", "bounds are integers"),
+    ("for i in T.grid():\n    A[i] = 0", "T.grid()", "T.grid takes one extent or more"),
+    ("for i in T.thread_binding(4, thread='warp'):\n    pass", "T.thread_binding(4, thread='warp')", "one of blockIdx.x, .y, .z"),
+    ("T.launch_thread('foo', 3)", "T.launch_thread('foo', 3)", "'foo' is no thread; threads: blockIdx.x"),
+    ("T.launch_thread(n, 3)", "T.launch_thread(n, 3)", "T.launch_thread takes a tag, one of"),
+    ("with A:\n    pass", "A", "expected a block, as in `with T.block(\"name\"):`"),
+    ("with T.int32() as k:\n    pass", "T.int32()", "T.int32() surrounds nothing; assign it: k = "),
+    ("with T.allocate([1], 'int8') as A[0]:\n    pass", "A[0]", "expected a name after `as`"),
+    ("with T.LetStmt(n, var=3):\n    pass", "T.LetStmt(n, var=3)", "T.LetStmt takes a variable, not 3"),
+    ("T.attr(T.iter_var(n, None, 'Odd'), 'x', 1)", "T.iter_var(n, None, 'Odd')", "T.iter_var takes a variable, its range and one of DataPar"),
+    # Buffers.
+    ("y = T.match_buffer(n, (16,))", "T.match_buffer(n, (16,))", "the parameter n is int32; a buffer comes as a T.handle"),
+    ("y = T.match_buffer(3, (16,))", "T.match_buffer(3, (16,))", "T.match_buffer takes a parameter of the function, or a region"),
+    ("y = T.match_buffer(p)", "T.match_buffer(p)", "the buffer behind p needs a shape"),
+    ("y = T.match_buffer(p, (16,))\nz = T.match_buffer(p, (16,))", "T.match_buffer(p, (16,))", "the parameter p has a buffer already, y"),
+    ("y = T.match_buffer(p, (16,), buffer_type='odd')", "T.match_buffer(p, (16,), buffer_type='odd')", "buffer_type 'odd' is not supported"),
+    ("y = T.Buffer((16,), axis_separators=[1])", "T.Buffer((16,), axis_separators=[1])", "axis_separators are not supported"),
+    ("y = T.Buffer((16,), data=3)", "T.Buffer((16,), data=3)", "buffer y: data is a pointer variable, such as A.data, not 3"),
+    ("y = T.Buffer((16,), data=A.data, scope='local')", "T.Buffer((16,), data=A.data, scope='local')", "its data A is in 'global'"),
+    ("y = T.Buffer((16,), strides=(1, 1))", "T.Buffer((16,), strides=(1, 1))", "buffer y has 1 dimensions and 2 strides"),
+    ("y = T.match_buffer(A[0:16], (4, 4))", "T.match_buffer(A[0:16], (4, 4))", "buffer y has 2 dimensions, more than the 1 of A"),
+    # Blocks.
+    ("T.block('x')", "T.block('x')", "T.block opens a block; write `with T.block(...):`"),
+    ("T.init()", "T.init()", "T.init opens a block"),
+    ("with T.init():\n    pass", "T.init()", "T.init() stands outside of a block"),
+    ("T.reads(A[0])", "T.reads(A[0])", 'T.reads stands outside of a block; it belongs in `with T.block("name"):`'),
+    ("vi = T.axis.spatial(16, n)", "T.axis.spatial(16, n)", "T.axis stands outside of a block"),
+    ("vi = T.axis.spatail(16, n)", "T.axis.spatail", "T.axis has no 'spatail'; did you mean spatial?"),
+]  # fmt: skip
+IN_BLOCK: list[tuple[str, str, str]] = [
+    ("vi = T.axis.spatial(16)", "T.axis.spatial(16)", "axis vi is bound to nothing; give its value, as in T.axis.spatial(16, i)"),
+    ("vi = T.axis.spatial((1, 2, 3), n)", "T.axis.spatial((1, 2, 3), n)", "the range of an axis is its extent, or a pair"),
+    ("vi = T.axis.spatial(16, A[0])", "T.axis.spatial(16, A[0])", "axis vi is bound to A[0] (float32); axes are integers"),
+    ("vi = T.axis.remap('S', [n])", "T.axis.remap('S', [n])", "T.axis.remap takes variables of loops, not n"),
+    ("vi = T.axis.remap('SR', [n])", "T.axis.remap('SR', [n])", "one letter, S or R, for each of its 1 loops, not 'SR'"),
+    ("vi = T.axis.remap('X', [n])", "T.axis.remap('X', [n])", "one letter, S or R, for each of its 1 loops, not 'X'"),
+    ("T.reads(n)", "T.reads(n)", "expected a region of a buffer, such as A[i, 0:16]"),
+    ("T.reads(A[0])\nT.reads(A[0])", "T.reads(A[0])", "block 'x' states its reads twice"),
+    ("T.writes(A[0])\nT.writes(A[0])", "T.writes(A[0])", "block 'x' states its writes twice"),
+    ("T.block_attr(3)", "T.block_attr(3)", "T.block_attr takes a dict with strings for keys"),
+    ("with T.init():\n    pass\nwith T.init():\n    pass", "T.init()", "block 'x' has an init already; a block has one"),
+    ("y = T.match_buffer(A[0:16], (4, 4))", "T.match_buffer(A[0:16], (4, 4))", "buffer y has 2 dimensions, more than the 1 of A"),
+]  # fmt: skip
+
+
+def fails(text: str, marked: str, message: str) -> None:
+    """The error of `text` says `message`, and its caret stands under `marked`."""
+    with pytest.raises(ParseError) as caught:
+        parse(text)
+    first, line, carets = str(caught.value).split("\n")[-3:]
+    assert message in str(caught.value)
+    start, stop = carets.index("^"), carets.rindex("^") + 1
+    assert line[start:stop] == marked, caught.value
+    number, column = caught.value.line, caught.value.column
+    assert number is not None and column is not None and first.startswith(f"<script>:{number}:{column}: ")
+    assert text.split("\n")[number - 1][column - 1 :].startswith(marked)
+
+
+def indented(body: str, levels: int = 1) -> str:
+    return "\n".join("    " * levels + line for line in body.split("\n"))
+
+
+@pytest.mark.parametrize(("body", "marked", "message"), CASES, ids=[case[0] for case in CASES])
+def test_statements(body: str, marked: str, message: str) -> None:
+    fails(HEADER + indented(body), marked, message)
+
+
+@pytest.mark.parametrize(("body", "marked", "message"), IN_BLOCK, ids=[case[0] for case in IN_BLOCK])
+def test_statements_of_blocks(body: str, marked: str, message: str) -> None:
+    fails(f'{HEADER}    with T.block("x"):\n{indented(body, 2)}', marked, message)
+
+
+FUNCTION = "@T.prim_func\ndef f(A: T.Buffer((16,))):\n    A[0] = 1.0"
+PROGRAMS: list[tuple[str, str, str]] = [
+    ("", "", "expected one function or class, not 0; several belong in a class"),
+    (f"{FUNCTION}\n{FUNCTION}", "def f(A: T.Buffer((16,))):", "expected one function or class, not 2"),
+    ("x = 3", "x = 3", "expected a function under @T.prim_func or a class under @I.ir_module"),
+    ("def f(A: T.handle):\n    pass", "def f(A: T.handle):", "function 'f' is not under @T.prim_func, which is what can be read"),
+    ("@odd\ndef f(A: T.handle):\n    pass", "odd", "function 'f' is not under @T.prim_func"),
+    ("@T.prim_func\ndef f(A):\n    pass", "A", "parameter A has no type; expected T.Buffer((16, 16), \"float32\"), T.handle"),
+    ("@T.prim_func\ndef f(A: 3):\n    pass", "3", "expected a type, such as T.int32 or T.handle"),
+    ("@T.prim_func\ndef f(n: T.int32 = 3):\n    pass", "3", "parameters have neither defaults nor stars"),
+    ("@T.prim_func\ndef f(*n: T.int32):\n    pass", "n: T.int32", "parameters have neither defaults nor stars"),
+    ("@I.ir_module\nclass M:\n    x = 3", "x = 3", "expected a function under @T.prim_func"),
+    ("@I.ir_module\nclass M:\n    I.ir_modul()", "I.ir_modul", "I has no 'ir_modul'; did you mean ir_module?"),
+    (
+        '@T.prim_func\ndef f(A: T.Buffer((16,))):\n    with T.block("x"):\n        v = T.axis.S(4, 3)\n        T.reads()\n        T.writes()\n        A[v] = 1.0',
+        "def f(A: T.Buffer((16,))):",
+        "function f is not well formed: block 'x' writes A and doesn't say so in T.writes",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "marked", "message"), PROGRAMS, ids=[case[0] for case in PROGRAMS])
+def test_programs(text: str, marked: str, message: str) -> None:
+    if text:
+        fails(text, marked, message)
+    else:
+        with pytest.raises(ParseError, match=message):
+            parse(text)
+
+
+def test_the_place_is_that_in_the_file() -> None:
+    with pytest.raises(ParseError, match=r"test_script_errors\.py:\d+:20: 'B' is not defined here; known here: A") as caught:
+
+        @T.prim_func
+        def wrong(A: T.Buffer((4,), "float32")):
+            A[0] = B[0]  # noqa: F821
+
+    line = caught.value.line
+    assert line is not None and open(__file__).read().split("\n")[line - 1].endswith("A[0] = B[0]  # noqa: F821")
+
+
+def test_values_of_python_that_are_no_constants() -> None:
+    def helper(x: int) -> int:
+        raise AssertionError("a script runs nothing")
+
+    with pytest.raises(ParseError, match="helper can't be called: a script is read, not run"):
+
+        @T.prim_func
+        def wrong(A: T.Buffer((4,), "float32")):
+            A[0] = helper(3)
+
+    with pytest.raises(ParseError, match="a set stands where a value belongs"):
+        parse(f"{HEADER}    A[0] = odd", {"odd": {1}})
+
+
+@pytest.mark.parametrize("decorate", [T.prim_func, I.ir_module])
+def test_decorators_of_other_things(decorate: object) -> None:
+    assert callable(decorate)
+    with pytest.raises(ParseError, match="stands above a"):
+        decorate(3)
+
+
+def test_a_source_that_is_not_there() -> None:
+    scope: dict[str, object] = {}
+    made = type("M", (), scope)
+    with pytest.raises(ParseError, match="scripts are read from files, so write it to one or pass its text to"):
+        I.ir_module(made)
+
+
+def test_language_words_outside_of_scripts() -> None:
+    with pytest.raises(TensorExprError, match=r"T\.match_buffer is read by @T\.prim_func and can't be called outside of a script"):
+        T.match_buffer(3)
+    with pytest.raises(AttributeError, match="T has no 'gird'"):
+        _ = T.gird
+
+
+def test_text_that_is_too_deep() -> None:
+    with pytest.raises(ParseError, match="can't be read|no Python syntax"):
+        parse(f"{HEADER}    A[0] = {'(' * 5000}n{')' * 5000}")

@@ -1,0 +1,219 @@
+"""Default schedules of convolutions: what is recognised, which plan it gets, and that every branch computes the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import tensorexpr as tvm
+from tensorexpr import te, topi
+from tensorexpr.codegen.spills import count_spills
+from tensorexpr.target import Target
+from tensorexpr.te.tensor import Tensor
+from tensorexpr.testing import assert_schedule_correct
+from tensorexpr.topi.schedules import conv, default_schedule
+from tensorexpr.topi.schedules.conv_flat import FlatPlan, plan_flat
+from tensorexpr.topi.schedules.conv_plan import Order, Packing, Plan, plan_convolution
+from tensorexpr.topi.schedules.windows import Convolution, convolution_of
+from tensorexpr.workloads import operators, suite
+
+AVX512 = Target("llvm -mcpu=skylake-avx512 -num-cores=2")
+AVX2 = Target("llvm -mcpu=haswell -num-cores=2")
+Tensors = list[Tensor]
+
+
+def found_in(tensors: Tensors) -> Convolution:
+    """The convolution of a program."""
+    for stage in te.create_schedule(tensors[-1].op).tree.in_order():
+        found = convolution_of(stage.op)
+        if found is not None:
+            return found
+    raise AssertionError("no convolution")
+
+
+def plan_of(tensors: Tensors, target: Target = AVX512) -> Plan:
+    plan = plan_convolution(found_in(tensors), target)
+    assert plan is not None
+    return plan
+
+
+def flat_of(tensors: Tensors, target: Target = AVX512) -> FlatPlan:
+    plan = plan_flat(found_in(tensors), target)
+    assert plan is not None
+    return plan
+
+
+def check(tensors: Tensors, target: Target = AVX512) -> None:
+    assert_schedule_correct(default_schedule(tensors, target), tensors)
+
+
+def with_plan(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
+    """Let tiles of pixels be chosen, by plans with some decisions changed."""
+    monkeypatch.setattr(conv, "plan_convolution", lambda found, target: replace(plan_of_found(found, target), cycles=0.0, **changes))
+
+
+def plan_of_found(found: Convolution, target: Target) -> Plan:
+    plan = plan_convolution(found, target)
+    assert plan is not None
+    return plan
+
+
+def bias_relu(n: int, ci: int, h: int, w: int, co: int, kernel: int, stride: int = 1, padding: int = 0) -> Tensors:
+    return operators.conv2d_bias_relu(n, ci, h, w, co, kernel, stride, padding)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        (1, 17, 3, 15, 32, 3, 1, 1),  # peeled borders, tiles of 8 and 7 pixels of a row
+        (1, 3, 9, 11, 24, 3, 2, 1),  # few channels of the data: a copy with its border; half a vector of channels is padding
+        (1, 16, 7, 7, 32, 3, 1, 1),  # tiles of two rows
+        (2, 5, 7, 7, 40, 1, 1, 0),  # tiles of pixels that end inside a row
+        (1, 5, 6, 6, 32, 1, 2, 0),  # single pixels, but not neighbours
+    ],
+)
+def test_channels_first(args: tuple[int, ...]) -> None:
+    check(bias_relu(*args))
+
+
+def test_channels_first_for_registers_of_eight_lanes() -> None:
+    check(bias_relu(1, 8, 5, 9, 16, 3, 1, 1), AVX2)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: operators.conv1d(2, 19, 5, 32, 3, 2, 1),
+        lambda: operators.conv2d(1, 6, 9, 16, 32, 3, 1, 1),
+        lambda: operators.conv2d(1, 9, 9, 4, 16, 3, 1, 2, 2),
+        lambda: operators.conv2d(1, 6, 6, 16, 64, 3, 1, 1, 1, 2),
+        lambda: operators.conv2d(1, 5, 5, 6, 20, 3, 1, 1),
+        lambda: operators.conv3d(1, 3, 4, 5, 16, 16, 3, 1, 1),
+        lambda: operators.conv_layer(1, 6, 6, 3, 16, 3, 2, 1),
+        lambda: operators.capsule(1, 4, 4, 4, 16, 3, 1, 1, 2),
+    ],
+    ids=["line", "plane", "dilated", "groups", "odd channels", "space", "layer", "capsules"],
+)
+def test_channels_last(make: Callable[[], Tensors]) -> None:
+    tensors = make()
+    assert plan_of(tensors).lanes == 16
+    check(tensors)
+
+
+@pytest.mark.parametrize("order", list(Order))
+@pytest.mark.parametrize("packing", [Packing.PANEL, Packing.ROOT])
+@pytest.mark.parametrize("chunks", [1, 2])
+def test_every_order_of_loops_is_right(monkeypatch: pytest.MonkeyPatch, order: Order, packing: Packing, chunks: int) -> None:
+    with_plan(monkeypatch, order=order, packing=packing, chunks=chunks, tile=(1, 5), vectors=1)
+    check(bias_relu(1, 3, 4, 9, 32, 3, 1, 1))
+
+
+def test_a_line_with_borders_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_plan(monkeypatch, order=Order.PIXELS, peeled=True, chunks=2, tile=(4,))
+    check(operators.conv1d(1, 19, 3, 32, 3, 1, 1))
+
+
+@pytest.mark.parametrize("plane", [(8, 8), (7, 7), (3, 14)])
+def test_vectors_of_pixels(monkeypatch: pytest.MonkeyPatch, plane: tuple[int, int]) -> None:
+    monkeypatch.setattr(conv, "plan_convolution", lambda found, target: None)
+    tensors = bias_relu(2, 5, *plane, 20, 1)
+    assert flat_of(tensors).lanes == 16
+    check(tensors)
+
+
+def test_vectors_of_pixels_are_chosen_where_they_fill_registers() -> None:
+    large, small = bias_relu(1, 64, 56, 56, 64, 1), bias_relu(1, 512, 7, 7, 64, 1)
+    assert flat_of(large).cycles < plan_of(large).cycles
+    assert flat_of(small).cycles > plan_of(small).cycles
+
+
+def test_what_follows_may_read_other_tensors() -> None:
+    data, weight = te.placeholder((1, 4, 5, 5), name="data"), te.placeholder((16, 4, 3, 3), name="weight")
+    other = te.placeholder((1, 16, 5, 5), name="other")
+    out = topi.nn.relu(topi.add(topi.nn.conv2d_nchw(data, weight, 1, 1, 1), other))
+    check([data, weight, other, out])
+
+
+def test_a_reader_that_moves_results_gets_a_schedule_of_its_own() -> None:
+    data, weight = te.placeholder((1, 4, 5, 5), name="data"), te.placeholder((16, 4, 3, 3), name="weight")
+    out = topi.transpose(topi.nn.conv2d_nchw(data, weight, 1, 1, 1), (0, 2, 3, 1))
+    check([data, weight, out])
+
+
+def test_two_convolutions_in_a_row() -> None:
+    data = te.placeholder((1, 3, 6, 6), name="data")
+    first, second = te.placeholder((16, 3, 3, 3), name="first"), te.placeholder((16, 16, 3, 3), name="second")
+    middle = topi.nn.relu(topi.nn.conv2d_nchw(data, first, 1, 1, 1))
+    check([data, first, second, topi.nn.conv2d_nchw(middle, second, 1, 1, 1)])
+
+
+@pytest.mark.parametrize("dtype, out_dtype", [("float64", "float64"), ("int8", "int32"), ("float16", "float32")])
+def test_types(dtype: str, out_dtype: str) -> None:
+    data, weight = te.placeholder((1, 5, 5, 4), dtype, "data"), te.placeholder((3, 3, 4, 32), dtype, "weight")
+    check([data, weight, topi.nn.conv(data, weight, 1, 1, 1, 1, "NHWC", "HWIO", out_dtype=out_dtype)])
+
+
+def test_a_border_that_is_not_zero_is_kept() -> None:
+    data, weight = te.placeholder((1, 16, 4, 4), name="data"), te.placeholder((16, 16, 3, 3), name="weight")
+    bordered = topi.nn.pad(data, (0, 0, 1, 1), pad_value=1.0)
+    out = topi.nn.conv2d_nchw(bordered, weight, 1, 0, 1)
+    assert not plan_of([data, weight, out]).peeled
+    check([data, weight, out])
+
+
+def test_products_and_windows_of_one_channel_are_no_convolutions() -> None:
+    for tensors in (operators.gemm(8, 8, 8), operators.depthwise(1, 8, 8, 16, 3, 1, 1), operators.conv2d_transpose(1, 4, 4, 8, 8, 4, 2, 1)):
+        assert convolution_of(tensors[-1].op) is None
+
+
+def test_the_roles_of_axes() -> None:
+    found = found_in(operators.conv2d(2, 9, 9, 16, 32, 3, 1, 1, 1, 2))
+    assert (found.channel, found.outer, found.pixels, found.per_group) == (3, (0,), (1, 2), 16)
+    assert [axis.var.name for axis in found.taps] == ["ry", "rx"]
+    assert [axis.var.name for axis in found.summed] == ["rc"]
+    assert found.merged_pixels() == ()
+    assert found_in(bias_relu(1, 4, 5, 6, 16, 1)).merged_pixels() == (2, 3)
+    assert found_in(bias_relu(1, 4, 6, 6, 16, 1, 2)).merged_pixels() == ()
+
+
+@pytest.mark.parametrize("target", [AVX512, AVX2], ids=["avx512", "avx2"])
+def test_tiles_fit_the_registers(target: Target) -> None:
+    """MR*NV accumulators, NV vectors and one broadcast."""
+    for case in (*suite("resnet50"), *suite("mobilenet"), *suite("ansor")):
+        if case.workload in ("suite.conv2d_bias_relu", "suite.conv1d", "suite.conv2d", "suite.conv3d", "suite.capsule"):
+            found = found_in(case.tensors())
+            plan, flat = plan_convolution(found, target), plan_flat(found, target)
+            sizes = [] if flat is None else [(flat.rows, flat.vectors)]
+            if plan is not None:
+                rows = 1
+                for size in plan.tile:
+                    rows *= size
+                sizes.append((rows, plan.vectors))
+            assert sizes, case.name
+            assert all(rows * vectors + vectors + 1 <= target.vector_registers for rows, vectors in sizes), case.name
+
+
+@pytest.mark.skipif("avx512f" not in Target("llvm").features, reason="the count is of a build for registers of 512 bits, which is loaded")
+@pytest.mark.parametrize("args", [(1, 64, 14, 28, 64, 3, 1, 1), (1, 64, 56, 56, 64, 1, 1, 0), (1, 3, 56, 56, 64, 7, 2, 3)])
+def test_loops_over_the_reduction_keep_their_registers(args: tuple[int, ...]) -> None:
+    tensors = bias_relu(*args)
+    module = tvm.build(default_schedule(tensors, AVX512), tensors, AVX512)
+    loops = [loop for loop in innermost_loops(module.get_source("asm")) if "vfmadd" in loop]
+    assert loops
+    assert all(count_spills(loop).total == 0 for loop in loops)
+
+
+def innermost_loops(asm: str) -> list[str]:
+    """The text between each label and a jump back to it that has no other label in between."""
+    loops, label, lines = [], "", list[str]()
+    for line in asm.splitlines():
+        if line.startswith(".L") and ":" in line:
+            label, lines = line.split(":")[0], [line]
+            continue
+        lines.append(line)
+        if label and line.split()[-1:] == [label]:
+            loops.append("\n".join(lines))
+    return loops

@@ -1,0 +1,193 @@
+"""The search loop with a measurer that makes up its results, and a clock that is set by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tests.v06_workloads  # noqa: F401  (registers the workloads)
+from tensorexpr.auto_scheduler import SearchTask, SketchPolicy
+from tensorexpr.lower.phase0.inline_stages import inline_stages
+from tensorexpr.schedule.trace import Trace
+from tensorexpr.tune.cost_model import PriorModel
+from tensorexpr.tune.evolution import Candidate, EvolutionOptions
+from tensorexpr.tune.measure import FAILED_COST, MeasureErrorNo, MeasureResult, Program
+from tensorexpr.tune.tuner import Trial, Tuner, TunerObserver, TunerOptions
+
+TASK = SearchTask(func="v06_matmul", args=(16, 32, 8), target="llvm -mcpu=x86-64-v3 -num-cores=2")
+SKETCHES = SketchPolicy(TASK).generate_sketches()
+
+
+@dataclass
+class Clock:
+    """Seconds that pass only when somebody says so."""
+
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class MadeUp:
+    """Every program costs what a hash of its text says, or fails, and takes a second to measure."""
+
+    clock: Clock
+    failing: bool = False
+    measured: list[Program] = field(default_factory=list)
+    best_cost: float = float("inf")
+
+    def measure(self, programs: Sequence[Program]) -> Iterator[MeasureResult]:
+        for program in programs:
+            self.clock.now += 1.0
+            self.measured.append(program)
+            yield self.result(program)
+
+    def remeasure(self, programs: Sequence[Program]) -> list[MeasureResult]:
+        return [self.result(program) for program in programs]
+
+    def result(self, program: Program) -> MeasureResult:
+        cost = 0.5 if not len(program.trace) else 0.001 * (1 + sum(map(ord, program.key)) % 97)
+        if self.failing and len(program.trace):
+            return MeasureResult(program.number, (FAILED_COST,), MeasureErrorNo.RUNTIME_DEVICE, "broken", 0.1, 1.0)
+        return MeasureResult(program.number, (cost,), MeasureErrorNo.NO_ERROR, "", 0.1, 1.0, True)
+
+
+class Heard(TunerObserver):
+    """Remembers how the search ended."""
+
+    reason = ""
+
+    def finished(self, reason: str) -> None:
+        self.reason = reason
+
+
+def tuner(trials: int = 12, seed: int = 0, failing: bool = False, observer: TunerObserver | None = None, **changes: Any) -> Tuner:
+    clock = Clock()
+    options = {name: changes.pop(name) for name in ("early_stopping", "budget_s") if name in changes}
+    return Tuner(
+        sketches=SKETCHES,
+        bodies=[inline_stages(sketch.tree) for sketch in SKETCHES],
+        target=TASK.target,
+        model=PriorModel(),
+        measurer=MadeUp(clock, failing),  # type: ignore[arg-type]
+        options=TunerOptions(trials, 4, evolution=EvolutionOptions(64, 2), **options),
+        observer=observer or TunerObserver(),
+        record=lambda batch: None,
+        seed=seed,
+        clock=clock,
+        **changes,
+    )
+
+
+def test_33_the_same_seed_gives_the_same_trials_and_the_same_winner() -> None:
+    first, again, other = (tuner(seed=seed) for seed in (0, 0, 1))
+    traces = [[trial.trace for trial in made.run()] for made in (first, again, other)]
+    assert traces[0] == traces[1] != traces[2]
+    assert first.best() is not None and again.best() is not None
+    assert first.best().trace == again.best().trace  # type: ignore[union-attr]
+
+
+def test_36_the_first_trial_is_the_plain_program_and_nothing_slower_wins() -> None:
+    made = tuner()
+    trials = made.run()
+    assert not len(trials[0].trace) and trials[0].candidate is None
+    best = made.best()
+    assert best is not None and best.result.median <= trials[0].result.median
+    failing = tuner(failing=True)
+    failing.run()
+    assert failing.best() is failing.trials[0]
+
+
+def test_no_candidate_is_measured_twice() -> None:
+    trials = tuner(40).run()
+    assert len({trial.trace for trial in trials}) == len(trials)
+
+
+def test_a_time_budget_ends_the_search_in_the_middle_of_a_batch_and_keeps_the_best() -> None:
+    heard = Heard()
+    made = tuner(1000, observer=heard, budget_s=6.5)
+    trials = made.run()
+    assert len(trials) == 7
+    assert heard.reason == "Stop since the time budget of 6.5 s is used up."
+    assert made.best() is not None
+
+
+def test_under_a_budget_the_last_round_gets_what_there_is_time_for() -> None:
+    made = tuner(1000, budget_s=6.0)
+    made.run()
+    assert len(made.measurer.measured) == 6  # type: ignore[attr-defined]
+
+
+def test_a_budget_that_is_over_at_once_still_measures_the_plain_program() -> None:
+    assert [trial.candidate for trial in tuner(1000, budget_s=1e-9).run()] == [None]
+
+
+def test_early_stopping_counts_trials_without_a_better_one() -> None:
+    heard = Heard()
+    made = tuner(1000, observer=heard, failing=True, early_stopping=6)
+    assert 6 < len(made.run()) <= 12
+    assert heard.reason == "Stop early since no performance improvement in the last 6 measurements trials."
+
+
+def test_the_end_of_the_space_is_said() -> None:
+    heard = Heard()
+    small = SearchTask(func="v06_matmul", args=(2, 1, 1), target="llvm")
+    sketches = SketchPolicy(small).generate_sketches()
+    made = tuner(10_000, observer=heard)
+    made.sketches, made.bodies = sketches, [inline_stages(sketch.tree) for sketch in sketches]
+    made.run()
+    assert heard.reason == "It seems all candidates in the search space have been measured."
+
+
+def test_preloaded_candidates_are_not_measured_again_and_the_plain_program_need_not_be() -> None:
+    first = tuner(12)
+    known = [(trial.candidate, trial.result.median) for trial in first.run() if trial.candidate is not None]
+    second = tuner(12, preloaded=known, with_baseline=False)
+    candidates = [trial.candidate for trial in second.run()]
+    assert None not in candidates
+    assert not {candidate for candidate, _ in known} & set(candidates)
+
+
+def test_predictions_are_kept_with_their_trials() -> None:
+    trials = tuner(8).run()
+    assert trials[0].predicted is None
+    assert all(trial.predicted is not None and np.isfinite(trial.predicted) for trial in trials[1:])
+
+
+class Longest:
+    """A user's model: the longer the program's text, the better."""
+
+    def __init__(self) -> None:
+        self.learned: list[Trial] = []
+
+    def score(self, traces: Sequence[Trace]) -> np.ndarray:
+        return np.array([float(len(str(trace.to_json()))) for trace in traces])
+
+    def learn(self, trials: Sequence[Trial]) -> None:
+        self.learned += trials
+
+
+def test_a_model_of_programs_chooses_and_learns_each_trial_once() -> None:
+    model = Longest()
+    trials = tuner(12, program_model=model).run()
+    assert len(model.learned) == len({trial.trace for trial in model.learned}) == len(trials)
+    assert all(trial.predicted == len(str(trial.trace.to_json())) for trial in trials[1:])
+
+
+def test_parts_of_the_time_are_known() -> None:
+    made = tuner(8)
+    made.run()
+    assert {"search", "measure", "train", "measure again"} == set(made.seconds)
+
+
+@pytest.mark.parametrize("cost", [float("inf"), float("nan")])
+def test_preloaded_failures_do_not_start_the_search(cost: float) -> None:
+    made = tuner(4, preloaded=[(Candidate(0, tuple(0 for _ in SKETCHES[0].decisions)), cost)])
+    assert len(made.run()) == 4
+
+
