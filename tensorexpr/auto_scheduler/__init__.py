@@ -14,6 +14,9 @@ console       what tuning prints
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from ..tune.cost_model import RandomModel
 from .callbacks import MeasureCallback, PythonBasedMeasureCallback, RecordToFile
 from .compute_dag import ComputeDAG
@@ -27,7 +30,7 @@ from .measure import MeasureErrorNo, MeasureInput, MeasureResult
 from .options import HardwareParams, LocalBuilder, LocalRunner, TuningOptions
 from .policy import SketchPolicy
 from .preload import PreloadMeasuredStates
-from .measure_record import RecordReader, load_best_record, load_records, save_records
+from .records import RecordReader, load_best_record, load_records, save_records
 from .search_task import SearchTask
 from .task_callbacks import LogEstimatedLatency, PrintTableInfo, TaskSchedulerCallback
 from .task_input import register_task_input_check_func
@@ -73,3 +76,10 @@ __all__ = [
     "save_records",
     "workload_key_to_tensors",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The module `measure_record`, when it is asked for: it is a command too, and must not be loaded before it runs."""
+    if name == "measure_record":
+        return importlib.import_module(f"{__name__}.measure_record")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .records import save_records
+
 if TYPE_CHECKING:
     from .measure import MeasureInput, MeasureResult
     from .policy import SketchPolicy
@@ -35,6 +37,4 @@ class RecordToFile(MeasureCallback):
         Path(self.filename).parent.mkdir(parents=True, exist_ok=True)
 
     def callback(self, policy: SketchPolicy, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
-        from .measure_record import save_records
-
         save_records(self.filename, inputs, results)

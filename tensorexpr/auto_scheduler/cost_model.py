@@ -25,7 +25,7 @@ from ..tune.tuner import Trial
 from .compute_dag import ComputeDAG
 from .loaded import RecordedTask
 from .measure import MeasureInput, MeasureResult
-from .measure_record import load_records
+from .records import load_records
 
 if TYPE_CHECKING:
     from .search_task import SearchTask
@@ -211,7 +211,9 @@ class UserModel:
         """
         scores = np.asarray(self._model.predict(self._task, traces), np.float64)
         if scores.shape != (len(traces),):
-            raise TuningError(f"{type(self._model).__name__}.predict gave {scores.shape} numbers for {len(traces)} programs; one each is needed")
+            raise TuningError(
+                f"{type(self._model).__name__}.predict gave {scores.shape} numbers for {len(traces)} programs; one each is needed"
+            )
         return np.nan_to_num(scores, nan=-np.inf, neginf=-1e30, posinf=1e30)
 
     def learn(self, trials: Sequence[Trial]) -> None:

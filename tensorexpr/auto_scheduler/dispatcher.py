@@ -1,8 +1,8 @@
 """Which schedule a computation gets: contexts that look it up in tuning logs.
 
-    with auto_scheduler.ApplyHistoryBest("log.json"):
-        schedule, args = auto_scheduler.best_schedule(tensors, target)
-        func = tensorexpr.build(schedule, args, target)
+with auto_scheduler.ApplyHistoryBest("log.json"):
+    schedule, args = auto_scheduler.best_schedule(tensors, target)
+    func = tensorexpr.build(schedule, args, target)
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from ..te.tensor import Tensor
 from ..tune.records import choose_best
 from .compute_dag import ComputeDAG
 from .loaded import LoadedRecord
-from .measure_record import compatible_record, load_records
 from .options import TuningOptions
+from .policy import SketchPolicy
+from .records import compatible_record, load_records
+from .search_task import SearchTask
 
 logger = logging.getLogger(__name__)
 Records = str | Path | Iterable[LoadedRecord]
@@ -137,9 +139,6 @@ class ApplyHistoryBestOrSample(ApplyHistoryBest):
         found = super()._query_inside(target, workload_key, dag, func_name)
         if found is not None or self._num_measure < 1:
             return found
-        from .policy import SketchPolicy
-        from .search_task import SearchTask
-
         task = SearchTask(compute_dag=dag, workload_key=workload_key, target=target)
         trials = SketchPolicy(task, verbose=0).search(TuningOptions(self._num_measure, verbose=0))
         good = [trial for trial in trials if trial.result.is_success and trial.result.verified]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..target import Target
 from .loaded import LoadedRecord, workload_name_and_args
-from .measure_record import load_records
+from .records import load_records
 
 if TYPE_CHECKING:
     from .search_task import SearchTask

@@ -84,7 +84,10 @@ def repeating_program(dag: ComputeDAG, target: Target, failure: Failure) -> str:
     """A Python program that needs nothing but this package, and does what the failed trial did."""
     made = minimised(dag, failure)
     steps = ",\n    ".join(json.dumps(step) for step in made.trace.to_json())
-    return f'''"""Repeats trial {failure.number + 1}, which failed with {failure.kind}. Run it in a process of its own: it may hang or crash."""
+    return f'''"""Repeats trial {failure.number + 1}, which failed with {failure.kind}.
+
+Run it in a process of its own: it may hang or crash.
+"""
 
 import json
 
@@ -116,12 +119,8 @@ def minimised(dag: ComputeDAG, failure: Failure) -> Failure:
     if wanted is None:
         return failure
     trace = failure.trace
-    tries = 0
-    for place in reversed(range(len(trace))):
+    for place in reversed(range(len(trace))[-_MOST_TRIES:]):
         shorter = Trace((*trace.steps[:place], *trace.steps[place + 1 :]))
-        tries += 1
-        if tries > _MOST_TRIES:
-            break
         if _error_of(dag, shorter) == wanted:
             trace = shorter
     return replace(failure, trace=trace)

@@ -80,10 +80,10 @@ class LoadedRecord(Record):
             ir_lines=self.ir_lines,
         )
 
-    def __iter__(self) -> Iterator[MeasureInput | MeasureResult]:
+    def __iter__(self) -> Iterator[Any]:
         return iter((self.input, self.result))
 
-    def __getitem__(self, place: int) -> MeasureInput | MeasureResult:
+    def __getitem__(self, place: int) -> Any:
         return (self.input, self.result)[place]
 
 

@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from .loaded import RecordedTask
     from .search_task import SearchTask
 
-__all__ = ["FAILED_COST", "MeasureErrorNo", "MeasureInput", "MeasureResult", "measure_options", "measure_task", "register_task_input_check_func"]
+__all__ = [
+    "FAILED_COST",
+    "MeasureErrorNo",
+    "MeasureInput",
+    "MeasureResult",
+    "measure_options",
+    "measure_task",
+    "register_task_input_check_func",
+]
 
 
 @dataclass(frozen=True, eq=False)

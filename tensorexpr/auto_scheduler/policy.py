@@ -71,11 +71,13 @@ class SketchPolicy:
         if unknown:
             raise TuningError(f"SketchPolicy has no parameter {', '.join(unknown)}; it takes {', '.join(DEFAULT_PARAMS)}")
         if (params or {}).get("rules", "all") not in _RULES:
-            raise TuningError(f'SketchPolicy: rules is {(params or {})["rules"]!r}; it is one of {", ".join(map(repr, _RULES))}')
+            raise TuningError(f"SketchPolicy: rules is {(params or {})['rules']!r}; it is one of {', '.join(map(repr, _RULES))}")
         callbacks = tuple(init_search_callbacks or ())
         for callback in callbacks:
             if not isinstance(callback, (PreloadMeasuredStates, PreloadCustomSketchRule)):
-                raise TuningError(f"init_search_callbacks takes PreloadMeasuredStates(log) and PreloadCustomSketchRule(...), not {callback!r}")
+                raise TuningError(
+                    f"init_search_callbacks takes PreloadMeasuredStates(log) and PreloadCustomSketchRule(...), not {callback!r}"
+                )
         self._preloads = tuple(callback for callback in callbacks if isinstance(callback, PreloadMeasuredStates))
         self._rules = tuple(callback.rule(self) for callback in callbacks if isinstance(callback, PreloadCustomSketchRule))
         self._session: SearchSession | None = None
@@ -167,9 +169,15 @@ class SketchPolicy:
             records = callback.records(self.task)
             found += records
             messages.append(callback.message(self.task, len(records)))
+        preloaded = recall(found, sketches)
+        unknown = len({record.trace for record in found if len(record.trace)}) - len(preloaded.candidates)
+        if unknown:
+            messages.append(f"{unknown} of these programs are none that the present sketches make; they are left out")
         if isinstance(observer, Console):
             observer.say("Call init-search callbacks", messages)
-        return recall(found, sketches)
+        if isinstance(self._model, PythonBasedModel) and not isinstance(self._model, XGBModel) and found:
+            self._model.update([record.input for record in found], [record.result for record in found])
+        return preloaded
 
     def _tuner_options(self, options: TuningOptions) -> TunerOptions:
         evolution = EvolutionOptions(

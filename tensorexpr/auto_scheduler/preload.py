@@ -12,7 +12,7 @@ from ..schedule.trace import Trace
 from ..tune.evolution import Candidate
 from ..tune.space import Sketch
 from .loaded import LoadedRecord
-from .measure_record import load_records
+from .records import load_records
 
 if TYPE_CHECKING:
     from .search_task import SearchTask

@@ -39,7 +39,13 @@ class LiveConsole(Console):
         super().measuring(count)
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-        columns = (TextColumn("{task.description:<8}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[note]}"))
+        columns = (
+            TextColumn("{task.description:<8}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[note]}"),
+        )
         self._progress = Progress(*columns, console=self._rich, transient=True)
         self._compiled = self._progress.add_task("compile", total=count, note="")
         self._ran = self._progress.add_task("measure", total=count, note="")

@@ -13,10 +13,9 @@ from ..te.tensor import Tensor
 from .compute_dag import ComputeDAG
 from .options import HardwareParams, TuningOptions
 from .policy import SketchPolicy
+from .records import load_best_record
 from .task_input import get_task_input_buffer, register_task_input_buffer
-from .measure_record import load_best_record
 from .workload import Workload, make_workload_key
-
 
 __all__ = ["SearchTask", "get_task_input_buffer", "register_task_input_buffer"]
 

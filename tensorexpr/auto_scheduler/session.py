@@ -69,11 +69,13 @@ class SearchSession:
         return self.tuner.round(count)
 
     def run(self) -> list[Trial]:
-        """Search to the end, and say in the end what came of it."""
+        """Search to the end, and say in the end what came of it; also when it is interrupted."""
         assert self.tuner is not None
-        trials = self.tuner.run()
-        self.console.summary(summary(self.tuner, self.policy.task.compute_dag.flop_ct))
-        return trials
+        try:
+            return self.tuner.run()
+        finally:
+            self.console.close()
+            self.console.summary(summary(self.tuner, self.policy.task.compute_dag.flop_ct))
 
     def close(self) -> None:
         """End the workers. Safe to call again."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from ..tune.tuner import Trial, Tuner
 from .failures import Failures, failures_of
@@ -64,3 +65,48 @@ def _times(tuner: Tuner, trials: Sequence[Trial]) -> str:
     listed = ", ".join(f"{name} {seconds:.1f}" for name, seconds in parts)
     workers = ", ".join(f"{name} {seconds:.1f}" for name, seconds in inside)
     return f"{total:.1f} s: {listed}" + (f"; in the workers: {workers}" if workers else "")
+
+
+@dataclass
+class TaskTotals:
+    """What a task scheduler remembers of its trials, for its summary.
+
+    Args:
+        trials: of all tasks, in the order they were measured.
+        plain: seconds of each task's unscheduled program.
+        seconds: of tuning.
+    """
+
+    trials: list[Trial] = field(default_factory=list)
+    plain: dict[int, float] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def add(self, number: int, trials: Sequence[Trial]) -> None:
+        """Trials of a task."""
+        self.trials += trials
+        for trial in trials:
+            if trial.candidate is None and trial.result.is_success:
+                self.plain[number] = trial.result.median
+
+    def text(self, costs: Sequence[float], objective: Callable[[Sequence[float]], float], untuned: float) -> str:
+        """Objective, how much less it is than with the unscheduled programs, failures by kind, and time.
+
+        Args:
+            costs: the best of each task, in seconds.
+            objective: of such costs.
+            untuned: the cost of a task that has no program.
+        """
+        lacking = sum(cost >= untuned for cost in costs)
+        best = f"Best:     {objective(costs) * 1e3:.4g} ms for all {len(costs)} tasks" if not lacking else ""
+        if not lacking and len(self.plain) == len(costs):
+            plain = objective([self.plain[number] for number in range(len(costs))])
+            best += f"; {plain / objective(costs):.2f}x the default schedules ({plain * 1e3:.4g} ms)"
+        failures = failures_of([(trial.trace, trial.result) for trial in self.trials])
+        return "\n".join(
+            [
+                best or f"Best:     {lacking} of {len(costs)} tasks have no program that ran",
+                f"Failures: {failures}",
+                *_first_failure(failures),
+                f"Time:     {self.seconds:.1f} s for {len(self.trials)} trials",
+            ]
+        )

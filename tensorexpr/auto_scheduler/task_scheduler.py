@@ -20,11 +20,12 @@ from ..tune.cost_model import CostModel, RandomModel, default_model
 from ..tune.tuner import Trial
 from .compute_dag import ComputeDAG
 from .cost_model import PythonBasedModel, XGBModel
-from .measure_record import load_records
 from .options import UNLIMITED, TuningOptions
 from .policy import SketchPolicy
 from .preload import PreloadMeasuredStates
+from .records import load_records
 from .search_task import SearchTask
+from .summary import TaskTotals
 from .task_callbacks import LogEstimatedLatency, PrintTableInfo, TaskSchedulerCallback
 
 UNTUNED_COST = 1e10
@@ -101,6 +102,7 @@ class TaskScheduler:
         self.best_ct = 0
         self.best_score = math.inf
         self.tic = time.time()
+        self.totals = TaskTotals()
         self.tune_option = TuningOptions()
         self.search_policies: list[SketchPolicy] = []
         self._recent: list[int] = []
@@ -146,6 +148,9 @@ class TaskScheduler:
         finally:
             for policy in self.search_policies:
                 policy.close()
+            self.totals.seconds = time.time() - self.tic
+            if tune_option.verbose >= 1 and self.totals.trials:
+                print(self.totals.text(list(map(float, self.best_costs)), self.objective_func, UNTUNED_COST), flush=True)
 
     def gradient(self, number: int) -> float:
         """How the objective is expected to change with another round of a task; 0 for dead ones."""
@@ -200,6 +205,7 @@ class TaskScheduler:
             callback.post_tune(self, number)
 
     def _learn_of(self, number: int, trials: Sequence[Trial]) -> None:
+        self.totals.add(number, trials)
         for trial in trials:
             self.ct += 1
             self.task_trials[number] += 1
@@ -243,7 +249,9 @@ class TaskScheduler:
             return list(wanted)
         kind, _, model_name = ("sketch.xgb" if wanted == "default" else wanted).partition(".")
         if kind != "sketch" or model_name not in ("xgb", "random"):
-            raise TuningError(f'no search policy is called {wanted!r}; there are "default", "sketch.xgb" and "sketch.random", or give a list')
+            raise TuningError(
+                f'no search policy is called {wanted!r}; there are "default", "sketch.xgb" and "sketch.random", or give a list'
+            )
         model = self._model(model_name, adaptive)
         preload = [PreloadMeasuredStates(self.load_log_file)] if self.load_log_file is not None else []
         return [SketchPolicy(task, model, params, seed=number, init_search_callbacks=preload) for number, task in enumerate(self.tasks)]

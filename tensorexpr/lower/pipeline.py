@@ -35,8 +35,8 @@ from .phase2.register_promotion import register_promotion
 from .phase2.settle_conditions import settle_conditions
 from .phase2.split_vector_loop import split_vector_loop
 from .phase2.storage_rewrite import storage_rewrite
-from .phase2.trim_no_ops import trim_no_ops
 from .phase2.transpose_loads import transpose_loads
+from .phase2.trim_no_ops import trim_no_ops
 from .phase2.unroll_loop import unroll_loop
 from .phase2.unroll_register_tile import unroll_register_tile
 from .phase2.vector_loads import vector_loads

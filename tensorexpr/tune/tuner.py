@@ -27,6 +27,8 @@ from .space import IntArray, Rng, Sketch
 
 # Under a time budget nobody knows yet how long a program takes: the first round is small.
 _FIRST_ROUND = 8
+# Of a time budget, so much or a tenth is kept for timing the best few again.
+_FOR_MEASURING_AGAIN_S = 2.0
 
 
 DRAWN = 16  # rows drawn to find a random one that may be built
@@ -154,7 +156,7 @@ class Tuner:
         """
         start = self.clock()
         budget = self.options.budget_s
-        self._deadline = math.inf if budget is None else start + budget
+        self._deadline = math.inf if budget is None else start + budget - min(_FOR_MEASURING_AGAIN_S, budget / 10)
         while len(self.trials) < self.options.trials:
             room = self._room(start)
             if room < 1:
@@ -304,7 +306,8 @@ class Tuner:
     def _learn(self) -> None:
         start = time.perf_counter()
         if self.program_model is not None:
-            self.program_model.learn(self.trials[self._learned :])
+            if new := self.trials[self._learned :]:
+                self.program_model.learn(new)
             self._learned = len(self.trials)
             return self.observer.trained(time.perf_counter() - start)
         known = [(t.candidate, t.result.median if t.result.is_success else np.inf) for t in self.trials if t.candidate is not None]

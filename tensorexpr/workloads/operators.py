@@ -184,6 +184,28 @@ def conv2d_bias_relu(n: int, ci: int, h: int, w: int, co: int, kernel: int, stri
     return [data, weight, bias, topi.nn.relu(topi.nn.bias_add(topi.nn.conv2d_nchw(data, weight, stride, padding, 1), bias))]
 
 
+@register_workload("suite.conv2d_bias_relu_packed")
+def conv2d_bias_relu_packed(
+    n: int, ci: int, h: int, w: int, co: int, kernel: int, stride: int = 1, padding: int = 0, block: int = 32
+) -> Tensors:
+    """suite.conv2d_bias_relu with constant weights, packed once as weight[ceil(co/block), kernel, kernel, ci, block]."""
+    data = te.placeholder((n, ci, h, w), name="data")
+    weight = te.placeholder(((co + block - 1) // block, kernel, kernel, ci, block), name="weight")
+    bias = te.placeholder((co,), name="bias")
+    padded = topi.nn.pad(data, (0, 0, padding, padding), name="data_pad") if padding else data
+    height, width = ((extent + 2 * padding - kernel) // stride + 1 for extent in (h, w))
+    rh, rw = te.reduce_axis((0, kernel), name="rh"), te.reduce_axis((0, kernel), name="rw")
+    rc = te.reduce_axis((0, ci), name="rc")
+
+    def body(b: Var, o: Var, y: Var, x: Var) -> PrimExpr:
+        product = padded[b, rc, y * stride + rh, x * stride + rw] * weight[o // block, rh, rw, rc, o % block]
+        total: PrimExpr = te.sum(product, axis=[rc, rh, rw])
+        return total
+
+    conv = te.compute((n, co, height, width), body, name="conv2d_packed")
+    return [data, weight, bias, topi.nn.relu(topi.nn.bias_add(conv, bias))]
+
+
 @register_workload("suite.softmax")
 def softmax(m: int, n: int) -> Tensors:
     """softmax over the rows of A[m, n]."""

@@ -2,6 +2,7 @@
 
 ansor      the operators of the Ansor paper (Zheng et al., OSDI 2020, section 7.1): four shapes each, batch 1 and 16
 resnet50   every convolution of ResNet-50 (He et al. 2015), with bias and relu, batch 1
+resnet50_packed  the same with weights that were packed in advance
 mobilenet  every convolution of MobileNet-V2 (Sandler et al. 2018), batch 1
 bert       the matrix products, norms and softmax of BERT-base (Devlin et al. 2018), sequence 128
 memory     operators whose limit is the memory, not the arithmetic
@@ -150,6 +151,11 @@ def resnet50() -> list[Case]:
     ]
 
 
+def resnet50_packed() -> list[Case]:
+    """The convolutions of ResNet-50 with constant weights in panels of 32 channels."""
+    return [Case(case.name, "suite.conv2d_bias_relu_packed", (*case.args, 32), case.constants) for case in resnet50()]
+
+
 def mobilenet() -> list[Case]:
     """The convolutions of MobileNet-V2: first, expand, depthwise and project of each kind of block, last."""
     shapes: dict[tuple[str, tuple[int, ...]], str] = {}
@@ -231,7 +237,9 @@ def awkward() -> list[Case]:
     ]
 
 
-SUITES: dict[str, Callable[[], list[Case]]] = {suite.__name__: suite for suite in (ansor, resnet50, mobilenet, bert, memory, gemm, awkward)}
+SUITES: dict[str, Callable[[], list[Case]]] = {
+    suite.__name__: suite for suite in (ansor, resnet50, mobilenet, bert, memory, gemm, awkward, resnet50_packed)
+}
 
 
 def suite(name: str) -> list[Case]:

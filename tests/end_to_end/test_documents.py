@@ -66,3 +66,20 @@ def test_every_example_is_run() -> None:
 def test_the_guide_to_declaring_runs() -> None:
     printed, _ = run_blocks((ROOT / "docs/guides/declaring.md").read_text())
     assert printed.splitlines() == ["[8.]", "[1.    1.762 1.943 1.96  1.961]", "[ 2.  4.  6.  8. 10. 12.]", "[2. 2. 2. 2.]", "1.0"]
+
+
+def test_the_lesson_in_steps_runs_and_its_page_names_every_step() -> None:
+    folder = ROOT / "examples/gemm_steps"
+    command = [sys.executable, str(folder / "run_all.py"), "--size", "48", "--quick"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    steps = {path.stem for path in folder.glob("[0-9][0-9]_*.py")}
+    for page in (done.stdout + "".join(steps) * done.stdout.count("isn't measured"), (folder / "README.md").read_text()):
+        assert [step for step in sorted(steps) if step not in page] == []
+
+
+def test_a_step_of_the_lesson_runs_alone() -> None:
+    command = [sys.executable, str(ROOT / "examples/gemm_steps/04_register_tile.py"), "--size", "33", "--quick"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"04_register_tile, 33\^3: \d+\.\d GFLOPS, \d+\.\d\d x NumPy\n", done.stdout)

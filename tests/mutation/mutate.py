@@ -106,6 +106,10 @@ _ARGUMENTS = ("tests/property/test_repeated_calls.py",)
 
 _SCANS, _STEPS = "schedule/scans.py", "te/scan_body.py"
 
+_STORE, _KEY = "runtime/store.py", "runtime/program_key.py"
+_STORED, _CACHED = ("tests/unit/runtime/test_store.py",), ("tests/unit/runtime/test_cache.py",)
+_ONCE = ("tests/unit/lower/test_lowered_once.py",)
+
 MUTATIONS = (
     # Recurrences: what a step may read, and what stays inside of the time loop
     Mutation(_SCANS, "if used or stage.mark(axis).kind not in (LoopKind.SERIAL, LoopKind.UNROLL):", "if False:"),
@@ -293,6 +297,21 @@ MUTATIONS = (
     Mutation("arith/modular.py", "gcd(a[0], b[0], a[1] - b[1])", "gcd(a[0], b[0])"),
     Mutation("arith/modular.py", "base // c) if coeff % c == 0 else _ANYTHING", "base // c)"),
     Mutation("arith/rules/floordiv.py", "if form.constant or inner % divisor:", "if inner % divisor:"),
+    # What is found in the cache is just what was asked for, and nobody else put it there
+    Mutation(_STORE, "elif parts[0] == key:", "else:", _STORED),
+    Mutation(_STORE, " or status.st_mode & 0o077", "", _STORED),
+    Mutation(_STORE, "status.st_uid != os.getuid() or ", "", _STORED),
+    Mutation(_STORE, " or data[len(_MAGIC) : start] != hashlib.sha256(body).digest()", "", _STORED),
+    Mutation("runtime/cache.py", "target.feature_string, ", "", _CACHED),
+    Mutation("runtime/cache.py", "_engine_digest(), ", "", _CACHED),
+    Mutation(_KEY, 'ctx.config.get("tir.add_lower_pass") or ', "", _CACHED),
+    Mutation(_KEY, "[_machine(target), _machine(Target.current())]", "[_machine(target)]", _CACHED),
+    Mutation(_KEY, ', "steps": steps}', "}", _CACHED),
+    Mutation(_KEY, " and arg.op in ops", "", _CACHED),
+    Mutation(_KEY, " {status.st_ctime_ns}", "", _CACHED),
+    # What was lowered is not lowered again, unless something changed
+    Mutation("lower/pipeline.py", "dict(ctx.config), simple_mode", "simple_mode", _ONCE),
+    Mutation("tir/function.py", "copy = replace(self)", "copy = self", _ONCE),
 )
 
 

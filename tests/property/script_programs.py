@@ -17,7 +17,12 @@ FLOATS = (tir.Add, tir.Sub, tir.Mul, tir.Div, tir.Min, tir.Max)
 COMPARISONS = (tir.EQ, tir.NE, tir.LT, tir.LE, tir.GT, tir.GE)
 NUMBERS = (0.0, -0.0, 1.0, 0.1, -2.5, 1e30, 3e-45, math.inf, -math.inf)
 KINDS = (tir.ForKind.SERIAL, tir.ForKind.SERIAL, tir.ForKind.PARALLEL, tir.ForKind.VECTORIZED, tir.ForKind.UNROLLED)
-NOTES: tuple[dict[str, object], ...] = ({}, {}, {"hint": 3}, {"text": 'a "quoted" one', "list": [1, {"deep": 2.5}], "flag": True, "none": None})
+NOTES: tuple[dict[str, object], ...] = (
+    {},
+    {},
+    {"hint": 3},
+    {"text": 'a "quoted" one', "list": [1, {"deep": 2.5}], "flag": True, "none": None},
+)
 
 
 class Programs:
@@ -212,7 +217,7 @@ class Programs:
         return tir.LetStmt(var, value, body)
 
     def check(self, depth: int) -> tir.Stmt:
-        return tir.AssertStmt(self.expr("bool", 2), tir.StringImm("it's \"so\"\\n"), self.statements(depth))
+        return tir.AssertStmt(self.expr("bool", 2), tir.StringImm('it\'s "so"\\n'), self.statements(depth))
 
     def attribute(self, depth: int) -> tir.Stmt:
         tag, key = self.rng.choice([("vthread", "virtual_thread"), ("threadIdx.x", "thread_extent"), ("", "pragma"), ("vthread", "odd")])

@@ -57,14 +57,12 @@ def test_prefetches_of_what_other_stages_made(n: int, offset: int, dtype: str) -
     assert_schedule_correct(s, [a, out])
 
 
-@pytest.mark.parametrize("cached", [False, True])
-def test_prefetches_of_scalars(cached: bool) -> None:
+def test_prefetches_of_scalars() -> None:
     """A tensor of rank 0 has one element, and so one line."""
     a, scalar = te.placeholder((4,), name="A"), te.placeholder((), name="scalar")
     b = te.compute((4,), lambda i: a[i] * scalar(), name="B")
     s = create_schedule(b.op)
-    read = s.cache_read(scalar, "local", [b.op]) if cached else scalar
-    s[b].prefetch(read, b.op.axis[0], 3)
+    s[b].prefetch(scalar, b.op.axis[0], 3)
     assert_schedule_correct(s, [a, scalar, b])
 
 

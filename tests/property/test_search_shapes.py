@@ -41,6 +41,13 @@ def transposed_products() -> list[Tensor]:
     return [x, y, te.compute((3, 7, 21), lambda b, i, j: te.sum(x[b, i, k] * y[b, j, k], axis=k), name="out")]
 
 
+def pixels() -> list[Tensor]:
+    """A 1x1 convolution with relu."""
+    x, w, k = te.placeholder((5, 7, 9), name="X"), te.placeholder((11, 5), name="W"), te.reduce_axis((0, 5), name="k")
+    conv = te.compute((11, 7, 9), lambda o, i, j: te.sum(x[k, i, j] * w[o, k], axis=k), name="conv")
+    return [x, w, topi.nn.relu(conv)]
+
+
 def summed(rows: int, columns: int, axis: int | None) -> list[Tensor]:
     """A sum of a matrix."""
     x = te.placeholder((rows, columns), name="X")
@@ -58,6 +65,7 @@ PROGRAMS = {
     "one_row": matmul(1, 50, 13),
     "transposed": transposed_products(),
     "window": conv_relu(3, 7, 18),
+    "pixels": pixels(),
     "rows": softmax(3, 37),
     "row_sum": summed(9, 37, 1),
     "column_sum": summed(37, 9, 0),

@@ -14,6 +14,7 @@ from ..exact import exact_form, keeps_value
 from ..facts import Facts
 from ..linear import Linear, atom_form, constant_form
 from ..polynomial import expand, factors, is_product, merge_products, product
+from .floormod import reduced
 
 
 def rewrite_affine(facts: Facts, node: PrimExpr, form: Linear) -> PrimExpr:
@@ -134,8 +135,8 @@ def _is_quotient(facts: Facts, atom: PrimExpr, x: PrimExpr, c: int) -> bool:
     """True if `atom` is y // c of a y that differs from x by a multiple of c, as remainders are simplified to smaller x."""
     if not isinstance(atom, FloorDiv) or not isinstance(atom.b, IntImm) or atom.b.value != c:
         return False
-    apart = plain_form(facts, atom.a).sub(plain_form(facts, x))
-    return apart.constant % c == 0 and all(factor % c == 0 for factor in apart.terms.values())
+    apart = reduced(facts, plain_form(facts, atom.a).sub(plain_form(facts, x)), c)
+    return apart.constant == 0 and not apart.terms
 
 
 def _joins(divisor: PrimExpr, c: int) -> bool:

@@ -25,15 +25,15 @@ def floormod(facts: Facts, node: FloorMod) -> PrimExpr | None:
         coeff, base = form_congruence(facts, form)
         if coeff % divisor == 0:  # under the condition x % 8 == 3, x % 4 == 3
             return IntImm(node.dtype, base % divisor)
-    reduced = _reduced(facts, form, divisor)
-    found = _aligned(facts, reduced, divisor, node)
-    if found is None and not reduced.same(form):
-        found = divided_by(facts, FloorMod, reduced, divisor, node.dtype)
+    smaller = reduced(facts, form, divisor)
+    found = _aligned(facts, smaller, divisor, node)
+    if found is None and not smaller.same(form):
+        found = divided_by(facts, FloorMod, smaller, divisor, node.dtype)
     return found
 
 
-def _reduced(facts: Facts, form: Linear, divisor: int) -> Linear:
-    """(c*q + r) % c == r % c, and x % (a*c) counts as x."""
+def reduced(facts: Facts, form: Linear, divisor: int) -> Linear:
+    """A form with the same remainder by a positive divisor and smaller coefficients: (c*q + r) % c == r % c, and x % (a*c) counts as x."""
     total = constant_form(form.constant)
     for atom, k in form.terms.items():
         inner = atom_form(atom)

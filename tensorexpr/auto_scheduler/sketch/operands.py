@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from ...arith.linear import linear_form
 from ...schedule.tree import ScheduleTree, StageNode
+from ...tir.arithmetic import as_int
 from ...tir.expr import ProducerLoad, Var
+from .tiling import extents
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +41,22 @@ class Operand:
 
 
 def operands_of(tree: ScheduleTree, stage: StageNode) -> list[Operand]:
-    """The loads of a stage, each once."""
-    roots = {stage.axes[axis].var: axis for axis in (*stage.spatial, *stage.reduction)}
+    """The loads of a stage, each once. Axes of one iteration move nothing, so they are left out of the forms."""
+    axes = [*stage.spatial, *stage.reduction]
+    roots = {stage.axes[axis].var: axis for axis in axes}
+    still = {axis for axis, extent in zip(axes, extents(stage, axes), strict=True) if extent == 1 and _is_constant(stage, axis)}
     found = []
     for load in dict.fromkeys(tree.reads(stage)):
         forms: list[dict[int, int] | None] = []
         for index in load.indices:
             terms = dict(linear_form(index).terms)
             known = {roots[atom]: factor for atom, factor in terms.items() if isinstance(atom, Var) and atom in roots}
-            forms.append(known if len(known) == len(terms) else None)
+            moving = {axis: factor for axis, factor in known.items() if axis not in still}
+            forms.append(moving if len(known) == len(terms) else None)
         found.append(Operand(load, tree.producer(load), tuple(forms)))
     return found
+
+
+def _is_constant(stage: StageNode, axis: int) -> bool:
+    dom = stage.axes[axis].dom
+    return dom is not None and as_int(dom.extent) is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ...schedule.steps import Annotate, CacheRead, TransformLayout
@@ -30,7 +31,6 @@ def pack_operand(state: SketchState, stage: int, operand: Operand, plan: Registe
     others = sorted((n for n in range(rank) if n != place), key=lambda n: _depth(operand, n, plan))
     lane: AxisExpression = ("axis", place)
     rest = tuple(("axis", n) for n in others)
-    streamed = rank - 1 if place != rank - 1 else None  # the axis along which the original lies
     if plan.pack is Pack.ROOT:
         width = plan.vectors * lanes_of(options.target, state.stage(stage))
         state = state.add(TransformLayout(copy, (("//", lane, width), *rest, ("%", lane, width))))
@@ -41,8 +41,8 @@ def pack_operand(state: SketchState, stage: int, operand: Operand, plan: Registe
             state = state.add(TransformLayout(copy, (*rest, lane)))
         first = 0
     lanes = state.stage(copy).spatial[-1]
-    if streamed is not None:
-        state = _in_blocks(state, copy, first + others.index(streamed), lanes)
+    if place != rank - 1:
+        state = _in_blocks(state, copy, [first + others.index(n) for n in range(place + 1, rank)], lanes)
     state = state.add(Annotate(copy, lanes, "vectorize"))
     return replace(state, finished=state.finished | {copy}), copy
 
@@ -54,11 +54,25 @@ def _depth(operand: Operand, index: int, plan: RegisterPlan) -> tuple[int, int]:
     return (max(depths, default=-1), index)
 
 
-def _in_blocks(state: SketchState, copy: int, streamed: int, lanes: int) -> SketchState:
-    """Copy a few neighbours of the original for all lanes at once: that is a transpose in registers."""
-    (extent,) = extents(state.stage(copy), [streamed])
-    leaf = [axis for axis in state.stage(copy).leaf if axis not in (streamed, lanes)]
-    block = max((size for size in range(1, min(BLOCK, extent) + 1) if extent % size == 0), default=1)
-    state, (outer, inner) = state.split(copy, streamed, (None, block))
-    state = state.reorder(copy, (*leaf, outer, inner, lanes))
-    return state.add(Annotate(copy, inner, "unroll"))
+def _in_blocks(state: SketchState, copy: int, streamed: Sequence[int], lanes: int) -> SketchState:
+    """Copy a few neighbours of the original for all lanes at once: that is a transpose in registers.
+
+    Args:
+        streamed: the copy's axes as the original has them in memory, the one of neighbours last.
+    """
+    inner: list[int] = []
+    room = BLOCK
+    for axis in reversed(streamed):
+        (extent,) = extents(state.stage(copy), [axis])
+        size = extent if extent <= room else max(size for size in range(1, room + 1) if extent % size == 0)
+        if size < extent:
+            state, (_, axis) = state.split(copy, axis, (None, size))
+        inner.insert(0, axis)
+        room //= size
+        if size < extent:
+            break
+    outer = [axis for axis in state.stage(copy).leaf if axis not in (*inner, lanes)]
+    state = state.reorder(copy, (*outer, *inner, lanes))
+    for axis in inner:
+        state = state.add(Annotate(copy, axis, "unroll"))
+    return state

@@ -19,6 +19,7 @@ from enum import Enum
 
 from ...schedule.tree import StageNode
 from ...target import Target
+from ...tir.arithmetic import as_int
 from ...tir.dtype import parse_dtype
 from .operands import Operand, operands_of
 from .state import SketchState
@@ -49,6 +50,7 @@ class RegisterPlan:
         pack: whether and where the operand in the lanes is packed.
         operand: that operand, by its place among the stage's loads.
         vectors: vector registers of a packed panel, if the panel's width is fixed.
+        flattened: the axis before the one in the lanes goes into the lanes too, as one axis of all pixels.
     """
 
     vector: int
@@ -58,6 +60,7 @@ class RegisterPlan:
     pack: Pack = Pack.NONE
     operand: int = 0
     vectors: int = 0
+    flattened: bool = False
 
 
 def lanes_of(target: Target, stage: StageNode) -> int:
@@ -113,6 +116,11 @@ def _plans_with(stage: StageNode, operands: Sequence[Operand], sizes: dict[int, 
     short = tuple(a for a in stage.spatial if a != vector and a not in batch and sizes[a] == 1)
     reduction = _longest_innermost(stage)
     hinderers = _hinderers(operands, vector) or []
+    if _can_flatten(stage, operands, sizes, vector):
+        rows = tuple(axis for axis in rows if axis != vector - 1)
+        flat = RegisterPlan(vector, (*short, *batch), (vector, *rows), reduction, flattened=True)
+        yield from [flat, replace(flat, outer=(*rows, vector))] if rows else [flat]
+        return
     base = RegisterPlan(vector, (*short, *batch), (vector, *rows), reduction)
     orders = [base, replace(base, outer=(*rows, vector))] if rows else [base]
     if not hinderers:
@@ -127,6 +135,21 @@ def _plans_with(stage: StageNode, operands: Sequence[Operand], sizes: dict[int, 
     if rows and not any(operands[packed[0]].moves_with(axis) for axis in batch):
         for vectors in _panel_vectors(sizes[vector], lanes):
             yield replace(base, outer=(*rows, vector), pack=Pack.ROOT, operand=packed[0], vectors=vectors)
+
+
+def _can_flatten(stage: StageNode, operands: Sequence[Operand], sizes: dict[int, int], vector: int) -> bool:
+    """True if the last two axes are rows of pixels that lie one after the other in every operand that they move."""
+    row = vector - 1
+    if vector != stage.spatial[-1] or row not in stage.spatial or sizes[row] == 1:
+        return False
+    for operand in operands:
+        if not operand.moves_with(vector) and not operand.moves_with(row):
+            continue
+        last = len(operand.forms) - 1
+        shape = operand.producer.origin.output_shape(0)
+        if operand.index_of(vector) != last or operand.index_of(row) != last - 1 or as_int(shape[-1]) != sizes[vector]:
+            return False
+    return True
 
 
 def _longest_innermost(stage: StageNode) -> tuple[int, ...]:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import prod
 
-from ...schedule.steps import Annotate, BalancedSplit, ComputeAt, SampleTile, TransformLayout
+from ...schedule.steps import Annotate, BalancedSplit, ComputeAt, SampleCategorical, SampleTile, TransformLayout
+from ...schedule.tree import AxisExpression
 from .operands import operands_of
 from .packing import pack_operand
 from .register_plan import Pack, RegisterPlan, lanes_of
@@ -35,7 +36,7 @@ class _Loops:
 def tile_in_registers(state: SketchState, stage: int, consumer: int, plan: RegisterPlan, options: RuleOptions) -> SketchState:
     """The program of a plan: the consumer in tiles, the stage computed at the innermost loop over tiles."""
     operand = operands_of(state.tree, state.stage(stage))[plan.operand]
-    state, moved = _lanes_last(state, stage, plan.vector)
+    state, moved = _lanes_last(state, stage, plan)
     state, loops = _tile_consumer(state, consumer, plan, options)
     if plan.pack is not Pack.NONE:
         state, copy = pack_operand(state, stage, operand, plan, options)
@@ -45,17 +46,24 @@ def tile_in_registers(state: SketchState, stage: int, consumer: int, plan: Regis
     node = state.stage(stage)
     first = tuple(moved[axis] for axis in plan.batch)
     rows = tuple(axis for axis in node.spatial if axis not in first and axis != moved[plan.vector])
-    state = state.reorder(stage, (*first, *plan.reduction, *rows, moved[plan.vector]))
+    reduction = tuple(axis - plan.flattened for axis in plan.reduction)  # of one spatial axis less
+    state = state.reorder(stage, (*first, *reduction, *rows, moved[plan.vector]))
     state = state.add(Annotate(stage, moved[plan.vector], "vectorize"))
     return replace(state, finished=state.finished | {stage, consumer}).note(_words(state, consumer, plan))
 
 
-def _lanes_last(state: SketchState, stage: int, vector: int) -> tuple[SketchState, dict[int, int]]:
-    """The stage with the axis in the lanes as its last one in memory; returns also where each axis went."""
-    axes = [axis for axis in state.stage(stage).spatial if axis != vector] + [vector]
-    if axes != list(state.stage(stage).spatial):
-        state = state.add(TransformLayout(stage, tuple(("axis", axis) for axis in axes)))
-    return state, {axis: place for place, axis in enumerate(axes)}
+def _lanes_last(state: SketchState, stage: int, plan: RegisterPlan) -> tuple[SketchState, dict[int, int]]:
+    """The stage with what is in the lanes as its last axis in memory; returns also where each axis went."""
+    node = state.stage(stage)
+    row = plan.vector - 1 if plan.flattened else None
+    others = [axis for axis in node.spatial if axis not in (plan.vector, row)]
+    lanes: AxisExpression = ("axis", plan.vector)
+    if row is not None:
+        (width,) = extents(node, [plan.vector])
+        lanes = ("+", ("*", ("axis", row), width), lanes)
+    if row is not None or [*others, plan.vector] != list(node.spatial):
+        state = state.add(TransformLayout(stage, (*(("axis", axis) for axis in others), lanes)))
+    return state, {axis: place for place, axis in enumerate([*others, plan.vector])}
 
 
 def _tile_consumer(state: SketchState, consumer: int, plan: RegisterPlan, options: RuleOptions) -> tuple[SketchState, _Loops]:
@@ -77,7 +85,7 @@ def _tile_consumer(state: SketchState, consumer: int, plan: RegisterPlan, option
 def _tiled(state: SketchState, stage: int, axis: int, plan: RegisterPlan, options: RuleOptions) -> tuple[SketchState, tuple[int, ...]]:
     """Cut an axis into tiles: rows of nearly equal number, vectors with a masked rest."""
     node = state.stage(stage)
-    (extent,) = extents(node, [axis])
+    extent = prod(extents(node, _in_lanes(plan) if axis == plan.vector else [axis]))
     sample = len(state.tree.samples)
     if axis != plan.vector:
         state = state.add(SampleTile(stage, axis, row_sizes(extent, options.target.vector_registers)))
@@ -86,8 +94,17 @@ def _tiled(state: SketchState, stage: int, axis: int, plan: RegisterPlan, option
     lanes = lanes_of(options.target, node)
     counts: Iterable[int] = ROW_VECTORS if len(plan.outer) > 1 else LONE_VECTORS
     sizes = (plan.vectors * lanes,) if plan.vectors else tuple(lanes * count for count in counts)
-    state = state.add(SampleTile(stage, axis, tuple(sorted({min(size, extent) for size in sizes}))))
+    candidates = tuple(sorted({min(size, extent) for size in sizes}))
+    if plan.flattened:
+        state, axis = state.fuse(stage, _in_lanes(plan))
+        state = state.add(SampleCategorical(candidates))
+    else:
+        state = state.add(SampleTile(stage, axis, candidates))
     return state.split(stage, axis, (None, (sample, 0)))
+
+
+def _in_lanes(plan: RegisterPlan) -> tuple[int, ...]:
+    return (plan.vector - 1, plan.vector) if plan.flattened else (plan.vector,)
 
 
 def row_sizes(extent: int, registers: int) -> tuple[int, ...]:
@@ -117,5 +134,6 @@ def _tile_loops(
 
 def _words(state: SketchState, consumer: int, plan: RegisterPlan) -> str:
     names = [state.stage(consumer).axes[axis].name for axis in (plan.vector, *plan.outer)]
+    flat = f"{state.stage(consumer).axes[plan.vector - 1].name}." if plan.flattened else ""
     packed = {Pack.NONE: "", Pack.PANEL: ",panel", Pack.ROOT: f",packed x{plan.vectors}"}[plan.pack]
-    return f"RegisterTile({names[0]} in lanes,{'>'.join(names[1:])}{packed})"
+    return f"RegisterTile({flat}{names[0]} in lanes,{'>'.join(names[1:])}{packed})"

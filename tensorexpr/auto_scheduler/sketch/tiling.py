@@ -12,9 +12,9 @@ from dataclasses import replace
 from ...schedule.steps import Annotate, CacheRead, ComputeAt, Pragma, SampleCategorical
 from ...schedule.steps.loops import Factor
 from ...schedule.tree import Inline, ScheduleTree, StageNode
-from ...te.access import simple_access
 from ...te.tensor import Tensor
 from ...tir.arithmetic import as_int
+from ...tir.expr import IterVar, PrimExpr
 from ...tir.rewriting import variables
 from .rule import RuleOptions
 from .state import SketchState, Tiling
@@ -133,11 +133,16 @@ def _reads_elementwise(tree: ScheduleTree, reader: StageNode, stage: StageNode) 
     if len(reader.reduction) or not _same_shape(reader, stage):
         return False
     for load in tree.reads(reader):
-        if isinstance(load.producer, Tensor) and tree.producer(load).id == stage.id:
-            access = simple_access(reader.op, load.indices)
-            if access is None or not access.is_elementwise:
-                return False
+        own = isinstance(load.producer, Tensor) and tree.producer(load).id == stage.id
+        if own and not all(_is_axis(index, axis) for index, axis in zip(load.indices, reader.op.axis, strict=True)):
+            return False
     return True
+
+
+def _is_axis(index: PrimExpr, axis: IterVar) -> bool:
+    """True for the axis itself, or its only value."""
+    only = axis.dom is not None and as_int(axis.dom.extent) == 1
+    return index is axis.var or (only and as_int(index) == 0)
 
 
 def _same_shape(a: StageNode, b: StageNode) -> bool:

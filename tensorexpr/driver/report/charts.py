@@ -112,7 +112,9 @@ def _chart(x: Axis, y: Axis, marks: Sequence[str], x_label: str, y_label: str, d
         frame.append(f'<text x="{x(value):.1f}" y="{_HEIGHT - _BOTTOM + 16}" text-anchor="middle">{value:.4g}</text>')
     middle = (_LEFT + _WIDTH - _RIGHT) / 2
     frame.append(f'<text x="{middle:.0f}" y="{_HEIGHT - 6}" text-anchor="middle">{escape(x_label)}</text>')
-    frame.append(f'<text x="14" y="{_HEIGHT / 2:.0f}" transform="rotate(-90 14 {_HEIGHT / 2:.0f})" text-anchor="middle">{escape(y_label)}</text>')
+    frame.append(
+        f'<text x="14" y="{_HEIGHT / 2:.0f}" transform="rotate(-90 14 {_HEIGHT / 2:.0f})" text-anchor="middle">{escape(y_label)}</text>'
+    )
     body = "".join([*frame, *marks])
     return f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(description)}">{body}</svg>'
 

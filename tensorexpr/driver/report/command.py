@@ -6,7 +6,7 @@ import argparse
 import importlib
 from pathlib import Path
 
-from ...auto_scheduler.measure_record import load_records
+from ...auto_scheduler.records import load_records
 from ...errors import RecordError, WorkloadError
 from .page import page
 from .run import runs_of

@@ -17,7 +17,8 @@ from .run import Run
 
 _STYLE = """
 body { font: 14px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 46rem; padding: 0 1rem; color: #111; background: #fff; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; word-break: break-all; } h3 { font-size: 1rem; margin: 1.5rem 0 .3rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; word-break: break-all; }
+h3 { font-size: 1rem; margin: 1.5rem 0 .3rem; }
 svg { width: 100%; height: auto; } svg text { font: 12px system-ui, sans-serif; fill: #111; }
 pre { background: #f3f4f6; padding: .7rem; overflow-x: auto; font-size: 12px; border-radius: 4px; }
 table { border-collapse: collapse; } td { padding: .15rem 1rem .15rem 0; vertical-align: top; word-break: break-all; }

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from ...auto_scheduler.compute_dag import ComputeDAG
 from ...auto_scheduler.failures import Failures, failures_of
 from ...auto_scheduler.loaded import LoadedRecord
@@ -69,8 +71,6 @@ class Run:
         """The rank correlation of predictions and measurements; None for less than three of them."""
         if len(self.predictions) < 3:
             return None
-        import numpy as np
-
         predicted, measured = zip(*self.predictions, strict=True)
         return rank_correlation(np.array(predicted), np.array(measured))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ...arith import linear_form
 from ...lower.phase0.inline_stages import inline_stages
 from ...schedule.te_schedule import Schedule
+from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
 from ...tir.dtype import parse_dtype
 from ...tir.expr import IterVar, PrimExpr, ProducerLoad, Var
@@ -64,6 +65,12 @@ def flat_access(load: ProducerLoad) -> FlatAccess:
             return FlatAccess(load, strides, False)
         step *= size
     return FlatAccess(load, {var: stride for var, stride in strides.items() if stride}, affine)
+
+
+def is_view(op: ComputeOp) -> bool:
+    """True if an operator only reads elements from places that are sums of multiples of its axes: a transpose, a split axis."""
+    body = op.body[0]
+    return len(op.body) == 1 and isinstance(body, ProducerLoad) and flat_access(body).is_affine
 
 
 def _mentions(body: PrimExpr, axes: set[Var]) -> bool:

@@ -79,6 +79,7 @@ class _Builder:
         merged = convolution.merged_pixels() if plan.merged else ()
         self.merged = merged
         self.pixels = tuple(pixel for pixel in convolution.pixels if pixel not in merged[1:])
+        self.phases = {pixel: phase for pixel, phase in zip(convolution.pixels, convolution.phases, strict=True) if phase > 1}
 
     def build(self) -> None:
         """Schedule everything."""
@@ -90,6 +91,8 @@ class _Builder:
             assert isinstance(self.convolution.data.producer, Tensor)
             s[self.convolution.data.producer].compute_inline()
             s[tile].skip_padding(assume_finite=True)
+        elif self.convolution.is_transposed:
+            s[tile].skip_padding()
         self._blocked(tile)
         weights = self._packed(tile)
         place, tiles = self._loops_of_result()
@@ -99,7 +102,7 @@ class _Builder:
         self._accumulate(tile)
 
     def _blocked(self, tile: Tensor) -> None:
-        """Accumulators as [panel][others][pixels][vector][lane]."""
+        """Accumulators as [panel][others][phases][pixels][vector][lane]."""
         channel, merged, pixels = self.convolution.channel, self.merged, self.pixels
         block, lanes, extents = self.plan.block, self.plan.lanes, self.convolution.extents
 
@@ -110,7 +113,10 @@ class _Builder:
                 for pixel in merged[1:]:
                     whole = whole * extents[pixel] + i[pixel]
                 flat[merged[0]] = whole
-            others = [i[number] for number in self.convolution.outer]
+            others: list[PrimExpr] = [i[number] for number in self.convolution.outer]
+            for pixel, phase in self.phases.items():
+                others.append(i[pixel] % phase)
+                flat[pixel] = i[pixel] // phase
             return [i[channel] // block, *others, *(flat[p] for p in pixels), i[channel] % block // lanes, i[channel] % lanes]
 
         self.s[tile].transform_layout(layout, pad_value=None if extents[channel] % block == 0 else 0.0)
@@ -150,6 +156,10 @@ class _Builder:
         axes = {pixel: op.axis[pixel] for pixel in self.pixels}
         if self.merged:
             axes[self.merged[0]] = stage.fuse(*(op.axis[pixel] for pixel in self.merged))
+        phases = []
+        for pixel, size in self.phases.items():
+            axes[pixel], phase = stage.split(axes[pixel], factor=size)
+            phases.append(phase)
         panel, within = stage.split(op.axis[convolution.channel], factor=plan.block)
         tasks = [op.axis[number] for number in convolution.outer]
         if plan.order is Order.PANELS:
@@ -174,7 +184,7 @@ class _Builder:
             tiles.append(panel)
             if plan.chunks == 1:
                 tasks.append(tiles.pop(0))
-        self._inner_loops(stage, [*tasks, *tiles], within, each)
+        self._inner_loops(stage, [*tasks, *phases, *tiles], within, each)
         place = stage.fuse(*tasks)
         if plan.parallel:
             stage.parallel(place)

@@ -77,10 +77,14 @@ def plan_convolution(convolution: Convolution, target: Target) -> Plan | None:
     lanes = lanes_of(target, convolution.op.output(0).dtype)
     extents = convolution.extents
     channels = extents[convolution.channel]
-    if channels < lanes // 2 or convolution.depth < 2:
+    # Channels last, vectors of anything else would be gathered: even a few lanes of a vector of channels are better.
+    if (channels < lanes // 2 and convolution.channel < len(extents) - 1) or convolution.depth < 2:
         return None
     merged = convolution.merged_pixels()
-    pixels = [extents[pixel] for pixel in convolution.pixels if pixel not in merged]
+    if any(extents[pixel] % phase for pixel, phase in zip(convolution.pixels, convolution.phases, strict=True)):
+        return None
+    phases = dict(zip(convolution.pixels, convolution.phases, strict=True))
+    pixels = [extents[pixel] // phases[pixel] for pixel in convolution.pixels if pixel not in merged]
     if merged:
         pixels.append(product_of_extents([extents[pixel] for pixel in merged]))
     tiles = _tiles(convolution, pixels, lanes, target)
@@ -91,7 +95,12 @@ def plan_convolution(convolution: Convolution, target: Target) -> Plan | None:
     work = 2.0 * product_of_extents(extents) * convolution.depth
     parallel = is_parallel(target, work)
     cores = target.num_cores if parallel else 1
-    peeled = _is_padded(convolution) and len(convolution.summed) > 0 and convolution.depth >= 16 * _taps(convolution)
+    peeled = (
+        not convolution.is_transposed
+        and _is_padded(convolution)
+        and len(convolution.summed) > 0
+        and convolution.depth >= 16 * _taps(convolution)
+    )
     packing = _packing(convolution, lanes * vectors)
     outer = product_of_extents([extents[number] for number in convolution.outer])
     panels = -(-channels // (lanes * vectors))
@@ -182,7 +191,7 @@ def _cycles(convolution: Convolution, tile: tuple[int, ...], vectors: int, pixel
             size = rows * columns
             total += many * count * (step_cycles(size, vectors, load) * convolution.depth + _TILE + store * size * vectors)
     repeats = product_of_extents([extents[number] for number in convolution.outer]) * product_of_extents(pixels[:-2])
-    return total * panels * repeats
+    return total * panels * repeats * product_of_extents(list(convolution.phases))
 
 
 def step_cycles(rows: int, vectors: int, load: float) -> float:

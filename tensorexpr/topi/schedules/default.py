@@ -11,7 +11,7 @@ from ...target import Target, TargetLike
 from ...te.access import is_strictly_inlineable
 from ...te.operation import ComputeOp, PlaceholderOp
 from ...te.tensor import Tensor
-from .access import product
+from .access import is_view, product
 from .conv import schedule_convolutions
 from .gemm import schedule_products
 from .injective import schedule_injective
@@ -55,7 +55,7 @@ def inline_cheap_stages(s: Schedule) -> None:
             continue
         readers = s.tree.consumers(s.tree[stage.id])
         once = len(readers) == 1 and isinstance(readers[0].op, ComputeOp) and not readers[0].op.reduce_axis
-        if is_strictly_inlineable(stage.op) or (once and _elements(readers[0]) <= _elements(stage)):
+        if is_strictly_inlineable(stage.op) or is_view(stage.op) or (once and _elements(readers[0]) <= _elements(stage)):
             s.apply_step(ComputeInline(stage.id))
 
 

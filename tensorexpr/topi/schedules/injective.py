@@ -8,7 +8,7 @@ from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
 from ...tir.expr import IterVar
 from ..utils import extent_value
-from .access import Loop, bytes_of, merged_loops, stage_reads
+from .access import Loop, bytes_of, merged_loops, product, stage_reads
 from .machine import is_parallel, lanes_of, outgrows_cache, vector_factor
 from .transpose import schedule_transpose, transposed_axis
 
@@ -33,22 +33,23 @@ def schedule_injective(s: Schedule, tensor: Tensor, target: Target) -> None:
         outer = schedule_transpose(s, tensor, loops, across, target)
     else:
         outer = _rows(s, tensor, loops, target)
-    work = 1
-    for loop in loops:
-        work *= loop.extent
-    if outer and is_parallel(target, work):
+    if outer and is_parallel(target, product([loop.extent for loop in loops]) // 2):
         s[tensor].parallel(s[tensor].fuse(*outer))
     if s.tree[s[tensor].id].is_output and outgrows_cache(target, bytes_of(tensor)):
         s[tensor].store_nontemporal()
 
 
 def _rows(s: Schedule, tensor: Tensor, loops: list[Loop], target: Target) -> list[IterVar]:
-    """Vectors along the last loop; returns the loops outside of them."""
+    """Vectors along the last loop; returns the loops to run in parallel.
+
+    The loop over vectors stays serial if there are enough rows: what only the row decides is then computed once for each.
+    """
     lanes = lanes_of(target, tensor.dtype)
     last = loops[-1]
     outer, inner = s[tensor].split(last.axis, factor=vector_factor(last.extent, lanes, _REGISTERS))
     s[tensor].vectorize(inner)
-    return [*(loop.axis for loop in loops[:-1]), outer]
+    rows = [loop.axis for loop in loops[:-1]]
+    return rows if product([loop.extent for loop in loops[:-1]]) >= 8 * target.num_cores else [*rows, outer]
 
 
 def _symbolic(s: Schedule, tensor: Tensor, target: Target) -> None:

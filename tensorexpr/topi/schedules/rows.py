@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...lower.phase0.inline_stages import inline_stages
 from ...schedule.te_schedule import Schedule
 from ...schedule.tree import Inline, StageNode
 from ...target import Target
 from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
 from ...tir.dtype import parse_dtype
-from ...tir.expr import IterVar
+from ...tir.expr import IterVar, ProducerLoad
+from ...tir.rewriting import walk
 from .access import product
 from .machine import is_parallel, lanes_of, vector_factor
 from .reduction import constant_extents, schedule_reduction
@@ -30,12 +32,14 @@ def common_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode]) -> int:
     0 if there are none, so that the stages can't share a loop.
     """
     rows = len(output.op.axis) if isinstance(output.op, ComputeOp) else 0
-    for stage in inner:
-        for reader in s.tree.consumers(stage):
-            axes = [axis.var for axis in reader.compute.axis]
-            for load in s.tree.reads(reader):
-                if s.tree.producer(load).id == stage.id:
-                    rows = min(rows, _same_prefix([*load.indices], axes))
+    bodies = inline_stages(s.tree)
+    wanted = {stage.id for stage in inner}
+    for reader in (s.tree[number] for number in bodies):
+        axes = [axis.var for axis in reader.compute.axis]
+        loads = [node for body in bodies[reader.id] for node in walk(body) if isinstance(node, ProducerLoad)]
+        for load in loads:
+            if s.tree.producer(load).id in wanted:
+                rows = min(rows, _same_prefix(load.indices, axes))
     return rows
 
 

@@ -11,6 +11,8 @@ Paddings are part of the loads: rows outside are skipped by a test, lanes outsid
 from __future__ import annotations
 
 
+from collections.abc import Sequence
+
 from ...arith import linear_form
 from ...schedule.steps import ComputeInline
 from ...schedule.te_schedule import Schedule
@@ -18,7 +20,7 @@ from ...schedule.tree import Inline, StageNode
 from ...target import Target
 from ...te.operation import ComputeOp, loads
 from ...te.tensor import Tensor
-from ...tir.expr import IterVar, ProducerLoad, Reduce, Var
+from ...tir.expr import IterVar, Reduce, Var
 from .access import bytes_of, product
 from .machine import is_parallel, lanes_of, outgrows_cache
 from .reduction import constant_extents
@@ -27,6 +29,8 @@ from .reduction import constant_extents
 _TERMS = 64
 # Terms of all windows of a tile.
 _TILE_TERMS = 160
+# Registers of channels from which on neighbours lie in different pages or cache sets.
+_FAR = 8
 # Below this many rows nothing is shared.
 _LEAST_ROWS = 4
 
@@ -118,46 +122,61 @@ def _elementwise_reader(s: Schedule, stage: StageNode) -> Tensor | None:
 def _tile_result(s: Schedule, result: Tensor, op: ComputeOp, target: Target) -> IterVar:
     """Cut the result in tiles of some rows of a vector; returns the loop over tiles."""
     extents = constant_extents(op.axis)
-    assert extents is not None
-    axes = list(s[result].op.axis)
-    across = _row_axis(op)
-    stage = s[result]
-    lanes = min(extents[-1], lanes_of(target, result.dtype))
-    column, lane = stage.split(axes[-1], factor=lanes)
-    row, line = stage.split(axes[across], factor=_rows(op, extents[across], target))
-    outer = [axis for number, axis in enumerate(axes[:-1]) if number != across]
-    stage.reorder(*outer, row, column, line, lane)
-    stage.unroll(line)
-    stage.vectorize(lane)
     depth = constant_extents(op.reduce_axis)
-    assert depth is not None
+    assert extents is not None and depth is not None
+    axes = list(s[result].op.axis)
+    stage = s[result]
+    lanes = lanes_of(target, result.dtype)
+    registers, sizes = _tile(op, extents, lanes, target)
+    column, lane = stage.split(axes[-1], factor=min(extents[-1], lanes * registers))
+    tiles: dict[int, tuple[IterVar, IterVar]] = {place: stage.split(axes[place], factor=size) for place, size in sizes.items()}
+    innermost = max(tiles)
+    outer = [tiles[place][0] if place in tiles else axis for place, axis in enumerate(axes[:-1]) if place != innermost]
+    inside = [inner for _, inner in tiles.values()]
+    stage.reorder(*outer, tiles[innermost][0], column, *inside, lane)
+    for axis in inside:
+        stage.unroll(axis)
+    stage.vectorize(lane)
     if is_parallel(target, product(extents) * product(depth)):
-        images = product([extent for number, extent in enumerate(extents[:-1]) if number != across])
+        groups = product([-(-extent // sizes.get(place, 1)) for place, extent in enumerate(extents[:-1]) if place != innermost])
         # Tiles of one image share the threads if there are too few images to balance them.
-        shared = [*outer, row] if images < 4 * target.num_cores else outer
+        shared = [*outer, tiles[innermost][0]] if groups < 4 * target.num_cores else outer
         stage.parallel(stage.fuse(*shared))
     if s.tree[stage.id].is_output and outgrows_cache(target, bytes_of(result)):
         stage.store_nontemporal()
     return column
 
 
-def _row_axis(op: ComputeOp) -> int:
-    """The innermost axis along which windows move, other than the one of the vectors; else the last but one."""
+def _tile(op: ComputeOp, extents: Sequence[int], lanes: int, target: Target) -> tuple[int, dict[int, int]]:
+    """Registers of a vector, and the extents of a tile by the places of its axes.
+
+    Vectors along which the window moves load every element for each of its columns, so one long axis of rows shares most.
+    Where vectors are channels, a tile of both axes of the window shares more with as many accumulators; two registers of
+    channels then fetch lines in pairs, where the lines of neighbours in the tile are far apart.
+    """
     moved = set(_moved_axes(op).values())
-    places = [number for number, axis in enumerate(op.axis[:-1]) if axis.var in moved]
-    return places[-1] if places else len(op.axis) - 2
-
-
-def _rows(op: ComputeOp, extent: int, target: Target) -> int:
-    """Rows of a tile: an accumulator for each, beside the window's elements and the factors of each."""
+    places = [number for number, axis in enumerate(op.axis[:-1]) if axis.var in moved] or [len(op.axis) - 2]
     depth = constant_extents(op.reduce_axis)
     assert depth is not None
     terms = product(depth)
-    operands = len({load.producer for load in loads(op) if isinstance(load, ProducerLoad)})
+    operands = len({load.producer for load in loads(op)})
     # accumulators + terms * operands <= registers; terms * accumulators <= _TILE_TERMS
     most = max(_LEAST_ROWS, min(target.vector_registers - terms * operands, _TILE_TERMS // terms))
-    tiles = -(-extent // most)
-    return -(-extent // tiles)
+    if op.axis[-1].var in moved or len(places) == 1:
+        return 1, {places[-1]: _even(extents[places[-1]], most)}
+    registers = 2 if extents[-1] >= _FAR * lanes else 1
+    first, second = places[-2:]
+    budget = max(_LEAST_ROWS, min(target.vector_registers // 2, _TILE_TERMS // terms))
+    width = _even(extents[second], min(4, budget))
+    return registers, {first: _even(extents[first], max(1, budget // (width * registers))), second: width}
+
+
+def _even(extent: int, most: int) -> int:
+    """The size of tiles of at most `most`: a divisor that isn't much smaller, or such that all tiles have nearly that size."""
+    for size in range(min(extent, most), most // 2, -1):
+        if extent % size == 0:
+            return size
+    return -(-extent // -(-extent // most))
 
 
 __all__ = ["is_window", "schedule_windows"]

@@ -1,7 +1,8 @@
 """Convolutions seen in a computation: sums of products of windows of one tensor with another one, the weights.
 
 sum over k.., t.. of data[.., p*stride + t*dilation, .., k..] * weights[.., o, k.., t..]: names, tags and the order of the
-indices don't matter, nor how many dimensions a window has.
+indices don't matter, nor how many dimensions a window has. In a transposed convolution the data is
+data[.., (p + t) // phases, ..] and terms with a remainder are zero: results p and p + 1 have different taps.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from ...arith import linear_form
 from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
-from ...tir.expr import Add, Cast, FloorDiv, IntImm, IterVar, Mul, PrimExpr, ProducerLoad, Reduce, Var
+from ...tir.expr import Add, Call, Cast, FloatImm, FloorDiv, IntImm, IterVar, Mul, PrimExpr, ProducerLoad, Reduce, Select, Var
 from ...tir.rewriting import substitute, variables
 from ..utils import extent_value
 from .reduction import constant_extents
@@ -24,6 +25,7 @@ class Convolution:
     channel   the last of the axes of the weights: the results of one window
     outer     axes of the weights before it, and those of the data without a window: batches, blocks of channels
     pixels    where windows lie, in order
+    phases    for each of them, how far apart results with the same taps are: 1 unless the convolution is transposed
     taps      summed axes inside a window, in order
     summed    the other summed axes: channels of the data
     per_group channels that see the same data; all of them without groups
@@ -35,6 +37,7 @@ class Convolution:
     channel: int
     outer: tuple[int, ...]
     pixels: tuple[int, ...]
+    phases: tuple[int, ...]
     taps: tuple[IterVar, ...]
     summed: tuple[IterVar, ...]
     per_group: int
@@ -47,7 +50,12 @@ class Convolution:
     @property
     def depth(self) -> int:
         """How many products a result is the sum of."""
-        return product_of_extents(extents_of(self.op.reduce_axis))
+        return product_of_extents(extents_of(self.op.reduce_axis)) // product_of_extents(list(self.phases))
+
+    @property
+    def is_transposed(self) -> bool:
+        """True if terms are left out."""
+        return any(phase > 1 for phase in self.phases)
 
     def merged_pixels(self) -> tuple[int, ...]:
         """The last pixel axes that are one axis in memory, of data and result: all of a plane for windows of one pixel."""
@@ -98,23 +106,28 @@ def convolution_of(op: object) -> Convolution | None:
     factors = _factors(op.body[0])
     if factors is None:
         return None
-    for data, weights in (factors, factors[::-1]):
+    left, right, partial = factors
+    for data, weights in ((left, right), (right, left)):
         found = _roles(op, data, weights)
-        if found is not None:
+        if found is not None and found.is_transposed is partial:
             return found
     return None
 
 
-def _factors(body: PrimExpr) -> tuple[ProducerLoad, ProducerLoad] | None:
-    """The two tensors of a sum of products."""
+def _factors(body: PrimExpr) -> tuple[ProducerLoad, ProducerLoad, bool] | None:
+    """The two tensors of a sum of products, and whether some terms are zero by a condition."""
     if not isinstance(body, Reduce) or len(body.source) != 1 or body.init or not isinstance(body.condition, IntImm):
         return None
-    if not isinstance(body.combiner.result[0], Add) or not isinstance(body.source[0], Mul) or not body.condition.value:
+    term, partial = body.source[0], False
+    match term:
+        case Select(_, product, FloatImm(_, 0.0)) | Call(op="tir.if_then_else", args=(_, product, FloatImm(_, 0.0))):
+            term, partial = product, True
+    if not isinstance(body.combiner.result[0], Add) or not isinstance(term, Mul) or not body.condition.value:
         return None
-    left, right = (_without_casts(side) for side in (body.source[0].a, body.source[0].b))
+    left, right = _without_casts(term.a), _without_casts(term.b)
     if not isinstance(left, ProducerLoad) or not isinstance(right, ProducerLoad):
         return None
-    return (left, right) if isinstance(left.producer, Tensor) and isinstance(right.producer, Tensor) else None
+    return (left, right, partial) if isinstance(left.producer, Tensor) and isinstance(right.producer, Tensor) else None
 
 
 def _without_casts(expr: PrimExpr) -> PrimExpr:
@@ -130,18 +143,19 @@ def _roles(op: ComputeOp, data: ProducerLoad, weights: ProducerLoad) -> Convolut
     spatial = {axis.var: number for number, axis in enumerate(op.axis)}
     reduced = {axis.var: axis for axis in op.reduce_axis}
     channels = [number for var, number in spatial.items() if var in in_weights]
-    pixels, taps = [], []
+    pixels, taps = dict[int, int](), []
     for index in data.indices:
         used = variables(index)
         mine = [var for var in used if var in spatial and var not in in_weights]
         inside = [var for var in used if var in reduced]
         if mine and inside:
-            if len(mine) > 1 or not _is_affine(index):
+            phase = _phase(index)
+            if len(mine) > 1 or phase is None or spatial[mine[0]] in pixels:
                 return None
-            pixels.append(spatial[mine[0]])
+            pixels[spatial[mine[0]]] = phase
             taps += [reduced[var] for var in inside]
     shared = {var for var in reduced if var in in_data and var in in_weights}
-    if not channels or not pixels or len(shared) != len(reduced) or len(set(pixels)) < len(pixels):
+    if not channels or not pixels or len(shared) != len(reduced):
         return None
     channel = channels[-1]
     per_group = _per_group(op, data, channel)
@@ -150,11 +164,16 @@ def _roles(op: ComputeOp, data: ProducerLoad, weights: ProducerLoad) -> Convolut
     outer = tuple(number for number in range(len(op.axis)) if number not in pixels and number != channel)
     inner_taps = tuple(axis for axis in op.reduce_axis if any(axis is tap for tap in taps))
     summed = tuple(axis for axis in op.reduce_axis if all(axis is not tap for tap in taps))
-    return Convolution(op, data, weights, channel, outer, tuple(sorted(pixels)), inner_taps, summed, per_group)
+    where = tuple(sorted(pixels))
+    return Convolution(op, data, weights, channel, outer, where, tuple(pixels[one] for one in where), inner_taps, summed, per_group)
 
 
-def _is_affine(index: PrimExpr) -> bool:
-    return all(isinstance(atom, Var) for atom in linear_form(index).terms)
+def _phase(index: PrimExpr) -> int | None:
+    """1 for an affine index, n for one that is such an index // n; None for any other."""
+    inner, phase = index, 1
+    if isinstance(index, FloorDiv) and isinstance(index.b, IntImm):
+        inner, phase = index.a, index.b.value
+    return phase if all(isinstance(atom, Var) for atom in linear_form(inner).terms) else None
 
 
 def _per_group(op: ComputeOp, data: ProducerLoad, channel: int) -> int | None:

@@ -24,8 +24,8 @@ class Access:
 
     `lines[:, d]` counts the cache lines touched while loops d, d+1, ... run once (column m: a single execution);
     `invariant[:, l]` says that loop l does not move it; `inner_stride` is the element distance between neighbours
-    along the innermost loop, `next_stride` along the loop around it; `rows` [n, m + 1] counts the rows of storage touched
-    while loops run as for `lines`, and `row_bytes` is the distance between them.
+    along the innermost loop, `next_stride` along the loop around it; `rows` counts the rows of storage
+    touched while loops run as for `lines`, and `row_bytes` [n, m + 1] is the distance between them.
     """
 
     is_store: bool
@@ -76,15 +76,23 @@ def _access(nest: StageNest, forms: Sequence[Form], sizes: list[Array], dtype: s
     elements = np.ones((count, depth + 1))
     for span in spans:
         elements = elements * span
-    rows = np.ones((count, depth + 1))
-    for span in spans[:-1]:
-        rows = rows * span
-    lines = rows
-    row = sizes[-1] * item if sizes else np.full(count, float(item))
-    if spans:
-        lines = lines * np.maximum(1.0, np.ceil(spans[-1] * item / LINE_BYTES))
+    rows, run, row = _rows(spans, sizes, np.ones((count, depth + 1)))
+    lines = rows * np.maximum(1.0, np.ceil(run * item / LINE_BYTES))
     inner, following = (_stride(nest, forms, sizes, place) for place in (-1, -2))
-    return Access(is_store, item, elements, lines, _invariance(nest, forms), inner, following, rows, row)
+    return Access(is_store, item, elements, lines, _invariance(nest, forms), inner, following, rows, row * item)
+
+
+def _rows(spans: Sequence[Array], sizes: Sequence[Array], one: Array) -> tuple[Array, Array, Array]:
+    """[n, m + 1] each: rows that are touched, elements in a row that are neighbours, and elements from row to row.
+
+    Dimensions that are touched from end to end make one row with those before them.
+    """
+    rows, run, row, full = one, one, one, np.ones_like(one, bool)
+    for span, size in zip(reversed(spans), reversed(sizes), strict=True):
+        rows, run = np.where(full, rows, rows * span), np.where(full, run * span, run)
+        row = np.where(full, row * size[:, None], row)
+        full = full & (span >= size[:, None])
+    return rows, run, row
 
 
 def _spans(nest: StageNest, form: Form, size: Array) -> Array:

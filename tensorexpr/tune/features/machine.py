@@ -1,8 +1,8 @@
 """A roofline over the memory hierarchy: cycles per stage from footprints, for whole populations.
 
-Traffic into a cache: take the outermost level whose working set fits; every pass over it from outside loads its
-footprint anew, but for accesses that the next loop out does not move. Rows a power of two apart share few sets of a
-cache, which shrinks what it holds for them. Rates are per core and cycle; they are those of a server core
+Traffic into a cache: take the outermost level whose working set fits. What one iteration of the loop around it touches
+stays until the next, so that every pass over that loop loads its footprint once. Rows a power of two apart share few
+sets of a cache, which shrinks what it holds for them. Rates are per core and cycle; they are those of a server core
 with 512-bit vectors and scale with the target's vector width.
 """
 
@@ -71,16 +71,11 @@ def traffic(nest: StageNest, touched: Sequence[Access], cache: Cache) -> Array:
     fits = np.sum([_occupied(access, cache) for access in touched], axis=0) <= 1.0
     fits[:, depth] = True
     level = fits.argmax(axis=1)
-    outside = _outer_trips(nest)
-    rows = np.arange(len(level))
+    rows, above = np.arange(len(level)), np.maximum(level - 1, 0)
+    passes = _outer_trips(nest)[rows, above]
     total = np.zeros(len(level))
     for access in touched:
-        trips = outside[rows, level]
-        if depth:
-            above = np.maximum(level - 1, 0)
-            saved = np.where((level > 0) & (access.invariant[rows, above] > 0), nest_extent(nest)[rows, above], 1.0)
-            trips = trips / saved
-        total += access.lines[rows, level] * trips * LINE_BYTES * (2.0 if access.is_store else 1.0)
+        total += access.lines[rows, above] * passes * LINE_BYTES * (2.0 if access.is_store else 1.0)
     return np.where(level == 0, 0.0, total) if cache.keeps else total
 
 
@@ -99,6 +94,6 @@ def _occupied(access: Access, cache: Cache) -> Array:
     """[n, m + 1]: which part of a cache an access takes: of its lines, or of the ways of few sets, if rows lie a power of two apart."""
     row = access.row_bytes.astype(np.int64)
     starts = np.maximum(1, cache.way_bytes // np.gcd(np.maximum(row, 1), cache.way_bytes))
-    ways = access.rows / (starts * cache.ways)[:, None]
+    ways = access.rows / (starts * cache.ways)
     aligned = (row >= LINE_BYTES) & (row % LINE_BYTES == 0)
-    return np.maximum(access.lines * LINE_BYTES / cache.size, np.where(aligned[:, None], ways, 0.0))
+    return np.maximum(access.lines * LINE_BYTES / cache.size, np.where(aligned, ways, 0.0))

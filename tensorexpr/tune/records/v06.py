@@ -177,5 +177,3 @@ def _step(number: int, data: Any) -> V06Step:
         if not check(value):
             raise RecordError(f"step {number}: {code}: {name} is {shown(value)}; it is {description}")
     return V06Step(code, dict(zip(fields, data[1:], strict=True)))
-
-

@@ -118,6 +118,25 @@ def test_distilling_keeps_the_best_line_of_each_workload_and_target_as_it_is(tmp
         assert auto_scheduler.load_best_record(log, read.workload_key, read.target).median == read.median
 
 
+def test_the_command_runs_as_a_module_without_a_warning(tmp_path: Path) -> None:
+    log = tmp_path / "log.json"
+    save(log, task(), (2, result(0.5)))
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-m",
+        "tensorexpr.auto_scheduler.measure_record",
+        "-i",
+        str(log),
+        "-o",
+        str(tmp_path / "out.json"),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert auto_scheduler.measure_record.load_best_record(tmp_path / "out.json").costs == (0.5,)
+
+
 def test_distilling_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "log.json"
     save(log, task(), (2, result(0.5)))
@@ -153,7 +172,7 @@ def test_40_two_processes_append_to_one_log(tmp_path: Path) -> None:
 def test_a_compatible_record_is_of_the_same_function_and_legal(tmp_path: Path) -> None:
     log, of = tmp_path / "log.json", task(16, 8, 16)
     save(log, task(8, 8, 16), (4, result(0.5)), (2, result(0.6)))
-    with pytest.raises(RecordError, match="it holds 2 others"):
+    with pytest.raises(RecordError, match=r"it holds 2 others"):
         auto_scheduler.load_best_record(log, of.workload_key, TARGET)
     found = auto_scheduler.load_best_record(log, of.workload_key, TARGET, include_compatible=True, dag=of.compute_dag)
     assert found.trace == trace(task(8, 8, 16), 4)
@@ -202,7 +221,7 @@ def test_contexts_nest_and_the_inner_one_is_asked_first(tmp_path: Path) -> None:
         context.update(TARGET, of.workload_key, Trace())
         assert query(TARGET, of.workload_key, of.compute_dag) == Trace()
     assert auto_scheduler.DispatchContext.current.query(TARGET, of.workload_key, of.compute_dag) is None
-    with pytest.raises(TensorExprError, match="use auto_scheduler.ApplyHistoryBest"):
+    with pytest.raises(TensorExprError, match=r"use auto_scheduler\.ApplyHistoryBest"):
         auto_scheduler.DispatchContext().update(TARGET, of.workload_key, Trace())
 
 

@@ -81,7 +81,7 @@ def test_a_model_learns_from_a_log_what_is_registered_here(tmp_path: Path) -> No
     of = task()
     traces = programs(of, 10)
     auto_scheduler.save_records(log, [MeasureInput(of, trace) for trace in traces], [result(cost) for cost in made_up_costs(of, traces)])
-    log.write_text(log.read_text() + log.read_text().replace('v06_matmul', "unregistered"))
+    log.write_text(log.read_text() + log.read_text().replace("v06_matmul", "unregistered"))
     assert model.update_from_file(log) == 10
     assert model.update_from_file(log, n_lines=4) == 4
     assert XGBModel().update_from_file(GOLDEN) > 10
@@ -177,10 +177,10 @@ def test_budgets_and_trials() -> None:
 
 @pytest.mark.parametrize("budget", [0, -1.0, "60", float("inf"), float("nan"), True])
 def test_budgets_are_seconds(budget: Any) -> None:
-    with pytest.raises(TuningError, match="budget_s is .*; it takes a positive number of seconds"):
+    with pytest.raises(TuningError, match=r"budget_s is .*; it takes a positive number of seconds"):
         TuningOptions(budget_s=budget)
 
 
 def test_early_stopping_is_a_number_of_trials() -> None:
-    with pytest.raises(TuningError, match="early_stopping is 0; it takes an integer of at least 1"):
+    with pytest.raises(TuningError, match=r"early_stopping is 0; it takes an integer of at least 1"):
         TuningOptions(early_stopping=0)

@@ -45,7 +45,9 @@ def tuner(*trials: Trial, seconds: dict[str, float] | None = None) -> Any:
 
 
 def test_the_summary_fits_one_screen_and_says_what_matters() -> None:
-    text = summary(tuner(trial(0, 0.5), trial(1, error=4, detail="Traceback\n" * 50 + "  at the end"), trial(2, 0.125), trial(3, error=4)), 1e9)
+    text = summary(
+        tuner(trial(0, 0.5), trial(1, error=4, detail="Traceback\n" * 50 + "  at the end"), trial(2, 0.125), trial(3, error=4)), 1e9
+    )
     lines = text.splitlines()
     assert len(lines) <= 24
     assert lines[0] == "Best:     125 ms, 8.00 GFLOPS, trial 3 of 4; 4.00x the default schedule (500 ms)"

@@ -70,7 +70,7 @@ def test_a_function_of_the_workload_makes_arrays() -> None:
 
 
 def test_messages() -> None:
-    with pytest.raises(TuningError, match="no task input 'B' is registered for .*; registered: none"):
+    with pytest.raises(TuningError, match=r"no task input 'B' is registered for .*; registered: none"):
         get_task_input_buffer(KEY, "B")
     with pytest.raises(TuningError, match="the task input 'A' is an array or has numpy"):
         register_task_input_buffer(KEY, "A", [1.0])

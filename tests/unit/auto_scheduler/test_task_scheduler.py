@@ -204,6 +204,19 @@ def test_the_latency_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out == ""
 
 
+def test_the_summary_of_all_tasks(capsys: pytest.CaptureFixture[str]) -> None:
+    made = scheduler(2)
+    policies = [MadeUp(lambda n: 0.5 / (n + 1)), MadeUp(lambda n: None if n == 1 else 0.25)]
+    made.tune(TuningOptions(4, num_measures_per_round=2), policies)  # type: ignore[arg-type]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("Best:     500 ms for all 2 tasks; ")
+    assert lines[1] == "Failures: 1 of 4: RuntimeDeviceError 1"
+    assert lines[-1].endswith(" s for 4 trials")
+    lost = scheduler(1)
+    lost.tune(TuningOptions(1), [MadeUp(lambda n: None)])  # type: ignore[list-item]
+    assert "Best:     1 of 1 tasks have no program that ran" in capsys.readouterr().out
+
+
 MESSAGES: dict[str, tuple[Callable[[], object], str]] = {
     "none": (lambda: TaskScheduler([]), "has no tasks"),
     "strategy": (lambda: scheduler(strategy="best"), "has no strategy 'best'"),

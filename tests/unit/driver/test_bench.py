@@ -28,6 +28,7 @@ SMALL = [
     Case("batch", "suite.batch_gemm", (2, 3, 4, 5, True)),
     Case("dense", "suite.dense", (3, 4, 5, "relu"), (1, 2)),
     Case("conv", "suite.conv2d_bias_relu", (1, 3, 8, 8, 4, 3, 2, 1), (1, 2)),
+    Case("conv packed", "suite.conv2d_bias_relu_packed", (1, 3, 8, 8, 4, 3, 2, 1, 8), (1, 2)),
     Case("conv1d", "suite.conv1d", (1, 8, 4, 6, 3, 2, 1), (1,)),
     Case("conv2d", "suite.conv2d", (1, 8, 8, 4, 6, 3, 1, 1, 2, 2), (1,)),
     Case("conv3d", "suite.conv3d", (1, 4, 5, 6, 2, 3, 3, 1, 1), (1,)),

@@ -41,6 +41,8 @@ def shuffles(s: te.Schedule, args: list[te.Tensor]) -> int:
     dtype=st.sampled_from(["float32", "int8", "float64"]),
 )
 @example(rows=16, columns=16, block=16, lanes=16, dtype="float32")
+@example(rows=5, columns=4, block=3, lanes=5, dtype="float32")
+@example(rows=30, columns=32, block=16, lanes=15, dtype="int8")
 @example(rows=14, columns=32, block=16, lanes=14, dtype="float32")
 @example(rows=24, columns=40, block=20, lanes=8, dtype="float64")
 def test_every_block_is_transposed_right(rows: int, columns: int, block: int, lanes: int, dtype: str) -> None:
@@ -118,3 +120,42 @@ def test_accumulators_at_a_stride_stay_registers() -> None:
     assert_schedule_correct(s, [x, w, y])
     with tvm.Target(AVX512):
         assert 'T.allocate([4], "float32x16", "register")' in tvm.lower(s, [x, w, y]).script()
+
+
+def test_columns_of_an_odd_length_are_whole_registers_under_a_mask() -> None:
+    """14 results of a tile at a time, with what follows them: nothing is done in vectors of 14 lanes."""
+    a, bias, other = te.placeholder((14, 16), name="A"), te.placeholder((16,), name="bias"), te.placeholder((16, 14), name="other")
+    b = te.compute((16, 14), lambda i, j: te.max(a[j, i] * other[i, j] + bias[i], te.const(0.0, "float32")), name="B")
+    s = te.create_schedule(b.op)
+    s[b].unroll(b.op.axis[0])
+    s[b].vectorize(b.op.axis[1])
+    assert_schedule_correct(s, [a, bias, other, b])
+    with tvm.Target(AVX512):
+        text = tvm.lower(s, [a, bias, other, b]).script()
+    assert text.count("T.Ramp(0, 1, 16) < T.Broadcast(14, 16)") == 32
+    assert "14)" not in text.replace("T.Broadcast(14, 16)", "").split("T.func_attr")[1].split("row")[-1]
+
+
+def test_two_blocks_are_transposed_one_after_the_other() -> None:
+    """The second block's rows are read after the first one's columns are stored."""
+    s, args = transpose(16, 32, 32, 16)
+    with tvm.Target(AVX512):
+        lines = tvm.lower(s, args).script().splitlines()
+    rows = [number for number, line in enumerate(lines) if line.strip().startswith("row")]
+    first_store = next(number for number, line in enumerate(lines) if line.strip().startswith("B_1["))
+    assert len(rows) == 32
+    assert sum(number < first_store for number in rows) == 16
+
+
+def test_shuffles_keep_to_blocks_of_128_bits() -> None:
+    """Each takes the first or second half of every block of two rows, or every other block: no vector of indices is needed."""
+    s, args = transpose(16, 16, 16, 16)
+    with tvm.Target(AVX512):
+        text = tvm.lower(s, args).script()
+    orders = {line.split("], [")[1].split("]")[0] for line in text.splitlines() if "T.Shuffle(" in line}
+    assert len(orders) == 6
+    for order in orders:
+        lanes = [int(lane) for lane in order.split(", ")]
+        blocks = [lanes[start : start + 4] for start in range(0, 16, 4)]
+        inside = all({lane % 16 // 4 for lane in block} == {number} for number, block in enumerate(blocks))
+        assert inside or all(block == list(range(block[0], block[0] + 4)) and block[0] % 4 == 0 for block in blocks)

@@ -37,10 +37,12 @@ def store(value: object, *indices: object, to: tir.Buffer = A) -> tir.Stmt:
 
 def loop(var: tir.Var, extent: object, body: tir.Stmt, kind: tir.ForKind = tir.ForKind.SERIAL, low: object = 0, **notes: object) -> tir.For:
     first = tir.const(low, var.dtype) if isinstance(low, int) else tir.convert(low)
-    return tir.For(var, first, tir.const(extent, var.dtype) if isinstance(extent, int) else tir.convert(extent), kind, body, None, FrozenMap(notes))
+    return tir.For(
+        var, first, tir.const(extent, var.dtype) if isinstance(extent, int) else tir.convert(extent), kind, body, None, FrozenMap(notes)
+    )
 
 
-i, j, l = tir.Var("i"), tir.Var("j"), tir.Var("l", "int64")
+i, j, big = tir.Var("i"), tir.Var("j"), tir.Var("l", "int64")
 SET = store(tir.const(1.0), i)
 
 
@@ -67,10 +69,12 @@ def test_loops(header: str, made: tir.Stmt) -> None:
 def test_grids_and_loops_of_64_bits() -> None:
     body = store(tir.const(0), i, j, to=N)
     check("for i, j in T.grid(4, n):\n    N[i, j] = 0", loop(i, 4, loop(j, n, body)))
-    check("for l in range(T.int64(8)):\n    A[l] = 1.0", loop(l, 8, store(tir.const(1.0), l)))
+    check("for l in range(T.int64(8)):\n    A[l] = 1.0", loop(big, 8, store(tir.const(1.0), big)))
 
 
-@pytest.mark.parametrize("header", ['T.thread_binding(8, thread="threadIdx.x")', 'T.thread_binding(0, 8, "threadIdx.x")', 'T.thread_binding(8, "threadIdx.x")'])
+@pytest.mark.parametrize(
+    "header", ['T.thread_binding(8, thread="threadIdx.x")', 'T.thread_binding(0, 8, "threadIdx.x")', 'T.thread_binding(8, "threadIdx.x")']
+)
 def test_threads(header: str) -> None:
     axis = tir.IterVar(None, tir.Var("threadIdx.x"), tir.IterVar.THREAD_INDEX, "threadIdx.x")
     check(f"for i in {header}:\n    A[i] = 1.0", replace(loop(i, 8, SET, tir.ForKind.THREAD_BINDING), thread_binding=axis))
@@ -85,7 +89,10 @@ def test_stores_convert_what_they_are_given() -> None:
     check("A[4:12] = 2", store(tir.Broadcast(tir.const(2.0), 8), ramp))
     check("A[4:12] = x", store(tir.Broadcast(x, 8), ramp))
     mask = tir.LT(ramp, tir.Broadcast(n, 8))
-    check("A.vstore([T.Ramp(4, 1, 8)], x, predicate=T.Ramp(4, 1, 8) < T.Broadcast(n, 8))", tir.BufferStore(A, tir.Broadcast(x, 8), (ramp,), mask))
+    check(
+        "A.vstore([T.Ramp(4, 1, 8)], x, predicate=T.Ramp(4, 1, 8) < T.Broadcast(n, 8))",
+        tir.BufferStore(A, tir.Broadcast(x, 8), (ramp,), mask),
+    )
 
 
 def test_branches() -> None:
@@ -148,7 +155,10 @@ def test_all_options_of_a_buffer() -> None:
     box = tir.BufferRegion(A, (tir.Range(n, tir.const(4)),))
     part = tir.decl_buffer((4,), name="P", strides=[step], elem_offset=offset)
     made = tir.BufferBind(part, box, tir.BufferStore(part, part[step] + offset.astype("float32"), (tir.const(0),)))
-    check('P = T.match_buffer(A[n:n + 4], (4,), strides=("s",), elem_offset="o")\nP[0] = P[P.strides[0]] + T.Cast("float32", P.elem_offset)', made)
+    check(
+        'P = T.match_buffer(A[n:n + 4], (4,), strides=("s",), elem_offset="o")\nP[0] = P[P.strides[0]] + T.Cast("float32", P.elem_offset)',
+        made,
+    )
     whole = tir.decl_buffer((4,), name="P")
     check("with T.match_buffer(A[n:n + 4]) as P:\n    P[0] = x", tir.BufferBind(whole, box, tir.BufferStore(whole, x, (tir.const(0),))))
 
@@ -161,7 +171,7 @@ def test_realization() -> None:
     declared = 'R = T.Buffer((8, 8), scope="local")\n'
     arguments = 'R[n, 0:8], condition=n < 3, annotations={"double_buffer_scope": 1}'
     check(f"{declared}T.realize({arguments})\nR[n, n] = x", stmt)
-    check(f'{declared}with T.realize({arguments.replace("], ", "], " + chr(34) + "local" + chr(34) + ", ")}):\n    R[n, n] = x', stmt)
+    check(f"{declared}with T.realize({arguments.replace('], ', '], ' + chr(34) + 'local' + chr(34) + ', ')}):\n    R[n, n] = x", stmt)
 
 
 def test_attributes_asserts_and_evaluation() -> None:

@@ -44,6 +44,11 @@ SCRIPT = [
     (8 - i, "8 - i"),
     (tir.const(-5), "-5"),
     (big + 1, "l + T.int64(1)"),
+    (tir.Add(tir.const(1), tir.const(2)), "T.Add(1, 2)"),
+    (tir.FloorDiv(tir.Add(tir.const(1), tir.const(-2)), tir.const(2)), "T.Add(1, -2) // 2"),
+    (tir.LT(tir.const(1), tir.const(2)), "T.LT(1, 2)"),
+    (tir.Mul(tir.const(1, "int64"), tir.const(2, "int64")), "T.int64(1) * T.int64(2)"),
+    (tir.call_packed("f", i), 'T.call_packed("f", i)'),
     (tir.const(5, "uint8"), "T.uint8(5)"),
     (tir.const(True), "T.bool(True)"),
     (tir.const(-(1 << 63), "int64"), "T.int64(-9223372036854775808)"),
@@ -207,6 +212,8 @@ def parse(node: Any) -> Any:
             return _BINARY[type(node.op)](parse(node.left), parse(node.right))
         case ast.Compare(ops=[op], comparators=[right]):
             return _BINARY[type(op)](parse(node.left), parse(right))
+        case ast.Call(func=ast.Attribute(attr=kind)):
+            return getattr(tir, kind)(*map(parse, node.args))
         case ast.BoolOp():
             first, *rest = map(parse, node.values)
             for operand in rest:

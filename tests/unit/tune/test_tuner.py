@@ -112,7 +112,7 @@ def test_a_time_budget_ends_the_search_in_the_middle_of_a_batch_and_keeps_the_be
     heard = Heard()
     made = tuner(1000, observer=heard, budget_s=6.5)
     trials = made.run()
-    assert len(trials) == 7
+    assert len(trials) == 6  # 5.85 s are for these, the rest for timing the best again
     assert heard.reason == "Stop since the time budget of 6.5 s is used up."
     assert made.best() is not None
 
@@ -189,5 +189,3 @@ def test_parts_of_the_time_are_known() -> None:
 def test_preloaded_failures_do_not_start_the_search(cost: float) -> None:
     made = tuner(4, preloaded=[(Candidate(0, tuple(0 for _ in SKETCHES[0].decisions)), cost)])
     assert len(made.run()) == 4
-
-

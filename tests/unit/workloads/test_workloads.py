@@ -90,6 +90,12 @@ def test_layers() -> None:
     same(found, np.maximum(testing.conv_python(x, w, (2, 2), [(1, 1)] * 2, (1, 1)) + bias[:, None, None], 0), 1e-4)
 
 
+def test_packed_weights() -> None:
+    (x, w, bias), found = results("suite.conv2d_bias_relu_packed", 1, 3, 6, 6, 5, 3, 2, 1, 4)
+    weights = w.transpose(0, 4, 3, 1, 2).reshape(8, 3, 3, 3)[:5]
+    same(found, np.maximum(testing.conv_python(x, weights, (2, 2), [(1, 1)] * 2, (1, 1)) + bias[:, None, None], 0), 1e-4)
+
+
 def test_capsules() -> None:
     (x, w), found = results("suite.capsule", 1, 5, 5, 2, 3, 3, 2, 1)
     padded = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0), (0, 0), (0, 0)))

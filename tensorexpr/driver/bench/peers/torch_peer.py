@@ -104,6 +104,17 @@ def _conv_bias_relu(torch: Any, case: Case, x: Sequence[Any]) -> Call:
     return lambda: torch.relu_(torch.nn.functional.conv2d(x[0], x[1], x[2], case.args[6], case.args[7]))
 
 
+def _unpacked(x: Sequence[Any], case: Case) -> list[Any]:
+    """The operands with weights of [co/block, kernel, kernel, ci, block] as [co, ci, kernel, kernel]."""
+    data, weight, bias = x
+    weight = weight.permute(0, 4, 3, 1, 2).reshape(-1, *weight.permute(0, 4, 3, 1, 2).shape[2:])
+    return [data, weight[: case.args[4]].contiguous(), bias]
+
+
+def _conv_bias_relu_packed(torch: Any, case: Case, x: Sequence[Any]) -> Call:
+    return _conv_bias_relu(torch, case, _unpacked(x, case))
+
+
 def _softmax(torch: Any, case: Case, x: Sequence[Any]) -> Call:
     out = torch.empty_like(x[0])
     return lambda: torch.softmax(x[0], 1, out=out)
@@ -152,6 +163,7 @@ _TABLE: dict[str, Make] = {
     "suite.conv2d_transpose": _transposed,
     "suite.conv_layer": _conv_layer,
     "suite.conv2d_bias_relu": _conv_bias_relu,
+    "suite.conv2d_bias_relu_packed": _conv_bias_relu_packed,
     "suite.softmax": _softmax,
     "suite.layer_norm": _layer_norm,
     "suite.elementwise": _elementwise,
@@ -160,6 +172,7 @@ _TABLE: dict[str, Make] = {
     "suite.transpose": _transpose,
     "suite.norm": _norm,
 }
+_FUSED = ("suite.conv2d_bias_relu", "suite.conv2d_bias_relu_packed")
 # Workloads whose definition has channels last; PyTorch's result comes as a view with channels first.
 _LAST = {"suite.conv1d", "suite.conv2d", "suite.conv3d", "suite.depthwise", "suite.conv2d_transpose", "suite.conv_layer"}
 
@@ -208,9 +221,10 @@ class OneDNN(Torch):
     def prepare(self, case: Case, arrays: Sequence[Array]) -> Call:
         """See `Peer.prepare`."""
         torch = self._torch
-        if case.workload != "suite.conv2d_bias_relu" or not torch.backends.mkldnn.is_available():
+        if case.workload not in _FUSED or not torch.backends.mkldnn.is_available():
             raise Unsupported("measured for convolutions with bias and relu")
-        data, weight, bias = self.tensors(arrays)
+        operands = self.tensors(arrays)
+        data, weight, bias = operands if case.workload == _FUSED[0] else _unpacked(operands, case)
         stride, padding = [case.args[6]] * 2, [case.args[7]] * 2
         packed = torch._C._nn.mkldnn_reorder_conv2d_weight(weight.to_mkldnn(), padding, stride, [1, 1], 1, list(data.shape))
         fused = torch.ops.mkldnn._convolution_pointwise

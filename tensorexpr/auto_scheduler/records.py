@@ -1,0 +1,220 @@
+"""Tuning logs of the auto-scheduler: one JSON line per trial, as `tune.records` defines it. TVM's v0.6 logs are read too.
+
+python -m tensorexpr.auto_scheduler.measure_record --mode distill -i log.json -o best.json
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from statistics import median
+
+from ..errors import RecordError, ScheduleError
+from ..schedule.legality import check_tree
+from ..target import Target, TargetLike
+from ..tune.records import Record, V06Line, append_records, choose_best, make_record, misfit, read_log
+from .compute_dag import ComputeDAG
+from .loaded import LineReader, LoadedRecord, RecordedTask, workload_name_and_args
+from .measure import MeasureInput, MeasureResult
+
+__all__ = [
+    "RecordReader",
+    "distill_record_file",
+    "dump_record_to_string",
+    "load_best_record",
+    "load_record_from_string",
+    "load_records",
+    "save_records",
+]
+
+
+def _record(made: MeasureInput, result: MeasureResult) -> Record:
+    task = made.task
+    key = task.dag_hash if isinstance(task, RecordedTask) else task.compute_dag.hash_key()
+    return make_record(task.workload_key, key, task.target, made.trace, result)
+
+
+def save_records(filename: str | Path, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+    """Append results to a log, one line each, flushed at once.
+
+    Several processes may write to one log: the lines of a call are appended in one write, under a lock.
+    """
+    append_records(filename, [_record(made, result) for made, result in zip(inputs, results, strict=True)])
+
+
+def load_records(filename: str | Path) -> list[LoadedRecord]:
+    """All records of a log that can be read; a torn last line and foreign lines are skipped with a warning.
+
+    Each comes apart into what was measured and how it did: `for inp, res in load_records(log)`. Lines of TVM's v0.6 logs
+    are replayed; their workloads must be registered.
+
+    Raises:
+        RecordError: if the file can't be read.
+    """
+    return list(read_log(filename, LineReader()))
+
+
+class RecordReader:
+    """Reads a log, whole or in pieces.
+
+    Args:
+        filename: the log.
+    """
+
+    def __init__(self, filename: str | Path) -> None:
+        self.filename = str(filename)
+
+    def read_lines(self, max_lines: int | None = None, skip_lines: int = 0) -> tuple[list[MeasureInput], list[MeasureResult]]:
+        """The inputs and the results of up to `max_lines` records, after `skip_lines` of them.
+
+        Raises:
+            RecordError: if the file can't be read.
+        """
+        inputs, results = [], []
+        for number, record in enumerate(self._records()):
+            if max_lines is not None and number >= skip_lines + max_lines:
+                break
+            if number >= skip_lines:
+                inputs.append(record.input)
+                results.append(record.result)
+        return inputs, results
+
+    def check_workload_equality(self, workload_key: str) -> None:
+        """Check that all records are of one workload.
+
+        Raises:
+            RecordError: naming the first one that is not.
+        """
+        for number, record in enumerate(self._records()):
+            if record.workload_key != workload_key:
+                raise RecordError(f"{self.filename}: record {number} is of workload {record.workload_key[:200]}, not {workload_key[:200]}")
+
+    def _records(self) -> Iterator[LoadedRecord]:
+        return read_log(self.filename, LineReader())
+
+    def __iter__(self) -> Iterator[LoadedRecord]:
+        return self._records()
+
+
+def dump_record_to_string(inp: MeasureInput, res: MeasureResult) -> str:
+    """A result as the line that a log would hold, without the newline."""
+    return _record(inp, res).dumps()
+
+
+def load_record_from_string(record: str) -> LoadedRecord:
+    """The record of a line: `inp, res = load_record_from_string(line)`.
+
+    Raises:
+        RecordError: if it is none.
+    """
+    return LineReader()(record.strip())
+
+
+def load_best_record(
+    filename: str | Path,
+    workload_key: str | None = None,
+    target: TargetLike | None = None,
+    include_compatible: bool = False,
+    dag: ComputeDAG | None = None,
+) -> LoadedRecord:
+    """The fastest verified record of a workload on a target: `inp, res = load_best_record(log, key)`.
+
+    Args:
+        workload_key, target: what must agree; None accepts any.
+        include_compatible: where the log has none, take one of the same function with arguments that divide these, if its
+            program is legal here.
+        dag: the computation, which must agree too; needed for `include_compatible` where the key names no registered function.
+
+    Raises:
+        RecordError: if the log has none; the message says what it has instead.
+    """
+    reader = LineReader({workload_key: dag} if workload_key is not None and dag is not None else {})
+    found = list(read_log(filename, reader.parse))
+    records = [read for read in found if isinstance(read, LoadedRecord)]
+    foreign, refused = _first_replayed([read for read in found if isinstance(read, V06Line)], reader, workload_key)
+    records += foreign
+    best, why_not = choose_best(records, workload_key, dag.hash_key() if dag is not None else None, target)
+    if best is None and include_compatible and workload_key is not None:
+        best = compatible_record(records, workload_key, dag or ComputeDAG(workload_key), target)
+    if best is None:
+        raise RecordError(f"{filename}: {why_not}{refused}")
+    return best
+
+
+def _first_replayed(lines: Sequence[V06Line], reader: LineReader, workload_key: str | None) -> tuple[list[LoadedRecord], str]:
+    """Of each workload of v0.6 lines the fastest program that can be replayed; and why others can't, in words."""
+    made: dict[str, LoadedRecord] = {}
+    refused = ""
+    good = [line for line in lines if not line.error_no and workload_key in (None, line.workload_key)]
+    for line in sorted(good, key=lambda line: median(line.costs)):
+        if line.workload_key in made:
+            continue
+        try:
+            made[line.workload_key] = reader.imported(line)
+        except RecordError as error:
+            refused = refused or f"; of {len(lines)} v0.6 lines none can be replayed, the first because {error}"
+    return list(made.values()), "" if made else refused
+
+
+def compatible_record(
+    records: Iterable[LoadedRecord], workload_key: str, dag: ComputeDAG, target: TargetLike | None
+) -> LoadedRecord | None:
+    """The record of the same function that promises most for other arguments, and whose program is legal for them."""
+    wanted = None if target is None else str(Target(target).resolved())
+    ranked = []
+    for record in records:
+        factor = calc_workload_dis_factor(workload_key, record.workload_key)
+        if factor is not None and not misfit(record, None, None, wanted):
+            ranked.append((record.median * factor, record))
+    for _, record in sorted(ranked, key=lambda entry: entry[0]):
+        try:
+            check_tree(record.trace.apply(dag.initial_tree))
+        except ScheduleError:
+            continue
+        return record
+    return None
+
+
+def calc_workload_dis_factor(target_key: str, other_key: str) -> float | None:
+    """How much more work a workload is than another of the same function; None where their programs have nothing in common.
+
+    Integer arguments must be multiples of the other's, all others equal.
+    """
+    wanted, other = workload_name_and_args(target_key), workload_name_and_args(other_key)
+    if wanted is None or other is None or wanted[0] != other[0] or len(wanted[1]) != len(other[1]):
+        return None
+    factor = 1.0
+    for mine, theirs in zip(wanted[1], other[1], strict=True):
+        if mine == theirs:
+            continue
+        if type(mine) is not int or type(theirs) is not int or theirs <= 0 or mine % theirs:
+            return None
+        factor *= mine / theirs
+    return factor
+
+
+def distill_record_file(in_file: str | Path, out_file: str | Path) -> int:
+    """Keep the best record of each workload on each target, and write them to another file, which is replaced.
+
+    Returns:
+        the number of records written.
+
+    Raises:
+        RecordError: if the log can't be read, or holds no record that may be applied.
+    """
+    reader = LineReader()
+    best: dict[tuple[str, str, str, int], tuple[LoadedRecord, bytes]] = {}
+    for record, line in read_log(in_file, lambda line: (reader(line), line)):
+        key = (record.workload_key, record.dag_hash, record.target, record.num_threads)
+        if record.is_success and record.is_trusted and (key not in best or record.median < best[key][0].median):
+            best[key] = (record, line)
+    if not best:
+        raise RecordError(f"{in_file}: no record that ran and was verified, so there is nothing to keep")
+    temporary = Path(f"{out_file}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(b"".join(line + b"\n" for _, line in best.values()))
+        os.replace(temporary, out_file)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return len(best)
