@@ -65,6 +65,8 @@ def _in_blocks(state: SketchState, copy: int, streamed: Sequence[int], lanes: in
     for axis in reversed(streamed):
         (extent,) = extents(state.stage(copy), [axis])
         size = extent if extent <= room else max(size for size in range(1, room + 1) if extent % size == 0)
+        if size == 1 < extent:
+            break
         if size < extent:
             state, (_, axis) = state.split(copy, axis, (None, size))
         inner.insert(0, axis)

@@ -116,6 +116,9 @@ def test_quotients_meet_their_remainders() -> None:
             (x // 4 * 4 + x % 4, "x"),
             (x // 4 * 8 + x % 4 * 2, "x * 2"),
             (f // 7 % 2 * 7 + f % 7, "f % 14"),
+            ((io * 13 + ii) // 7 * 7 + (io * 13 + ii) % 7, "io * 13 + ii"),  # the remainder is that of io * 6 + ii
+            ((io * 13 + ii) // 7 * 14 + (io * 6 + ii + 7) % 7 * 2, "io * 26 + ii * 2"),
+            ((io * 13 + ii) // 7 * 7 + (io * 5 + ii) % 7, "(io * 13 + ii) // 7 * 7 + (io * 5 + ii) % 7"),
             (x - x % 4, "x // 4 * 4"),
             (x - x // 4 * 4, "x % 4"),
             ((n + 31) // 32 * 32 - n, "31 - (n + 31) % 32"),
