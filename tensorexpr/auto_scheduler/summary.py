@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..tune.tuner import Trial, Tuner
@@ -35,9 +35,19 @@ def _best_line(tuner: Tuner, flop_ct: float) -> str:
         return f"Best:     none of {len(tuner.trials)} programs ran{known}"
     seconds = best.result.median
     speed = f", {flop_ct / seconds / 1e9:.2f} GFLOPS" if flop_ct > 0 else ""
-    plain = next((trial.result.median for trial in tuner.trials if trial.candidate is None and trial.result.is_success), None)
-    ratio = f"; {plain / seconds:.2f}x the default schedule ({plain * 1e3:.4g} ms)" if plain is not None else ""
-    return f"Best:     {seconds * 1e3:.4g} ms{speed}, trial {tuner.trials.index(best) + 1} of {len(tuner.trials)}{ratio}"
+    ratios = [f"{cost / seconds:.2f}x {name} ({cost * 1e3:.4g} ms)" for name, cost in _others(tuner)]
+    found = f"trial {tuner.trials.index(best) + 1} of {len(tuner.trials)}"
+    return f"Best:     {seconds * 1e3:.4g} ms{speed}, {found}" + (f"; {', '.join(ratios)}" if ratios else "")
+
+
+def _others(tuner: Tuner) -> Iterator[tuple[str, float]]:
+    """What the best is compared with: the unscheduled program, and what was chosen first, before anything was measured."""
+    plain = next((trial for trial in tuner.trials if trial.candidate is None), None)
+    if plain is not None and plain.result.is_success:
+        yield "the unscheduled program", plain.result.median
+    first = next((trial for trial in tuner.trials if trial.candidate is not None), None)
+    if first is not None and first.result.is_success and not tuner.preloaded:
+        yield "the default schedule", first.result.median
 
 
 def _failure_line(failures: Failures) -> str:
@@ -100,7 +110,7 @@ class TaskTotals:
         best = f"Best:     {objective(costs) * 1e3:.4g} ms for all {len(costs)} tasks" if not lacking else ""
         if not lacking and len(self.plain) == len(costs):
             plain = objective([self.plain[number] for number in range(len(costs))])
-            best += f"; {plain / objective(costs):.2f}x the default schedules ({plain * 1e3:.4g} ms)"
+            best += f"; {plain / objective(costs):.2f}x the unscheduled programs ({plain * 1e3:.4g} ms)"
         failures = failures_of([(trial.trace, trial.result) for trial in self.trials])
         return "\n".join(
             [

@@ -28,7 +28,7 @@ def parse(program: Any, extra_vars: Mapping[str, Any] | None = None, check_well_
     Raises:
         ParseError: with the place, and what was expected there.
     """
-    source = Source(program) if isinstance(program, str) else Source.of(program)
+    source = Source.of_text(program) if isinstance(program, str) else Source.of(program)
     captured = {**_NAMES, **(extra_vars or {})}
     if callable(program):
         captured.update(_captured(program, None))

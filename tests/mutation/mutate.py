@@ -285,7 +285,6 @@ MUTATIONS = (
     Mutation(_SCANS, "if not any(target.id == owner for target, _ in path):", "if False:", _RECURRENCES),
     Mutation(_SCANS, "return {0}", "return set()", _RECURRENCES),
     Mutation(_SCAN_NEST, "extent = minimum(axis.dom.extent, end)", "extent = axis.dom.extent", _RECURRENCES),
-    Mutation(_SCAN_NEST, "IntImm(axis.dtype, 0) if trivial else fresh[axis.var]", "fresh[axis.var]", _RECURRENCES),
     Mutation(_EXTERN, "if placeholder.data in pointers and not is_plain(plain[placeholder]):", "if False:", _EXTERNS),
     Mutation(_EXTERN, "for placeholder, tensor in reversed(op.pairs()):", "for placeholder, tensor in reversed(op.pairs()[1:]):", _EXTERNS),
     Mutation(_LEGALITY, "stage.aligns and is_plain(placeholder) and placeholder.data in pointers", "False", _EXTERNS),

@@ -71,9 +71,9 @@ def _facts(run: Run) -> str:
         flops = run.dag.flop_ct if run.dag is not None else -1
         speed = f", {flops / run.best.median / 1e9:.2f} GFLOPS" if flops > 0 else ""
         rows.append(("best", f"{run.best.median * 1e3:.4g} ms{speed}; {run.best.spills} spills, {run.best.ir_lines} lines of LLVM IR"))
-    if run.best is not None and run.plain is not None:
-        ratio = run.plain.median / run.best.median
-        rows.append(("default schedule", f"{run.plain.median * 1e3:.4g} ms; the best is {ratio:.2f}x as fast"))
+    for name, other in (("unscheduled program", run.plain), ("default schedule", run.first)):
+        if run.best is not None and other is not None:
+            rows.append((name, f"{other.median * 1e3:.4g} ms; the best is {other.median / run.best.median:.2f}x as fast"))
     seconds = sum(record.all_cost for record in run.records)
     rows.append(("compiled and measured for", f"{seconds:.1f} s"))
     return "<table>" + "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in rows) + "</table>"

@@ -43,6 +43,12 @@ class Run:
         return choose_best(record for record in self.records if not len(record.trace))[0]
 
     @cached_property
+    def first(self) -> LoadedRecord | None:
+        """The record of what was chosen before anything was measured; None if it failed."""
+        first = next((record for record in self.trials if len(record.trace)), None)
+        return first if first is not None and first.is_success else None
+
+    @cached_property
     def best_so_far(self) -> list[float]:
         """The least seconds after each trial; infinite before the first success."""
         least, curve = math.inf, []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -39,10 +38,16 @@ class Source:
                 f"the source of {getattr(thing, '__name__', thing)!r} can't be found ({error}); "
                 "scripts are read from files, so write it to one or pass its text to tensorexpr.script.from_source"
             ) from None
-        text = "".join(lines).expandtabs(_TAB)
-        moved = textwrap.dedent(text)
-        indent = len(text.split("\n")[0]) - len(moved.split("\n")[0])
-        return Source(moved, filename, max(first, 1), indent)
+        return Source.of_text("".join(lines), filename, max(first, 1))
+
+    @staticmethod
+    def of_text(text: str, filename: str = "<script>", first_line: int = 1) -> Source:
+        """A text that may stand further to the right than Python wants it; lines of strings may stand further left."""
+        lines = text.expandtabs(_TAB).split("\n")
+        begin = next((line for line in lines if line.strip()), "")
+        indent = len(begin) - len(begin.lstrip(" "))
+        moved = [line[min(indent, len(line) - len(line.lstrip(" "))) :] for line in lines]
+        return Source("\n".join(moved), filename, first_line, indent)
 
     def tree(self) -> ast.Module:
         """The syntax tree of the text, which nothing executes.

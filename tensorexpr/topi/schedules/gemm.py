@@ -44,6 +44,7 @@ class Plan:
         transposed: the columns of the right operand are no neighbours in memory.
         parallel: on all cores.
         dot: the instruction that sums groups of small numbers.
+        block: how many terms of the sum a panel holds.
     """
 
     tile: RegisterTile
@@ -51,7 +52,8 @@ class Plan:
     packed: bool
     transposed: bool
     parallel: bool
-    dot: DotProduct | None = None
+    dot: DotProduct | None
+    block: int
 
 
 def schedule_products(s: Schedule, target: Target) -> None:
@@ -85,7 +87,21 @@ def plan_product(product: Product, dtype: str, target: Target) -> Plan | None:
     steps = shape.batch * shape.repeats * shape.rows * shape.depth * -(-shape.columns // lanes)
     parallel = target.num_cores > 1 and steps >= _PARALLEL_STEPS
     tile = choose_tile(shape, target, target.num_cores if parallel else 1)
-    return Plan(tile, lanes, shape.packing > 0, transposed, parallel, dot)
+    block = _block_of(product, tile.vectors * lanes, target, dot)
+    return Plan(tile, lanes, shape.packing > 0 or block < size_of(product.summed), transposed, parallel, dot, block)
+
+
+def _block_of(product: Product, width: int, target: Target, dot: DotProduct | None) -> int:
+    """How many terms a panel of so many columns may have: it fills half of the second cache at most, if it is used often."""
+    depth, rows = size_of(product.summed), size_of(product.rows)
+    panel = depth * width * product.right.bytes
+    blocks = -(-2 * panel // target.l2_cache_size_bytes)
+    if blocks < 2 or rows < _WORTH_A_COPY or len(product.summed) > 1:
+        return depth
+    if dot is None:
+        return -(-depth // blocks)
+    whole = (count for count in range(blocks, depth // dot.group + 1) if depth % (count * dot.group) == 0)
+    return depth // next(whole, 1)
 
 
 def _shape_of(product: Product, lanes: int, transposed: bool, dot: DotProduct | None) -> Shape:
@@ -113,16 +129,19 @@ def _shape_of(product: Product, lanes: int, transposed: bool, dot: DotProduct | 
 
 def schedule_product(s: Schedule, result: Tensor, tensor: Tensor, product: Product, plan: Plan) -> None:
     """Schedule a product and the stage that holds its result, which may be itself."""
-    tile = s.cache_write(tensor, "local") if tensor.op is result.op else tensor
+    whole = plan.block == size_of(product.summed)
+    scope = "local" if whole else "global"
+    tile = s.cache_write(tensor, scope) if tensor.op is result.op else tensor
+    if tile is tensor:
+        s[tile].set_scope(scope)
     panel = _panel(s, product, tile) if plan.packed else None
     place, tiles = _loops_of_result(s, result, tensor, product, plan)
     if panel is not None:
         _pack(s, panel, product, plan)
-        s[panel].compute_at(s[result], place)
-    if tile is tensor:
-        s[tile].set_scope("local")
-    s[tile].compute_at(s[result], tiles)
-    _accumulate(s, tile, plan)
+    s[tile].compute_at(s[result], tiles if whole else place)
+    blocks = _accumulate(s, tile, tensor, product, plan)
+    if panel is not None:
+        s[panel].compute_at(*((s[result], place) if blocks is None else (s[tile], blocks)))
 
 
 def _panel(s: Schedule, product: Product, tile: Tensor) -> Tensor:
@@ -187,14 +206,20 @@ def _pack(s: Schedule, panel: Tensor, product: Product, plan: Plan) -> None:
     s[panel].vectorize(lane)
 
 
-def _accumulate(s: Schedule, tile: Tensor, plan: Plan) -> None:
-    """Each step of the sum updates the whole tile."""
-    stage, op = s[tile], s[tile].op
-    assert isinstance(op, ComputeOp)
+def _accumulate(s: Schedule, tile: Tensor, tensor: Tensor, product: Product, plan: Plan) -> IterVar | None:
+    """Each step of the sum updates a whole tile; returns the loop over blocks of the sum if it is cut in some."""
+    stage, op, own = s[tile], s[tile].op, tensor.op
+    assert isinstance(op, ComputeOp) and isinstance(own, ComputeOp)
     *others, column = op.axis
     *steps, step = op.reduce_axis
+    blocks: IterVar | None = None
     stage.storage_align(others[-1], plan.lanes)  # each row starts a vector, so that vectors are registers
     vector, lane = stage.split(column, factor=plan.lanes)
+    if plan.block < size_of(product.summed):
+        blocks, step = stage.split(step, factor=plan.block)
+        place = next(number for number, axis in enumerate(own.axis) if axis is product.row)
+        tiles, row = stage.split(others.pop(place), factor=plan.tile.rows, balanced=True)
+        steps, others = [blocks, *others, tiles], [row]
     if plan.dot is None:
         stage.reorder(*steps, step, *others, vector, lane)
         stage.vectorize(lane)
@@ -204,6 +229,7 @@ def _accumulate(s: Schedule, tile: Tensor, plan: Plan) -> None:
         stage.tensorize(lane, TensorIntrin.get(plan.dot.intrinsic))
     for axis in (*others, vector):
         stage.unroll(axis)
+    return blocks
 
 
 __all__ = ["Plan", "plan_product", "schedule_product", "schedule_products"]

@@ -50,7 +50,7 @@ def test_the_summary_fits_one_screen_and_says_what_matters() -> None:
     )
     lines = text.splitlines()
     assert len(lines) <= 24
-    assert lines[0] == "Best:     125 ms, 8.00 GFLOPS, trial 3 of 4; 4.00x the default schedule (500 ms)"
+    assert lines[0] == "Best:     125 ms, 8.00 GFLOPS, trial 3 of 4; 4.00x the unscheduled program (500 ms)"
     assert lines[1] == "Failures: 2 of 4: RuntimeDeviceError 2"
     assert lines[2] == "          first: trial 2, RuntimeDeviceError: broken badly"
     assert "at the end" in text
@@ -62,6 +62,13 @@ def test_the_summary_of_nothing_but_failures() -> None:
     assert lines[0] == "Best:     none of 2 programs ran"
     assert lines[1] == "Failures: 2 of 2: InstantiationError 1, BuildTimeoutError 1"
     assert summary(tuner(trial(0, 0.5)), -1).splitlines()[1] == "Failures: none of 1"
+
+
+def test_the_best_is_compared_with_what_was_chosen_before_measuring() -> None:
+    made = tuner(trial(0, 0.5), trial(1, 0.25), trial(2, 0.125))
+    assert "; 4.00x the unscheduled program (500 ms), 2.00x the default schedule (250 ms)\n" in summary(made, -1)
+    made.preloaded = [(Candidate(0, (7,)), 0.3)]
+    assert "default schedule" not in summary(made, -1)
 
 
 def test_failures_are_counted_by_kind_and_the_first_of_each_is_kept() -> None:

@@ -91,7 +91,8 @@ def test_the_page_is_whole_and_safe(log: Path, capsys: pytest.CaptureFixture[str
     assert "http" not in page and "url(" not in page
     assert "&lt;script&gt;too long&lt;/script&gt;" in page and "&lt;b&gt;nowhere" in page
     assert "s[matmul].parallel(" in page and "parallel i.0 (0,4)" in page
-    assert "default schedule</td><td>500 ms; the best is 2.50x as fast" in page
+    assert "unscheduled program</td><td>500 ms; the best is 2.50x as fast" in page
+    assert "default schedule</td><td>400 ms; the best is 2.00x as fast" in page
     assert "Repeats trial 4, which failed with RunTimeoutError" in page
     assert "Rank correlation 1.00 over 3 programs." in page
     assert "The workload is not registered here" in page

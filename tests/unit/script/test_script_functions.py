@@ -100,6 +100,20 @@ def test_texts_with_imports(imports: str) -> None:
     assert isinstance(func, tir.PrimFunc) and func.attrs["global_symbol"] == "main"
 
 
+def test_texts_that_are_indented() -> None:
+    text = """
+        # a comment
+        @T.prim_func
+        def main(A: T.Buffer((4,), "int32")):
+            \"\"\"A docstring
+    that goes on further left.\"\"\"
+            A[0] = {}
+    """
+    assert "A[0] = 1" in parse(text.format(1)).script()
+    with pytest.raises(tensorexpr.errors.ParseError, match="<script>:7:20: 'x' is not defined here; known here: A"):
+        parse(text.format("x"))
+
+
 def test_other_names_of_the_language() -> None:
     func = parse('from tvm.script import tir as words\n@words.prim_func\ndef main(A: words.Buffer((4,), "int32")):\n    A[0] = 1')
     assert isinstance(func, tir.PrimFunc)

@@ -11,6 +11,7 @@ import pytest
 import tests.v06_workloads  # noqa: F401  (registers the workloads)
 from tensorexpr import auto_scheduler
 from tensorexpr.auto_scheduler.loaded import LoadedRecord
+from tensorexpr.auto_scheduler.records import load_record_from_string
 from tensorexpr.auto_scheduler.state_text import state_text
 from tensorexpr.testing import assert_schedule_correct
 from tensorexpr.tune.records import parse_v06, replay_v06
@@ -22,7 +23,7 @@ CASES = pytest.mark.parametrize("number", range(len(LINES)))
 
 
 def record(number: int) -> LoadedRecord:
-    return auto_scheduler.measure_record.load_record_from_string(LINES[number])
+    return load_record_from_string(LINES[number])
 
 
 def structure(state: str) -> list[tuple[int, str, str]]:

@@ -1,0 +1,224 @@
+"""Default schedules of operators that move data: right on awkward sizes, and of the shape that makes them fast."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import tensorexpr as tvm
+from tensorexpr import te, topi
+from tensorexpr.testing import assert_schedule_correct
+from tensorexpr.topi.schedules import default_schedule
+
+AVX512 = "llvm -mcpu=skylake-avx512 -num-cores=2"
+Tensors = list[te.Tensor]
+
+
+def data(*shape: int, dtype: str = "float32", name: str = "x") -> te.Tensor:
+    return te.placeholder(shape, dtype, name)
+
+
+def check(args: Tensors) -> None:
+    assert_schedule_correct(default_schedule(args), args, phases=(2,))
+
+
+def llvm_text(args: Tensors) -> str:
+    target = tvm.Target(AVX512)
+    text: str = tvm.build(default_schedule(args, target), args, target).get_source("ll")
+    return text
+
+
+@pytest.mark.parametrize("shape", [(33, 70), (64, 64), (5, 130), (130, 5), (3, 40), (17, 16), (1, 9)])
+def test_transposes(shape: tuple[int, int]) -> None:
+    x = data(*shape)
+    check([x, topi.transpose(x)])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int8", "float16", "int32"])
+def test_transposes_of_other_types(dtype: str) -> None:
+    x = data(20, 37, dtype=dtype)
+    check([x, topi.transpose(x)])
+
+
+@pytest.mark.parametrize(
+    ("shape", "order"), [((2, 5, 7, 20), (0, 2, 3, 1)), ((2, 9, 7, 20), (0, 3, 1, 2)), ((2, 6, 3, 8), (0, 2, 1, 3)), ((4, 5, 6), (2, 1, 0))]
+)
+def test_transposes_of_images(shape: tuple[int, ...], order: tuple[int, ...]) -> None:
+    x = data(*shape)
+    check([x, topi.transpose(x, order)])
+
+
+def injective_cases() -> dict[str, Tensors]:
+    x, y, z = data(34, 30), data(30, 34, name="y"), data(6, 7, 9)
+    return {
+        "relu of a transpose and more": [x, y, topi.nn.relu(topi.add(topi.transpose(x), y))],
+        "reshape": [z, topi.reshape(z, (42, 9))],
+        "flip rows": [x, topi.flip(x, 0)],
+        "flip columns": [x, topi.flip(x, 1)],
+        "slice": [z, topi.strided_slice(z, [0, 1, 0], [6, 7, 9], [1, 2, 2])],
+        "bias": [z, data(9, name="b"), None],  # type: ignore[list-item]
+        "pad": [z, topi.nn.pad(z, (1, 0, 2), (0, 3, 0))],
+        "chain": [x, topi.tanh(topi.exp(topi.negative(topi.multiply(x, x))))],
+        "one element": [data(1, name="o"), None],  # type: ignore[list-item]
+    }
+
+
+@pytest.mark.parametrize("name", list(injective_cases()))
+def test_injective_operators(name: str) -> None:
+    args = injective_cases()[name]
+    if args[-1] is None:
+        inputs = args[:-1]
+        args = [*inputs, topi.add(*inputs) if len(inputs) == 2 else topi.exp(inputs[0])]
+    check(args)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((7, 101), -1), ((8, 16), -1), ((3, 4, 40), -1), ((16, 24), 0), ((4, 6, 20), 1), ((5, 3), -1)])
+@pytest.mark.parametrize("operator", [topi.nn.softmax, topi.nn.log_softmax])
+def test_softmax(operator: object, shape: tuple[int, ...], axis: int) -> None:
+    x = data(*shape)
+    check([x, operator(x, axis)])  # type: ignore[operator]
+
+
+def norm_cases() -> dict[str, Tensors]:
+    x, g, b = data(8, 40), data(40, name="g"), data(40, name="b")
+    many = data(64, 24)
+    g24, b24 = data(24, name="g"), data(24, name="b")
+    image, (scale, shift, mean, variance) = data(2, 6, 5, 7), (data(6, name=name) for name in ("s", "t", "m", "v"))
+    return {
+        "layer_norm": [x, g, b, topi.nn.layer_norm(x, g, b, 1)],
+        "layer_norm of several rows at once": [many, g24, b24, topi.nn.layer_norm(many, g24, b24, 1)],
+        "layer_norm in float16": [
+            *(h := [data(4, 33, dtype="float16"), data(33, dtype="float16", name="g"), data(33, dtype="float16", name="b")]),
+            topi.nn.layer_norm(*h, 1),
+        ],
+        "rms_norm": [x, g, topi.nn.rms_norm(x, g, 1)],
+        "batch_norm": [image, scale, shift, mean, variance, topi.nn.batch_norm(image, scale, shift, mean, variance)[0]],
+        "instance_norm": [image, scale, shift, topi.nn.instance_norm(image, scale, shift, 1, (2, 3))],
+        "group_norm": [image, scale, shift, topi.nn.group_norm(image, scale, shift, 2, 1, (2, 3))],
+    }
+
+
+@pytest.mark.parametrize("name", list(norm_cases()))
+def test_norms(name: str) -> None:
+    check(norm_cases()[name])
+
+
+@pytest.mark.parametrize("shape", [(9, 40), (40, 9), (130, 70), (1, 300), (300, 1)])
+@pytest.mark.parametrize("axis", [0, 1, (0, 1)])
+@pytest.mark.parametrize("operator", [topi.sum, topi.max])
+def test_reductions(operator: object, shape: tuple[int, int], axis: object) -> None:
+    x = data(*shape)
+    check([x, operator(x, axis)])  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("axis", [0, 1, None])
+def test_places_of_extrema(axis: int | None) -> None:
+    x = data(9, 40)
+    check([x, topi.argmax(x, axis)])
+    check([x, topi.argmin(x, axis)])
+
+
+def test_a_large_sum_and_what_follows_it_are_shared_by_the_threads() -> None:
+    x = data(1, 200, 300)
+    total = te.reduce_axis((0, 200), name="i"), te.reduce_axis((0, 300), name="j")
+    squares = te.compute((1,), lambda b: te.sum(x[b, total[0], total[1]] * x[b, total[0], total[1]], axis=total), name="C")
+    args = [x, te.compute((1,), lambda b: te.sqrt(squares[b]), name="D")]
+    schedule = default_schedule(args, AVX512)
+    assert "C.rf" in str(schedule) and "parallel" in str(schedule)
+    check(args)
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernel", "stride", "padding", "dilation"),
+    [((1, 2, 7, 9), 3, 1, 1, 1), ((1, 2, 7, 9), 3, 2, 1, 1), ((2, 3, 15, 33), 3, 1, 1, 1), ((1, 2, 17, 20), 5, 2, 2, 1), ((1, 2, 9, 9), 3, 1, 1, 2)],
+)
+@pytest.mark.parametrize("fused", [False, True])
+def test_depthwise_channels_first(shape: tuple[int, ...], kernel: int, stride: int, padding: int, dilation: int, fused: bool) -> None:
+    x, w = data(*shape), data(shape[1], 1, kernel, kernel, name="w")
+    out = topi.nn.depthwise_conv2d_nchw(x, w, stride, padding, dilation)
+    if not fused:
+        return check([x, w, out])
+    bias = data(shape[1], name="b")
+    return check([x, w, bias, topi.clip(topi.nn.bias_add(out, bias), 0.0, 6.0)])
+
+
+@pytest.mark.parametrize(("shape", "stride"), [((1, 6, 7, 17), 1), ((1, 9, 8, 33), 2), ((1, 5, 5, 130), 1)])
+def test_depthwise_channels_last(shape: tuple[int, ...], stride: int) -> None:
+    x, w = data(*shape), data(3, 3, shape[3], 1, name="w")
+    check([x, w, topi.nn.depthwise_conv2d_nhwc(x, w, stride, 1, 1)])
+
+
+@pytest.mark.parametrize("kind", ["max", "avg"])
+@pytest.mark.parametrize(("size", "stride", "padding"), [(3, 2, 1), (2, 2, 0), (3, 1, 1)])
+@pytest.mark.parametrize("include", [True, False])
+def test_pooling(kind: str, size: int, stride: int, padding: int, include: bool) -> None:
+    x = data(1, 2, 9, 21)
+    pooled = topi.nn.pool2d(x, (size, size), (stride, stride), (1, 1), (padding,) * 4, kind, count_include_pad=include)
+    check([x, pooled])
+
+
+def test_pooling_of_the_whole_plane() -> None:
+    x = data(2, 3, 7, 7)
+    check([x, topi.nn.global_pool(x, "avg")])
+
+
+def test_neighbours_in_memory_become_one_loop() -> None:
+    x, y = data(3, 5, 7), data(3, 5, 7, name="y")
+    schedule = default_schedule([x, y, topi.add(x, y)])
+    assert str(schedule).count("for ") == 2  # vectors, and what is in one
+
+
+def test_a_transpose_gathers_nothing() -> None:
+    x = data(128, 192)
+    text = llvm_text([x, topi.transpose(x)])
+    assert "gather" not in text and "scatter" not in text
+    assert len(re.findall(r"shufflevector <16 x float>", text)) >= 64
+    assert not re.search(r"load float,", text)
+
+
+def test_images_are_transposed_across_rows_of_pixels() -> None:
+    x = data(2, 6, 10, 32)
+    text = llvm_text([x, topi.transpose(x, (0, 3, 1, 2))])
+    assert "gather" not in text and "scatter" not in text and "shufflevector <16 x float>" in text
+
+
+def test_results_larger_than_the_caches_are_written_past_them() -> None:
+    size = tvm.Target(AVX512).l3_cache_size_bytes // 8
+    for extent, expected in ((size, True), (size // 4, False)):
+        x = data(extent)
+        assert ("non-temporal" in str(default_schedule([x, topi.exp(x)]))) is expected
+
+
+def test_a_depthwise_convolution_keeps_its_tile_in_registers() -> None:
+    x, w = data(1, 8, 28, 32), data(8, 1, 3, 3, name="w")
+    args = [x, w, topi.nn.depthwise_conv2d_nchw(x, w, 1, 1, 1)]
+    text = llvm_text(args)
+    assert "alloca" not in text and "gather" not in text
+    assert text.count("@llvm.fmuladd.v16f32(") >= 9 * 14
+
+
+def test_every_second_column_is_shuffled_out_of_whole_vectors() -> None:
+    x, w = data(1, 8, 32, 64), data(8, 1, 3, 3, name="w")
+    text = llvm_text([x, w, topi.nn.depthwise_conv2d_nchw(x, w, 2, 1, 1)])
+    assert "gather" not in text
+    assert not re.search(r"insertelement <16 x float> %\S+, float %\S+, i64 15", text)
+
+
+def test_channels_are_loaded_without_branches() -> None:
+    x, w = data(1, 16, 16, 16), data(3, 3, 16, 1, name="w")
+    text = llvm_text([x, w, topi.nn.depthwise_conv2d_nhwc(x, w, 1, 1, 1)])
+    assert "@llvm.masked.load.v16f32" in text
+    assert text.count("br i1") < 20
+
+
+def test_a_sum_over_rows_reads_several_of_them_for_each_result() -> None:
+    x = data(512, 256)
+    schedule = default_schedule([x, topi.sum(x, 0)], AVX512)
+    assert "(0, 8) unroll" in str(schedule) and ".rf" in str(schedule)
+
+
+def test_small_work_runs_on_one_thread() -> None:
+    for extent, expected in ((1 << 13, False), (1 << 17, True)):
+        x = data(extent)
+        assert ("parallel" in str(default_schedule([x, topi.exp(x)], AVX512))) is expected
