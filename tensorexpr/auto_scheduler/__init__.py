@@ -8,8 +8,14 @@ sketch/       the rules that make sketches
 custom_rule   rules of your own, on the State of loop_state
 default       default_schedule: the analytic model's choice, without measuring
 callbacks     RecordToFile and your own
-records       load_records, load_best_record
-console       what tuning prints
+records       logs: load_records, load_best_record, save_records, distill;  loaded: records as they come back
+measure_record   the same by TVM's name, and its command
+preload       going on where an old log ended;  task_input: arrays to measure with
+cost_model    XGBModel and PythonBasedModel
+task_scheduler   many tasks, one budget;  task_callbacks: its table and its log of latencies
+dispatcher    ApplyHistoryBest: schedules looked up in logs;  explain_miss: why a log has none
+session       one search under way;  state_text: a program as loops with their ranges
+console, progress   what tuning prints;  summary, failures: what it says in the end
 """
 
 from __future__ import annotations

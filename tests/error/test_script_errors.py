@@ -25,6 +25,8 @@ CASES: list[tuple[str, str, str]] = [
     ("A[0] = n.astpye('float32')", "n.astpye", "an expression has no 'astpye'; did you mean astype?"),
     ("A[0] = (1).real", "(1).real", "attributes of a int can't be read in a script"),
     ("for i in range(4):\n    k = i + 1\nA[k] = 1.0", "k", "'k' is not defined here"),
+    ("for i in range(4):\n    A[i] = 1.0\nA[i] = 1.0", "i", "'i' is not defined here"),
+    ("if n < 3:\n    k = n\nA[k] = 1.0", "k", "'k' is not defined here"),
     # Syntax.
     ("A[0] = = 1.0", "=", "this is no Python syntax: invalid syntax"),
     ("A[0] = f'{n}'", "f'{n}'", "an f-string has no place in a script"),

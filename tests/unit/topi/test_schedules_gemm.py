@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tensorexpr
-from tensorexpr import te, topi
+from tensorexpr import processor, te, topi
 from tensorexpr.schedule import create_schedule
 from tensorexpr.schedule.tree import Inline
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
-from tensorexpr.topi.schedules import default_schedule
+from tensorexpr.topi.schedules import default_schedule, gemm
 from tensorexpr.topi.schedules.gemm import plan_product
 from tensorexpr.topi.schedules.products import Product, product_of, result_of
 from tensorexpr.topi.schedules.register_tile import Shape, choose_tile, rows_in_cache
@@ -84,7 +84,7 @@ PROGRAMS: dict[str, Callable[[int, int, int], Tensors]] = {
     "double": lambda m, n, k: matmul(m, n, k, dtype="float64"),
     "integers": lambda m, n, k: matmul(m, n, k, dtype="int32"),
     "batched": batched,
-    "one left operand": lambda m, n, k: batched(m, n, k, 3, 1),
+    "one left operand": lambda m, n, k: batched(m, n, k, 2, 1),
     "batch of one": lambda m, n, k: batched(m, n, k, 1, 1),
     "dense": dense,
     "dense alone": lambda m, n, k: dense(m, n, k, lambda x: x),
@@ -94,6 +94,8 @@ PROGRAMS: dict[str, Callable[[int, int, int], Tensors]] = {
     "through transposes": through_transposes,
     "scores": scores,
 }
+BYTES, HALVES = ("uint8", "int8", "int32"), ("bfloat16", "bfloat16", "float32")
+DOTS = Target("llvm -mcpu=znver5 -num-cores=2")
 SIZES = [(4, 16, 8), (13, 19, 7), (7, 5, 1), (2, 11, 3), (1, 9, 5), (5, 1, 7)]
 
 
@@ -102,20 +104,55 @@ def check(tensors: Tensors, target: Target, compiled: bool, phases: tuple[int, .
         assert_schedule_correct(default_schedule(tensors, target), tensors, phases=phases, compiled=compiled)
 
 
+def plan_of(tensors: Tensors, target: Target = NARROW) -> Any:
+    s = create_schedule(tensors[-1].op)
+    for stage in s.tree.in_order():
+        found = product_of(s, stage)
+        if found is not None:
+            return plan_product(found, stage.origin.output(0).dtype, target)
+    return None
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_sizes_that_fit_and_that_do_not(name: str) -> None:
     for m, n, k in SIZES:
         check(PROGRAMS[name](m, n, k), NARROW, compiled=m == 13)
 
 
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_packed_panels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if a row were a page: every panel that is read twice is packed."""
+    for constant in ("_PAGE", "_TRANSLATIONS", "_WORTH_A_COPY"):
+        monkeypatch.setattr(gemm, constant, 1)
+    for m, n, k in ((9, 19, 5), (4, 16, 8)):
+        tensors = PROGRAMS[name](m, n, k)
+        assert plan_of(tensors).packed
+        check(tensors, NARROW, compiled=m == 9)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_sums_in_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a second cache of half a kilobyte."""
+    monkeypatch.setattr(gemm, "_WORTH_A_COPY", 1)
+    monkeypatch.setattr(processor, "cache_sizes", lambda: (48 << 10, 512, 1 << 20))
+    for m, n, k in ((7, 13, 17), (5, 16, 24)):
+        tensors = PROGRAMS[name](m, n, k)
+        assert (plan_of(tensors).block < k) == (name != "two sums")
+        check(tensors, NARROW, compiled=m == 7)
+
+
+def test_blocks_are_whole_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gemm, "_WORTH_A_COPY", 1)
+    monkeypatch.setattr(processor, "cache_sizes", lambda: (48 << 10, 512, 1 << 20))
+    found = plan_of(small_numbers(8, 16, 48, *BYTES), DOTS)
+    assert found.dot is not None and found.block == 12  # 16 bytes wide and 512 / 2 in all: at most 16, which don't divide 48
+    check(small_numbers(8, 16, 48, *BYTES), DOTS, compiled=False)
+
+
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(st.sampled_from(sorted(PROGRAMS)), st.integers(1, 21), st.integers(1, 40), st.integers(1, 9), st.sampled_from((NARROW, HOST)))
 def test_any_size(name: str, m: int, n: int, k: int, target: Target) -> None:
     check(PROGRAMS[name](m, n, k), target, compiled=(m + n + k) % 4 == 0, phases=(3,))
-
-
-BYTES, HALVES = ("uint8", "int8", "int32"), ("bfloat16", "bfloat16", "float32")
-DOTS = Target("llvm -mcpu=znver5 -num-cores=2")
 
 
 @pytest.mark.parametrize("types", [BYTES, HALVES, ("int8", "uint8", "int32"), ("int8", "int8", "int32")])
@@ -140,15 +177,6 @@ def test_small_numbers(types: tuple[str, str, str], transposed: bool) -> None:
 def test_small_numbers_by_dot_products(types: tuple[str, str, str], k: int, cpu: str, name: str | None) -> None:
     found = plan_of(small_numbers(64, 64, k, *types), Target(f"llvm -mcpu={cpu} -num-cores=2"))
     assert (None if found.dot is None else found.dot.intrinsic) == name
-
-
-def plan_of(tensors: Tensors, target: Target = NARROW) -> Any:
-    s = create_schedule(tensors[-1].op)
-    for stage in s.tree.in_order():
-        found = product_of(s, stage)
-        if found is not None:
-            return plan_product(found, stage.origin.output(0).dtype, target)
-    return None
 
 
 def test_panels_are_packed_where_that_pays() -> None:
