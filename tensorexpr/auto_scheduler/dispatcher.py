@@ -14,10 +14,11 @@ from types import TracebackType
 from typing import ClassVar
 
 from .. import log
-from ..errors import ScheduleError, TensorExprError
+from ..errors import ScheduleError, TensorExprError, WorkloadError
 from ..schedule.te_schedule import Schedule
 from ..schedule.trace import Trace
 from ..target import Target, TargetLike
+from ..te.identity import dag_equal
 from ..te.tensor import Tensor
 from ..tune.records import choose_best
 from .compute_dag import ComputeDAG
@@ -42,12 +43,12 @@ class DispatchContext:
     def __init__(self) -> None:
         self._outer: list[DispatchContext] = []
 
-    def query(self, target: TargetLike, workload_key: str, dag: ComputeDAG, func_name: str = "") -> Trace | None:
+    def query(self, target: TargetLike, workload_key: str | None, dag: ComputeDAG, func_name: str = "") -> Trace | None:
         """The program of a workload on a target; None if neither this context nor an outer one knows it.
 
         Args:
             target: what it runs on.
-            workload_key: of the workload.
+            workload_key: of the workload; None asks for any workload that computes the same.
             dag: its computation, which must be the one that was tuned.
             func_name: for messages.
         """
@@ -60,7 +61,7 @@ class DispatchContext:
         """Fix the program of a workload on a target, whatever the records say."""
         raise TensorExprError(f"{type(self).__name__} keeps no programs; use auto_scheduler.ApplyHistoryBest")
 
-    def _query_inside(self, target: Target, workload_key: str, dag: ComputeDAG, func_name: str) -> Trace | None:
+    def _query_inside(self, target: Target, workload_key: str | None, dag: ComputeDAG, func_name: str) -> Trace | None:
         return None
 
     def __enter__(self) -> DispatchContext:
@@ -89,7 +90,7 @@ class ApplyHistoryBest(DispatchContext):
 
     def __init__(self, records: Records | Sequence[str | Path], n_lines: int | None = None, include_compatible: bool = False) -> None:
         super().__init__()
-        self._records: dict[tuple[str, str], list[LoadedRecord]] = {}
+        self._records: dict[str, list[LoadedRecord]] = {}
         self._chosen: dict[tuple[str, str], Trace] = {}
         self._include_compatible = include_compatible
         self.load(records, n_lines)
@@ -103,18 +104,19 @@ class ApplyHistoryBest(DispatchContext):
         for source in [records] if isinstance(records, (str, Path)) else records:
             found = [source] if isinstance(source, LoadedRecord) else load_records(source)[:n_lines]
             for record in found:
-                self._records.setdefault((record.workload_key, record.dag_hash), []).append(record)
+                self._records.setdefault(record.dag_hash, []).append(record)
 
     def update(self, target: TargetLike, workload_key: str, trace: Trace) -> None:
         """Fix the program of a workload on a target, whatever the records say."""
         self._chosen[str(Target(target).resolved()), workload_key] = trace
 
-    def _query_inside(self, target: Target, workload_key: str, dag: ComputeDAG, func_name: str) -> Trace | None:
-        chosen = self._chosen.get((str(target.resolved()), workload_key))
+    def _query_inside(self, target: Target, workload_key: str | None, dag: ComputeDAG, func_name: str) -> Trace | None:
+        chosen = self._chosen.get((str(target.resolved()), workload_key or dag.workload_key()))
         if chosen is not None:
             return chosen
-        best, _ = choose_best(self._records.get((workload_key, dag.hash_key()), ()), workload_key, dag.hash_key(), target)
-        if best is None and self._include_compatible:
+        known = [record for record in self._records.get(dag.hash_key(), ()) if _is_of(record, dag)]
+        best, _ = choose_best(known, workload_key, dag.hash_key(), target)
+        if best is None and self._include_compatible and workload_key is not None:
             everything = [record for records in self._records.values() for record in records]
             best = compatible_record(everything, workload_key, dag, target)
         return best.trace if best is not None else None
@@ -135,18 +137,26 @@ class ApplyHistoryBestOrSample(ApplyHistoryBest):
         super().__init__(() if records is None else records, None, include_compatible)
         self._num_measure = num_measure
 
-    def _query_inside(self, target: Target, workload_key: str, dag: ComputeDAG, func_name: str) -> Trace | None:
+    def _query_inside(self, target: Target, workload_key: str | None, dag: ComputeDAG, func_name: str) -> Trace | None:
         found = super()._query_inside(target, workload_key, dag, func_name)
         if found is not None or self._num_measure < 1:
             return found
-        task = SearchTask(compute_dag=dag, workload_key=workload_key, target=target)
+        task = SearchTask(compute_dag=dag, workload_key=workload_key or dag.workload_key(), target=target)
         trials = SketchPolicy(task, verbose=0).search(TuningOptions(self._num_measure, verbose=0))
         good = [trial for trial in trials if trial.result.is_success and trial.result.verified]
         if not good:
             return None
         best = min(good, key=lambda trial: trial.result.median).trace
-        self.update(target, workload_key, best)
+        self.update(target, task.workload_key, best)
         return best
+
+
+def _is_of(record: LoadedRecord, dag: ComputeDAG) -> bool:
+    """Whether a record with the hash of a computation is of it: confirmed by comparing, where its workload is registered here."""
+    try:
+        return dag_equal(record.input.task.compute_dag.tensors, dag.tensors)
+    except WorkloadError:
+        return True
 
 
 def best_schedule(
@@ -159,15 +169,19 @@ def best_schedule(
     Args:
         computation: a ComputeDAG or its tensors, inputs and outputs.
         target: the current target if None.
-        workload_key: the key it was tuned under; by default that of a computation without a registered name.
+        workload_key: the key it was tuned under; by default any that computes the same.
     """
-    dag = computation if isinstance(computation, ComputeDAG) else ComputeDAG(computation)
-    key = workload_key or dag.workload_key()
-    trace = DispatchContext.current.query(Target.target_or_current(target), key, dag)
+    if type(DispatchContext.current) is DispatchContext:
+        return None
+    try:
+        dag = computation if isinstance(computation, ComputeDAG) else ComputeDAG(computation)
+    except WorkloadError:  # what can't be tuned has no records
+        return None
+    trace = DispatchContext.current.query(Target.target_or_current(target), workload_key, dag)
     if trace is None:
         return None
     try:
         return dag.schedule(trace)
     except ScheduleError as error:
-        log.once(logger, f"the recorded program of {key[:200]} does not fit and is not used: {error}")
+        log.once(logger, f"the recorded program of {(workload_key or dag.workload_key())[:200]} does not fit and is not used: {error}")
         return None

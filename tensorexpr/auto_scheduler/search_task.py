@@ -11,6 +11,7 @@ from ..schedule.te_schedule import Schedule
 from ..target import Target, TargetLike
 from ..te.tensor import Tensor
 from .compute_dag import ComputeDAG
+from .cost_model import XGBModel
 from .options import HardwareParams, TuningOptions
 from .policy import SketchPolicy
 from .records import load_best_record
@@ -74,8 +75,13 @@ class SearchTask:
                 register_task_input_buffer(self.workload_key, name, data, task_inputs_overwrite, task_inputs_save_to_file)
         self.desc = desc
 
-    def tune(self, tuning_options: TuningOptions, search_policy: SketchPolicy | None = None) -> None:
+    def tune(self, tuning_options: TuningOptions, search_policy: SketchPolicy | None = None, adaptive_training: bool = False) -> None:
         """Search for a fast program and call the options' callbacks with every result.
+
+        Args:
+            tuning_options: how much to measure, and where results go.
+            search_policy: how to search; sketches and a learned model if None.
+            adaptive_training: train that model only when there are a fifth more samples.
 
         Raises:
             TuningError: if nothing can be measured: no trials, or no worker starts.
@@ -84,7 +90,7 @@ class SearchTask:
             raise TuningError(f"tune takes auto_scheduler.TuningOptions(...), not {tuning_options!r}")
         if tuning_options.most_trials < 1:
             raise TuningError("TuningOptions.num_measure_trials is 0, so there is nothing to measure; give at least 1, or a budget_s")
-        policy = search_policy or SketchPolicy(self)
+        policy = search_policy or SketchPolicy(self, XGBModel(adaptive_training=True) if adaptive_training else None)
         policy.search(tuning_options)
 
     def apply_best(self, log_file: str | Path, include_compatible: bool = False) -> tuple[Schedule, list[Tensor]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ class SearchSession:
     """
 
     def __init__(self, policy: SketchPolicy, options: TuningOptions) -> None:
+        self._started = time.monotonic()
         self.policy = policy
         self.options = options
         verbose = options.verbose if policy.verbose is None else policy.verbose
@@ -72,7 +74,7 @@ class SearchSession:
         """Search to the end, and say in the end what came of it; also when it is interrupted."""
         assert self.tuner is not None
         try:
-            return self.tuner.run()
+            return self.tuner.run(self._started)
         finally:
             self.console.close()
             self.console.summary(summary(self.tuner, self.policy.task.compute_dag.flop_ct))

@@ -206,8 +206,9 @@ class Lanes:
         result = value.like_text("poison")
         for start in range(0, value.lanes, size):
             part = value.part(start, size)._scalef(scale.part(start, size))
+            name = f"llvm.vector.insert.{suffix(result.llvm_type)}.{suffix(part.llvm_type)}"
             operands = f"{result.llvm_type} {result.text}, {part.llvm_type} {part.text}, i64 {start}"
-            result = result.like(f"call {result.llvm_type} @llvm.vector.insert.{suffix(result.llvm_type)}.{suffix(part.llvm_type)}({operands})")
+            result = result.like(f"call {result.llvm_type} @{name}({operands})")
         return result.resized(self.lanes)
 
     def _scalef_lanes(self) -> int:

@@ -36,16 +36,19 @@ def build(
         runtime: kept for programs that pass one; there is one runtime.
         name: the name of the function that a schedule or a PrimFunc without `global_symbol` becomes.
         binds: for a schedule: buffers to use for tensors.
-        schedule: "auto" has the analytic model of the auto-scheduler choose one, in less than a second.
+        schedule: "auto" takes the best that `auto_scheduler.ApplyHistoryBest` knows, within such a context; else the analytic model of
+            the auto-scheduler chooses one, in less than a second.
 
     Raises:
         ArgumentError: for inputs of another kind.
         LoweringError, ScheduleError, CodegenError, TargetError: from the steps.
     """
     if schedule is None:
+        if isinstance(inputs, (list, tuple)):
+            raise ArgumentError('build: tensors have no schedule; give te.create_schedule(...), or say schedule="auto"')
         return build_scheduled(inputs, args, target, target_host, runtime, name, binds)
     # The search is not loaded for a program that comes with its schedule.
-    from ..auto_scheduler import ComputeDAG, default_schedule
+    from ..auto_scheduler import ComputeDAG, best_schedule, default_schedule
 
     if schedule not in _SCHEDULES:
         raise ArgumentError(f'build: schedule is {schedule!r}; it is "auto", or left out where the inputs are scheduled')
@@ -53,5 +56,7 @@ def build(
     if not isinstance(tensors, (list, tuple)) or not tensors or not all(isinstance(tensor, Tensor) for tensor in tensors):
         raise ArgumentError(f'build(schedule="auto") takes the tensors of a computation or a ComputeDAG, not {type(inputs).__name__}')
     chosen = Target.target_or_current(target)
-    made = default_schedule(inputs, Target(chosen, target_host) if target_host is not None else chosen)
+    chosen = Target(chosen, target_host) if target_host is not None else chosen
+    recorded = best_schedule(inputs, chosen)
+    made = default_schedule(inputs, chosen) if recorded is None else recorded[0]
     return build_scheduled(made, list(tensors) if args is None else args, target, target_host, runtime, name, binds)

@@ -148,13 +148,16 @@ class Tuner:
         if self.preloaded:
             self._learn()
 
-    def run(self) -> list[Trial]:
+    def run(self, started: float | None = None) -> list[Trial]:
         """Search until the trials or the time are used up, or nothing better turns up.
+
+        Args:
+            started: the moment of `clock` from which the time budget counts; now if None.
 
         Returns:
             all trials, in the order they were measured.
         """
-        start = self.clock()
+        start = self.clock() if started is None else started
         budget = self.options.budget_s
         self._deadline = math.inf if budget is None else start + budget - min(_FOR_MEASURING_AGAIN_S, budget / 10)
         while len(self.trials) < self.options.trials:

@@ -54,9 +54,14 @@ def test_what_was_tuned_is_found_and_right(log: Path) -> None:
         found = auto_scheduler.best_schedule(of.compute_dag, "llvm", of.workload_key)
     assert found is not None
     a, b = (np.random.default_rng(n).standard_normal(shape, np.float32) for n, shape in enumerate([(24, 16), (16, 32)]))
-    c = np.empty((24, 32), np.float32)
-    tvm.build(*found, "llvm")(a, b, c)
-    np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
+    built = tvm.build(*found, "llvm")
+    with auto_scheduler.ApplyHistoryBest(log):
+        looked_up = tvm.build(of.compute_dag.tensors, target="llvm", schedule="auto")
+    assert looked_up.get_source() == built.get_source()
+    for func in (built, looked_up):
+        c = np.empty((24, 32), np.float32)
+        func(a, b, c)
+        np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
 
 
 def test_the_report_of_a_real_log(log: Path) -> None:

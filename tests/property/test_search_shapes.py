@@ -32,7 +32,7 @@ from tests.programs import conv_relu, matmul, matmul_add, softmax
 from tests.property.test_search_space import own_leaf_extents
 
 MACHINE = Target("llvm -num-cores=4")
-NEW = ("RegisterTile", "Reduce", "RowProgram", "AddRfactor", "ansor")
+NEW = ("RegisterTile", "Reduce", "RowProgram", "Blocks")
 
 
 def transposed_products() -> list[Tensor]:
@@ -46,6 +46,12 @@ def pixels() -> list[Tensor]:
     x, w, k = te.placeholder((5, 7, 9), name="X"), te.placeholder((11, 5), name="W"), te.reduce_axis((0, 5), name="k")
     conv = te.compute((11, 7, 9), lambda o, i, j: te.sum(x[k, i, j] * w[o, k], axis=k), name="conv")
     return [x, w, topi.nn.relu(conv)]
+
+
+def transpose() -> list[Tensor]:
+    """A transpose of what no block divides."""
+    x = te.placeholder((19, 37), name="X")
+    return [x, te.compute((37, 19), lambda i, j: x[j, i] + 1.0, name="out")]
 
 
 def summed(rows: int, columns: int, axis: int | None) -> list[Tensor]:
@@ -66,6 +72,7 @@ PROGRAMS = {
     "transposed": transposed_products(),
     "window": conv_relu(3, 7, 18),
     "pixels": pixels(),
+    "transpose": transpose(),
     "rows": softmax(3, 37),
     "row_sum": summed(9, 37, 1),
     "column_sum": summed(37, 9, 0),

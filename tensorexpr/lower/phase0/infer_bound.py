@@ -20,6 +20,7 @@ from ...tir.arithmetic import as_int, const, maximum, minimum
 from ...tir.expr import PrimExpr, ProducerLoad, Range, Var
 from ...tir.rewriting import substitute, variables, walk
 from .inline_stages import Bodies
+from .neutral_terms import without_neutral_terms
 from .overcompute import Overcompute
 from .short_tiles import common_short_tile, stays_inside
 
@@ -53,6 +54,7 @@ class _Inference:
         domain = stage_domain(stage, region, self.analyzer)
         for var, bounds in domain.loops().items():
             self.analyzer.bind(var, bounds)
+        domain = without_neutral_terms(domain, self.bodies[stage.id], self.tree, self.analyzer)
         short = self._short_tiles(domain) if isinstance(stage.attach, At) else {}
         domain = replace(domain, guards=(*domain.guards, *short.values()))
         borders = Overcompute(domain, self.bodies[stage.id], self.tree, self.analyzer).needed(tuple(self._border_guards(domain, short)))

@@ -9,11 +9,12 @@ It stands after the transposes, which use strided loads better.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ...tir.arithmetic import add
 from ...tir.dtype import parse_dtype
 from ...tir.expr import (
+    Add,
     And,
     Broadcast,
     BufferLoad,
@@ -104,12 +105,15 @@ def _stretched(mask: PrimExpr, stride: int, start: int, size: int) -> PrimExpr |
     inside = _between(mask, stride, start, size)
     if inside is None:
         return None
-    own = [IntImm("bool", 1 if (start + place) % stride == 0 else 0) for place in range(size)]
-    return And(inside, Shuffle(tuple(own), tuple(range(size))))
+    return And(inside, _constants("bool", [int((start + place) % stride == 0) for place in range(size)]))
+
+
+def _constants(dtype: str, values: Sequence[int]) -> PrimExpr:
+    return Shuffle(tuple(IntImm(dtype, value) for value in values), tuple(range(len(values))))
 
 
 def _between(mask: PrimExpr, stride: int, start: int, size: int) -> PrimExpr | None:
-    """A condition on lanes as one on the neighbours between them, right where a lane is; None if it has no such form."""
+    """A condition on lanes as one on neighbours, each with the number of the lane before it; None if it has no such form."""
     match mask:
         case Broadcast(value):
             return Broadcast(value, size)
@@ -127,9 +131,8 @@ def _steps(value: PrimExpr, stride: int, start: int, size: int) -> PrimExpr | No
     match value:
         case Broadcast(inner):
             return Broadcast(inner, size)
-        case Ramp(base, IntImm(dtype, apart), _) if apart % stride == 0:
-            step = apart // stride
-            return Ramp(add(base, IntImm(base.dtype, start * step)), IntImm(dtype, step), size)
+        case Ramp(base, IntImm(dtype, apart), _):
+            return Add(Broadcast(base, size), _constants(dtype, [(start + place) // stride * apart for place in range(size)]))
     return None
 
 

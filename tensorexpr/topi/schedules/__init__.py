@@ -1,12 +1,19 @@
 """Default schedules: rules that give every operator a good schedule without a search.
 
 machine      lanes, and what is worth several threads
+access       how far apart in memory the neighbours along each axis are
 injective    elementwise, broadcasts, transforms
+transpose    operators that read across the direction in which they write
+window       reductions over small windows: depthwise convolutions, pooling
 reduction    sums and their like, over rows or columns
 products     matrix products told by their indices
 register_tile  which tile of accumulators a product gets
 dot_products  instructions that sum groups of small numbers
 gemm         matrix products: packed panels, tiles in registers, what follows computed on the tile
+convolutions  convolutions told by their indices
+conv_plan    which tile and which loops a convolution gets
+conv         convolutions: tiles of pixels by vectors of channels, borders peeled, weights in panels
+conv_flat    convolutions of single pixels: vectors of pixels
 rows         programs that work row by row: softmax, norms
 default      which of them a computation gets
 """

@@ -24,7 +24,7 @@ from ...tir.expr import IterVar, PrimExpr, ProducerLoad, Var
 from .access import stage_reads
 from .conv_flat import plan_flat, schedule_flat
 from .conv_plan import Order, Packing, Plan, plan_convolution
-from .windows import Convolution, convolution_of
+from .convolutions import Convolution, convolution_of
 
 
 def schedule_convolutions(s: Schedule, target: Target) -> None:
@@ -161,9 +161,9 @@ class _Builder:
             axes[pixel], phase = stage.split(axes[pixel], factor=size)
             phases.append(phase)
         panel, within = stage.split(op.axis[convolution.channel], factor=plan.block)
-        tasks = [op.axis[number] for number in convolution.outer]
-        if plan.order is Order.PANELS:
-            tasks.append(panel)
+        batches = [op.axis[number] for number in convolution.outer]
+        tasks = {Order.PANELS: [panel], Order.BATCHES: [*batches, panel], Order.PIXELS: [*batches]}[plan.order]
+        inside = [*batches, *phases] if plan.order is Order.PANELS else phases
         first = self.pixels[0]
         if plan.chunks > 1:
             chunk, axes[first] = stage.split(axes[first], nparts=plan.chunks, balanced=True)
@@ -184,7 +184,7 @@ class _Builder:
             tiles.append(panel)
             if plan.chunks == 1:
                 tasks.append(tiles.pop(0))
-        self._inner_loops(stage, [*tasks, *phases, *tiles], within, each)
+        self._inner_loops(stage, [*tasks, *inside, *tiles], within, each)
         place = stage.fuse(*tasks)
         if plan.parallel:
             stage.parallel(place)

@@ -18,9 +18,9 @@ from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
 from ...tir.expr import PrimExpr, Var
 from .conv_plan import balanced_sizes, step_cycles
+from .convolutions import Convolution, product_of_extents
 from .machine import is_parallel, lanes_of
 from .register_tile import rows_in_cache
-from .windows import Convolution, product_of_extents
 
 _TILE = 40.0  # cycles to start a tile, and to end it apart from its stores
 _STORE = 2.0  # cycles for each vector that is stored
@@ -50,7 +50,7 @@ def plan_flat(convolution: Convolution, target: Target) -> FlatPlan | None:
     if pixels < lanes or (groups > 1 and extents[convolution.channel] % channels):
         return None
     parallel = is_parallel(target, 2.0 * product_of_extents(extents) * convolution.depth)
-    row_bytes = 4 * convolution.depth
+    row_bytes = convolution.bytes * convolution.depth
     aligned = pixels % lanes == 0
     plans = []
     for vectors in range(1, target.vector_registers // 8 + 1):

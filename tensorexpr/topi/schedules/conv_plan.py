@@ -11,8 +11,8 @@ from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
 from ...tir.expr import Call, FloatImm, FloorDiv, FloorMod, IntImm, Select
 from ...tir.rewriting import variables
+from .convolutions import Convolution, extents_of, product_of_extents
 from .machine import is_parallel, lanes_of
-from .windows import Convolution, product_of_extents
 
 _LATENCY = 4.0  # cycles of a multiply-add
 _BROADCAST = 0.1  # cycles that loading a scalar, from the nearest cache, delays the multiply-adds beside it
@@ -22,6 +22,8 @@ _TILE = 40.0  # cycles to start a tile, and to end it apart from its stores
 _STORE = 2.0  # cycles for each vector of a tile that is stored
 _PACKED = 8.0  # cycles to load a vector of weights, transpose and store it
 _TRANSPOSED = 6.0  # ... and read by columns
+_FAR_ROWS = 1024  # bytes between rows of weights of which a page has but four
+_USES = 8  # tiles for which a panel is worth its copy
 
 
 class Packing(Enum):
@@ -35,7 +37,8 @@ class Packing(Enum):
 class Order(Enum):
     """What a core goes through once while it goes through the other again and again."""
 
-    PANELS = "panels of weights outside, all pixels for each"
+    PANELS = "panels of weights outside, all batches and pixels for each"
+    BATCHES = "batches outside, then panels of weights"
     PIXELS = "tiles of pixels outside, all weights for each"
 
 
@@ -81,9 +84,9 @@ def plan_convolution(convolution: Convolution, target: Target) -> Plan | None:
     if (channels < lanes // 2 and convolution.channel < len(extents) - 1) or convolution.depth < 2:
         return None
     merged = convolution.merged_pixels()
-    if any(extents[pixel] % phase for pixel, phase in zip(convolution.pixels, convolution.phases, strict=True)):
-        return None
     phases = dict(zip(convolution.pixels, convolution.phases, strict=True))
+    if any(extents[pixel] % phase for pixel, phase in phases.items()):
+        return None
     pixels = [extents[pixel] // phases[pixel] for pixel in convolution.pixels if pixel not in merged]
     if merged:
         pixels.append(product_of_extents([extents[pixel] for pixel in merged]))
@@ -92,42 +95,47 @@ def plan_convolution(convolution: Convolution, target: Target) -> Plan | None:
     if not timed:
         return None
     cycles, tile, vectors = min(timed)
-    work = 2.0 * product_of_extents(extents) * convolution.depth
-    parallel = is_parallel(target, work)
-    cores = target.num_cores if parallel else 1
-    peeled = (
-        not convolution.is_transposed
-        and _is_padded(convolution)
-        and len(convolution.summed) > 0
-        and convolution.depth >= 16 * _taps(convolution)
-    )
-    packing = _packing(convolution, lanes * vectors)
-    outer = product_of_extents([extents[number] for number in convolution.outer])
+    parallel = is_parallel(target, 2.0 * product_of_extents(extents) * convolution.depth)
+    # Each tap is a loop over the other summed axes: borders are peeled where that loop is long.
+    long = convolution.depth >= 16 * product_of_extents(extents_of(convolution.taps))
+    peeled = long and not convolution.is_transposed and _is_padded(convolution)
     panels = -(-channels // (lanes * vectors))
-    order = _order(convolution, target) if panels > 1 else Order.PANELS
-    if order is Order.PANELS:
-        tasks = outer * panels
-        chunks = 1 if tasks % cores == 0 or tasks >= 8 * cores or pixels[0] < cores else cores
-        alone = outer == chunks == 1
-    else:  # border tiles of a parallel loop would choose their body in every iteration
-        chunks = cores if len(pixels) == 1 and peeled and pixels[0] >= cores else 1
-        alone = False
-    if packing is Packing.PANEL and not alone:
+    order, chunks = _order(convolution, panels, pixels, peeled, target.num_cores if parallel else 1, target)
+    uses = product_of_extents([-(-extent // size) for extent, size in zip(pixels, tile, strict=True)]) * _size(convolution.outer, extents)
+    packing = _packing(convolution, lanes * vectors, uses if order is Order.PANELS else 0)
+    if packing is Packing.PANEL and (order is not Order.PANELS or chunks > 1):
         packing = Packing.ROOT
     if packing is not Packing.NONE:
         cycles += _PACKED * convolution.depth * channels / lanes
     return Plan(lanes, vectors, tile, bool(merged), packing, peeled, order, chunks, parallel, cycles)
 
 
-def _order(convolution: Convolution, target: Target) -> Order:
-    """Pixels outside if all weights stay in the second level cache and the data, read again for each panel, wouldn't."""
-    half = target.l2_cache_size_bytes // 2
-    sizes = [product_of_extents([int(str(extent)) for extent in load.producer.shape]) for load in (convolution.weights, convolution.data)]
-    return Order.PIXELS if 4 * sizes[0] <= half < 4 * sizes[1] else Order.PANELS
+def _size(axes: tuple[int, ...], extents: list[int]) -> int:
+    return product_of_extents([extents[axis] for axis in axes])
 
 
-def _taps(convolution: Convolution) -> int:
-    return product_of_extents([int(str(axis.dom.extent)) for axis in convolution.taps if axis.dom is not None])
+def _order(convolution: Convolution, panels: int, pixels: list[int], peeled: bool, cores: int, target: Target) -> tuple[Order, int]:
+    """What is outside, and the chunks of the first pixel axis that make work for all cores."""
+    weights, data = (
+        convolution.bytes * product_of_extents([int(str(extent)) for extent in load.producer.shape])
+        for load in (convolution.weights, convolution.data)
+    )
+    half, batches = target.l2_cache_size_bytes // 2, _size(convolution.outer, convolution.extents)
+    if panels > 1 and weights <= half < data:  # all weights stay in the second level cache, and the data is read once
+        # Border tiles of a parallel loop would choose their body in every iteration.
+        return Order.PIXELS, cores if len(pixels) == 1 and peeled and pixels[0] >= cores else 1
+    if batches == 1 or (_is_even(panels, cores) and panels * data < batches * weights):
+        return Order.PANELS, _chunks(panels, pixels, cores)
+    return Order.BATCHES, _chunks(batches * panels, pixels, cores)
+
+
+def _chunks(tasks: int, pixels: list[int], cores: int) -> int:
+    return 1 if _is_even(tasks, cores) or pixels[0] < cores else cores
+
+
+def _is_even(tasks: int, cores: int) -> bool:
+    """True if all cores get nearly as many of the tasks."""
+    return tasks % cores == 0 or tasks >= 8 * cores
 
 
 def _is_padded(convolution: Convolution) -> bool:
@@ -169,12 +177,14 @@ def panel_of(convolution: Convolution) -> int:
     return last.b.value if blocks and len(outer) == 1 else 0
 
 
-def _packing(convolution: Convolution, block: int) -> Packing:
-    axis = convolution.op.axis[convolution.channel].var
+def _packing(convolution: Convolution, block: int, uses: int) -> Packing:
+    """Where the weights are packed, if each panel is used so many times by one core."""
+    axis, shape = convolution.op.axis[convolution.channel].var, convolution.weights.producer.shape
     if panel_of(convolution):
         return Packing.NONE
     if convolution.weights.indices[-1] is axis and convolution.extents[convolution.channel] % block == 0:
-        return Packing.NONE
+        # Rows far apart are many pages: a copy pays if it is used often.
+        return Packing.PANEL if convolution.bytes * int(str(shape[-1])) >= _FAR_ROWS and uses >= _USES else Packing.NONE
     return Packing.PANEL
 
 
@@ -183,7 +193,7 @@ def _cycles(convolution: Convolution, tile: tuple[int, ...], vectors: int, pixel
     extents = convolution.extents
     panels = -(-extents[convolution.channel] // (lanes * vectors))
     store = _STORE if convolution.channel == len(extents) - 1 else _TRANSPOSED
-    near = 4 * convolution.depth * lanes * vectors <= 0.75 * target.l2_cache_size_bytes
+    near = convolution.bytes * convolution.depth * lanes * vectors <= 0.75 * target.l2_cache_size_bytes
     load = _WEIGHTS if near else _FAR_WEIGHTS
     total = 0.0
     for rows, many in balanced_sizes(pixels[-2] if len(pixels) > 1 else 1, tile[-2] if len(tile) > 1 else 1):

@@ -31,13 +31,16 @@ _INTRINSICS = {
 
 
 def dot_product_of(product: Product, dtype: str, target: Target) -> DotProduct | None:
-    """The intrinsic that sums the product, or None if the target or the layout has none.
-
-    The groups are read from the left operand where it lies, as whole ones.
-    """
+    """The intrinsic that sums the product, or None if the target has none."""
     left, right, last = product.left, product.right, product.summed[-1]
     found = _INTRINSICS.get((left.tensor.dtype, right.tensor.dtype, dtype))
     if found is None or left.casts != (dtype,) or right.casts != (dtype,) or lanes_of(target, dtype) != OUTPUTS:
         return None
-    whole = extent_of(last) % found.group == 0 and left.is_contiguous(last) and extent_of(product.column) >= OUTPUTS
-    return found if whole and found.feature in target.features else None
+    large = extent_of(last) >= found.group and extent_of(product.column) >= OUTPUTS
+    return found if large and found.feature in target.features else None
+
+
+def has_whole_groups(product: Product, group: int) -> bool:
+    """True if groups of neighbours can be read from the left operand where it lies; else it needs a copy with padded ones."""
+    last = product.summed[-1]
+    return extent_of(last) % group == 0 and product.left.is_contiguous(last)

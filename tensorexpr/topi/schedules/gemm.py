@@ -19,9 +19,9 @@ from ...te.tensor import Tensor
 from ...te.tensor_intrin import TensorIntrin
 from ...tir.dtype import parse_dtype
 from ...tir.expr import IterVar, PrimExpr, Var
-from .dot_products import DotProduct, dot_product_of
+from .dot_products import DotProduct, dot_product_of, has_whole_groups
 from .machine import lanes_of
-from .products import Product, extent_of, inline_moves, product_of, result_of, size_of
+from .products import Operand, Product, extent_of, inline_moves, product_of, result_of, size_of
 from .register_tile import RegisterTile, Shape, choose_tile, packing_cycles
 
 # Vectors of multiply-adds below which one core is done before another one has begun: about 2 microseconds.
@@ -116,7 +116,7 @@ def _shape_of(product: Product, lanes: int, transposed: bool, dot: DotProduct | 
         batch=size_of(product.batch),
         rows=rows,
         columns=columns,
-        depth=size_of(product.summed) // (1 if dot is None else dot.group),
+        depth=-(-size_of(product.summed) // (1 if dot is None else dot.group)),
         repeats=repeats,
         lanes=lanes,
         row_bytes=product.left.stride(product.row),
@@ -134,7 +134,9 @@ def schedule_product(s: Schedule, result: Tensor, tensor: Tensor, product: Produ
     tile = s.cache_write(tensor, scope) if tensor.op is result.op else tensor
     if tile is tensor:
         s[tile].set_scope(scope)
-    panel = _panel(s, product, tile) if plan.packed else None
+    panel = _copied(s, product.right, tile) if plan.packed else None
+    if plan.dot is not None and not has_whole_groups(product, plan.dot.group):
+        _group_left(s, product, tile, plan)
     place, tiles = _loops_of_result(s, result, tensor, product, plan)
     if panel is not None:
         _pack(s, panel, product, plan)
@@ -144,14 +146,33 @@ def schedule_product(s: Schedule, result: Tensor, tensor: Tensor, product: Produ
         s[panel].compute_at(*((s[result], place) if blocks is None else (s[tile], blocks)))
 
 
-def _panel(s: Schedule, product: Product, tile: Tensor) -> Tensor:
-    """The stage that packs: what was to be inlined does it itself, of anything else a copy is made."""
-    tensor = product.right.tensor
-    node = s.tree[s[tensor].id]
+def _copied(s: Schedule, operand: Operand, tile: Tensor) -> Tensor:
+    """The stage that copies an operand: what was to be inlined does it itself, of anything else a copy is made."""
+    node = s.tree[s[operand.tensor].id]
     if isinstance(node.attach, Inline) and len(s.tree.consumers(node)) == 1:
-        s[tensor].compute_root()
-        return tensor
-    return s.cache_read(tensor, "global", [tile])
+        s[operand.tensor].compute_root()
+        return operand.tensor
+    return s.cache_read(operand.tensor, "global", [tile])
+
+
+def _group_left(s: Schedule, product: Product, tile: Tensor, plan: Plan) -> None:
+    """Copy the left operand with the last group of each row padded with zeros, so that every group is a whole one."""
+    assert plan.dot is not None
+    left, group = product.left, plan.dot.group
+    copy = _copied(s, left, tile)
+    last = left.position(product.summed[-1])
+    *others, _, _ = axes = s[copy].transform_layout(
+        lambda *i: [*i[:last], *i[last + 1 :], i[last] // group, i[last] % group], pad_value=zero_of(copy)
+    )
+    _, lane = s[copy].split(s[copy].fuse(*axes[-2:]), factor=plan.lanes * group)
+    s[copy].vectorize(lane)
+    if plan.parallel:
+        s[copy].parallel(s[copy].fuse(*others))
+
+
+def zero_of(tensor: Tensor) -> int | float:
+    """What a tensor is padded with: zero, as a number of its kind."""
+    return 0.0 if parse_dtype(tensor.dtype).is_float else 0
 
 
 def _loops_of_result(s: Schedule, result: Tensor, tensor: Tensor, product: Product, plan: Plan) -> tuple[IterVar, IterVar]:
@@ -192,7 +213,7 @@ def _pack(s: Schedule, panel: Tensor, product: Product, plan: Plan) -> None:
         inner = [*outer, last, *vectors] if group == 1 else [*outer, last // group, *vectors, last % group]
         return [*(i[n] for n in others), i[column] // width, *inner]
 
-    axes = s[panel].transform_layout(layout, pad_value=0.0 if parse_dtype(panel.dtype).is_float else 0)
+    axes = s[panel].transform_layout(layout, pad_value=zero_of(panel))
     if plan.dot is not None:  # neighbours along the summed axis: the loads of 16 groups are rows that are zipped together
         *_, lane, within = axes
         s[panel].unroll(lane)

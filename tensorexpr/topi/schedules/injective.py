@@ -29,10 +29,7 @@ def schedule_injective(s: Schedule, tensor: Tensor, target: Target) -> None:
     reads = stage_reads(s, tensor)
     loops = merged_loops(s, tensor, axes, reads)
     across = transposed_axis(loops)
-    if across is not None:
-        outer = schedule_transpose(s, tensor, loops, across, target)
-    else:
-        outer = _rows(s, tensor, loops, target)
+    outer = _rows(s, tensor, loops, target) if across is None else schedule_transpose(s, tensor, loops, across, target)
     if outer and is_parallel(target, product([loop.extent for loop in loops]) // 2):
         s[tensor].parallel(s[tensor].fuse(*outer))
     if s.tree[s[tensor].id].is_output and outgrows_cache(target, bytes_of(tensor)):

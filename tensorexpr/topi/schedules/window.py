@@ -10,7 +10,6 @@ Paddings are part of the loads: rows outside are skipped by a test, lanes outsid
 
 from __future__ import annotations
 
-
 from collections.abc import Sequence
 
 from ...arith import linear_form

@@ -89,8 +89,8 @@ def _stage_columns(nest: StageNest, touched: list[Access], machine: Machine) -> 
     operations = _operations(nest.body)
     flops = iterations * operations
     steps = iterations / np.maximum(1.0, rows * lanes)
-    loads, gathers = _loads_per_step(nest, touched, rows, vectors)
-    room = rows * vectors + vectors + 1
+    loads, operands, gathers = _loads_per_step(nest, touched, rows, vectors)
+    room = rows * vectors + operands + 1  # as `unroll_register_tile` counts: accumulators, vectors of a step, a broadcast
     spills = np.maximum(0.0, room - machine.registers)
     fused = max(1.0, operations / 2)  # a multiplication and an addition are one instruction
     compute = steps * np.maximum(rows * vectors * fused / machine.fma_per_cycle, np.where(run > 0, FMA_LATENCY, 0.0))
@@ -160,16 +160,17 @@ def _unrolled_steps(nest: StageNest, extents: Array, rows: Array) -> Array:
     return np.asarray(np.maximum(1.0, within / np.maximum(rows, 1.0)), float)
 
 
-def _loads_per_step(nest: StageNest, touched: list[Access], rows: Array, vectors: Array) -> tuple[Array, Array]:
-    """Vector loads and gathered vectors per step of the register tile, each distinct element once."""
-    loads, gathers = np.zeros_like(rows), np.zeros_like(rows)
+def _loads_per_step(nest: StageNest, touched: list[Access], rows: Array, vectors: Array) -> tuple[Array, Array, Array]:
+    """Loads, those of vectors, and gathered vectors per step of the register tile, each distinct element once."""
+    loads, operands, gathers = np.zeros_like(rows), np.zeros_like(rows), np.zeros_like(rows)
     for access in touched[1:]:
         spread = np.where(access.inner_stride == 0, 1.0, vectors)
         moved = rows if _moves_with_rows(nest, access) else np.ones_like(rows)
         loads = loads + moved * spread
+        operands = operands + np.where(access.inner_stride == 0, 0.0, moved * vectors)
         blocks = np.where(access.next_stride == 1, TRANSPOSED, 1.0)
         gathers = gathers + moved * blocks * np.where(access.inner_stride > 1, vectors, 0.0)
-    return loads, gathers
+    return loads, operands, gathers
 
 
 def _moves_with_rows(nest: StageNest, access: Access) -> bool:

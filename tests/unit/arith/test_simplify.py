@@ -297,3 +297,12 @@ def test_shared_subexpressions_cost_nothing() -> None:
     for _ in range(200):
         total = Add(total, total)
     assert str(Analyzer().simplify(total)) == "0"  # 2**200 times x, modulo 2**32
+
+
+def test_a_quotient_meets_a_remainder_that_was_simplified_further() -> None:
+    """Of pixels fused and split again: (f % 49 * 64 + i) % 56 is written (f*8 + i) % 56, as 64 - 8 and 49*64 are multiples of 56."""
+    pixel = f % 49 * 64 + ii
+    check([((pixel // 56) * 56 + pixel % 56, str(Analyzer(RANGES).simplify(pixel)))])
+    check([((pixel // 56) * 112 + (pixel % 56) * 2, str(Analyzer(RANGES).simplify(pixel * 2)))])
+    other = f % 48 * 64 + ii
+    assert "//" in simplified((pixel // 56) * 56 + other % 56)

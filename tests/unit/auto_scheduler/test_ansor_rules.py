@@ -81,7 +81,9 @@ def winograd() -> list[Tensor]:
         name="forth",
         attrs=named,
     )
-    product = te.compute((6, 6, co, tiles), lambda eps, nu, o, p: te.sum(u[eps, nu, rc, o] * forth[eps, nu, rc, p], axis=rc), name="product")
+    product = te.compute(
+        (6, 6, co, tiles), lambda eps, nu, o, p: te.sum(u[eps, nu, rc, o] * forth[eps, nu, rc, p], axis=rc), name="product"
+    )
     inverse = te.compute(
         (co, tiles, 4, 4),
         lambda o, p, vh, vw: te.sum(product[sa, sb, o, p] * a[sa, vh] * a[sb, vw], axis=[sa, sb]),

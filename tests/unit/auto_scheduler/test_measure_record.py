@@ -209,6 +209,27 @@ def test_a_context_finds_the_best_of_its_log(tmp_path: Path) -> None:
     assert auto_scheduler.best_schedule(of.compute_dag, TARGET, of.workload_key) is None
 
 
+def test_a_computation_without_a_key_is_found_by_what_it_computes(tmp_path: Path) -> None:
+    log, of = tmp_path / "log.json", task()
+    save(log, of, (2, result(0.5)), (4, result(0.3)))
+    x, y = te.placeholder((8, 16), name="X"), te.placeholder((16, 8), name="Y")
+    r = te.reduce_axis((0, 16), name="r")
+    same = [x, y, te.compute((8, 8), lambda p, q: te.sum(x[p, r] * y[r, q], axis=r), name="Z")]
+    other = [x, y, te.compute((8, 8), lambda p, q: te.sum(x[p, r] + y[r, q], axis=r), name="Z")]
+    with auto_scheduler.ApplyHistoryBest(log):
+        found = auto_scheduler.best_schedule(same, TARGET)
+        assert found is not None and found[0].trace == trace(of, 4)
+        assert auto_scheduler.best_schedule(other, TARGET) is None
+
+
+def test_a_hash_is_confirmed_by_comparing(tmp_path: Path) -> None:
+    log, of, other = tmp_path / "log.json", task(), task(8, 8, 32)
+    save(log, of, (2, result(0.5)))
+    log.write_text(log.read_text().replace(of.compute_dag.hash_key(), other.compute_dag.hash_key()))
+    with auto_scheduler.ApplyHistoryBest(log):
+        assert auto_scheduler.best_schedule(other.compute_dag, TARGET) is None
+
+
 def test_contexts_nest_and_the_inner_one_is_asked_first(tmp_path: Path) -> None:
     outer, inner, of, other = tmp_path / "outer.json", tmp_path / "inner.json", task(), task(8, 8, 32)
     save(outer, of, (2, result(0.1)))

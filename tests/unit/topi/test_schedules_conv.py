@@ -17,7 +17,7 @@ from tensorexpr.testing import assert_schedule_correct
 from tensorexpr.topi.schedules import conv, default_schedule
 from tensorexpr.topi.schedules.conv_flat import FlatPlan, plan_flat
 from tensorexpr.topi.schedules.conv_plan import Order, Packing, Plan, plan_convolution
-from tensorexpr.topi.schedules.windows import Convolution, convolution_of
+from tensorexpr.topi.schedules.convolutions import Convolution, convolution_of
 from tensorexpr.workloads import operators, suite
 
 AVX512 = Target("llvm -mcpu=skylake-avx512 -num-cores=2")

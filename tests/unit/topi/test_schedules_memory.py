@@ -84,14 +84,12 @@ def norm_cases() -> dict[str, Tensors]:
     x, g, b = data(8, 40), data(40, name="g"), data(40, name="b")
     many = data(64, 24)
     g24, b24 = data(24, name="g"), data(24, name="b")
+    half, g16, b16 = data(4, 33, dtype="float16"), data(33, dtype="float16", name="g"), data(33, dtype="float16", name="b")
     image, (scale, shift, mean, variance) = data(2, 6, 5, 7), (data(6, name=name) for name in ("s", "t", "m", "v"))
     return {
         "layer_norm": [x, g, b, topi.nn.layer_norm(x, g, b, 1)],
         "layer_norm of several rows at once": [many, g24, b24, topi.nn.layer_norm(many, g24, b24, 1)],
-        "layer_norm in float16": [
-            *(h := [data(4, 33, dtype="float16"), data(33, dtype="float16", name="g"), data(33, dtype="float16", name="b")]),
-            topi.nn.layer_norm(*h, 1),
-        ],
+        "layer_norm in float16": [half, g16, b16, topi.nn.layer_norm(half, g16, b16, 1)],
         "rms_norm": [x, g, topi.nn.rms_norm(x, g, 1)],
         "batch_norm": [image, scale, shift, mean, variance, topi.nn.batch_norm(image, scale, shift, mean, variance)[0]],
         "instance_norm": [image, scale, shift, topi.nn.instance_norm(image, scale, shift, 1, (2, 3))],
@@ -131,7 +129,13 @@ def test_a_large_sum_and_what_follows_it_are_shared_by_the_threads() -> None:
 
 @pytest.mark.parametrize(
     ("shape", "kernel", "stride", "padding", "dilation"),
-    [((1, 2, 7, 9), 3, 1, 1, 1), ((1, 2, 7, 9), 3, 2, 1, 1), ((2, 3, 15, 33), 3, 1, 1, 1), ((1, 2, 17, 20), 5, 2, 2, 1), ((1, 2, 9, 9), 3, 1, 1, 2)],
+    [
+        ((1, 2, 7, 9), 3, 1, 1, 1),
+        ((1, 2, 7, 9), 3, 2, 1, 1),
+        ((2, 3, 15, 33), 3, 1, 1, 1),
+        ((1, 2, 17, 20), 5, 2, 2, 1),
+        ((1, 2, 9, 9), 3, 1, 1, 2),
+    ],
 )
 @pytest.mark.parametrize("fused", [False, True])
 def test_depthwise_channels_first(shape: tuple[int, ...], kernel: int, stride: int, padding: int, dilation: int, fused: bool) -> None:
@@ -195,7 +199,7 @@ def test_a_depthwise_convolution_keeps_its_tile_in_registers() -> None:
     args = [x, w, topi.nn.depthwise_conv2d_nchw(x, w, 1, 1, 1)]
     text = llvm_text(args)
     assert "alloca" not in text and "gather" not in text
-    assert text.count("@llvm.fmuladd.v16f32(") >= 9 * 14
+    assert len(re.findall(r"= fmul [a-z ]*<16 x float>", text)) >= 9 * 14
 
 
 def test_every_second_column_is_shuffled_out_of_whole_vectors() -> None:

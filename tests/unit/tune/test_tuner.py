@@ -38,13 +38,13 @@ class MadeUp:
 
     clock: Clock
     failing: bool = False
-    measured: list[Program] = field(default_factory=list)
+    rounds: list[int] = field(default_factory=list)
     best_cost: float = float("inf")
 
     def measure(self, programs: Sequence[Program]) -> Iterator[MeasureResult]:
+        self.rounds.append(len(programs))
         for program in programs:
             self.clock.now += 1.0
-            self.measured.append(program)
             yield self.result(program)
 
     def remeasure(self, programs: Sequence[Program]) -> list[MeasureResult]:
@@ -120,7 +120,13 @@ def test_a_time_budget_ends_the_search_in_the_middle_of_a_batch_and_keeps_the_be
 def test_under_a_budget_the_last_round_gets_what_there_is_time_for() -> None:
     made = tuner(1000, budget_s=6.0)
     made.run()
-    assert len(made.measurer.measured) == 6  # type: ignore[attr-defined]
+    assert made.measurer.rounds == [4, 1, 1]  # type: ignore[attr-defined]
+
+
+def test_a_budget_counts_from_when_the_user_asked() -> None:
+    made = tuner(1000, budget_s=10.0)
+    made.clock.now = 6.5  # type: ignore[attr-defined]
+    assert len(made.run(started=0.0)) == 3
 
 
 def test_a_budget_that_is_over_at_once_still_measures_the_plain_program() -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ...arith import linear_form
 from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
+from ...tir.dtype import parse_dtype
 from ...tir.expr import Add, Call, Cast, FloatImm, FloorDiv, IntImm, IterVar, Mul, PrimExpr, ProducerLoad, Reduce, Select, Var
 from ...tir.rewriting import substitute, variables
 from ..utils import extent_value
@@ -51,6 +52,11 @@ class Convolution:
     def depth(self) -> int:
         """How many products a result is the sum of."""
         return product_of_extents(extents_of(self.op.reduce_axis)) // product_of_extents(list(self.phases))
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of an element of the result."""
+        return max(1, parse_dtype(self.op.output(0).dtype).bits // 8)
 
     @property
     def is_transposed(self) -> bool:

@@ -1,0 +1,88 @@
+"""Loads at small strides and under conditions: what they become, and that they read the same."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import tensorexpr as tvm
+from tensorexpr import te
+from tensorexpr.testing import assert_schedule_correct
+
+AVX512 = "llvm -mcpu=skylake-avx512"
+Program = tuple[te.Schedule, list[te.Tensor]]
+
+
+def strided(size: int, lanes: int, stride: int, offset: int, dtype: str = "float32") -> Program:
+    """B[i] = A[i * stride + offset], zero outside of A."""
+    a = te.placeholder((size,), dtype, "A")
+    count = max(1, size // stride)
+
+    def element(i: te.Var) -> te.PrimExpr:
+        place = i * stride + offset
+        return te.if_then_else(te.all(place >= 0, place < size), a[place], te.const(0, dtype))
+
+    b = te.compute((count,), element, name="B")
+    s = te.create_schedule(b.op)
+    _, inner = s[b].split(b.op.axis[0], factor=lanes)
+    s[b].vectorize(inner)
+    return s, [a, b]
+
+
+def rows(height: int, width: int, shift: int) -> Program:
+    """B[i, j] = A[i + shift, j], zero outside of A: all lanes are read, or none."""
+    a = te.placeholder((height, width), name="A")
+    b = te.compute(
+        (height, width),
+        lambda i, j: te.if_then_else(te.all(i + shift >= 0, i + shift < height), a[i + shift, j], te.const(0.0, "float32")),
+        name="B",
+    )
+    s = te.create_schedule(b.op)
+    _, inner = s[b].split(b.op.axis[1], factor=16)
+    s[b].vectorize(inner)
+    return s, [a, b]
+
+
+@settings(deadline=None, derandomize=True, max_examples=60)
+@given(
+    size=st.integers(1, 150),
+    lanes=st.sampled_from([2, 4, 7, 8, 14, 16, 32]),
+    stride=st.integers(2, 5),
+    offset=st.integers(-6, 6),
+    dtype=st.sampled_from(["float32", "int8", "float64"]),
+)
+@example(size=112, lanes=16, stride=2, offset=-1, dtype="float32")
+@example(size=33, lanes=16, stride=2, offset=1, dtype="float32")
+@example(size=64, lanes=16, stride=4, offset=3, dtype="int8")
+def test_every_lane_is_picked_right(size: int, lanes: int, stride: int, offset: int, dtype: str) -> None:
+    assert_schedule_correct(*strided(size, lanes, stride, offset, dtype), phases=(2,))
+
+
+@settings(deadline=None, derandomize=True, max_examples=20)
+@given(height=st.integers(1, 5), width=st.integers(1, 40), shift=st.integers(-2, 2))
+def test_rows_outside_are_zero(height: int, width: int, shift: int) -> None:
+    assert_schedule_correct(*rows(height, width, shift), phases=(2,))
+
+
+def test_neighbours_are_loaded_at_once_and_picked_apart() -> None:
+    script = tvm.lower(*strided(256, 16, 2, 0)).script()
+    assert "T.Shuffle(" in script and ", 2, 16)" not in script
+
+
+def test_strides_that_are_too_long_stay() -> None:
+    assert "T.Shuffle(" not in tvm.lower(*strided(400, 16, 5, 0)).script()
+
+
+@pytest.mark.parametrize("shift", [-1, 1])
+def test_a_condition_of_all_lanes_is_a_mask(shift: int) -> None:
+    s, args = rows(8, 32, shift)
+    with tvm.Target(AVX512):
+        script = tvm.lower(s, args, simple_mode=True).script()
+    assert "predicate=" in script and "if_then_else" not in script
+
+
+def test_a_masked_strided_load_is_masked_between_its_lanes() -> None:
+    s, args = strided(112, 16, 2, -1)
+    text = tvm.build(s, args, AVX512).get_source("ll")
+    assert "gather" not in text and "llvm.masked.load" in text

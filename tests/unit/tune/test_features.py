@@ -1,0 +1,144 @@
+"""What features say of accesses and caches, on loops small enough to count by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tensorexpr import te
+from tensorexpr.lower.phase0.inline_stages import inline_stages
+from tensorexpr.schedule import Schedule, create_schedule
+from tensorexpr.target import Target
+from tensorexpr.te.tensor import Tensor
+from tensorexpr.tune.features import extract
+from tensorexpr.tune.features.access import Access, accesses, storage_boxes
+from tensorexpr.tune.features.machine import Cache, traffic
+from tensorexpr.tune.features.nest import StageNest, access_forms, nests
+from tensorexpr.tune.space import Sketch
+from tests.programs import matmul
+
+ONE = np.zeros((1, 0), np.int64)
+L1 = Cache(48 * 1024, 12, 64.0)
+L2 = Cache(1 << 20, 16, 20.0)
+
+
+def sketch_of(s: Schedule, initial: Schedule) -> Sketch:
+    """A schedule as a space of one program."""
+    return Sketch("one", s.outputs, initial.tree, s.trace)
+
+
+def touched(s: Schedule, initial: Schedule, stage: str) -> tuple[StageNest, list[Access]]:
+    """The nest of a stage and what it accesses: its store, then its loads."""
+    sketch = sketch_of(s, initial)
+    built = nests(sketch, inline_stages(sketch.tree), ONE)
+    nest = next(n for n in built if n.stage.name == stage)
+    return nest, accesses(nest, storage_boxes(built))
+
+
+def copied(shape: tuple[int, ...]) -> list[Tensor]:
+    """A copy."""
+    x = te.placeholder(shape, name="X")
+    return [x, te.compute(shape, lambda *i: x(*i), name="out")]
+
+
+def test_dimensions_that_are_touched_whole_make_one_row() -> None:
+    args = copied((64, 8, 1, 1))
+    nest, (_, load) = touched(create_schedule(args[-1].op), create_schedule(args[-1].op), "out")
+    assert load.lines[0, 0] == 64 * 8 * 4 / 64  # not a line for each element, although the last dimensions have one
+    assert load.rows[0].tolist() == [1, 1, 1, 1, 1]
+    assert len(nest.loops) == 4
+
+
+def panels(width: int) -> tuple[Schedule, Schedule, list[Tensor]]:
+    """A product that reads its second operand from packed panels."""
+    args = matmul(8, 96, 10)
+    s, initial = create_schedule(args[-1].op), create_schedule(args[-1].op)
+    copy = s.cache_read(args[1], "global", [args[-1]])
+    s[copy].transform_layout(lambda k, j: [j // width, k, j % width])
+    _, inner = s[args[-1]].split(args[-1].op.axis[1], factor=width)
+    i, outer, _, k = s[args[-1]].leaf_iter_vars
+    s[args[-1]].reorder(outer, i, k, inner)
+    s[args[-1]].vectorize(inner)
+    return s, initial, args
+
+
+def test_the_place_in_a_panel_moves_with_the_axis_and_its_number_slowly() -> None:
+    s, initial, args = panels(32)
+    nest, (_, _, packed) = touched(s, initial, "C")
+    load = next(load for load in nest.loads if len(load.indices) == 3)
+    assert access_forms(load, nest.stage) == [{1: 1 / 32}, {2: 1}, {1: 1}]
+    assert packed.inner_stride[0] == 1
+    assert args[-1].op.name == "C"
+
+
+def test_a_transposed_read_is_a_gather_unless_neighbours_are_written_out_next_to_it() -> None:
+    x = te.placeholder((64, 64), name="X")
+    out = te.compute((64, 64), lambda i, j: x[j, i], name="out")
+    gathers = []
+    for blocks in (False, True):
+        s, initial = create_schedule(out.op), create_schedule(out.op)
+        i, j = s[out].leaf_iter_vars
+        jo, ji = s[out].split(j, factor=16)
+        if blocks:
+            io, ii = s[out].split(i, factor=16)
+            s[out].reorder(io, jo, ii, ji)
+        s[out].vectorize(ji)
+        sketch = sketch_of(s, initial)
+        gathers.append(extract(sketch, inline_stages(sketch.tree), ONE, Target("llvm")).cycles[0])
+    # One loop, i, is outside of the vector in both: what tells them apart is whether it is next to it.
+    assert gathers[1] < gathers[0]
+
+
+@pytest.mark.parametrize(("columns", "fits"), [(1024, False), (1009, True)])
+def test_rows_a_power_of_two_apart_do_not_stay_in_the_cache(columns: int, fits: bool) -> None:
+    """32 columns of 128 rows are 16 KB, but 4096 bytes apart all rows start in one set of 12 ways."""
+    a = te.placeholder((128, columns), name="A")
+    out = te.compute((16, 128, 32), lambda again, i, j: a[i, j] + 1.0, name="out")
+    nest, found = touched(create_schedule(out.op), create_schedule(out.op), "out")
+    load = found[1]
+    moved = traffic(nest, [load], L1)[0]
+    once = 128 * 3 * 64 if columns % 16 else 128 * 2 * 64
+    assert (moved <= once) == fits
+    assert traffic(nest, [load], L2)[0] <= once
+
+
+def test_what_one_iteration_touches_stays_until_the_next() -> None:
+    """A line of 16 elements along the loop is loaded once, though nothing more than an iteration's lines fits."""
+    a = te.placeholder((512, 4112), name="A")
+    k = te.reduce_axis((0, 4112), name="k")
+    out = te.compute((512,), lambda i: te.sum(a[i, k], axis=k), name="out")
+    s, initial = create_schedule(out.op), create_schedule(out.op)
+    i, loop = s[out].leaf_iter_vars
+    s[out].reorder(loop, i)
+    nest, found = touched(s, initial, "out")
+    assert traffic(nest, [found[1]], Cache(512 * 64 * 2, 64, 64.0))[0] == 512 * 4112 * 4
+
+
+def test_the_last_cache_keeps_what_fits_for_the_next_call() -> None:
+    args = copied((64, 64))
+    nest, found = touched(create_schedule(args[-1].op), create_schedule(args[-1].op), "out")
+    assert traffic(nest, found, Cache(1 << 20, 16, 8.0, keeps=True))[0] == 0
+    assert traffic(nest, found, Cache(1 << 20, 16, 8.0))[0] > 0
+
+
+def test_a_tile_whose_rows_move_the_vectors_needs_registers_for_them() -> None:
+    """Of a window's 14 rows of 2 vectors, nothing is left for the 28 vectors that a step loads."""
+    x = te.placeholder((30, 64), name="X")
+    w = te.placeholder((3,), name="W")
+    k = te.reduce_axis((0, 3), name="k")
+    window = te.compute((28, 64), lambda i, j: te.sum(x[i + k, j] * w[k], axis=k), name="window")
+    out = te.compute((28, 64), lambda i, j: window[i, j] + 1.0, name="out")
+    valid = []
+    for rows, vectors in ((14, 2), (14, 1), (7, 2)):
+        s, initial = create_schedule(out.op), create_schedule(out.op)
+        io, ii = s[out].split(out.op.axis[0], factor=rows)
+        jo, ji = s[out].split(out.op.axis[1], factor=16 * vectors)
+        s[out].reorder(io, jo, ii, ji)
+        s[out].vectorize(ji)
+        s[window].compute_at(s[out], jo)
+        i, j, kk = s[window].leaf_iter_vars
+        s[window].reorder(kk, i, j)
+        s[window].vectorize(j)
+        sketch = sketch_of(s, initial)
+        valid.append(bool(extract(sketch, inline_stages(sketch.tree), ONE, Target("llvm -mcpu=znver5")).valid[0]))
+    assert valid == [False, True, True]
