@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
@@ -124,10 +125,16 @@ class Console(TunerObserver):
 
 
 class MeasureMarks:
-    """Draws a console's dots and stars as programs pass."""
+    """Draws a console's dots and stars as programs pass, and rests after each that ran if it is asked to.
 
-    def __init__(self, console: Console) -> None:
+    Args:
+        console: what draws them.
+        cooldown_s: seconds to rest.
+    """
+
+    def __init__(self, console: Console, cooldown_s: float = 0.0) -> None:
         self._console = console
+        self._cooldown_s = cooldown_s
 
     def built(self, number: int, error_no: MeasureErrorNo) -> None:
         """A program was compiled, or not."""
@@ -136,3 +143,5 @@ class MeasureMarks:
     def measured(self, result: MeasureResult) -> None:
         """A compiled program was measured, or not."""
         self._console.ran(result.error_no)
+        if self._cooldown_s:
+            time.sleep(self._cooldown_s)

@@ -35,10 +35,19 @@ class LocalBuilder:
     Args:
         timeout: seconds for one candidate, from the start of its job.
         n_parallel: workers; None means one per usable core.
+        build_func: "default"; there is one compiler.
+
+    Raises:
+        TuningError: for another build_func.
     """
 
     timeout: float = 15.0
     n_parallel: int | None = None
+    build_func: str = "default"
+
+    def __post_init__(self) -> None:
+        if self.build_func != "default":
+            raise TuningError(f'LocalBuilder: build_func is {self.build_func!r}; candidates are compiled in one way, "default"')
 
 
 @dataclass(frozen=True)
@@ -48,14 +57,27 @@ class LocalRunner:
     Args:
         timeout: seconds for one candidate, from the start of its run.
         number, repeat, min_repeat_ms: as `Module.time_evaluator`; None leaves it to the runner's adaptive policy.
+        cooldown_interval: seconds to rest after each candidate.
         enable_cpu_cache_flush: measure with cold caches.
+        device: 0; a CPU is one device.
+
+    Raises:
+        TuningError: for another device, or a rest of negative length.
     """
 
     timeout: float = 10.0
     number: int | None = None
     repeat: int | None = None
     min_repeat_ms: int | None = None
+    cooldown_interval: float = 0.0
     enable_cpu_cache_flush: bool = False
+    device: int = 0
+
+    def __post_init__(self) -> None:
+        if self.device != 0:
+            raise TuningError(f"LocalRunner: device is {self.device!r}; a CPU is device 0")
+        if not 0 <= self.cooldown_interval < float("inf"):
+            raise TuningError(f"LocalRunner: cooldown_interval is {self.cooldown_interval!r}; it takes seconds from 0")
 
 
 UNLIMITED = 1 << 30

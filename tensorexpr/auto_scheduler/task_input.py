@@ -39,14 +39,14 @@ def register_task_input_buffer(
         save_to_file: write it to the current folder too.
 
     Raises:
-        TuningError: if the data is no array.
+        TuningError: if the data is no array, or the file of an earlier one can't be read.
     """
     known = _buffers.setdefault(workload_key, {})
     if input_name in known and not overwrite:
         return known[input_name]
     name = Path(_file_name(input_name, _as_array(input_name, input_data)))
     if save_to_file and name.is_file() and not overwrite:
-        known[input_name] = np.load(name, allow_pickle=False)
+        known[input_name] = _loaded(name)
         return known[input_name]
     known[input_name] = _as_array(input_name, input_data)
     if save_to_file:
@@ -132,6 +132,14 @@ def _function_name(workload_key: str) -> str:
     except ValueError:
         return ""
     return data[0] if isinstance(data, list) and data and isinstance(data[0], str) else ""
+
+
+def _loaded(path: Path) -> Array:
+    try:
+        made = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise TuningError(f"the task input file {path} can't be read: {error}") from None
+    return _as_array(path.name, made)
 
 
 def _as_array(name: str, data: Any) -> Array:

@@ -36,20 +36,25 @@ _SINH = (0.1666666716337204, 0.00833331048488617, 0.00019842891197185963, 2.7822
 _EXP_RANGE = {"float": (-104.0, 90.0), "double": (-746.0, 711.0)}
 
 
-def _reduced(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
-    """e**r - 1, and n as a float and as an integer, for x within the range."""
+def _cut(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
+    """r, and n as a float and as an integer, for x within the range."""
     low, high = _EXP_RANGE[x.kind]
     clamped = x.at_most(high).at_least(low)
     n, exponent = clamped.rounded(_LOG2_E)
     ln2_high, ln2_low = _LN2[x.kind]
-    r = n.fma(-ln2_low, n.fma(-ln2_high, clamped))
+    return n.fma(-ln2_low, n.fma(-ln2_high, clamped)), n, exponent
+
+
+def _reduced(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
+    """e**r - 1, and n as a float and as an integer, for x within the range."""
+    r, n, exponent = _cut(x)
     return (r * r).fma(r.polynomial(_EXP[x.kind]), r), n, exponent
 
 
 def exp(x: Lanes) -> Lanes:
     """e**x, within 1 ulp."""
-    above_one, n, exponent = _reduced(x)
-    return (above_one + 1.0).scaled(n, exponent)
+    r, n, exponent = _cut(x)
+    return r.polynomial((1.0, 1.0, *_EXP[x.kind])).scaled(n, exponent)
 
 
 def _half_exp(x: Lanes) -> Lanes:

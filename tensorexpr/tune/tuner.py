@@ -145,6 +145,7 @@ class Tuner:
         self._first: list[tuple[Candidate | None, Trace]] = [(None, Trace())] if self.with_baseline else []
         self._deadline = math.inf
         self._learned = 0
+        self._busy = 0.0
         if self.preloaded:
             self._learn()
 
@@ -161,11 +162,10 @@ class Tuner:
         budget = self.options.budget_s
         self._deadline = math.inf if budget is None else start + budget - min(_FOR_MEASURING_AGAIN_S, budget / 10)
         while len(self.trials) < self.options.trials:
-            room = self._room(start)
-            if room < 1:
-                return self.finish(f"Stop since the time budget of {budget:g} s is used up.")
-            if not self.round(room):
-                return self.finish("It seems all candidates in the search space have been measured.")
+            if not self.round(min(self.options.round_size, self.options.trials - len(self.trials))):
+                late = budget is not None and self.clock() >= self._deadline
+                used_up = f"Stop since the time budget of {budget:g} s is used up."
+                return self.finish(used_up if late else "It seems all candidates in the search space have been measured.")
             if self._is_stale():
                 limit = self.options.early_stopping
                 return self.finish(f"Stop early since no performance improvement in the last {limit} measurements trials.")
@@ -176,7 +176,10 @@ class Tuner:
         self._deadline = deadline
 
     def round(self, count: int) -> list[Trial]:
-        """Propose, measure and learn from up to `count` programs; none if all there are have been measured."""
+        """Propose, measure and learn from up to `count` programs; none if all there are have been measured, or the time is used up."""
+        count, begun = self._affordable(count), self.clock()
+        if count < 1:
+            return []
         first, self._first = self._first[:count], self._first[count:]
         start = time.perf_counter()
         batch = first + [(c, self._trace(c)) for c in self._propose(count - len(first), self._seen, self._rng)]
@@ -184,7 +187,9 @@ class Tuner:
         if not batch:
             return []
         self._seen.update(c for c, _ in batch if c is not None)
-        return self._measure(batch)
+        done = self._measure(batch)
+        self._busy += self.clock() - begun
+        return done
 
     def finish(self, reason: str) -> list[Trial]:
         """Measure the best few again and end the search."""
@@ -194,16 +199,15 @@ class Tuner:
         self.observer.finished(reason)
         return self.trials
 
-    def _room(self, start: float) -> int:
-        """Programs of the next round: what the options say, and no more than there is time for at the speed so far."""
-        room = min(self.options.round_size, self.options.trials - len(self.trials))
+    def _affordable(self, count: int) -> int:
+        """As many of `count` programs as there is time for at the speed so far; 0 when the time is used up."""
         if self._deadline == math.inf:
-            return room
+            return count
         left = self._deadline - self.clock()
         if left <= 0 and self.trials:
             return 0
-        pace = (self.clock() - start) / len(self.trials) if self.trials else 0.0
-        return max(1, min(room, int(left / pace))) if pace > 0 else min(room, _FIRST_ROUND)
+        pace = self._busy / len(self.trials) if self.trials else 0.0
+        return max(1, min(count, int(left / pace))) if pace > 0 else min(count, _FIRST_ROUND)
 
     def _spent(self, what: str, start: float) -> None:
         self.seconds[what] = self.seconds.get(what, 0.0) + time.perf_counter() - start

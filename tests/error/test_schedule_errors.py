@@ -48,7 +48,10 @@ REFUSED: dict[str, tuple[Case, str]] = {
     "fuse apart": (lambda s, m, o: s[m].fuse(m.op.axis[0], m.op.reduce_axis[0]), "fuse takes adjacent axes"),
     "fuse kinds": (lambda s, m, o: s[m].fuse(m.op.axis[1], m.op.reduce_axis[0]), "can't mix spatial and reduction axes"),
     "reorder twice": (lambda s, m, o: s[o].reorder(o.op.axis[0], o.op.axis[0]), "names an axis twice"),
-    "parallel reduction": (lambda s, m, o: s[m].parallel(m.op.reduce_axis[0]), "can't parallel 'k': it is a reduction axis, and its iterations would race"),
+    "parallel reduction": (
+        lambda s, m, o: s[m].parallel(m.op.reduce_axis[0]),
+        "can't parallel 'k': it is a reduction axis, and its iterations would race",
+    ),
     "two parallels": (lambda s, m, o: both(*(partial(s[o].parallel, a) for a in o.op.axis)), "is the parallel loop already"),
     "pragma name": (lambda s, m, o: s[o].pragma(o.op.axis[0], "fly"), "no pragma 'fly'; known: auto_unroll_max_step"),
     "pragma value": (lambda s, m, o: s[o].pragma(o.op.axis[0], "auto_unroll_max_step", -1), "auto_unroll_max_step takes 0 to"),

@@ -40,6 +40,9 @@ CASES: list[tuple[str, str, str]] = [
     ("del A", "del A", "`Delete` has no place in a script"),
     ("A = B = n", "A = B = n", "one assignment at a time"),
     # Calls.
+    ("T.evaluate(T.call_llvm_pure_intrin('int32', A, n))", "T.call_llvm_pure_intrin('int32', A, n)", "this takes other values: "),
+    ("x = T.Shuffle(T.max, n)", "T.Shuffle(T.max, n)", "this takes other values: "),
+    ("x = T.writes[0]", "T.writes[0]", "T.writes can't be indexed; expected a buffer"),
     ("x = print(3)", "print", "'print' is not defined here"),
     ("x = n(3)", "n", "n can't be called: a script is read, not run, so it calls only T.* and I.*"),
     ("T.attr(A)", "T.attr(A)", "T.attr: missing a required argument: 'attr_key'; it is T.attr(node, attr_key, value)"),
@@ -179,6 +182,7 @@ PROGRAMS: list[tuple[str, str, str]] = [
     ("x = 3", "x = 3", "expected a function under @T.prim_func or a class under @I.ir_module"),
     ("def f(A: T.handle):\n    pass", "def f(A: T.handle):", "function 'f' is not under @T.prim_func, which is what can be read"),
     ("@odd\ndef f(A: T.handle):\n    pass", "odd", "function 'f' is not under @T.prim_func"),
+    ("@T.prim_func(private=3)\ndef f(A: T.handle):\n    pass", "3", "the option private of @T.prim_func is True or False"),
     ("@T.prim_func\ndef f(A):\n    pass", "A", "parameter A has no type; expected T.Buffer((16, 16), \"float32\"), T.handle"),
     ("@T.prim_func\ndef f(A: 3):\n    pass", "3", "expected a type, such as T.int32 or T.handle"),
     ("@T.prim_func\ndef f(n: T.int32 = 3):\n    pass", "3", "parameters have neither defaults nor stars"),

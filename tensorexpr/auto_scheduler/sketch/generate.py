@@ -10,6 +10,7 @@ from ...te.operation import Operation
 from ...tune.space import Sketch
 from .rule import Meet, RuleOptions, SketchRule
 from .rules import ANSOR_RULES, CPU_RULES
+from .serial import is_little_work, on_one_thread
 from .simple_stage import finish_simple_stages
 from .state import SketchState
 
@@ -46,7 +47,10 @@ def generate_sketches(
     finished = [final for state in done for final in finish_simple_stages(state, options)]
     if not finished:
         raise TuningError("the sketch rules made no program; the last rule must apply to every stage")
-    return [Sketch(f"sketch{n}:{'+'.join(state.rules) or 'Plain'}", outputs, initial, state.trace) for n, state in enumerate(finished)]
+    named = [("+".join(state.rules) or "Plain", state.trace) for state in finished]
+    if not options.only_ansor and options.target.num_cores > 1 and is_little_work(initial):
+        named += [(f"{name}+Serial", serial) for name, trace in named if (serial := on_one_thread(trace)) is not None]
+    return [Sketch(f"sketch{n}:{name}", outputs, initial, trace) for n, (name, trace) in enumerate(named)]
 
 
 def _continued(state: SketchState, stage: int, options: RuleOptions, rules: Sequence[SketchRule]) -> list[tuple[SketchState, int | None]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,13 +13,15 @@ import numpy as np
 
 from ...auto_scheduler import RecordToFile, SearchTask, TuningOptions
 from ...errors import RecordError
-from ...runtime import ndarray as nd
 from ...runtime.build import build
 from ...target import Target
+from ...tir.dtype import to_numpy
 from ...topi.schedules import default_schedule
 from ...workloads import Case
 
 SOURCES = ("default", "records")
+# Bytes of a cache line.
+_LINE = 64
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,8 @@ def random_inputs(case: Case, seed: int = 0) -> list[Any]:
     for tensor in case.tensors():
         if isinstance(tensor.op, PlaceholderOp):
             values = _array(random, tuple(int(str(extent)) for extent in tensor.shape), tensor.dtype)
-            arrays.append(np.asarray(nd.array(values)))  # at the start of a cache line, as PyTorch allocates its own
+            arrays.append(aligned_empty(values.shape, tensor.dtype))
+            arrays[-1][...] = values
     return arrays
 
 
@@ -84,8 +88,17 @@ def _array(random: np.random.Generator, shape: Sequence[int], dtype: str) -> Any
 
 
 def empty_outputs(case: Case) -> list[Any]:
-    """Arrays for the outputs of a case, at the start of a cache line, as PyTorch allocates its own."""
+    """Arrays for the outputs of a case."""
     from ...te.operation import PlaceholderOp
 
     outputs = [tensor for tensor in case.tensors() if not isinstance(tensor.op, PlaceholderOp)]
-    return [np.asarray(nd.empty(tuple(int(str(extent)) for extent in tensor.shape), tensor.dtype)) for tensor in outputs]
+    return [aligned_empty(tuple(int(str(extent)) for extent in tensor.shape), tensor.dtype) for tensor in outputs]
+
+
+def aligned_empty(shape: Sequence[int], dtype: str) -> Any:
+    """An array that starts at a cache line, as PyTorch and `nd.empty` allocate theirs; NumPy's start anywhere in one."""
+    element = to_numpy(dtype)
+    size = math.prod(shape) * element.itemsize
+    room = np.empty(size + _LINE, np.uint8)
+    start = -room.ctypes.data % _LINE
+    return room[start : start + size].view(element).reshape(shape)

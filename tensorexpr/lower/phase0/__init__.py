@@ -3,6 +3,7 @@
 inline_stages     inlined stages disappear into what reads them
 infer_bound       which box of each stage is computed, with what loops
 overcompute       which guards at borders can go, as computing past the end does no harm
+neutral_terms     which guards at the end of a sum can go, as the terms past it add nothing
 rolling_buffer    stages that keep what the next iteration needs again
 loop_nest         the loops of one stage, with init, update and guards
 tensor_match      what an intrinsic computes against what a region of loops does

@@ -58,8 +58,10 @@ class ExpressionReader:
         """Call a builder; what it refuses is an error at `node`."""
         try:
             return build(*args, **kwargs)
-        except (TensorExprError, TypeError, ValueError, IndexError, KeyError, OverflowError) as error:
+        except (TensorExprError, ValueError, LookupError, ArithmeticError) as error:
             raise self._source.error(node, str(error)) from error
+        except (TypeError, AttributeError) as error:  # a value of another kind than the builder takes
+            raise self._source.error(node, f"this takes other values: {error}") from error
 
     def fail(self, node: ast.AST, message: str) -> NoReturn:
         """Raise an error at `node`."""
@@ -228,7 +230,7 @@ class ExpressionReader:
             if any(isinstance(item, Bounds) for item in items):
                 return Access(owner, tuple(items))
             return self.at(node, lambda: BufferLoad(owner, tuple(map(as_expr, items))))
-        if isinstance(owner, Builder):
+        if isinstance(owner, Builder) and owner.name == "T.Buffer":
             return self.at(node, owner.function, *(self._items(index) if _is_pair(index) else [self.value(index)]))
         if isinstance(owner, (list, tuple, Mapping)):
             key = self.value(index)

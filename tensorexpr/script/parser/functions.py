@@ -119,7 +119,7 @@ class ProgramReader:
 
     def _function(self, node: ast.FunctionDef) -> PrimFunc:
         options = self._options(node)
-        private = bool(options.get("private", False))
+        private = options.get("private", False)
         frame = FunctionFrame(node.name)
         reader = self._reader(Context(function=frame))
         reader.parameters(node.args, frame)
@@ -130,16 +130,22 @@ class ProgramReader:
             self._verify(node, func)
         return func
 
-    def _options(self, node: ast.FunctionDef) -> Mapping[str | None, Any]:
+    def _options(self, node: ast.FunctionDef) -> Mapping[str | None, bool]:
         """The options of the decorator."""
         for decorator in node.decorator_list:
             call = decorator if isinstance(decorator, ast.Call) else None
             target = call.func if call else decorator
             name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
             if name == "prim_func":
-                return {keyword.arg: self._reader().value(keyword.value) for keyword in call.keywords} if call else {}
+                return {keyword.arg: self._option(keyword) for keyword in call.keywords} if call else {}
         place = node.decorator_list[0] if node.decorator_list else _header(node)
         self._fail(place, f"function {node.name!r} is not under @T.prim_func, which is what can be read")
+
+    def _option(self, keyword: ast.keyword) -> bool:
+        value = self._reader().value(keyword.value)
+        if not isinstance(value, bool):
+            self._fail(keyword.value, f"the option {keyword.arg} of @T.prim_func is True or False")
+        return value
 
     def _verify(self, node: ast.FunctionDef, func: PrimFunc) -> None:
         try:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -120,7 +120,7 @@ class Loops:
     specs: tuple[LoopSpec, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Builder:
     """A name of the language that can be called. With `in_context`, its function takes the parser's context first.
 
@@ -140,18 +140,27 @@ class Builder:
         made = self.function(*(() if self.owner is None else (self.owner,)), *args, **kwargs)
         return made.make("v").value if isinstance(made, Pending) else made
 
+    def __repr__(self) -> str:
+        return self.name
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(f"{self.name} is no list")  # else Python would count up through __getitem__, for ever
+
     def __getitem__(self, items: Any) -> Any:
         """The older spelling of a type: ``T.Buffer[(128, 128), "float32"]``."""
         return self(*items) if isinstance(items, tuple) and len(items) == 2 and isinstance(items[1], str) else self(items)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Namespace:
     """A name with names in it: T, T.axis, I."""
 
     name: str
     entries: Mapping[str, Any] = field(default_factory=dict)
     other: Callable[[str], Any] | None = None  # makes entries that are too many to list; None for a name that is none
+
+    def __repr__(self) -> str:
+        return self.name
 
     def find(self, name: str) -> Any:
         """The entry of this name, or None."""
@@ -172,7 +181,7 @@ def as_expr(value: Any) -> PrimExpr:
     if isinstance(value, Buffer):
         name = value.name
         raise DeclarationError(
-            f"the buffer {name} stands where a value belongs; write an element, {name}[...], or the pointer, {name}.data"
+            f"buffer {name} stands where a value belongs; write an element, {name}[...], or the pointer, {name}.data"
         )
     if isinstance(value, Pending):
         made = None if value.is_statement else value.make("v").value

@@ -13,14 +13,16 @@ registers. Borders are peeled: tiles there have bodies of their own, without the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ...schedule.te_schedule import Schedule, Stage
-from ...schedule.tree import Inline, StageNode
+from ...schedule.tree import Inline, Root, StageNode
 from ...target import Target
 from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
 from ...tir.dtype import parse_dtype
-from ...tir.expr import IterVar, PrimExpr, ProducerLoad, Var
+from ...tir.expr import Call, IterVar, PrimExpr, ProducerLoad, Select, Var
+from ...tir.rewriting import walk
 from .access import stage_reads
 from .conv_flat import plan_flat, schedule_flat
 from .conv_plan import Order, Packing, Plan, plan_convolution
@@ -32,23 +34,40 @@ def schedule_convolutions(s: Schedule, target: Target) -> None:
 
     The stages that were scheduled are inlined, computed at a loop of another stage, or have vector loops afterwards.
     """
-    for stage in list(s.tree.in_order()):
-        convolution = None if isinstance(stage.attach, Inline) else convolution_of(stage.op)
+    for stage in [stage.id for stage in s.tree.in_order()]:
+        node = s.tree[stage]
+        convolution = convolution_of(node.op) if _is_untouched(node) else None
         if convolution is None:
             continue
-        tensor, result = stage.origin.output(0), _result(s, stage)
+        tensor, result = node.origin.output(0), _result(s, node)
         plan, flat = plan_convolution(convolution, target), plan_flat(convolution, target)
         if flat is not None and (plan is None or flat.cycles < plan.cycles):
             schedule_flat(s, result, tensor, convolution, flat)
         elif plan is not None:
-            _Builder(s, result, tensor, convolution, plan).build()
+            peeled = plan.peeled and _is_plain_border(s, convolution)
+            _Builder(s, result, tensor, convolution, replace(plan, peeled=peeled)).build()
+
+
+def _is_untouched(stage: StageNode) -> bool:
+    return isinstance(stage.attach, Root) and not stage.marks and not stage.relations
+
+
+def _is_plain_border(s: Schedule, convolution: Convolution) -> bool:
+    """True if the padded data is nothing but a stored tensor with a border, so that it costs nothing to read the tensor instead."""
+    assert isinstance(convolution.data.producer, Tensor)
+    stage = s.tree[s[convolution.data.producer].id]
+    inner = [node for body in stage.compute.body for node in walk(body) if isinstance(node, ProducerLoad)]
+    body = stage.compute.body[0]
+    plain = isinstance(body, (Call, Select)) and inner and (body.args[1] if isinstance(body, Call) else body.true_value) is inner[0]
+    stored = all(not isinstance(s.tree.producer(load).attach, Inline) for load in inner)
+    return bool(plain) and stored and not stage.is_output and _is_untouched(stage)
 
 
 def _result(s: Schedule, stage: StageNode) -> Tensor:
     """What is computed in tiles: what a single reader makes of each element, or the convolution itself."""
     tensor: Tensor = stage.origin.output(0)
     readers = [reader for reader in s.tree.in_order() if any(s.tree.producer(load).id == stage.id for load in _reads(s, reader))]
-    if stage.is_output or len(readers) != 1:
+    if stage.is_output or len(readers) != 1 or not _is_untouched(readers[0]):
         return tensor
     result: Tensor = readers[0].origin.output(0)
     return result if _is_read_in_place(s, result, tensor) else tensor
@@ -133,6 +152,8 @@ class _Builder:
         summed = {axis.var for axis in convolution.op.reduce_axis}
         depth = [place for place, index in enumerate(load.indices) if index in summed]
         others = [place for place in range(len(load.indices)) if place != channel and place not in depth]
+        if not depth:  # all of them are read backwards, say
+            depth = [others.pop()]
         panel, *made, lane = s[weights].transform_layout(
             lambda *i: [i[channel] // block, *(i[place] for place in (*others, *depth)), i[channel] % block], pad_value=_zero(weights)
         )

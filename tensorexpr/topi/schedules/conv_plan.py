@@ -103,6 +103,8 @@ def plan_convolution(convolution: Convolution, target: Target) -> Plan | None:
     order, chunks = _order(convolution, panels, pixels, peeled, target.num_cores if parallel else 1, target)
     uses = product_of_extents([-(-extent // size) for extent, size in zip(pixels, tile, strict=True)]) * _size(convolution.outer, extents)
     packing = _packing(convolution, lanes * vectors, uses if order is Order.PANELS else 0)
+    if packing is not Packing.NONE and (len(convolution.weights.indices) < 2 or not convolution.has_plain_channel()):
+        return None
     if packing is Packing.PANEL and (order is not Order.PANELS or chunks > 1):
         packing = Packing.ROOT
     if packing is not Packing.NONE:

@@ -63,6 +63,10 @@ class Convolution:
         """True if terms are left out."""
         return any(phase > 1 for phase in self.phases)
 
+    def has_plain_channel(self) -> bool:
+        """True if an index of the weights is the channel and nothing else."""
+        return any(index is self.op.axis[self.channel].var for index in self.weights.indices)
+
     def merged_pixels(self) -> tuple[int, ...]:
         """The last pixel axes that are one axis in memory, of data and result: all of a plane for windows of one pixel."""
         merged = [self.pixels[-1]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,17 @@ import pytest
 
 import tests.v06_workloads  # noqa: F401  (registers the workloads)
 from tensorexpr import auto_scheduler
-from tensorexpr.auto_scheduler import MeasureInput, PreloadMeasuredStates, SearchTask, SketchPolicy, TuningOptions, XGBModel
+from tensorexpr.auto_scheduler import (
+    LocalBuilder,
+    LocalRunner,
+    MeasureInput,
+    PreloadMeasuredStates,
+    SearchTask,
+    SketchPolicy,
+    TuningOptions,
+    XGBModel,
+    console,
+)
 from tensorexpr.auto_scheduler.cost_model import UserModel, features_of
 from tensorexpr.auto_scheduler.preload import recall
 from tensorexpr.errors import TuningError
@@ -201,3 +211,26 @@ def test_budgets_are_seconds(budget: Any) -> None:
 def test_early_stopping_is_a_number_of_trials() -> None:
     with pytest.raises(TuningError, match=r"early_stopping is 0; it takes an integer of at least 1"):
         TuningOptions(early_stopping=0)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: LocalBuilder(build_func="ndk"), "build_func is 'ndk'; candidates are compiled in one way"),
+        (lambda: LocalRunner(device=1), "device is 1; a CPU is device 0"),
+        (lambda: LocalRunner(cooldown_interval=-1.0), "cooldown_interval is -1.0; it takes seconds from 0"),
+    ],
+)
+def test_what_builders_and_runners_do_not_do(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(TuningError) as caught:
+        make()
+    assert message in str(caught.value)
+
+
+def test_a_rest_after_each_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    rests: list[float] = []
+    monkeypatch.setattr("tensorexpr.auto_scheduler.console.time.sleep", rests.append)
+    console.MeasureMarks(console.Console(0, 1.0), 0.25).measured(result(0.5))
+    console.MeasureMarks(console.Console(0, 1.0)).measured(result(0.5))
+    assert rests == [0.25]
+    assert LocalRunner(10, 3, 1, 100, 0.5, True, 0).enable_cpu_cache_flush

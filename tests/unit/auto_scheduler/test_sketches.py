@@ -18,9 +18,14 @@ from tests.programs import conv_relu, matmul, matmul_add, softmax
 
 
 def sketches_of(args: list[Tensor]) -> list[Sketch]:
+    """The design spaces of a program, without those on one thread."""
+    return [sketch for sketch in all_sketches_of(args) if not sketch.name.endswith("+Serial")]
+
+
+def all_sketches_of(args: list[Tensor], cores: int = 4) -> list[Sketch]:
     """The design spaces of a program."""
     dag = ComputeDAG(args)
-    return generate_sketches(dag.outputs, dag.initial_tree, RuleOptions(Target("llvm")))
+    return generate_sketches(dag.outputs, dag.initial_tree, RuleOptions(Target(f"llvm -num-cores={cores}")))
 
 
 def rules(sketches: list[Sketch]) -> Counter[str]:
@@ -36,6 +41,17 @@ def test_a_multiplication_with_an_elementwise_consumer_is_fused_at_two_levels_or
         "MultiLevelTiling": 1,
         "PackReads+MultiLevelTiling": 1,
     }
+
+
+def test_little_work_may_stay_on_one_thread() -> None:
+    found = [sketch.name.partition(":")[2] for sketch in all_sketches_of(matmul(64, 64, 64))]
+    parallel = [name for name in found if not name.endswith("+Serial")]
+    assert found == [*parallel, *(f"{name}+Serial" for name in parallel)]
+    for sketch in all_sketches_of(matmul(64, 64, 64)):
+        kinds = {stage.mark(axis).kind for stage in sketch.tree.stages for axis in stage.leaf}
+        assert (LoopKind.PARALLEL in kinds) != sketch.name.endswith("+Serial")
+    for args, cores in ((matmul(128, 128, 128), 4), (matmul(64, 64, 64), 1)):
+        assert not any(sketch.name.endswith("+Serial") for sketch in all_sketches_of(args, cores))
 
 
 def test_a_multiplication_alone_gets_a_cache_stage() -> None:

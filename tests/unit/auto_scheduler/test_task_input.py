@@ -56,6 +56,12 @@ def test_saved_arrays_are_found_again_by_another_process(monkeypatch: pytest.Mon
     assert np.array_equal(register_task_input_buffer(KEY, "A", ARRAY * 0, save_to_file=True), ARRAY)
 
 
+def test_a_file_that_holds_no_array_is_named() -> None:
+    Path("A.2x3_float32.npy").write_bytes(b"not an array")
+    with pytest.raises(TuningError, match=r"the task input file A\.2x3_float32\.npy can't be read"):
+        register_task_input_buffer(KEY, "A", ARRAY, save_to_file=True)
+
+
 def test_a_function_of_the_workload_makes_arrays() -> None:
     @register_task_input_check_func("v06_row_min")
     def inputs(tensors: Sequence[Tensor]) -> dict[Tensor, np.ndarray]:

@@ -167,6 +167,29 @@ def test_a_reader_that_moves_results_gets_a_schedule_of_its_own() -> None:
     check([data, weight, out])
 
 
+def test_channels_in_blocks() -> None:
+    data, weight = te.placeholder((1, 2, 3, 4, 8), name="data"), te.placeholder((2, 2, 3, 3, 8, 16), name="weight")
+    tensors = [data, weight, topi.nn.conv2d_NCHWc(data, weight, 1, 1, 1, "NCHW8c", "NCHW16c")]
+    assert (plan_of(tensors).packing, found_in(tensors).outer) == (Packing.NONE, (0, 1))
+    check(tensors)
+
+
+def test_weights_that_are_read_backwards() -> None:
+    data, weight = te.placeholder((12,), name="data"), te.placeholder((3, 20), name="weight")
+    tap = te.reduce_axis((0, 3), name="t")
+    out = te.compute((10, 20), lambda i, o: te.sum(data[i + tap] * weight[2 - tap, o], axis=tap), name="out")
+    assert plan_of([data, weight, out]).packing is not Packing.NONE
+    check([data, weight, out])
+
+
+def test_every_other_channel_of_the_weights() -> None:
+    data, weight = te.placeholder((12,), name="data"), te.placeholder((3, 40), name="weight")
+    tap = te.reduce_axis((0, 3), name="t")
+    out = te.compute((10, 20), lambda i, o: te.sum(data[i + tap] * weight[tap, o * 2], axis=tap), name="out")
+    assert plan_convolution(found_in([data, weight, out]), AVX512) is None
+    check([data, weight, out])
+
+
 def test_two_convolutions_in_a_row() -> None:
     data = te.placeholder((1, 3, 3, 3), name="data")
     first, second = te.placeholder((16, 3, 3, 3), name="first"), te.placeholder((16, 16, 3, 3), name="second")
@@ -186,6 +209,26 @@ def test_a_border_that_is_not_zero_is_kept() -> None:
     out = topi.nn.conv2d_nchw(bordered, weight, 1, 0, 1)
     assert not plan_of([data, weight, out]).peeled
     check([data, weight, out])
+
+
+def test_a_border_around_something_that_is_computed_is_stored() -> None:
+    data, weight = te.placeholder((1, 16, 3, 3), name="data"), te.placeholder((16, 16, 3, 3), name="weight")
+    padded = te.compute(
+        (1, 16, 5, 5),
+        lambda n, c, y, x: te.if_then_else(te.all(y >= 1, y < 4, x >= 1, x < 4), te.exp(data[n, c, y - 1, x - 1]), 0.0),
+        name="padded",
+    )
+    tensors = [data, weight, topi.nn.conv2d_nchw(padded, weight, 1, 0, 1)]
+    assert plan_of(tensors).peeled
+    s = default_schedule(tensors, AVX512)
+    assert "skip_padding" not in s.as_python()
+    assert_schedule_correct(s, tensors, phases=(0, 3))
+
+
+def test_a_border_that_is_a_result_too_stays() -> None:
+    data, weight = te.placeholder((1, 16, 3, 3), name="data"), te.placeholder((16, 16, 3, 3), name="weight")
+    padded = topi.nn.pad(data, (0, 0, 1, 1))
+    check([data, weight, padded, topi.nn.conv2d_nchw(padded, weight, 1, 0, 1)])
 
 
 def test_products_and_windows_of_one_channel_are_no_convolutions() -> None:
