@@ -163,9 +163,9 @@ class Tuner:
         self._deadline = math.inf if budget is None else start + budget - min(_FOR_MEASURING_AGAIN_S, budget / 10)
         while len(self.trials) < self.options.trials:
             if not self.round(min(self.options.round_size, self.options.trials - len(self.trials))):
-                late = budget is not None and self.clock() >= self._deadline
-                used_up = f"Stop since the time budget of {budget:g} s is used up."
-                return self.finish(used_up if late else "It seems all candidates in the search space have been measured.")
+                if budget is not None and self.clock() >= self._deadline:
+                    return self.finish(f"Stop since the time budget of {budget:g} s is used up.")
+                return self.finish("It seems all candidates in the search space have been measured.")
             if self._is_stale():
                 limit = self.options.early_stopping
                 return self.finish(f"Stop early since no performance improvement in the last {limit} measurements trials.")

@@ -37,13 +37,13 @@ def _declared(make: Callable[[], list[Tensor]]) -> tir.PrimFunc:
     return te.create_prim_func(make())
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 @given(st.data())
 def test_functions_of_blocks(data: st.DataObject) -> None:
     assert_reads_back(te.create_prim_func(data.draw(OF_COMPUTES).tensors))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 @given(st.data(), st.sampled_from([0, 1, 2, 3]))
 def test_lowered_modules(data: st.DataObject, phase: int) -> None:
     dag = data.draw(compute_dags(layers=tuple(LAYERS)))
@@ -69,7 +69,7 @@ def test_blocks_through_all_phases(name: str, phase: int | None) -> None:
     assert_reads_back(func if phase is None else tensorexpr.lower(func, upto=phase))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(st.integers(0, 1 << 30), st.booleans())
 def test_all_statements_and_expressions(seed: int, blocks: bool) -> None:
     func = Programs(seed).function(blocks)

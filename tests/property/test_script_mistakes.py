@@ -15,13 +15,17 @@ from tensorexpr.errors import ParseError
 from tensorexpr.script import parse
 
 FOLDER = Path(__file__).parent.parent / "golden"
-FILES = ("blocks/tiles.py", "blocks/argmax.py", "lowered/tensorized.phase0.py", "printer/scopes.py", "printer/symbolic.py",
-         "printer/vectors.py", "printer/realize_with.py", "script/tvm_blockized.py", "script/tvm_statements.py", "printer/module.py")  # fmt: skip
+FILES = (
+    "blocks/argmax.py", "blocks/tiles.py", "lowered/tensorized.phase0.py", "printer/module.py", "printer/realize_with.py",
+    "printer/scopes.py", "printer/symbolic.py", "printer/vectors.py", "script/tvm_blockized.py", "script/tvm_statements.py",
+)  # fmt: skip
 TEXTS = [(FOLDER / name).read_text() for name in FILES]
 TOKEN = re.compile(r'"[^"\n]*"|[\w.]+|\s+|[^\w\s]')
 WORDS = sorted({token for text in TEXTS for token in TOKEN.findall(text) if token.strip()})
-STRANGE = ["None", "True", "-1", "1.5", "1e400", "T", "T.axis", "I", "A.shape", "A.data", "T.max", "lambda: 0", "()", "[]", "{}", "*", "**", "é",
-           '"x"', "0 ** 0", "10 ** 100", "T.int32", "T.int32()", "T.handle", "T.float32x4", "...", "not", "if", "for", "T.Buffer"]  # fmt: skip
+STRANGE = [
+    "None", "True", "-1", "1.5", "1e400", "T", "T.axis", "I", "A.shape", "A.data", "T.max", "lambda: 0", "()", "[]", "{}", "*", "**", "é",
+    '"x"', "0 ** 0", "10 ** 100", "T.int32", "T.int32()", "T.handle", "T.float32x4", "...", "not", "if", "for", "T.Buffer",
+]  # fmt: skip
 
 
 POOL = [node for text in TEXTS for node in ast.walk(ast.parse(text)) if isinstance(node, ast.expr)]
@@ -50,7 +54,11 @@ def other_expressions(rng: random.Random) -> str:
     tree = ast.parse(rng.choice(TEXTS))
     for _ in range(rng.randint(1, 3)):
         if rng.random() < 0.2:
-            blocks = [node.body for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list) and node is not tree]
+            blocks: list[list[ast.stmt]] = [
+                node.body
+                for node in ast.walk(tree)
+                if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.For, ast.While, ast.If, ast.With))
+            ]
             source, target = rng.choice(blocks), rng.choice(blocks)
             target.insert(rng.randint(0, len(target)), deepcopy(rng.choice(source)))
             continue

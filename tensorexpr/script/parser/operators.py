@@ -20,8 +20,9 @@ _LARGEST_SHIFT = 4096
 
 
 def _checked_power(a: Any, b: Any) -> Any:
-    if abs(b) > _LARGEST_SHIFT:
-        raise DeclarationError(f"an exponent of {b} is more than {_LARGEST_SHIFT}")
+    bits = int(a).bit_length() if isinstance(a, int) else 1
+    if abs(b) * max(bits, 1) > _LARGEST_SHIFT:
+        raise DeclarationError(f"the power has more than {_LARGEST_SHIFT} bits")
     return a**b
 
 

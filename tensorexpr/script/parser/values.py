@@ -180,9 +180,7 @@ def as_expr(value: Any) -> PrimExpr:
         return BufferLoad(value.buffer, value.indices())
     if isinstance(value, Buffer):
         name = value.name
-        raise DeclarationError(
-            f"buffer {name} stands where a value belongs; write an element, {name}[...], or the pointer, {name}.data"
-        )
+        raise DeclarationError(f"buffer {name} stands where a value belongs; write an element, {name}[...], or the pointer, {name}.data")
     if isinstance(value, Pending):
         made = None if value.is_statement else value.make("v").value
         if isinstance(made, PrimExpr):

@@ -26,7 +26,10 @@ from ...tir.rewriting import walk
 from .access import stage_reads
 from .conv_flat import plan_flat, schedule_flat
 from .conv_plan import Order, Packing, Plan, plan_convolution
-from .convolutions import Convolution, convolution_of
+from .convolutions import Convolution, convolution_of, extents_of, product_of_extents
+
+# So few steps cost less than the loop over them. Their pixels are different ones, so no loads are merged and kept.
+_FEW_SUMMED = 4
 
 
 def schedule_convolutions(s: Schedule, target: Target) -> None:
@@ -232,12 +235,11 @@ class _Builder:
         assert isinstance(op, ComputeOp)
         *others, vector, lane = op.axis
         first = len(others) - len(self.pixels)
-        count = len(self.convolution.op.reduce_axis)
-        assert len(op.reduce_axis) == count
         own = dict(zip(self.convolution.op.reduce_axis, op.reduce_axis, strict=True))
         steps = [own[axis] for axis in (*self.convolution.taps, *self.convolution.summed)]
         stage.reorder(*others[:first], *steps, *others[first:], vector, lane)
-        for axis in (*others[first:], vector):
+        few = product_of_extents(extents_of(self.convolution.summed)) <= _FEW_SUMMED
+        for axis in (*(own[axis] for axis in self.convolution.summed if few), *others[first:], vector):
             stage.unroll(axis)
         stage.vectorize(lane)
 

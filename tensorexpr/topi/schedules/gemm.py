@@ -27,8 +27,8 @@ from .register_tile import RegisterTile, Shape, choose_tile, packing_cycles
 # Vectors of multiply-adds below which one core is done before another one has begun: about 2 microseconds.
 _PARALLEL_STEPS = 1 << 13
 _PAGE = 4096
-# Pages that a core translates at once: processors have 64 to 96 of such entries.
-_TRANSLATIONS = 64
+# Pages that a panel may lie on while it is read in place: processors translate 64 to 96 at once.
+_TRANSLATIONS = 96
 # Rows that make up for packing: a vector of the panel costs 2 cycles to copy and half a cycle for each row.
 _WORTH_A_COPY = 64
 
@@ -76,6 +76,8 @@ def _is_untouched(stage: StageNode) -> bool:
 def plan_product(product: Product, dtype: str, target: Target) -> Plan | None:
     """How a product is computed; None if it is better seen as many sums than as tiles."""
     most = lanes_of(target, dtype)
+    if not size_of((*product.batch, *product.rows, product.column, *product.summed)):
+        return None
     dot = dot_product_of(product, dtype, target)
     # A result narrower than a vector has vectors of the power of two that holds a row of it.
     lanes = most if dot is not None else min(most, 1 << (extent_of(product.column) - 1).bit_length())
@@ -108,10 +110,11 @@ def _shape_of(product: Product, lanes: int, transposed: bool, dot: DotProduct | 
     """What the choice of a tile depends on."""
     right, rows, columns, repeats = product.right, extent_of(product.row), extent_of(product.column), size_of(product.rows[:-1])
     stride = right.stride(product.summed[-1])
-    # A panel that is read where it lies has a page for each step: more than the first level of translation holds. A
-    # copy of it is worth its time if it is read by many tiles.
-    pages = size_of(product.summed) if stride >= _PAGE else 1
-    packed = transposed or dot is not None or (pages >= _TRANSLATIONS and rows * repeats >= _WORTH_A_COPY)
+    # A copy of a panel that lies on more pages than are translated at once is worth its time if many rows use it; three times
+    # as many where a page serves several steps.
+    pages = size_of(product.summed) * min(stride, _PAGE) // _PAGE
+    users = _WORTH_A_COPY if stride >= _PAGE else 3 * _WORTH_A_COPY
+    packed = transposed or dot is not None or (pages > _TRANSLATIONS and rows * repeats >= users)
     return Shape(
         batch=size_of(product.batch),
         rows=rows,

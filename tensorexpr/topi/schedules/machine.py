@@ -34,7 +34,7 @@ def vector_factor(extent: int, lanes: int, most: int) -> int:
     An extent below one register is a vector by itself.
     """
     if extent <= lanes:
-        return extent
+        return max(1, extent)
     for count in range(min(most, extent // lanes), 0, -1):
         if extent % (count * lanes) == 0:
             return count * lanes

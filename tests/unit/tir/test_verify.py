@@ -103,6 +103,19 @@ def test_types_of_operands() -> None:
     assert verify_ssa(func(store(1.0, i < 2, 0), i))  # not its business
 
 
+def test_a_predicate_has_a_bool_for_each_lane_of_a_vector_element() -> None:
+    registers = tir.decl_buffer((2,), "float32x8", "R")
+    mask = tir.Broadcast(tir.const(True), 8)
+    value = tir.BufferLoad(registers, (tir.const(0),), mask)
+
+    def stored(predicate: tir.PrimExpr) -> list[str]:
+        body = tir.BufferStore(registers, value, (tir.const(1),), predicate)
+        return violations(func(tir.Allocate(registers.data, registers.dtype, registers.shape, tir.const(True), body)))
+
+    assert stored(mask) == []
+    assert stored(tir.const(True)) == ["the predicate of an access to R is bool; it needs a bool for each of 8 lanes"]
+
+
 def test_modes() -> None:
     bad = func(store(1.0, i, 0)).with_attr("global_symbol", "main")
     with pytest.raises(LoweringError, match="function main is not well formed: i is used in i where it is not defined"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -77,6 +78,14 @@ def bias_relu(n: int, ci: int, h: int, w: int, co: int, kernel: int, stride: int
 )
 def test_channels_first(args: tuple[int, ...]) -> None:
     check(bias_relu(*args))
+
+
+def test_few_channels_of_the_data_are_no_loop() -> None:
+    few, many = bias_relu(1, 3, 9, 11, 32, 3, 2, 1), bias_relu(1, 5, 9, 11, 32, 3, 2, 1)
+    loops = [re.findall(r"for (.*) in ", tvm.lower(default_schedule(tensors, AVX512), tensors).script()) for tensors in (few, many)]
+    assert "ry, rx" in loops[0]
+    assert not any("rc" in names for names in loops[0])
+    assert "ry, rx, rc" in loops[1]
 
 
 def test_channels_first_for_registers_of_eight_lanes() -> None:

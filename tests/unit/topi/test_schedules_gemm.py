@@ -93,6 +93,7 @@ PROGRAMS: dict[str, Callable[[int, int, int], Tensors]] = {
     "dense": dense,
     "dense alone": lambda m, n, k: dense(m, n, k, lambda x: x),
     "dense, tanh": lambda m, n, k: dense(m, n, k, topi.tanh),
+    "halves": lambda m, n, k: matmul(m, n, k, dtype="float16"),
     "rows of rows": rows_of_rows,
     "two sums": two_sums,
     "through transposes": through_transposes,
@@ -126,8 +127,8 @@ def test_sizes_that_fit_and_that_do_not(name: str) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_packed_panels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if a row were a page: every panel that is read twice is packed."""
-    for constant in ("_PAGE", "_TRANSLATIONS", "_WORTH_A_COPY"):
-        monkeypatch.setattr(gemm, constant, 1)
+    for constant, value in (("_PAGE", 1), ("_TRANSLATIONS", 0), ("_WORTH_A_COPY", 1)):
+        monkeypatch.setattr(gemm, constant, value)
     tensors = PROGRAMS[name](9, 19, 5)
     assert plan_of(tensors).packed
     check(tensors, NARROW, compiled=True, phases=(3,))
@@ -183,9 +184,10 @@ def test_small_numbers_by_dot_products(types: tuple[str, str, str], k: int, cpu:
 
 
 def test_panels_are_packed_where_that_pays() -> None:
-    assert not plan_of(matmul(512, 512, 64)).packed  # rows of 2 KB
-    assert not plan_of(matmul(16, 4096, 64)).packed  # few rows
-    assert plan_of(matmul(2048, 2048, 64)).packed
+    assert not plan_of(matmul(512, 512, 64)).packed  # few pages
+    assert not plan_of(matmul(16, 4096, 640)).packed  # few rows
+    assert not plan_of(matmul(128, 512, 640)).packed  # ... for half a page each
+    assert plan_of(matmul(256, 512, 640)).packed and plan_of(matmul(64, 1024, 640)).packed
     transposed = plan_of(matmul(32, 32, 64, b_transposed=True))
     assert transposed.packed and transposed.transposed
 
@@ -200,7 +202,7 @@ def test_a_narrow_result_is_cut_by_rows() -> None:
     assert found.tile.chunks == 2 and found.tile.vectors == 1
 
 
-@pytest.mark.parametrize("m, n, k", [(1, 64, 64), (64, 1, 64), (3, 64, 64)])
+@pytest.mark.parametrize("m, n, k", [(1, 64, 64), (64, 1, 64), (3, 64, 64), (0, 64, 64), (64, 0, 64), (64, 64, 0)])
 def test_what_is_no_tile_is_left_to_sums(m: int, n: int, k: int) -> None:
     assert plan_of(matmul(m, n, k, b_transposed=True)) is None
 
@@ -272,7 +274,7 @@ needs_avx512 = pytest.mark.skipif(Target("llvm").vector_registers < 32, reason="
 @needs_avx512
 @pytest.mark.parametrize(
     "tensors",
-    [matmul(64, 64, 64), matmul(96, 100, 40, b_transposed=True), matmul(200, 1030, 70), batched(32, 64, 32), matmul(40, 47, 33)],
+    [matmul(64, 64, 64), matmul(96, 100, 40, b_transposed=True), matmul(200, 1030, 100), batched(32, 64, 32), matmul(40, 47, 33)],
     ids=["plain", "transposed", "packed", "batched", "narrow"],
 )
 def test_loops_have_no_spills(tensors: Tensors) -> None:
@@ -287,3 +289,8 @@ def test_loops_of_dot_products_have_no_spills(types: tuple[str, str, str], featu
     tensors = small_numbers(64, 100, 64, *types)
     built = tensorexpr.build(default_schedule(tensors), tensors)
     assert built.spills.total == 0 and built.get_source("asm").count("vpdpbusd" if types is BYTES else "vdpbf16ps") >= 16
+
+
+@pytest.mark.parametrize("m, n, k", [(0, 5, 5), (5, 0, 5), (5, 5, 0)])
+def test_nothing_to_do(m: int, n: int, k: int) -> None:
+    check(matmul(m, n, k), NARROW, compiled=True)

@@ -167,6 +167,32 @@ def test_pooling_of_the_whole_plane() -> None:
     check([x, topi.nn.global_pool(x, "avg")])
 
 
+def window_cases() -> dict[str, Tensors]:
+    line, image, last, box = data(2, 3, 17), data(1, 6, 9, 18), data(1, 7, 9, 20), data(1, 2, 5, 6, 18)
+    small = data(1, 2, 9, 18, dtype="int8")
+    pooled = topi.nn.pool2d(image, (3, 3), (1, 1), (1, 1), (1, 1, 1, 1), "max")
+    return {
+        "one axis": [line, topi.nn.pool1d(line, 3, 2, 1, 1, "max")],
+        "three axes": [box, topi.nn.pool3d(box, (2, 3, 2), (1, 2, 2), (1, 1, 1), (0, 1, 0), "max")],
+        "channels last": [last, topi.nn.pool2d(last, (3, 3), (2, 2), (1, 1), (1, 1, 1, 1), "max", layout="NHWC")],
+        "along channels": [image, topi.nn.lrn(image, 5)],
+        "bytes": [small, topi.nn.pool2d(small, (3, 3), (2, 2), (1, 1), (1, 1, 1, 1), "max")],
+        "read twice": [image, topi.add(pooled, topi.nn.relu(pooled))],
+        "an output that is read": [image, pooled, topi.exp(pooled)],
+    }
+
+
+@pytest.mark.parametrize("name", list(window_cases()))
+def test_windows(name: str) -> None:
+    check(window_cases()[name])
+
+
+def test_stages_of_different_rows_share_no_loop() -> None:
+    x = data(6, 10)
+    check([x, topi.nn.softmax(topi.transpose(x))])
+    check([x, topi.sum(topi.nn.softmax(x), 1)])
+
+
 def test_neighbours_in_memory_become_one_loop() -> None:
     x, y = data(3, 5, 7), data(3, 5, 7, name="y")
     schedule = default_schedule([x, y, topi.add(x, y)])
