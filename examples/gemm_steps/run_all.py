@@ -56,7 +56,7 @@ def table(found: Sequence[Figures], sizes: Sequence[int]) -> str:
     lines = [f"| step | what is new | {heads} |", "|---|---|" + "---:|---:|" * len(sizes)]
     for name in dict.fromkeys(one.step for one in found):
         cells = [known.get((name, size)) for size in sizes]
-        figures = " | ".join(" | " if cell is None else f"{cell.gflops:.1f} | {cell.ratio:.2f}" for cell in cells)
+        figures = " | ".join(" | " if cell is None else f"{cell.gflops:.1f} | {cell.ratio:.3g}" for cell in cells)
         lines.append(f"| [{name}]({name}.py) | {load(name).summary} | {figures} |")
     return "\n".join(lines) + "\n"
 

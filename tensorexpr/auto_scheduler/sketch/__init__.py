@@ -1,8 +1,13 @@
 """Sketches: programs with open decisions, made by rules stage by stage.
 
-state         a program while its sketch is made
-rule, rules/  what a rule is; the rules of a CPU
-tiling        what the tiling rules share
-simple_stage  loops of stages that no tiling rule took
-generate      applying the rules in every way they allow
+state              a program while its sketch is made
+rule, rules/       what a rule is; the rules of a CPU
+operands           what a stage reads along each of its axes
+tiling             what the multi-level tiling rules share
+register_plan      what a register tile's sketch fixes: the axis in the lanes, the order of loops, what is packed
+register_tiling    plans as steps;  packing: panels of an operand
+reductions         lanes and threads by rfactor;  rows: stages that share a loop over rows
+simple_stage       loops of stages that no other rule took
+serial             programs on one thread
+generate           applying the rules in every way they allow
 """

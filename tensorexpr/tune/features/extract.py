@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from ...schedule.tree import LoopKind
+from ...schedule.tree import At, LoopKind
 from ...target import Target
 from ...tir.dtype import parse_dtype
 from ...tir.expr import BinaryExpr, Call, PrimExpr, Reduce
@@ -58,14 +59,31 @@ def extract(sketch: Sketch, bodies: Bodies, rows: IntArray, target: Target) -> E
     boxes = storage_boxes(built)
     stages = [_stage_columns(nest, accesses(nest, boxes), machine) for nest in built]
     valid = admissible(built, boxes, stages, machine)
+    overlapped = _overlapped(built, stages)
     stages.sort(key=lambda columns: -float(columns["flops"].max(initial=0.0)))
     count = len(rows)
     blank = {name: np.zeros(count) for name in STAGE_FEATURES}
     columns = [_scaled(name, stage[name]) for stage in [*stages, *[blank] * STAGES][:STAGES] for name in STAGE_FEATURES]
     forks = np.sum([stage["forks"] for stage in stages], axis=0)
-    cycles = np.sum([stage["cycles"] for stage in stages], axis=0) + forks * FORK_JOIN_CYCLES
+    cycles = np.sum([stage["cycles"] for stage in stages], axis=0) - overlapped + forks * FORK_JOIN_CYCLES
     columns += [np.full(count, float(len(stages))), np.log2(1 + cycles), forks]
     return Extracted(np.stack(columns, axis=1), cycles, valid)
+
+
+def _overlapped(built: Sequence[StageNest], stages: Sequence[Mapping[str, Array]]) -> Array:
+    """Cycles [n] that the stages around one loop save: while one of them computes, the memory serves another."""
+    homes: dict[int, list[int]] = {}
+    for place, nest in enumerate(built):
+        home = nest.stage.attach.stage if isinstance(nest.stage.attach, At) else nest.stage.id
+        homes.setdefault(home, []).append(place)
+    saved: Array = np.zeros_like(stages[0]["cycles"]) if stages else np.zeros(0)
+    for members in homes.values():
+        busy = [np.maximum(stages[n]["compute_cycles"], stages[n]["load_cycles"]) for n in members]
+        memory = [stages[n]["memory_cycles"] for n in members]
+        apart = np.sum([np.maximum(a, b) for a, b in zip(busy, memory, strict=True)], axis=0)
+        together = np.maximum(np.sum(busy, axis=0), np.sum(memory, axis=0))
+        saved = saved + (apart - together) / stages[members[-1]]["parallel"]
+    return saved
 
 
 _PLAIN = {"imbalance", "vector_use", "gathers", "spills"}

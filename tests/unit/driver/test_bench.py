@@ -149,3 +149,10 @@ def test_the_command_writes_everything(tmp_path: Path, capsys: pytest.CaptureFix
 def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "--suite", "gemm", "--case", "nothing", "--vs", ""]) == 2
     assert capsys.readouterr().err.strip().splitlines()[-1] == "error: no case of gemm has 'nothing' in its name"
+
+
+@pytest.mark.parametrize("case", [Case("gemm", "suite.gemm", (5, 6, 7)), Case("softmax", "suite.softmax", (3, 5))])
+def test_arrays_start_at_cache_lines_as_peers_allocate_theirs(case: Case) -> None:
+    for array in (*random_inputs(case), *empty_outputs(case)):
+        assert array.ctypes.data % 64 == 0
+        assert array.flags.c_contiguous and array.flags.writeable
