@@ -4,6 +4,7 @@
     X[1 : 33 : 2]               ->   shuffle(X[1:17], X[17:32]; 0, 2, 4, ..., 30)            (16 loads otherwise)
 
 Only elements between the first and the last one of a strided load are read; where it is masked, only those of its lanes.
+That holds of the function's arguments: in its own storage what lies between may be padding that nobody wrote.
 It stands after the transposes, which use strided loads better.
 """
 
@@ -28,13 +29,13 @@ from ...tir.expr import (
     Ramp,
     Select,
     Shuffle,
+    Var,
 )
 from ...tir.function import PrimFunc
 from ...tir.stmt import Stmt
 from ..context import PassContext
 from ..lanes import lanes_of
 from ..rebuild import map_expr, map_stmt
-from .strided_slots import in_a_slot, strided_slots
 
 # Vectors that one strided load becomes: as many loads and one shuffle less, against a load and an insertion for each lane.
 _MOST = 4
@@ -43,14 +44,12 @@ _MOST = 4
 def vector_loads(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """`func` with masked and shuffled loads; itself if there is nothing to change."""
     done: dict[PrimExpr, PrimExpr] = {}
-    slots = strided_slots(func)
+    arguments = {buffer.data for buffer in func.buffer_map.values()}
 
     def on_expr(expr: PrimExpr) -> PrimExpr:
         found = done.get(expr)
         if found is None:
-            changed = map_expr(expr, on_expr)
-            kept = isinstance(changed, BufferLoad) and in_a_slot(changed, slots)
-            found = done[expr] = changed if kept else _lowered(changed)
+            found = done[expr] = _lowered(map_expr(expr, on_expr), arguments)
         return found
 
     def on_stmt(stmt: Stmt) -> Stmt:
@@ -59,10 +58,10 @@ def vector_loads(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     return func.with_body(on_stmt(func.body))
 
 
-def _lowered(expr: PrimExpr) -> PrimExpr:
+def _lowered(expr: PrimExpr, arguments: set[Var]) -> PrimExpr:
     match expr:
         case BufferLoad(buffer, (Ramp(_, IntImm(_, stride), lanes),), _) if 2 <= stride <= _MOST and lanes >= 2 * stride:
-            return _shuffled(expr, stride, lanes) if parse_dtype(buffer.dtype).lanes == 1 else expr
+            return _shuffled(expr, stride, lanes) if parse_dtype(buffer.dtype).lanes == 1 and buffer.data in arguments else expr
         case Call(_, "tir.if_then_else", (condition, BufferLoad(_, (Ramp(_, IntImm(_, 1), _),), _) as load, other)):
             if lanes_of(condition) == 1 and _is_constant(other):
                 return _masked(condition, load, other)

@@ -86,3 +86,14 @@ def test_a_masked_strided_load_is_masked_between_its_lanes() -> None:
     s, args = strided(112, 16, 2, -1)
     text = tvm.build(s, args, AVX512).get_source("ll")
     assert "gather" not in text and "llvm.masked.load" in text
+
+
+def test_what_nobody_wrote_is_not_read() -> None:
+    """Rows of two elements, three apart: the third is padding."""
+    a = te.placeholder((17, 2), "float64", "A")
+    b = te.compute((17, 2), lambda i, j: a[i, j] + 1.0, name="B")
+    s = te.create_schedule(b.op)
+    local = s.cache_read(a, "local", [b])
+    s[local].storage_align(local.op.axis[0], 4, 3)
+    s[b].vectorize(b.op.axis[0])
+    assert_schedule_correct(s, [a, b])
