@@ -9,12 +9,13 @@ def table(results: Results) -> str:
     """All cases, with milliseconds of every contender, what we reach of the limit, and peer/ours."""
     contenders = list(dict.fromkeys(row.contender for row in results.rows))
     width = max([12, *(len(case) for case in results.cases())])
-    heads = "".join(f"{name:>14}" for name in contenders)
+    column = max([14, *(len(name) + 2 for name in contenders)])
+    heads = "".join(f"{name:>{column}}" for name in contenders)
     lines = [f"{'case':<{width}}{heads}{'GFLOPS':>9}{'% FMA':>7}{'GB/s':>7}{'vs best':>9}   (milliseconds, medians)"]
     ratios = []
     for case in results.cases():
         rows = {row.contender: row for row in results.of_case(case)}
-        times = "".join(f"{_milliseconds(rows.get(name)):>14}" for name in contenders)
+        times = "".join(f"{_milliseconds(rows.get(name)):>{column}}" for name in contenders)
         ours = fastest_of_ours(results, case)
         rate, share, bandwidth, ratio = "", "", "", ""
         if ours is not None:
