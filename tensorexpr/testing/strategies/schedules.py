@@ -168,6 +168,8 @@ def _scope(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
 
 
 def _virtual_threads(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
+    if any(axis.dom is not None and as_int(axis.dom.extent) is None for axis in stage.axes):
+        return None  # lowering refuses numbers of threads that aren't constants
     return Bind(stage.id, _leaf(draw, stage), _pick(draw, ("vthread", "cthread")), "t", None)
 
 
