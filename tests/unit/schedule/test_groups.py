@@ -10,6 +10,7 @@ import pytest
 from tensorexpr import te
 from tensorexpr.errors import ScheduleError
 from tensorexpr.schedule import Schedule, Trace, create_schedule
+from tensorexpr.schedule.tree import At
 from tensorexpr.te import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
 from tests.scan_programs import cumulative_sum
@@ -162,3 +163,18 @@ def test_an_update_stays_where_it_is() -> None:
     assert_schedule_correct(s, [x, sums], phases=(0,), compiled=False)
     group.compute_root()
     assert s[kept].attach_ivar is sums.op.scan_axis
+
+
+def test_a_stage_of_a_step_goes_home_into_the_loop_over_time() -> None:
+    *args, result = cumulative_sum()
+    kept = next(stage for stage in te.create_schedule(result.op).stages if stage.op.name == "kept").op
+    s = te.create_schedule(result.op)
+    before = s.tree.find(kept)
+    assert before is not None and isinstance(before.attach, At)
+    s[kept].compute_inline()
+    s[kept].compute_root()
+    after = s.tree.find(kept)
+    assert after is not None and after.attach == before.attach
+    s.cache_read(kept.output(0), "local", [s.tree.consumers(after)[0].origin])
+    assert all(isinstance(stage.attach, At) for stage in s.tree.stages if stage.name.startswith("kept"))
+    assert_schedule_correct(s, [*args, result])
