@@ -83,3 +83,10 @@ def test_a_step_of_the_lesson_runs_alone() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(r"04_register_tile, 33\^3: \d+\.\d GFLOPS, \d+\.\d\d x NumPy\n", done.stdout)
+
+
+def test_the_table_of_the_readme_is_that_of_the_results() -> None:
+    command = [sys.executable, str(ROOT / "examples/benchmarks/readme_table.py"), "--print"]
+    table = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    text = (ROOT / "README.md").read_text()
+    assert text.split("<!-- performance: start -->\n")[1].split("<!-- performance: end -->")[0] == table
