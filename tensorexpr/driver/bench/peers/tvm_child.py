@@ -7,6 +7,7 @@ then {"time": count} as often as wanted, then {"result": path}.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import Any
 
@@ -80,6 +81,9 @@ def prepare(request: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
 
 
 def main() -> None:
+    # TVM prints to standard output; answers go where that led, and what is printed to standard error.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
     function: Any = None
     arrays: Any = None
     for line in sys.stdin:
@@ -93,7 +97,7 @@ def main() -> None:
             function(*arrays)
             np.save(request["result"], arrays[-1].numpy())
             answer = {}
-        print(json.dumps(answer), flush=True)
+        print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":
