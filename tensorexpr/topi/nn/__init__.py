@@ -1,7 +1,8 @@
 """Operators of neural networks, as tensor expressions.
 
 padding          pad, mirror_pad, dilate
-conv             the convolution of any rank and layout; conv1d, conv2d, conv3d and conv_transpose by their usual names
+conv             the convolution of any rank and layout; conv1d, conv2d, conv3d and conv_transpose by their usual names;
+                 conv2d_low_precision for int8 and bfloat16 in blocks of channels
 dense            dense, matmul, batch_matmul, bias_add
 pooling          pool1d, pool2d, pool3d, global and adaptive pooling
 norm             batch, layer, group, instance and rms norm; lrn
@@ -28,6 +29,7 @@ from .conv2d import (
     group_conv2d_nchw,
     group_conv2d_nhwc,
 )
+from .conv2d_low_precision import conv2d_NCHWc_int8
 from .conv3d import conv3d_ncdhw, conv3d_ndhwc, conv3d_transpose_ncdhw, group_conv3d_transpose_ncdhw
 from .conv_transpose import conv2d_transpose_nchw, group_conv2d_transpose_nchw
 from .dense import batch_matmul, bias_add, dense, matmul
@@ -55,6 +57,7 @@ __all__ = [
     "conv1d_transpose_ncw",
     "conv2d",
     "conv2d_NCHWc",
+    "conv2d_NCHWc_int8",
     "conv2d_hwcn",
     "conv2d_nchw",
     "conv2d_nhwc",

@@ -14,6 +14,7 @@ convolutions  convolutions told by their indices
 conv_plan    which tile and which loops a convolution gets
 conv         convolutions: tiles of pixels by vectors of channels, borders peeled, weights in panels
 conv_flat    convolutions of single pixels: vectors of pixels
+grouped_conv  convolutions of int8 and bfloat16 by dot products
 rows         programs that work row by row: softmax, norms
 default      which of them a computation gets
 """

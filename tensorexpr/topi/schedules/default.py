@@ -14,6 +14,7 @@ from ...te.tensor import Tensor
 from .access import is_view, product
 from .conv import schedule_convolutions
 from .gemm import schedule_products
+from .grouped_conv import schedule_grouped_convs
 from .injective import schedule_injective
 from .machine import is_parallel
 from .reduction import constant_extents, schedule_root_reduction
@@ -32,6 +33,7 @@ def default_schedule(tensors: Sequence[Tensor], target: TargetLike | None = None
     outputs = [tensor for tensor in tensors if not isinstance(tensor.op, PlaceholderOp)]
     s = create_schedule([tensor.op for tensor in outputs])
     inline_cheap_stages(s)
+    schedule_grouped_convs(s, chosen)
     schedule_windows(s, chosen)
     schedule_convolutions(s, chosen)
     schedule_products(s, chosen)
