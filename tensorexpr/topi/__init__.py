@@ -9,9 +9,14 @@ indexing         take, gather, one_hot and masks
 linalg           matmul, tensordot, einsum
 nn/              convolutions, dense layers, pooling, norms, softmax, activations
 utils            arguments: constants, axes, paddings
+schedules/       default schedules, by rules; loaded when they are first asked for
+testing/         what operators compute, in plain NumPy
 """
 
 from __future__ import annotations
+
+import importlib
+from typing import Any
 
 from . import nn, tag, utils
 from .broadcast import (
@@ -234,3 +239,9 @@ __all__ = [
     "utils",
     "where",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("schedules", "testing"):
+        raise AttributeError(f"module 'tensorexpr.topi' has no attribute {name!r}")
+    return importlib.import_module(f"tensorexpr.topi.{name}")

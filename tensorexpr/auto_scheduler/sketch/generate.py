@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from ...errors import TuningError
 from ...schedule.tree import ScheduleTree
@@ -15,6 +16,11 @@ from .simple_stage import finish_simple_stages
 from .state import SketchState
 
 MAX_SKETCHES = 256
+_Item = TypeVar("_Item")
+# Programs that go on from one stage to the next. The choices of several contractions multiply; what each of them does best
+# hardly depends on the others, so a part of the combinations, in which most choices occur, is enough.
+MAX_OPEN = 32
+_GOLDEN = (5**0.5 - 1) / 2
 
 
 def generate_sketches(
@@ -30,18 +36,20 @@ def generate_sketches(
             list for that stage.
 
     Raises:
-        TuningError: if the rules make more than MAX_SKETCHES programs, or none.
+        TuningError: if Ansor's rules, of which none may be left out, make more than MAX_SKETCHES programs, or the rules make none.
     """
     rules = (*custom, *(ANSOR_RULES if options.only_ansor else CPU_RULES))
     start = initial.order[-1] if initial.order else None
     open_states: list[tuple[SketchState, int | None]] = [(SketchState(initial), start)]
     done: list[SketchState] = []
     while open_states:
-        state, stage = open_states.pop(0)
-        if stage is None:
-            done.append(state)
-            continue
-        open_states.extend(_continued(state, stage, options, rules))
+        following: list[tuple[SketchState, int | None]] = []
+        for state, stage in open_states:
+            if stage is None:
+                done.append(state)
+            else:
+                following.extend(_continued(state, stage, options, rules))
+        open_states = following if options.only_ansor else spread(following, MAX_OPEN)
         if len(open_states) + len(done) > MAX_SKETCHES:
             raise TuningError(f"the sketch rules make more than {MAX_SKETCHES} programs; give fewer rules or a smaller computation")
     finished = [final for state in done for final in finish_simple_stages(state, options)]
@@ -51,6 +59,20 @@ def generate_sketches(
     if not options.only_ansor and options.target.num_cores > 1 and is_little_work(initial):
         named += [(f"{name}+Serial", serial) for name, trace in named if (serial := on_one_thread(trace)) is not None]
     return [Sketch(f"sketch{n}:{name}", outputs, initial, trace) for n, (name, trace) in enumerate(named)]
+
+
+def spread(items: list[_Item], most: int) -> list[_Item]:
+    """At most so many of the items, the first among them, by steps of the golden ratio: whatever order the choices were
+    made in, each of them occurs about as often as the others.
+    """
+    if len(items) <= most:
+        return items
+    chosen: dict[int, None] = {}
+    number = 0
+    while len(chosen) < most:
+        chosen[int(number * _GOLDEN % 1.0 * len(items))] = None
+        number += 1
+    return [items[place] for place in sorted(chosen)]
 
 
 def _continued(state: SketchState, stage: int, options: RuleOptions, rules: Sequence[SketchRule]) -> list[tuple[SketchState, int | None]]:

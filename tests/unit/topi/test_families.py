@@ -253,3 +253,10 @@ def test_axes_that_are_not_there_are_named() -> None:
         topi.sum(x, 2)
     with pytest.raises(DeclarationError, match="names an axis twice"):
         topi.sum(x, (0, -2))
+
+
+def test_schedules_and_references_are_found_from_topi() -> None:
+    assert topi.schedules.default_schedule([topi.exp(te.placeholder((4,)))]).outputs
+    assert topi.testing.softmax_python(np.zeros((1, 2))).sum() == 1
+    with pytest.raises(AttributeError, match="no attribute 'schedule'"):
+        topi.schedule  # noqa: B018
