@@ -20,7 +20,6 @@ _Item = TypeVar("_Item")
 # Programs that go on from one stage to the next. The choices of several contractions multiply; what each of them does best
 # hardly depends on the others, so a part of the combinations, in which most choices occur, is enough.
 MAX_OPEN = 32
-_GOLDEN = (5**0.5 - 1) / 2
 
 
 def generate_sketches(
@@ -62,17 +61,14 @@ def generate_sketches(
 
 
 def spread(items: list[_Item], most: int) -> list[_Item]:
-    """At most so many of the items, the first among them, by steps of the golden ratio: whatever order the choices were
-    made in, each of them occurs about as often as the others.
+    """At most so many of the items, the first among them: one out of each of as many blocks, each time one place further.
+
+    The items are the choices of a stage for one program after the other, so that most programs and most choices stay.
     """
     if len(items) <= most:
         return items
-    chosen: dict[int, None] = {}
-    number = 0
-    while len(chosen) < most:
-        chosen[int(number * _GOLDEN % 1.0 * len(items))] = None
-        number += 1
-    return [items[place] for place in sorted(chosen)]
+    block = len(items) // most
+    return [items[number * len(items) // most + number % block] for number in range(most)]
 
 
 def _continued(state: SketchState, stage: int, options: RuleOptions, rules: Sequence[SketchRule]) -> list[tuple[SketchState, int | None]]:
