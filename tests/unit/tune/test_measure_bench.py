@@ -78,9 +78,9 @@ def test_dropping_memory_from_caches_leaves_it_as_it_is() -> None:
     np.testing.assert_array_equal(array, np.arange(100_000))
 
 
-def test_a_probe_takes_some_time() -> None:
+def test_a_probe_gives_seconds() -> None:
     probe = Probe(2)
-    assert all(1e-5 < probe() < 1.0 for _ in range(3))
+    assert all(probe() > 0 for _ in range(3))
 
 
 def test_a_scheduled_matmul_is_compiled_with_its_numbers() -> None:
