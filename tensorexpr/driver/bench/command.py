@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--log", type=Path, default=None, help="records to use, and where tuning writes")
     parser.add_argument("--target", default="llvm")
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--patience", type=float, default=20.0, help="seconds that a round waits for a machine without other work")
     parser.add_argument("--json", type=Path, default=None, help="write the results to this file")
     parser.add_argument("--html", type=Path, default=None, help="write a page with a bar chart to this file")
 
@@ -66,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
         results.write(options.json)
     if options.html:
         options.html.write_text(page(results, f"tensorexpr bench: {', '.join(options.suite or ['gemm'])}"))
-    return int(any(row.note and row.contender.startswith("tensorexpr") for row in rows))
+    return int(any(row.median != row.median and row.contender.startswith("tensorexpr") for row in rows))
 
 
 def _progress(case: Case, rows: Sequence[Row]) -> str:
@@ -109,7 +110,7 @@ def measure_case(
         contenders.insert(
             0, Contender(kernel.name, _bound(kernel, arrays, outputs), [*memory, (outputs[0].ctypes.data, outputs[0].nbytes)])
         )
-    samples = interleaved(contenders, Rules(rounds=options.rounds), probes, peak)
+    samples = interleaved(contenders, Rules(rounds=options.rounds, patience=options.patience), probes, peak)
     nan = float("nan")
     flops, size = case.flops(), float(case.bytes_touched())
     rows = [

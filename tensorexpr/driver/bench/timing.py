@@ -37,12 +37,14 @@ class Rules:
         pause: seconds between two contenders.
         batch: seconds that a turn's calls fill, about.
         cold_rounds: single calls after the arrays were dropped from the caches.
+        patience: seconds that a round waits for a quiet machine before it goes on and says so.
     """
 
     rounds: int = 9
     pause: float = 0.15
     batch: float = 0.02
     cold_rounds: int = 5
+    patience: float = 20.0
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def interleaved(contenders: Sequence[Contender], rules: Rules, probes: Probes | 
     cold: dict[str, list[float]] = {one.name: [] for one in contenders}
     disturbed = 0
     for number in range(rules.rounds):
-        if probes is not None and peak and not wait_until_quiet(probes, peak):
+        if probes is not None and peak and not wait_until_quiet(probes, peak, rules.patience):
             disturbed += 1
         for one in contenders:
             time.sleep(rules.pause)
