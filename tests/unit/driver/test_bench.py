@@ -137,10 +137,8 @@ def test_limits_are_positive() -> None:
 
 def test_the_command_writes_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = [str(tmp_path / name) for name in ("r.json", "r.html")]
-    code = main(
-        ["bench", "--suite", "awkward", "--case", "7x1000x1", "--vs", "numpy", "--rounds", "1", "--patience", "0"]
-        + ["--json", files[0], "--html", files[1]]
-    )
+    case = ["--suite", "awkward", "--case", "7x1000x1", "--vs", "numpy", "--rounds", "1", "--patience", "0"]
+    code = main(["bench", *case, "--json", files[0], "--html", files[1]])
     assert code == 0
     assert "gemm-7x1000x1" in capsys.readouterr().out
     assert {row.contender for row in read(Path(files[0])).rows} >= {"tensorexpr", "numpy"}
