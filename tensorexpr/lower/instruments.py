@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
@@ -112,9 +113,9 @@ class _TextInstrument:
         self.report(info, self._before.pop(), mod.script())
         self.count += 1
 
+    @abstractmethod
     def report(self, info: PassInfo, before: str, after: str) -> None:
         """Say what the pass did."""
-        raise NotImplementedError
 
 
 class DumpInstrument(_TextInstrument):

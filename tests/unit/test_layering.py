@@ -115,3 +115,11 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 def test_every_folder_of_the_package_is_a_package() -> None:
     folders = {path.parent for path in PACKAGE.rglob("*.py")}
     assert [str(folder) for folder in sorted(folders) if not (folder / "__init__.py").exists()] == []
+
+
+def test_nothing_lies_about_beside_the_package() -> None:
+    top = PACKAGE.parent
+    if not (top / "pyproject.toml").exists():
+        pytest.skip("the package is installed, not checked out")
+    wanted = {"setup.cfg", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"}
+    assert {path.name for path in top.iterdir() if path.is_file() and not path.name.startswith(".")} == wanted

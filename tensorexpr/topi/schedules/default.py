@@ -25,6 +25,9 @@ from .window import schedule_windows
 def default_schedule(tensors: Sequence[Tensor], target: TargetLike | None = None) -> Schedule:
     """A schedule by rules, without measuring.
 
+    Convolutions with a border skip its products: where a weight is infinite or NaN, its product with a zero of the border gives
+    no NaN in the result.
+
     Args:
         tensors: inputs and outputs of the computation, as for `build`.
         target: what it will run on; by default the current target, or this machine.
