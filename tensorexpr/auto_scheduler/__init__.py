@@ -11,7 +11,7 @@ callbacks     RecordToFile and your own
 records       logs: load_records, load_best_record, save_records, distill;  loaded: records as they come back
 measure_record   the same by TVM's name, and its command
 preload       going on where an old log ended;  task_input: arrays to measure with
-cost_model    XGBModel and PythonBasedModel
+cost_model    XGBModel and PythonBasedModel;  model_quality: evaluate_cost_model
 task_scheduler   many tasks, one budget;  task_callbacks: its table and its log of latencies
 dispatcher    ApplyHistoryBest: schedules looked up in logs;  explain_miss: why a log has none
 session       one search under way;  state_text: a program as loops with their ranges
@@ -33,6 +33,7 @@ from .dispatcher import ApplyHistoryBest, ApplyHistoryBestOrSample, DispatchCont
 from .explain_miss import explain_miss
 from .loop_state import State
 from .measure import MeasureErrorNo, MeasureInput, MeasureResult
+from .model_quality import evaluate_cost_model
 from .options import HardwareParams, LocalBuilder, LocalRunner, TuningOptions
 from .policy import SketchPolicy
 from .preload import PreloadMeasuredStates
@@ -73,6 +74,7 @@ __all__ = [
     "XGBModel",
     "best_schedule",
     "default_schedule",
+    "evaluate_cost_model",
     "explain_miss",
     "load_best_record",
     "load_records",

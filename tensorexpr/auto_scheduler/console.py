@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
@@ -77,6 +76,9 @@ class Console(TunerObserver):
     def evolved(self, count: int, seconds: float) -> None:
         self._print(f"EvolutionarySearch\t\t#s: {count}\tTime elapsed: {seconds:.2f}")
 
+    def descending(self, count: int, cost: float) -> None:
+        self._print(f"Coordinate Descent\t\t#s: {count}\tBest: {cost * 1e3:.4g} ms")
+
     def measuring(self, count: int) -> None:
         self.title("Measure")
         self._print(f"Get {count} programs to measure:")
@@ -125,16 +127,14 @@ class Console(TunerObserver):
 
 
 class MeasureMarks:
-    """Draws a console's dots and stars as programs pass, and rests after each that ran if it is asked to.
+    """Draws a console's dots and stars as programs pass.
 
     Args:
         console: what draws them.
-        cooldown_s: seconds to rest.
     """
 
-    def __init__(self, console: Console, cooldown_s: float = 0.0) -> None:
+    def __init__(self, console: Console) -> None:
         self._console = console
-        self._cooldown_s = cooldown_s
 
     def built(self, number: int, error_no: MeasureErrorNo) -> None:
         """A program was compiled, or not."""
@@ -143,5 +143,3 @@ class MeasureMarks:
     def measured(self, result: MeasureResult) -> None:
         """A compiled program was measured, or not."""
         self._console.ran(result.error_no)
-        if self._cooldown_s:
-            time.sleep(self._cooldown_s)

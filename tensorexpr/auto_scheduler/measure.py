@@ -55,6 +55,9 @@ def measure_options(options: TuningOptions) -> MeasureOptions:
         repeat=usual.repeat if runner.repeat is None else runner.repeat,
         min_repeat_ms=usual.min_repeat_ms if runner.min_repeat_ms is None else runner.min_repeat_ms,
         flush_caches=runner.enable_cpu_cache_flush,
+        cooldown_s=runner.cooldown_interval,
     )
-    made = MeasureOptions(timing=timing, build_timeout_s=builder.timeout, run_timeout_s=runner.timeout)
+    if timing.flush_caches:  # only the first call after a flush is a cold one
+        timing = replace(timing, number=1, min_repeat_ms=0.0)
+    made = MeasureOptions(timing=timing, build_timeout_s=builder.timeout, run_timeout_s=runner.timeout, compiler=builder.plug)
     return made if builder.n_parallel is None else replace(made, n_parallel=builder.n_parallel)

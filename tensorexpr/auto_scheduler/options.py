@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import TuningError
 from ..target import Target
+from ..tune.measure.compiled import DEFAULT_PLUG, MakeCompiler
 
 if TYPE_CHECKING:
     from .callbacks import MeasureCallback
@@ -35,7 +37,9 @@ class LocalBuilder:
     Args:
         timeout: seconds for one candidate, from the start of its job.
         n_parallel: workers; None means one per usable core.
-        build_func: "default"; there is one compiler.
+        build_func: "default", or a compiler of your own, as a function of a module that workers can import or as
+            "module:function": it takes the task as JSON and returns what makes object code of traces, as
+            `tune.measure.compiled.MakeCompiler` says.
 
     Raises:
         TuningError: for another build_func.
@@ -43,11 +47,24 @@ class LocalBuilder:
 
     timeout: float = 15.0
     n_parallel: int | None = None
-    build_func: str = "default"
+    build_func: str | MakeCompiler = "default"
 
     def __post_init__(self) -> None:
-        if self.build_func != "default":
-            raise TuningError(f'LocalBuilder: build_func is {self.build_func!r}; candidates are compiled in one way, "default"')
+        """Refuse at once what `plug` can't name."""
+        assert self.plug
+
+    @property
+    def plug(self) -> str:
+        """The compiler as workers find it: `module:function`."""
+        if self.build_func == "default":
+            return DEFAULT_PLUG
+        name = self.build_func if isinstance(self.build_func, str) else _importable_name(self.build_func)
+        if not all(part.replace(".", "_").isidentifier() for part in name.split(":", 1)) or name.count(":") != 1:
+            raise TuningError(
+                f'LocalBuilder: build_func is {self.build_func!r}; it takes "default", or a function of a module that workers can '
+                'import, also as "module:function"'
+            )
+        return name
 
 
 @dataclass(frozen=True)
@@ -78,6 +95,13 @@ class LocalRunner:
             raise TuningError(f"LocalRunner: device is {self.device!r}; a CPU is device 0")
         if not 0 <= self.cooldown_interval < float("inf"):
             raise TuningError(f"LocalRunner: cooldown_interval is {self.cooldown_interval!r}; it takes seconds from 0")
+
+
+def _importable_name(function: object) -> str:
+    """`module:function` of a function at the top of a module; empty for others, such as those of the program that runs."""
+    module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
+    found = getattr(sys.modules.get(module), name, None)
+    return f"{module}:{name}" if found is function and module != "__main__" else ""
 
 
 UNLIMITED = 1 << 30

@@ -35,6 +35,7 @@ DEFAULT_PARAMS: Mapping[str, float | int | str] = {
     "cpu_multi_level_tiling_structure": "SSRSRS",
     "max_innermost_split_factor": 64,
     "rules": "all",
+    "descent_share": 0.2,
 }
 # Sketch rules: all there are, or Ansor's only.
 _RULES = ("all", "ansor")
@@ -47,7 +48,8 @@ class SketchPolicy:
         task: what to search.
         program_cost_model: predicts throughput; by default a boosted model that starts from the analytic one. `XGBModel` may
             be shared with other tasks, a `PythonBasedModel` is your own.
-        params: overrides of `DEFAULT_PARAMS`.
+        params: overrides of `DEFAULT_PARAMS`. `descent_share` of the trials (from 32 on) or of the time goes to a coordinate descent
+            from the best program at the end; 0 does without, as the rules "ansor" do unless it is given.
         seed: of all random choices; the same seed proposes the same candidates for the same results.
         verbose: overrides the tuning options' verbosity if given.
         init_search_callbacks: `PreloadMeasuredStates`, to go on with an old log, and `PreloadCustomSketchRule`.
@@ -72,6 +74,7 @@ class SketchPolicy:
             raise TuningError(f"SketchPolicy has no parameter {', '.join(unknown)}; it takes {', '.join(DEFAULT_PARAMS)}")
         if (params or {}).get("rules", "all") not in _RULES:
             raise TuningError(f"SketchPolicy: rules is {(params or {})['rules']!r}; it is one of {', '.join(map(repr, _RULES))}")
+        _check_share((params or {}).get("descent_share", 0.0))
         callbacks = tuple(init_search_callbacks or ())
         for callback in callbacks:
             if not isinstance(callback, (PreloadMeasuredStates, PreloadCustomSketchRule)):
@@ -84,6 +87,8 @@ class SketchPolicy:
         self._deadline = math.inf
         self.task = task
         self.params: dict[str, Any] = {**DEFAULT_PARAMS, **(params or {})}
+        if self.params["rules"] == "ansor" and "descent_share" not in (params or {}):
+            self.params["descent_share"] = 0.0
         self.seed = 0 if seed is None else seed
         self.verbose = verbose
         self._model = program_cost_model
@@ -191,6 +196,7 @@ class SketchPolicy:
             eps_greedy=float(self.params["eps_greedy"]),
             early_stopping=options.early_stopping,
             budget_s=options.budget_s,
+            descent_share=float(self.params["descent_share"]),
             evolution=evolution,
         )
 
@@ -201,8 +207,14 @@ class SketchPolicy:
             callback.callback(self, inputs, results)
 
 
+def _check_share(share: Any) -> None:
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share < 1:
+        raise TuningError(f"SketchPolicy: descent_share is {share!r}; it takes a share of the trials from 0 to below 1")
+
+
 def _with_prediction(trial: Trial) -> MeasureResult:
-    """A trial's result, with what the model said before in its policy: records hold it, and reports show it."""
-    if trial.predicted is None or not math.isfinite(trial.predicted):
-        return trial.result
-    return replace(trial.result, policy={**trial.result.policy, "predicted": round(trial.predicted, 6)})
+    """A trial's result, with its round and what the model said before in its policy: records hold them, and reports show them."""
+    policy = {**trial.result.policy, "round": trial.round}
+    if trial.predicted is not None and math.isfinite(trial.predicted):
+        policy["predicted"] = round(trial.predicted, 6)
+    return replace(trial.result, policy=policy)

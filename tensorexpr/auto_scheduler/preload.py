@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..lower.context import PassContext
+from ..lower.plain_context import context_to_json, options_in_words, words_of_options
 from ..schedule.steps import SampleCategorical
 from ..schedule.trace import Trace
 from ..tune.evolution import Candidate
@@ -29,18 +31,21 @@ class PreloadMeasuredStates:
         self.filename = str(filename)
 
     def records(self, task: SearchTask) -> list[LoadedRecord]:
-        """The records of a task, in the order of the log.
+        """The records of a task that were made under the options of the current PassContext, in the order of the log.
 
         Raises:
             RecordError: if the file is there but can't be read.
+            LoweringError: if the PassContext holds Python functions that change programs.
         """
         if not Path(self.filename).exists():
             return []
         target, dag_hash = str(task.target.resolved()), task.compute_dag.hash_key()
+        options = options_in_words(context_to_json(PassContext.current()))
         return [
             record
             for record in load_records(self.filename)
             if record.workload_key == task.workload_key and record.dag_hash == dag_hash and record.target == target
+            and words_of_options(record.policy) == options
         ]
 
     def message(self, task: SearchTask, count: int) -> str:

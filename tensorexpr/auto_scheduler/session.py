@@ -56,7 +56,7 @@ class SearchSession:
         """
         if self._measurer is None:
             task = measure_task(self.policy.task, self.policy.seed)
-            made = Measurer(task, measure_options(self.options), MeasureMarks(self.console, self.options.runner.cooldown_interval))
+            made = Measurer(task, measure_options(self.options), MeasureMarks(self.console))
             if self.tuner is None:
                 self.tuner = self.policy.tuner(made, self.options, self.console)
                 self.console.searching(len(self.tuner.sketches))

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from ..tune.cost_model import Quality, quality
 from ..tune.tuner import Trial, Tuner
 from .failures import Failures, failures_of
 
 _MESSAGE = 160
+_FEWEST_PREDICTED = 3
 _TRACEBACK_LINES = 6
 
 
@@ -23,7 +27,7 @@ def summary(tuner: Tuner, flop_ct: float) -> str:
     failures = failures_of([(trial.trace, trial.result) for trial in trials])
     lines = [_best_line(tuner, flop_ct), _failure_line(failures)]
     lines += _first_failure(failures)
-    lines.append(f"Time:     {_times(tuner, trials)}")
+    lines += [_descent_line(tuner), model_line(trials), f"Time:     {_times(tuner, trials)}"]
     return "\n".join(line for line in lines if line)
 
 
@@ -48,6 +52,33 @@ def _others(tuner: Tuner) -> Iterator[tuple[str, float]]:
     first = next((trial for trial in tuner.trials if trial.candidate is not None), None)
     if first is not None and first.result.is_success and not tuner.preloaded:
         yield "the default schedule", first.result.median
+
+
+def _descent_line(tuner: Tuner) -> str:
+    walk = tuner.descent
+    if walk is None or not walk.tried:
+        return ""
+    gain = f", from {walk.start_cost * 1e3:.4g} ms" if walk.moves else ""
+    return f"Descent:  {walk.tried} neighbours of the best measured, {walk.moves} were faster{gain}"
+
+
+def model_line(trials: Sequence[Trial]) -> str:
+    """How good the model's predictions were; empty where fewer than three programs were predicted and ran."""
+    rounds: dict[int, list[tuple[float, float]]] = {}
+    for trial in trials:
+        if trial.predicted is not None and np.isfinite(trial.predicted) and trial.result.is_success:
+            rounds.setdefault(trial.round, []).append((trial.predicted, 1.0 / trial.result.median))
+    pairs = [pair for found in rounds.values() for pair in found]
+    if len(pairs) < _FEWEST_PREDICTED:
+        return ""
+    each = [_quality(found).correlation for found in rounds.values() if len(found) >= _FEWEST_PREDICTED]
+    by_round = f" (by round: {', '.join(f'{value:.2f}' for value in each)})" if len(each) > 1 else ""
+    return f"Model:    {_quality(pairs)}{by_round}"
+
+
+def _quality(pairs: Sequence[tuple[float, float]]) -> Quality:
+    predicted, speeds = zip(*pairs, strict=True)
+    return quality(np.array(predicted), np.array(speeds))
 
 
 def _failure_line(failures: Failures) -> str:

@@ -16,7 +16,8 @@ def draw(tree: ScheduleTree) -> str:
     schedule is lowered.
     """
     stages = tuple(tree.in_order())
-    given = [s for s in stages if s.is_placeholder and s.id not in tree.carried]
+    repacked = {s.source.op for s in stages if s.source is not None}
+    given = [s for s in stages if s.is_placeholder and s.id not in tree.carried and s.origin not in repacked]
     inputs = ", ".join(f"{s.name} [{', '.join(map(str, s.origin.output_shape(0)))}]" for s in given)
     lines = [f"inputs: {inputs}"] if inputs else []
     inlined = ", ".join(s.name for s in stages if isinstance(s.attach, Inline))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..arith.index_map import IndexMap
 from ..errors import ScheduleError
 from ..te.dag import topological_order
 from ..te.operation import Operation
@@ -15,6 +16,7 @@ from ..tir.dtype import parse_dtype
 from ..tir.expr import IterVar, PrimExpr
 from .draw import draw
 from .explain import explain
+from .given_layouts import given_arguments, given_layout
 from .group import Group
 from .stage_views import StageFacts
 from .steps import (
@@ -31,6 +33,7 @@ from .steps import (
     ExactSplit,
     Fuse,
     Pragma,
+    PreTransformed,
     Prefetch,
     Reorder,
     RFactor,
@@ -187,6 +190,14 @@ class Schedule:
         self.apply_step(RFactor(stage.id, stage._axis(axis, "rfactor"), place))
         made = self._tree.stages[-1].origin
         return made.output(0) if made.num_outputs == 1 else [made.output(n) for n in range(made.num_outputs)]
+
+    def layout_of(self, tensor: Tensor) -> IndexMap:
+        """Where the caller puts each element of an input: `layout_of(B).map_ndarray(b)` is what the built function takes for B."""
+        return given_layout(self._tree, tensor)
+
+    def arguments(self, args: Sequence[Tensor]) -> list[Tensor]:
+        """The arguments to lower with: inputs that are passed in another layout in place of those that were declared."""
+        return given_arguments(self._tree, args)
 
     def as_python(self) -> str:
         """The trace as the Python lines that make it."""
@@ -403,6 +414,16 @@ class Stage(StageFacts):
         mapping = mapping_of(self._node, mapping_function)
         self._schedule.apply_step(TransformLayout(self.id, mapping, pad_value_of(self._node, pad_value)))
         return [self._node.axes[axis] for axis in self._node.spatial]
+
+    def pre_transformed(self) -> None:
+        """Let the caller pass what this copy of an input holds, in its layout. See `steps.PreTransformed`.
+
+        `Schedule.arguments` has the arguments to lower with, and `Schedule.layout_of` the layout to pack an array in.
+
+        Raises:
+            ScheduleError: if the stage is anything else than a copy that cache_read made of an input, or others read the input too.
+        """
+        self._schedule.apply_step(PreTransformed(self.id))
 
     def prefetch(self, tensor: Tensor, var: IterVar, offset: Any) -> None:
         """In each iteration of `var` fetch the cache lines of `tensor` that the iteration `offset` later reads. See `steps.Prefetch`.

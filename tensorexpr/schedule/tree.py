@@ -28,6 +28,7 @@ from itertools import count
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ..arith.index_map import IndexMap
 from ..errors import InternalError, ScheduleError
 from ..te.extern import ExternOp
 from ..te.operation import ComputeOp, Operation, PlaceholderOp, loads
@@ -153,6 +154,8 @@ class StageNode:
     rolling_buffer: bool = False
     nontemporal: bool = False
     layouts: tuple[str, ...] = ()  # what transform_layout did, in words
+    maps: tuple[IndexMap, ...] = ()  # ... and as maps of indices, the first one first
+    source: Tensor | None = None  # of an input that is passed in another layout than it was declared with: as it was declared
 
     @property
     def compute(self) -> ComputeOp:

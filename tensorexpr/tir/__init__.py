@@ -192,7 +192,13 @@ if TYPE_CHECKING:
     from . import interpreter, ir_builder
 
 # Names that users expect here and that live in a higher row: loaded on first use, so that nothing here depends on them.
-_HIGHER = {"transform": "tensorexpr.lower.transform", "IndexMap": "tensorexpr.arith.index_map"}
+_HIGHER = {
+    "transform": "tensorexpr.lower.transform",
+    "IndexMap": "tensorexpr.arith.index_map",
+    "Schedule": "tensorexpr.schedule.blocks.tir_schedule",
+    "schedule": "tensorexpr.schedule.blocks",
+    "ScheduleError": "tensorexpr.errors",
+}
 # Modules that few programs need, and import would pay for.
 _LAZY = {name: f"tensorexpr.tir.{name}" for name in ("interpreter", "ir_builder")}
 

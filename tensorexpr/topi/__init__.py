@@ -9,7 +9,7 @@ indexing         take, gather, one_hot and masks
 linalg           matmul, tensordot, einsum
 nn/              convolutions, dense layers, pooling, norms, softmax, activations
 utils            arguments: constants, axes, paddings
-schedules/       default schedules, by rules; loaded when they are first asked for
+schedules        default schedules, by rules; loaded when they are first asked for
 testing/         what operators compute, in plain NumPy
 """
 

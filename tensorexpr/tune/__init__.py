@@ -2,9 +2,11 @@
 
 space        a sketch as a design space: open decisions as columns of candidates
 population   sampling, mutation and crossover of decision matrices
+plans/       programs by rules, without a search: where it starts
 features/    what the model sees of a whole population, without lowering
 cost_model/  analytic prior, boosted model, random
 evolution    the best unseen candidates of several sketches
+descent      from the best measured program to its neighbours
 measure/     compile and run workers
 records/     the log
 tuner        the loop over all of it

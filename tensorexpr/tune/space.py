@@ -103,12 +103,22 @@ class Sketch:
         outputs: the operations whose results are wanted.
         initial: the tree of the unscheduled program.
         trace: steps, some of them sampling steps without a decision.
+        preferred: the values of the open decisions, in order, that make a program worth trying first; None if none is known.
     """
 
     name: str
     outputs: tuple[Operation, ...]
     initial: ScheduleTree
     trace: Trace
+    preferred: tuple[tuple[int, ...], ...] | None = None
+
+    @cached_property
+    def preferred_row(self) -> tuple[int, ...] | None:
+        """The row of the program to try first."""
+        if self.preferred is None:
+            return None
+        values = zip(self.preferred, self.decisions, strict=True)
+        return tuple(decision.values.tolist().index(list(value)) for value, decision in values)
 
     @cached_property
     def decisions(self) -> tuple[Decision, ...]:

@@ -18,10 +18,12 @@ import numpy as np
 from ..schedule.trace import Trace
 from ..target import Target
 from .cost_model import CostModel
+from .descent import BATCH as DESCENT_BATCH
+from .descent import Descent
 from .evolution import Candidate, EvolutionOptions, evolve
 from .features import extract
 from .features.nest import Array, Bodies
-from .measure import Measurer, MeasureResult, Program
+from .measure import MeasureErrorNo, Measurer, MeasureResult, Program
 from .population import sample
 from .space import IntArray, Rng, Sketch
 
@@ -30,6 +32,11 @@ _FIRST_ROUND = 8
 # Of a time budget, so much or a tenth is kept for timing the best few again.
 _FOR_MEASURING_AGAIN_S = 2.0
 
+
+# Fewer programs than these are all needed to find a region to descend in.
+_FEWEST_FOR_DESCENT = 32
+_FEWEST_BEFORE_DESCENT = 16
+_AGAIN = 3  # times the best few are timed in turn at most, when one that was timed alone leads
 
 DRAWN = 16  # rows drawn to find a random one that may be built
 
@@ -45,6 +52,7 @@ class TunerOptions:
         early_stopping: end when so many trials in a row brought nothing better; None never does.
         budget_s: end when so many seconds are used up; the last round gets only what fits, and the best so far stands.
         remeasured: so many of the best are measured again, in turn, at the end.
+        descent_share: share of the trials, or of the time, for coordinate descent from the best (`descent`).
     """
 
     trials: int
@@ -53,17 +61,27 @@ class TunerOptions:
     early_stopping: int | None = None
     budget_s: float | None = None
     remeasured: int = 4
+    descent_share: float = 0.2
     evolution: EvolutionOptions = field(default_factory=EvolutionOptions)
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One measured program; `candidate` is None for the unscheduled one. `predicted` is what the model said before, if it did."""
+    """One measured program.
+
+    Args:
+        candidate: None for the unscheduled one.
+        trace: the program.
+        result: how it did.
+        predicted: what the model said before, if it did.
+        round: the number of the batch it was measured in, from 0.
+    """
 
     candidate: Candidate | None
     trace: Trace
     result: MeasureResult
     predicted: float | None = None
+    round: int = 0
 
 
 class ProgramModel(Protocol):
@@ -87,6 +105,9 @@ class TunerObserver:
 
     def evolved(self, count: int, seconds: float) -> None:
         """A batch was chosen."""
+
+    def descending(self, count: int, cost: float) -> None:
+        """Neighbours of the best program were chosen, which takes `cost` seconds."""
 
     def measuring(self, count: int) -> None:
         """A batch is about to be measured."""
@@ -143,9 +164,11 @@ class Tuner:
         self._rng = np.random.default_rng(self.seed)
         self._seen = {candidate for candidate, _ in self.preloaded}
         self._first: list[tuple[Candidate | None, Trace]] = [(None, Trace())] if self.with_baseline else []
-        self._deadline = math.inf
+        self._deadline = self._descend_at = math.inf
         self._learned = 0
         self._busy = 0.0
+        self._rounds = 0
+        self.descent: Descent | None = None
         if self.preloaded:
             self._learn()
 
@@ -161,8 +184,10 @@ class Tuner:
         start = self.clock() if started is None else started
         budget = self.options.budget_s
         self._deadline = math.inf if budget is None else start + budget - min(_FOR_MEASURING_AGAIN_S, budget / 10)
+        share = self.options.descent_share
+        self._descend_at = math.inf if budget is None or not share else start + budget * (1.0 - share)
         while len(self.trials) < self.options.trials:
-            if not self.round(min(self.options.round_size, self.options.trials - len(self.trials))):
+            if not self.round(self._round_size()):
                 if budget is not None and self.clock() >= self._deadline:
                     return self.finish(f"Stop since the time budget of {budget:g} s is used up.")
                 return self.finish("It seems all candidates in the search space have been measured.")
@@ -175,6 +200,26 @@ class Tuner:
         """Measure nothing more after a moment of `clock`; a batch under way is cut short."""
         self._deadline = deadline
 
+    def _round_size(self) -> int:
+        """Programs of the next round; one that ends where the descent begins is shorter. The descent begins when it is due."""
+        options, done = self.options, len(self.trials)
+        if self.descent is not None or not options.descent_share:
+            return min(options.round_size, options.trials - done)
+        apart = options.trials >= _FEWEST_FOR_DESCENT
+        end = options.trials - round(options.descent_share * options.trials) if apart else options.trials
+        known = done + len(self.preloaded)
+        if known >= _FEWEST_BEFORE_DESCENT and ((apart and done >= end) or self.clock() >= self._descend_at):
+            self.descend()
+        return min(options.round_size, (end if done < end else options.trials) - done)
+
+    def descend(self) -> None:
+        """From now on measure the neighbours of the best program, as long as there are any."""
+        if self.descent is None:
+            start = time.perf_counter()
+            self.descent = Descent(self.sketches, self._score, self._contest)
+            self.descent.start(self._costs())
+            self._spent("measure again", start)
+
     def round(self, count: int) -> list[Trial]:
         """Propose, measure and learn from up to `count` programs; none if all there are have been measured, or the time is used up."""
         count, begun = self._affordable(count), self.clock()
@@ -182,14 +227,34 @@ class Tuner:
             return []
         first, self._first = self._first[:count], self._first[count:]
         start = time.perf_counter()
-        batch = first + [(c, self._trace(c)) for c in self._propose(count - len(first), self._seen, self._rng)]
+        batch = first + [(c, self._trace(c)) for c in self._next(count - len(first))]
         self._spent("search", start)
         if not batch:
             return []
         self._seen.update(c for c, _ in batch if c is not None)
         done = self._measure(batch)
+        self._judge(done)
         self._busy += self.clock() - begun
         return done
+
+    def _next(self, count: int) -> list[Candidate]:
+        """Programs to measure next: neighbours in the descent, and where there are none left, or none yet, what evolution finds."""
+        if self.descent is not None and (near := self.descent.propose(min(count, DESCENT_BATCH), self._seen)):
+            self.observer.descending(len(near), self.descent.cost)
+            return near
+        return self._propose(count, self._seen, self._rng)
+
+    def _judge(self, done: Sequence[Trial]) -> None:
+        if self.descent is None:
+            return
+        start = time.perf_counter()
+        self.descent.judge({t.candidate: t.result.median for t in done if t.candidate is not None and t.result.is_success})
+        self._spent("measure again", start)
+
+    def _costs(self) -> dict[Candidate, float]:
+        """Seconds of all candidates that ran, now or before."""
+        known = {candidate: cost for candidate, cost in self.preloaded if math.isfinite(cost)}
+        return known | {t.candidate: t.result.median for t in self.trials if t.candidate is not None and t.result.is_success}
 
     def finish(self, reason: str) -> list[Trial]:
         """Measure the best few again and end the search."""
@@ -274,13 +339,14 @@ class Tuner:
         done: list[Trial] = []
         results = self.measurer.measure(programs)
         for result in results:
-            trial = Trial(*sources[result.number], result, predicted[result.number])
+            trial = Trial(*sources[result.number], result, predicted[result.number], self._rounds)
             self.trials.append(trial)
             done.append(trial)
             self.record([trial])
             self.observer.measured(trial)
             if self.clock() >= self._deadline:
                 break
+        self._rounds += 1
         self._spent("measure", start)
         self.observer.batch_measured(done, time.perf_counter() - start)
         start = time.perf_counter()
@@ -300,15 +366,31 @@ class Tuner:
 
     def _remeasure(self) -> None:
         """Time the best few again, in turn, so that noise does not choose between them; the new times are recorded too."""
-        good = sorted((t for t in self.trials if t.result.is_success), key=lambda t: t.result.median)[: self.options.remeasured]
-        if len(good) < 2:
-            return
-        programs = [Program(number, trial.trace) for number, trial in enumerate(good)]
-        for trial, result in zip(good, self.measurer.remeasure(programs), strict=True):
+        timed: set[Candidate | None] = set()
+        for _ in range(_AGAIN):
+            good = sorted((t for t in self.trials if t.result.is_success), key=lambda t: t.result.median)[: self.options.remeasured]
+            if len(good) < 2 or good[0].candidate in timed or (timed and self.clock() >= self._deadline):
+                return
+            timed |= {trial.candidate for trial in good}
+            self._time_again(good)
+
+    def _time_again(self, trials: Sequence[Trial]) -> list[MeasureResult]:
+        """Results of programs that ran, timed in turn. They replace the former ones, and are recorded."""
+        programs = [Program(number, trial.trace) for number, trial in enumerate(trials)]
+        results = list(self.measurer.remeasure(programs))
+        for trial, result in zip(trials, results, strict=True):
             if result.is_success:
                 again = replace(trial, result=result)
-                self.trials[self.trials.index(trial)] = again
+                self.trials = [again if known is trial else known for known in self.trials]
                 self.record([again])
+        return results
+
+    def _contest(self, candidates: Sequence[Candidate]) -> list[Sequence[float]]:
+        """Seconds of rounds of candidates that ran before, now or in the log that was loaded."""
+        measured = {trial.candidate: trial for trial in self.trials}
+        unknown = MeasureResult(0, (math.inf,), MeasureErrorNo.NO_ERROR, "", 0.0, 0.0)
+        trials = [measured.get(candidate) or Trial(candidate, self._trace(candidate), unknown) for candidate in candidates]
+        return [result.costs if result.is_success else () for result in self._time_again(trials)]
 
     def _learn(self) -> None:
         start = time.perf_counter()

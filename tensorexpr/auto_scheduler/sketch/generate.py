@@ -54,10 +54,10 @@ def generate_sketches(
     finished = [final for state in done for final in finish_simple_stages(state, options)]
     if not finished:
         raise TuningError("the sketch rules made no program; the last rule must apply to every stage")
-    named = [("+".join(state.rules) or "Plain", state.trace) for state in finished]
+    named = [("+".join(state.rules) or "Plain", state.trace, state.preferred) for state in finished]
     if not options.only_ansor and options.target.num_cores > 1 and is_little_work(initial):
-        named += [(f"{name}+Serial", serial) for name, trace in named if (serial := on_one_thread(trace)) is not None]
-    return [Sketch(f"sketch{n}:{name}", outputs, initial, trace) for n, (name, trace) in enumerate(named)]
+        named += [(f"{name}+Serial", serial, first) for name, trace, first in named if (serial := on_one_thread(trace)) is not None]
+    return [Sketch(f"sketch{n}:{name}", outputs, initial, trace, first) for n, (name, trace, first) in enumerate(named)]
 
 
 def spread(items: list[_Item], most: int) -> list[_Item]:
@@ -77,7 +77,7 @@ def _continued(state: SketchState, stage: int, options: RuleOptions, rules: Sequ
         meets = rule.meets(state, stage, options)
         if meets is Meet.SKIP:
             continue
-        note = rule.name not in ("SkipStage", "RegisterTiling")  # the one says nothing, the other more
+        note = rule.name not in ("SkipStage", "RegisterTiling", "PlanProgram")  # the first says nothing, the others more
         made.extend((after.note(rule.name) if note else after, next_stage) for after, next_stage in rule.apply(state, stage, options))
         if meets is Meet.APPLY_AND_SKIP_REST:
             break

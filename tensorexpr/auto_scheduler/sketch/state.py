@@ -34,6 +34,7 @@ class SketchState:
     cached: frozenset[int] = frozenset()
     finished: frozenset[int] = frozenset()
     rules: tuple[str, ...] = ()
+    preferred: tuple[tuple[int, ...], ...] | None = None  # what to try first of each open decision, if that is known
 
     def add(self, step: Step) -> SketchState:
         """This program with one more step."""

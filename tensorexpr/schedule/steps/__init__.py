@@ -8,6 +8,7 @@ from .grouping import CreateGroup, GroupComputeAt, GroupComputeRoot
 from .loops import PRAGMAS, Annotate, Factor, Fuse, Pragma, Reorder, Split
 from .padding import SkipPadding
 from .placement import ComputeAt, ComputeInline, ComputeRoot, SetScope
+from .pre_transformed import PreTransformed
 from .prefetch import Prefetch
 from .rfactor import RFactor
 from .rolling_buffer import RollingBuffer
@@ -38,6 +39,7 @@ __all__ = [
     "GroupComputeAt",
     "GroupComputeRoot",
     "Pragma",
+    "PreTransformed",
     "Prefetch",
     "RFactor",
     "Reorder",

@@ -59,6 +59,7 @@ class TransformLayout(Step):
         shown = make_stage(stage.id, stage.name, moved)
         words = (*stage.layouts, layout.in_words(self.pad_value))
         tree = tree.with_stage(replace(stage, op=moved, origin=moved, axes=shown.axes, leaf=shown.leaf, marks={}, layouts=words))
+        tree = tree.with_stage(replace(tree[stage.id], maps=(*stage.maps, layout.index_map)))
         return replace(tree, index={**tree.index, moved: stage.id})
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:

@@ -14,7 +14,7 @@ from ... import log
 from ...errors import TuningError
 from .base import CostModel, FloatArray
 from .boosted import BoostedModel
-from .quality import best_of_top, rank_correlation, top_recall
+from .quality import Quality, best_of_top, quality, rank_correlation, top_recall
 from .random_model import PriorModel, RandomModel
 
 __all__ = [
@@ -22,9 +22,11 @@ __all__ = [
     "CostModel",
     "FloatArray",
     "PriorModel",
+    "Quality",
     "RandomModel",
     "best_of_top",
     "default_model",
+    "quality",
     "rank_correlation",
     "top_recall",
 ]

@@ -2,10 +2,63 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ...errors import TuningError
 from .base import FloatArray
+
+# Of n programs the best n/4 count as "the best", at most 32: Ansor's a-peak@32.
+_PART, _MOST = 4, 32
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How good some predictions were.
+
+    Args:
+        count: programs.
+        correlation: Spearman's rank correlation, from -1 to 1.
+        top: how many programs count as the best.
+        recall: the share of the `top` fastest among the `top` predicted to be.
+        peak: the speed of the fastest of the `top` best predicted, relative to the fastest of all (a-peak@top).
+    """
+
+    count: int
+    correlation: float
+    top: int
+    recall: float
+    peak: float
+
+    def __str__(self) -> str:
+        return (
+            f"rank correlation {self.correlation:.2f}, recall of the best {self.top} {self.recall:.2f}, "
+            f"a-peak@{self.top} {self.peak:.2f}, over {self.count} programs"
+        )
+
+
+def quality(predicted: FloatArray, throughput: FloatArray, top: int | None = None) -> Quality:
+    """How good predictions of programs are.
+
+    Args:
+        predicted: scores [n], more is better; their scale doesn't matter.
+        throughput: [n], as measured, calls a second.
+        top: how many count as the best; a quarter of them, at most 32, if None.
+
+    Raises:
+        TuningError: if these are no two equal rows of numbers.
+    """
+    _check(predicted, throughput)
+    count = len(throughput)
+    best = max(1, min(_MOST, count // _PART)) if top is None else max(1, min(top, count))
+    return Quality(
+        count,
+        rank_correlation(predicted, throughput),
+        best,
+        top_recall(predicted, throughput, best),
+        best_of_top(predicted, throughput, best),
+    )
 
 
 def rank_correlation(predicted: FloatArray, measured: FloatArray) -> float:

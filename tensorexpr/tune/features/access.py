@@ -15,6 +15,7 @@ from ...tir.dtype import parse_dtype
 from .nest import Array, StageNest, access_forms
 
 LINE_BYTES = 64
+ROUNDING = 1e-6  # sums of 1/32 and the like; panels are counted in whole ones
 Form = Mapping[int, float] | None
 
 
@@ -106,7 +107,7 @@ def _spans(nest: StageNest, form: Form, size: Array) -> Array:
         for root, stride in loop.strides.items():
             if root in form:
                 grown[:, number] += abs(form[root]) * stride * (loop.extent - 1)
-    return np.minimum(1.0 + np.cumsum(grown[:, ::-1], axis=1)[:, ::-1], size[:, None])
+    return np.minimum(np.floor(1.0 + np.cumsum(grown[:, ::-1], axis=1)[:, ::-1] + ROUNDING), size[:, None])
 
 
 def _moves(nest: StageNest, forms: Sequence[Form]) -> Iterator[Array]:

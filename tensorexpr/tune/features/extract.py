@@ -183,7 +183,7 @@ def _loads_per_step(nest: StageNest, touched: list[Access], rows: Array, vectors
     loads, operands, gathers = np.zeros_like(rows), np.zeros_like(rows), np.zeros_like(rows)
     for access in touched[1:]:
         spread = np.where(access.inner_stride == 0, 1.0, vectors)
-        moved = rows if _moves_with_rows(nest, access) else np.ones_like(rows)
+        moved = _distinct(nest, access, rows)
         loads = loads + moved * spread
         operands = operands + np.where(access.inner_stride == 0, 0.0, moved * vectors)
         blocks = np.where(access.next_stride == 1, TRANSPOSED, 1.0)
@@ -191,15 +191,16 @@ def _loads_per_step(nest: StageNest, touched: list[Access], rows: Array, vectors
     return loads, operands, gathers
 
 
-def _moves_with_rows(nest: StageNest, access: Access) -> bool:
-    """True if a spatial loop of the register tile, other than the vector, moves the access."""
+def _distinct(nest: StageNest, access: Access, rows: Array) -> Array:
+    """Elements (or vectors) of an access in the register tile: the iterations of the tile's loops that move it, vectors left out."""
+    count = np.ones_like(rows)
     for number in range(len(nest.loops) - 1, -1, -1):
         loop = nest.loops[number]
         if loop.reduction or not loop.own:
-            return False
+            break
         if loop.kind is not LoopKind.VECTORIZE:
-            return bool((access.invariant[:, number] == 0).any())
-    return False
+            count = count * np.where(access.invariant[:, number] == 0, loop.extent, 1.0)
+    return np.minimum(count, rows)
 
 
 def _parallelism(nest: StageNest, machine: Machine, count: int) -> tuple[Array, Array]:

@@ -226,13 +226,13 @@ def _form(index: PrimExpr, roots: Mapping[Var, int]) -> dict[int, float] | None:
 
 
 def _span(loops: tuple[Loop, ...], form: Mapping[int, float]) -> Array:
-    """How many consecutive elements an affine index covers while some loops run."""
+    """How many consecutive elements an affine index covers while some loops run; of panels, whole ones."""
     span: Any = 1.0
     for loop in loops:
         for root, stride in loop.strides.items():
             if root in form:
                 span = span + abs(form[root]) * stride * (loop.extent - 1)
-    return np.asarray(span, float) * np.ones_like(loops[0].extent) if loops else np.ones(1)
+    return np.floor(np.asarray(span, float) + 1e-6) * np.ones_like(loops[0].extent) if loops else np.ones(1)
 
 
 def _moved(loop: Loop, form: Mapping[int, float]) -> Array:

@@ -86,7 +86,6 @@ class Bench:
             TuningError: if it reports an error itself.
         """
         seconds: dict[str, float] = {}
-        time.sleep(self._policy.cooldown_s)
         start = time.perf_counter()
         for output in self._outputs:
             output.memory.poison()

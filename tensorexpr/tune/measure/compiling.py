@@ -9,7 +9,9 @@ from typing import Any
 from ...codegen.emit import emit_module
 from ...codegen.signature import BufferParam, Signature
 from ...errors import CodegenError
+from ...lower.context import PassContext
 from ...lower.pipeline import lower
+from ...lower.plain_context import context_from_json
 from ...runtime import engine
 from ...runtime.entries import entries_text, entry_name
 from ...schedule.te_schedule import Schedule
@@ -26,16 +28,18 @@ FUNCTION_NAME = "main"
 
 
 def make_compiler(task: Mapping[str, Any]) -> Compiler:
-    """A compiler for the candidates of a task, which holds the DAG of its arguments and the target."""
-    compiler = CandidateCompiler(dag_from_json(task["dag"]), Target(task["target"]))
+    """A compiler for the candidates of a task, which holds the DAG of its arguments, the target, and options of lowering."""
+    context = context_from_json(task.get("pass_options", {}))
+    compiler = CandidateCompiler(dag_from_json(task["dag"]), Target(task["target"]), context)
     compiler.warm_up()
     return compiler
 
 
 class CandidateCompiler:
-    """Compiles schedules of the computation with the arguments `args`, inputs and outputs, for one target."""
+    """Compiles schedules of the computation with the arguments `args`, inputs and outputs, for one target, in one PassContext."""
 
-    def __init__(self, args: Sequence[Tensor], target: Target) -> None:
+    def __init__(self, args: Sequence[Tensor], target: Target, context: PassContext | None = None) -> None:
+        self._context = context or PassContext()
         self._args = list(args)
         self._target = target
         self._outputs = tuple(tensor.op for tensor in args if not isinstance(tensor.op, PlaceholderOp))
@@ -54,7 +58,8 @@ class CandidateCompiler:
         start = time.perf_counter()
         schedule = Schedule(self._outputs, Trace.from_json(list(trace)))
         replayed = time.perf_counter()
-        module = lower(schedule, self._args, FUNCTION_NAME)
+        with self._context:
+            module = lower(schedule, self._args, FUNCTION_NAME)
         lowered = time.perf_counter()
         emitted = emit_module({FUNCTION_NAME: module[FUNCTION_NAME]}, self._target)
         signature = emitted.signatures[FUNCTION_NAME]

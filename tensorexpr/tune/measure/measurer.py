@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...errors import TuningError
+from ...lower.plain_context import options_in_words
 from .builder import Build, Builder, Failure
 from .compiled import CompiledCandidate
 from .errors import MeasureErrorNo
@@ -37,6 +38,7 @@ class Measurer:
         self.task = task
         self.options = options or MeasureOptions()
         self.best_cost = math.inf
+        self._policy = {**self.options.timing.to_json(), **options_in_words(task.pass_options)}
         self._observer = observer or SilentObserver()
         self._folder: SharedFolder | None = None
         self._builder: Builder | None = None
@@ -141,17 +143,18 @@ class Measurer:
 
     def _measure_one(self, program: Program, build: Build, best: float) -> MeasureResult:
         if isinstance(build.made, Failure):
-            return _failed(program, build.made, build.seconds)
+            return self._failed(program, build.made, build.seconds)
         outcome, seconds = self._the_runner().run(build.made, best)
+        time.sleep(self.options.timing.cooldown_s)
         made, total = build.made, build.seconds + seconds
         if isinstance(outcome, Failure):
-            return replace(_failed(program, outcome, total), spills=made.spills, ir_lines=made.ir_lines, timings=made.timings)
+            return replace(self._failed(program, outcome, total), spills=made.spills, ir_lines=made.ir_lines, timings=made.timings)
         result = self._succeeded(program, made, outcome, total)
         self._note(program, result, build)
         return result
 
     def _succeeded(self, program: Program, made: CompiledCandidate, outcome: dict[str, Any], seconds: float) -> MeasureResult:
-        policy = {**self.options.timing.to_json(), **{name: outcome[name] for name in ("number", "raced", "disturbed")}}
+        policy = {**self._policy, **{name: outcome[name] for name in ("number", "raced", "disturbed")}}
         return MeasureResult(
             number=program.number,
             costs=tuple(outcome["costs"]),
@@ -164,6 +167,12 @@ class Measurer:
             spills=made.spills,
             ir_lines=made.ir_lines,
             timings={**made.timings, **outcome["timings"]},
+        )
+
+    def _failed(self, program: Program, failure: Failure, seconds: float) -> MeasureResult:
+        costs, now = (FAILED_COST,), time.time()
+        return MeasureResult(
+            program.number, costs, failure.error_no, failure.message, seconds, now, policy=self._policy, detail=failure.detail
         )
 
     def _note(self, program: Program, result: MeasureResult, build: Build) -> None:
@@ -185,7 +194,3 @@ class Measurer:
             assert self._reference is not None and self._folder is not None
             self._runner = Runner(self.task, self._reference.arrays(), self.options, self._folder.path)
         return self._runner
-
-
-def _failed(program: Program, failure: Failure, seconds: float) -> MeasureResult:
-    return MeasureResult(program.number, (FAILED_COST,), failure.error_no, failure.message, seconds, time.time(), detail=failure.detail)

@@ -49,7 +49,8 @@ class MeasureResult:
         timestamp: seconds since the epoch.
         verified: whether its results were compared with the definition's, and agreed.
         policy: how it was timed: `TimingPolicy.to_json`, the calls of a repeat, "raced" if it was cut short for being
-            slow, "disturbed" if other programs used the cores all the time.
+            slow, "disturbed" if other programs used the cores all the time; and the options of a PassContext that it was
+            lowered in, see `lower.plain_context.options_in_words`.
         spills: vector registers moved to and from the stack, counted in its machine code.
         ir_lines: lines of LLVM IR.
         timings: seconds of each step.

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from ...errors import TuningError
+from ...errors import LoweringError, TuningError
+from ...lower.context import PassContext
+from ...lower.plain_context import context_to_json
 from ...runtime.engine import check_runs_here
 from ...target import Target
 from ...te.operation import PlaceholderOp
@@ -16,6 +18,18 @@ from ...te.tensor import Tensor
 from ...tir.dtype import parse_dtype, to_numpy
 from .arrays import Array
 from .inputs import constant_shape
+
+
+def _current_options() -> dict[str, Any]:
+    """The options of the current PassContext.
+
+    Raises:
+        TuningError: if it holds Python functions.
+    """
+    try:
+        return context_to_json(PassContext.current())
+    except LoweringError as error:
+        raise TuningError(f"candidates are compiled in worker processes: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -29,9 +43,11 @@ class MeasureTask:
         target: what to compile for; this machine must be able to run it.
         inputs: arrays for placeholders that random values don't suit.
         seed: of the random ones.
+        pass_options: `lower.plain_context.context_to_json` of the context that candidates are lowered in; the current one's.
 
     Raises:
-        TuningError: for arguments that can't be measured: other things than tensors, symbolic shapes, inputs that don't fit.
+        TuningError: for arguments that can't be measured: other things than tensors, symbolic shapes, inputs that don't fit;
+            and for a current PassContext with Python functions that change programs, which can't travel to the workers.
         TargetError: if this machine can't run code of the target.
     """
 
@@ -39,6 +55,7 @@ class MeasureTask:
     target: Target
     inputs: Mapping[Tensor, Array] = field(default_factory=dict)
     seed: int = 0
+    pass_options: Mapping[str, Any] = field(default_factory=_current_options)
 
     def __post_init__(self) -> None:
         for arg in self.args:
@@ -72,5 +89,5 @@ class MeasureTask:
         return sum(prod(constant_shape(arg)) * parse_dtype(arg.dtype).itemsize for arg in self.args)
 
     def to_json(self) -> dict[str, Any]:
-        """What workers need: the DAG, whose outputs are the arguments in order, and the target with nothing left to the machine."""
-        return {"dag": dag_to_json(self.args), "target": str(self.target.resolved())}
+        """What workers need: the DAG, whose outputs are the arguments in order, the target with nothing left to the machine, options."""
+        return {"dag": dag_to_json(self.args), "target": str(self.target.resolved()), "pass_options": dict(self.pass_options)}

@@ -36,7 +36,7 @@ class TimingPolicy:
         racing_factor: a candidate that is this much slower than the best one so far is called once more only; 0 times all fully.
         repeat_factor: one that is this much slower gets one repeat only; 0 gives all of them to everyone.
         flush_caches: drop all arrays from the caches before each repeat, which then is one call.
-        cooldown_s: pause before each candidate.
+        cooldown_s: rest after each candidate, outside of its limit.
         patience_s: how long to wait at most for a core that somebody else has taken; 0 neither probes nor waits.
     """
 
@@ -135,7 +135,7 @@ def time_candidate(run: Run, first: float, policy: TimingPolicy, best: float, qu
 
 
 def _repeats(run: Run, warm: float, policy: TimingPolicy, best: float) -> Timing:
-    number = 1 if policy.flush_caches else calls_per_repeat(warm, policy)
+    number = calls_per_repeat(warm, policy)
     repeat = max(1, min(policy.repeat, int(_BUDGET_SECONDS / max(warm * number, 1e-9))))
     costs = [run(number)]
     if not policy.repeat_factor or costs[0] <= policy.repeat_factor * best:
@@ -144,7 +144,9 @@ def _repeats(run: Run, warm: float, policy: TimingPolicy, best: float) -> Timing
 
 
 def calls_per_repeat(cost: float, policy: TimingPolicy) -> int:
-    """How many calls of `cost` seconds make a repeat."""
+    """How many calls of `cost` seconds make a repeat. Only the first call after a flush meets cold caches, so that is one then."""
+    if policy.flush_caches:
+        return 1
     wanted = max(policy.number, math.ceil(policy.min_repeat_ms * 1e-3 / max(cost, 1e-8)))
     return max(1, min(wanted, math.floor(_BUDGET_SECONDS / max(cost, 1e-8))))
 

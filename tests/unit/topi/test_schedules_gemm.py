@@ -16,10 +16,11 @@ from tensorexpr.schedule.tree import Inline
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
-from tensorexpr.topi.schedules import default_schedule, gemm
-from tensorexpr.topi.schedules.gemm import plan_product
-from tensorexpr.topi.schedules.products import Product, product_of, result_of
-from tensorexpr.topi.schedules.register_tile import Shape, choose_tile, rows_in_cache
+from tensorexpr.topi.schedules import default_schedule
+from tensorexpr.tune.plans import gemm
+from tensorexpr.tune.plans.gemm import plan_product
+from tensorexpr.tune.plans.products import Product, product_of, result_of
+from tensorexpr.tune.plans.register_tile import Shape, choose_tile, rows_in_cache
 
 # Four lanes and 32 registers: sizes below 40 already make several panels with a tail.
 NARROW = Target("llvm -vector-width=128 -num-cores=2")

@@ -5,6 +5,7 @@ from .add_rfactor import AddRfactor
 from .always_inline import AlwaysInline
 from .multi_level_tiling import MultiLevelTiling
 from .multi_level_tiling_with_fusion import MultiLevelTilingWithFusion
+from .plan_program import PlanProgram
 from .reduce_over_lanes import ReduceOverLanes
 from .reduce_over_threads import ReduceOverThreads
 from .register_tiling import RegisterTiling
@@ -13,6 +14,7 @@ from .simplify_compute_with_const_tensor import SimplifyComputeWithConstTensor
 from .skip_stage import SkipStage
 
 CPU_RULES = (
+    PlanProgram(),
     RowProgram(),
     AlwaysInline(),
     SimplifyComputeWithConstTensor(),
@@ -44,6 +46,7 @@ __all__ = [
     "AlwaysInline",
     "MultiLevelTiling",
     "MultiLevelTilingWithFusion",
+    "PlanProgram",
     "ReduceOverLanes",
     "ReduceOverThreads",
     "RegisterTiling",

@@ -33,24 +33,35 @@ def default_schedule(tensors: Sequence[Tensor], target: TargetLike | None = None
         target: what it will run on; by default the current target, or this machine.
     """
     chosen = Target.target_or_current(target)
-    outputs = [tensor for tensor in tensors if not isinstance(tensor.op, PlaceholderOp)]
-    s = create_schedule([tensor.op for tensor in outputs])
+    s = create_schedule([tensor.op for tensor in tensors if not isinstance(tensor.op, PlaceholderOp)])
+    scheduled_by_plans(s, chosen)
+    return s
+
+
+def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0) -> None:
+    """Schedule what nothing has been said of yet.
+
+    Args:
+        s: the schedule.
+        target: what it will run on.
+        alternative: which plan contractions get: 0 the one of the fewest cycles, 1 the next one, and the last one if there are
+            no more.
+    """
     inline_cheap_stages(s)
-    schedule_grouped_convs(s, chosen)
-    schedule_windows(s, chosen)
-    schedule_convolutions(s, chosen)
-    schedule_products(s, chosen)
+    schedule_grouped_convs(s, target)
+    schedule_windows(s, target)
+    schedule_convolutions(s, target, alternative)
+    schedule_products(s, target, alternative)
     left = [stage for stage in s.tree.in_order() if not stage.is_placeholder and _is_untouched(stage)]
     last = left[-1] if left else None
-    if last is not None and len(outputs) == 1 and last.is_output and not last.compute.reduce_axis:
-        inner = left[:-1]
-        rows = common_rows(s, outputs[0], inner)
-        if inner and rows and _has_enough_rows(last, inner, rows, chosen):
-            schedule_rows(s, outputs[0], inner, rows, chosen)
-            return s
+    if last is not None and len(s.outputs) == 1 and last.is_output and not last.compute.reduce_axis:
+        inner, output = left[:-1], last.origin.output(0)
+        rows = common_rows(s, output, inner)
+        if inner and rows and _has_enough_rows(last, inner, rows, target):
+            schedule_rows(s, output, inner, rows, target)
+            return
     for stage in left:
-        _alone(s, stage, chosen)
-    return s
+        _alone(s, stage, target)
 
 
 def inline_cheap_stages(s: Schedule) -> None:

@@ -1,4 +1,4 @@
-"""Default schedules: rules that give every operator a good schedule without a search.
+"""Plans: rules that give every computation a good schedule without a search; a search starts from them.
 
 machine      lanes, and what is worth several threads
 access       how far apart in memory the neighbours along each axis are
@@ -21,9 +21,9 @@ default      which of them a computation gets
 
 from __future__ import annotations
 
-from .default import default_schedule
+from .default import default_schedule, scheduled_by_plans
 from .injective import schedule_injective
 from .reduction import schedule_reduction, schedule_root_reduction
 from .rows import schedule_rows
 
-__all__ = ["default_schedule", "schedule_injective", "schedule_reduction", "schedule_root_reduction", "schedule_rows"]
+__all__ = ["default_schedule", "schedule_injective", "schedule_reduction", "schedule_root_reduction", "schedule_rows", "scheduled_by_plans"]

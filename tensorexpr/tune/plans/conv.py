@@ -32,7 +32,7 @@ from .convolutions import Convolution, convolution_of, extents_of, product_of_ex
 _FEW_SUMMED = 4
 
 
-def schedule_convolutions(s: Schedule, target: Target) -> None:
+def schedule_convolutions(s: Schedule, target: Target, alternative: int = 0) -> None:
     """Schedule all convolutions, each with the padding that it reads and the stage that reads it element by element.
 
     The stages that were scheduled are inlined, computed at a loop of another stage, or have vector loops afterwards.

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from ...arith import linear_form
 from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
+from ...tir.arithmetic import as_int
 from ...tir.dtype import parse_dtype
 from ...tir.expr import Add, Call, Cast, FloatImm, FloorDiv, IntImm, IterVar, Mul, PrimExpr, ProducerLoad, Reduce, Select, Var
 from ...tir.rewriting import substitute, variables
-from ..utils import extent_value
 from .reduction import constant_extents
 
 
@@ -90,7 +90,7 @@ class Convolution:
             if axis.var in variables(index):
                 form = linear_form(substitute(index, single))
                 alone = form.constant == 0 and dict(form.terms) == {axis.var: 1}
-                return place if alone and extent_value(self.data.producer.shape[place]) == extents_of((axis,))[0] else None
+                return place if alone and as_int(self.data.producer.shape[place]) == extents_of((axis,))[0] else None
         return None
 
 

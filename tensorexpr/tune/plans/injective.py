@@ -7,9 +7,9 @@ from ...target import Target
 from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
 from ...tir.expr import IterVar
-from ..utils import extent_value
 from .access import Loop, bytes_of, merged_loops, product, stage_reads
 from .machine import is_parallel, lanes_of, outgrows_cache, vector_factor
+from .reduction import constant_extents
 from .transpose import schedule_transpose, transposed_axis
 
 # Registers of one vector operation: enough to hide the latency of loads.
@@ -23,7 +23,7 @@ def schedule_injective(s: Schedule, tensor: Tensor, target: Target) -> None:
     axes = list(op.axis)
     if not axes:
         return
-    if not all(isinstance(extent_value(axis.dom.extent), int) for axis in axes if axis.dom is not None):
+    if constant_extents(axes) is None:
         _symbolic(s, tensor, target)
         return
     reads = stage_reads(s, tensor)

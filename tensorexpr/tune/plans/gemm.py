@@ -56,7 +56,7 @@ class Plan:
     block: int
 
 
-def schedule_products(s: Schedule, target: Target) -> None:
+def schedule_products(s: Schedule, target: Target, alternative: int = 0) -> None:
     """Schedule all matrix products, each with the stage that makes the result of it element by element."""
     for stage in list(s.tree.in_order()):
         if not _is_untouched(s.tree[stage.id]) or product_of(s, stage) is None:

@@ -15,8 +15,8 @@ from ...target import Target
 from ...te.combiner_laws import refuted_law
 from ...te.operation import ComputeOp, loads
 from ...te.tensor import Tensor
+from ...tir.arithmetic import as_int
 from ...tir.expr import IterVar, Reduce, Var
-from ..utils import extent_value
 from .access import product
 from .machine import is_parallel, lanes_of, vector_factor
 
@@ -38,8 +38,9 @@ def contiguous_axis(op: ComputeOp) -> IterVar | None:
 
 def constant_extents(axes: Sequence[IterVar]) -> list[int] | None:
     """The extents of some axes, or None if one isn't a constant."""
-    found = [extent_value(axis.dom.extent) for axis in axes if axis.dom is not None]
-    return found if len(found) == len(axes) and all(isinstance(extent, int) for extent in found) else None
+    found = [as_int(axis.dom.extent) if axis.dom is not None else None for axis in axes]
+    known = [extent for extent in found if extent is not None]
+    return known if len(known) == len(axes) else None
 
 
 def schedule_reduction(s: Schedule, tensor: Tensor, target: Target) -> list[Tensor]:

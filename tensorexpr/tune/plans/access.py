@@ -10,10 +10,10 @@ from ...lower.phase0.inline_stages import inline_stages
 from ...schedule.te_schedule import Schedule
 from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
+from ...tir.arithmetic import as_int
 from ...tir.dtype import parse_dtype
 from ...tir.expr import IterVar, PrimExpr, ProducerLoad, Var
 from ...tir.rewriting import children, walk
-from ..utils import extent_value
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ def flat_access(load: ProducerLoad) -> FlatAccess:
                 strides[atom] = strides.get(atom, 0) + factor * step
             else:
                 affine = False
-        size = extent_value(extent)
-        if not isinstance(size, int):
+        size = as_int(extent)
+        if size is None:
             return FlatAccess(load, strides, False)
         step *= size
     return FlatAccess(load, {var: stride for var, stride in strides.items() if stride}, affine)
@@ -104,8 +104,8 @@ def merged_loops(s: Schedule, tensor: Tensor, axes: Sequence[IterVar], reads: St
     loops: list[Loop] = []
     may_fuse = reads.axes_only_index and all(access.is_affine for access in reads.accesses)
     for axis in axes:
-        assert axis.dom is not None
-        extent = extent_value(axis.dom.extent)
+        extent = as_int(axis.dom.extent) if axis.dom is not None else None
+        assert extent is not None
         loop = Loop(axis, extent, tuple(access.stride(axis.var) for access in reads.accesses))
         last = loops[-1] if loops else None
         if last is not None and may_fuse and _goes_on(last, loop):
@@ -126,7 +126,7 @@ def bytes_of(tensor: Tensor) -> int:
     """Bytes of a tensor of constant shape."""
     size = max(1, parse_dtype(tensor.dtype).bits // 8)
     for extent in tensor.shape:
-        size *= extent_value(extent)
+        size *= as_int(extent) or 1
     return size
 
 

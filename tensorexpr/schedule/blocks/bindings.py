@@ -1,0 +1,56 @@
+"""Axes of blocks in terms of loops, after loops have changed: substituted and simplified."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ...arith import Analyzer
+from ...tir.arithmetic import all as all_of
+from ...tir.block import Block, BlockRealize
+from ...tir.expr import IntImm, PrimExpr, Range, Var
+from ...tir.rewriting import map_children, substitute
+from ...tir.stmt import For, Stmt
+from .program import inner_statements
+
+TRUE = IntImm("bool", 1)
+
+
+def rebound(stmt: Stmt, values: Mapping[Var, PrimExpr], loops: Sequence[For], predicate: PrimExpr | None = None) -> Stmt:
+    """A statement with loop variables replaced by values in terms of other loops.
+
+    Args:
+        values: what each replaced variable stands for.
+        loops: those around the statement.
+        predicate: what must hold besides where a block is to run.
+    """
+    analyzer = Analyzer()
+    for loop in loops:
+        analyzer.bind(loop.loop_var, Range(loop.min, loop.extent), allow_override=True)
+    return _rebound(substitute(stmt, values) if values else stmt, analyzer, predicate)
+
+
+def _rebound(stmt: Stmt, analyzer: Analyzer, predicate: PrimExpr | None) -> Stmt:
+    if isinstance(stmt, BlockRealize):
+        holds = stmt.predicate if predicate is None else all_of(predicate, stmt.predicate) if not is_true(stmt.predicate) else predicate
+        values = tuple(map(analyzer.simplify, stmt.iter_values))
+        return replace(stmt, iter_values=values, predicate=holds if is_true(holds) else analyzer.simplify(holds))
+    if isinstance(stmt, Block):
+        return stmt
+    if isinstance(stmt, For):
+        analyzer.bind(stmt.loop_var, Range(stmt.min, stmt.extent), allow_override=True)
+    made = {id(inner): _rebound(inner, analyzer, predicate) for inner in inner_statements(stmt)}
+    return map_children(stmt, lambda child: made.get(id(child), child))
+
+
+def is_true(predicate: PrimExpr) -> bool:
+    """True for the constant."""
+    return isinstance(predicate, IntImm) and bool(predicate.value)
+
+
+def simplified(expr: PrimExpr, loops: Sequence[For]) -> PrimExpr:
+    """An expression of loop variables, simplified with their ranges."""
+    analyzer = Analyzer()
+    for loop in loops:
+        analyzer.bind(loop.loop_var, Range(loop.min, loop.extent), allow_override=True)
+    return analyzer.simplify(expr)

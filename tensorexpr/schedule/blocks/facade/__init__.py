@@ -1,0 +1,8 @@
+"""The methods of `tir.Schedule` by subject; each hands its arguments to the primitive of the same name.
+
+base         what they stand on: running an instruction, handles, the module
+questions    blocks and loops
+samples      numbers that are decided
+loops        transformations of loops, and how loops run
+notes        annotations
+"""

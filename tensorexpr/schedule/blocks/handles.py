@@ -1,0 +1,51 @@
+"""What stands for blocks, loops and sampled numbers in a user's hands and in traces.
+
+Handles know nothing: a schedule says what they stand for at the moment. Numbers that are sampled are `tir.Var`s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...tir.expr import Var
+
+
+class BlockRV:
+    """A block of a schedule."""
+
+    __slots__ = ()
+
+
+class LoopRV:
+    """A loop of a schedule."""
+
+    __slots__ = ()
+
+
+RV = BlockRV | LoopRV | Var
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRef:
+    """The block `name` of the function `func`."""
+
+    func: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoopRef:
+    """The loop over `var` in the function `func`."""
+
+    func: str
+    var: Var
+
+
+@dataclass(frozen=True, slots=True)
+class NoLoop:
+    """No loop: a computation that is to stand at the root (-1) or to be inlined (-2)."""
+
+    place: int
+
+
+Ref = BlockRef | LoopRef | NoLoop

@@ -1,0 +1,169 @@
+"""What a primitive is, and one application of it.
+
+A primitive is a class with a kind (its name in JSON), the façade's method and the names of the arguments there; `apply`
+takes them with handles resolved and gives the module after it. An instruction is one application: handles and values in,
+handles out. The vocabulary is that of TVM's traces.
+"""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from ...errors import RecordError, ScheduleError
+from ...tir.expr import Var
+from .handles import RV, BlockRef, BlockRV, LoopRef, LoopRV, NoLoop, Ref
+from .program import BlockProgram
+
+KINDS: dict[str, Primitive] = {}
+
+
+@dataclass(frozen=True)
+class State:
+    """What primitives change: the programs of a module by name, and the random numbers of sampling primitives."""
+
+    programs: Mapping[str, BlockProgram]
+    rng: random.Random = field(default_factory=random.Random)
+
+    def __getitem__(self, func: str) -> BlockProgram:
+        return self.programs[func]
+
+    def updated(self, func: str, program: BlockProgram) -> State:
+        """The state with one program replaced."""
+        return replace(self, programs={**self.programs, func: program})
+
+    def program_of(self, ref: BlockRef | LoopRef) -> BlockProgram:
+        """The program that a block or loop belongs to."""
+        return self.programs[ref.func]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What an application gives: the state after it, what the outputs stand for, and what was decided."""
+
+    state: State
+    outputs: tuple[Ref | int, ...] = ()
+    decision: Any = None
+
+
+class Primitive(ABC):
+    """One kind of instruction.
+
+    Subclasses set `kind` (TVM's name), `method` (of the façade), `inputs` and `attrs` (the names of its arguments, in
+    order: inputs may be handles, attrs are plain data; a name with a star takes all that is left), `outputs` ("block", "loop", "expr" or "" for none).
+    `is_pure`: it only asks, so that an instruction whose outputs nobody uses may be dropped.
+    """
+
+    kind: ClassVar[str] = ""
+    method: ClassVar[str] = ""
+    inputs: ClassVar[tuple[str, ...]] = ()
+    attrs: ClassVar[tuple[str, ...]] = ()
+    output: ClassVar[str] = ""
+    is_pure: ClassVar[bool] = False
+    is_sampling: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        if cls.kind:
+            KINDS[cls.kind] = cls()
+
+    @abstractmethod
+    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        """The state after this primitive.
+
+        Args:
+            inputs: with handles replaced by what they stand for (BlockRef, LoopRef, int).
+            attrs: plain data.
+            decision: for sampling primitives, what to decide; None for a random choice.
+
+        Raises:
+            ScheduleError: if it is illegal there; the state is as it was.
+        """
+
+    def arguments(self, inputs: Sequence[Any], attrs: Sequence[Any]) -> list[tuple[str, Any]]:
+        """The arguments of the façade's method by name, in order; positional ones have no name."""
+        named: list[tuple[str, Any]] = []
+        for place, name in enumerate(self.inputs):
+            if name.startswith("*"):
+                named.extend(("", value) for value in inputs[place:])
+            elif name.endswith("..."):
+                named.append((name.removesuffix("..."), list(inputs[place:])))
+            else:
+                named.append((name, inputs[place]))
+        return named + list(zip(self.attrs, map(self.shown, self.attrs, attrs), strict=True))
+
+    def shown(self, name: str, value: Any) -> Any:
+        """An attribute as the façade's method takes it: JSON has numbers for truth values."""
+        return bool(value) if name in _FLAGS and isinstance(value, int) else value
+
+
+_FLAGS = {"preserve_unit_iters", "disable_predication", "preserve_unit_loops", "assume_injective_transform"}
+
+
+@dataclass(frozen=True, eq=False)
+class Instruction:
+    """One application of a primitive: identity is equality, since decisions belong to the place in a trace."""
+
+    kind: str
+    inputs: tuple[Any, ...]
+    attrs: tuple[Any, ...]
+    outputs: tuple[RV, ...]
+
+    @property
+    def primitive(self) -> Primitive:
+        """The primitive.
+
+        Raises:
+            RecordError: if nobody registered one of that name.
+        """
+        return primitive_of(self.kind)
+
+
+def primitive_of(kind: str) -> Primitive:
+    """The primitive of a name.
+
+    Raises:
+        RecordError: if there is none.
+    """
+    if kind not in KINDS:
+        raise RecordError(f"no primitive is called {kind[:40]!r}; known: {', '.join(sorted(KINDS))}")
+    return KINDS[kind]
+
+
+def handle(output: Ref | int) -> RV:
+    """A fresh handle for what an instruction gives."""
+    if isinstance(output, int):
+        return Var("v", "int32")
+    return BlockRV() if isinstance(output, BlockRef) else LoopRV()
+
+
+def block_of(state: State, ref: Any, primitive: str) -> BlockRef:
+    """The argument, which must be a block; a name stands for the block in the only function or in "main".
+
+    Raises:
+        ScheduleError: if it is something else.
+    """
+    if isinstance(ref, BlockRef):
+        return ref
+    if isinstance(ref, str):
+        return BlockRef(next(iter(state.programs)) if len(state.programs) == 1 else "main", ref)
+    raise ScheduleError(f"{primitive} takes a block, as get_block gives it, not {_described(ref)}")
+
+
+def loop_of(ref: Any, primitive: str) -> LoopRef:
+    """The argument, which must be a loop.
+
+    Raises:
+        ScheduleError: if it is something else.
+    """
+    if isinstance(ref, LoopRef):
+        return ref
+    if isinstance(ref, NoLoop):
+        raise ScheduleError(f"{primitive} takes a loop, not the root or inline place that sample_compute_location gave")
+    raise ScheduleError(f"{primitive} takes a loop, as get_loops gives it, not {_described(ref)}")
+
+
+def _described(value: Any) -> str:
+    return "a block" if isinstance(value, BlockRef) else "a loop" if isinstance(value, LoopRef) else repr(value)

@@ -1,0 +1,65 @@
+"""Fuse: a nest of loops into one.
+
+for i, j in T.grid(4, 8)   ->   for i_j_fused in range(32)
+    B: vi = i, vj = j               B: vi = i_j_fused // 8, vj = i_j_fused % 8
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from itertools import pairwise
+from typing import Any
+
+from ....errors import ScheduleError
+from ....tir.arithmetic import floordiv, floormod
+from ....tir.expr import IntImm, PrimExpr, Var
+from ....tir.rewriting import variables
+from ....tir.stmt import For, ForKind
+from ..bindings import rebound
+from ..diagnostics import PrimitiveError
+from ..handles import LoopRef
+from ..instruction import Applied, Primitive, State, loop_of
+from ..program import BlockProgram
+from .split import check_plain
+
+
+def fuse(program: BlockProgram, names: Sequence[Var]) -> tuple[BlockProgram, Var]:
+    """The program with loops, each directly in the one before, fused into one; and its variable."""
+    loops = [program.loop(name) for name in names]
+    for loop in loops:
+        check_plain(loop, "fuse")
+    for outer, inner in pairwise(loops):
+        if outer.body is not inner:
+            raise PrimitiveError(
+                f"fuse takes loops of which each stands directly in the one before; {inner.loop_var.name} doesn't in {outer.loop_var.name}",
+                outer,
+            )
+        if outer.loop_var in variables(inner.extent):
+            raise PrimitiveError(f"fuse: the extent of {inner.loop_var.name} depends on {outer.loop_var.name}", inner)
+    dtype = names[0].dtype
+    fused = Var("_".join(name.name for name in names) + "_fused", dtype)
+    values: dict[Var, PrimExpr] = {}
+    rest: PrimExpr = fused
+    for loop in reversed(loops[1:]):
+        values[loop.loop_var] = floormod(rest, loop.extent)
+        rest = floordiv(rest, loop.extent)
+    values[loops[0].loop_var] = rest
+    extent: PrimExpr = reduce(lambda a, b: a * b, [loop.extent for loop in loops])
+    made = For(fused, IntImm(dtype, 0), extent, ForKind.SERIAL, loops[-1].body)
+    around = [*program.loops_above(program.loop_node(names[0])), made]
+    body = rebound(loops[-1].body, values, around)
+    return program.replace(loops[0], For(fused, made.min, extent, ForKind.SERIAL, body)), fused
+
+
+class Fuse(Primitive):
+    """The instruction."""
+
+    kind, method, output, inputs, attrs = "Fuse", "fuse", "loop", ("*loops",), ("preserve_unit_iters",)
+
+    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        refs = [loop_of(loop, "fuse") for loop in inputs]
+        if not refs:
+            raise ScheduleError("fuse takes at least one loop")
+        program, fused = fuse(state.program_of(refs[0]), [ref.var for ref in refs])
+        return Applied(state.updated(refs[0].func, program), (LoopRef(refs[0].func, fused),))

@@ -1,0 +1,92 @@
+"""Parallel, vectorize, unroll, bind: how a loop runs.
+
+for i in range(16)  ->  for i in T.parallel(16)  |  T.vectorized(16)  |  T.unroll(16)  |  T.thread_binding(16, thread="threadIdx.x")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ....errors import ScheduleError
+from ....tir.block import BlockRealize
+from ....tir.expr import IterVar, Range, Var
+from ....tir.rewriting import variables
+from ....tir.stmt import For, ForKind
+from ....tir.thread import is_thread_tag, thread_tags
+from ..diagnostics import PrimitiveError
+from ..instruction import Applied, Primitive, State, loop_of
+from ..program import BlockProgram
+from ..scope import Scope, check_affine, check_complete_or_reduction
+
+
+def with_kind(program: BlockProgram, var: Var, kind: ForKind, primitive: str, thread: str | None = None) -> BlockProgram:
+    """The program with a loop that runs in another way."""
+    loop = program.loop(var)
+    _check_independent(program, loop, primitive)
+    axis = None
+    if thread is not None:
+        axis = IterVar(Range(loop.min, loop.extent), Var("", loop.loop_var.dtype), IterVar.THREAD_INDEX, thread)
+    return program.replace(loop, replace(loop, kind=kind, thread_binding=axis))
+
+
+def _check_independent(program: BlockProgram, loop: For, primitive: str) -> None:
+    """Each block below may run its instances along the loop in any order, or at once."""
+    for node in program.child_blocks(program.loop_node(loop.loop_var)):
+        realize = node.stmt
+        assert isinstance(realize, BlockRealize)
+        check_affine(realize, program.loops_above(node), primitive)
+        check_complete_or_reduction(Scope.around(program, node), realize, primitive)
+        for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+            if loop.loop_var in variables(value) and axis.iter_type != IterVar.DATA_PAR:
+                raise PrimitiveError(
+                    f"{primitive}: {realize.block.name_hint} reduces over {loop.loop_var.name} (its axis {axis.var.name}); "
+                    "use rfactor to make partial results, or another loop",
+                    loop,
+                )
+
+
+class Parallel(Primitive):
+    """The instruction."""
+
+    kind, method, inputs = "Parallel", "parallel", ("loop",)
+
+    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        ref = loop_of(inputs[0], self.method)
+        return Applied(state.updated(ref.func, with_kind(state.program_of(ref), ref.var, ForKind.PARALLEL, self.method)))
+
+
+class Vectorize(Primitive):
+    """The instruction."""
+
+    kind, method, inputs = "Vectorize", "vectorize", ("loop",)
+
+    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        ref = loop_of(inputs[0], self.method)
+        return Applied(state.updated(ref.func, with_kind(state.program_of(ref), ref.var, ForKind.VECTORIZED, self.method)))
+
+
+class Unroll(Primitive):
+    """The instruction."""
+
+    kind, method, inputs = "Unroll", "unroll", ("loop",)
+
+    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        ref = loop_of(inputs[0], self.method)
+        program = state.program_of(ref)
+        loop = program.loop(ref.var)
+        return Applied(state.updated(ref.func, program.replace(loop, replace(loop, kind=ForKind.UNROLLED))))
+
+
+class Bind(Primitive):
+    """The instruction."""
+
+    kind, method, inputs, attrs = "Bind", "bind", ("loop",), ("thread_axis",)
+
+    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        ref, tag = loop_of(inputs[0], self.method), attrs[0]
+        if not is_thread_tag(str(tag)):
+            raise ScheduleError(f"bind: no thread axis is called {tag!r}; known: {thread_tags()}")
+        program = with_kind(state.program_of(ref), ref.var, ForKind.THREAD_BINDING, self.method, tag)
+        return Applied(state.updated(ref.func, program))

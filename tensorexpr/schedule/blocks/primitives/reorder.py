@@ -1,0 +1,94 @@
+"""Reorder: loops of one nest in another order; loops that aren't named keep their places.
+
+for i, j, k in T.grid(4, 8, 16)   -- reorder(k, i) ->   for k, j, i in T.grid(16, 8, 4)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ....errors import ScheduleError
+from ....tir.block import BlockRealize
+from ....tir.expr import IterVar, Var
+from ....tir.rewriting import variables
+from ....tir.stmt import For
+from ..diagnostics import PrimitiveError
+from ..instruction import Applied, Primitive, State, loop_of
+from ..program import BlockProgram
+from ..scope import Scope, check_affine
+from .split import nested
+
+
+def reorder(program: BlockProgram, names: Sequence[Var]) -> BlockProgram:
+    """The program with loops in the order given."""
+    if len(set(names)) != len(names):
+        raise ScheduleError("reorder takes each loop once")
+    chain = _chain(program, names)
+    _check_blocks(program, chain)
+    wanted = iter(names)
+    order = [program.loop(next(wanted)) if loop.loop_var in set(names) else loop for loop in chain]
+    bound: set[Var] = {loop.loop_var for loop in chain}
+    for loop in order:
+        bound.discard(loop.loop_var)
+        late = (variables(loop.min) | variables(loop.extent)) & bound
+        if late:
+            raise PrimitiveError(
+                f"reorder: the extent of {loop.loop_var.name} depends on {next(iter(late)).name}, which would stand inside", loop
+            )
+    return program.replace(chain[0], nested([replace(loop, body=chain[-1].body) for loop in order], chain[-1].body))
+
+
+def _chain(program: BlockProgram, names: Sequence[Var]) -> list[For]:
+    """The loops from the outermost to the innermost of those named, each directly in the one before."""
+    deepest = max(names, key=lambda name: len(program.loops_above(program.loop_node(name))))
+    node = program.loop_node(deepest)
+    above = [*program.loops_above(node), program.loop(deepest)]
+    places = [place for place, loop in enumerate(above) if loop.loop_var in set(names)]
+    if len(places) != len(names):
+        missing = next(name for name in names if all(loop.loop_var is not name for loop in above))
+        raise PrimitiveError(f"reorder takes loops of one nest; {missing.name} isn't around {deepest.name}", program.loop(missing))
+    chain = above[places[0] :]
+    for outer, inner in zip(chain, chain[1:], strict=False):
+        if outer.body is not inner:
+            raise PrimitiveError(
+                f"reorder: more than one statement stands in {outer.loop_var.name}, so what is inside can't go around it", outer
+            )
+    return chain
+
+
+def _check_blocks(program: BlockProgram, chain: Sequence[For]) -> None:
+    """The blocks below may run in any order, apart from axes that say they don't."""
+    node = program.loop_node(chain[-1].loop_var)
+    for below in program.child_blocks(node):
+        realize = below.stmt
+        assert isinstance(realize, BlockRealize)
+        odd = next((a for a in realize.block.iter_vars if a.iter_type not in (IterVar.DATA_PAR, IterVar.COMM_REDUCE)), None)
+        if odd is not None or not realize.block.iter_vars:
+            what = f"axis {odd.var.name} is neither spatial nor reduced" if odd else "it has no axes"
+            raise PrimitiveError(f"reorder: the iterations of {realize.block.name_hint} may not change their order: {what}", realize)
+        scope = Scope.around(program, below)
+        reason = scope.why_not_complete(realize.block)
+        if reason is not None and not _is_update(realize):
+            raise PrimitiveError(f"reorder: the iterations of {realize.block.name_hint} may not change their order: {reason}", realize)
+        check_affine(realize, [*program.loops_above(below)], "reorder")
+
+
+def _is_update(realize: BlockRealize) -> bool:
+    """True for a block with reduced axes, or one that writes each element once: its own writes don't depend on the order."""
+    reduced = {axis.var for axis in realize.block.iter_vars if axis.iter_type == IterVar.COMM_REDUCE}
+    return all(not variables(r.min) & reduced for region in realize.block.writes for r in region.region)
+
+
+class Reorder(Primitive):
+    """The instruction."""
+
+    kind, method, inputs = "Reorder", "reorder", ("*ordered_loops",)
+
+    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        refs = [loop_of(loop, "reorder") for loop in inputs]
+        if not refs:
+            raise ScheduleError("reorder takes at least one loop")
+        program = reorder(state.program_of(refs[0]), [ref.var for ref in refs])
+        return Applied(state.updated(refs[0].func, program))

@@ -1,0 +1,127 @@
+"""Primitives that decide numbers: tiles and choices. A decision that is given is taken, otherwise it is drawn."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import lru_cache
+from math import isfinite, prod
+from typing import Any
+
+from ....errors import ScheduleError
+from ....tir.expr import IntImm
+from ..diagnostics import PrimitiveError
+from ..instruction import Applied, Primitive, State, loop_of
+
+
+class SamplePerfectTile(Primitive):
+    """n factors of a loop's extent whose product is the extent, outermost first."""
+
+    kind, method, output = "SamplePerfectTile", "sample_perfect_tile", "expr"
+    inputs, attrs, is_pure, is_sampling = ("loop",), ("n", "max_innermost_factor"), True, True
+
+    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        extent = constant_extent(state, inputs[0], self.method)
+        n, most = attrs
+        if n < 2:
+            raise ScheduleError(f"sample_perfect_tile makes at least 2 factors, not {n}")
+        if decision is None:
+            decision = list(draw_tile(state.rng, extent, n, most))
+        factors = fitted(decision, extent, n)
+        return Applied(state, tuple(factors), list(factors))
+
+
+class SamplePartitionedTile(Primitive):
+    """n factors of a loop's extent, of which those before `partition_pos` multiply to a number and the rest to a multiple of `innerpart_factor`."""
+
+    kind, method, output = "SamplePartitionedTile", "sample_partitioned_tile", "expr"
+    inputs, attrs, is_pure, is_sampling = ("loop",), ("n", "partition_pos", "innerpart_factor"), True, True
+
+    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        extent = constant_extent(state, inputs[0], self.method)
+        n, place, inner = attrs
+        if not 0 <= place < n or inner < 1:
+            raise ScheduleError(f"sample_partitioned_tile: partition_pos is from 0 to {n - 1}, innerpart_factor at least 1")
+        if decision is None:
+            decision = self._drawn(state.rng, extent, n, place, inner)
+        factors = fitted(decision, extent, n)
+        return Applied(state, tuple(factors), list(factors))
+
+    def _drawn(self, rng: random.Random, extent: int, n: int, place: int, inner: int) -> list[int]:
+        """Factors whose inner part holds `inner`; [1, .., 1, extent] at the partition where nothing fits."""
+        if extent % inner or place == 0:
+            return list(draw_tile(rng, extent, n, extent))
+        outer, rest = draw_tile(rng, extent // inner, 2, extent)
+        return [*draw_tile(rng, outer, place, extent), *draw_tile(rng, rest * inner, n - place, extent)]
+
+
+class SampleCategorical(Primitive):
+    """One of some integers, by probability. The decision is the place in the list."""
+
+    kind, method, output = "SampleCategorical", "sample_categorical", "expr"
+    attrs, is_pure, is_sampling = ("candidates", "probs"), True, True
+
+    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        candidates, probs = attrs
+        if not candidates or len(candidates) != len(probs):
+            raise ScheduleError(f"sample_categorical takes as many probabilities as candidates, not {len(probs)} for {len(candidates)}")
+        if not all(isinstance(p, (int, float)) and isfinite(p) and p >= 0 for p in probs) or sum(probs) <= 0:
+            raise ScheduleError(f"sample_categorical takes probabilities from 0 up that aren't all 0, not {list(probs)}")
+        if decision is None:
+            decision = state.rng.choices(range(len(candidates)), [float(p) for p in probs])[0]
+        if type(decision) is not int or not 0 <= decision < len(candidates):
+            raise ScheduleError(f"sample_categorical: the decision {decision} is no place among {len(candidates)} candidates")
+        return Applied(state, (int(candidates[decision]),), decision)
+
+
+def constant_extent(state: State, loop: Any, primitive: str) -> int:
+    """The extent of a loop.
+
+    Raises:
+        PrimitiveError: if it is no constant.
+    """
+    ref = loop_of(loop, primitive)
+    stmt = state.program_of(ref).loop(ref.var)
+    if not isinstance(stmt.extent, IntImm):
+        raise PrimitiveError(f"{primitive} needs a loop of constant extent, not {stmt.extent}; split it by a given factor", stmt)
+    return stmt.extent.value
+
+
+def fitted(decision: Sequence[int], extent: int, n: int) -> list[int]:
+    """The decision as factors of this extent: of a loop of another extent than it was made for, the outermost adapts.
+
+    Raises:
+        ScheduleError: if the inner factors don't divide the extent.
+    """
+    factors = [int(factor) for factor in decision]
+    if len(factors) != n or min(factors) < 1:
+        raise ScheduleError(f"the decision {factors} isn't {n} positive factors")
+    inner = prod(factors[1:])
+    if extent % inner:
+        raise ScheduleError(f"the decision {factors} doesn't tile an extent of {extent}: {inner} doesn't divide it")
+    return [extent // inner, *factors[1:]]
+
+
+@lru_cache(maxsize=4096)
+def _divisors(extent: int) -> tuple[int, ...]:
+    small = [d for d in range(1, int(extent**0.5) + 1) if extent % d == 0]
+    return tuple(dict.fromkeys([*small, *(extent // d for d in reversed(small))]))
+
+
+@lru_cache(maxsize=16384)
+def _count(extent: int, parts: int) -> int:
+    """In how many ways an extent is an ordered product of so many factors."""
+    return 1 if parts <= 1 else sum(_count(extent // d, parts - 1) for d in _divisors(extent))
+
+
+def draw_tile(rng: random.Random, extent: int, n: int, max_innermost: int) -> tuple[int, ...]:
+    """Factors of an extent, each tiling as likely as any other; the innermost is at most `max_innermost` (without a limit if that is below 1)."""
+    limit = max_innermost if max_innermost > 0 else extent
+    inner = [d for d in _divisors(extent) if d <= limit]
+    found = [rng.choices(inner, [_count(extent // d, n - 1) for d in inner])[0]]
+    rest = extent // found[0]
+    for parts in range(n - 1, 1, -1):
+        choices = _divisors(rest)
+        found.append(rng.choices(choices, [_count(rest // d, parts - 1) for d in choices])[0])
+        rest //= found[-1]
+    return (rest, *reversed(found)) if n > 1 else (extent,)

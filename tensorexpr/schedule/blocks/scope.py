@@ -1,0 +1,194 @@
+"""Who produces and who consumes what within a scope, and which blocks may be moved.
+
+A block is complete if it alone writes its buffers, over axes of data only, and reads none of them: its instances may run in any order.
+A reduction block has an init or updates what it writes, over axes of data and of reduction, of which the latter don't say
+where it writes. (The terms are TVM's.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ...arith import detect_iter_map
+from ...tir.block import Block, BlockRealize
+from ...tir.buffer import Buffer
+from ...tir.expr import IterVar, PrimExpr, Range, Var
+from ...tir.rewriting import variables
+from ...tir.stmt import For
+from .bindings import is_true
+from .diagnostics import PrimitiveError
+from .program import BlockProgram, Node
+
+SPATIAL = (IterVar.DATA_PAR,)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The blocks directly within a scope, in the order of the text."""
+
+    program: BlockProgram
+    root: Node
+    children: tuple[BlockRealize, ...]
+
+    @staticmethod
+    def around(program: BlockProgram, node: Node) -> Scope:
+        """The scope that a node stands in."""
+        return Scope.of(program, program.scope_of(node))
+
+    @staticmethod
+    def of(program: BlockProgram, root: Node) -> Scope:
+        """The scope of a realization."""
+        nodes = program.child_blocks(root)
+        return Scope(program, root, tuple(node.stmt for node in nodes if isinstance(node.stmt, BlockRealize)))
+
+    def writers(self, buffer: Buffer) -> list[BlockRealize]:
+        """The blocks that write a buffer."""
+        return [child for child in self.children if buffer in written(child.block)]
+
+    def readers(self, buffer: Buffer) -> list[BlockRealize]:
+        """The blocks that read a buffer."""
+        return [child for child in self.children if buffer in read(child.block)]
+
+    def producers(self, block: Block) -> list[BlockRealize]:
+        """The blocks before a block that write what it reads."""
+        wanted = set(read(block))
+        return [child for child in self.before(block) if wanted & set(written(child.block))]
+
+    def consumers(self, block: Block) -> list[BlockRealize]:
+        """The blocks after a block that read what it writes."""
+        made = set(written(block))
+        return [child for child in self.after(block) if made & set(read(child.block))]
+
+    def before(self, block: Block) -> Sequence[BlockRealize]:
+        """The blocks before a block."""
+        return self.children[: self._place(block)]
+
+    def after(self, block: Block) -> Sequence[BlockRealize]:
+        """The blocks after a block."""
+        return self.children[self._place(block) + 1 :]
+
+    def _place(self, block: Block) -> int:
+        return next(n for n, child in enumerate(self.children) if child.block is block)
+
+    def why_not_complete(self, block: Block) -> str | None:
+        """What keeps a block from being complete; None if it is."""
+        odd = next((axis for axis in block.iter_vars if axis.iter_type not in SPATIAL), None)
+        if odd is not None:
+            return f"its axis {odd.var.name} is not spatial"
+        return self._sole_writer(block) or self._reads_own(block)
+
+    def why_no_reduction(self, block: Block) -> str | None:
+        """What keeps a block from being a reduction; None if it is one."""
+        if block.init is None:
+            return "it has no init (T.init), so nothing says what a reduction starts from"
+        odd = next((a for a in block.iter_vars if a.iter_type not in (*SPATIAL, IterVar.COMM_REDUCE)), None)
+        if odd is not None:
+            return f"its axis {odd.var.name} is neither spatial nor reduced"
+        reduced = {axis.var for axis in block.iter_vars if axis.iter_type == IterVar.COMM_REDUCE}
+        for region in block.writes:
+            if any(variables(r.min) & reduced for r in region.region):
+                return f"where it writes {region.buffer.name} depends on an axis that it reduces"
+        return self._sole_writer(block)
+
+    def _sole_writer(self, block: Block) -> str | None:
+        for buffer in written(block):
+            others = [child.block.name_hint for child in self.writers(buffer) if child.block is not block]
+            if others:
+                return f"{buffer.name} is also written by {', '.join(others)}"
+        return None
+
+    def _reads_own(self, block: Block) -> str | None:
+        shared = next((buffer for buffer in read(block) if buffer in written(block)), None)
+        return None if shared is None else f"it reads {shared.name}, which it writes"
+
+
+def written(block: Block) -> tuple[Buffer, ...]:
+    """The buffers that a block says it writes, each once."""
+    return tuple(dict.fromkeys(region.buffer for region in block.writes))
+
+
+def read(block: Block) -> tuple[Buffer, ...]:
+    """The buffers that a block says it reads, each once."""
+    return tuple(dict.fromkeys(region.buffer for region in block.reads))
+
+
+def check_complete(scope: Scope, realize: BlockRealize, primitive: str) -> None:
+    """Refuse a block whose instances may not run in any order.
+
+    Raises:
+        PrimitiveError: with the reason.
+    """
+    reason = scope.why_not_complete(realize.block)
+    if reason is not None:
+        raise PrimitiveError(f"{primitive} needs a complete block; {realize.block.name_hint} is none: {reason}", realize)
+
+
+def check_complete_or_reduction(scope: Scope, realize: BlockRealize, primitive: str) -> None:
+    """Refuse a block that is neither complete nor a reduction.
+
+    Raises:
+        PrimitiveError: with the reasons.
+    """
+    complete = scope.why_not_complete(realize.block)
+    reduction = scope.why_no_reduction(realize.block) if complete is not None else None
+    if complete is not None and reduction is not None:
+        name = realize.block.name_hint
+        raise PrimitiveError(
+            f"{primitive} needs a complete or a reduction block; {name} is not complete: {complete}; it is no reduction: {reduction}",
+            realize,
+        )
+
+
+def check_reduction(scope: Scope, realize: BlockRealize, primitive: str) -> None:
+    """Refuse a block that is no reduction.
+
+    Raises:
+        PrimitiveError: with the reason.
+    """
+    reason = scope.why_no_reduction(realize.block)
+    if reason is not None:
+        raise PrimitiveError(f"{primitive} needs a reduction block; {realize.block.name_hint} is none: {reason}", realize)
+
+
+def why_not_affine(realize: BlockRealize, loops: Sequence[For]) -> str | None:
+    """What keeps a block's axes from being splits and fusions of the loops around it; None if they are."""
+    domain = {loop.loop_var: Range(loop.min, loop.extent) for loop in loops}
+    if _is_trivial(realize, domain):
+        return None
+    used = set().union(*map(variables, realize.iter_values), variables(realize.predicate)) if realize.iter_values else set()
+    kept = {var: dom for var, dom in domain.items() if var in used}
+    found = detect_iter_map(realize.iter_values, kept, None if is_true(realize.predicate) else realize.predicate)
+    return None if found.indices or not realize.iter_values else found.errors[0]
+
+
+def _is_trivial(realize: BlockRealize, domain: Mapping[Var, Range]) -> bool:
+    """True if each axis is a loop of its own or a constant."""
+    values = [value for value in realize.iter_values if not _is_constant(value)]
+    return is_true(realize.predicate) and len(set(values)) == len(values) and all(isinstance(v, Var) and v in domain for v in values)
+
+
+def _is_constant(value: PrimExpr) -> bool:
+    return not variables(value)
+
+
+def check_affine(realize: BlockRealize, loops: Sequence[For], primitive: str) -> None:
+    """Refuse a block whose axes aren't splits and fusions of its loops.
+
+    Raises:
+        PrimitiveError: with the reason.
+    """
+    reason = why_not_affine(realize, loops)
+    if reason is not None:
+        raise PrimitiveError(
+            f"{primitive} needs axes that are made of loops by splitting and fusing; {realize.block.name_hint}: {reason}", realize
+        )
+
+
+def loops_of_axes(realize: BlockRealize, kinds: Sequence[int]) -> set[Var]:
+    """The variables that the values of a block's axes of some kinds mention."""
+    found: set[Var] = set()
+    for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+        if axis.iter_type in kinds:
+            found |= variables(value)
+    return found

@@ -1,0 +1,161 @@
+"""Traces with the layouts of inputs rewritten, for inputs whose layout is free (`layout_free_placeholders`).
+
+Such an input may be passed as it was declared (and be copied by the program, or not), or in the layout in which the
+program reads it. Programs of both kinds are made of one trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..errors import ScheduleError
+from ..te.operation import ComputeOp, PlaceholderOp
+from ..te.tensor import Tensor
+from .steps import (
+    Annotate,
+    BalancedSplit,
+    CacheRead,
+    ComputeAt,
+    DoubleBuffer,
+    ExactSplit,
+    Fuse,
+    Pragma,
+    PreTransformed,
+    Reorder,
+    SetScope,
+    Split,
+    Step,
+    StorageAlign,
+    TransformLayout,
+)
+from .steps.pre_transformed import copied_input
+from .tiled_layout import tiled_layout
+from .trace import Trace
+from .tree import Inline, Root, ScheduleTree, StageNode
+
+ATTRIBUTE = "layout_free_placeholders"
+# What says how a copy is computed, and nothing of what it holds.
+_LOOPS = (Annotate, BalancedSplit, ComputeAt, DoubleBuffer, ExactSplit, Fuse, Pragma, Reorder, SetScope, Split, StorageAlign)
+_MOST_LANES = 64
+
+
+def layout_free_inputs(tree: ScheduleTree) -> tuple[Tensor, ...]:
+    """The inputs that a computation lets be passed in any layout."""
+    named = [t for stage in tree.stages if isinstance(stage.op, ComputeOp) for t in stage.op.attrs.get(ATTRIBUTE, ())]
+    found = dict.fromkeys(t for t in named if isinstance(t, Tensor) and isinstance(t.op, PlaceholderOp) and tree.find(t.op) is not None)
+    return tuple(found)
+
+
+def as_declared(trace: Trace) -> Trace:
+    """The trace with all inputs passed in the layout they were declared with; what was passed packed is packed by the program."""
+    return Trace(tuple(step for step in trace if not isinstance(step, PreTransformed)))
+
+
+def with_transform_stages(trace: Trace, tree: ScheduleTree) -> Trace:
+    """The trace with a copy of each layout-free input that a tiled stage reads directly, in the layout in which it is read.
+
+    Args:
+        trace: all decisions made.
+        tree: the unscheduled program.
+    """
+    rewriting = _Rewriting(tree, as_declared(trace))
+    for tensor in layout_free_inputs(tree):
+        reader = rewriting.reader_of(tensor)
+        if reader is not None and isinstance(copied_input(rewriting.tree, reader), str):
+            copy = rewriting.copied(tensor, reader)
+            if copy is not None:
+                rewriting.add(*_loops_of_copy(rewriting.tree[copy]))
+    return rewriting.trace
+
+
+def with_given_layouts(trace: Trace, tree: ScheduleTree) -> Trace:
+    """The trace with each layout-free input, of which a tiled stage reads all that is read, passed in the layout of those reads.
+
+    Args:
+        trace: all decisions made.
+        tree: the unscheduled program.
+    """
+    rewriting = _Rewriting(tree, as_declared(trace))
+    for tensor in layout_free_inputs(tree):
+        reader = rewriting.reader_of(tensor)
+        if reader is None:
+            continue
+        if isinstance(copied_input(rewriting.tree, reader), str):
+            copy = rewriting.copied(tensor, reader)
+        else:
+            copy = rewriting.at_root(reader)
+        if copy is not None:
+            rewriting.add(PreTransformed(copy))
+    return rewriting.trace
+
+
+@dataclass
+class _Rewriting:
+    """A trace that is being rewritten, and the tree that it makes of the unscheduled program."""
+
+    initial: ScheduleTree
+    trace: Trace
+
+    def __post_init__(self) -> None:
+        self.tree = self.trace.apply(self.initial)
+
+    def add(self, *steps: Step) -> None:
+        for step in steps:
+            self.tree, self.trace = step.apply(self.tree), self.trace.append(step)
+
+    def reader_of(self, tensor: Tensor) -> StageNode | None:
+        """The only stage with loops that reads an input."""
+        stage = self.tree.find(tensor.op)
+        readers = self.tree.consumers(stage) if stage is not None else ()
+        alone = len(readers) == 1 and isinstance(readers[0].op, ComputeOp) and not isinstance(readers[0].attach, Inline)
+        return readers[0] if alone else None
+
+    def copied(self, tensor: Tensor, reader: StageNode) -> int | None:
+        """Let a stage read a copy in the layout in which it reads; returns the copy, None if there is no such layout."""
+        stage = self.tree.find(tensor.op)
+        assert stage is not None
+        before, copy = (self.trace, self.tree), len(self.tree.stages)
+        self.add(CacheRead(stage.id, "global", (reader.id,)))
+        if self._as_read(copy):
+            return copy
+        self.trace, self.tree = before
+        return None
+
+    def at_root(self, copy: StageNode) -> int | None:
+        """Make a copy one that holds the whole input; returns it, None if its layout would be that of the input."""
+        if isinstance(copy.attach, Root) and copy.maps:
+            return copy.id
+        before = (self.trace, self.tree)
+        self.trace = Trace(tuple(s for s in self.trace if not (isinstance(s, _LOOPS) and s.stage == copy.id)))
+        self.tree = self.trace.apply(self.initial)
+        if self._as_read(copy.id) or self.tree[copy.id].maps:
+            return copy.id
+        self.trace, self.tree = before
+        return None
+
+    def _as_read(self, copy: int) -> bool:
+        """Bring a copy into the layout in which it is read; False if there is no other one than its own."""
+        (reader, *_) = self.tree.consumers(self.tree[copy])
+        loads = [load for load in self.tree.reads(reader) if self.tree.producer(load).id == copy]
+        mapping = tiled_layout(self.tree, reader, loads[0]) if len(loads) == 1 else None
+        if mapping is None:
+            return False
+        try:
+            self.add(TransformLayout(copy, mapping))
+        except ScheduleError:  # elements would share places: tiles that overlap
+            return False
+        return True
+
+
+def _loops_of_copy(copy: StageNode) -> Iterator[Step]:
+    """Panels in parallel, and vectors."""
+    first, last = copy.spatial[0], copy.spatial[-1]
+    if first != last:
+        yield Annotate(copy.id, first, "parallel")
+    lanes = copy.axes[last].dom
+    if lanes is not None and int(str(lanes.extent)) <= _MOST_LANES:
+        yield Annotate(copy.id, last, "vectorize")
+
+
+__all__ = ["ATTRIBUTE", "as_declared", "layout_free_inputs", "with_given_layouts", "with_transform_stages"]
