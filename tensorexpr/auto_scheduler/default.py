@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from ..te.operation import ComputeOp
 from ..te.scan_op import ScanOp
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
-from ..tune.evolution import Candidate, EvolutionOptions, evolve
+from ..tune.evolution import Candidate, EvolutionOptions, evolve, preferred
 from ..tune.features import extract
 from ..tune.space import IntArray, Sketch
 from .compute_dag import ComputeDAG
@@ -26,6 +27,8 @@ from .sketch.rule import RuleOptions
 # Enough to see most tiles of each sketch, and a few moves away from the best; below a second for the operators of networks.
 _SEARCH = EvolutionOptions(population=1024, generations=3)
 _SEED = 0
+# Plans were measured, and the model is off by as much: another program has to promise more than that.
+_WORTH_LEAVING_A_PLAN = 1.5
 
 
 class _Silent:
@@ -66,8 +69,20 @@ def default_schedule(dag: ComputeDAG | Sequence[Tensor], target: TargetLike | No
         dag = ComputeDAG(list(dag))
     if not _is_searchable(dag.tensors):
         return dag.schedule()[0]
-    found = rank(dag, Target.target_or_current(target), count=1)
-    return dag.schedule(found.trace(0) if found.candidates else None)[0]
+    chosen = Target.target_or_current(target)
+    found = rank(dag, chosen, count=1)
+    if not found.candidates:
+        return dag.schedule()[0]
+    best = found.candidates[0]
+    for plan in preferred(found.sketches)[:1]:
+        scores = [_score(found.sketches[candidate.sketch], [candidate.row], chosen)[0] for candidate in (plan, best)]
+        best = plan if scores[1] - scores[0] < math.log(_WORTH_LEAVING_A_PLAN) else best
+    return dag.schedule(found.sketches[best.sketch].trace_of(best.row))[0]
+
+
+def _score(sketch: Sketch, rows: Sequence[tuple[int, ...]], target: Target) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    made = extract(sketch, inline_stages(sketch.tree), np.array(rows, np.int64).reshape(len(rows), -1), target)
+    return np.where(made.valid, -np.log(made.cycles), -np.inf)
 
 
 def rank(dag: ComputeDAG, target: Target, count: int) -> Ranked:

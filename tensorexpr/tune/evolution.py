@@ -36,6 +36,12 @@ class EvolutionOptions:
     crossover_prob: float = 0.1
 
 
+def preferred(sketches: Sequence[Sketch]) -> list[Candidate]:
+    """The programs that sketches say are worth trying first."""
+    rows = [(number, sketch.preferred_row) for number, sketch in enumerate(sketches)]
+    return [Candidate(number, row) for number, row in rows if row is not None]
+
+
 class EvolutionObserver(Protocol):
     """Is told how a search goes on."""
 

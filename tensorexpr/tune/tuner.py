@@ -20,7 +20,7 @@ from ..target import Target
 from .cost_model import CostModel
 from .descent import BATCH as DESCENT_BATCH
 from .descent import Descent
-from .evolution import Candidate, EvolutionOptions, evolve
+from .evolution import Candidate, EvolutionOptions, evolve, preferred
 from .features import extract
 from .features.nest import Array, Bodies
 from .measure import MeasureErrorNo, Measurer, MeasureResult, Program
@@ -164,6 +164,7 @@ class Tuner:
         self._rng = np.random.default_rng(self.seed)
         self._seen = {candidate for candidate, _ in self.preloaded}
         self._first: list[tuple[Candidate | None, Trace]] = [(None, Trace())] if self.with_baseline else []
+        self._first += [(candidate, self._trace(candidate)) for candidate in preferred(self.sketches) if candidate not in self._seen]
         self._deadline = self._descend_at = math.inf
         self._learned = 0
         self._busy = 0.0

@@ -53,7 +53,8 @@ class Primitive(ABC):
     """One kind of instruction.
 
     Subclasses set `kind` (TVM's name), `method` (of the façade), `inputs` and `attrs` (the names of its arguments, in
-    order: inputs may be handles, attrs are plain data; a name with a star takes all that is left), `outputs` ("block", "loop", "expr" or "" for none).
+    order: inputs may be handles, attrs are plain data; a name with a star or dots takes all that is left) and `output`
+    ("block", "loop", "expr" or "" for none).
     `is_pure`: it only asks, so that an instruction whose outputs nobody uses may be dropped.
     """
 

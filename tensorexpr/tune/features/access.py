@@ -115,8 +115,10 @@ def _moves(nest: StageNest, forms: Sequence[Form]) -> Iterator[Array]:
         moved = np.zeros(len(nest.unroll_step))
         for form in forms:
             for root, stride in loop.strides.items():
-                if form is None or root in form:
+                if form is None:
                     moved = moved + stride
+                elif root in form:  # what stays inside a panel doesn't change the panel's number
+                    moved = moved + np.where(abs(form[root]) * stride * (loop.extent - 1) > 1 - ROUNDING, stride, 0.0)
         yield np.where(loop.extent > 1, moved, 0.0)
 
 

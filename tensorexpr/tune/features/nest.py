@@ -220,6 +220,8 @@ def _form(index: PrimExpr, roots: Mapping[Var, int]) -> dict[int, float] | None:
         if inner is None:
             return None
         size = atom.b.value if isinstance(atom, FloorDiv) and isinstance(atom.b, IntImm) else 1
+        if abs(factor) >= size > 1:  # the channels of a group: all results inside of one read the same
+            factor = 1
         for root, inside in inner.items():
             form[root] = form.get(root, 0) + factor * inside / size
     return form

@@ -20,10 +20,10 @@ OPTIONS = RuleOptions(Target("llvm -mcpu=znver5 -num-cores=4"))
 
 
 def sketches_of(args: list[Tensor]) -> list[Sketch]:
-    """The design spaces of a program, without those on one thread."""
+    """The design spaces of a program, without those on one thread and those of plans."""
     dag = ComputeDAG(args)
     found = generate_sketches(dag.outputs, dag.initial_tree, OPTIONS)
-    return [sketch for sketch in found if not sketch.name.endswith("+Serial")]
+    return [sketch for sketch in found if not sketch.name.endswith("+Serial") and ":Plan" not in sketch.name]
 
 
 def summed(rows: int, columns: int, axis: int | None) -> list[Tensor]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from ....errors import ScheduleError
@@ -50,7 +51,7 @@ def _chain(program: BlockProgram, names: Sequence[Var]) -> list[For]:
         missing = next(name for name in names if all(loop.loop_var is not name for loop in above))
         raise PrimitiveError(f"reorder takes loops of one nest; {missing.name} isn't around {deepest.name}", program.loop(missing))
     chain = above[places[0] :]
-    for outer, inner in zip(chain, chain[1:], strict=False):
+    for outer, inner in pairwise(chain):
         if outer.body is not inner:
             raise PrimitiveError(
                 f"reorder: more than one statement stands in {outer.loop_var.name}, so what is inside can't go around it", outer

@@ -32,7 +32,7 @@ class SamplePerfectTile(Primitive):
 
 
 class SamplePartitionedTile(Primitive):
-    """n factors of a loop's extent, of which those before `partition_pos` multiply to a number and the rest to a multiple of `innerpart_factor`."""
+    """n factors of a loop's extent, of which those from `partition_pos` on multiply to a multiple of `innerpart_factor`."""
 
     kind, method, output = "SamplePartitionedTile", "sample_partitioned_tile", "expr"
     inputs, attrs, is_pure, is_sampling = ("loop",), ("n", "partition_pos", "innerpart_factor"), True, True
@@ -115,7 +115,7 @@ def _count(extent: int, parts: int) -> int:
 
 
 def draw_tile(rng: random.Random, extent: int, n: int, max_innermost: int) -> tuple[int, ...]:
-    """Factors of an extent, each tiling as likely as any other; the innermost is at most `max_innermost` (without a limit if that is below 1)."""
+    """Factors of an extent, each tiling as likely as any other; the innermost is at most `max_innermost`, if that is above 0."""
     limit = max_innermost if max_innermost > 0 else extent
     inner = [d for d in _divisors(extent) if d <= limit]
     found = [rng.choices(inner, [_count(extent // d, n - 1) for d in inner])[0]]
