@@ -3,6 +3,7 @@
 from .analyzer import Analyzer
 from .bounds import NEG_INF, POS_INF, ConstIntBound
 from .index_map import IndexMap
+from .index_map_graph import index_map_from_json, index_map_to_json
 from .interval import Interval, extent_bound, relax
 from .iter_map import IterMapResult, IterMark, IterSplitExpr, IterSumExpr, detect_iter_map, inverse_affine_iter_map
 from .linear import Linear, linear_form
@@ -23,6 +24,8 @@ __all__ = [
     "ModularSet",
     "detect_iter_map",
     "extent_bound",
+    "index_map_from_json",
+    "index_map_to_json",
     "inverse_affine_iter_map",
     "linear_form",
     "relax",

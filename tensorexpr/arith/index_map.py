@@ -42,6 +42,7 @@ class IndexMap:
     final_indices: tuple[PrimExpr, ...]
 
     AXIS_SEPARATOR: ClassVar[AxisSeparator] = AxisSeparator()
+    _to_json: ClassVar[Callable[[IndexMap], str]]  # `index_map_graph` puts it here, as it knows maps
 
     @staticmethod
     def from_func(mapping_function: Callable[..., Any], ndim: int | None = None, *, index_dtype: str = "int32") -> IndexMap:
@@ -188,6 +189,15 @@ class IndexMap:
             Range.from_min_extent(const(0, var.dtype), cast(extent, var.dtype))
             for var, extent in zip(self.initial_indices, extents, strict=True)
         )
+
+    def as_python(self) -> str:
+        """The map as a function in Python: `lambda a, b: (b, a,)`."""
+        final = "".join(f"{index}, " for index in self.final_indices).rstrip(" ")
+        return f"lambda {', '.join(map(str, self.initial_indices))}: ({final})"
+
+    def to_json(self) -> str:
+        """The map as the text that `index_map_graph.index_map_from_json` reads."""
+        return IndexMap._to_json(self)
 
     def __str__(self) -> str:
         initial, final = (", ".join(map(str, indices)) for indices in (self.initial_indices, self.final_indices))

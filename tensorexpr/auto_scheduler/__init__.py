@@ -10,9 +10,10 @@ default       default_schedule: the analytic model's choice, without measuring
 callbacks     RecordToFile and your own
 records       logs: load_records, load_best_record, save_records, distill;  loaded: records as they come back
 measure_record   the same by TVM's name, and its command
+layout_rewrite   LayoutRewriteOption: inputs that the caller packs;  packed_inputs: computations that read them
 preload       going on where an old log ended;  task_input: arrays to measure with
 cost_model    XGBModel and PythonBasedModel;  model_quality: evaluate_cost_model
-task_scheduler   many tasks, one budget;  task_callbacks: its table and its log of latencies
+task_scheduler   many tasks, one budget;  final_phase: how it ends;  task_callbacks: its table and its log of latencies
 dispatcher    ApplyHistoryBest: schedules looked up in logs;  explain_miss: why a log has none
 session       one search under way;  state_text: a program as loops with their ranges
 console, progress   what tuning prints;  summary, failures: what it says in the end
@@ -32,6 +33,7 @@ from .default import default_schedule
 from .dispatcher import ApplyHistoryBest, ApplyHistoryBestOrSample, DispatchContext, best_schedule
 from .explain_miss import explain_miss
 from .loop_state import State
+from .layout_rewrite import LayoutRewriteOption
 from .measure import MeasureErrorNo, MeasureInput, MeasureResult
 from .model_quality import evaluate_cost_model
 from .options import HardwareParams, LocalBuilder, LocalRunner, TuningOptions
@@ -50,6 +52,7 @@ __all__ = [
     "ComputeDAG",
     "DispatchContext",
     "HardwareParams",
+    "LayoutRewriteOption",
     "LocalBuilder",
     "LocalRunner",
     "LogEstimatedLatency",

@@ -17,6 +17,10 @@ from ..te.identity import dag_key
 from ..te.operation import Operation
 from ..te.scan_op import ScanOp
 from ..te.tensor import Tensor
+from .layout_rewrite import LayoutRewriteOption, checked_option, rewrite_layouts
+from .loop_state import State
+from .packed_inputs import with_packed_inputs
+from .sketch.state import SketchState
 from .workload import workload_key_to_tensors
 
 
@@ -79,10 +83,43 @@ class ComputeDAG:
         Raises:
             ScheduleError: if the trace does not fit.
         """
-        return Schedule(self.outputs, trace), list(self.tensors)
+        made = Schedule(self.outputs, trace)
+        return made, made.arguments(self.tensors)
+
+    def apply_steps_from_state(
+        self, state: State | SketchState | Trace, layout_rewrite: LayoutRewriteOption | int = LayoutRewriteOption.NO_REWRITE
+    ) -> tuple[Schedule, list[Tensor]]:
+        """The schedule of a program, with the arguments to lower it.
+
+        Args:
+            state: the program; all its decisions are made.
+            layout_rewrite: how inputs whose layout is free are passed. With REWRITE_FOR_PRE_TRANSFORMED the arguments have those
+                that the caller packs, and `Schedule.layout_of` says how.
+
+        Raises:
+            ScheduleError: if it is no program of this computation.
+            TuningError: for an option that isn't known.
+        """
+        option = checked_option(layout_rewrite, "apply_steps_from_state")
+        return self.schedule(rewrite_layouts(_trace_of(state), self.initial_tree, option))
+
+    def rewrite_layout_from_state(self, state: State | SketchState | Trace) -> ComputeDAG:
+        """The computation with its layout-free inputs in the layouts in which a program reads them.
+
+        Raises:
+            ScheduleError: if it is no program of this computation.
+        """
+        schedule, _ = self.apply_steps_from_state(state, LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED)
+        return ComputeDAG(with_packed_inputs(self.tensors, schedule.tree))
 
     def __str__(self) -> str:
         return format_dag(self.tensors)
 
     def __repr__(self) -> str:
         return f"ComputeDAG({[tensor.name for tensor in self.tensors]})"
+
+
+def _trace_of(state: State | SketchState | Trace) -> Trace:
+    if isinstance(state, State):
+        return state.transform_steps
+    return state.trace if isinstance(state, SketchState) else state

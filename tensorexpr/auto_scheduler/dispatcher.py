@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from .. import log
 from ..errors import ScheduleError, TensorExprError, WorkloadError
+from ..schedule.layout_rewrite import as_declared
 from ..schedule.te_schedule import Schedule
 from ..schedule.trace import Trace
 from ..target import Target, TargetLike
@@ -22,6 +23,7 @@ from ..te.identity import dag_equal
 from ..te.tensor import Tensor
 from ..tune.records import choose_best
 from .compute_dag import ComputeDAG
+from .layout_rewrite import LayoutRewriteOption
 from .loaded import LoadedRecord
 from .options import TuningOptions
 from .policy import SketchPolicy
@@ -115,7 +117,8 @@ class ApplyHistoryBest(DispatchContext):
         if chosen is not None:
             return chosen
         known = [record for record in self._records.get(dag.hash_key(), ()) if _is_of(record, dag)]
-        best, _ = choose_best(known, workload_key, dag.hash_key(), target)
+        packed = LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED
+        best, _ = choose_best([r for r in known if r.layout_rewrite_option != packed] or known, workload_key, dag.hash_key(), target)
         if best is None and self._include_compatible and workload_key is not None:
             everything = [record for records in self._records.values() for record in records]
             best = compatible_record(everything, workload_key, dag, target)
@@ -164,6 +167,8 @@ def best_schedule(
 ) -> tuple[Schedule, list[Tensor]] | None:
     """The schedule that the current context knows for a computation, with the arguments to build it; None if it knows none.
 
+    It takes all inputs as they were declared, also where the program was tuned with packed ones.
+
     A program that doesn't fit any more is left out, which is said once.
 
     Args:
@@ -181,7 +186,7 @@ def best_schedule(
     if trace is None:
         return None
     try:
-        return dag.schedule(trace)
+        return dag.schedule(as_declared(trace))
     except ScheduleError as error:
         log.once(logger, f"the recorded program of {(workload_key or dag.workload_key())[:200]} does not fit and is not used: {error}")
         return None

@@ -9,11 +9,17 @@ from functools import cached_property
 from typing import Any
 
 from ..errors import RecordError, TensorExprError
+from ..schedule.trace import Trace
 from ..target import Target
 from ..tune.measure import MeasureResult
 from ..tune.records import Record, V06Line, checked_v06, is_v06, parse_json, parse_record, replay_v06
 from .compute_dag import ComputeDAG
+from .layout_rewrite import LayoutRewriteOption, rewrite_layouts
 from .measure import MeasureInput
+
+
+# Under this name the policy of a record holds the option.
+LAYOUT_KEY = "layout_rewrite_option"
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,7 @@ class RecordedTask:
     dag_hash: str
     target: Target
     desc: str = ""
+    layout_rewrite_option: LayoutRewriteOption = LayoutRewriteOption.INSERT_TRANSFORM_STAGE
 
     @cached_property
     def compute_dag(self) -> ComputeDAG:
@@ -62,7 +69,14 @@ class LoadedRecord(Record):
     @cached_property
     def input(self) -> MeasureInput:
         """The program that was measured."""
-        return MeasureInput(RecordedTask(self.workload_key, self.dag_hash, Target(self.target)), self.trace)
+        option = self.layout_rewrite_option
+        return MeasureInput(RecordedTask(self.workload_key, self.dag_hash, Target(self.target), layout_rewrite_option=option), self.trace)
+
+    @property
+    def layout_rewrite_option(self) -> LayoutRewriteOption:
+        """How the program takes inputs whose layout is free. Records that don't say are of the default for CPUs."""
+        number = self.policy.get(LAYOUT_KEY)
+        return LayoutRewriteOption(number) if number in tuple(LayoutRewriteOption) else LayoutRewriteOption.INSERT_TRANSFORM_STAGE
 
     @cached_property
     def result(self) -> MeasureResult:
@@ -142,13 +156,13 @@ class LineReader:
             dag_hash=dag.hash_key(),
             target=str(target),
             num_threads=max(1, line.hardware[0]) if line.hardware else target.num_cores,
-            trace=replay_v06(line.steps, dag.initial_tree),
+            trace=_as_measured(replay_v06(line.steps, dag.initial_tree), dag, line.layout_rewrite_option),
             costs=line.costs,
             error_no=line.error_no,
             error_msg="",
             all_cost=line.all_cost,
             timestamp=line.timestamp,
-            policy={},
+            policy={LAYOUT_KEY: line.layout_rewrite_option},
             spills=0,
             ir_lines=0,
             verified=False,
@@ -167,6 +181,11 @@ class LineReader:
         if isinstance(known, str):
             raise RecordError(known)
         return known
+
+
+def _as_measured(trace: Trace, dag: ComputeDAG, option: int) -> Trace:
+    """The program that TVM made of the steps of a line: it rewrites layouts after them."""
+    return rewrite_layouts(trace, dag.initial_tree, LayoutRewriteOption(option)) if option in tuple(LayoutRewriteOption) else trace
 
 
 def workload_name_and_args(key: str) -> tuple[str, list[Any]] | None:

@@ -101,6 +101,7 @@ class SketchPolicy:
             str(self.params["cpu_multi_level_tiling_structure"]),
             int(self.params["max_innermost_split_factor"]),
             self.params["rules"] == "ansor",
+            self.task.layout_rewrite_option,
         )
         sketches = generate_sketches(dag.outputs, dag.initial_tree, rules, self._rules)
         if print_for_debug:
@@ -128,6 +129,19 @@ class SketchPolicy:
         if self._session is None:
             self._session = SearchSession(self, options)
         return self._session.open().round(num_measure, self._deadline)
+
+    def descend(self) -> None:
+        """From now on `continue_search_one_round` measures the neighbours of the best program, as long as there are any."""
+        if self._session is not None:
+            self._session.descend()
+
+    def time_again(self) -> Trial | None:
+        """Time the best few programs of `continue_search_one_round` again, in turn.
+
+        Returns:
+            the best of all; None if none ran.
+        """
+        return None if self._session is None else self._session.time_again()
 
     def stop_at(self, deadline: float) -> None:
         """Let `continue_search_one_round` measure nothing after a moment of `time.monotonic`."""

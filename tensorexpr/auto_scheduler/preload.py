@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..lower.context import PassContext
 from ..lower.plain_context import context_to_json, options_in_words, words_of_options
-from ..schedule.steps import SampleCategorical
+from ..schedule.layout_rewrite import layout_free_inputs
+from ..schedule.steps import SampleCategorical, Sampling
 from ..schedule.trace import Trace
 from ..tune.evolution import Candidate
 from ..tune.space import Sketch
@@ -40,11 +41,13 @@ class PreloadMeasuredStates:
         if not Path(self.filename).exists():
             return []
         target, dag_hash = str(task.target.resolved()), task.compute_dag.hash_key()
+        free = layout_free_inputs(task.compute_dag.initial_tree)  # whose layout changes what is measured
         options = options_in_words(context_to_json(PassContext.current()))
         return [
             record
             for record in load_records(self.filename)
             if record.workload_key == task.workload_key and record.dag_hash == dag_hash and record.target == target
+            and (record.layout_rewrite_option == task.layout_rewrite_option or not free)
             and words_of_options(record.policy) == options
         ]
 
@@ -65,7 +68,9 @@ class Preloaded:
 
 def recall(records: Sequence[LoadedRecord], sketches: Sequence[Sketch]) -> Preloaded:
     """The candidates that records tell of; programs that no sketch can make are left out. The last record of a program counts."""
-    shapes = {_shape(sketch.trace): number for number, sketch in reversed(list(enumerate(sketches)))}
+    shapes: dict[tuple[Any, ...], list[int]] = {}
+    for number, sketch in enumerate(sketches):
+        shapes.setdefault(_shape(sketch.trace if sketch.finish is None else _samples(sketch.trace)), []).append(number)
     columns = [_columns(sketch) for sketch in sketches]
     found: dict[Candidate, float] = {}
     baseline = None
@@ -73,11 +78,17 @@ def recall(records: Sequence[LoadedRecord], sketches: Sequence[Sketch]) -> Prelo
         if not len(record.trace):
             baseline = record.median
             continue
-        number = shapes.get(_shape(record.trace))
-        row = None if number is None else _row(sketches[number], columns[number], record.trace)
-        if number is not None and row is not None:
-            found[Candidate(number, row)] = record.median
+        for number in (*shapes.get(_shape(record.trace), ()), *shapes.get(_shape(_samples(record.trace)), ())):
+            row = _row(sketches[number], columns[number], record.trace)
+            if row is not None:
+                found[Candidate(number, row)] = record.median
+                break
     return Preloaded(tuple(found.items()), baseline)
+
+
+def _samples(trace: Trace) -> Trace:
+    """The sampling steps, which finishing a program keeps."""
+    return Trace(tuple(step for step in trace if isinstance(step, Sampling)))
 
 
 def _shape(trace: Trace) -> tuple[Any, ...]:
@@ -92,9 +103,9 @@ def _columns(sketch: Sketch) -> list[Mapping[tuple[int, ...], int]]:
 
 def _row(sketch: Sketch, columns: Sequence[Mapping[tuple[int, ...], int]], trace: Trace) -> tuple[int, ...] | None:
     """The candidate numbers of a trace's decisions; None if one is no candidate."""
-    row = []
+    row, samples = [], _samples(trace).steps
     for decision, numbers in zip(sketch.decisions, columns, strict=True):
-        step: Any = trace.steps[decision.step]
+        step: Any = samples[decision.sample]
         made = step.decision
         chosen = isinstance(step, SampleCategorical)
         number = made if chosen else numbers.get(made if isinstance(made, tuple) else (made,))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from dataclasses import replace
 from statistics import median
 
 from ..errors import RecordError, ScheduleError
@@ -15,7 +16,8 @@ from ..schedule.legality import check_tree
 from ..target import Target, TargetLike
 from ..tune.records import Record, V06Line, append_records, choose_best, make_record, misfit, read_log
 from .compute_dag import ComputeDAG
-from .loaded import LineReader, LoadedRecord, RecordedTask, workload_name_and_args
+from .layout_rewrite import LayoutRewriteOption
+from .loaded import LAYOUT_KEY, LineReader, LoadedRecord, RecordedTask, workload_name_and_args
 from .measure import MeasureInput, MeasureResult
 
 __all__ = [
@@ -32,7 +34,8 @@ __all__ = [
 def _record(made: MeasureInput, result: MeasureResult) -> Record:
     task = made.task
     key = task.dag_hash if isinstance(task, RecordedTask) else task.compute_dag.hash_key()
-    return make_record(task.workload_key, key, task.target, made.trace, result)
+    policy = {**result.policy, LAYOUT_KEY: int(task.layout_rewrite_option)}
+    return make_record(task.workload_key, key, task.target, made.trace, replace(result, policy=policy))
 
 
 def save_records(filename: str | Path, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
@@ -117,6 +120,7 @@ def load_best_record(
     target: TargetLike | None = None,
     include_compatible: bool = False,
     dag: ComputeDAG | None = None,
+    layout_rewrite_option: LayoutRewriteOption | None = None,
 ) -> LoadedRecord:
     """The fastest verified record of a workload on a target: `inp, res = load_best_record(log, key)`.
 
@@ -125,6 +129,8 @@ def load_best_record(
         include_compatible: where the log has none, take one of the same function with arguments that divide these, if its
             program is legal here.
         dag: the computation, which must agree too; needed for `include_compatible` where the key names no registered function.
+        layout_rewrite_option: records of this option count; others only where there are none, since an input that is passed packed
+            costs nothing in their times.
 
     Raises:
         RecordError: if the log has none; the message says what it has instead.
@@ -134,7 +140,11 @@ def load_best_record(
     records = [read for read in found if isinstance(read, LoadedRecord)]
     foreign, refused = _first_replayed([read for read in found if isinstance(read, V06Line)], reader, workload_key)
     records += foreign
-    best, why_not = choose_best(records, workload_key, dag.hash_key() if dag is not None else None, target)
+    dag_hash = dag.hash_key() if dag is not None else None
+    alike = [record for record in records if layout_rewrite_option in (None, record.layout_rewrite_option)]
+    best, why_not = choose_best(alike, workload_key, dag_hash, target)
+    if best is None and len(alike) < len(records):
+        best, why_not = choose_best(records, workload_key, dag_hash, target)
     if best is None and include_compatible and workload_key is not None:
         best = compatible_record(records, workload_key, dag or ComputeDAG(workload_key), target)
     if best is None:

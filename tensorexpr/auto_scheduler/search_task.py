@@ -12,6 +12,7 @@ from ..target import Target, TargetLike
 from ..te.tensor import Tensor
 from .compute_dag import ComputeDAG
 from .cost_model import XGBModel
+from .layout_rewrite import LayoutRewriteOption, checked_option
 from .options import HardwareParams, TuningOptions
 from .policy import SketchPolicy
 from .records import load_best_record
@@ -30,6 +31,9 @@ class SearchTask:
         workload_key: instead of `func`: the key of a registered workload with its arguments.
         target: what to tune for; the current target, or this machine.
         hardware_params: numbers of the machine that differ from the target's.
+        layout_rewrite_option: how programs take inputs that the computation lists under `layout_free_placeholders`; by default
+            the target's, which on a CPU is that programs may copy them into another layout. With REWRITE_FOR_PRE_TRANSFORMED
+            whoever calls packs them, and no time of packing is measured.
         task_inputs: arrays to measure with, by the names of placeholders, or the names of arrays registered before; the others
             are random.
         task_inputs_overwrite: replace arrays that are registered already.
@@ -38,6 +42,7 @@ class SearchTask:
 
     Raises:
         WorkloadError: if the workload isn't registered, or more or less than one of func, compute_dag and workload_key is given.
+        TuningError: for a layout_rewrite_option that isn't known.
     """
 
     def __init__(
@@ -49,6 +54,7 @@ class SearchTask:
         target: TargetLike | None = None,
         target_host: TargetLike | None = None,
         hardware_params: HardwareParams | None = None,
+        layout_rewrite_option: LayoutRewriteOption | int | None = None,
         task_inputs: Mapping[str, Any] | Sequence[str] | None = None,
         task_inputs_overwrite: bool = False,
         task_inputs_save_to_file: bool = False,
@@ -69,6 +75,8 @@ class SearchTask:
         chosen = Target(chosen, target_host) if target_host is not None else chosen
         self.target = hardware_params.apply_to(chosen) if hardware_params else chosen
         self.hardware_params = hardware_params or HardwareParams()
+        usual = LayoutRewriteOption.get_target_default(self.target)
+        self.layout_rewrite_option = usual if layout_rewrite_option is None else checked_option(layout_rewrite_option, "SearchTask")
         self.task_input_names = tuple(task_inputs or ())
         if isinstance(task_inputs, Mapping):
             for name, data in task_inputs.items():
@@ -93,14 +101,26 @@ class SearchTask:
         policy = search_policy or SketchPolicy(self, XGBModel(adaptive_training=True) if adaptive_training else None)
         policy.search(tuning_options)
 
-    def apply_best(self, log_file: str | Path, include_compatible: bool = False) -> tuple[Schedule, list[Tensor]]:
+    def apply_best(
+        self, log_file: str | Path, include_compatible: bool = False, layout_rewrite_option: LayoutRewriteOption | int | None = None
+    ) -> tuple[Schedule, list[Tensor]]:
         """The schedule of the fastest verified record of this task in a log, with the arguments to build it.
+
+        Args:
+            log_file: the log.
+            include_compatible: use a record of the same function for other sizes, where there is none.
+            layout_rewrite_option: instead of the task's. Programs that were measured with another option are rewritten.
 
         Raises:
             RecordError: if the log has none for this task; the message says what it has.
+            TuningError: for an option that isn't known.
         """
-        record = load_best_record(log_file, self.workload_key, self.target, include_compatible, self.compute_dag)
-        return self.compute_dag.schedule(record.trace)
+        wanted = self.layout_rewrite_option if layout_rewrite_option is None else checked_option(layout_rewrite_option, "apply_best")
+        dag = self.compute_dag
+        record = load_best_record(log_file, self.workload_key, self.target, include_compatible, dag, wanted)
+        if record.layout_rewrite_option == wanted:
+            return dag.schedule(record.trace)
+        return dag.apply_steps_from_state(record.trace, wanted)
 
     def print_best(self, log_file: str | Path, print_mode: str = "schedule") -> str:
         """The best schedule of a log as Python lines.

@@ -70,6 +70,20 @@ class SearchSession:
         self.tuner.stop_at(deadline)
         return self.tuner.round(count)
 
+    def descend(self) -> None:
+        """Let the next rounds measure the neighbours of the best program."""
+        if self.tuner is not None:
+            self.open()
+            self.tuner.descend()
+
+    def time_again(self) -> Trial | None:
+        """Time the best few programs again, in turn; the best of all, None if none ran."""
+        if self.tuner is None:
+            return None
+        self.open()
+        self.tuner.finish("")
+        return self.tuner.best()
+
     def run(self) -> list[Trial]:
         """Search to the end, and say in the end what came of it; also when it is interrupted."""
         assert self.tuner is not None

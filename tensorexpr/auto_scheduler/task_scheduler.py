@@ -18,6 +18,7 @@ import numpy as np
 from ..errors import TuningError
 from ..tune.cost_model import CostModel, RandomModel, default_model
 from ..tune.tuner import Trial
+from . import final_phase
 from .compute_dag import ComputeDAG
 from .cost_model import PythonBasedModel, XGBModel
 from .options import UNLIMITED, TuningOptions
@@ -103,6 +104,8 @@ class TaskScheduler:
         self.best_score = math.inf
         self.tic = time.time()
         self.totals = TaskTotals()
+        self._restored = 0  # trials that the log held
+        self._restored_costs = self.best_costs.copy()
         self.tune_option = TuningOptions()
         self.search_policies: list[SketchPolicy] = []
         self._recent: list[int] = []
@@ -132,19 +135,22 @@ class TaskScheduler:
         """
         self.tune_option = tune_option
         self.tic = time.time()
-        deadline = math.inf if tune_option.budget_s is None else time.monotonic() + tune_option.budget_s
-        per_round = self._measures_per_round(tune_option)
+        kept_s = final_phase.seconds_for_timing_again(tune_option.budget_s, len(self.tasks))
+        deadline = math.inf if tune_option.budget_s is None else time.monotonic() + tune_option.budget_s - kept_s
+        self._check_trials(tune_option)
         self.search_policies = self._policies(search_policy, search_policy_params, adaptive_training)
+        share = final_phase.descent_share(self.search_policies)
+        per_round = self._measures_per_round(tune_option, share)
         self._restore(per_round)
         self.best_ct = self.ct
         try:
             for number in range(len(self.tasks)):  # warm up: nothing is known of a task that was never tuned
                 if not self.task_cts[number] and time.monotonic() < deadline:
                     self._round(number, per_round, per_task_early_stopping, deadline)
-            while self.ct < tune_option.most_trials and len(self.dead_tasks) < len(self.tasks) and time.monotonic() < deadline:
-                if self._is_stale(tune_option):
-                    break
-                self._round(self._choose(), per_round, per_task_early_stopping, deadline)
+            self._explore(per_round, per_task_early_stopping, deadline, share)
+            if share and not self._is_stale(tune_option):
+                final_phase.descend(self, share, deadline)
+            final_phase.time_again(self, deadline + kept_s)
         finally:
             for policy in self.search_policies:
                 policy.close()
@@ -152,14 +158,53 @@ class TaskScheduler:
             if tune_option.verbose >= 1 and self.totals.trials:
                 print(self.totals.text(list(map(float, self.best_costs)), self.objective_func, UNTUNED_COST), flush=True)
 
+    def _explore(self, per_round: int, early_stopping: int | None, deadline: float, share: float) -> None:
+        """Rounds by gradients or in turn, until what is left is for the descent."""
+        options = self.tune_option
+        end = options.most_trials - final_phase.descent_trials(share, options.most_trials - self._restored, len(self.tasks))
+        if options.budget_s is not None:
+            deadline -= share * options.budget_s
+        while self.ct < end and len(self.dead_tasks) < len(self.tasks) and time.monotonic() < deadline and not self._is_stale(options):
+            self._round(self._choose(), min(per_round, end - self.ct), early_stopping, deadline)
+
+    def share_of(self, number: int) -> float:
+        """What a task adds to the objective, to the first order; 0 if it has no program yet."""
+        cost = float(self.best_costs[number])
+        return max(0.0, self._slope(number) * cost) if cost < UNTUNED_COST else 0.0
+
+    def descend(self, number: int, count: int, deadline: float) -> None:
+        """Measure up to `count` neighbours of a task's best program."""
+        self._call_back("pre_tune", number)
+        policy = self._opened(number)
+        policy.stop_at(deadline)
+        policy.descend()
+        while count > 0 and (trials := policy.continue_search_one_round(count, self.tune_option)):
+            self._learn_of(number, trials)
+            count -= len(trials)
+        self._call_back("post_tune", number)
+
+    def time_again(self, number: int) -> None:
+        """Time the best few programs of a task again, in turn; what they take then counts."""
+        best = self._opened(number).time_again() if self.task_trials[number] else None
+        if best is not None:
+            self.best_costs[number] = min(best.result.median, self._restored_costs[number])
+            self.cur_score = self._score(self.best_costs)
+
+    def _call_back(self, name: str, number: int) -> None:
+        for callback in self.callbacks:
+            getattr(callback, name)(self, number)
+
+    def _slope(self, number: int) -> float:
+        """How much the objective changes with a task's cost."""
+        moved = self.best_costs.copy()
+        moved[number] -= _STEP
+        return (self._score(self.best_costs) - self._score(moved)) / _STEP
+
     def gradient(self, number: int) -> float:
         """How the objective is expected to change with another round of a task; 0 for dead ones."""
         if number in self.dead_tasks:
             return 0.0
-        costs, cost = self.best_costs, float(self.best_costs[number])
-        moved = costs.copy()
-        moved[number] -= _STEP
-        chain = (self._score(costs) - self._score(moved)) / _STEP
+        cost, chain = float(self.best_costs[number]), self._slope(number)
         rounds, history, window = self.task_cts[number], self.task_costs_history[number], self.backward_window_size
         backward = 0.0
         if rounds - 1 < len(history) and rounds - 1 - window >= 0:
@@ -190,8 +235,7 @@ class TaskScheduler:
 
     def _round(self, number: int, count: int, early_stopping: int | None, deadline: float) -> None:
         """Tune one task for one round."""
-        for callback in self.callbacks:
-            callback.pre_tune(self, number)
+        self._call_back("pre_tune", number)
         policy = self._opened(number)
         policy.stop_at(deadline)
         trials = policy.continue_search_one_round(min(count, self.tune_option.most_trials - self.ct) or 1, self.tune_option)
@@ -201,8 +245,7 @@ class TaskScheduler:
         if early_stopping is not None and self.task_trials[number] - self.task_best_trials[number] >= early_stopping:
             self.dead_tasks.add(number)
         self._check_group(number)
-        for callback in self.callbacks:
-            callback.post_tune(self, number)
+        self._call_back("post_tune", number)
 
     def _learn_of(self, number: int, trials: Sequence[Trial]) -> None:
         self.totals.add(number, trials)
@@ -231,16 +274,20 @@ class TaskScheduler:
     def _is_stale(self, options: TuningOptions) -> bool:
         return options.early_stopping is not None and self.ct - self.best_ct >= options.early_stopping
 
-    def _measures_per_round(self, options: TuningOptions) -> int:
+    def _check_trials(self, options: TuningOptions) -> None:
         if options.most_trials < 1:
             raise TuningError("TuningOptions.num_measure_trials is 0, so there is nothing to measure; give at least one for each task")
-        share = options.most_trials // len(self.tasks)
-        if share < 1:
+        if options.most_trials < len(self.tasks):
             raise TuningError(
                 f"TuningOptions.num_measure_trials is {options.num_measure_trials}, fewer than the {len(self.tasks)} tasks; "
                 "give at least one for each task"
             )
-        return min(options.round_size if options.most_trials == UNLIMITED else options.num_measures_per_round, share)
+
+    def _measures_per_round(self, options: TuningOptions, share: float) -> int:
+        if options.most_trials == UNLIMITED:
+            return options.round_size
+        explored = options.most_trials - final_phase.descent_trials(share, options.most_trials, len(self.tasks))
+        return min(options.num_measures_per_round, explored // len(self.tasks))
 
     def _policies(self, wanted: str | Sequence[SketchPolicy], params: Mapping[str, Any] | None, adaptive: bool) -> list[SketchPolicy]:
         if not isinstance(wanted, str):
@@ -292,6 +339,7 @@ class TaskScheduler:
             if self.task_cts[number]:
                 self.task_costs_history[number].append(float(self.best_costs[number]))
         self.cur_score = self.best_score = self._score(self.best_costs)
+        self._restored, self._restored_costs = self.ct, self.best_costs.copy()
 
     def _opened(self, number: int) -> SketchPolicy:
         """A task's policy; only a few keep their workers, the others start them again when it is their turn."""

@@ -63,9 +63,7 @@ def with_transform_stages(trace: Trace, tree: ScheduleTree) -> Trace:
     for tensor in layout_free_inputs(tree):
         reader = rewriting.reader_of(tensor)
         if reader is not None and isinstance(copied_input(rewriting.tree, reader), str):
-            copy = rewriting.copied(tensor, reader)
-            if copy is not None:
-                rewriting.add(*_loops_of_copy(rewriting.tree[copy]))
+            rewriting.copied(tensor, reader)
     return rewriting.trace
 
 
@@ -145,6 +143,7 @@ class _Rewriting:
             self.add(TransformLayout(copy, mapping))
         except ScheduleError:  # elements would share places: tiles that overlap
             return False
+        self.add(*_loops_of_copy(self.tree[copy]))
         return True
 
 

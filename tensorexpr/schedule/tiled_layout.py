@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..arith.linear import linear_form
 from ..tir.arithmetic import as_int
-from ..tir.expr import ProducerLoad
+from ..tir.expr import ProducerLoad, Var
 from .tree import At, AxisExpression, FuseRelation, ScheduleTree, SplitRelation, StageNode
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """What a loop runs over: of a root axis `extent` places that are `step` apart."""
+    """What a loop runs over: of a root axis, or of an index, `extent` places that are `step` apart."""
 
-    root: int
+    of: int
     step: int
     extent: int
 
@@ -25,21 +26,39 @@ class _Piece:
 def tiled_layout(tree: ScheduleTree, reader: StageNode, load: ProducerLoad) -> tuple[AxisExpression, ...] | None:
     """The indices of the layout in which `reader`, a tiled stage, reads `load` along memory, over the indices of the load.
 
-    None if no loop is cut, an index is anything else than one axis, extents aren't constant, or elements lie in that order already.
+    None if no loop is cut, an index isn't the axes' digits in a number, extents aren't constant, or elements lie in that order already.
     """
-    roots = {reader.axes[axis].var: axis for axis in (*reader.spatial, *reader.reduction)}
-    places = {roots[index]: place for place, index in enumerate(load.indices) if index in roots}
+    places = _places(reader, load)
     sizes = [as_int(extent) for extent in load.producer.shape]
-    if len(places) != len(load.indices) or None in sizes or not _is_tiled(tree, reader):
+    if places is None or None in sizes or not _is_tiled(tree, reader):
         return None
     loops = _loops(tree, reader)
     if loops is None:
         return None
-    pieces = [piece for piece in loops if piece.root in places and piece.extent > 1]
-    if _is_in_order(pieces, places, [size or 0 for size in sizes]):
+    moving = [(places[piece.of], piece) for piece in loops if piece.of in places and piece.extent > 1]
+    pieces = [_Piece(place, factor * piece.step, piece.extent) for (place, factor), piece in moving]
+    if _is_in_order(pieces, [size or 0 for size in sizes]):
         return None
-    coarsest = {root: max(piece.step for piece in pieces if piece.root == root) for root in {piece.root for piece in pieces}}
-    return tuple(_index(piece, places[piece.root], coarsest[piece.root]) for piece in pieces)
+    coarsest = {place: max(piece.step for piece in pieces if piece.of == place) for place in {piece.of for piece in pieces}}
+    return tuple(_index(piece, coarsest[piece.of]) for piece in pieces)
+
+
+def _places(reader: StageNode, load: ProducerLoad) -> dict[int, tuple[int, int]] | None:
+    """For each root axis of the reader that moves a load the index that it moves, and by how much; None if indices aren't sums of axes.
+
+    Whether the axes are digits of the index, none of which overlap, is found when a layout is made of them.
+    """
+    roots = {reader.axes[axis].var: axis for axis in (*reader.spatial, *reader.reduction)}
+    places: dict[int, tuple[int, int]] = {}
+    for place, index in enumerate(load.indices):
+        form = linear_form(index)
+        for atom, factor in form.terms.items():
+            if not isinstance(atom, Var) or atom not in roots or roots[atom] in places or factor < 1:
+                return None
+            places[roots[atom]] = (place, factor)
+        if form.constant:
+            return None
+    return places
 
 
 def _is_tiled(tree: ScheduleTree, stage: StageNode) -> bool:
@@ -47,23 +66,23 @@ def _is_tiled(tree: ScheduleTree, stage: StageNode) -> bool:
     return any(isinstance(relation, SplitRelation) for relation in (*stage.relations, *around.relations))
 
 
-def _index(piece: _Piece, place: int, coarsest: int) -> AxisExpression:
-    axis: AxisExpression = ("axis", place)
+def _index(piece: _Piece, coarsest: int) -> AxisExpression:
+    axis: AxisExpression = ("axis", piece.of)
     whole = axis if piece.step == 1 else ("//", axis, piece.step)
     return whole if piece.step == coarsest else ("%", whole, piece.extent)
 
 
-def _is_in_order(pieces: Sequence[_Piece], places: Mapping[int, int], sizes: Sequence[int]) -> bool:
+def _is_in_order(pieces: Sequence[_Piece], sizes: Sequence[int]) -> bool:
     """True if the elements would lie where they are, without padding."""
-    ordered = sorted(pieces, key=lambda piece: (places[piece.root], -piece.step))
+    ordered = sorted(pieces, key=lambda piece: (piece.of, -piece.step))
     held = [1] * len(sizes)
     for piece in pieces:
-        held[places[piece.root]] *= piece.extent
+        held[piece.of] *= piece.extent
     return ordered == list(pieces) and held == list(sizes)
 
 
-def _loops(tree: ScheduleTree, stage: StageNode) -> list[_Piece] | None:
-    """All loops around the statement of a stage, outermost first, by the root axes of the stage that they move."""
+def _loops(tree: ScheduleTree, stage: StageNode, last: int | None = None) -> list[_Piece] | None:
+    """The loops around the statement of a stage, outermost first and down to a loop of its own, by the root axes that they move."""
     extents: dict[int, int] = {}
     for axis in (*stage.spatial, *stage.reduction):
         dom = stage.axes[axis].dom
@@ -71,35 +90,26 @@ def _loops(tree: ScheduleTree, stage: StageNode) -> list[_Piece] | None:
         if extent is None:
             return None
         extents[axis] = extent
-    around: list[_Piece] = []
-    if isinstance(stage.attach, At):
-        found = _outer_loops(tree, stage, stage.attach)
-        if found is None:
-            return None
-        around = found
-        for piece in around:
-            extents[piece.root] = min(extents[piece.root], piece.step)
+    around = _loops_around(tree, stage, stage.attach) if isinstance(stage.attach, At) else []
+    if around is None:
+        return None
+    for piece in around:
+        extents[piece.of] = min(extents[piece.of], piece.step)
     own = _pieces(stage, extents)
-    return None if own is None else [*around, *(piece for axis in stage.leaf for piece in own[axis])]
+    leaf = stage.leaf if last is None else stage.leaf[: stage.leaf.index(last) + 1]
+    return None if own is None else [*around, *(piece for axis in leaf for piece in own[axis])]
 
 
-def _outer_loops(tree: ScheduleTree, stage: StageNode, attach: At) -> list[_Piece] | None:
-    """The loops of the stage that another one is computed at, by the axes of that other one, which it reads in place."""
+def _loops_around(tree: ScheduleTree, stage: StageNode, attach: At) -> list[_Piece] | None:
+    """The loops that a stage is computed in, by the axes of its own that the other stage's axes read, each in place."""
     target = tree[attach.stage]
-    loops = _loops(tree, target) if isinstance(target.attach, At) else None
-    if isinstance(target.attach, At) and loops is None:
+    loops = _loops(tree, target, attach.axis)
+    if loops is None:
         return None
-    read = next((load for load in tree.reads(target) if tree.producer(load).id == stage.id), None)
     axes = {target.axes[axis].var: axis for axis in target.spatial}
-    same = {} if read is None else {axes[index]: place for place, index in enumerate(read.indices) if index in axes}
-    extents = {axis: as_int(dom.extent) if (dom := target.axes[axis].dom) is not None else None for axis in (*target.spatial, *target.reduction)}
-    if None in extents.values():
-        return None
-    pieces = _pieces(target, {axis: extent or 1 for axis, extent in extents.items()})
-    if pieces is None:
-        return None
-    outside = target.leaf[: target.leaf.index(attach.axis) + 1]
-    return [_Piece(same[p.root], p.step, p.extent) for axis in outside for p in pieces[axis] if p.root in same]
+    reads = [load for load in tree.reads(target) if tree.producer(load).id == stage.id]
+    same = {axes[index]: place for place, index in enumerate(reads[0].indices) if index in axes} if len(reads) == 1 else {}
+    return [_Piece(same[piece.of], piece.step, piece.extent) for piece in loops if piece.of in same]
 
 
 def _pieces(stage: StageNode, extents: Mapping[int, int]) -> dict[int, tuple[_Piece, ...]] | None:
@@ -131,7 +141,7 @@ def _cut(whole: _Piece, factors: Sequence[int | None]) -> Iterator[tuple[_Piece,
         step = whole.step
         for inner in extents[place + 1 :]:
             step *= inner
-        yield (_Piece(whole.root, step, extent),)
+        yield (_Piece(whole.of, step, extent),)
 
 
 __all__ = ["tiled_layout"]

@@ -16,7 +16,7 @@ thread_axis          what loops are bound to
 specialized_condition    conditions that the author of a schedule says hold
 dag, dag_text, flops, identity, access     the graph: order, text, cost, equality, how producers are read
 serialize, serialize_extern     the graph as JSON
-create_prim_func     functions of blocks; by compute_block and index_dtype
+create_prim_func     functions of blocks; by compute_block and index_dtype; from_prim_func, the way back
 tensor_intrin, row_crossing     what a few instructions compute, for tensorize
 intrinsics           tensor intrinsics that come with the package
 gradient             derivatives; by derivative, gradient_terms and index_equations

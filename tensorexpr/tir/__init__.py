@@ -195,7 +195,7 @@ if TYPE_CHECKING:
 _HIGHER = {
     "transform": "tensorexpr.lower.transform",
     "IndexMap": "tensorexpr.arith.index_map",
-    "Schedule": "tensorexpr.schedule.blocks.tir_schedule",
+    "Schedule": "tensorexpr.lower.tensor_schedules",
     "schedule": "tensorexpr.schedule.blocks",
     "ScheduleError": "tensorexpr.errors",
 }

@@ -7,7 +7,7 @@ a trace is made only of what is to be built.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -104,6 +104,7 @@ class Sketch:
         initial: the tree of the unscheduled program.
         trace: steps, some of them sampling steps without a decision.
         preferred: the values of the open decisions, in order, that make a program worth trying first; None if none is known.
+        finish: what is done to a program when all decisions are made; it keeps the sampling steps and their order.
     """
 
     name: str
@@ -111,6 +112,7 @@ class Sketch:
     initial: ScheduleTree
     trace: Trace
     preferred: tuple[tuple[int, ...], ...] | None = None
+    finish: Callable[[Trace], Trace] | None = None
 
     @cached_property
     def preferred_row(self) -> tuple[int, ...] | None:
@@ -158,7 +160,7 @@ class Sketch:
             step: Any = steps[decision.step]
             value = tuple(int(v) for v in decision.values[int(choice)])
             steps[decision.step] = replace(step, decision=_as_decision(step, int(choice), value))
-        return Trace(tuple(steps))
+        return Trace(tuple(steps)) if self.finish is None else self.finish(Trace(tuple(steps)))
 
 
 def _as_decision(step: Sampling, choice: int, value: tuple[int, ...]) -> int | tuple[int, ...]:

@@ -227,6 +227,7 @@ class Tuner:
         if count < 1:
             return []
         first, self._first = self._first[:count], self._first[count:]
+        self._seen.update(candidate for candidate, _ in first if candidate is not None)
         start = time.perf_counter()
         batch = first + [(c, self._trace(c)) for c in self._next(count - len(first))]
         self._spent("search", start)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from ...errors import TuningError
+from ...schedule.layout_rewrite import layout_free_inputs
+from ...schedule.trace import Trace
 from ...schedule.tree import ScheduleTree
 from ...te.operation import Operation
 from ...tune.space import Sketch
+from ..layout_rewrite import LayoutRewriteOption, rewrite_layouts
 from .rule import Meet, RuleOptions, SketchRule
 from .rules import ANSOR_RULES, CPU_RULES
 from .serial import is_little_work, on_one_thread
@@ -57,7 +60,20 @@ def generate_sketches(
     named = [("+".join(state.rules) or "Plain", state.trace, state.preferred) for state in finished]
     if not options.only_ansor and options.target.num_cores > 1 and is_little_work(initial):
         named += [(f"{name}+Serial", serial, first) for name, trace, first in named if (serial := on_one_thread(trace)) is not None]
-    return [Sketch(f"sketch{n}:{name}", outputs, initial, trace, first) for n, (name, trace, first) in enumerate(named)]
+    finish = _finish(initial, options)
+    return [Sketch(f"sketch{n}:{name}", outputs, initial, trace, first, finish) for n, (name, trace, first) in enumerate(named)]
+
+
+def _finish(initial: ScheduleTree, options: RuleOptions) -> Callable[[Trace], Trace] | None:
+    """What is done to programs when all decisions are made: layouts of inputs are rewritten, where no rule chose them.
+
+    To copy an input into another layout costs time, so that it is a choice of sketches; Ansor's have no such choice.
+    """
+    option = options.layout_rewrite
+    chosen = option is LayoutRewriteOption.INSERT_TRANSFORM_STAGE and not options.only_ansor
+    if option is LayoutRewriteOption.NO_REWRITE or chosen or not layout_free_inputs(initial):
+        return None
+    return lambda trace: rewrite_layouts(trace, initial, option)
 
 
 def spread(items: list[_Item], most: int) -> list[_Item]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...schedule.steps import Annotate, CacheRead, TransformLayout
+from ...schedule.steps import Annotate, CacheRead, PreTransformed, TransformLayout
 from ...schedule.tree import AxisExpression
 from .operands import Operand
 from .register_plan import Pack, RegisterPlan, lanes_of
@@ -21,7 +21,7 @@ def pack_operand(state: SketchState, stage: int, operand: Operand, plan: Registe
     """The stage reading a copy of an operand; returns also the copy's stage.
 
     A panel that is copied at its own loop is as compact as it is read, so only its axes change places. Panels that
-    are copied before everything have their number as the first index; the last one is padded.
+    are copied before everything have their number as the first index; the last one is padded. So do those that the caller passes.
     """
     place = operand.index_of(plan.vector)
     assert place is not None
@@ -31,7 +31,7 @@ def pack_operand(state: SketchState, stage: int, operand: Operand, plan: Registe
     others = sorted((n for n in range(rank) if n != place), key=lambda n: _depth(operand, n, plan))
     lane: AxisExpression = ("axis", place)
     rest = tuple(("axis", n) for n in others)
-    if plan.pack is Pack.ROOT:
+    if plan.pack is not Pack.PANEL:
         width = plan.vectors * lanes_of(options.target, state.stage(stage))
         state = state.add(TransformLayout(copy, (("//", lane, width), *rest, ("%", lane, width))))
         state = state.add(Annotate(copy, 0, "parallel"))
@@ -44,6 +44,8 @@ def pack_operand(state: SketchState, stage: int, operand: Operand, plan: Registe
     if place != rank - 1:
         state = _in_blocks(state, copy, [first + others.index(n) for n in range(place + 1, rank)], lanes)
     state = state.add(Annotate(copy, lanes, "vectorize"))
+    if plan.pack is Pack.GIVEN:
+        state = state.add(PreTransformed(copy))
     return replace(state, finished=state.finished | {copy}), copy
 
 

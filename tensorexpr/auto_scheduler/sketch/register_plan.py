@@ -18,16 +18,20 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from ...schedule.tree import StageNode
+from ...schedule.layout_rewrite import layout_free_inputs
 from ...target import Target
 from ...tir.arithmetic import as_int
 from ...tir.dtype import parse_dtype
+from ..layout_rewrite import LayoutRewriteOption
 from .operands import Operand, operands_of
+from .rule import RuleOptions
 from .state import SketchState
 from .tiling import extents
 
 # Lanes that have less than half their places filled lose more than packing another axis costs.
 FULL_LANES = 4
 PACKED_VECTORS = (2, 3, 4)  # 14x2, 9x3, 6x4: tiles that fill 32 registers
+GIVEN_VECTORS = (1, 2, 3, 4)
 
 
 class Pack(Enum):
@@ -36,6 +40,7 @@ class Pack(Enum):
     NONE = "none"
     PANEL = "panel"  # its own panel, at the loop over panels
     ROOT = "root"  # all panels, before everything
+    GIVEN = "given"  # all panels, by the caller
 
 
 @dataclass(frozen=True)
@@ -68,15 +73,24 @@ def lanes_of(target: Target, stage: StageNode) -> int:
     return max(1, target.vector_bits // parse_dtype(stage.origin.output(0).dtype).bits)
 
 
-def register_plans(state: SketchState, stage: StageNode, target: Target) -> list[RegisterPlan]:
+def register_plans(state: SketchState, stage: StageNode, options: RuleOptions) -> list[RegisterPlan]:
     """All plans for a stage with a reduction; none if no axis can be in the lanes."""
     operands = operands_of(state.tree, stage)
-    lanes = lanes_of(target, stage)
+    lanes = lanes_of(options.target, stage)
+    given = [n for n, operand in enumerate(operands) if is_given(state, stage, operand, options)]
     sizes = dict(zip(stage.spatial, extents(stage, list(stage.spatial)), strict=True))
     found: list[RegisterPlan] = []
     for vector in _vector_axes(stage, operands, sizes, lanes):
-        found.extend(_plans_with(stage, operands, sizes, vector, lanes))
+        found.extend(_plans_with(stage, operands, sizes, vector, lanes, given))
     return found
+
+
+def is_given(state: SketchState, stage: StageNode, operand: Operand, options: RuleOptions) -> bool:
+    """True if whoever calls brings an operand into the layout that the program wants."""
+    if options.layout_rewrite is not LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED or not operand.producer.is_placeholder:
+        return False
+    free = operand.producer.origin.output(0) in layout_free_inputs(state.tree)
+    return free and [reader.id for reader in state.tree.consumers(operand.producer)] == [stage.id]
 
 
 def _vector_axes(stage: StageNode, operands: Sequence[Operand], sizes: dict[int, int], lanes: int) -> Iterator[int]:
@@ -110,7 +124,9 @@ def _is_batch(operands: Sequence[Operand], axis: int) -> bool:
     return all(operand.moves_with(axis) for operand in operands)
 
 
-def _plans_with(stage: StageNode, operands: Sequence[Operand], sizes: dict[int, int], vector: int, lanes: int) -> Iterator[RegisterPlan]:
+def _plans_with(
+    stage: StageNode, operands: Sequence[Operand], sizes: dict[int, int], vector: int, lanes: int, given: Sequence[int]
+) -> Iterator[RegisterPlan]:
     batch = tuple(a for a in stage.spatial if a != vector and _is_batch(operands, a))
     rows = tuple(a for a in stage.spatial if a != vector and a not in batch and sizes[a] > 1)
     short = tuple(a for a in stage.spatial if a != vector and a not in batch and sizes[a] == 1)
@@ -123,6 +139,11 @@ def _plans_with(stage: StageNode, operands: Sequence[Operand], sizes: dict[int, 
         return
     base = RegisterPlan(vector, (*short, *batch), (vector, *rows), reduction)
     orders = [base, replace(base, outer=(*rows, vector))] if rows else [base]
+    wanted = [n for n in hinderers or given if n in given and operands[n].index_of(vector) is not None]
+    if wanted and not any(operands[wanted[0]].moves_with(axis) for axis in rows):
+        widths = dict.fromkeys(min(count, -(-sizes[vector] // lanes)) for count in GIVEN_VECTORS)
+        yield from (replace(order, pack=Pack.GIVEN, operand=wanted[0], vectors=count) for order in orders for count in widths)
+        return
     if not hinderers:
         yield from orders
     packed = hinderers or [n for n, o in enumerate(operands) if o.moves_with(vector) and o.index_of(vector) is not None]

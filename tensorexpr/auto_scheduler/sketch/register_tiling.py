@@ -135,5 +135,6 @@ def _tile_loops(
 def _words(state: SketchState, consumer: int, plan: RegisterPlan) -> str:
     names = [state.stage(consumer).axes[axis].name for axis in (plan.vector, *plan.outer)]
     flat = f"{state.stage(consumer).axes[plan.vector - 1].name}." if plan.flattened else ""
-    packed = {Pack.NONE: "", Pack.PANEL: ",panel", Pack.ROOT: f",packed x{plan.vectors}"}[plan.pack]
+    width = f"x{plan.vectors}"
+    packed = {Pack.NONE: "", Pack.PANEL: ",panel", Pack.ROOT: f",packed {width}", Pack.GIVEN: f",given {width}"}[plan.pack]
     return f"RegisterTile({flat}{names[0]} in lanes,{'>'.join(names[1:])}{packed})"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from ...target import Target
+from ..layout_rewrite import LayoutRewriteOption
 from .state import SketchState
 
 
@@ -27,12 +28,14 @@ class RuleOptions:
         structure: the levels of multi-level tiling, S for all spatial axes and R for all reduction axes.
         max_innermost: the largest innermost tile.
         only_ansor: leave out what Ansor doesn't do: packed operands, and programs that differ in vectors of simple stages.
+        layout_rewrite: how programs take inputs whose layout is free.
     """
 
     target: Target
     structure: str = "SSRSRS"
     max_innermost: int = 64
     only_ansor: bool = False
+    layout_rewrite: LayoutRewriteOption = LayoutRewriteOption.INSERT_TRANSFORM_STAGE
 
 
 class SketchRule(ABC):

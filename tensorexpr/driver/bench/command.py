@@ -6,6 +6,7 @@ import argparse
 import datetime
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--suite", action="append", choices=sorted(SUITES), help="may be given several times; default gemm")
     parser.add_argument("--case", default="", help="only cases whose name contains this")
     parser.add_argument("--vs", default=",".join(PEERS), help=f"peers, by commas: {', '.join(PEERS)}; empty for none")
-    parser.add_argument("--trials", type=int, default=0, help="tune each case with so many trials first")
+    parser.add_argument("--trials", type=int, default=0, help="tune each case with so many trials first, and show it beside the default")
+    parser.add_argument("--tune", type=int, default=0, metavar="TRIALS", help="the same, but leave the default schedules out")
     parser.add_argument("--budget", type=float, default=None, help="tune each case for so many seconds first")
-    parser.add_argument("--log", type=Path, default=None, help="records to use, and where tuning writes")
+    parser.add_argument(
+        "--log",
+        "--tune-log",
+        type=Path,
+        default=None,
+        help="records to use, and where tuning writes; a case with as many records as trials isn't tuned again",
+    )
     parser.add_argument("--target", default="llvm")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--patience", type=float, default=20.0, help="seconds that a round waits for a machine without other work")
@@ -110,6 +118,9 @@ def measure_case(
         contenders.insert(
             0, Contender(kernel.name, _bound(kernel, arrays, outputs), [*memory, (outputs[0].ctypes.data, outputs[0].nbytes)])
         )
+    ours: dict[str, dict[str, Any]] = {
+        kernel.name: {"schedule": kernel.schedule, "trials": kernel.trials, "tuning": kernel.tuning} for kernel in kernels
+    }
     samples = interleaved(contenders, Rules(rounds=options.rounds, patience=options.patience), probes, peak)
     nan = float("nan")
     flops, size = case.flops(), float(case.bytes_touched())
@@ -125,6 +136,7 @@ def measure_case(
             flops,
             size,
             f"{s.disturbed} rounds disturbed" if s.disturbed else "",
+            **ours.get(name, {}),
         )
         for name, s in samples.items()
     ]
@@ -138,19 +150,22 @@ def _bound(kernel: Kernel, arrays: Sequence[Any], outputs: Sequence[Any]) -> Any
 
 def _our_kernels(case: Case, target: Target, options: argparse.Namespace) -> tuple[list[Kernel], dict[str, str]]:
     kernels, failures = [], {}
-    try:
-        kernels.append(default_kernel(case, target))
-    except TensorExprError as error:
-        failures["tensorexpr"] = f"failed: {error}"
-    if options.log is None and not options.trials and options.budget is None:
+    trials = options.trials or options.tune
+    if not options.tune:
+        try:
+            kernels.append(default_kernel(case, target))
+        except TensorExprError as error:
+            failures["tensorexpr"] = f"failed: {error}"
+    if options.log is None and not trials and options.budget is None:
         return kernels, failures
     log = options.log or Path("bench-records.json")
     try:
-        if options.trials or options.budget is not None:
-            tune(case, target, log, options.trials or 1000, options.budget)
+        seconds = tune(case, target, log, trials, options.budget) if trials or options.budget is not None else None
         recorded = recorded_kernel(case, target, log)
         if recorded is not None:
-            kernels.append(recorded)
+            kernels.append(replace(recorded, tuning=seconds))
+        elif options.tune:
+            failures["tensorexpr-tuned"] = "failed: no program of its search ran"
     except TensorExprError as error:
         failures["tensorexpr-tuned"] = f"failed: {error}"
     return kernels, failures

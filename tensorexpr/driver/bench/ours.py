@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...auto_scheduler import RecordToFile, SearchTask, TuningOptions
+from ...auto_scheduler import RecordToFile, SearchTask, TuningOptions, load_records
 from ...errors import RecordError
 from ...runtime.build import build
 from ...target import Target
@@ -26,11 +26,23 @@ _LINE = 64
 
 @dataclass(frozen=True)
 class Kernel:
-    """A built kernel, its name in the table, and the seconds it took to get it."""
+    """A built kernel.
+
+    Args:
+        name: in the table.
+        function: what is called.
+        seconds: that building took.
+        schedule: where its schedule is from.
+        trials: programs that were measured to find it.
+        tuning: seconds that this took, if it was now.
+    """
 
     name: str
     function: Any
     seconds: float
+    schedule: str = ""
+    trials: int = 0
+    tuning: float | None = None
 
 
 def default_kernel(case: Case, target: Target) -> Kernel:
@@ -38,7 +50,7 @@ def default_kernel(case: Case, target: Target) -> Kernel:
     start = time.perf_counter()
     tensors = case.tensors()
     function = build(default_schedule(tensors, target), tensors, target)
-    return Kernel("tensorexpr", function, time.perf_counter() - start)
+    return Kernel("tensorexpr", function, time.perf_counter() - start, "topi's rules")
 
 
 def recorded_kernel(case: Case, target: Target, log: Path) -> Kernel | None:
@@ -49,16 +61,34 @@ def recorded_kernel(case: Case, target: Target, log: Path) -> Kernel | None:
         schedule, tensors = task.apply_best(log)
     except (RecordError, OSError):
         return None
-    return Kernel("tensorexpr-tuned", build(schedule, tensors, target), time.perf_counter() - start)
+    function = build(schedule, tensors, target)
+    return Kernel("tensorexpr-tuned", function, time.perf_counter() - start, "auto_scheduler", recorded_trials(task, log))
 
 
-def tune(case: Case, target: Target, log: Path, trials: int, budget: float | None) -> None:
-    """Tune the case into a log, with so many trials, or as many as fit `budget` seconds."""
+def recorded_trials(task: SearchTask, log: Path) -> int:
+    """How many programs of a task a log holds; the best few, which were timed again, count once."""
+    if not log.exists():
+        return 0
+    key, target = (task.workload_key, task.compute_dag.hash_key()), str(task.target.resolved())
+    found = [record for record in load_records(log) if (record.workload_key, record.dag_hash) == key and record.fits_target(target)]
+    return sum("rounds" not in record.policy for record in found)
+
+
+def tune(case: Case, target: Target, log: Path, trials: int, budget: float | None) -> float | None:
+    """Tune the case into a log, with so many trials, or as many as fit `budget` seconds; nothing but its definition is known.
+
+    Returns:
+        the seconds it took; None if the log has so many trials of it already.
+    """
     task = SearchTask(workload_key=case.key, target=target)
+    if trials and recorded_trials(task, log) >= trials:
+        return None
+    start = time.perf_counter()
     options: dict[str, Any] = {"num_measure_trials": trials, "measure_callbacks": [RecordToFile(log)], "verbose": 0}
     if budget is not None:
         options["budget_s"] = budget
     task.tune(TuningOptions(**options))
+    return time.perf_counter() - start
 
 
 def random_inputs(case: Case, seed: int = 0) -> list[Any]:

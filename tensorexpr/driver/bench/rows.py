@@ -12,11 +12,17 @@ from typing import Any
 from ...errors import RecordError
 
 VERSION = 1
+# Fields that only our own kernels have.
+_OURS = {"schedule", "trials", "tuning"}
 
 
 @dataclass(frozen=True)
 class Row:
-    """One contender on one case. Seconds per call; NaN where nothing was measured, with the reason in `note`."""
+    """One contender on one case. Seconds per call; NaN where nothing was measured, with the reason in `note`.
+
+    Of our own kernels `schedule` says where the schedule is from, `trials` how many programs were measured to find it, and
+    `tuning` how many seconds that took, if it was in this run.
+    """
 
     suite: str
     case: str
@@ -28,6 +34,9 @@ class Row:
     flops: float
     bytes: float
     note: str = ""
+    schedule: str = ""
+    trials: int = 0
+    tuning: float | None = None
 
     @property
     def gflops(self) -> float:
@@ -84,7 +93,8 @@ def _number(value: Any) -> float:
 
 
 def _plain(row: Row) -> dict[str, Any]:
-    return {key: None if value != value else value for key, value in asdict(row).items()}
+    made = {key: None if value != value else value for key, value in asdict(row).items()}
+    return {key: value for key, value in made.items() if key not in _OURS or value}
 
 
 def describe_machine(versions: Mapping[str, str], date: str, mcpu: str, threads: int) -> dict[str, Any]:

@@ -34,7 +34,13 @@ def table(results: Results) -> str:
     )
     if ratios:
         lines.append(f"geometric mean of best peer / ours: {geometric_mean(ratios):.2f}, worst {min(ratios):.2f}")
+    tuned = [row for row in results.rows if row.tuning]
+    if tuned:
+        trials, seconds = sum(row.trials for row in tuned), sum(row.tuning or 0.0 for row in tuned)
+        lines.append(f"tuned in this run: {len(tuned)} cases, {trials} trials, {seconds:.1f} s")
     for row in results.rows:
+        if row.tuning:
+            lines.append(f"{row.case}: tuned with {row.trials} trials in {row.tuning:.1f} s")
         if row.note:
             lines.append(f"{row.case}, {row.contender}: {row.note}")
     return "\n".join(lines)

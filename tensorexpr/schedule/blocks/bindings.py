@@ -8,7 +8,8 @@ from dataclasses import replace
 from ...arith import Analyzer
 from ...tir.arithmetic import all as all_of
 from ...tir.block import Block, BlockRealize
-from ...tir.expr import IntImm, PrimExpr, Range, Var
+from ...tir.buffer import BufferRegion
+from ...tir.expr import And, IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.rewriting import map_children, substitute
 from ...tir.stmt import For, Stmt
 from .program import inner_statements
@@ -54,3 +55,26 @@ def simplified(expr: PrimExpr, loops: Sequence[For]) -> PrimExpr:
     for loop in loops:
         analyzer.bind(loop.loop_var, Range(loop.min, loop.extent), allow_override=True)
     return analyzer.simplify(expr)
+
+
+def conditions(predicate: PrimExpr) -> list[PrimExpr]:
+    """The conditions that a predicate is the conjunction of; none for the constant."""
+    if isinstance(predicate, And):
+        return [*conditions(predicate.a), *conditions(predicate.b)]
+    return [] if is_true(predicate) else [predicate]
+
+
+def conjunction(found: Sequence[PrimExpr]) -> PrimExpr:
+    """The predicate that all of some conditions hold."""
+    return all_of(*found) if found else TRUE
+
+
+def renewed_axes(axes: Sequence[IterVar]) -> tuple[tuple[IterVar, ...], dict[Var, PrimExpr]]:
+    """Axes with variables of their own, and these by the old ones."""
+    made = tuple(replace(axis, var=Var(axis.var.name, axis.var.dtype)) for axis in axes)
+    return made, {old.var: new.var for old, new in zip(axes, made, strict=True)}
+
+
+def substituted_region(region: BufferRegion, values: Mapping[Var, PrimExpr]) -> BufferRegion:
+    """A region with axes replaced."""
+    return BufferRegion(region.buffer, tuple(Range(substitute(r.min, values), substitute(r.extent, values)) for r in region.region))

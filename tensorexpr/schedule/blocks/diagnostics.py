@@ -26,7 +26,7 @@ def rendered(error: ScheduleError, primitive: str, program: BlockProgram, level:
     """
     if level == "none":
         return ScheduleError(f"(not rendered) the primitive {primitive!r} can't be applied")
-    message = f"{primitive}: {error}"
+    message = str(error) if str(error).startswith(primitive) else f"{primitive}: {error}"
     if level == "fast":
         return ScheduleError(message)
     place = error.place if isinstance(error, PrimitiveError) else None
@@ -35,25 +35,30 @@ def rendered(error: ScheduleError, primitive: str, program: BlockProgram, level:
 
 def marked(program: BlockProgram, place: Stmt | None) -> str:
     """The program's text with the first line of a loop or block underlined."""
-    lines = program.func.script().splitlines()
-    words = _first_words(place)
-    if words is None:
-        return "\n".join(lines)
     found: list[str] = []
-    done = False
-    for line in lines:
+    before = _alike_before(program, place)
+    for line in program.func.script().splitlines():
         found.append(line)
-        text = line.strip()
-        if not done and any(text.startswith(word) for word in words):
-            found.append(" " * (len(line) - len(line.lstrip())) + "^" * len(text))
-            done = True
+        if place is not None and _begins(line.strip(), place):
+            if before == 0:
+                found.append(" " * (len(line) - len(line.lstrip())) + "^" * len(line.strip()))
+            before -= 1
     return "\n".join(found)
 
 
-def _first_words(place: Stmt | None) -> tuple[str, ...] | None:
-    if isinstance(place, BlockRealize):
-        return (f'with T.block("{place.block.name_hint}")',)
+def _alike_before(program: BlockProgram, place: Stmt | None) -> int:
+    """How many loops or blocks of the same name stand before one."""
     if isinstance(place, For):
-        name = place.loop_var.name
-        return (f"for {name} in ", f"for {name}, ")
-    return None
+        names = [node.stmt.loop_var.name for node in program.loops.values() if isinstance(node.stmt, For) and node.stmt is not place]
+        own = next((n for n, node in enumerate(program.loops.values()) if node.stmt is place), 0)
+        return names[:own].count(place.loop_var.name)
+    return 0
+
+
+def _begins(line: str, place: Stmt) -> bool:
+    """True for the line on which a loop or block begins."""
+    if isinstance(place, BlockRealize):
+        return line.startswith(f'with T.block("{place.block.name_hint}")')
+    if not isinstance(place, For) or not line.startswith("for ") or " in " not in line:
+        return False
+    return place.loop_var.name in line.removeprefix("for ").split(" in ")[0].split(", ")

@@ -48,4 +48,12 @@ class NoLoop:
     place: int
 
 
-Ref = BlockRef | LoopRef | NoLoop
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A block or loop that a primitive removed."""
+
+    what: str
+    primitive: str
+
+
+Ref = BlockRef | LoopRef | NoLoop | Gone

@@ -42,11 +42,16 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What an application gives: the state after it, what the outputs stand for, and what was decided."""
+    """What an application gives: the state after it, what the outputs stand for, and what was decided.
+
+    `renamed` has what handles of before stand for now where that isn't the same block or loop: another name or variable that goes on
+    for it, or None for one that is gone. Handles of blocks and loops that keep their name or variable need no mention.
+    """
 
     state: State
     outputs: tuple[Ref | int, ...] = ()
     decision: Any = None
+    renamed: Mapping[BlockRef | LoopRef, BlockRef | LoopRef | None] = field(default_factory=dict)
 
 
 class Primitive(ABC):
@@ -168,3 +173,8 @@ def loop_of(ref: Any, primitive: str) -> LoopRef:
 
 def _described(value: Any) -> str:
     return "a block" if isinstance(value, BlockRef) else "a loop" if isinstance(value, LoopRef) else repr(value)
+
+
+def described(ref: BlockRef | LoopRef) -> str:
+    """A block or loop in words."""
+    return f"the block {ref.name}" if isinstance(ref, BlockRef) else f"the loop over {ref.var.name}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...arith import index_map_from_json
 from ...errors import RecordError
 from ...tir.expr import FloatImm, IntImm, PrimExpr, StringImm, Var
 from .handles import RV, BlockRV, LoopRV
@@ -224,7 +225,7 @@ def _from_json(value: Any, meaning: Mapping[str, RV]) -> Any:
         if value.startswith('"') and value.endswith('"') and len(value) > 1:
             return value[1:-1]
         if value.startswith("{"):
-            return value
+            return index_map_from_json(value)
         if value not in meaning:
             raise RecordError(f"the trace uses {value[:40]!r} before an instruction gives it")
         return meaning[value]

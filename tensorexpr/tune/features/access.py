@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...schedule.tree import At
+from ...schedule.tree import At, LoopKind
 from ...te.operation import Operation
 from ...te.tensor import Tensor
 from ...tir.arithmetic import as_int
 from ...tir.dtype import parse_dtype
-from .nest import Array, StageNest, access_forms
+from .nest import Array, Loop, StageNest, access_forms
 
 LINE_BYTES = 64
 ROUNDING = 1e-6  # sums of 1/32 and the like; panels are counted in whole ones
@@ -25,8 +25,9 @@ class Access:
 
     `lines[:, d]` counts the cache lines touched while loops d, d+1, ... run once (column m: a single execution);
     `invariant[:, l]` says that loop l does not move it; `inner_stride` is the element distance between neighbours
-    along the innermost loop, `next_stride` along the loop around it; `rows` counts the rows of storage
-    touched while loops run as for `lines`, and `row_bytes` [n, m + 1] is the distance between them.
+    along the innermost loop, `next_stride` along the loop around it; `starts` [n] counts the different places that
+    a register tile reads, vectors counted once; `rows` counts the rows of storage touched while loops run as for
+    `lines`, and `row_bytes` [n, m + 1] is the distance between them.
     """
 
     is_store: bool
@@ -36,6 +37,7 @@ class Access:
     invariant: Array
     inner_stride: Array
     next_stride: Array
+    starts: Array
     rows: Array
     row_bytes: Array
 
@@ -80,7 +82,29 @@ def _access(nest: StageNest, forms: Sequence[Form], sizes: list[Array], dtype: s
     rows, run, row = _rows(spans, sizes, np.ones((count, depth + 1)))
     lines = rows * np.maximum(1.0, np.ceil(run * item / LINE_BYTES))
     inner, following = (_stride(nest, forms, sizes, place) for place in (-1, -2))
-    return Access(is_store, item, elements, lines, _invariance(nest, forms), inner, following, rows, row * item)
+    return Access(is_store, item, elements, lines, _invariance(nest, forms), inner, following, _starts(nest, forms, sizes), rows, row * item)
+
+
+def _starts(nest: StageNest, forms: Sequence[Form], sizes: Sequence[Array]) -> Array:
+    """[n]: places that one pass over the register tile's loops starts to read at."""
+    loops = [nest.loops[place] for place in nest.tile_loops() if nest.loops[place].kind is not LoopKind.VECTORIZE]
+    count = np.ones(len(nest.unroll_step))
+    for form, size in zip(forms, sizes, strict=True):
+        reach = np.zeros(len(nest.unroll_step))
+        for loop in loops:
+            if form is None:
+                reach = np.where(loop.extent > 1, size, reach)
+                continue
+            for root, stride in loop.strides.items():
+                if root in form:
+                    reach = reach + abs(form[root]) * stride * (loop.extent - 1)
+        different = np.prod([np.where(_is_moved(form, loop), loop.extent, 1.0) for loop in loops], axis=0) if loops else 1.0
+        count = count * np.minimum(np.minimum(np.floor(1.0 + reach + ROUNDING), size), different)
+    return count
+
+
+def _is_moved(form: Form, loop: Loop) -> bool:
+    return form is None or any(root in form for root in loop.strides)
 
 
 def _rows(spans: Sequence[Array], sizes: Sequence[Array], one: Array) -> tuple[Array, Array, Array]:

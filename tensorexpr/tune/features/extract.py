@@ -156,15 +156,16 @@ def _register_tile(nest: StageNest, count: int) -> tuple[Array, Array]:
     if not isinstance(nest.body[0], Reduce):
         return np.ones(count), np.zeros(count)
     rows, run = np.ones(count), np.ones(count)
-    inner = True
-    for loop in reversed([loop for loop in nest.loops if loop.own]):
+    tile = nest.tile_loops()
+    for loop in (nest.loops[place] for place in tile):
         if loop.reduction:
-            inner = False
             run = run * loop.extent
-        elif not inner:
-            break
         elif loop.kind is not LoopKind.VECTORIZE:
             rows = rows * loop.extent
+    for loop in reversed(nest.loops[: len(nest.loops) - len(tile)]):
+        if not loop.own or not loop.reduction:
+            break
+        run = run * loop.extent
     return rows, run
 
 
@@ -181,26 +182,17 @@ def _unrolled_steps(nest: StageNest, extents: Array, rows: Array) -> Array:
 def _loads_per_step(nest: StageNest, touched: list[Access], rows: Array, vectors: Array) -> tuple[Array, Array, Array]:
     """Loads, those of vectors, and gathered vectors per step of the register tile, each distinct element once."""
     loads, operands, gathers = np.zeros_like(rows), np.zeros_like(rows), np.zeros_like(rows)
+    unrolled = np.ones_like(rows)
+    for loop in (nest.loops[place] for place in nest.tile_loops()):
+        unrolled = unrolled * (loop.extent if loop.reduction else 1.0)
     for access in touched[1:]:
         spread = np.where(access.inner_stride == 0, 1.0, vectors)
-        moved = _distinct(nest, access, rows)
+        moved = access.starts / unrolled
         loads = loads + moved * spread
         operands = operands + np.where(access.inner_stride == 0, 0.0, moved * vectors)
         blocks = np.where(access.next_stride == 1, TRANSPOSED, 1.0)
         gathers = gathers + moved * blocks * np.where(access.inner_stride > 1, vectors, 0.0)
     return loads, operands, gathers
-
-
-def _distinct(nest: StageNest, access: Access, rows: Array) -> Array:
-    """Elements (or vectors) of an access in the register tile: the iterations of the tile's loops that move it, vectors left out."""
-    count = np.ones_like(rows)
-    for number in range(len(nest.loops) - 1, -1, -1):
-        loop = nest.loops[number]
-        if loop.reduction or not loop.own:
-            break
-        if loop.kind is not LoopKind.VECTORIZE:
-            count = count * np.where(access.invariant[:, number] == 0, loop.extent, 1.0)
-    return np.minimum(count, rows)
 
 
 def _parallelism(nest: StageNest, machine: Machine, count: int) -> tuple[Array, Array]:

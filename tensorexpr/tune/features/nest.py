@@ -46,6 +46,20 @@ class StageNest:
     loads: tuple[ProducerLoad, ...]
     body: tuple[PrimExpr, ...]
     unroll_step: Array
+    ends: tuple[int, ...] = ()  # where each loop as it is written ends among `loops`, which has the parts of fused ones
+
+    def tile_loops(self) -> list[int]:
+        """The places of the loops of the register tile, innermost first: the stage's own inside of the reduction, and around them
+        what is written out with them."""
+        found, unrolled = [], False
+        for place in range(len(self.loops) - 1, -1, -1):
+            loop = self.loops[place]
+            written_out = loop.kind is LoopKind.UNROLL
+            if not loop.own or (not written_out and (loop.reduction or unrolled)):
+                break
+            unrolled = unrolled or loop.reduction
+            found.append(place)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,11 +126,13 @@ class _NestBuilder:
         region, outer = self._placement(stage)
         extents, strides = self._axes(stage, region)
         loops = list(outer)
+        ends = [end for end in self.finished[stage.attach.stage].ends if end <= len(outer)] if isinstance(stage.attach, At) else []
         for axis in stage.leaf:
             loops.extend(self._expanded(stage, axis, extents, strides))
             self.axis_loops[stage.id, axis] = len(loops)
+            ends.append(len(loops))
         loads = tuple(dict.fromkeys(n for body in self.bodies[stage.id] for n in walk(body) if isinstance(n, ProducerLoad)))
-        self.finished[stage.id] = StageNest(stage, tuple(loops), region, loads, self.bodies[stage.id], self._unroll_step(stage))
+        self.finished[stage.id] = StageNest(stage, tuple(loops), region, loads, self.bodies[stage.id], self._unroll_step(stage), tuple(ends))
 
     def _unroll_step(self, stage: StageNode) -> Array:
         for axis in stage.leaf:

@@ -17,6 +17,7 @@ from ...runtime.timing import repeat
 from ...te.tolerance import Tolerance
 from ...tir.dtype import to_numpy
 from .arrays import StoredArray
+from .compiled import ArrayArgument
 from .memory import GuardedArray, frozen_copy
 from .native import Probe, drop_from_caches
 from .timing import Quiet, Timing, TimingPolicy, time_candidate
@@ -28,11 +29,16 @@ class WrongAnswer(TuningError):
 
 @dataclass(frozen=True)
 class Kernel:
-    """A candidate's machine code in memory: its packed entry and the messages of the codes that it returns."""
+    """A candidate's machine code in memory: its packed entry, the messages of the codes that it returns, and its arguments.
+
+    `words` are the addresses of the arguments, `packed` those inputs that it takes in a layout of its own.
+    """
 
     entry: int
     errors: Sequence[str]
     code: engine.LoadedCode
+    words: Any
+    packed: Sequence[GuardedArray]
 
 
 @dataclass(frozen=True)
@@ -73,10 +79,20 @@ class Bench:
         self._outputs.append(_Output(array.name, memory, expected, Tolerance(array.rtol, array.atol)))
         return memory
 
-    def load(self, data: bytes, entry: str, errors: Sequence[str]) -> Kernel:
-        """Load object code."""
+    def load(self, data: bytes, entry: str, errors: Sequence[str], arguments: Sequence[ArrayArgument] = ()) -> Kernel:
+        """Load object code, and pack the inputs that it takes in layouts of its own.
+
+        Raises:
+            TuningError: if an input can't be packed as the code says.
+        """
         code = engine.load_object(data, [entry])
-        return Kernel(code[entry], errors, code)
+        words = type(self._words)(*self._words)
+        packed: list[GuardedArray] = []
+        for place, argument in enumerate(arguments):
+            if argument.layout is not None:
+                packed.append(frozen_copy(argument.packed(self._memory[place].array)))
+                words[place] = packed[-1].address
+        return Kernel(code[entry], errors, code, words, packed)
 
     def measure(self, kernel: Kernel, best: float) -> BenchResult:
         """Run a candidate, compare its results before and after timing it.
@@ -107,8 +123,8 @@ class Bench:
             TuningError: if the code returns an error.
         """
         if self._policy.flush_caches:
-            drop_from_caches(self._ranges)
-        seconds, code = repeat(kernel.entry, self._words, number)
+            drop_from_caches([*self._ranges, *((memory.address, memory.array.nbytes) for memory in kernel.packed)])
+        seconds, code = repeat(kernel.entry, kernel.words, number)
         if code:
             known = 0 < code <= len(kernel.errors)
             raise TuningError(kernel.errors[code - 1] if known else f"the code returned {code}")

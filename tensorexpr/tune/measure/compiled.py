@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
+import numpy as np
+
+from ...arith.index_map import IndexMap
 from ...errors import TuningError
+from ...schedule.axis_expression import decode
+from ...schedule.tree import AxisExpression
+from ...tir.expr import Var
 from .protocol import Frame
 
 DEFAULT_PLUG = "tensorexpr.tune.measure.compiling:make_compiler"
@@ -15,11 +21,39 @@ DEFAULT_PLUG = "tensorexpr.tune.measure.compiling:make_compiler"
 
 @dataclass(frozen=True)
 class ArrayArgument:
-    """An array parameter of a compiled candidate, as its packed entry takes it."""
+    """An array parameter of a compiled candidate, as its packed entry takes it.
+
+    `layout` has the indices of the elements of the task's array over its own ones, as steps write them; None if they are the same.
+    """
 
     name: str
     dtype: str
     shape: tuple[int, ...]
+    layout: tuple[AxisExpression, ...] | None = None
+
+    @staticmethod
+    def from_json(data: Sequence[Any]) -> ArrayArgument:
+        """The argument that `to_json` wrote."""
+        name, dtype, shape, layout = data
+        return ArrayArgument(name, dtype, tuple(shape), None if layout is None else _tuples(layout))
+
+    def to_json(self) -> list[Any]:
+        """The argument as JSON."""
+        return [self.name, self.dtype, list(self.shape), self.layout]
+
+    def packed(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The task's array in the layout that the code wants.
+
+        Raises:
+            TuningError: if that has another shape than the code says.
+        """
+        if self.layout is None:
+            return array
+        axes = tuple(Var(f"i{axis}", "int32") for axis in range(array.ndim))
+        made = IndexMap(axes, tuple(decode(index, axes) for index in self.layout)).map_ndarray(array)
+        if made.shape != self.shape:
+            raise TuningError(f"the code takes {self.name} packed as {list(self.shape)}, its layout makes {list(made.shape)}")
+        return made
 
 
 @dataclass(frozen=True)
@@ -48,7 +82,7 @@ class CompiledCandidate:
         """All but the object code as JSON."""
         return {
             "entry": self.entry,
-            "arguments": [[a.name, a.dtype, list(a.shape)] for a in self.arguments],
+            "arguments": [argument.to_json() for argument in self.arguments],
             "errors": list(self.errors),
             "timings": dict(self.timings),
             "spills": self.spills,
@@ -59,7 +93,7 @@ class CompiledCandidate:
     def from_frame(frame: Frame) -> CompiledCandidate:
         """The candidate of a "compiled" frame."""
         header = frame.header
-        arguments = tuple(ArrayArgument(name, dtype, tuple(shape)) for name, dtype, shape in header["arguments"])
+        arguments = tuple(map(ArrayArgument.from_json, header["arguments"]))
         rest = (header["timings"], header["spills"], header["ir_lines"])
         return CompiledCandidate(frame.blobs[0], header["entry"], arguments, tuple(header["errors"]), *rest)
 
@@ -103,8 +137,12 @@ def check_arguments(found: Sequence[ArrayArgument], wanted: Sequence[ArrayArgume
     if len(found) != len(wanted):
         raise TuningError(f"the code takes {len(found)} arrays, the task has {len(wanted)}")
     for position, (code, task) in enumerate(zip(found, wanted, strict=True)):
-        if (code.dtype, code.shape) != (task.dtype, task.shape):
+        if code.dtype != task.dtype or (code.shape != task.shape and code.layout is None):
             raise TuningError(f"argument {position}: the code takes {_described(code)}, the task has {_described(task)}")
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def _described(array: ArrayArgument) -> str:

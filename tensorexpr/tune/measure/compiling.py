@@ -14,8 +14,11 @@ from ...lower.pipeline import lower
 from ...lower.plain_context import context_from_json
 from ...runtime import engine
 from ...runtime.entries import entries_text, entry_name
+from ...schedule.axis_expression import encode
+from ...schedule.given_layouts import given_inputs
 from ...schedule.te_schedule import Schedule
 from ...schedule.trace import Trace
+from ...schedule.tree import AxisExpression
 from ...target import Target
 from ...te.operation import PlaceholderOp
 from ...te.serialize import dag_from_json
@@ -59,7 +62,7 @@ class CandidateCompiler:
         schedule = Schedule(self._outputs, Trace.from_json(list(trace)))
         replayed = time.perf_counter()
         with self._context:
-            module = lower(schedule, self._args, FUNCTION_NAME)
+            module = lower(schedule, schedule.arguments(self._args), FUNCTION_NAME)
         lowered = time.perf_counter()
         emitted = emit_module({FUNCTION_NAME: module[FUNCTION_NAME]}, self._target)
         signature = emitted.signatures[FUNCTION_NAME]
@@ -72,17 +75,26 @@ class CandidateCompiler:
             "emit": written - lowered,
             **made.timings,
         }
-        arguments = _arguments(signature)
+        arguments = _arguments(signature, [_layout(schedule, arg) for arg in self._args])
         return CompiledCandidate(
             made.data, entry_name(FUNCTION_NAME), arguments, signature.errors, timings, spills_in_object(made.data), text.count("\n")
         )
 
 
-def _arguments(signature: Signature) -> tuple[ArrayArgument, ...]:
+def _layout(schedule: Schedule, arg: Tensor) -> tuple[AxisExpression, ...] | None:
+    """The layout in which an input is passed, if it isn't its own."""
+    if arg not in given_inputs(schedule.tree):
+        return None
+    layout = schedule.layout_of(arg)
+    numbers = {var: axis for axis, var in enumerate(layout.initial_indices)}
+    return tuple(encode(index, numbers) for index in layout.final_indices)
+
+
+def _arguments(signature: Signature, layouts: Sequence[tuple[AxisExpression, ...] | None]) -> tuple[ArrayArgument, ...]:
     arrays = []
-    for param in signature.params:
+    for param, layout in zip(signature.params, layouts, strict=True):
         if not isinstance(param, BufferParam) or signature.symbols:
             raise CodegenError(f"candidates are measured on arrays of constant shape; {param.name} is none")
         shape = tuple(extent.value for extent in param.shape if isinstance(extent, IntImm))
-        arrays.append(ArrayArgument(param.name, param.dtype, shape))
+        arrays.append(ArrayArgument(param.name, param.dtype, shape, layout))
     return tuple(arrays)

@@ -78,9 +78,9 @@ class RunService:
     def _load(self, frame: Frame, index: int) -> Kernel:
         assert self._bench is not None
         described = frame.header["kernels"][index]
-        found = [ArrayArgument(name, dtype, tuple(shape)) for name, dtype, shape in described["arguments"]]
+        found = [ArrayArgument.from_json(item) for item in described["arguments"]]
         check_arguments(found, self._arguments)
-        return self._bench.load(frame.blobs[index], described["entry"], described["errors"])
+        return self._bench.load(frame.blobs[index], described["entry"], described["errors"], found)
 
 
 def main() -> int:

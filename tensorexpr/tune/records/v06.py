@@ -73,6 +73,7 @@ class V06Line:
         workload_key: such as `["matmul_add", 1024, 1024, 1024, "float32"]`.
         target: as text of that program.
         hardware: number of cores, bytes of a vector, bytes of a cache line, and what GPUs need.
+        layout_rewrite_option: how inputs whose layout is free were passed; see `auto_scheduler.LayoutRewriteOption`.
         steps: of the state.
         costs: seconds per call of each repeat.
     """
@@ -80,6 +81,7 @@ class V06Line:
     workload_key: str
     target: str
     hardware: tuple[int, ...]
+    layout_rewrite_option: int
     steps: tuple[V06Step, ...]
     costs: tuple[float, ...]
     error_no: MeasureErrorNo
@@ -139,6 +141,7 @@ def checked_v06(data: Any) -> V06Line:
         workload_key=key,
         target=target,
         hardware=tuple(rest[0]) if rest else (),
+        layout_rewrite_option=rest[2] if len(rest) > 2 else 0,
         steps=_steps(state),
         costs=tuple(map(float, costs)),
         error_no=MeasureErrorNo(error_no),

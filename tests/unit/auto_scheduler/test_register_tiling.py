@@ -36,7 +36,7 @@ def plans_of(args: list[Tensor], name: str) -> list[RegisterPlan]:
     """The plans for one stage."""
     tree = ComputeDAG(args).initial_tree
     stage = next(stage for stage in tree.stages if stage.name == name)
-    return register_plans(SketchState(tree), stage, AVX512)
+    return register_plans(SketchState(tree), stage, RuleOptions(AVX512))
 
 
 def test_a_product_has_its_columns_in_the_lanes_in_two_orders_and_three_ways_to_pack() -> None:

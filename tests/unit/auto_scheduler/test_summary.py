@@ -41,7 +41,9 @@ def trial(number: int, cost: float | None = None, error: int = 0, detail: str = 
 def tuner(*trials: Trial, seconds: dict[str, float] | None = None) -> Any:
     good = [t for t in trials if t.result.is_success]
     best = min(good, key=lambda t: t.result.median, default=None)
-    return SimpleNamespace(trials=list(trials), seconds=seconds or {"search": 1.0, "measure": 3.0}, preloaded=(), best=lambda: best, descent=None)
+    return SimpleNamespace(
+        trials=list(trials), seconds=seconds or {"search": 1.0, "measure": 3.0}, preloaded=(), best=lambda: best, descent=None
+    )
 
 
 def test_the_summary_fits_one_screen_and_says_what_matters() -> None:

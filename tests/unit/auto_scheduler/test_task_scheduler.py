@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tests.v06_workloads  # noqa: F401  (registers the workloads)
 from tensorexpr import auto_scheduler, te
 from tensorexpr.auto_scheduler import SearchTask, TaskScheduler, TuningOptions
+from tensorexpr.auto_scheduler.final_phase import divided
 from tensorexpr.auto_scheduler.task_scheduler import TAG, similarity_tag
 from tensorexpr.errors import TuningError
 from tensorexpr.schedule.trace import Trace
@@ -28,15 +31,24 @@ def task(n: int = 8, m: int = 8, k: int = 8) -> SearchTask:
 class MadeUp:
     """A policy whose n-th trial costs what a function says; None is a failure, and it ends where the function raises."""
 
-    def __init__(self, cost: Callable[[int], float | None], end: int = 1 << 30) -> None:
+    def __init__(self, cost: Callable[[int], float | None], end: int = 1 << 30, descent_share: float = 0.0) -> None:
         self.cost, self.end = cost, end
         self.trials, self.closed = 0, 0
+        self.params = {"descent_share": descent_share}
+        self.made: list[Trial] = []
+        self.descends_from: int | None = None
 
     def stop_at(self, deadline: float) -> None:
         self.deadline = deadline
 
     def close(self) -> None:
         self.closed += 1
+
+    def descend(self) -> None:
+        self.descends_from = self.trials
+
+    def time_again(self) -> Trial | None:
+        return min((trial for trial in self.made if trial.result.is_success), key=lambda trial: trial.result.median, default=None)
 
     def continue_search_one_round(self, count: int, options: TuningOptions) -> list[Trial]:
         made = []
@@ -45,6 +57,7 @@ class MadeUp:
             self.trials += 1
             error = MeasureErrorNo.NO_ERROR if cost is not None else MeasureErrorNo.RUNTIME_DEVICE
             made.append(Trial(None, Trace(), MeasureResult(0, (cost or FAILED_COST,), error, "", 0.1, 1.0, cost is not None)))
+        self.made += made
         return made
 
 
@@ -153,6 +166,48 @@ def test_failures_cost_trials_and_leave_the_cost_open() -> None:
     made = scheduler(2)
     tune(made, 4, [MadeUp(lambda n: None), MadeUp(lambda n: 0.1)])
     assert made.best_costs[0] == 1e10 and made.best_costs[1] == 0.1
+
+
+def test_the_last_share_of_the_trials_descends_where_the_objective_gains_most() -> None:
+    made = scheduler(2)
+    slow, fast = (MadeUp(lambda n, c=c: c, descent_share=0.2) for c in (0.3, 0.1))  # type: ignore[misc]
+    trials = tune(made, 100, [slow, fast], per_round=8)
+    assert sum(trials) == 100 == made.ct
+    assert slow.descends_from is not None and fast.descends_from is not None
+    assert slow.descends_from + fast.descends_from == 80
+    assert [trials[0] - slow.descends_from, trials[1] - fast.descends_from] == [15, 5]
+
+
+def test_too_few_trials_for_a_descent_of_each_task_leave_it_out() -> None:
+    made = scheduler(3)
+    policies = [MadeUp(lambda n: 0.1, descent_share=0.2) for _ in range(3)]
+    assert sum(tune(made, 100, policies, per_round=8)) == 100
+    assert all(policy.descends_from is None for policy in policies)
+
+
+def test_a_task_without_a_program_gets_no_descent() -> None:
+    made = scheduler(2)
+    broken, works = MadeUp(lambda n: None, descent_share=0.25), MadeUp(lambda n: 0.1, descent_share=0.25)
+    tune(made, 80, [broken, works], per_round=8)
+    assert broken.descends_from is None and works.descends_from is not None
+
+
+def test_what_the_best_take_when_timed_again_counts_in_the_end() -> None:
+    class Noisy(MadeUp):
+        def time_again(self) -> Trial | None:
+            return Trial(None, Trace(), MeasureResult(0, (0.5,), MeasureErrorNo.NO_ERROR, "", 0.1, 1.0, True))
+
+    made = scheduler(2)
+    tune(made, 4, [Noisy(lambda n: 0.4), MadeUp(lambda n: 0.25)])
+    assert made.best_costs.tolist() == [0.5, 0.25] and made.cur_score == 0.75
+
+
+@settings(deadline=None, derandomize=True, max_examples=60)
+@given(st.integers(0, 500), st.lists(st.floats(0, 1e3), min_size=1, max_size=6))
+def test_what_is_divided_adds_up(total: int, parts: list[float]) -> None:
+    given_out = divided(total, parts)
+    assert sum(given_out) == (total if sum(parts) > 0 else 0)
+    assert all(abs(count - total * part / sum(parts)) <= 1 for count, part in zip(given_out, parts, strict=True) if sum(parts) > 0)
 
 
 def test_workers_end_also_when_a_callback_raises() -> None:

@@ -145,6 +145,19 @@ def test_the_command_writes_everything(tmp_path: Path, capsys: pytest.CaptureFix
     assert Path(files[1]).read_text().startswith("<!doctype html>")
 
 
+def test_tuned_cases_say_so_and_are_not_tuned_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, log = tmp_path / "r.json", tmp_path / "records.json"
+    case = ["--suite", "awkward", "--case", "7x1000x1", "--vs", "", "--rounds", "1", "--patience", "0", "--json", str(file)]
+    assert main(["bench", *case, "--tune", "3", "--tune-log", str(log)]) == 0
+    (row,) = read(file).rows
+    assert (row.contender, row.schedule, row.trials) == ("tensorexpr-tuned", "auto_scheduler", 3) and row.tuning
+    assert "tuned with 3 trials in" in capsys.readouterr().out
+    size = log.stat().st_size
+    assert main(["bench", *case, "--tune", "3", "--tune-log", str(log)]) == 0
+    (row,) = read(file).rows
+    assert row.trials == 3 and row.tuning is None and log.stat().st_size == size
+
+
 def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "--suite", "gemm", "--case", "nothing", "--vs", ""]) == 2
     assert capsys.readouterr().err.strip().splitlines()[-1] == "error: no case of gemm has 'nothing' in its name"

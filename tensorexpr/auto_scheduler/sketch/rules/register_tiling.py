@@ -20,11 +20,11 @@ class RegisterTiling(SketchRule):
         consumer = elementwise_consumer(state.tree, node)
         if consumer is None or consumer.id in state.finished or node.origin.num_outputs != 1:
             return Meet.SKIP
-        return Meet.APPLY if register_plans(state, node, options.target) else Meet.SKIP
+        return Meet.APPLY if register_plans(state, node, options) else Meet.SKIP
 
     def apply(self, state: SketchState, stage: int, options: RuleOptions) -> list[tuple[SketchState, int | None]]:
         consumer = elementwise_consumer(state.tree, state.stage(stage))
         assert consumer is not None
         after = previous(state, stage)
-        plans = register_plans(state, state.stage(stage), options.target)
+        plans = register_plans(state, state.stage(stage), options)
         return [(tile_in_registers(state, stage, consumer.id, plan, options), after) for plan in plans]

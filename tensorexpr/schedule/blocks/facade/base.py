@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ....errors import ScheduleError
 from ....tir.arithmetic import as_int
 from ....tir.expr import IntImm, PrimExpr, Var
-from ....tir.function import IRModule, PrimFunc
+from ....tir.function import GlobalVar, IRModule, PrimFunc
 from ....tir.rewriting import substitute, variables
 from ....tir.stmt import Stmt
 from ..diagnostics import LEVELS, rendered
-from ..handles import RV, BlockRef, BlockRV, LoopRef, LoopRV, Ref
-from ..instruction import Instruction, State, handle, primitive_of
+from ..handles import RV, BlockRef, BlockRV, Gone, LoopRef, LoopRV, Ref
+from ..instruction import Instruction, State, described, handle, primitive_of
 from ..program import BlockProgram
 from ..trace import Trace
 
@@ -36,7 +36,7 @@ class ScheduleBase:
         if not functions:
             raise ScheduleError("a schedule needs a module with at least one function of loops (PrimFunc)")
         self._state = State({name: BlockProgram.of(func) for name, func in functions.items()}, random.Random(_seed(seed)))
-        self._others = {gv.name_hint: func for gv, func in module.functions_items() if gv.name_hint not in functions}
+        self._others: dict[str, PrimFunc] = {gv.name_hint: f for gv, f in module.functions_items() if gv.name_hint not in functions}
         self._attrs = module.attrs
         self._trace = Trace() if traced else None
         self._symbols = {}
@@ -48,8 +48,9 @@ class ScheduleBase:
     def mod(self) -> IRModule:
         """The module as it is now: a value; scheduling on doesn't change it."""
         if self._module is None or self._module[0] is not self._state:
-            functions: dict[str, Any] = {name: program.func for name, program in self._state.programs.items()}
-            self._module = (self._state, IRModule({**functions, **self._others}, self._attrs))
+            functions: dict[str | GlobalVar, PrimFunc] = {name: program.func for name, program in self._state.programs.items()}
+            functions.update(self._others)
+            self._module = (self._state, IRModule(functions, self._attrs))
         return self._module[1]
 
     @property
@@ -93,10 +94,18 @@ class ScheduleBase:
             raise rendered(error, primitive.method, self._program_of(inputs), self._level) from error
         outputs = tuple(handle(output) for output in applied.outputs)
         self._state = applied.state
+        if applied.renamed:
+            self._follow(applied.renamed, primitive.method)
         self._symbols.update(zip(outputs, applied.outputs, strict=True))
         if self._trace is not None:
             self._trace.append(Instruction(kind, tuple(inputs), tuple(attrs), outputs), applied.decision)
         return list(outputs)
+
+    def _follow(self, renamed: Mapping[BlockRef | LoopRef, BlockRef | LoopRef | None], primitive: str) -> None:
+        """Let handles stand for what goes on for their blocks and loops."""
+        for rv, ref in self._symbols.items():
+            if isinstance(ref, (BlockRef, LoopRef)) and ref in renamed:
+                self._symbols[rv] = renamed[ref] or Gone(described(ref), primitive)
 
     def _program_of(self, inputs: Sequence[Any]) -> BlockProgram:
         """The program that an instruction is about."""
@@ -127,7 +136,10 @@ class ScheduleBase:
     def _meaning(self, rv: RV) -> Ref | int:
         if rv not in self._symbols:
             raise ScheduleError("this handle is of another schedule, or was removed; ask this one with get_block and get_loops")
-        return self._symbols[rv]
+        found = self._symbols[rv]
+        if isinstance(found, Gone):
+            raise ScheduleError(f"{found.what} is gone: {found.primitive} removed it; ask for what is there with get_block and get_loops")
+        return found
 
     def get(self, rand_var_or_sref: Any) -> Any:
         """What a handle stands for now: a Block, a For, or a number for an expression of sampled variables."""

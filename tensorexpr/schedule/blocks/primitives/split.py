@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
 from typing import Any
 
 from ....errors import ScheduleError
@@ -35,7 +34,9 @@ def split(
     check_plain(loop, "split")
     extents = _extents(loop, factors)
     names = [Var(f"{var.name}_{number}", var.dtype) for number in range(len(extents))]
-    total = reduce(lambda outer, part: outer * part[1] + part[0], zip(names[1:], extents[1:], strict=True), names[0])
+    total: PrimExpr = names[0]
+    for name, extent in zip(names[1:], extents[1:], strict=True):
+        total = total * extent + name
     outer = program.loops_above(program.loop_node(var))
     inner = [For(name, IntImm(var.dtype, 0), extent, ForKind.SERIAL, loop.body) for name, extent in zip(names, extents, strict=True)]
     around = [*outer, *inner]
@@ -55,7 +56,9 @@ def _extents(loop: For, factors: Sequence[PrimExpr | int | None]) -> list[PrimEx
         if number is not None and number < 1:
             raise PrimitiveError(f"split takes positive factors, not {number}", loop)
     known = [cast(convert(factor), dtype) if factor is not None else None for factor in factors]
-    product: PrimExpr = reduce(lambda a, b: a * b, [k for k in known if k is not None], IntImm(dtype, 1))
+    product: PrimExpr = IntImm(dtype, 1)
+    for factor in known:
+        product = product if factor is None else product * factor
     if not open_places:
         have, want = as_int(product), as_int(loop.extent)
         if have is not None and want is not None and have < want:

@@ -1,0 +1,72 @@
+"""How a task scheduler ends: a descent from each task's best program, and the best few of each timed again in turn.
+
+The last share of the trials is not given out by gradients: it is divided by what each task adds to the objective, and
+measures the neighbours of what was found (`tune.descent`). Then all that was found alone, in other weather, is compared.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..tune.descent import BATCH
+from .options import UNLIMITED
+
+if TYPE_CHECKING:
+    from .task_scheduler import TaskScheduler
+
+# Seconds of a time budget that timing the best few of one task again takes, and the most of the budget that all may take.
+_AGAIN_S, _AGAIN_PART = 2.0, 0.1
+
+
+def descent_trials(share: float, trials: int, tasks: int) -> int:
+    """Trials that are kept for the descent: none if most tasks would not get a batch of them."""
+    kept = 0 if trials >= UNLIMITED else round(share * trials)
+    return kept if kept >= BATCH * tasks else 0
+
+
+def divided(total: int, parts: Sequence[float]) -> list[int]:
+    """A number divided in proportion to parts; what rounding leaves goes to the largest remainders. Parts of 0 get nothing."""
+    whole = math.fsum(parts)
+    if whole <= 0 or not math.isfinite(whole):
+        return [0] * len(parts)
+    exact = [total * part / whole for part in parts]
+    given = [math.floor(value) for value in exact]
+    order = sorted(range(len(parts)), key=lambda n: (given[n] - exact[n], n))
+    for number in order[: total - sum(given)]:
+        given[number] += 1
+    return given
+
+
+def descend(scheduler: TaskScheduler, share: float, deadline: float) -> None:
+    """Spend the trials, or the time, that are left on descents from the tasks' best programs."""
+    parts = [scheduler.share_of(number) for number in range(len(scheduler.tasks))]
+    left = scheduler.tune_option.most_trials - scheduler.ct
+    trials = divided(left, parts) if left < UNLIMITED // 2 else [UNLIMITED] * len(parts)
+    budget = scheduler.tune_option.budget_s
+    for number, count in enumerate(trials):
+        now = time.monotonic()
+        rest = math.fsum(parts[number:])
+        if not parts[number] or not count or now >= deadline:
+            continue
+        end = deadline if budget is None else now + (deadline - now) * parts[number] / rest
+        scheduler.descend(number, count, end)
+
+
+def time_again(scheduler: TaskScheduler, deadline: float) -> None:
+    """Time the best few programs of each task again, in turn, until a moment of `time.monotonic`."""
+    for number in range(len(scheduler.tasks)):
+        if time.monotonic() < deadline:
+            scheduler.time_again(number)
+
+
+def seconds_for_timing_again(budget: float | None, tasks: int) -> float:
+    """Seconds of a budget that are kept for timing the best few again."""
+    return 0.0 if budget is None else min(_AGAIN_S * tasks, _AGAIN_PART * budget)
+
+
+def descent_share(policies: Sequence[Any]) -> float:
+    """The share of trials that policies give to the descent; of several the least."""
+    return min((float(policy.params.get("descent_share", 0.0)) for policy in policies), default=0.0)

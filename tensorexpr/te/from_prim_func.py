@@ -1,0 +1,249 @@
+"""From a function of blocks to tensors: the way back from `create_prim_func`.
+
+A function is a computation of tensors if every block computes one buffer that no other block writes: each element once,
+from buffers that are complete by then, by an expression or by reducing one. How its loops run is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..arith import detect_iter_map
+from ..errors import DeclarationError
+from ..tir.arithmetic import as_int
+from ..tir.attrs import EMPTY
+from ..tir.block import Block, BlockRealize
+from ..tir.buffer import Buffer
+from ..tir.expr import Add, BinaryExpr, BufferLoad, FloatImm, IntImm, IterVar, Max, Min, Mul, PrimExpr, ProducerLoad, Range, Reduce, Var
+from ..tir.function import PrimFunc
+from ..tir.rewriting import Node, post_order_rewrite, substitute, variables, walk
+from ..tir.scopes import parts
+from ..tir.stmt import BufferStore, For, IfThenElse, SeqStmt, Stmt
+from .operation import ComputeOp, PlaceholderOp
+from .reducer import comm_reducer
+from .reducer import max as te_max
+from .reducer import min as te_min
+from .reducer import sum as te_sum
+from .tensor import Tensor
+
+_PRODUCT = comm_reducer(lambda x, y: x * y, lambda dtype: IntImm(dtype, 1) if "int" in dtype else FloatImm(dtype, 1.0), "prod")
+# Operators that combine, and the reduction each makes.
+_REDUCERS: dict[type[PrimExpr], Callable[..., Any]] = {Add: te_sum, Mul: _PRODUCT, Max: te_max, Min: te_min}
+
+
+def tensors_of(func: PrimFunc) -> list[Tensor]:
+    """The tensors of a function of blocks, one for each parameter in order: inputs and computed ones.
+
+    Raises:
+        DeclarationError: if it is no computation of tensors; the message names the block and the reason.
+    """
+    reader = _Reader({buffer: None for buffer in func.buffer_map.values()})
+    if not isinstance(func.body, BlockRealize):
+        raise DeclarationError("the function has no blocks; only functions of blocks can be read as tensors")
+    if any(param not in func.buffer_map for param in func.params):
+        raise DeclarationError("a scalar parameter has no place among tensors; specialise the function for its value")
+    reader.statement(func.body.block.body, {})
+    return [reader.tensor(func.buffer_map[param]) for param in func.params]
+
+
+@dataclass(eq=False)
+class _Reader:
+    """The tensors of the buffers read and written so far; of a parameter not seen yet None."""
+
+    tensors: dict[Buffer, Tensor | None]
+    _read: set[Buffer] = field(default_factory=set)
+
+    def tensor(self, buffer: Buffer) -> Tensor:
+        """The tensor in a buffer; a parameter that nothing wrote before is an input."""
+        found = self.tensors.get(buffer)
+        if found is None:
+            if buffer not in self.tensors:
+                raise DeclarationError(f"{buffer.name} is read before a block writes it")
+            found = self.tensors[buffer] = PlaceholderOp(buffer.name, buffer.shape, buffer.dtype).output(0)
+        return found
+
+    def statement(self, stmt: Stmt, loops: Mapping[Var, Range]) -> None:
+        """Read the blocks of loops and sequences."""
+        if isinstance(stmt, For):
+            self.statement(stmt.body, {**loops, stmt.loop_var: Range(stmt.min, stmt.extent)})
+        elif isinstance(stmt, SeqStmt):
+            for part in stmt.seq:
+                self.statement(part, loops)
+        elif isinstance(stmt, BlockRealize):
+            self._block(stmt, loops)
+        else:
+            raise DeclarationError(f"a {type(stmt).__name__} stands outside of the blocks; only loops may")
+
+    def _block(self, realize: BlockRealize, loops: Mapping[Var, Range]) -> None:
+        block = realize.block
+        try:
+            _check_covered(realize, loops)
+            buffer, op = _Computed(self, _with_names_of_loops(realize)).operation()
+        except DeclarationError as error:
+            raise DeclarationError(f"block {block.name_hint}: {error}") from None
+        if self.tensors.get(buffer) is not None:
+            raise DeclarationError(f"block {block.name_hint}: {buffer.name} was read or written before; each buffer is computed once")
+        self.tensors[buffer] = op.output(0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Computed:
+    """One block as a compute operation."""
+
+    reader: _Reader
+    block: Block
+
+    def operation(self) -> tuple[Buffer, ComputeOp]:
+        """The buffer that the block writes, and the operation that computes it.
+
+        Raises:
+            DeclarationError: if it isn't of that kind.
+        """
+        store, where = _store_of(self.block.body)
+        spatial = self._output_axes(store)
+        reduced = [replace(axis, iter_type=IterVar.COMM_REDUCE) for axis in self.block.iter_vars if axis.iter_type == IterVar.COMM_REDUCE]
+        body = self._body(store, where, reduced)
+        tag, attrs = "", EMPTY
+        return store.buffer, ComputeOp(self.block.name_hint, tag, attrs, tuple(spatial), tuple(reduced), (body,))
+
+    def _output_axes(self, store: BufferStore) -> list[IterVar]:
+        """The axes that index the output, one for each of its dimensions."""
+        known = {axis.var: axis for axis in self.block.iter_vars if axis.iter_type == IterVar.DATA_PAR}
+        axes: list[IterVar] = []
+        for index, extent in zip(store.indices, store.buffer.shape, strict=True):
+            if isinstance(index, Var) and index in known:
+                axis = known.pop(index)
+                if axis.dom is None or as_int(axis.dom.min) != 0 or axis.dom.extent is not extent:
+                    raise DeclarationError(f"axis {index.name} doesn't span its dimension of {store.buffer.name}")
+                axes.append(axis)
+            elif as_int(index) == 0 and as_int(extent) == 1:
+                axes.append(IterVar(Range(index, extent), Var("unit", index.dtype)))
+            else:
+                raise DeclarationError(f"{store.buffer.name} is written at {index}, which is no axis of its own")
+        unused = [axis for axis in known.values() if axis.dom is None or as_int(axis.dom.extent) != 1]
+        if unused:
+            raise DeclarationError(f"{store.buffer.name} is written without axis {unused[0].var.name}, so more than once")
+        return axes
+
+    def _body(self, store: BufferStore, where: PrimExpr | None, reduced: Sequence[IterVar]) -> PrimExpr:
+        if self.block.init is None:
+            if where is not None or reduced:
+                raise DeclarationError("it reduces, or writes under a condition, without an init")
+            return self._value(store.value, store.buffer)
+        if not reduced:
+            raise DeclarationError("it has an init and no axis to reduce over")
+        start, condition = _store_of(self.block.init)
+        if condition is not None or start.buffer is not store.buffer or start.indices != store.indices:
+            raise DeclarationError("its init writes something else than its body")
+        value = store.value
+        if type(value) not in _REDUCERS or not isinstance(value, BinaryExpr):
+            raise DeclarationError(f"{value} is no sum, product, maximum or minimum")
+        own = BufferLoad(store.buffer, store.indices)
+        source = value.b if value.a is own else value.a if value.b is own else None
+        if source is None:
+            raise DeclarationError(f"{value} doesn't combine the value so far, {own}, with another")
+        return self._reduction(_REDUCERS[type(value)], source, start.value, where, reduced, store.buffer)
+
+    def _reduction(
+        self,
+        reducer: Callable[..., Any],
+        source: PrimExpr,
+        start: PrimExpr,
+        where: PrimExpr | None,
+        axes: Sequence[IterVar],
+        buffer: Buffer,
+    ) -> PrimExpr:
+        value = self._value(source, buffer)
+        condition = None if where is None else self._value(where, buffer)
+        plain = reducer(value, list(axes), where=condition)
+        assert isinstance(plain, Reduce)
+        if plain.combiner.identity_element[0] is start:
+            return plain
+        made: PrimExpr = reducer(value, list(axes), where=condition, init=self._value(start, buffer))
+        return made
+
+    def _value(self, expr: PrimExpr, own: Buffer) -> PrimExpr:
+        """An expression with loads of tensors in place of loads of buffers."""
+
+        def rule(node: Node) -> Node | None:
+            if not isinstance(node, BufferLoad):
+                return None
+            if node.buffer is own:
+                raise DeclarationError(f"it reads {own.name}, which it writes")
+            return ProducerLoad(self.reader.tensor(node.buffer), node.indices)
+
+        fixed: dict[Var, PrimExpr] = {
+            axis.var: axis.dom.min for axis in self.block.iter_vars if axis.dom is not None and as_int(axis.dom.extent) == 1
+        }
+        mentioned = {axis.var for axis in self.block.iter_vars}
+        alien = {n for n in walk(expr) if isinstance(n, Var) and n.dtype != "handle"} - mentioned
+        if any(not _is_size(var, self.reader.tensors) for var in alien):
+            raise DeclarationError(f"it uses {', '.join(sorted(var.name for var in alien))} from outside of the block")
+        unit_axes = {var: value for var, value in fixed.items() if var not in variables_of_store(self.block)}
+        return post_order_rewrite(substitute(expr, unit_axes), rule)
+
+
+def variables_of_store(block: Block) -> set[Var]:
+    """The variables in the indices at which a block writes."""
+    store, _ = _store_of(block.body)
+    return {var for index in store.indices for var in variables(index)}
+
+
+def _is_size(var: Var, buffers: Mapping[Buffer, Any]) -> bool:
+    """True for a variable in the shape of a buffer."""
+    return any(var in variables(extent) for buffer in buffers for extent in buffer.shape)
+
+
+def _with_names_of_loops(realize: BlockRealize) -> Block:
+    """The block with axes of its own, which have the names of the loops that they are."""
+    block = realize.block
+    names = {
+        axis.var: Var(value.name if isinstance(value, Var) else axis.var.name, axis.var.dtype)
+        for axis, value in zip(block.iter_vars, realize.iter_values, strict=True)
+    }
+    axes = tuple(replace(axis, var=names[axis.var]) for axis in block.iter_vars)
+    init = None if block.init is None else substitute(block.init, names)
+    return replace(block, iter_vars=axes, body=substitute(block.body, names), init=init, reads=(), writes=())
+
+
+def _store_of(stmt: Stmt) -> tuple[BufferStore, PrimExpr | None]:
+    """The only store of a statement, and the condition it stands under."""
+    if isinstance(stmt, IfThenElse) and stmt.else_case is None and isinstance(stmt.then_case, BufferStore):
+        return stmt.then_case, stmt.condition
+    if isinstance(stmt, BufferStore) and stmt.predicate is None:
+        return stmt, None
+    inside = " of " + type(parts(stmt).bodies[0]).__name__ if parts(stmt).bodies else ""
+    raise DeclarationError(f"its body is a {type(stmt).__name__}{inside}, not one store")
+
+
+def _check_covered(realize: BlockRealize, loops: Mapping[Var, Range]) -> None:
+    """The loops run the block once for each combination of the values of its axes.
+
+    Raises:
+        DeclarationError: if they don't, or nobody knows.
+    """
+    axes, values = realize.block.iter_vars, realize.iter_values
+    if realize.block.alloc_buffers or realize.block.match_buffers:
+        raise DeclarationError("it has buffers of its own")
+    always = isinstance(realize.predicate, IntImm) and bool(realize.predicate.value)
+    own = [value for value in values if isinstance(value, Var) and value in loops]
+    spans = all(
+        axis.dom is not None
+        and (
+            (isinstance(value, Var) and value in loops and loops[value].extent is axis.dom.extent and loops[value].min is axis.dom.min)
+            or (value is axis.dom.min and as_int(axis.dom.extent) == 1)
+        )
+        for axis, value in zip(axes, values, strict=True)
+    )
+    rest = [var for var in loops if var not in own]
+    if always and spans and len(set(own)) == len(own) and all(as_int(loops[var].extent) == 1 for var in rest):
+        return
+    found = detect_iter_map(values, loops, None if always else realize.predicate)
+    if not found.indices:
+        raise DeclarationError(f"its loops don't run each instance once: {found.errors[0] if found.errors else 'it has no axes'}")
+    for axis, total in zip(axes, found.indices, strict=True):
+        extent = total.args[0].extent if total.args else 1
+        if axis.dom is None or as_int(axis.dom.extent) != extent or as_int(total.base) != as_int(axis.dom.min):
+            raise DeclarationError(f"its loops give axis {axis.var.name} other values than its range")
