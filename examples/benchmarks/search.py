@@ -88,17 +88,21 @@ def tuned(task: auto_scheduler.SearchTask, log: Path, trials: int, seed: int = 0
     return time.perf_counter() - start
 
 
-def kernel(task: auto_scheduler.SearchTask, schedule: te.Schedule) -> Callable[[], None]:
-    """A schedule of a task as a call on random arrays."""
-    function = tvm.build(schedule, task.compute_dag.tensors, TARGET)
+def arrays_of(task: auto_scheduler.SearchTask) -> list[Any]:
+    """Random arrays for a task; kernels that are compared run on the same ones."""
     random = np.random.default_rng(0)
-    arrays = [tvm.nd.array(random.random([int(str(e)) for e in t.shape], np.float32)) for t in task.compute_dag.tensors]
+    return [tvm.nd.array(random.random([int(str(e)) for e in t.shape], np.float32)) for t in task.compute_dag.tensors]
+
+
+def kernel(task: auto_scheduler.SearchTask, schedule: te.Schedule, arrays: Sequence[Any]) -> Callable[[], None]:
+    """A schedule of a task as a call."""
+    function = tvm.build(schedule, task.compute_dag.tensors, TARGET)
     return lambda: function(*arrays)
 
 
-def best_of(task: auto_scheduler.SearchTask, log: Path) -> Callable[[], None]:
+def best_of(task: auto_scheduler.SearchTask, log: Path, arrays: Sequence[Any]) -> Callable[[], None]:
     """The best kernel of a log."""
-    return kernel(task, task.apply_best(log)[0])
+    return kernel(task, task.apply_best(log)[0], arrays)
 
 
 def interleaved(calls: Sequence[Callable[[], None]]) -> list[float]:
@@ -126,7 +130,7 @@ def tuning(folder: Path) -> Figures:
     """Seconds for 64 trials of matmul_add at 1024, and what its kernel reaches."""
     task = task_of(*OPERATORS["matmul_add"])
     seconds = tuned(task, folder / "tuning.json", 64)
-    (cost,) = interleaved([best_of(task, folder / "tuning.json")])
+    (cost,) = interleaved([best_of(task, folder / "tuning.json", arrays_of(task))])
     return {"seconds": seconds, "trials": 64, "gflops": task.compute_dag.flop_ct / cost / 1e9}
 
 
@@ -138,7 +142,8 @@ def few(folder: Path) -> Figures:
         task = task_of(*workload)
         logs = [folder / f"{name}-{trials}.json" for trials in (16, 64, 256)]
         seconds = [tuned(task, log, trials) for log, trials in zip(logs, (16, 64, 256), strict=True)]
-        costs = interleaved([best_of(task, log) for log in logs])
+        arrays = arrays_of(task)
+        costs = interleaved([best_of(task, log, arrays) for log in logs])
         best = min(costs)
         found[name] = {
             "ms": [cost * 1e3 for cost in costs],
@@ -258,7 +263,7 @@ def odd(folder: Path) -> Figures:
     sizes = (1024, 1009)
     tasks = [task_of("search.matmul_add", (size,)) for size in sizes]
     seconds = [tuned(task, folder / f"odd-{size}.json", 64) for task, size in zip(tasks, sizes, strict=True)]
-    costs = interleaved([best_of(task, folder / f"odd-{size}.json") for task, size in zip(tasks, sizes, strict=True)])
+    costs = interleaved([best_of(task, folder / f"odd-{size}.json", arrays_of(task)) for task, size in zip(tasks, sizes, strict=True)])
     speeds = [task.compute_dag.flop_ct / cost / 1e9 for task, cost in zip(tasks, costs, strict=True)]
     return {"gflops": dict(zip(map(str, sizes), speeds, strict=True)), "share": speeds[1] / speeds[0], "seconds": seconds}
 
@@ -270,9 +275,10 @@ def default(folder: Path) -> Figures:
     for name, workload in CHOSEN.items():
         task = task_of(*workload)
         seconds = least(partial(auto_scheduler.default_schedule, task.compute_dag, task.target), 3)
-        plain = kernel(task, auto_scheduler.default_schedule(task.compute_dag, task.target))
+        arrays = arrays_of(task)
+        plain = kernel(task, auto_scheduler.default_schedule(task.compute_dag, task.target), arrays)
         tuned(task, folder / f"default-{name}.json", 64)
-        costs = interleaved([plain, best_of(task, folder / f"default-{name}.json")])
+        costs = interleaved([plain, best_of(task, folder / f"default-{name}.json", arrays)])
         found[name] = {"seconds": seconds, "ms": costs[0] * 1e3, "tuned, ms": costs[1] * 1e3, "share": costs[1] / costs[0]}
     return found
 

@@ -13,6 +13,7 @@ measure_record   the same by TVM's name, and its command
 layout_rewrite   LayoutRewriteOption: inputs that the caller packs;  packed_inputs: computations that read them
 preload       going on where an old log ended;  task_input: arrays to measure with
 cost_model    XGBModel and PythonBasedModel;  model_quality: evaluate_cost_model
+feature       what programs look like to models, by TVM's names
 task_scheduler   many tasks, one budget;  final_phase: how it ends;  task_callbacks: its table and its log of latencies
 dispatcher    ApplyHistoryBest: schedules looked up in logs;  explain_miss: why a log has none
 session       one search under way;  state_text: a program as loops with their ranges
@@ -25,6 +26,7 @@ import importlib
 from typing import Any
 
 from ..tune.cost_model import RandomModel
+from . import feature
 from .callbacks import MeasureCallback, PythonBasedMeasureCallback, RecordToFile
 from .compute_dag import ComputeDAG
 from .cost_model import PythonBasedModel, XGBModel
@@ -32,8 +34,8 @@ from .custom_rule import PreloadCustomSketchRule
 from .default import default_schedule
 from .dispatcher import ApplyHistoryBest, ApplyHistoryBestOrSample, DispatchContext, best_schedule
 from .explain_miss import explain_miss
-from .loop_state import State
 from .layout_rewrite import LayoutRewriteOption
+from .loop_state import State
 from .measure import MeasureErrorNo, MeasureInput, MeasureResult
 from .model_quality import evaluate_cost_model
 from .options import HardwareParams, LocalBuilder, LocalRunner, TuningOptions
@@ -79,6 +81,7 @@ __all__ = [
     "default_schedule",
     "evaluate_cost_model",
     "explain_miss",
+    "feature",
     "load_best_record",
     "load_records",
     "make_workload_key",

@@ -46,7 +46,9 @@ class PreloadMeasuredStates:
         return [
             record
             for record in load_records(self.filename)
-            if record.workload_key == task.workload_key and record.dag_hash == dag_hash and record.target == target
+            if record.workload_key == task.workload_key
+            and record.dag_hash == dag_hash
+            and record.target == target
             and (record.layout_rewrite_option == task.layout_rewrite_option or not free)
             and words_of_options(record.policy) == options
         ]

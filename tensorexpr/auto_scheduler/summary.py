@@ -13,6 +13,7 @@ from .failures import Failures, failures_of
 
 _MESSAGE = 160
 _FEWEST_PREDICTED = 3
+_ROUNDS_SHOWN = 8
 _TRACEBACK_LINES = 6
 
 
@@ -63,17 +64,19 @@ def _descent_line(tuner: Tuner) -> str:
 
 
 def model_line(trials: Sequence[Trial]) -> str:
-    """How good the model's predictions were; empty where fewer than three programs were predicted and ran."""
+    """How good the model's predictions were in each round, before it learned from it; rounds of fewer than three are left out."""
     rounds: dict[int, list[tuple[float, float]]] = {}
     for trial in trials:
         if trial.predicted is not None and np.isfinite(trial.predicted) and trial.result.is_success:
             rounds.setdefault(trial.round, []).append((trial.predicted, 1.0 / trial.result.median))
-    pairs = [pair for found in rounds.values() for pair in found]
-    if len(pairs) < _FEWEST_PREDICTED:
+    each = [_quality(found) for found in rounds.values() if len(found) >= _FEWEST_PREDICTED]
+    if not each:
         return ""
-    each = [_quality(found).correlation for found in rounds.values() if len(found) >= _FEWEST_PREDICTED]
-    by_round = f" (by round: {', '.join(f'{value:.2f}' for value in each)})" if len(each) > 1 else ""
-    return f"Model:    {_quality(pairs)}{by_round}"
+    shown = each[-_ROUNDS_SHOWN:]
+    last = f" (the last {len(shown)})" if len(shown) < len(each) else ""
+    lists = {"rank correlation": "correlation", "recall of the best quarter": "recall", "a-peak": "peak"}
+    words = [f"{name} {', '.join(f'{getattr(item, field):.2f}' for item in shown)}" for name, field in lists.items()]
+    return f"Model:    by round{last}: {'; '.join(words)}"
 
 
 def _quality(pairs: Sequence[tuple[float, float]]) -> Quality:

@@ -121,16 +121,14 @@ class _Rewriting:
         return None
 
     def at_root(self, copy: StageNode) -> int | None:
-        """Make a copy one that holds the whole input; returns it, None if its layout would be that of the input."""
-        if isinstance(copy.attach, Root) and copy.maps:
-            return copy.id
+        """Make a copy one that holds the whole input as it is read; returns it, None if its layout would be that of the input."""
         before = (self.trace, self.tree)
         self.trace = Trace(tuple(s for s in self.trace if not (isinstance(s, _LOOPS) and s.stage == copy.id)))
         self.tree = self.trace.apply(self.initial)
-        if self._as_read(copy.id) or self.tree[copy.id].maps:
+        if self._as_read(copy.id) or (copy.maps and not isinstance(copy.attach, Root)):
             return copy.id
         self.trace, self.tree = before
-        return None
+        return copy.id if copy.maps else None
 
     def _as_read(self, copy: int) -> bool:
         """Bring a copy into the layout in which it is read; False if there is no other one than its own."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..arith import Analyzer
 from ..arith.linear import linear_form
 from ..tir.arithmetic import as_int
 from ..tir.expr import ProducerLoad, Var
@@ -48,10 +49,12 @@ def _places(reader: StageNode, load: ProducerLoad) -> dict[int, tuple[int, int]]
 
     Whether the axes are digits of the index, none of which overlap, is found when a layout is made of them.
     """
-    roots = {reader.axes[axis].var: axis for axis in (*reader.spatial, *reader.reduction)}
+    axes = (*reader.spatial, *reader.reduction)
+    roots = {reader.axes[axis].var: axis for axis in axes}
+    analyzer = Analyzer({var: dom for var, axis in roots.items() if (dom := reader.axes[axis].dom) is not None})
     places: dict[int, tuple[int, int]] = {}
     for place, index in enumerate(load.indices):
-        form = linear_form(index)
+        form = linear_form(analyzer.simplify(index))
         for atom, factor in form.terms.items():
             if not isinstance(atom, Var) or atom not in roots or roots[atom] in places or factor < 1:
                 return None

@@ -10,16 +10,35 @@ from typing import Any
 from tensorexpr.tir import stmt as st
 from tensorexpr.tir.buffer import Buffer
 from tensorexpr.tir.expr import (
-    Add, And, BufferLoad, Call, Cast, CmpExpr, Div, FloorDiv, FloorMod, IntImm, Max, Min, Mod, Mul, Not, Or, PrimExpr, Select, Sub, Var,
+    Add,
+    And,
+    BufferLoad,
+    Call,
+    Cast,
+    CmpExpr,
+    Div,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    Max,
+    Min,
+    Mod,
+    Mul,
+    Not,
+    Or,
+    PrimExpr,
+    Select,
+    Sub,
+    Var,
 )  # fmt: skip
 from tensorexpr.tir.function import PrimFunc
 from tensorexpr.tir.rewriting import children, walk
 
 LINE = 64
-BITS = {"bool": 8}
 KINDS = {"vec": st.ForKind.VECTORIZED, "unroll": st.ForKind.UNROLLED, "parallel": st.ForKind.PARALLEL}
 POSITIONS = ["None", "InnerSpatial", "MiddleSpatial", "OuterSpatial", "InnerReduce", "MiddleReduce", "OuterReduce", "Mixed"]
-OPERATORS = {Add: "addsub", Sub: "addsub", Mul: "mul", Div: "divmod", Mod: "divmod", FloorDiv: "divmod", FloorMod: "divmod"}
+OPERATORS: dict[type[PrimExpr], str] = dict.fromkeys((Div, Mod, FloorDiv, FloorMod), "divmod")
+OPERATORS.update({Add: "addsub", Sub: "addsub", Mul: "mul"})
 
 
 def slog(x: float) -> float:
@@ -29,7 +48,7 @@ def slog(x: float) -> float:
 
 def item_bytes(dtype: str) -> int:
     """Bytes of an element."""
-    return BITS.get(dtype) and 1 or int("".join(c for c in dtype if c.isdigit())) // 8
+    return 1 if dtype == "bool" else int("".join(c for c in dtype if c.isdigit())) // 8
 
 
 @dataclass
@@ -191,11 +210,22 @@ class Extractor:
                 found.append(abs(apart))
         return min(found, default=0.0)
 
+    def moves(self, access: Access, loop: st.For) -> bool:
+        """Whether what is accessed depends on a loop."""
+        ranges = {other.loop_var: (0.0, number(loop.extent) - 1.0 if other is loop else 0.0) for other in self.loops}
+        for index in (index for indices in access.indices for index in indices):
+            values = interval(index, ranges)
+            if values is None and any(node is loop.loop_var for node in walk(index)):
+                return True
+            if values is not None and values[0] < values[1]:
+                return True
+        return False
+
     def reuse(self, access: Access) -> tuple[str, float, float, float]:
         iterations, distance = 1.0, -1.0
         for loop in reversed(self.loops):
             extent, there = number(loop.extent), self.touched[id(loop)]
-            if not any(node is loop.loop_var for indices in access.indices for index in indices for node in walk(index)):
+            if not self.moves(access, loop):
                 return "LoopMultipleRead", iterations, sum(item for _, _, item in there) if distance < 0 else distance, extent
             iterations *= extent
             distance = sum(size * item for _, size, item in there)

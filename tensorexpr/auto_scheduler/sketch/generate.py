@@ -93,7 +93,7 @@ def _continued(state: SketchState, stage: int, options: RuleOptions, rules: Sequ
         meets = rule.meets(state, stage, options)
         if meets is Meet.SKIP:
             continue
-        note = rule.name not in ("SkipStage", "RegisterTiling", "PlanProgram")  # the first says nothing, the others more
+        note = rule.name not in ("SkipStage", "RegisterTiling", "DotProductTiling", "PlanProgram")  # the first says nothing, the others more
         made.extend((after.note(rule.name) if note else after, next_stage) for after, next_stage in rule.apply(state, stage, options))
         if meets is Meet.APPLY_AND_SKIP_REST:
             break

@@ -28,7 +28,7 @@ def pack_operand(state: SketchState, stage: int, operand: Operand, plan: Registe
     copy = len(state.tree.stages)
     state = state.add(CacheRead(operand.producer.id, "global", (stage,)))
     rank = len(state.stage(copy).spatial)
-    others = sorted((n for n in range(rank) if n != place), key=lambda n: _depth(operand, n, plan))
+    others = sorted((n for n in range(rank) if n != place), key=lambda n: depth_of(operand, n, plan))
     lane: AxisExpression = ("axis", place)
     rest = tuple(("axis", n) for n in others)
     if plan.pack is not Pack.PANEL:
@@ -49,7 +49,7 @@ def pack_operand(state: SketchState, stage: int, operand: Operand, plan: Registe
     return replace(state, finished=state.finished | {copy}), copy
 
 
-def _depth(operand: Operand, index: int, plan: RegisterPlan) -> tuple[int, int]:
+def depth_of(operand: Operand, index: int, plan: RegisterPlan) -> tuple[int, int]:
     """Where the stage's loops put an index: what does not move with the reduction first, then as the reduction runs."""
     form = operand.forms[index] or {}
     depths = [plan.reduction.index(axis) for axis in form if axis in plan.reduction]

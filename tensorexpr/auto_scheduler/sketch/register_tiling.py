@@ -21,7 +21,7 @@ LONE_VECTORS = (1, 2, 4, 8, 16)
 
 
 @dataclass(frozen=True)
-class _Loops:
+class TileLoops:
     """The consumer's loops over tiles, outermost first, and which of them belongs to the axis in the lanes."""
 
     order: tuple[int, ...]
@@ -36,8 +36,8 @@ class _Loops:
 def tile_in_registers(state: SketchState, stage: int, consumer: int, plan: RegisterPlan, options: RuleOptions) -> SketchState:
     """The program of a plan: the consumer in tiles, the stage computed at the innermost loop over tiles."""
     operand = operands_of(state.tree, state.stage(stage))[plan.operand]
-    state, moved = _lanes_last(state, stage, plan)
-    state, loops = _tile_consumer(state, consumer, plan, options)
+    state, moved = lanes_last(state, stage, plan)
+    state, loops = tile_consumer(state, consumer, plan, options)
     if plan.pack is not Pack.NONE:
         state, copy = pack_operand(state, stage, operand, plan, options)
         if plan.pack is Pack.PANEL:
@@ -49,10 +49,10 @@ def tile_in_registers(state: SketchState, stage: int, consumer: int, plan: Regis
     reduction = tuple(axis - plan.flattened for axis in plan.reduction)  # of one spatial axis less
     state = state.reorder(stage, (*first, *reduction, *rows, moved[plan.vector]))
     state = state.add(Annotate(stage, moved[plan.vector], "vectorize"))
-    return replace(state, finished=state.finished | {stage, consumer}).note(_words(state, consumer, plan))
+    return replace(state, finished=state.finished | {stage, consumer}).note(f"RegisterTile({in_words(state, consumer, plan)})")
 
 
-def _lanes_last(state: SketchState, stage: int, plan: RegisterPlan) -> tuple[SketchState, dict[int, int]]:
+def lanes_last(state: SketchState, stage: int, plan: RegisterPlan) -> tuple[SketchState, dict[int, int]]:
     """The stage with what is in the lanes as its last axis in memory; returns also where each axis went."""
     node = state.stage(stage)
     row = plan.vector - 1 if plan.flattened else None
@@ -66,7 +66,8 @@ def _lanes_last(state: SketchState, stage: int, plan: RegisterPlan) -> tuple[Ske
     return state, {axis: place for place, axis in enumerate([*others, plan.vector])}
 
 
-def _tile_consumer(state: SketchState, consumer: int, plan: RegisterPlan, options: RuleOptions) -> tuple[SketchState, _Loops]:
+def tile_consumer(state: SketchState, consumer: int, plan: RegisterPlan, options: RuleOptions) -> tuple[SketchState, TileLoops]:
+    """The consumer in tiles of open sizes; returns also its loops over them."""
     node = state.stage(consumer)
     last = node.spatial[-1]
     outer: dict[int, int] = {}
@@ -79,7 +80,7 @@ def _tile_consumer(state: SketchState, consumer: int, plan: RegisterPlan, option
     state = state.reorder(consumer, (*tiles, *rows, *lanes))
     state = state.add(Annotate(consumer, parallel, "parallel")).add(Annotate(consumer, lanes[-1], "vectorize"))
     around = {outer[plan.vector], *(axis for axis in tiles if axis not in outer.values())}
-    return state, _Loops(tiles, next(axis for axis in reversed(tiles) if axis in around))
+    return state, TileLoops(tiles, next(axis for axis in reversed(tiles) if axis in around))
 
 
 def _tiled(state: SketchState, stage: int, axis: int, plan: RegisterPlan, options: RuleOptions) -> tuple[SketchState, tuple[int, ...]]:
@@ -132,9 +133,10 @@ def _tile_loops(
     return state, (tiles[0], *plan.batch, *tiles[1:]), tiles[0]
 
 
-def _words(state: SketchState, consumer: int, plan: RegisterPlan) -> str:
+def in_words(state: SketchState, consumer: int, plan: RegisterPlan) -> str:
+    """A plan, for the names of its sketches."""
     names = [state.stage(consumer).axes[axis].name for axis in (plan.vector, *plan.outer)]
     flat = f"{state.stage(consumer).axes[plan.vector - 1].name}." if plan.flattened else ""
     width = f"x{plan.vectors}"
-    packed = {Pack.NONE: "", Pack.PANEL: ",panel", Pack.ROOT: f",packed {width}", Pack.GIVEN: f",given {width}"}[plan.pack]
-    return f"RegisterTile({flat}{names[0]} in lanes,{'>'.join(names[1:])}{packed})"
+    packed = {Pack.NONE: "", Pack.PANEL: f",panel {width}" if plan.vectors else ",panel", Pack.ROOT: f",packed {width}", Pack.GIVEN: f",given {width}"}[plan.pack]
+    return f"{flat}{names[0]} in lanes,{'>'.join(names[1:])}{packed}"

@@ -10,7 +10,9 @@ from html import escape
 _WIDTH, _HEIGHT = 620, 260
 _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 16, 14, 40
 _BAR, _GAP, _LABELS = 22, 8, 220
-_TICKS = 5
+_TICKS = 6
+# Trials that took more than so many times the best are drawn at the edge.
+_SLOWEST = 20.0
 
 
 @dataclass(frozen=True)
@@ -30,16 +32,32 @@ class Axis:
         return self.start + (value - low) / ((high - low) or 1.0) * (self.end - self.start)
 
     def ticks(self) -> list[float]:
-        """Some values to mark."""
-        steps = [n / (_TICKS - 1) for n in range(_TICKS)]
+        """Some round values to mark: 1, 2 and 5 times powers of ten where the scale is logarithmic, else multiples of such a number."""
         if self.logarithmic:
-            return [self.low * (self.high / self.low) ** step for step in steps]
-        values = [self.low + (self.high - self.low) * step for step in steps]
-        return sorted({float(round(value)) for value in values}) if self.whole else values
+            powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+            fine = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
+            inside = [value for value in fine if self.low <= value <= self.high]
+            tens = [value for value in inside if f"{value:e}".startswith("1.")]
+            found = tens if len(tens) >= _TICKS - 1 else inside
+            return found if len(found) > 1 else [self.low, math.sqrt(self.low * self.high), self.high]
+        step = _round_step((self.high - self.low) / (_TICKS - 1), whole=self.whole)
+        first = math.ceil(self.low / step - 1e-9)
+        return [n * step for n in range(first, math.floor(self.high / step + 1e-9) + 1)]
+
+
+def _round_step(least: float, whole: bool) -> float:
+    """The smallest of 1, 2, 5, 10, ... times a power of ten that isn't below `least`."""
+    if least <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(least))
+    step = next(digit * power for digit in (1, 2, 5, 10) if digit * power >= least * (1 - 1e-9))
+    return max(1.0, step) if whole else step
 
 
 def tuning_curve(times: Sequence[float], best: Sequence[float]) -> str:
     """Milliseconds of each trial as dots and of the best so far as a line, on a logarithmic scale.
+
+    What is many times slower than the best stands as a triangle at the upper edge, so that the scale shows the others apart.
 
     Args:
         times: seconds of each trial; infinite for those that failed.
@@ -49,12 +67,8 @@ def tuning_curve(times: Sequence[float], best: Sequence[float]) -> str:
     if not known:
         return _empty("no trial ran")
     x = Axis(1, max(2, len(times)), _LEFT, _WIDTH - _RIGHT, whole=True)
-    y = Axis(min(known) / 1.15, max(known) * 1.15, _HEIGHT - _BOTTOM, _TOP, logarithmic=True)
-    dots = [
-        f'<circle class="dot" cx="{x(n):.1f}" cy="{y(value * 1e3):.1f}" r="2.5"><title>trial {n}: {value * 1e3:.4g} ms</title></circle>'
-        for n, value in enumerate(times, 1)
-        if math.isfinite(value)
-    ]
+    y = Axis(min(known) / 1.08, min(max(known), _SLOWEST * min(known)) * 1.08, _HEIGHT - _BOTTOM, _TOP, logarithmic=True)
+    dots = [_dot(x(n), y, n, value * 1e3) for n, value in enumerate(times, 1) if math.isfinite(value)]
     crosses = [
         f'<text class="cross" x="{x(n):.1f}" y="{_HEIGHT - _BOTTOM - 3}" text-anchor="middle">x<title>trial {n} failed</title></text>'
         for n, value in enumerate(times, 1)
@@ -63,10 +77,18 @@ def tuning_curve(times: Sequence[float], best: Sequence[float]) -> str:
     corners: list[str] = []
     for n, value in enumerate(best, 1):
         if math.isfinite(value):
-            corners += [f"{x(n):.1f},{y(best[n - 2] * 1e3):.1f}"] if corners else []
-            corners.append(f"{x(n):.1f},{y(value * 1e3):.1f}")
+            corners += [f"{x(n):.1f},{y(min(best[n - 2] * 1e3, y.high)):.1f}"] if corners else []
+            corners.append(f"{x(n):.1f},{y(min(value * 1e3, y.high)):.1f}")
     line = f'<polyline class="line" points="{" ".join(corners)}"/>'
     return _chart(x, y, [*dots, *crosses, line], "trial", "ms", "time of each trial, and of the best so far")
+
+
+def _dot(x: float, y: Axis, number: int, value: float) -> str:
+    """A trial; at the upper edge if it took longer."""
+    title = f"<title>trial {number}: {value:.4g} ms</title>"
+    if value <= y.high:
+        return f'<circle class="dot" cx="{x:.1f}" cy="{y(value):.1f}" r="2.5">{title}</circle>'
+    return f'<path class="dot" d="M{x - 3.5:.1f} {y.end + 6:.1f} L{x:.1f} {y.end:.1f} L{x + 3.5:.1f} {y.end + 6:.1f} Z">{title}</path>'
 
 
 def scatter(points: Sequence[tuple[float, float]], x_label: str, y_label: str) -> str:
@@ -107,7 +129,7 @@ def _chart(x: Axis, y: Axis, marks: Sequence[str], x_label: str, y_label: str, d
     frame.append(f'<line class="axis" x1="{_LEFT}" y1="{_TOP}" x2="{_LEFT}" y2="{_HEIGHT - _BOTTOM}"/>')
     for value in y.ticks():
         frame.append(f'<line class="grid" x1="{_LEFT}" y1="{y(value):.1f}" x2="{_WIDTH - _RIGHT}" y2="{y(value):.1f}"/>')
-        frame.append(f'<text x="{_LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{value:.3g}</text>')
+        frame.append(f'<text x="{_LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{value:.4g}</text>')
     for value in x.ticks():
         frame.append(f'<text x="{x(value):.1f}" y="{_HEIGHT - _BOTTOM + 16}" text-anchor="middle">{value:.4g}</text>')
     middle = (_LEFT + _WIDTH - _RIGHT) / 2

@@ -21,7 +21,9 @@ h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; word-break
 h3 { font-size: 1rem; margin: 1.5rem 0 .3rem; }
 svg { width: 100%; height: auto; } svg text { font: 12px system-ui, sans-serif; fill: #111; }
 pre { background: #f3f4f6; padding: .7rem; overflow-x: auto; font-size: 12px; border-radius: 4px; }
-table { border-collapse: collapse; } td { padding: .15rem 1rem .15rem 0; vertical-align: top; word-break: break-all; }
+table { border-collapse: collapse; } td { padding: .15rem 1rem .15rem 0; vertical-align: top; overflow-wrap: anywhere; }
+td:first-child { white-space: nowrap; } .numbers th, .numbers td { text-align: right; padding: .1rem .8rem .1rem 0; font-weight: normal; }
+.numbers th { color: #6b7280; border-bottom: 1px solid #e5e7eb; }
 .axis { stroke: #6b7280; } .grid { stroke: #e5e7eb; } .dot { fill: #2563eb; fill-opacity: .55; } .bar { fill: #dc2626; }
 .line { fill: none; stroke: #dc2626; stroke-width: 2; } .cross { fill: #dc2626 !important; } .empty { color: #6b7280; }
 .legend span { margin-right: 1rem; } .legend i { display: inline-block; width: .8rem; height: .8rem; margin-right: .3rem; }
@@ -50,7 +52,7 @@ def page(runs: Sequence[Run], title: str) -> str:
 
 def _section(run: Run) -> str:
     parts = [
-        f"<h2>{escape(run.workload_key)}</h2>",
+        f"<h2>{escape(run.title)}</h2>",
         _facts(run),
         "<h3>Tuning curve</h3>",
         tuning_curve([record.median for record in run.trials], run.best_so_far),
@@ -66,7 +68,13 @@ def _section(run: Run) -> str:
 
 
 def _facts(run: Run) -> str:
-    rows = [("target", run.target), ("threads", str(run.num_threads)), ("trials", str(len(run.trials))), ("failures", str(run.failures))]
+    rows = [
+        ("workload", run.workload_key),
+        ("target", run.target),
+        ("threads", str(run.num_threads)),
+        ("trials", str(len(run.trials))),
+        ("failures", str(run.failures)),
+    ]
     if run.best is not None:
         flops = run.dag.flop_ct if run.dag is not None else -1
         speed = f", {flops / run.best.median / 1e9:.2f} GFLOPS" if flops > 0 else ""
@@ -90,9 +98,22 @@ def _failure(run: Run, failure: Failure) -> str:
 
 
 def _prediction(run: Run) -> str:
-    correlation = run.correlation
-    note = f"<p>Rank correlation {correlation:.2f} over {len(run.predictions)} programs.</p>" if correlation is not None else ""
-    return note + scatter(run.predictions, "predicted log throughput", "measured log throughput")
+    return _qualities(run) + scatter(run.predictions, "predicted log throughput", "measured log throughput")
+
+
+def _qualities(run: Run) -> str:
+    """How good the model was in each round, before it learned from it."""
+    if not run.qualities:
+        return ""
+    head = "<tr><th>round</th><th>programs</th><th>rank correlation</th><th>recall of the best quarter</th><th>a-peak</th></tr>"
+    rows = "".join(
+        f"<tr><td>{number + 1}</td><td>{it.count}</td><td>{it.correlation:.2f}</td><td>{it.recall:.2f}</td><td>{it.peak:.2f}</td></tr>"
+        for number, it in run.qualities.items()
+    )
+    note = (
+        "<p>a-peak: the speed of the fastest program among the quarter that the model liked best, relative to the fastest of the round.</p>"
+    )
+    return f'<table class="numbers">{head}{rows}</table>{note}'
 
 
 def _best(run: Run) -> str:

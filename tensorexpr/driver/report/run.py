@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ...auto_scheduler.compute_dag import ComputeDAG
 from ...auto_scheduler.failures import Failures, failures_of
-from ...auto_scheduler.loaded import LoadedRecord
+from ...auto_scheduler.loaded import LoadedRecord, workload_name_and_args
 from ...errors import TensorExprError
-from ...tune.cost_model import rank_correlation
+from ...tune.cost_model import Quality, quality
 from ...tune.records import choose_best
+
+_HASH = re.compile("[0-9a-f]{16,}")
+
+
+def _plain(argument: Any) -> str:
+    """An argument of a workload; shapes as 8x16."""
+    if isinstance(argument, list):
+        return "x".join(map(str, argument))
+    return str(argument)
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +37,16 @@ class Run:
     target: str
     num_threads: int
     records: tuple[LoadedRecord, ...]
+
+    @property
+    def title(self) -> str:
+        """The workload in short: its name, or the start of its hash, and its arguments."""
+        named = workload_name_and_args(self.workload_key)
+        if named is None:
+            return self.workload_key
+        name, arguments = named
+        short = f"computation {name[:8]}" if _HASH.fullmatch(name) else name
+        return f"{short}({', '.join(_plain(argument) for argument in arguments)})"
 
     @cached_property
     def trials(self) -> tuple[LoadedRecord, ...]:
@@ -63,22 +84,34 @@ class Run:
         return failures_of([(record.trace, record) for record in self.trials])
 
     @cached_property
-    def predictions(self) -> list[tuple[float, float]]:
-        """(predicted, measured) logarithms of throughput of the trials that the model predicted and that ran."""
-        found = []
+    def predicted_rounds(self) -> dict[int, list[tuple[float, float]]]:
+        """Round -> (predicted, measured) logarithms of throughput of its trials that the model predicted and that ran."""
+        found: dict[int, list[tuple[float, float]]] = {}
         for record in self.trials:
-            predicted = record.policy.get("predicted")
+            predicted, number = record.policy.get("predicted"), record.policy.get("round")
             if record.is_success and isinstance(predicted, (int, float)) and not isinstance(predicted, bool):
-                found.append((float(predicted), -math.log(record.median)))
+                round_number = number if isinstance(number, int) else 0
+                found.setdefault(round_number, []).append((float(predicted), -math.log(record.median)))
         return found
 
-    @property
-    def correlation(self) -> float | None:
-        """The rank correlation of predictions and measurements; None for less than three of them."""
-        if len(self.predictions) < 3:
-            return None
-        predicted, measured = zip(*self.predictions, strict=True)
-        return rank_correlation(np.array(predicted), np.array(measured))
+    @cached_property
+    def predictions(self) -> list[tuple[float, float]]:
+        """(predicted, measured) logarithms of throughput. A model's scores are up to a constant, another one after each training, so
+        those of several rounds are moved to the mean of what their programs took."""
+        rounds = list(self.predicted_rounds.values())
+        if len(rounds) < 2:
+            return [pair for pairs in rounds for pair in pairs]
+        moves = [float(np.mean([measured - predicted for predicted, measured in pairs])) for pairs in rounds]
+        return [(predicted + move, measured) for pairs, move in zip(rounds, moves, strict=True) for predicted, measured in pairs]
+
+    @cached_property
+    def qualities(self) -> dict[int, Quality]:
+        """Round -> how good its predictions were; rounds of fewer than three are left out."""
+        return {
+            number: quality(np.array([p for p, _ in pairs]), np.exp([m for _, m in pairs]))
+            for number, pairs in self.predicted_rounds.items()
+            if len(pairs) >= 3
+        }
 
     @cached_property
     def dag(self) -> ComputeDAG | None:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 
-from ...arith import Analyzer, linear_form
-from ...tir.arithmetic import as_int, ceildiv
+from ...arith import Analyzer, Linear, linear_form
+from ...tir.arithmetic import as_int, ceildiv, is_const_int
 from ...tir.block import BlockRealize
 from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var
-from ...tir.rewriting import substitute, variables
+from ...tir.rewriting import variables
 from ...tir.stmt import For
 from .bindings import conditions, conjunction
 from .diagnostics import PrimitiveError
@@ -22,13 +21,18 @@ from .diagnostics import PrimitiveError
 
 @dataclass(frozen=True, slots=True)
 class DividedAxis:
-    """An axis: `outer` of `count` values outside, `inner` of `extent` values inside; None for an axis with one value there."""
+    """An axis, whose value is `outer` (in the range `dom`) times `extent` plus `inner`; inner is None if it has one value only."""
 
     axis: IterVar
     outer: PrimExpr
-    count: PrimExpr
-    inner: PrimExpr | None
-    extent: int
+    dom: Range
+    inner: PrimExpr | None = None
+    extent: int = 1
+
+    @property
+    def is_inside(self) -> bool:
+        """True if nothing of the axis is outside."""
+        return is_const_int(self.outer, 0) and is_const_int(self.dom.extent, 1)
 
 
 @dataclass(frozen=True)
@@ -50,14 +54,15 @@ def divided(realize: BlockRealize, outer: Sequence[For], inner: Sequence[For], p
     for loop in (*outer, *inner):
         analyzer.bind(loop.loop_var, Range(loop.min, loop.extent), allow_override=True)
     own = {loop.loop_var for loop in inner}
+    name = realize.block.name_hint
     axes = []
     for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
         found = _divided_axis(axis, value, own, analyzer)
         if found is None:
-            names = ", ".join(loop.loop_var.name for loop in inner)
+            loops = ", ".join(loop.loop_var.name for loop in inner)
             raise PrimitiveError(
-                f"{primitive}: the axis {axis.var.name} = {value} of {realize.block.name_hint} is no multiple of a number outside of the "
-                f"loops {names} plus a rest inside; split evenly and reorder before",
+                f"{primitive}: the axis {axis.var.name} = {value} of {name} doesn't come apart into a multiple of a number outside of the "
+                f"loops {loops} and a rest inside; split by factors that divide, and reorder, before",
                 realize,
             )
         axes.append(found)
@@ -66,8 +71,8 @@ def divided(realize: BlockRealize, outer: Sequence[For], inner: Sequence[For], p
         mentioned = variables(condition)
         if mentioned & own and mentioned - own:
             raise PrimitiveError(
-                f"{primitive}: the condition {condition} of {realize.block.name_hint} is about loops inside and outside at once; "
-                "split by a factor that divides, or pad",
+                f"{primitive}: the condition {condition} of {name} is about loops inside and outside at once; "
+                "split by factors that divide, or pad",
                 realize,
             )
         (inside if mentioned & own else outside).append(condition)
@@ -75,49 +80,37 @@ def divided(realize: BlockRealize, outer: Sequence[For], inner: Sequence[For], p
 
 
 def _divided_axis(axis: IterVar, value: PrimExpr, own: set[Var], analyzer: Analyzer) -> DividedAxis | None:
-    zero = IntImm(value.dtype, 0)
-    mentioned = variables(value)
     assert axis.dom is not None
+    dtype, mentioned = value.dtype, variables(value)
     if not mentioned & own:
-        constant = not mentioned
-        return DividedAxis(axis, value, axis.dom.extent if not constant else IntImm(value.dtype, 1), None, 1)
+        return DividedAxis(axis, value, axis.dom)
     parts = _sides(analyzer.simplify(value), own)
-    if parts is None:
+    if parts is None or not is_const_int(axis.dom.min, 0):
         return None
     outside, inside = parts
     bound = analyzer.const_int_bound(inside)
-    if bound.min_value != 0 or not isinstance(inside, PrimExpr):
+    if bound.min_value != 0 or bound.max_value >= bound.POS_INF:
         return None
-    extent = int(bound.max_value) + 1
-    if not variables(outside):
-        whole = as_int(outside)
-        if whole != 0:
-            return None
-        return DividedAxis(axis, zero, IntImm(value.dtype, 1), inside if extent > 1 else None, extent)
+    extent = bound.max_value + 1
     if extent == 1:
-        return DividedAxis(axis, outside, axis.dom.extent, None, 1)
+        return DividedAxis(axis, outside, axis.dom)
+    if not variables(outside):
+        whole = as_int(axis.dom.extent)
+        only = Range(IntImm(dtype, 0), IntImm(dtype, 1))
+        return DividedAxis(axis, outside, only, inside, min(extent, whole or extent)) if is_const_int(outside, 0) else None
     if not analyzer.known_divisible(outside, extent):
         return None
     count = analyzer.simplify(ceildiv(axis.dom.extent, extent))
-    return DividedAxis(axis, analyzer.simplify(outside // extent), count, inside, extent)
+    return DividedAxis(axis, analyzer.simplify(outside // extent), Range(IntImm(dtype, 0), count), inside, extent)
 
 
 def _sides(value: PrimExpr, own: set[Var]) -> tuple[PrimExpr, PrimExpr] | None:
     """The sum of the terms outside, with the constant, and of those inside; None if a term mixes both."""
     form = linear_form(value)
-    sums: list[list[PrimExpr]] = [[IntImm(value.dtype, form.constant)], [IntImm(value.dtype, 0)]]
+    sides: tuple[dict[PrimExpr, int], dict[PrimExpr, int]] = ({}, {})
     for atom, factor in form.terms.items():
         mentioned = variables(atom)
         if mentioned & own and mentioned - own:
             return None
-        sums[bool(mentioned & own)].append(atom * factor)
-    outside, inside = (reduce(lambda a, b: a + b, terms) for terms in sums)
-    return outside, inside
-
-
-def without_unit_loops(realize: BlockRealize, loops: Sequence[For]) -> dict[Var, PrimExpr]:
-    """The only value of each loop of one iteration."""
-    return {loop.loop_var: loop.min for loop in loops if as_int(loop.extent) == 1}
-
-
-__all__ = ["DividedAxis", "Division", "divided", "substitute", "without_unit_loops"]
+        sides[bool(mentioned & own)][atom] = factor
+    return Linear(sides[0], form.constant).to_expr(value.dtype), Linear(sides[1]).to_expr(value.dtype)

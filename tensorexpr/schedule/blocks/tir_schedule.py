@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from ...tir.function import IRModule, PrimFunc
 from . import primitives
+from .facade.caches import Caches
 from .facade.loops import Loops
 from .facade.notes import Notes
+from .facade.placement import Placement
 from .facade.questions import Questions
 from .facade.samples import Samples
 
 __all__ = ["Schedule", "primitives"]
 
 
-class Schedule(Questions, Samples, Loops, Notes):
+class Schedule(Questions, Samples, Loops, Notes, Caches, Placement):
     """A schedule of a module: each method transforms the module and adds a line to the trace.
 
         sch = tir.Schedule(mod)

@@ -149,6 +149,23 @@ class Trace:
                 raise RecordError(f"instruction {number} ({kind}) gives {len(made)} values here, {len(outputs)} in the trace")
             meaning.update(zip(outputs, made, strict=True))
 
+    @staticmethod
+    def from_json(json_obj: Any) -> Trace:
+        """The trace that JSON describes, with handles of its own; nothing is applied, so whether it is legal anywhere shows later.
+
+        Raises:
+            RecordError: if it is none, or has instructions that nobody knows.
+        """
+        insts, decisions = _checked(json_obj)
+        meaning: dict[str, RV] = {}
+        found: list[Instruction] = []
+        for kind, inputs, attrs, outputs in insts:
+            primitive_of(kind)
+            made = tuple(BlockRV() if name[0] == "b" else LoopRV() if name[0] == "l" else Var("v", "int32") for name in outputs)
+            found.append(Instruction(kind, tuple(_from_json(value, meaning) for value in inputs), tuple(attrs), made))
+            meaning.update(zip(outputs, made, strict=True))
+        return Trace(found, {found[number]: decision for number, decision in decisions})
+
     def show(self, style: str | None = None, black_format: bool = False) -> None:
         """Print the trace as Python.
 

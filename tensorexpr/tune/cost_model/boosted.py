@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,16 +19,20 @@ VERSION = 1
 MAX_FILE_BYTES = 256 << 20
 _MAX_FEATURES = 1 << 14
 # Fewer samples than this move the prior's scale and offset only: trees would learn them by heart.
-_FEWEST_FOR_TREES = 8
+_FEWEST_FOR_TREES = 16
+# Trees for each sample, and at most: few samples justify few corrections of the prior.
+_TREES_PER_SAMPLE = 2
 _ROUNDS = 120
+# The line's scale is drawn towards 1 as if so many samples had said so.
+_PULL = 8
 _PARAMETERS = {
     "objective": "reg:squarederror",
     "tree_method": "hist",
-    "max_depth": 5,
+    "max_depth": 4,
     "max_bin": 64,
     "eta": 0.12,
     "min_child_weight": 1.0,
-    "lambda": 1.0,
+    "lambda": 4.0,
     "subsample": 0.8,
     "colsample_bytree": 0.7,
     "verbosity": 0,
@@ -74,9 +79,10 @@ class BoostedModel:
 
     name = "boosted"
 
-    def __init__(self, seed: int = 0, threads: int | None = None) -> None:
+    def __init__(self, seed: int = 0, threads: int | None = None, parameters: Mapping[str, Any] | None = None) -> None:
         self._xgboost = _import_xgboost()
         self._seed = seed
+        self._parameters = {**_PARAMETERS, **(parameters or {})}
         self._threads = threads or usable_cores()
         self._loaded: _Samples | None = None
         self._samples: _Samples | None = None
@@ -131,8 +137,8 @@ class BoostedModel:
     def _grow(self, features: FloatArray, labels: FloatArray, margin: FloatArray, weights: FloatArray) -> Any:
         threads = self._threads if features.size > _SERIAL_VALUES else 1
         matrix = self._xgboost.DMatrix(_with_prior(features, margin), labels, weight=weights, base_margin=margin, nthread=threads)
-        parameters = {**_PARAMETERS, "nthread": threads, "seed": self._seed}
-        return self._xgboost.train(parameters, matrix, num_boost_round=_ROUNDS)
+        parameters = {**self._parameters, "nthread": threads, "seed": self._seed}
+        return self._xgboost.train(parameters, matrix, num_boost_round=min(_ROUNDS, _TREES_PER_SAMPLE * len(labels)))
 
 
 def _import_xgboost() -> Any:
@@ -152,7 +158,7 @@ def _fit_line(prior: FloatArray, labels: FloatArray, weights: FloatArray) -> _Li
     mean_prior, mean_label = np.average(prior, weights=weights), np.average(labels, weights=weights)
     spread = np.average((prior - mean_prior) ** 2, weights=weights)
     shared = np.average((prior - mean_prior) * (labels - mean_label), weights=weights)
-    pull = spread * _FEWEST_FOR_TREES / len(labels) + 1e-9
+    pull = spread * _PULL / len(labels) + 1e-9
     scale = max(0.0, float((shared + pull) / (spread + pull)))
     return _Line(scale, float(mean_label - scale * mean_prior))
 

@@ -12,7 +12,7 @@ from ...te.operation import Operation
 from ...te.tensor import Tensor
 from ...tir.arithmetic import as_int
 from ...tir.dtype import parse_dtype
-from .nest import Array, Loop, StageNest, access_forms
+from .nest import Array, StageNest, access_forms
 
 LINE_BYTES = 64
 ROUNDING = 1e-6  # sums of 1/32 and the like; panels are counted in whole ones
@@ -82,7 +82,9 @@ def _access(nest: StageNest, forms: Sequence[Form], sizes: list[Array], dtype: s
     rows, run, row = _rows(spans, sizes, np.ones((count, depth + 1)))
     lines = rows * np.maximum(1.0, np.ceil(run * item / LINE_BYTES))
     inner, following = (_stride(nest, forms, sizes, place) for place in (-1, -2))
-    return Access(is_store, item, elements, lines, _invariance(nest, forms), inner, following, _starts(nest, forms, sizes), rows, row * item)
+    return Access(
+        is_store, item, elements, lines, _invariance(nest, forms), inner, following, _starts(nest, forms, sizes), rows, row * item
+    )
 
 
 def _starts(nest: StageNest, forms: Sequence[Form], sizes: Sequence[Array]) -> Array:
@@ -98,13 +100,9 @@ def _starts(nest: StageNest, forms: Sequence[Form], sizes: Sequence[Array]) -> A
             for root, stride in loop.strides.items():
                 if root in form:
                     reach = reach + abs(form[root]) * stride * (loop.extent - 1)
-        different = np.prod([np.where(_is_moved(form, loop), loop.extent, 1.0) for loop in loops], axis=0) if loops else 1.0
-        count = count * np.minimum(np.minimum(np.floor(1.0 + reach + ROUNDING), size), different)
-    return count
-
-
-def _is_moved(form: Form, loop: Loop) -> bool:
-    return form is None or any(root in form for root in loop.strides)
+        count = count * np.minimum(np.floor(1.0 + reach + ROUNDING), size)
+    moving = [np.where(moved > 0, loop.extent, 1.0) for loop, moved in zip(nest.loops, _moves(nest, forms), strict=True) if loop in loops]
+    return np.minimum(count, np.prod(moving, axis=0)) if moving else count
 
 
 def _rows(spans: Sequence[Array], sizes: Sequence[Array], one: Array) -> tuple[Array, Array, Array]:
@@ -165,4 +163,4 @@ def _stride(nest: StageNest, forms: Sequence[Form], sizes: list[Array], place: i
             if form is None or (root in form and abs(form[root]) >= 1):
                 total = total + (abs(form[root]) if form is not None else size) * stride * step
         step = step * size
-    return total
+    return np.where(total == nest.group, 1.0, total)  # groups of neighbours are what an instruction takes

@@ -11,10 +11,11 @@ import numpy.typing as npt
 from ...schedule.tree import At, LoopKind
 from ...target import Target
 from ...tir.dtype import parse_dtype
-from ...tir.expr import BinaryExpr, Call, PrimExpr, Reduce
+from ...tir.expr import BinaryExpr, Call, PrimExpr, ProducerLoad, Reduce
 from ...tir.rewriting import walk
 from ..space import IntArray, Sketch
 from .access import Access, accesses, storage_boxes
+from .instructions import in_vectors
 from .machine import Machine, nest_extent, traffic
 from .nest import Array, Bodies, StageNest, nests
 from .validity import admissible
@@ -55,7 +56,7 @@ def extract(sketch: Sketch, bodies: Bodies, rows: IntArray, target: Target) -> E
         target: the machine that the programs are for.
     """
     machine = Machine.of(target)
-    built = nests(sketch, bodies, rows)
+    built = [in_vectors(nest) for nest in nests(sketch, bodies, rows)]
     boxes = storage_boxes(built)
     stages = [_stage_columns(nest, accesses(nest, boxes), machine) for nest in built]
     valid = admissible(built, boxes, stages, machine)
@@ -106,7 +107,7 @@ def _stage_columns(nest: StageNest, touched: list[Access], machine: Machine) -> 
     threads, imbalance = _parallelism(nest, machine, count)
     operations = _operations(nest.body)
     flops = iterations * operations
-    steps = iterations / np.maximum(1.0, rows * lanes)
+    steps, run = iterations / np.maximum(1.0, rows * lanes) / nest.group, run / nest.group
     loads, operands, gathers = _loads_per_step(nest, touched, rows, vectors)
     room = rows * vectors + operands + 1  # as `unroll_register_tile` counts: accumulators, vectors of a step, a broadcast
     spills = np.maximum(0.0, room - machine.registers)
@@ -114,7 +115,7 @@ def _stage_columns(nest: StageNest, touched: list[Access], machine: Machine) -> 
     compute = steps * np.maximum(rows * vectors * fused / machine.fma_per_cycle, np.where(run > 0, FMA_LATENCY, 0.0))
     unrolled = _unrolled_steps(nest, extents, rows)
     compute = compute * (1.0 + 0.25 * np.log2(np.maximum(1.0, unrolled / FREE_UNROLLING)))
-    load = steps * (loads / machine.loads_per_cycle + gathers * width * GATHER_CYCLES) + steps * spills
+    load = steps * (loads / machine.loads_per_cycle + gathers * np.minimum(lanes, width) * GATHER_CYCLES) + steps * spills
     kept = np.where(spills > 0, 1.0, np.maximum(run, 1.0))  # a tile that does not fit stays in memory
     update = steps / kept * rows * vectors * 2 / machine.stores_per_cycle
     levels = [traffic(nest, touched, cache) for cache in machine.caches]
@@ -137,7 +138,10 @@ def _operations(body: tuple[PrimExpr, ...]) -> float:
     count = 0.0
     for expr in body:
         wanted = parse_dtype(expr.dtype).code
+        places = {node for load in walk(expr) if isinstance(load, ProducerLoad) for index in load.indices for node in walk(index)}
         for node in walk(expr):
+            if node in places:
+                continue
             if isinstance(node, (BinaryExpr, Call, Reduce)) and parse_dtype(node.dtype).code == wanted:
                 count += CALL_OPERATIONS if isinstance(node, Call) and node.op != "tir.if_then_else" else 1.0
     return max(1.0, count)
@@ -187,7 +191,7 @@ def _loads_per_step(nest: StageNest, touched: list[Access], rows: Array, vectors
         unrolled = unrolled * (loop.extent if loop.reduction else 1.0)
     for access in touched[1:]:
         spread = np.where(access.inner_stride == 0, 1.0, vectors)
-        moved = access.starts / unrolled
+        moved = access.starts / unrolled if isinstance(nest.body[0], Reduce) else np.ones_like(rows)
         loads = loads + moved * spread
         operands = operands + np.where(access.inner_stride == 0, 0.0, moved * vectors)
         blocks = np.where(access.next_stride == 1, TRANSPOSED, 1.0)

@@ -47,6 +47,7 @@ class StageNest:
     body: tuple[PrimExpr, ...]
     unroll_step: Array
     ends: tuple[int, ...] = ()  # where each loop as it is written ends among `loops`, which has the parts of fused ones
+    group: float = 1.0  # iterations of the reduction that one instruction sums, see `instructions`
 
     def tile_loops(self) -> list[int]:
         """The places of the loops of the register tile, innermost first: the stage's own inside of the reduction, and around them
@@ -92,6 +93,16 @@ _OPERATIONS: Mapping[type[Any], Callable[[Array, Array], Array]] = {
 }
 
 
+def sampled_values(sketch: Sketch, rows: IntArray) -> dict[Var, Array]:
+    """[n, 1] per variable of an open decision: its values in a population."""
+    values: dict[Var, Array] = {}
+    for sample, numbers in sketch.sample_values(rows).items():
+        for part, var in enumerate(sketch.tree.samples[sample]):
+            if isinstance(var, Var):
+                values[var] = numbers[:, part : part + 1].astype(float)
+    return values
+
+
 def nests(sketch: Sketch, bodies: Bodies, rows: IntArray) -> list[StageNest]:
     """The nests of all stages that are computed, producers first.
 
@@ -100,11 +111,7 @@ def nests(sketch: Sketch, bodies: Bodies, rows: IntArray) -> list[StageNest]:
         rows: the population [n, d].
     """
     tree = sketch.tree
-    values: dict[Var, Array] = {}
-    for sample, numbers in sketch.sample_values(rows).items():
-        for part, var in enumerate(tree.samples[sample]):
-            if isinstance(var, Var):
-                values[var] = numbers[:, part].astype(float)
+    values = {var: numbers[:, 0] for var, numbers in sampled_values(sketch, rows).items()}
     builder = _NestBuilder(tree, bodies, real_readers(tree), _Evaluator(len(rows), values), {}, {})
     for stage in reversed(tuple(tree.in_order())):
         if stage.has_loops and not isinstance(stage.attach, Inline):  # an extern costs the same in every candidate
@@ -131,8 +138,9 @@ class _NestBuilder:
             loops.extend(self._expanded(stage, axis, extents, strides))
             self.axis_loops[stage.id, axis] = len(loops)
             ends.append(len(loops))
-        loads = tuple(dict.fromkeys(n for body in self.bodies[stage.id] for n in walk(body) if isinstance(n, ProducerLoad)))
-        self.finished[stage.id] = StageNest(stage, tuple(loops), region, loads, self.bodies[stage.id], self._unroll_step(stage), tuple(ends))
+        body = self.bodies[stage.id]
+        loads = tuple(dict.fromkeys(n for value in body for n in walk(value) if isinstance(n, ProducerLoad)))
+        self.finished[stage.id] = StageNest(stage, tuple(loops), region, loads, body, self._unroll_step(stage), tuple(ends))
 
     def _unroll_step(self, stage: StageNode) -> Array:
         for axis in stage.leaf:
@@ -146,8 +154,8 @@ class _NestBuilder:
         region = {axis: self.evaluate(_extent(stage, axis)) for axis in (*stage.spatial, *stage.reduction)}
         if not isinstance(stage.attach, At):
             return region, []
-        target = self.finished[stage.attach.stage]
         depth = self.axis_loops[stage.attach.stage, stage.attach.axis]
+        around = self.finished[stage.attach.stage].loops[:depth]
         outer: list[Loop] = []
         links: dict[int, dict[int, float]] | None = None
         touched = {axis: np.ones(self.evaluate.count) for axis in stage.spatial}
@@ -155,12 +163,13 @@ class _NestBuilder:
             nest = self.finished[reader.id]
             for load in self._reads(nest, stage):
                 forms = access_forms(load, nest.stage)
-                if reader.id == target.stage.id and links is None:
+                if links is None:  # the reader is under these loops too, so that they move it and what it reads
+                    around = nest.loops[:depth]
                     links = {axis: form or {} for axis, form in zip(stage.spatial, forms, strict=True)}
                 for axis, form in zip(stage.spatial, forms, strict=True):
                     span = region[axis] if form is None else _span(nest.loops[depth:], form)
                     touched[axis] = np.maximum(touched[axis], np.minimum(span, region[axis]))
-        for loop in target.loops[:depth]:
+        for loop in around:
             moved = {axis: _moved(loop, form) for axis, form in (links or {}).items() if any(root in loop.strides for root in form)}
             outer.append(Loop(loop.extent, moved, loop.reduction, loop.kind, own=False))
         return {**region, **touched}, outer

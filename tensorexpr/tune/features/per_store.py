@@ -25,10 +25,10 @@ from ...te.tensor import Tensor
 from ...tir.dtype import parse_dtype
 from ...tir.expr import Reduce
 from ..space import IntArray, Sketch
-from .nest import Array, Bodies, nests
+from .nest import Array, Bodies, nests, sampled_values
 from .operations import OPERATIONS, float_operations, operations_of, starting_operations
 from .reuse import REUSE_KINDS, reuse_of
-from .store_loops import StoreLoops, Touched, sizes_of
+from .store_loops import StoreLoops, Touched
 from .stores import Store, stores_of
 
 TENSORS = 5
@@ -78,7 +78,7 @@ def per_store(sketch: Sketch, bodies: Bodies, rows: IntArray, tensors: int = TEN
         rows: the population [n, d].
         tensors: of each store so many are described.
     """
-    walk = stores_of(nests(sketch, bodies, rows), sketch.tree.order)
+    walk = stores_of(sketch.tree, nests(sketch, bodies, rows), sampled_values(sketch, rows))
     made = [_features(store, entries, tensors) for store, entries in walk.stores]
     count = len(rows)
     shape = (count, 0, len(per_store_names(tensors)))
@@ -139,8 +139,8 @@ def _tensor(loops: StoreLoops, tensor: Touched, entries: dict[int, list[tuple[Te
     kind = ACCESSES.index("ReadWrite" if tensor.is_read and tensor.is_written else "Write" if tensor.is_written else "Read")
     unique = tensor.elements[:, 0] * item
     stride, fewer = _innermost_move(loops, tensor)
-    lines = np.maximum(outer / fewer * np.minimum(stride * item / LINE_BYTES, 1.0), 1.0)
-    unique_lines = np.maximum(unique / np.minimum(tensor.run * item, LINE_BYTES), 1.0)
+    lines = np.maximum(outer / np.maximum(fewer, 1.0) * np.minimum(stride * item / LINE_BYTES, 1.0), 1.0)
+    unique_lines = np.maximum(unique / np.minimum(np.maximum(tensor.run, 1.0) * item, LINE_BYTES), 1.0)
     reuse = reuse_of(loops, tensor, entries)
     sizes = [outer * item, unique, lines, unique_lines]
     shares = [np.where(reuse.count > 0.5, size / np.maximum(reuse.count, 1.0), 2.0 * size) for size in sizes]
@@ -189,8 +189,8 @@ def _intensity(store: Store) -> list[Array]:
     # Loops of one iteration inside of all others are none: their points are moved to the first real one.
     first = real[:, levels].argmax(axis=1)[:, None]
     places = np.maximum(np.arange(real.shape[1])[None, :], first)
-    done = np.take_along_axis(inner, places, axis=1) * each
-    ratio = done / np.take_along_axis(moved, places, axis=1)
+    done = np.asarray(np.take_along_axis(inner, places, axis=1) * each, float)
+    ratio = np.asarray(done / np.maximum(np.take_along_axis(moved, places, axis=1), 1.0), float)
     some = real.any(axis=1)
     return [slog(np.where(some, _interpolated(done, ratio, (n + 1) / SAMPLES), 0.0)) for n in range(SAMPLES)]
 
@@ -203,7 +203,7 @@ def _interpolated(done: Array, ratio: Array, share: float) -> Array:
     span = done[rows, above] - done[rows, below]
     part = np.where(span > 0, (wanted - done[rows, below]) / np.where(span > 0, span, 1.0), 1.0)
     between = ratio[rows, below] + part * (ratio[rows, above] - ratio[rows, below])
-    return np.where(above > 0, between, ratio[rows, 0])
+    return np.asarray(np.where(above > 0, between, ratio[rows, 0]))
 
 
 def _storage(store: Store, outer: Array) -> list[Array]:
@@ -212,8 +212,8 @@ def _storage(store: Store, outer: Array) -> list[Array]:
     attached = isinstance(stage.attach, At)
     around = np.prod(store.loops.extents[:, : store.own], axis=1) if attached else np.ones(store.loops.count)
     if attached:
-        box = np.prod([store.loops.nest.region[axis] for axis in stage.spatial], axis=0) * np.ones(store.loops.count)
+        box = np.prod([store.loops.nest.region[axis] for axis in stage.spatial] or [np.ones(store.loops.count)], axis=0)
     else:
-        box = np.full(store.loops.count, float(np.prod(sizes_of(store.result))))
+        box = np.prod([size[:, 0] for size in store.tensors[0].sizes] or [np.ones(store.loops.count)], axis=0)
     item = parse_dtype(store.result.dtype).itemsize
     return [slog(box * item), slog(box * around), slog(around), slog(outer / around)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from ...schedule.tree import LoopKind
 from ...te.tensor import Tensor
-from ...tir.arithmetic import as_int
 from ...tir.dtype import parse_dtype
 from ...tir.expr import PrimExpr, Var
 from ...tir.rewriting import walk
@@ -30,10 +29,12 @@ class StoreLoops:
     Args:
         nest: of the stage.
         places: a number for each loop; stores that share a loop have its number in common.
+        sampled: [n, 1] the values of the variables that stand for open decisions.
     """
 
     nest: StageNest
     places: tuple[int, ...]
+    sampled: Mapping[Var, Array]
 
     @cached_property
     def parts(self) -> list[tuple[Loop, ...]]:
@@ -79,7 +80,20 @@ class StoreLoops:
         for var, reach in self.reach.items():
             high = np.concatenate([np.cumsum(reach[:, ::-1], axis=1)[:, ::-1], np.zeros((self.count, 1))], axis=1)
             made[var] = (np.zeros_like(high), high)
-        return made
+        return {**made, **self._constants}
+
+    @cached_property
+    def _constants(self) -> dict[Var, Interval]:
+        return {var: (values, values) for var, values in self.sampled.items()}
+
+    def sizes(self, tensor: Tensor) -> list[Array]:
+        """[n, 1] per dimension: the extents of a tensor."""
+        known = [interval_of(extent, self._constants, (self.count, 1)) for extent in tensor.shape]
+        return [np.ones((self.count, 1)) if size is None else size[0] for size in known]
+
+    def points(self, at: Mapping[Var, Array]) -> dict[Var, Interval]:
+        """The values of axes as intervals, beside those of the decisions."""
+        return {**{var: (values, values) for var, values in at.items()}, **self._constants}
 
     def _columns(self, axis: int, column: Column) -> Array:
         columns = [column(parts, axis) for parts in self.parts]
@@ -108,6 +122,7 @@ class Touched:
         extents: per dimension [n, m + 1] the extent of the box that is touched while loops d, d + 1, ... run.
         stride: [n, m] elements between what the first two iterations of each loop touch, the least of all accesses; 0: the same.
         moves: [n, m]: whether a loop moves it.
+        sizes: per dimension [n, 1] its extent.
     """
 
     tensor: Tensor
@@ -116,6 +131,7 @@ class Touched:
     extents: tuple[Array, ...]
     stride: Array
     moves: Bools
+    sizes: tuple[Array, ...]
 
     @property
     def item_bytes(self) -> int:
@@ -134,20 +150,15 @@ class Touched:
     def run(self) -> Array:
         """[n]: elements in a row that lie side by side, of what all loops touch."""
         run, whole = np.ones(len(self.moves)), np.ones(len(self.moves), bool)
-        for extent, size in zip(reversed(self.extents), reversed(sizes_of(self.tensor)), strict=True):
+        for extent, size in zip(reversed(self.extents), reversed(self.sizes), strict=True):
             run = np.where(whole, run * extent[:, 0], run)
-            whole = whole & (extent[:, 0] >= size)
+            whole = whole & (extent[:, 0] >= size[:, 0])
         return run
-
-
-def sizes_of(tensor: Tensor) -> list[int]:
-    """The extents of a tensor; a symbolic one counts as 1."""
-    return [as_int(extent) or 1 for extent in tensor.shape]
 
 
 def touched(loops: StoreLoops, tensor: Tensor, accesses: Sequence[Sequence[PrimExpr]], is_read: bool, is_written: bool) -> Touched:
     """What a store does with one tensor, which it accesses at one or more places."""
-    sizes = sizes_of(tensor)
+    sizes = loops.sizes(tensor)
     shape = (loops.count, len(loops.places) + 1)
     boxes = [[interval_of(index, loops.running, shape) for index in indices] for indices in accesses]
     extents = tuple(_extent([box[dim] for box in boxes], size, shape) for dim, size in enumerate(sizes))
@@ -157,28 +168,27 @@ def touched(loops: StoreLoops, tensor: Tensor, accesses: Sequence[Sequence[PrimE
             moves = moves | (loops.reach[var] > 0)
     strides = np.stack([_stride(loops, indices, sizes) for indices in accesses])
     least = np.where(strides > 0, strides, np.inf).min(axis=0)
-    return Touched(tensor, is_read, is_written, extents, np.where(np.isfinite(least), least, 0.0), moves)
+    return Touched(tensor, is_read, is_written, extents, np.where(np.isfinite(least), least, 0.0), moves, tuple(sizes))
 
 
-def _extent(intervals: Sequence[Interval | None], size: int, shape: tuple[int, ...]) -> Array:
+def _extent(intervals: Sequence[Interval | None], size: Array, shape: tuple[int, ...]) -> Array:
     known = [interval for interval in intervals if interval is not None]
     if len(known) < len(intervals):
-        return np.full(shape, float(size))
+        return np.asarray(np.broadcast_to(size, shape))
     low = np.minimum.reduce([a for a, _ in known])
     high = np.maximum.reduce([b for _, b in known])
     return np.asarray(np.minimum(high - low + 1, size), float)
 
 
-def _stride(loops: StoreLoops, indices: Sequence[PrimExpr], sizes: Sequence[int]) -> Array:
+def _stride(loops: StoreLoops, indices: Sequence[PrimExpr], sizes: Sequence[Array]) -> Array:
     """[n, m]: how far apart the elements are that the first two iterations access."""
     shape = (loops.count, len(loops.places))
-    at = {var: (step, step) for var, step in loops.steps.items()}
-    start = {var: (np.zeros(shape), np.zeros(shape)) for var in loops.steps}
-    apart, row = np.zeros(shape), 1
+    origin = np.zeros((1, 1))
+    at, start = loops.points(loops.steps), loops.points(dict.fromkeys(loops.steps, origin))
+    apart, row = np.zeros(shape), np.ones((loops.count, 1))
     for index, size in zip(reversed(indices), reversed(sizes), strict=True):
-        second, first = interval_of(index, at, shape), interval_of(index, start, shape)
+        second, first = interval_of(index, at, (1, 1)), interval_of(index, start, (1, 1))
         if second is not None and first is not None:
             apart = apart + row * (second[0] - first[0])
-        row *= size
+        row = row * size
     return np.abs(apart)
-

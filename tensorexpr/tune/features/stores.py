@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...schedule.tree import At, StageNode
+from ...schedule.tree import At, ScheduleTree, StageNode
 from ...te.tensor import Tensor
 from ...tir.expr import PrimExpr, ProducerLoad, Reduce, Var
 from ...tir.rewriting import walk
@@ -58,8 +58,9 @@ class StoreWalk:
     """Walks over the stages as lowering places them: what is computed at a loop stands at its start, a reduction's initial value
     in front of its first reduction loop."""
 
+    tree: ScheduleTree
     nests: Mapping[int, StageNest]
-    order: tuple[int, ...]
+    sampled: Mapping[Var, Array]
     stores: list[tuple[Store, dict[int, list[tuple[Tensor, Array, int]]]]] = field(default_factory=list)
     seen: TouchedByLoops = field(default_factory=TouchedByLoops)
     _places: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -68,7 +69,7 @@ class StoreWalk:
 
     def run(self) -> None:
         """Visit all stores."""
-        for number in self.order:
+        for number in self.tree.order:
             if number in self.nests and not isinstance(self.nests[number].stage.attach, At):
                 self._visit(number)
 
@@ -86,25 +87,25 @@ class StoreWalk:
             if any(key == UNROLL for key, _ in stage.mark(axis).pragmas):
                 step = nest.unroll_step
             self._steps[number, axis] = step
-            for other in self.order:
+            for other in self.tree.order:
                 if other in self.nests and self.nests[other].stage.attach == At(number, axis):
                     self._visit(other)
-        loops = StoreLoops(nest, self._places[number])
+        loops = StoreLoops(nest, self._places[number], self.sampled)
         for output, value in enumerate(nest.body):
-            self._store(Store(loops, len(outer), value, _tensors(loops, stage.origin.output(output), value), step))
+            self._store(Store(loops, len(outer), value, self._tensors(loops, output, value), step))
 
     def _store(self, store: Store) -> None:
         self.seen.add(store.loops.places, store.tensors)
         self.stores.append((store, {place: list(self.seen.entries[place]) for place in store.loops.places}))
 
     def _initial_values(self, nest: StageNest, shared: int) -> None:
-        """The stores of the value that a reduction starts from: under the loops outside of the reduction they touch what the update does."""
-        loops = StoreLoops(nest, self._places[nest.stage.id])
+        """The stores of a reduction's first values: under the loops outside of the reduction they touch what the update does."""
+        loops = StoreLoops(nest, self._places[nest.stage.id], self.sampled)
         for output, value in enumerate(nest.body):
             if isinstance(value, Reduce):
-                written = _written(loops, nest.stage.origin.output(output), False)
+                written = _written(loops, output, False)
                 start = (value.init or value.combiner.identity_element)[value.value_index]
-                self.seen.add(loops.places[:shared], [written, *_reads(loops, start, {})])
+                self.seen.add(loops.places[:shared], [written, *self._reads(loops, (start,))])
 
     def _outer(self, stage: StageNode) -> tuple[int, ...]:
         if not isinstance(stage.attach, At):
@@ -118,34 +119,27 @@ class StoreWalk:
             return np.zeros(count)
         return self._steps[stage.attach.stage, stage.attach.axis]
 
+    def _tensors(self, loops: StoreLoops, output: int, value: PrimExpr) -> tuple[Touched, ...]:
+        sources = value.source if isinstance(value, Reduce) else (value,)
+        return (_written(loops, output, isinstance(value, Reduce)), *self._reads(loops, sources))
 
-def stores_of(nests: Sequence[StageNest], order: tuple[int, ...]) -> StoreWalk:
-    """The stores of stages, in the order of the program; `order` is that of the stages."""
-    made = StoreWalk({nest.stage.id: nest for nest in nests}, order)
+    def _reads(self, loops: StoreLoops, values: Sequence[PrimExpr]) -> list[Touched]:
+        """What the values read, each tensor in the layout that it is stored in."""
+        reads: dict[Tensor, list[tuple[PrimExpr, ...]]] = {}
+        for node in (node for value in values for node in walk(value)):
+            if isinstance(node, ProducerLoad) and isinstance(node.producer, Tensor):
+                stored = self.tree.producer(node).op.output(node.producer.value_index)
+                reads.setdefault(stored, []).append(node.indices)
+        return [touched(loops, tensor, indices, True, False) for tensor, indices in reads.items()]
+
+
+def stores_of(tree: ScheduleTree, nests: Sequence[StageNest], sampled: Mapping[Var, Array]) -> StoreWalk:
+    """The stores of stages, in the order of the program."""
+    made = StoreWalk(tree, {nest.stage.id: nest for nest in nests}, sampled)
     made.run()
     return made
 
 
-def _tensors(loops: StoreLoops, result: Tensor, value: PrimExpr) -> tuple[Touched, ...]:
-    reduction = isinstance(value, Reduce)
-    sources = value.source if isinstance(value, Reduce) else (value,)
-    reads: dict[Tensor, list[tuple[PrimExpr, ...]]] = {}
-    for source in sources:
-        _collect(source, reads)
-    return (_written(loops, result, reduction), *(touched(loops, t, indices, True, False) for t, indices in reads.items()))
-
-
-def _written(loops: StoreLoops, result: Tensor, is_read: bool) -> Touched:
-    axes: list[Var] = [loops.axes[axis] for axis in loops.nest.stage.spatial]
-    return touched(loops, result, [tuple(axes)], is_read, True)
-
-
-def _reads(loops: StoreLoops, value: PrimExpr, reads: dict[Tensor, list[tuple[PrimExpr, ...]]]) -> list[Touched]:
-    _collect(value, reads)
-    return [touched(loops, tensor, indices, True, False) for tensor, indices in reads.items()]
-
-
-def _collect(value: PrimExpr, reads: dict[Tensor, list[tuple[PrimExpr, ...]]]) -> None:
-    for node in walk(value):
-        if isinstance(node, ProducerLoad) and isinstance(node.producer, Tensor):
-            reads.setdefault(node.producer, []).append(node.indices)
+def _written(loops: StoreLoops, output: int, is_read: bool) -> Touched:
+    stage = loops.nest.stage
+    return touched(loops, stage.op.output(output), [tuple(loops.axes[axis] for axis in stage.spatial)], is_read, True)

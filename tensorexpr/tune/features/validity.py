@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ...schedule.tree import At, SplitRelation, StageNode
+from ...schedule.tree import At, LoopKind, SplitRelation, StageNode
 from ...te.operation import Operation
 from ...tir.dtype import parse_dtype
 from .machine import Machine
@@ -47,9 +47,14 @@ def admissible(
 
 
 def is_register_tile(stage: StageNode, stages: Mapping[int, StageNode]) -> bool:
-    """True for a stage that is computed at the tiles of a consumer and whose own spatial loops are not split: the tile is all of it."""
+    """True for a stage that is computed at the tiles of a consumer and whose own spatial loops are not split: the tile is all of it.
+
+    So it is where they are split for an intrinsic.
+    """
     if not isinstance(stage.attach, At) or stage.attach.stage not in stages:
         return False
+    if any(mark.kind is LoopKind.TENSORIZE for mark in stage.marks.values()):
+        return True
     return not any(isinstance(r, SplitRelation) and r.parent in stage.spatial for r in stage.relations)
 
 

@@ -21,6 +21,9 @@ _LEAST_PATIENCE_SECONDS = 0.01
 _BUDGET_SECONDS = 2.0
 # A first call that meets cold caches says little below this.
 _COLD_SECONDS = 2e-3
+# What decides whether a candidate is slow lasts about as long, if it is just as slow as is allowed.
+_RACE_SECONDS = 2e-3
+_MOST_CALLS_OF_RACE = 200
 Run = Callable[[int], float]  # how many calls in a row -> seconds per call
 Clock = Callable[[], float]
 
@@ -113,12 +116,12 @@ def time_candidate(run: Run, first: float, policy: TimingPolicy, best: float, qu
     limit = policy.racing_factor * best if policy.racing_factor else math.inf
     if first > _BUDGET_SECONDS:
         return Timing((first,), 1, raced=first > limit)
-    warm = first if first > max(limit, _COLD_SECONDS) else run(1)
+    warm = first if first > max(limit, _COLD_SECONDS) else run(_calls_of_race(limit, policy))
     if warm > limit:
         calm = quiet.now()
         if not calm:  # perhaps it isn't slow at all
             calm = quiet.wait()
-            warm = run(1)
+            warm = run(_calls_of_race(limit, policy))
         if warm > limit:
             return Timing((warm,), 1, raced=True, disturbed=not calm)
     costs: list[float] = []
@@ -132,6 +135,13 @@ def time_candidate(run: Run, first: float, policy: TimingPolicy, best: float, qu
             break
     # Others only ever add time, so the shortest repeats are nearest to the truth.
     return Timing(tuple(sorted(costs)[: len(timing.costs)]), timing.number, disturbed=True)
+
+
+def _calls_of_race(limit: float, policy: TimingPolicy) -> int:
+    """How many calls in a row decide whether a candidate is slow: alone, a short one takes as long as its threads take to wake up."""
+    if policy.flush_caches or not 0 < limit < _RACE_SECONDS:
+        return 1
+    return min(_MOST_CALLS_OF_RACE, math.ceil(_RACE_SECONDS / limit))
 
 
 def _repeats(run: Run, warm: float, policy: TimingPolicy, best: float) -> Timing:

@@ -24,8 +24,8 @@ from ...tir.dtype import parse_dtype
 from ...tir.expr import Call, IterVar, PrimExpr, ProducerLoad, Select, Var
 from ...tir.rewriting import walk
 from .access import stage_reads
-from .conv_flat import plan_flat, schedule_flat
-from .conv_plan import Order, Packing, Plan, plan_convolution
+from .conv_flat import FlatPlan, plan_flat, schedule_flat
+from .conv_plan import Order, Packing, Plan, convolution_plans
 from .convolutions import Convolution, convolution_of, extents_of, product_of_extents
 
 # So few steps cost less than the loop over them. Their pixels are different ones, so no loads are merged and kept.
@@ -43,9 +43,13 @@ def schedule_convolutions(s: Schedule, target: Target, alternative: int = 0) -> 
         if convolution is None:
             continue
         tensor, result = node.origin.output(0), _result(s, node)
-        plan, flat = plan_convolution(convolution, target), plan_flat(convolution, target)
-        if flat is not None and (plan is None or flat.cycles < plan.cycles):
-            schedule_flat(s, result, tensor, convolution, flat)
+        plans: list[Plan | FlatPlan] = [*convolution_plans(convolution, target)]
+        flat = plan_flat(convolution, target)
+        if flat is not None:
+            plans.insert(0 if not plans or flat.cycles < plans[0].cycles else 1, flat)
+        plan = plans[min(alternative, len(plans) - 1)] if plans else None
+        if isinstance(plan, FlatPlan):
+            schedule_flat(s, result, tensor, convolution, plan)
         elif plan is not None:
             peeled = plan.peeled and _is_plain_border(s, convolution)
             _Builder(s, result, tensor, convolution, replace(plan, peeled=peeled)).build()

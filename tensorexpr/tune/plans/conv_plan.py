@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from ...target import Target
@@ -77,24 +77,54 @@ class Plan:
 
 def plan_convolution(convolution: Convolution, target: Target) -> Plan | None:
     """The plan with the fewest cycles; None if there are too few channels for vectors of them."""
+    plans = convolution_plans(convolution, target)
+    return plans[0] if plans else None
+
+
+def convolution_plans(convolution: Convolution, target: Target) -> list[Plan]:
+    """The ways to compute a convolution, the one of the fewest cycles first; none if there are too few channels for vectors of them.
+
+    The others have other vectors or a tile of more axes, copied borders instead of peeled ones, or another order. How many pixels
+    a tile has is left to the search.
+    """
     lanes = lanes_of(target, convolution.op.output(0).dtype)
     extents = convolution.extents
     channels = extents[convolution.channel]
     # Channels last, vectors of anything else would be gathered: even a few lanes of a vector of channels are better.
     if (channels < lanes // 2 and convolution.channel < len(extents) - 1) or convolution.depth < 2:
-        return None
-    merged = convolution.merged_pixels()
+        return []
     phases = dict(zip(convolution.pixels, convolution.phases, strict=True))
     if any(extents[pixel] % phase for pixel, phase in phases.items()):
-        return None
+        return []
+    merged = convolution.merged_pixels()
     pixels = [extents[pixel] // phases[pixel] for pixel in convolution.pixels if pixel not in merged]
     if merged:
         pixels.append(product_of_extents([extents[pixel] for pixel in merged]))
     tiles = _tiles(convolution, pixels, lanes, target)
-    timed = [(_cycles(convolution, tile, vectors, pixels, lanes, target), tile, vectors) for vectors, tile in tiles]
-    if not timed:
-        return None
-    cycles, tile, vectors = min(timed)
+    timed = sorted((_cycles(convolution, tile, vectors, pixels, lanes, target), tile, vectors) for vectors, tile in tiles)
+    best: dict[tuple[int, ...], Plan] = {}
+    for cycles, tile, vectors in timed:
+        kind = (vectors, *(number for number, size in enumerate(tile) if size > 1))
+        if kind not in best and (plan := _plan_of(convolution, target, pixels, tile, vectors, cycles)) is not None:
+            best[kind] = plan
+    found = list(best.values())
+    return [*found[:1], *(variant for plan in found[:1] for variant in _variants(plan)), *found[1:]]
+
+
+def _variants(plan: Plan) -> list[Plan]:
+    """The same tile with borders in a copy of the data, and with panels and pixels in another order."""
+    order = Order.BATCHES if plan.order is Order.PIXELS else Order.PIXELS
+    packing = Packing.ROOT if plan.packing is Packing.PANEL else plan.packing
+    bordered = [replace(plan, peeled=False)] if plan.peeled else []
+    return [*bordered, replace(plan, order=order, packing=packing, chunks=1)]
+
+
+def _plan_of(
+    convolution: Convolution, target: Target, pixels: list[int], tile: tuple[int, ...], vectors: int, cycles: float
+) -> Plan | None:
+    """The plan of a tile; None where weights can't be brought into panels of its vectors."""
+    lanes, extents = lanes_of(target, convolution.op.output(0).dtype), convolution.extents
+    channels = extents[convolution.channel]
     parallel = is_parallel(target, 2.0 * product_of_extents(extents) * convolution.depth)
     # Each tap is a loop over the other summed axes: borders are peeled where that loop is long.
     long = convolution.depth >= 16 * product_of_extents(extents_of(convolution.taps))
@@ -109,7 +139,8 @@ def plan_convolution(convolution: Convolution, target: Target) -> Plan | None:
         packing = Packing.ROOT
     if packing is not Packing.NONE:
         cycles += _PACKED * convolution.depth * channels / lanes
-    return Plan(lanes, vectors, tile, bool(merged), packing, peeled, order, chunks, parallel, cycles)
+    merged = bool(convolution.merged_pixels())
+    return Plan(lanes, vectors, tile, merged, packing, peeled, order, chunks, parallel, cycles)
 
 
 def _size(axes: tuple[int, ...], extents: list[int]) -> int:

@@ -33,11 +33,17 @@ _INTRINSICS = {
 def dot_product_of(product: Product, dtype: str, target: Target) -> DotProduct | None:
     """The intrinsic that sums the product, or None if the target has none."""
     left, right, last = product.left, product.right, product.summed[-1]
-    found = _INTRINSICS.get((left.tensor.dtype, right.tensor.dtype, dtype))
-    if found is None or left.casts != (dtype,) or right.casts != (dtype,) or lanes_of(target, dtype) != OUTPUTS:
+    found = instruction_for(left.tensor.dtype, right.tensor.dtype, dtype, target)
+    if found is None or left.casts != (dtype,) or right.casts != (dtype,):
         return None
     large = extent_of(last) >= found.group and extent_of(product.column) >= OUTPUTS
-    return found if large and found.feature in target.features else None
+    return found if large else None
+
+
+def instruction_for(left: str, right: str, dtype: str, target: Target) -> DotProduct | None:
+    """The intrinsic for these types of the broadcast operand, the vectors and the sums, or None if the target has none."""
+    found = _INTRINSICS.get((left, right, dtype))
+    return found if found is not None and found.feature in target.features and lanes_of(target, dtype) == OUTPUTS else None
 
 
 def has_whole_groups(product: Product, group: int) -> bool:

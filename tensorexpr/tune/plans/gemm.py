@@ -9,7 +9,7 @@ parallel over batch, chunks of rows, panels of columns:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...schedule.te_schedule import Schedule
 from ...schedule.tree import Inline, Root, StageNode
@@ -22,7 +22,7 @@ from ...tir.expr import IterVar, PrimExpr, Var
 from .dot_products import DotProduct, dot_product_of, has_whole_groups
 from .machine import lanes_of
 from .products import Operand, Product, extent_of, inline_moves, product_of, result_of, size_of
-from .register_tile import RegisterTile, Shape, choose_tile, packing_cycles
+from .register_tile import RegisterTile, Shape, packing_cycles, ranked_tiles
 
 # Vectors of multiply-adds below which one core is done before another one has begun: about 2 microseconds.
 _PARALLEL_STEPS = 1 << 13
@@ -63,8 +63,9 @@ def schedule_products(s: Schedule, target: Target, alternative: int = 0) -> None
             continue
         inline_moves(s, stage)
         found = product_of(s, stage)
-        plan = None if found is None else plan_product(found, stage.origin.output(0).dtype, target)
-        if found is not None and plan is not None:
+        plans = [] if found is None else product_plans(found, stage.origin.output(0).dtype, target)
+        if found is not None and plans:
+            plan = plans[min(alternative, len(plans) - 1)]
             own, result = stage.origin.output(0), result_of(s, stage)
             schedule_product(s, result if _is_untouched(s.tree[s[result].id]) else own, own, found, plan)
 
@@ -75,9 +76,19 @@ def _is_untouched(stage: StageNode) -> bool:
 
 def plan_product(product: Product, dtype: str, target: Target) -> Plan | None:
     """How a product is computed; None if it is better seen as many sums than as tiles."""
+    plans = product_plans(product, dtype, target)
+    return plans[0] if plans else None
+
+
+def product_plans(product: Product, dtype: str, target: Target) -> list[Plan]:
+    """The ways to compute a product, the one of the fewest cycles first; none if it is better seen as many sums than as tiles.
+
+    The others pack where that one doesn't, or the other way round, and have tiles of another number of vectors or chunks. How
+    many rows a tile has is left to the search.
+    """
     most = lanes_of(target, dtype)
     if not size_of((*product.batch, *product.rows, product.column, *product.summed)):
-        return None
+        return []
     dot = dot_product_of(product, dtype, target)
     # A result narrower than a vector has vectors of the power of two that holds a row of it.
     lanes = most if dot is not None else min(most, 1 << (extent_of(product.column) - 1).bit_length())
@@ -85,12 +96,19 @@ def plan_product(product: Product, dtype: str, target: Target) -> Plan | None:
     shape = _shape_of(product, lanes, transposed, dot)
     # Fewer rows don't pay for a transposed panel: a vector of it costs as much as the products of 4 rows.
     if lanes < most // 4 or lanes == 1 or shape.rows * shape.repeats < (4 if transposed else 2):
-        return None
+        return []
     steps = shape.batch * shape.repeats * shape.rows * shape.depth * -(-shape.columns // lanes)
     parallel = target.num_cores > 1 and steps >= _PARALLEL_STEPS
-    tile = choose_tile(shape, target, target.num_cores if parallel else 1)
-    block = _block_of(product, tile.vectors * lanes, target, dot)
-    return Plan(tile, lanes, shape.packing > 0 or block < size_of(product.summed), transposed, parallel, dot, block)
+    shapes = [shape]
+    if not transposed and dot is None:
+        shapes.append(replace(shape, packing=0.0 if shape.packing else packing_cycles(transposed)))
+    ranked = [ranked_tiles(one, target, target.num_cores if parallel else 1) for one in shapes]
+    chosen = [(one, tiles[0]) for one, tiles in zip(shapes, ranked, strict=True)] + [(shape, tile) for tile in ranked[0][1:]]
+    plans = []
+    for one, tile in chosen:
+        block = _block_of(product, tile.vectors * lanes, target, dot)
+        plans.append(Plan(tile, lanes, one.packing > 0 or block < size_of(product.summed), transposed, parallel, dot, block))
+    return plans
 
 
 def _block_of(product: Product, width: int, target: Target, dot: DotProduct | None) -> int:
@@ -256,4 +274,4 @@ def _accumulate(s: Schedule, tile: Tensor, tensor: Tensor, product: Product, pla
     return blocks
 
 
-__all__ = ["Plan", "plan_product", "schedule_product", "schedule_products"]
+__all__ = ["Plan", "plan_product", "product_plans", "schedule_product", "schedule_products"]

@@ -56,11 +56,20 @@ class RegisterTile:
 
 def choose_tile(shape: Shape, target: Target, cores: int) -> RegisterTile:
     """The tile with the fewest cycles on the busiest of `cores`; of equal ones that with the fewest loads."""
+    return ranked_tiles(shape, target, cores)[0]
+
+
+def ranked_tiles(shape: Shape, target: Target, cores: int) -> list[RegisterTile]:
+    """The best tile of each number of vectors and chunks, the best of all first."""
     chunks = range(1, cores + 1) if cores > 1 else (1,)
     candidates = [
         RegisterTile(rows, vectors, parts) for rows, vectors in _fitting(shape, target) for parts in chunks if parts <= shape.rows
     ]
-    return min(candidates, key=lambda tile: (_cycles(tile, shape, cores), tile.rows + tile.vectors))
+    candidates.sort(key=lambda tile: (_cycles(tile, shape, cores), tile.rows + tile.vectors))
+    best: dict[tuple[int, int], RegisterTile] = {}
+    for tile in candidates:
+        best.setdefault((tile.vectors, tile.chunks), tile)
+    return list(best.values())
 
 
 def packing_cycles(transposed: bool, grouped: bool = False) -> float:

@@ -41,7 +41,16 @@ def append_records(path: str | Path, records: Iterable[Record]) -> None:
         RecordError: if a record breaks the schema; then nothing is written.
         OSError: if the file can't be written.
     """
-    data = "".join(f"{record.dumps()}\n" for record in records).encode()
+    append_lines(path, [record.dumps() for record in records])
+
+
+def append_lines(path: str | Path, lines: Iterable[str]) -> None:
+    """Append lines to a log, see `append_records`.
+
+    Raises:
+        OSError: if the file can't be written.
+    """
+    data = "".join(f"{line}\n" for line in lines).encode()
     if not data:
         return
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)

@@ -23,7 +23,7 @@ from tensorexpr.tune.measure import MeasureErrorNo, Measurer, MeasureTask, Progr
 from tensorexpr.tune.measure.builder import Failure
 from tensorexpr.tune.measure.compiling import make_compiler
 
-CONTEXT = {
+CONTEXT: dict[str, Any] = {
     "opt_level": 1,
     "disabled_pass": ["tir.StorageRewrite"],
     "config": {"tir.disable_vectorize": True, "tir.UnrollLoop": {"auto_max_step": 4}},
@@ -75,7 +75,8 @@ def test_options_of_a_context_survive_json_and_words() -> None:
 def test_candidates_are_compiled_under_the_options_of_the_context() -> None:
     steps = [["annotate", 2, 1, "vectorize"]]
     lines = {}
-    for name, context in (("plain", {}), ("scalar", {"config": {"tir.disable_vectorize": True}})):
+    contexts: dict[str, dict[str, Any]] = {"plain": {}, "scalar": {"config": {"tir.disable_vectorize": True}}}
+    for name, context in contexts.items():
         with PassContext(**context):
             made = measure_task(task(), 0)
         lines[name] = make_compiler(made.to_json())(steps, 0).ir_lines  # outside of the context, as in a worker

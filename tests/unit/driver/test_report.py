@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tests.v06_workloads  # noqa: F401  (registers the workloads)
 from tensorexpr import auto_scheduler
 from tensorexpr.auto_scheduler import MeasureInput, SearchTask
 from tensorexpr.driver.cli import main
-from tensorexpr.driver.report.charts import histogram, scatter, tuning_curve
+from tensorexpr.driver.report.charts import Axis, histogram, scatter, tuning_curve
 from tensorexpr.driver.report.nest import nest_picture
 from tensorexpr.driver.report.run import runs_of
 from tensorexpr.schedule.steps import Annotate, Split
@@ -76,7 +80,8 @@ def test_a_run_in_numbers(log: Path) -> None:
     assert run.plain is not None and run.plain.median == 0.5
     assert run.failures.kinds == (("RunTimeoutError", 1),)
     assert [predicted for predicted, _ in run.predictions] == [1.0, 3.0, 2.0]
-    assert run.correlation == pytest.approx(1.0)
+    assert [item.correlation for item in run.qualities.values()] == [pytest.approx(1.0)]
+    assert run.title == "v06_matmul(8, 8, 16)"
     assert run.dag is not None and other.dag is None
 
 
@@ -94,7 +99,7 @@ def test_the_page_is_whole_and_safe(log: Path, capsys: pytest.CaptureFixture[str
     assert "unscheduled program</td><td>500 ms; the best is 2.50x as fast" in page
     assert "default schedule</td><td>400 ms; the best is 2.00x as fast" in page
     assert "Repeats trial 4, which failed with RunTimeoutError" in page
-    assert "Rank correlation 1.00 over 3 programs." in page
+    assert "<td>1</td><td>3</td><td>1.00</td><td>1.00</td><td>1.00</td>" in page
     assert "The workload is not registered here" in page
     for picture in SVG.findall(page):
         ElementTree.fromstring(picture)
@@ -122,6 +127,34 @@ def test_the_curve_steps_down_with_the_best() -> None:
     assert heights == sorted(heights) and len(set(heights)) == 2
     assert len(root.findall("circle")) == 3
     assert text.count("failed") == 1
+
+
+def test_what_is_far_slower_than_the_best_stands_at_the_edge() -> None:
+    root = ElementTree.fromstring(tuning_curve([4.0, 0.004, 0.002], [4.0, 0.004, 0.002]))
+    assert len(root.findall("circle")) == 2 and len(root.findall("path")) == 1
+    points = root.find("polyline").attrib["points"].split()  # type: ignore[union-attr]
+    assert min(float(point.split(",")[1]) for point in points) == pytest.approx(14.0)
+
+
+@settings(deadline=None, derandomize=True, max_examples=80)
+@given(st.floats(1e-6, 1e6), st.floats(1.001, 1e5), st.booleans())
+def test_marks_of_a_scale_are_few_and_within_it(low: float, ratio: float, logarithmic: bool) -> None:
+    axis = Axis(low, low * ratio, 0.0, 100.0, logarithmic)
+    marks = axis.ticks()
+    assert 2 <= len(marks) <= 14 and marks == sorted(set(marks))
+    assert all(-0.01 <= axis(mark) <= 100.01 for mark in marks)
+
+
+def test_scores_of_several_rounds_are_moved_onto_each_other(tmp_path: Path) -> None:
+    path, task = tmp_path / "log.json", SearchTask(func="v06_matmul", args=(8, 8, 16), target=TARGET)
+    for number, offset in enumerate((-20.0, 3.0)):
+        for cost in (0.1, 0.2, 0.4):
+            made = result(cost, offset - math.log(cost))
+            made = replace(made, policy={**made.policy, "round": number})
+            auto_scheduler.save_records(path, [MeasureInput(task, Trace())], [made])
+    (run,) = runs_of(auto_scheduler.load_records(path))
+    assert all(predicted == pytest.approx(measured) for predicted, measured in run.predictions)
+    assert [(number, item.count, item.correlation) for number, item in run.qualities.items()] == [(0, 3, 1.0), (1, 3, 1.0)]
 
 
 @pytest.mark.parametrize("times", [[], [INF, INF]])

@@ -3,6 +3,7 @@
 from .add_cache_write import AddCacheWrite
 from .add_rfactor import AddRfactor
 from .always_inline import AlwaysInline
+from .dot_product_tiling import DotProductTiling
 from .multi_level_tiling import MultiLevelTiling
 from .multi_level_tiling_with_fusion import MultiLevelTilingWithFusion
 from .plan_program import PlanProgram
@@ -21,6 +22,7 @@ CPU_RULES = (
     ReduceOverThreads(),
     ReduceOverLanes(),
     AddCacheWrite(),
+    DotProductTiling(),
     RegisterTiling(),
     MultiLevelTilingWithFusion(),
     MultiLevelTiling(),
@@ -44,6 +46,7 @@ __all__ = [
     "AddCacheWrite",
     "AddRfactor",
     "AlwaysInline",
+    "DotProductTiling",
     "MultiLevelTiling",
     "MultiLevelTilingWithFusion",
     "PlanProgram",

@@ -5,4 +5,6 @@ questions    blocks and loops
 samples      numbers that are decided
 loops        transformations of loops, and how loops run
 notes        annotations
+caches       copies of buffers
+placement    where blocks are computed
 """

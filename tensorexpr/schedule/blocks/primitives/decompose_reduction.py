@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ....arith.block_access import get_block_access_region
+from ....tir.attrs import EMPTY
 from ....tir.block import Block, BlockRealize
 from ....tir.expr import BufferLoad, IterVar, PrimExpr, Var
 from ....tir.rewriting import substitute, variables, walk
@@ -122,7 +123,7 @@ def _init_nest(realize: BlockRealize, inside: Sequence[For], name: str) -> Stmt:
 def _renamed(loop: For, fresh: dict[Var, PrimExpr]) -> For:
     var = fresh[loop.loop_var]
     assert isinstance(var, Var)
-    return replace(loop, loop_var=var, min=substitute(loop.min, fresh), extent=substitute(loop.extent, fresh))
+    return replace(loop, loop_var=var, min=substitute(loop.min, fresh), extent=substitute(loop.extent, fresh), annotations=EMPTY)
 
 
 def _kept(realize: BlockRealize, gone: set[Var], used: set[Var]) -> PrimExpr:

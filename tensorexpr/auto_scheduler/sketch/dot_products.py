@@ -1,0 +1,198 @@
+"""Register tiles of instructions that sum groups of small numbers: plans, and the steps of a plan.
+
+    parallel for panels of the columns
+        [pack a panel: groups of neighbours along the sum innermost]
+        for tiles of rows
+            accumulators = 0
+            for the reduction, in groups: accumulators += a broadcast group of one operand . a vector of groups of the other
+
+As for other register tiles the sizes of tiles stay open. Groups of the broadcast operand are read where it lies, if they
+are whole and lie side by side; else from a copy that has them so, padded with zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ...schedule.steps import Annotate, CacheRead, ComputeAt, ComputeInline, PreTransformed, Tensorize, TransformLayout
+from ...schedule.tree import AxisExpression, Root, StageNode
+from ...te.contraction import recognise
+from ...te.operation import ComputeOp
+from ...te.tensor_intrin import TensorIntrin
+from ...tir.dtype import parse_dtype
+from ...tir.expr import Reduce
+from ...tune.plans.dot_products import DotProduct, instruction_for
+from .operands import Operand, operands_of
+from .packing import depth_of
+from .register_plan import Pack, RegisterPlan, is_given, lanes_of
+from .register_tiling import in_words, lanes_last, tile_consumer
+from .rule import RuleOptions
+from .state import SketchState
+from .tiling import extents
+
+VECTORS = (1, 2, 3, 4)  # of a panel; 8x2, 9x3 and 6x4 fill 32 registers
+
+
+@dataclass(frozen=True)
+class DotPlan:
+    """The structure of one sketch.
+
+    Args:
+        tile: the loops, as of any register tile; `operand` is what is packed, and the last reduction axis is summed in groups.
+        left: the operand that is broadcast, by its place among the stage's loads.
+        dot: the instruction.
+        grouped: the broadcast operand is read where it lies.
+    """
+
+    tile: RegisterPlan
+    left: int
+    dot: DotProduct
+    grouped: bool
+
+
+def dot_plans(state: SketchState, stage: StageNode, consumer: StageNode, options: RuleOptions) -> list[DotPlan]:
+    """All plans for a stage; none if it is no sum of products of types that the target has an instruction for."""
+    operands = operands_of(state.tree, stage)
+    found: list[DotPlan] = []
+    for left, right in ((0, 1), (1, 0)) if len(operands) == 2 else ():
+        dot = _instruction(stage, operands[left], operands[right], options)
+        if dot is not None and not found and lanes_of(options.target, consumer) == lanes_of(options.target, stage):
+            found = list(_plans(state, stage, operands, left, right, dot, options))
+    return found
+
+
+def _instruction(stage: StageNode, left: Operand, right: Operand, options: RuleOptions) -> DotProduct | None:
+    """The instruction for the products of two operands, each converted to the type of the sum."""
+    op = stage.op
+    body = op.body[0] if isinstance(op, ComputeOp) else None
+    product = recognise(body) if isinstance(body, Reduce) and not body.init else None
+    if product is None or product.scale != 1 or len(product.factors) != 2:
+        return None
+    if any(factor.casts != (product.dtype,) for factor in product.factors):
+        return None
+    return instruction_for(left.load.dtype, right.load.dtype, product.dtype, options.target)
+
+
+def _plans(
+    state: SketchState, stage: StageNode, operands: Sequence[Operand], left: int, right: int, dot: DotProduct, options: RuleOptions
+) -> Iterator[DotPlan]:
+    broadcast, packed = operands[left], operands[right]
+    lanes = lanes_of(options.target, stage)
+    sizes = dict(zip((*stage.spatial, *stage.reduction), extents(stage, [*stage.spatial, *stage.reduction]), strict=True))
+    columns = [a for a in stage.spatial if sizes[a] >= lanes and not broadcast.moves_with(a) and packed.index_of(a) is not None]
+    summed = [a for a in stage.reduction if sizes[a] >= dot.group and broadcast.index_of(a) is not None and packed.index_of(a) is not None]
+    if not columns or not summed or any(not broadcast.moves_with(a) or not packed.moves_with(a) for a in stage.reduction if sizes[a] > 1):
+        return
+    vector = max(columns, key=lambda axis: (sizes[axis], axis))
+    last = max(summed, key=lambda axis: (broadcast.is_contiguous(axis), sizes[axis]))
+    rows = tuple(a for a in stage.spatial if a != vector and broadcast.moves_with(a) and not packed.moves_with(a) and sizes[a] > 1)
+    batch = tuple(a for a in stage.spatial if a != vector and a not in rows)
+    base = RegisterPlan(vector, batch, (vector, *rows), (*(a for a in stage.reduction if a != last), last), operand=right)
+    whole = sizes[last] % dot.group == 0 and broadcast.is_contiguous(last)
+    batched = any(packed.moves_with(axis) for axis in batch)
+    given = is_given(state, stage, packed, options)
+    for vectors in VECTORS:
+        if vectors * lanes > sizes[vector]:
+            continue
+        made = replace(base, vectors=vectors, pack=Pack.GIVEN if given else Pack.PANEL)
+        yield DotPlan(made, left, dot, whole)
+        if rows and (given or not batched):
+            other = replace(made, outer=(*rows, vector), pack=Pack.GIVEN if given else Pack.ROOT)
+            yield DotPlan(other, left, dot, whole)
+
+
+def tile_dot_products(state: SketchState, stage: int, consumer: int, plan: DotPlan, options: RuleOptions) -> SketchState:
+    """The program of a plan: the consumer in tiles, the stage computed at the innermost loop over tiles."""
+    tile, group = plan.tile, plan.dot.group
+    operands = operands_of(state.tree, state.stage(stage))
+    lanes = lanes_of(options.target, state.stage(stage))
+    if not plan.grouped:
+        state = _group(state, stage, operands[plan.left], plan, lanes)
+    state, moved = lanes_last(state, stage, tile)
+    state, loops = tile_consumer(state, consumer, tile, options)
+    state, copy = _pack(state, stage, operands[tile.operand], plan, lanes)
+    if tile.pack is Pack.PANEL:
+        state = state.add(ComputeAt(copy, consumer, loops.panel))
+    state = state.add(ComputeAt(stage, consumer, loops.innermost))
+    node = state.stage(stage)
+    first = tuple(moved[axis] for axis in tile.batch)
+    rows = tuple(axis for axis in node.spatial if axis not in first and axis != moved[tile.vector])
+    state, (vectors, lane) = state.split(stage, moved[tile.vector], (None, lanes))
+    state, (groups, within) = state.split(stage, tile.reduction[-1], (None, group))
+    state = state.reorder(stage, (*first, *tile.reduction[:-1], groups, *rows, vectors, lane, within))
+    for axis in (*rows, vectors):
+        state = state.add(Annotate(stage, axis, "unroll"))
+    intrinsic = TensorIntrin.get(plan.dot.intrinsic)
+    state = state.add(Tensorize(stage, lane, intrinsic.name, intrinsic.digest))
+    return replace(state, finished=state.finished | {stage, consumer}).note(f"DotTile({in_words(state, consumer, tile)})")
+
+
+def _group(state: SketchState, stage: int, operand: Operand, plan: DotPlan, lanes: int) -> SketchState:
+    """Let the stage read a copy of the broadcast operand in which each group is whole. What only the copy reads is inlined into it."""
+    place, group = operand.index_of(plan.tile.reduction[-1]), plan.dot.group
+    assert place is not None
+    producer, copy = operand.producer, len(state.tree.stages)
+    state = state.add(CacheRead(producer.id, "global", (stage,)))
+    alone = [reader.id for reader in state.tree.consumers(producer)] == [copy]
+    if alone and _can_be_inlined(producer):
+        state = state.add(ComputeInline(producer.id))
+        state = replace(state, finished=state.finished | {producer.id})
+    summed: AxisExpression = ("axis", place)
+    others = [("axis", n) for n in range(len(state.stage(copy).spatial)) if n != place]
+    mapping = (*others, ("//", summed, group), ("%", summed, group)) if operand.is_contiguous(plan.tile.reduction[-1]) else (
+        *others[: place], ("//", summed, group), *others[place:], ("%", summed, group)
+    )
+    state = state.add(TransformLayout(copy, mapping, _zero(state.stage(copy))))
+    *outer, within = state.stage(copy).spatial
+    return _serve_groups(state, copy, tuple(outer), within, lanes)
+
+
+def _serve_groups(state: SketchState, copy: int, outer: tuple[int, ...], within: int, lanes: int) -> SketchState:
+    """Loops of a copy in groups: vectors of several groups, parts in parallel."""
+    *tasks, last = outer
+    state, (blocks, inner) = state.split(copy, last, (None, lanes))
+    state = state.reorder(copy, (*tasks, blocks, inner, within))
+    state, vector = state.fuse(copy, (inner, within))
+    state = state.add(Annotate(copy, vector, "vectorize"))
+    if not tasks:
+        return replace(state, finished=state.finished | {copy})
+    state, parallel = state.fuse(copy, tuple(tasks))
+    return replace(state.add(Annotate(copy, parallel, "parallel")), finished=state.finished | {copy})
+
+
+def _can_be_inlined(producer: StageNode) -> bool:
+    plain = isinstance(producer.op, ComputeOp) and not producer.is_output and not len(producer.reduction)
+    return plain and isinstance(producer.attach, Root) and not producer.relations and not producer.marks and producer.origin.num_outputs == 1
+
+
+def _pack(state: SketchState, stage: int, operand: Operand, plan: DotPlan, lanes: int) -> tuple[SketchState, int]:
+    """The stage reading panels of the other operand; returns also the stage of the copy."""
+    tile, group = plan.tile, plan.dot.group
+    column, summed = operand.index_of(tile.vector), operand.index_of(tile.reduction[-1])
+    assert column is not None and summed is not None
+    copy, width = len(state.tree.stages), tile.vectors * lanes
+    state = state.add(CacheRead(operand.producer.id, "global", (stage,)))
+    rank = len(state.stage(copy).spatial)
+    others = sorted((n for n in range(rank) if n not in (column, summed)), key=lambda n: depth_of(operand, n, tile))
+    lane: AxisExpression = ("axis", column)
+    step: AxisExpression = ("axis", summed)
+    vectors = (("//", ("%", lane, width), lanes), ("%", lane, lanes))
+    mapping = (("//", lane, width), *(("axis", n) for n in others), ("//", step, group), *vectors, ("%", step, group))
+    state = state.add(TransformLayout(copy, mapping, _zero(state.stage(copy))))
+    *_, each, within = state.stage(copy).spatial
+    if tile.pack is not Pack.PANEL:
+        state = state.add(Annotate(copy, 0, "parallel"))
+    # Neighbours along the sum: the loads of 16 groups are rows that are zipped together.
+    state = state.add(Annotate(copy, each, "unroll")).add(Annotate(copy, within, "vectorize"))
+    if tile.pack is Pack.GIVEN:
+        state = state.add(PreTransformed(copy))
+    return replace(state, finished=state.finished | {copy}), copy
+
+
+def _zero(copy: StageNode) -> int | float:
+    """What padding holds: it is multiplied with what it meets, and added."""
+    return 0.0 if parse_dtype(copy.origin.output_dtype(0)).is_float else 0
+
+
+__all__ = ["DotPlan", "dot_plans", "tile_dot_products"]

@@ -1,0 +1,175 @@
+"""`XGBModel`: boosted trees on the features of programs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ...errors import TuningError
+from ...schedule.blocks import Schedule
+from ...tir.function import IRModule
+from ...tir.structural import structural_hash
+from ...tune.cost_model import BoostedModel, FloatArray, quality
+from ..feature_extractor.feature_extractor import FeatureExtractor
+from ..search_strategy.search_strategy import MeasureCandidate
+from .cost_model import PyCostModel
+
+if TYPE_CHECKING:
+    from ..runner.runner import RunnerResult
+    from ..tune_context import TuneContext
+
+logger = logging.getLogger(__name__)
+_GROWTH = 1.2  # samples, until an adaptive model learns anew
+
+
+class XGBConfig(NamedTuple):
+    """How trees are grown, in XGBoost's words."""
+
+    max_depth: int = 10
+    gamma: float = 0.001
+    min_child_weight: float = 0
+    eta: float = 0.2
+    seed: int = 43
+    nthread: int | None = None
+    tree_method: str = "auto"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The parameters by name."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+
+@dataclass
+class _Task:
+    """What was measured of one program: rows of features and seconds."""
+
+    rows: list[FloatArray] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+    def throughput(self) -> FloatArray:
+        """Relative to the fastest one."""
+        best = min(self.seconds, default=np.inf)
+        return np.array([best / s if np.isfinite(s) and np.isfinite(best) else 0.0 for s in self.seconds])
+
+
+class XGBModel(PyCostModel, kind="xgb"):
+    """Boosted trees, trained on all programs of all tasks after each round; tasks are told apart by their programs.
+
+    A program's features are those of its stores, added up and the largest of each.
+
+    Args:
+        extractor: a FeatureExtractor or its name.
+        config: how trees are grown; if None as `tune.cost_model.BoostedModel` does, which fits a few hundred samples.
+        num_warmup_samples: accepted; the search draws at random as long as fewer than `first_samples` programs were measured.
+        early_stopping_rounds, verbose_eval, average_peak_n, num_tuning_cores, tree_method: accepted; training takes less than a second.
+        adaptive_training: learn anew only when there are a fifth more samples than at the last time.
+        first_samples: programs measured before the model predicts.
+
+    Raises:
+        TuningError: if xgboost is not installed.
+    """
+
+    def __init__(
+        self,
+        *,
+        extractor: Any = "per-store-feature",
+        config: XGBConfig | None = None,
+        num_warmup_samples: int = 100,
+        early_stopping_rounds: int = 50,
+        verbose_eval: int = 25,
+        average_peak_n: int = 32,
+        adaptive_training: bool = True,
+        num_tuning_cores: int | None = None,
+        tree_method: str | None = None,
+        first_samples: int = 16,
+    ) -> None:
+        self.extractor = extractor if isinstance(extractor, FeatureExtractor) else FeatureExtractor.create(extractor)
+        self.config = XGBConfig() if config is None else config
+        self._model = BoostedModel(self.config.seed, self.config.nthread, None if config is None else config.to_dict())
+        self.num_warmup_samples = num_warmup_samples
+        self.adaptive_training = adaptive_training
+        self.first_samples = first_samples
+        self._tasks: dict[int, _Task] = {}
+        self._keys: WeakKeyDictionary[IRModule, int] = WeakKeyDictionary()
+        self._rows: WeakKeyDictionary[Schedule, FloatArray] = WeakKeyDictionary()
+        self._trained_on = 0
+        self._is_loaded = False
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether there were samples enough to learn from."""
+        return self._is_loaded or self._trained_on >= self.first_samples
+
+    def _key(self, context: TuneContext) -> int:
+        mod = context.mod
+        if mod is None:
+            raise TuningError("a cost model predicts for a TuneContext with a program; pass mod=")
+        if mod not in self._keys:
+            self._keys[mod] = structural_hash(mod)
+        return self._keys[mod]
+
+    def _features(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> list[FloatArray]:
+        """A row for each program; one that was asked for before is remembered while its schedule lives."""
+        missing = [candidate for candidate in candidates if candidate.sch not in self._rows]
+        for candidate, stores in zip(missing, self.extractor.extract_from(context, missing) if missing else (), strict=True):
+            self._rows[candidate.sch] = _row(np.asarray(stores, np.float64))
+        return [self._rows[candidate.sch] for candidate in candidates]
+
+    def update(self, context: TuneContext, candidates: Sequence[MeasureCandidate], results: Sequence[RunnerResult]) -> None:
+        """Learn from measured programs, besides all earlier ones; those that failed count as infinitely slow."""
+        if not candidates:
+            return
+        task = self._tasks.setdefault(self._key(context), _Task())
+        rows, seconds = self._features(context, candidates), [result.median for result in results]
+        if self.is_trained and np.isfinite(seconds).sum() > 1:
+            finite = np.isfinite(seconds)
+            found = quality(self.predict(context, candidates)[finite], 1.0 / np.array(seconds)[finite])
+            logger.debug("XGBModel on new programs: %s", found)
+        task.rows += rows
+        task.seconds += seconds
+        count = sum(len(task.rows) for task in self._tasks.values())
+        if self.adaptive_training and self._trained_on >= self.first_samples and count < _GROWTH * self._trained_on:
+            return
+        self._train(count)
+
+    def _train(self, count: int) -> None:
+        rows = np.array([row for task in self._tasks.values() for row in task.rows])
+        speeds = np.concatenate([task.throughput() for task in self._tasks.values()])
+        if not (speeds > 0).any():
+            return
+        self._model.update(rows, speeds)
+        self._trained_on = count
+
+    def predict(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> FloatArray:
+        """Predicted throughput [n] relative to the best program's."""
+        if not candidates:
+            return np.zeros(0)
+        return np.exp(np.clip(self._model.predict(np.array(self._features(context, candidates))), -30.0, 30.0))
+
+    def save(self, path: str | Path) -> None:
+        """Write what was learned as JSON; nothing if that is nothing."""
+        if self._trained_on or self._is_loaded:
+            self._model.save(path)
+            logger.info("Saved XGBModel to %s", path)
+
+    def load(self, path: str | Path) -> None:
+        """Learn from what `save` wrote too.
+
+        Raises:
+            RecordError: if the file holds anything else.
+        """
+        self._model.load(path)
+        self._is_loaded = True
+
+
+def _row(stores: FloatArray) -> FloatArray:
+    """One row of the rows of a program's stores."""
+    if stores.ndim != 2 or not len(stores):
+        raise TuningError(f"a feature extractor gives a matrix with a row for each store, not {stores.shape}")
+    return np.concatenate([stores.sum(axis=0), stores.max(axis=0), [float(len(stores))]])
+

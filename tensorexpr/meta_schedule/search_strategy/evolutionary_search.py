@@ -1,0 +1,314 @@
+"""`EvolutionarySearch`: the programs that a cost model takes to be fast, varied generation by generation."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import TuningError
+from ...schedule.blocks import Schedule
+from ..arg_info import ArgInfo
+from .population import Individual, PopulationSpace, Programs, trace_key
+from .replay_trace import Budget
+from .search_strategy import MeasureCandidate, PySearchStrategy
+
+if TYPE_CHECKING:
+    from ..cost_model.cost_model import CostModel
+    from ..database.database import Database, Workload
+    from ..runner.runner import RunnerResult
+    from ..tune_context import TuneContext
+
+_MAX_EMPTY_ROUNDS = 5
+# Where spaces of both kinds are there, the kind with the faster best program gets this share of a round.
+_LEADING_SHARE = 0.75
+
+
+@dataclass(eq=False)
+class _Search:
+    """What one search knows."""
+
+    context: TuneContext
+    programs: Programs
+    spaces: Sequence[Schedule]
+    populations: Sequence[PopulationSpace]
+    database: Database
+    workload: Workload
+    model: CostModel
+    budget: Budget
+    args_info: Sequence[ArgInfo]
+    seen: set[str]
+    seen_programs: set[int] = field(default_factory=set)
+    proposed: dict[int, Individual] = field(default_factory=dict)
+    best: dict[bool, float] = field(default_factory=lambda: {False: math.inf, True: math.inf})
+    scores: dict[Individual, float] = field(default_factory=dict)
+
+
+class EvolutionarySearch(PySearchStrategy, kind="evolutionary"):
+    """Evolves populations of programs and proposes those that the cost model takes to be the fastest.
+
+    Args:
+        population_size: programs of a generation.
+        init_measured_ratio: the share of them that are the best of those measured so far.
+        init_min_unmeasured: the least number of new ones.
+        max_fail_count: draws in a row that may make no program before drawing ends.
+        genetic_num_iters: generations.
+        genetic_mutate_prob: with which a program of a generation is a varied one of the generation before.
+        genetic_max_fail_count: how often varying a program is tried.
+        eps_greedy: the share of a round that is proposed at random.
+        time_limit_sec: of the search for one round's programs; None for none. A generation in Python that is cut short
+            costs less than the measuring time that it would take.
+    """
+
+    def __init__(
+        self,
+        *,
+        population_size: int = 512,
+        init_measured_ratio: float = 0.2,
+        init_min_unmeasured: int = 50,
+        max_fail_count: int = 5,
+        genetic_num_iters: int = 4,
+        genetic_mutate_prob: float = 0.85,
+        genetic_max_fail_count: int = 10,
+        eps_greedy: float = 0.05,
+        time_limit_sec: float | None = 2.5,
+    ) -> None:
+        self.population_size = population_size
+        self.init_measured_ratio = init_measured_ratio
+        self.init_min_unmeasured = init_min_unmeasured
+        self.max_fail_count = max_fail_count
+        self.genetic_num_iters = genetic_num_iters
+        self.genetic_mutate_prob = genetic_mutate_prob
+        self.genetic_max_fail_count = genetic_max_fail_count
+        self.eps_greedy = eps_greedy
+        self.time_limit_sec = time_limit_sec
+        self._context: TuneContext | None = None
+        self._search: _Search | None = None
+
+    def initialize_with_tune_context(self, context: TuneContext) -> None:
+        """Take the task."""
+        self._context = context
+
+    def pre_tuning(
+        self,
+        max_trials: int,
+        num_trials_per_iter: int,
+        design_spaces: list[Schedule],
+        database: Database | None = None,
+        cost_model: CostModel | None = None,
+    ) -> None:
+        """Begin a search.
+
+        Raises:
+            TuningError: without a task, a design space, a database or a cost model.
+        """
+        context = self._context
+        if context is None or context.mod is None:
+            raise TuningError("a search strategy works for a TuneContext with a program; make one with mod= and search_strategy=")
+        if database is None or cost_model is None:
+            raise TuningError("an evolutionary search needs a database and a cost model; pass both to pre_tuning")
+        populations = [space for space in design_spaces if not isinstance(space, Schedule)]
+        for space in populations:
+            if not isinstance(space, PopulationSpace):
+                raise TuningError(f"a design space is a schedule or a PopulationSpace, not a {type(space).__name__}")
+        if not design_spaces:
+            raise TuningError(f"the program of task {context.task_name!r} has no design space")
+        workload = database.commit_workload(context.mod)
+        known = {trace_key(record.trace) for record in database.get_all_tuning_records() if record.workload is workload}
+        self._search = _Search(
+            context,
+            Programs(context),
+            [space for space in design_spaces if isinstance(space, Schedule)],
+            populations,
+            database,
+            workload,
+            cost_model,
+            Budget(max_trials, num_trials_per_iter),
+            ArgInfo.from_entry_func(context.mod),
+            known,
+        )
+
+    def post_tuning(self) -> None:
+        """End a search."""
+        self._search = None
+
+    def generate_measure_candidates(self) -> list[MeasureCandidate] | None:
+        """The next programs; None if the search is over, or nothing new was found several times in a row.
+
+        Raises:
+            TuningError: if no search was begun.
+        """
+        search = self._search
+        if search is None:
+            raise TuningError("this search has not begun; call pre_tuning first")
+        wanted = search.budget.next_round
+        for _ in range(_MAX_EMPTY_ROUNDS if wanted else 0):
+            found = self._round(search, wanted)
+            if found:
+                search.budget.spend(len(found))
+                search.proposed = {id(individual.sch): individual for individual in found}
+                return [MeasureCandidate(individual.sch, search.args_info) for individual in found]
+        return None
+
+    def notify_runner_results(self, measure_candidates: list[MeasureCandidate], results: list[RunnerResult]) -> None:
+        """Hear how the last programs did."""
+        search = self._search
+        if search is None:
+            return
+        told: dict[int, tuple[PopulationSpace, list[Any], list[float]]] = {}
+        for candidate, result in zip(measure_candidates, results, strict=True):
+            individual = search.proposed.get(id(candidate.sch))
+            cost = result.median
+            if individual is None:
+                continue
+            evolved = individual.origin is not None
+            search.best[evolved] = min(search.best[evolved], cost)
+            if individual.origin is not None:
+                space, row = individual.origin
+                _, rows, costs = told.setdefault(id(space), (space, [], []))
+                rows.append(row)
+                costs.append(cost)
+        for space, rows, costs in told.values():
+            space.learn(rows, costs)
+
+    def clone(self) -> EvolutionarySearch:
+        """A strategy like this one, without a search."""
+        options = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        return type(self)(**options)
+
+    def _round(self, search: _Search, wanted: int) -> list[Individual]:
+        """New programs, at most so many."""
+        share = _population_share(search) if search.populations else 0.0
+        found = list(self._from_populations(search, round(wanted * share)))
+        if search.spaces:
+            found += self._from_traces(search, wanted - len(found))
+        elif len(found) < wanted:
+            found += self._from_populations(search, wanted - len(found))
+        return found
+
+    def _from_populations(self, search: _Search, wanted: int) -> Iterable[Individual]:
+        """Programs of the spaces that explore themselves."""
+        spaces = search.populations
+        for place, space in enumerate(spaces):
+            count = wanted // len(spaces) + (place < wanted % len(spaces))
+            rows = [*space.evolve(count)] if count else []
+            rows += [*space.sample(count - len(rows))] if len(rows) < count else []
+            for row in rows:
+                sch = space.to_schedule(row)
+                if sch is not None and self._is_new(search, individual := Individual(sch, (space, row))):
+                    yield individual
+
+    def _from_traces(self, search: _Search, wanted: int) -> list[Individual]:
+        deadline = math.inf if self.time_limit_sec is None else time.monotonic() + self.time_limit_sec
+        learned = search.model.is_trained
+        measured = self._best_measured(search) if learned else []
+        least = max(self.init_min_unmeasured, wanted)
+        fresh = self._drawn(search, max(least, self.population_size - len(measured)) if learned else least, deadline, least)
+        best = self._evolved(search, measured + fresh, deadline) if learned and self.genetic_num_iters else fresh
+        return self._picked(search, best, fresh, wanted)
+
+    def _best_measured(self, search: _Search) -> list[Individual]:
+        count = int(self.population_size * self.init_measured_ratio)
+        made = (search.programs.replayed(record.trace) for record in search.database.get_top_k(search.workload, count))
+        return [individual for individual in made if individual is not None]
+
+    def _drawn(self, search: _Search, count: int, deadline: float, least: int) -> list[Individual]:
+        """Different programs at random: up to `count` within a third of the time, `least` in any case, as far as there are so many."""
+        now = time.monotonic()
+        soon = now + (deadline - now) / 3 if math.isfinite(deadline) else deadline
+        found: dict[str, Individual] = {}
+        failed = 0
+        limit = self.max_fail_count * max(1, len(search.spaces)) + 20
+        while len(found) < count and failed < limit and (len(found) < least or time.monotonic() < soon):
+            made = search.programs.drawn(search.programs.rng.choice(search.spaces))
+            if made is None or made.key in found or made.key in search.seen:
+                failed += 1
+                continue
+            failed = 0
+            found[made.key] = made
+        return list(found.values())
+
+    def _evolved(self, search: _Search, population: list[Individual], deadline: float) -> list[Individual]:
+        """All different programs that generations went through, the most promising first."""
+        everyone: dict[str, Individual] = {}
+        search.scores = {}
+        for generation in range(self.genetic_num_iters + 1):
+            new = [individual for individual in population if individual.key not in everyone]
+            everyone.update({individual.key: individual for individual in new})
+            self._score(search, new)
+            now = time.monotonic()
+            if generation == self.genetic_num_iters or now >= deadline or not population:
+                break
+            left = self.genetic_num_iters - generation
+            population = self._next_generation(search, population, now + (deadline - now) / left)
+        return sorted(everyone.values(), key=lambda individual: -search.scores[individual])
+
+    def _score(self, search: _Search, individuals: list[Individual]) -> None:
+        if not individuals:
+            return
+        candidates = [MeasureCandidate(individual.sch, search.args_info) for individual in individuals]
+        scores = np.asarray(search.model.predict(search.context, candidates), np.float64)
+        if scores.shape != (len(individuals),):
+            raise TuningError(f"the cost model gave {scores.shape} scores for {len(individuals)} programs; one each is needed")
+        known = np.nan_to_num(scores, nan=-1e30, posinf=1e30, neginf=-1e30)
+        search.scores.update(zip(individuals, known.tolist(), strict=True))
+
+    def _next_generation(self, search: _Search, population: list[Individual], deadline: float) -> list[Individual]:
+        """As many programs again, mostly varied ones, of parents that are the likelier the better they are."""
+        rng, known = search.programs.rng, {individual.key for individual in population}
+        weights = [max(search.scores[individual], 0.0) for individual in population]
+        if not any(weights):
+            weights = [1.0] * len(population)
+        children: list[Individual] = []
+        failed = 0
+        while len(children) < self.population_size and failed < self.genetic_max_fail_count * 10 and time.monotonic() < deadline:
+            parent = rng.choices(population, weights)[0]
+            child = search.programs.varied(parent) if rng.random() < self.genetic_mutate_prob else parent
+            if child is None or (child is not parent and child.key in known):
+                failed += 1
+                continue
+            known.add(child.key)
+            children.append(child)
+        return children
+
+    def _picked(self, search: _Search, best: list[Individual], fresh: list[Individual], wanted: int) -> list[Individual]:
+        """The most promising new programs, and a few at random."""
+        at_random = round(wanted * self.eps_greedy) if best is not fresh else 0
+        found: list[Individual] = []
+        for individual in best:
+            if len(found) >= wanted - at_random:
+                break
+            if self._is_new(search, individual):
+                found.append(individual)
+        others = list(fresh)
+        search.programs.rng.shuffle(others)
+        for individual in [*others, *best]:
+            if len(found) >= wanted:
+                break
+            if self._is_new(search, individual):
+                found.append(individual)
+        return found
+
+    def _is_new(self, search: _Search, individual: Individual) -> bool:
+        """Whether a program was proposed for the first time; it counts as proposed from now on."""
+        if individual.key in search.seen:
+            return False
+        search.seen.add(individual.key)
+        if individual.program_hash in search.seen_programs:
+            return False
+        search.seen_programs.add(individual.program_hash)
+        return True
+
+
+def _population_share(search: _Search) -> float:
+    """The share of a round that comes from spaces that explore themselves."""
+    if not search.spaces:
+        return 1.0
+    traces, evolved = search.best[False], search.best[True]
+    if traces == evolved:
+        return 0.5
+    return _LEADING_SHARE if evolved < traces else 1 - _LEADING_SHARE

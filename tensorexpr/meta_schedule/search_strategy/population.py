@@ -1,0 +1,151 @@
+"""The programs of design spaces: drawn, varied and finished, each told from all others by its decisions."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from ...errors import TensorExprError, TuningError
+from ...schedule.blocks import Instruction, Schedule, Trace
+from ...tir.structural import structural_hash
+from ..mutator.mutator import Mutator, mutated
+from ..postproc.postproc import Postproc
+from ..utils import fork_seed
+
+if TYPE_CHECKING:
+    from ..tune_context import TuneContext
+
+_MUTATION_ATTEMPTS = 3
+
+
+@runtime_checkable
+class PopulationSpace(Protocol):
+    """A design space that knows its programs better than by their traces, and explores them itself, as rows of its own making.
+
+    A space generator may give such spaces beside schedules; `EvolutionarySearch` then asks them for programs.
+    """
+
+    def sample(self, n: int) -> Sequence[Any]:
+        """n rows at random, or fewer if there are no more."""
+
+    def evolve(self, n: int) -> Sequence[Any]:
+        """The n rows that it takes to be the fastest of those it has not given before."""
+
+    def to_schedule(self, row: Any) -> Schedule | None:
+        """The program of a row; None if it makes none."""
+
+    def learn(self, rows: Sequence[Any], costs: Sequence[float]) -> None:
+        """Hear how long programs took, in seconds; infinite for those that failed."""
+
+
+@dataclass(eq=False)
+class Individual:
+    """A program with all decisions made, and what it is known by.
+
+    `origin`: the space and the row, if it came from a PopulationSpace.
+    """
+
+    sch: Schedule
+    origin: tuple[PopulationSpace, Any] | None = None
+
+    @property
+    def trace(self) -> Trace:
+        """What made it."""
+        found = self.sch.trace
+        if found is None:
+            raise TuningError("a program of a search needs its trace: make its schedule without traced=False")
+        return found
+
+    @cached_property
+    def key(self) -> str:
+        """Its instructions and decisions, without postprocessing."""
+        return trace_key(self.trace)
+
+    @cached_property
+    def program_hash(self) -> int:
+        """A hash of the program itself: different decisions may make the same."""
+        return structural_hash(self.sch.mod)
+
+
+def trace_key(trace: Trace) -> str:
+    """A text that equal traces share, postprocessing aside."""
+    return json.dumps(trace.as_json(remove_postproc=True), separators=(",", ":"))
+
+
+class Programs:
+    """Makes programs of one task from traces.
+
+    What fails here (an illegal primitive, a postprocessor that says no) is counted, never raised.
+    """
+
+    def __init__(self, context: TuneContext) -> None:
+        if context.mod is None:
+            raise TuningError("this TuneContext has no program; pass mod=")
+        generator = context.space_generator
+        self._postprocs: Sequence[Postproc] = list((generator.postprocs if generator is not None else None) or ())
+        probs: Mapping[Mutator, float] = (generator.mutator_probs if generator is not None else None) or {}
+        self._mutators = [(mutator, p) for mutator, p in probs.items() if p > 0]
+        self.rng = random.Random(fork_seed(context.rand_state, 1)[0])
+        self._base = Schedule(context.mod, seed=self.rng.randrange(1, 1 << 31), error_render_level="none")
+        self.failures: dict[str, int] = {}
+
+    def drawn(self, space: Schedule) -> Individual | None:
+        """A program of a design space, with every decision drawn."""
+        trace = Individual(space).trace
+        return self._made(trace, {inst for inst in trace.kept(True) if inst.primitive.is_sampling})
+
+    def replayed(self, trace: Trace) -> Individual | None:
+        """The program of a trace, as it was decided."""
+        return self._made(trace, set())
+
+    def varied(self, parent: Individual) -> Individual | None:
+        """A program that differs from another one in a decision."""
+        for _ in range(_MUTATION_ATTEMPTS):
+            if not self._mutators:
+                return self._redrawn(parent)
+            mutator = self.rng.choices([m for m, _ in self._mutators], [p for _, p in self._mutators])[0]
+            trace = mutated(mutator, parent.trace, self.rng.randrange(1, 1 << 31))
+            if trace is not None:
+                return self._made(trace, set())
+        return self._redrawn(parent)
+
+    def _redrawn(self, parent: Individual) -> Individual | None:
+        """A program with one decision drawn anew."""
+        kept = parent.trace.kept(True)
+        sampling = [inst for inst in kept if inst.primitive.is_sampling]
+        return self._made(parent.trace, {self.rng.choice(sampling)}) if sampling else None
+
+    def finished(self, sch: Schedule) -> Individual | None:
+        """A program whose decisions are made, after postprocessing; None if it is rejected."""
+        sch.enter_postproc()
+        for postproc in self._postprocs:
+            try:
+                accepted = postproc.apply(sch)
+            except TensorExprError as error:
+                self._count(f"{type(postproc).__name__}: {error}")
+                return None
+            if not accepted:
+                self._count(type(postproc).__name__)
+                return None
+        return Individual(sch)
+
+    def _made(self, trace: Trace, open_decisions: set[Instruction]) -> Individual | None:
+        sch = self._base.copy()
+
+        def decide(inst: Instruction, inputs: list[Any], attrs: list[Any], decision: Any) -> Any:
+            return None if inst in open_decisions else decision
+
+        try:
+            trace.apply_to_schedule(sch, True, decide)
+        except TensorExprError as error:
+            self._count(str(error))
+            return None
+        return self.finished(sch)
+
+    def _count(self, reason: str) -> None:
+        line = reason.strip().splitlines()[0][:200] if reason.strip() else "unknown"
+        self.failures[line] = self.failures.get(line, 0) + 1

@@ -1,0 +1,102 @@
+"""The protocol of space generators: the design spaces of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ...errors import TuningError
+from ...schedule.blocks import Schedule
+from ...tir.function import IRModule
+from ..mutator.mutator import Mutator
+from ..postproc.postproc import Postproc
+from ..schedule_rule.schedule_rule import ScheduleRule
+from ..utils import Contextual, chosen
+
+if TYPE_CHECKING:
+    from ..tune_context import TuneContext
+
+FROM_TARGET = "from-target"
+
+
+class SpaceGenerator(Contextual):
+    """Makes the design spaces of a program: schedules with open decisions.
+
+    Args:
+        sch_rules: rules, the name of a list of them, "from-target", or None for none.
+        postprocs: likewise, what finishes programs.
+        mutator_probs: likewise, what varies them.
+    """
+
+    kinds: ClassVar[dict[str, Callable[..., Any]]] = {}
+    sch_rules: Any = FROM_TARGET
+    postprocs: Any = FROM_TARGET
+    mutator_probs: Any = FROM_TARGET
+
+    def __init__(self, sch_rules: Any = FROM_TARGET, postprocs: Any = FROM_TARGET, mutator_probs: Any = FROM_TARGET) -> None:
+        self.sch_rules = sch_rules
+        self.postprocs = postprocs
+        self.mutator_probs = mutator_probs
+
+    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+        """Take the task: choose the lists for its target, and give it to all in them."""
+        kind = context.target.kind.name
+        self.sch_rules = resolved(self.sch_rules, kind, ScheduleRule.defaults, "list of schedule rules")
+        self.postprocs = resolved(self.postprocs, kind, Postproc.defaults, "list of postprocessors")
+        self.mutator_probs = resolved(self.mutator_probs, kind, Mutator.defaults, "set of mutators")
+        parts: list[Contextual] = [*(self.sch_rules or ()), *(self.postprocs or ()), *(self.mutator_probs or ())]
+        for part in parts:
+            part._initialize_with_tune_context(context)
+        self.initialize_with_tune_context(context)
+
+    def generate_design_space(self, mod: IRModule) -> list[Schedule]:
+        """The design spaces of a program."""
+        raise NotImplementedError
+
+    def clone(self) -> SpaceGenerator:
+        """A generator like this one, with rules, postprocessors and mutators of its own."""
+        other = copy(self)
+        other.sch_rules, other.postprocs = cloned(self.sch_rules), cloned(self.postprocs)
+        probs = self.mutator_probs
+        other.mutator_probs = {mutator.clone(): p for mutator, p in probs.items()} if isinstance(probs, Mapping) else probs
+        return other
+
+    @staticmethod
+    def create(kind: Any = "post-order-apply", *args: Any, **kwargs: Any) -> SpaceGenerator:
+        """A generator by its name, "post-order-apply" or "union", or of a function of a schedule.
+
+        Raises:
+            TuningError: for another name.
+        """
+        if callable(kind):
+            return chosen("schedule-fn", SpaceGenerator.kinds, "space generator")(kind, *args, **kwargs)  # type: ignore[no-any-return]
+        return chosen(kind, SpaceGenerator.kinds, "space generator")(*args, **kwargs)  # type: ignore[no-any-return]
+
+
+class PySpaceGenerator(SpaceGenerator):
+    """Base of space generators that users write."""
+
+
+def resolved(given: Any, kind: str, defaults: Mapping[str, Callable[[], Any]], what: str) -> Any:
+    """The list or mapping that is meant: given, by name, or for a kind of target.
+
+    Raises:
+        TuningError: for an unknown name.
+    """
+    if isinstance(given, str):
+        found = kind if given == FROM_TARGET else given
+        return chosen(found, defaults, what)() if given != FROM_TARGET or found in defaults else []
+    if given is None or isinstance(given, Mapping):
+        return given
+    if not isinstance(given, Iterable):
+        raise TuningError(f'a {what} is given as a list, by name, or as "{FROM_TARGET}", not as {given!r}')
+    return list(given)
+
+
+def cloned(parts: Any) -> Any:
+    """A list with clones of all in it; anything else as it is."""
+    return [part.clone() for part in parts] if isinstance(parts, list) else parts
+
+
+create = SpaceGenerator.create

@@ -1,0 +1,48 @@
+"""`SpaceGeneratorUnion`: the design spaces of several generators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...schedule.blocks import Schedule
+from ...tir.function import IRModule
+from .space_generator import FROM_TARGET, SpaceGenerator
+
+if TYPE_CHECKING:
+    from ..tune_context import TuneContext
+
+
+class SpaceGeneratorUnion(SpaceGenerator, kind="union"):
+    """All design spaces of several generators.
+
+    Args:
+        space_generators: the generators.
+        sch_rules, postprocs, mutator_probs: as for every SpaceGenerator; they are used for all programs.
+    """
+
+    def __init__(
+        self,
+        space_generators: Sequence[SpaceGenerator],
+        sch_rules: Any = FROM_TARGET,
+        postprocs: Any = FROM_TARGET,
+        mutator_probs: Any = FROM_TARGET,
+    ) -> None:
+        super().__init__(sch_rules, postprocs, mutator_probs)
+        self.space_generators = list(space_generators)
+
+    def initialize_with_tune_context(self, context: TuneContext) -> None:
+        """Give the task to all generators."""
+        for generator in self.space_generators:
+            generator._initialize_with_tune_context(context)
+
+    def generate_design_space(self, mod: IRModule) -> list[Schedule]:
+        """The design spaces of all generators, in their order."""
+        return [sch for generator in self.space_generators for sch in generator.generate_design_space(mod)]
+
+    def clone(self) -> SpaceGeneratorUnion:
+        """A union of clones."""
+        other = super().clone()
+        assert isinstance(other, SpaceGeneratorUnion)
+        other.space_generators = [generator.clone() for generator in self.space_generators]
+        return other

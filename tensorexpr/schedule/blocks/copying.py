@@ -1,0 +1,204 @@
+"""Copies of buffers: which part, where the copy is made, and the nest that makes it.
+
+    for ax0, ax1 in T.grid(1, 32):
+        with T.block("B_global"):
+            v0, v1 = T.axis.spatial(32, i + ax0), T.axis.spatial(32, ax1)
+            B_global[v0, v1] = B[v0, v1]
+
+Two boxes matter: what is copied where the copy stands, and what all copies within the scope make together. The new buffer
+has the size of the latter; the axes of the copy count within it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ...arith import Analyzer, detect_iter_map, relax
+from ...tir.arithmetic import as_int, const, minimum
+from ...tir.block import Block, BlockRealize
+from ...tir.buffer import Buffer, BufferRegion, pointer_var
+from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
+from ...tir.rewriting import substitute, variables
+from ...tir.stmt import NOP, BufferStore, For, ForKind, IfThenElse, SeqStmt, Stmt, While, seq
+from .bindings import TRUE, is_true, simplified
+from .diagnostics import PrimitiveError
+from .program import BlockProgram, Node, inner_statements
+
+Box = tuple[Range, ...]
+
+
+def scoped_copy(buffer: Buffer, shape: Sequence[PrimExpr], name: str, scope: str) -> Buffer:
+    """A compact buffer of the same elements, of its own memory."""
+    zero = IntImm("int32", 0)
+    data = pointer_var(name, buffer.dtype, scope)
+    return replace(buffer, data=data, shape=tuple(shape), strides=(), elem_offset=zero, offset_factor=1, name=name)
+
+
+def box_of(program: BlockProgram, node: Node, region: BufferRegion, outside: Stmt) -> Box:
+    """The box of a region that a block states, over the loops between it and `outside`, in terms of those around that.
+
+    It is cut to the buffer where loops run beyond it under a predicate.
+    """
+    realize = node.stmt
+    assert isinstance(realize, BlockRealize)
+    inner: list[For] = []
+    for above in node.ancestors():
+        if above.stmt is outside:
+            break
+        if isinstance(above.stmt, For):
+            inner.append(above.stmt)
+    values = {axis.var: value for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)}
+    domain = {loop.loop_var: Range(loop.min, loop.extent) for loop in inner}
+    facts = Analyzer({loop.loop_var: Range(loop.min, loop.extent) for loop in program.loops_above(node) if loop.loop_var not in domain})
+    return tuple(
+        _side(substitute(r.min, values), substitute(r.extent, values), extent, domain, facts, not is_true(realize.predicate))
+        for r, extent in zip(region.region, region.buffer.shape, strict=True)
+    )
+
+
+def _side(low: PrimExpr, extent: PrimExpr, whole: PrimExpr, domain: Mapping[Var, Range], facts: Analyzer, guarded: bool) -> Range:
+    zero = const(0, whole.dtype)
+    first, last = relax(low, domain, facts), relax(low + extent - 1, domain, facts)
+    if first is None or last is None:
+        return Range(zero, whole)
+    start, count = facts.simplify(first.min), facts.simplify(last.max - first.min + 1)
+    if guarded and not facts.known_less_equal(start + count, whole):
+        count = facts.simplify(minimum(count, whole - start))
+    return Range(start, count)
+
+
+def copy_nest(
+    name: str, source: Buffer, target: Buffer, here: Box, whole: Box, of_source: bool, loops: Sequence[For], inner: str = "ax"
+) -> tuple[Stmt, BlockRealize]:
+    """Loops that copy a box, and the realization inside.
+
+    Args:
+        here: what is copied.
+        whole: what all copies make together; the smaller buffer is counted from its start.
+        of_source: the smaller buffer is the target, not the source.
+        loops: those around the copy.
+    """
+    dtypes = [r.extent.dtype for r in whole]
+    ax = [Var(f"{inner}{place}", dtype) for place, dtype in enumerate(dtypes)]
+    axes = [
+        IterVar(Range(const(0, dtype), r.extent), Var(f"v{place}", dtype))
+        for place, (dtype, r) in enumerate(zip(dtypes, whole, strict=True))
+    ]
+    nest = [For(var, const(0, var.dtype), r.extent, ForKind.SERIAL, NOP) for var, r in zip(ax, here, strict=True)]
+    values = tuple(simplified(h.min - w.min, loops) + var for h, w, var in zip(here, whole, ax, strict=True))
+    point = tuple(axis.var for axis in axes)
+    far = tuple(w.min + axis.var if as_int(w.min) != 0 else axis.var for w, axis in zip(whole, axes, strict=True))
+    read_at, write_at = (far, point) if of_source else (point, far)
+    realize = BlockRealize(values, TRUE, copy_block(name, axes, source, read_at, target, write_at))
+    stmt: Stmt = realize
+    for loop in reversed(nest):
+        stmt = replace(loop, body=stmt)
+    return stmt, realize
+
+
+def copy_block(
+    name: str, axes: Iterable[IterVar], source: Buffer, read_at: Sequence[PrimExpr], target: Buffer, write_at: Sequence[PrimExpr]
+) -> Block:
+    """The block that copies one element."""
+    return Block(
+        tuple(axes),
+        (BufferRegion.from_point(source, read_at),),
+        (BufferRegion.from_point(target, write_at),),
+        name,
+        BufferStore(target, BufferLoad(source, tuple(read_at)), tuple(write_at)),
+    )
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something is put: in the loop or block `within`, before `before` there, or at its end."""
+
+    within: Stmt
+    before: Stmt | None
+
+    def put(self, program: BlockProgram, stmt: Stmt) -> BlockProgram:
+        """The program with a statement put there."""
+        if self.before is not None:
+            return program.replace(self.before, seq(stmt, self.before))
+        body = self.within.block.body if isinstance(self.within, BlockRealize) else self.within.body  # type: ignore[attr-defined]
+        return program.replace(body, seq(body, stmt))
+
+    def loops(self, program: BlockProgram) -> list[For]:
+        """The loops around the place, within its scope."""
+        if isinstance(self.within, BlockRealize):
+            return []
+        node = program.node_of(self.within)
+        return [*program.loops_above(node), *([self.within] if isinstance(self.within, For) else [])]
+
+
+def scope_end(scope: Node) -> Place:
+    """The end of a block's body."""
+    return Place(scope.stmt, None)
+
+
+def scope_start(program: BlockProgram, scope: Node) -> Place:
+    """The start of a block's body."""
+    assert isinstance(scope.stmt, BlockRealize)
+    return Place(scope.stmt, first_of(scope.stmt.block.body))
+
+
+def first_of(body: Stmt) -> Stmt:
+    """The first statement of a sequence; the statement itself if it is none."""
+    return body.seq[0] if isinstance(body, SeqStmt) else body
+
+
+def before_first(program: BlockProgram, writer: Node, readers: Sequence[Node], scope: Node) -> Place:
+    """Directly before the first reader, in the innermost statement that has both it and the writer."""
+    first = readers[0]
+    path = {id(above.stmt) for above in writer.ancestors()}
+    below = first
+    for above in first.ancestors():
+        if id(above.stmt) in path:
+            within = above
+            while not isinstance(within.stmt, (For, BlockRealize)) and within.parent is not None:
+                within = within.parent
+            return Place(within.stmt, below.stmt)
+        below = above
+    raise PrimitiveError("the blocks are of different functions", first.stmt)
+
+
+def covers(program: BlockProgram, node: Node, region: BufferRegion) -> bool:
+    """True if it is certain that a block touches each element of the box around all that it touches within its scope."""
+    realize = node.stmt
+    assert isinstance(realize, BlockRealize)
+    if _is_conditional(realize.block.body):
+        return False
+    loops = program.loops_above(node)
+    values = {axis.var: value for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)}
+    domain = {loop.loop_var: Range(loop.min, loop.extent) for loop in loops}
+    indices: list[PrimExpr] = []
+    for r in region.region:
+        index, extent = substitute(r.min, values), as_int(r.extent)
+        if extent is None:
+            return False
+        if extent > 1:
+            inside = Var("t", index.dtype)
+            domain[inside] = Range(const(0, index.dtype), r.extent)
+            index = index + inside
+        indices.append(index)
+    if not indices or (is_true(realize.predicate) and _distinct_variables(indices, domain)):
+        return True
+    used = set().union(*map(variables, indices)) if indices else set()
+    kept = {var: dom for var, dom in domain.items() if var in used}
+    predicate = None if is_true(realize.predicate) or not used >= variables(realize.predicate) else realize.predicate
+    if predicate is None and not is_true(realize.predicate):
+        return False
+    found = detect_iter_map(indices, kept, predicate)
+    return bool(found.indices) and all(abs(split.scale) == 1 for total in found.indices for split in total.args)
+
+
+def _distinct_variables(indices: Sequence[PrimExpr], domain: Mapping[Var, Range]) -> bool:
+    moving = [index for index in indices if variables(index)]
+    return len(set(moving)) == len(moving) and all(isinstance(index, Var) and index in domain for index in moving)
+
+
+def _is_conditional(stmt: Stmt) -> bool:
+    if isinstance(stmt, (IfThenElse, While)):
+        return True
+    return any(_is_conditional(inner) for inner in inner_statements(stmt))

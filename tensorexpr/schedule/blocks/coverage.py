@@ -1,0 +1,116 @@
+"""Whether what a block reads has been written when it runs: producers cover it within the loops that both stand in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ...arith import Analyzer, Interval, detect_iter_map, linear_form, relax
+from ...tir.arithmetic import as_int
+from ...tir.block import BlockRealize
+from ...tir.buffer import Buffer, BufferRegion
+from ...tir.expr import FloorDiv, FloorMod, IntImm, PrimExpr, Range, Var
+from ...tir.rewriting import substitute, variables
+from ...tir.stmt import For
+from .bindings import is_true
+from .dataflow import bound_values, place_of_range, ranges_of, realized, shared_loops, touched_box, why_beyond_domain
+from .program import BlockProgram, Node
+from .scope import read, written
+
+
+def why_not_covered(program: BlockProgram, producer: Node, consumer: Node) -> str | None:
+    """What a consumer may read of a producer's buffers before it is written; None if nothing."""
+    shared = shared_loops(program, producer, consumer)
+    made, user = realized(producer), realized(consumer)
+    analyzer = Analyzer(ranges_of(shared))
+    inner = program.loops_above(producer)[len(shared) :]
+    below = program.loops_above(consumer)[len(shared) :]
+    wanted = set(read(user.block))
+    for buffer in written(made.block):
+        if buffer not in wanted:
+            continue
+        regions = [region for region in made.block.writes if region.buffer is buffer]
+        reason = why_beyond_domain(made, program.loops_above(producer)) if len(regions) == 1 else "it is written in several regions"
+        boxes = [] if reason is not None else _produced(regions[0], made, inner, analyzer)
+        needed = [touched_box(region, user, below, analyzer) for region in user.block.reads if region.buffer is buffer]
+        if not boxes or not all(_inside(box, made_box, buffer, analyzer) for box in needed for made_box in boxes):
+            why = f" ({reason})" if reason is not None else ""
+            return f"{user.block.name_hint} would read parts of {buffer.name} that {made.block.name_hint} hasn't written yet{why}"
+    return None
+
+
+def _produced(region: BufferRegion, realize: BlockRealize, inner: Sequence[For], analyzer: Analyzer) -> list[list[Interval]]:
+    """Boxes whose common part is what a block writes while its loops run; none if that isn't known exactly."""
+    values, domain = bound_values(realize), ranges_of(inner)
+    places = [place_of_range(side) for side in region.region]
+    if not _fills(
+        [analyzer.simplify(substitute(place, values)) for place in places if place is not None], domain, analyzer
+    ) or None in places:
+        return []
+    found = [_known(touched_box(region, realize, inner, analyzer))]
+    if not is_true(realize.predicate):
+        found.append(_known(_image(region, realize, analyzer)))
+    return [box for box in found if box is not None] if None not in found else []
+
+
+def _known(box: Sequence[Interval | None]) -> list[Interval] | None:
+    sides = [side for side in box if side is not None]
+    return sides if len(sides) == len(box) else None
+
+
+def _image(region: BufferRegion, realize: BlockRealize, analyzer: Analyzer) -> list[Interval | None]:
+    """What a block writes over all its axes."""
+    domain = {axis.var: axis.dom for axis in realize.block.iter_vars if axis.dom is not None}
+    box: list[Interval | None] = []
+    for side in region.region:
+        first, last = relax(side.min, domain, analyzer), relax(side.min + side.extent - 1, domain, analyzer)
+        box.append(None if first is None or last is None else Interval(first.min, last.max))
+    return box
+
+
+def _fills(places: Sequence[PrimExpr], domain: Mapping[Var, Range], analyzer: Analyzer) -> bool:
+    """True if expressions take each combination of values between their bounds while variables run over their ranges."""
+    used = [variables(place) & set(domain) for place in places]
+    if sum(map(len, used)) == len(set().union(*used)) and all(_is_contiguous(place, domain, analyzer) for place in places):
+        return True
+    kept = {var: dom for var, dom in domain.items() if any(var in one for one in used)}
+    found = detect_iter_map([place for place, one in zip(places, used, strict=True) if one], kept, analyzer=analyzer)
+    return not found.errors and all(split.scale == 1 for total in found.indices for split in total.args)
+
+
+def _is_contiguous(expr: PrimExpr, domain: Mapping[Var, Range], analyzer: Analyzer) -> bool:
+    """True if an expression takes all values between its bounds."""
+    varying = {atom: abs(k) for atom, k in linear_form(expr).terms.items() if variables(atom) & set(domain)}
+    if len(varying) == 1:
+        (atom, scale), = varying.items()
+        return scale == 1 and (isinstance(atom, Var) or _is_contiguous_quotient(atom, domain, analyzer))
+    reach = 1  # values from 0 on that the smaller terms take together
+    for atom, scale in sorted(varying.items(), key=lambda item: item[1]):
+        extent = as_int(domain[atom].extent) if isinstance(atom, Var) else None
+        if extent is None or scale > reach:
+            return False
+        reach += scale * (extent - 1)
+    return True
+
+
+def _is_contiguous_quotient(atom: PrimExpr, domain: Mapping[Var, Range], analyzer: Analyzer) -> bool:
+    if not isinstance(atom, (FloorDiv, FloorMod)) or not isinstance(atom.b, IntImm) or not _is_contiguous(atom.a, domain, analyzer):
+        return False
+    if isinstance(atom, FloorDiv):
+        return True
+    inside, whole = relax(atom.a, domain, analyzer), relax(atom, domain, analyzer)
+    if inside is None or whole is None:
+        return False
+    steps = analyzer.simplify(inside.max - inside.min)
+    return analyzer.known_equal(steps, whole.max - whole.min) or (isinstance(steps, IntImm) and steps.value >= atom.b.value - 1)
+
+
+def _inside(box: Sequence[Interval | None], made: Sequence[Interval], buffer: Buffer, analyzer: Analyzer) -> bool:
+    """True if a box, or all of it that lies in the buffer, is part of what was made."""
+    for needed, there, extent in zip(box, made, buffer.shape, strict=True):
+        from_start = analyzer.known_less_equal(there.min, 0)
+        to_end = analyzer.known_less_equal(extent - 1, there.max)
+        if not from_start and (needed is None or not analyzer.known_less_equal(there.min, needed.min)):
+            return False
+        if not to_end and (needed is None or not analyzer.known_less_equal(needed.max, there.max)):
+            return False
+    return True

@@ -1,0 +1,218 @@
+"""Whether a block may be computed elsewhere in its scope, and whether what it reads is there when it runs.
+
+A block that is complete or a reduction gives each element a value that depends on the element alone, as long as what it
+reads doesn't change meanwhile. So it may be moved, or computed again, wherever what it reads is ready.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ...arith import Analyzer, Interval, detect_iter_map, relax
+from ...arith.iter_map import IterSumExpr
+from ...tir.arithmetic import all as all_of
+from ...tir.arithmetic import as_int, floordiv, is_const_int
+from ...tir.block import Block, BlockRealize
+from ...tir.buffer import Buffer, BufferRegion
+from ...tir.expr import IterVar, PrimExpr, Range, Var
+from ...tir.rewriting import substitute, variables
+from ...tir.stmt import For, ForKind, SeqStmt
+from .bindings import is_true
+from .diagnostics import PrimitiveError
+from .program import BlockProgram, Node
+from .scope import Scope, loops_of_axes, read, written
+
+REDUCED = (IterVar.COMM_REDUCE,)
+AT_ONCE = (ForKind.PARALLEL, ForKind.VECTORIZED, ForKind.THREAD_BINDING)
+
+
+def check_movable(program: BlockProgram, node: Node, primitive: str) -> None:
+    """Refuse to move a block whose value would be another elsewhere.
+
+    Raises:
+        PrimitiveError: with the reason.
+    """
+    realize = realized(node)
+    scope = Scope.around(program, node)
+    reason = odd_surroundings(node) or _why_loose(program, node) or _why_of_time(scope, realize.block) or why_ambiguous(realize.block)
+    if reason is None:
+        reason = next(_reasons_of_neighbours(program, scope, node), None)
+    if reason is not None:
+        raise PrimitiveError(f"{primitive}: {realize.block.name_hint} can't be computed elsewhere: {reason}", realize)
+
+
+def _reasons_of_neighbours(program: BlockProgram, scope: Scope, node: Node) -> Iterator[str]:
+    realize = realized(node)
+    for producer in scope.producers(realize.block):
+        above = program.node_of(producer)
+        yield from partial_sums(program, above, node)
+        if shared_loops(program, above, node):
+            ambiguous = why_ambiguous(producer.block)
+            if ambiguous is not None:
+                yield f"what it reads changes on the way: {ambiguous}"
+    for consumer in scope.consumers(realize.block):
+        yield from partial_sums(program, node, program.node_of(consumer))
+
+
+def odd_surroundings(node: Node) -> str | None:
+    """What but loops stands around a node within its scope, and so decides whether it runs."""
+    for above in node.ancestors():
+        if isinstance(above.stmt, BlockRealize):
+            break
+        if not isinstance(above.stmt, (For, SeqStmt, Block)):
+            return f"a {type(above.stmt).__name__} decides where it runs"
+    return None
+
+
+def _why_loose(program: BlockProgram, node: Node) -> str | None:
+    """The loop that a block uses without an axis."""
+    around = {loop.loop_var for loop in program.loops_above(node)}
+    loose = (variables(realized(node).block) & around) if around else set()
+    return f"it uses the loop variable {next(iter(loose)).name} itself; bind it to an axis" if loose else None
+
+
+def _why_of_time(scope: Scope, block: Block) -> str | None:
+    """Which block before it reads what it writes, or which one after it writes what it reads."""
+    own, wanted = set(written(block)), set(read(block))
+    for child in scope.before(block):
+        shared = own & set(read(child.block))
+        if shared:
+            return f"{child.block.name_hint} reads {next(iter(shared)).name} before it is written"
+    for child in scope.after(block):
+        shared = wanted & set(written(child.block))
+        if shared:
+            return f"{child.block.name_hint} writes {next(iter(shared)).name} after it is read"
+    return None
+
+
+def why_ambiguous(block: Block) -> str | None:
+    """Which buffer a block may write twice at one place, at different points of its spatial axes."""
+    spatial = {a.var: a.dom for a in block.iter_vars if a.iter_type not in REDUCED and a.dom is not None and not is_const_int(a.dom.extent, 1)}
+    for region in block.writes:
+        plain = {r.min for r in region.region if is_const_int(r.extent, 1)}
+        if set(spatial) <= plain:
+            continue
+        places = [place_of_range(r) for r in region.region]
+        used = [place for place in places if place is not None and variables(place) & set(spatial)]
+        found = detect_iter_map(used, spatial)
+        if found.errors:
+            return f"{block.name_hint} may write an element of {region.buffer.name} more than once ({found.errors[0]})"
+    return None
+
+
+def place_of_range(r: Range) -> PrimExpr | None:
+    """A number that differs for ranges that don't overlap; None if there is none."""
+    width = as_int(r.extent)
+    if width is None:
+        return None
+    if width == 1:
+        return r.min
+    found = Analyzer().simplify(floordiv(r.min, width))
+    return found if is_const_int(Analyzer().simplify(found * width - r.min), 0) else None
+
+
+def partial_sums(program: BlockProgram, producer: Node, consumer: Node) -> Iterator[str]:
+    """The loops in the middle of a reduction in which its result would be read."""
+    reduced = loops_of_axes(realized(producer), REDUCED)
+    for loop in shared_loops(program, producer, consumer):
+        if loop.loop_var in reduced:
+            names = realized(producer).block.name_hint, realized(consumer).block.name_hint
+            yield f"{names[1]} stands in the loop {loop.loop_var.name}, over which {names[0]} reduces what it reads"
+
+
+def shared_loops(program: BlockProgram, one: Node, other: Node) -> list[For]:
+    """The loops around both of two blocks of a scope."""
+    found = []
+    for a, b in zip(program.loops_above(one), program.loops_above(other), strict=False):
+        if a is not b:
+            break
+        found.append(a)
+    return found
+
+
+def realized(node: Node) -> BlockRealize:
+    """The realization at a node of a block."""
+    assert isinstance(node.stmt, BlockRealize)
+    return node.stmt
+
+
+def bound_values(realize: BlockRealize) -> dict[Var, PrimExpr]:
+    """The values of a block's axes."""
+    return {axis.var: value for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)}
+
+
+def ranges_of(loops: Sequence[For]) -> dict[Var, Range]:
+    """The ranges of loops by their variables."""
+    return {loop.loop_var: Range(loop.min, loop.extent) for loop in loops}
+
+
+def touched_box(region: BufferRegion, realize: BlockRealize, inner: Sequence[For], analyzer: Analyzer) -> list[Interval | None]:
+    """A box that holds what a block touches of a region while loops run; None where there are no bounds."""
+    values, domain = bound_values(realize), ranges_of(inner)
+    box: list[Interval | None] = []
+    for side in region.region:
+        low = substitute(side.min, values)
+        first = relax(low, domain, analyzer)
+        last = first if is_const_int(side.extent, 1) else relax(low + substitute(side.extent, values) - 1, domain, analyzer)
+        box.append(None if first is None or last is None else Interval(first.min, last.max))
+    return box
+
+
+def why_not_whole(realize: BlockRealize, loops: Sequence[For], once: bool = False) -> str | None:
+    """What keeps a block from running at each point of its axes; None if it does.
+
+    Args:
+        once: each point exactly once; without it, points may come again.
+    """
+    domain = ranges_of(loops)
+    used = set().union(*map(variables, realize.iter_values)) if realize.iter_values else set()
+    idle = next((loop for loop in loops if loop.loop_var not in used and not is_const_int(loop.extent, 1)), None)
+    if once and idle is not None:
+        return f"the loop {idle.loop_var.name} repeats it"
+    if is_true(realize.predicate) and _is_each_its_own(realize, domain):
+        return None
+    kept = {var: dom for var, dom in domain.items() if var in used}
+    found = detect_iter_map(realize.iter_values, kept, None if is_true(realize.predicate) else realize.predicate)
+    if found.errors:
+        return found.errors[0]
+    for axis, total in zip(realize.block.iter_vars, found.indices, strict=True):
+        if axis.dom is None or not _is_range(total, axis.dom):
+            return f"its loops run its axis {axis.var.name} over another range than {axis.dom}"
+    return None
+
+
+def _is_each_its_own(realize: BlockRealize, domain: Mapping[Var, Range]) -> bool:
+    """True if each axis is a loop of the same range, or constant at its only value."""
+    seen: set[PrimExpr] = set()
+    for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+        assert axis.dom is not None
+        if is_const_int(axis.dom.extent, 1) and value is axis.dom.min:
+            continue
+        own = domain.get(value) if isinstance(value, Var) else None
+        if own is None or value in seen or own.min is not axis.dom.min or own.extent is not axis.dom.extent:
+            return False
+        seen.add(value)
+    return True
+
+
+def _is_range(total: IterSumExpr, dom: Range) -> bool:
+    if total.base is not dom.min or not all(split.scale == 1 for split in total.args):
+        return False
+    return is_const_int(dom.extent, total.args[0].extent if total.args else 1)
+
+
+def why_beyond_domain(realize: BlockRealize, loops: Sequence[For]) -> str | None:
+    """The part of a predicate that doesn't follow from the ranges of the axes; None if all does."""
+    if is_true(realize.predicate):
+        return None
+    analyzer = Analyzer(ranges_of(loops))
+    inside = [
+        bound
+        for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)
+        if axis.dom is not None
+        for bound in (value >= axis.dom.min, value < axis.dom.min + axis.dom.extent)
+    ]
+    with analyzer.constraint_scope(all_of(*inside)):
+        known = analyzer.known_true(realize.predicate) or analyzer.known_true(analyzer.simplify(realize.predicate))
+    return None if known else f"its predicate {realize.predicate} leaves out points of its axes"
+

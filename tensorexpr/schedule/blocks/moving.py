@@ -1,0 +1,189 @@
+"""A block put into a loop: where in the loop, over which part of its axes, and the program after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from ...arith import Analyzer
+from ...tir.arithmetic import all as all_of
+from ...tir.arithmetic import is_const_int
+from ...tir.block import BlockRealize
+from ...tir.buffer import Buffer
+from ...tir.expr import IntImm, PrimExpr, Range, Var
+from ...tir.stmt import For, ForKind, SeqStmt, Stmt, seq
+from ...tir.thread import bound_tag
+from .bindings import TRUE
+from .block_domains import AxisDomain, Box, axis_domains, union_of
+from .coverage import why_not_covered
+from .dataflow import AT_ONCE, REDUCED, check_movable, odd_surroundings, partial_sums, ranges_of, realized, touched_box
+from .diagnostics import PrimitiveError
+from .program import BlockProgram, Node
+from .scope import Scope, check_complete_or_reduction, loops_of_axes, read, written
+
+FIRST_PLACE, LAST_PLACE = -2, -1
+# How far memory reaches, and threads do: threads share memory of at most their own rank.
+_MEMORY_RANKS = {"global": 0, "shared": 1, "warp": 2, "local": 3}
+
+
+@dataclass(frozen=True)
+class Move:
+    """A block that is to be computed in a loop of others.
+
+    `forward`: it makes what they read; otherwise it reads what they write.
+    """
+
+    program: BlockProgram
+    node: Node
+    loop: For
+    primitive: str
+    forward: bool
+
+    @staticmethod
+    def of(program: BlockProgram, name: str, loop_var: Var, primitive: str, forward: bool) -> Move:
+        """The move of a block that may be moved.
+
+        Raises:
+            PrimitiveError: with the reason if it may not.
+        """
+        node, at = program.block_node(name), program.loop_node(loop_var)
+        realize, loop = realized(node), program.loop(loop_var)
+        if node is program.root:
+            raise PrimitiveError(f"{primitive} moves a block inside of the root block, not the root itself", realize)
+        if program.scope_of(node) is not program.scope_of(at):
+            raise PrimitiveError(f"{primitive}: the block {name} and the loop {loop_var.name} don't stand in the same block", loop)
+        if any(above.stmt is loop for above in node.ancestors()):
+            raise PrimitiveError(f"{primitive}: {name} stands in the loop {loop_var.name} already; give a loop of another block", loop)
+        odd = odd_surroundings(at)
+        if odd is not None:
+            raise PrimitiveError(f"{primitive}: the loop {loop_var.name} may not run: {odd}", loop)
+        check_complete_or_reduction(Scope.around(program, node), realize, primitive)
+        check_movable(program, node, primitive)
+        return Move(program, node, loop, primitive, forward)
+
+    @property
+    def realize(self) -> BlockRealize:
+        """The realization that is moved."""
+        return realized(self.node)
+
+    @property
+    def partners(self) -> list[BlockRealize]:
+        """The blocks that must stand in the loop: the consumers of a block that goes forward, the producers of one that goes back."""
+        scope = Scope.around(self.program, self.node)
+        return scope.consumers(self.realize.block) if self.forward else scope.producers(self.realize.block)
+
+    def refused(self, reason: str) -> PrimitiveError:
+        """The error that says why this move is illegal."""
+        return PrimitiveError(f"{self.primitive}: {self.realize.block.name_hint} can't go into {self.loop.loop_var.name}: {reason}", self.loop)
+
+    def done(self, index: int, preserve_unit_loops: bool) -> BlockProgram:
+        """The program after the move.
+
+        Raises:
+            PrimitiveError: if a partner stands elsewhere, the index is no place, or the block would run too early there.
+        """
+        place = self._place(index)
+        nest = self._nest(self._domains(self._partners_below()), preserve_unit_loops)
+        body = [*_subtrees(self.loop)]
+        loop = replace(self.loop, body=seq(*body[:place], nest, *body[place:]))
+        made = self.program.replaced({self.realize: None, self.loop: loop})
+        reason = next(self._reasons_against(made), None)
+        if reason is not None:
+            raise self.refused(reason)
+        return made
+
+    def _partners_below(self) -> list[Node]:
+        below = {id(node.stmt): node for node in self.program.child_blocks(self.program.loop_node(self.loop.loop_var))}
+        role, away = ("consumer" if self.forward else "producer"), [p for p in self.partners if id(p) not in below]
+        if away:
+            names = ", ".join(partner.block.name_hint for partner in away)
+            raise self.refused(f"not all its {role}s stand there; missing: {names}")
+        if not self.partners:
+            raise self.refused(f"it has no {role}s")
+        return [below[id(partner)] for partner in self.partners]
+
+    def _place(self, index: int) -> int:
+        """The place in the loop's body: after all producers, before all consumers; the last or first such, or the one given."""
+        scope, subtrees = Scope.around(self.program, self.node), _subtrees(self.loop)
+        inside = [{id(node.stmt) for node in self.program.child_blocks(self.program.node_of(part))} | {id(part)} for part in subtrees]
+        made = {id(producer) for producer in scope.producers(self.realize.block)}
+        used = {id(consumer) for consumer in scope.consumers(self.realize.block)}
+        first = max((n + 1 for n, part in enumerate(inside) if part & made), default=0)
+        last = min((n for n, part in enumerate(inside) if part & used), default=len(subtrees))
+        if first > last:
+            raise self.refused("no place there is after all its producers and before all its consumers")
+        found = {FIRST_PLACE: first, LAST_PLACE: last}.get(index, index)
+        if not first <= found <= last:
+            raise self.refused(f"index {index} is no place for it; places: {first} to {last}, or -1 for the last and -2 for the first")
+        return found
+
+    def _domains(self, partners: Sequence[Node]) -> list[AxisDomain]:
+        """What of its axes the block must run over in one iteration."""
+        program, block = self.program, self.realize.block
+        at = program.loop_node(self.loop.loop_var)
+        above = [*program.loops_above(at), self.loop]
+        analyzer = Analyzer(ranges_of(above))
+        boxes: dict[Buffer, Box] = {}
+        for buffer in written(block) if self.forward else read(block):
+            threads = [loop for loop in above if _shares(loop, buffer)]
+            needed = []
+            for partner in partners:
+                inner = program.loops_above(partner)[len(above) :]
+                regions = realized(partner).block.reads if self.forward else realized(partner).block.writes
+                needed += [touched_box(r, realized(partner), [*threads, *inner], analyzer) for r in regions if r.buffer is buffer]
+            if needed:
+                boxes[buffer] = union_of(needed, analyzer)
+        return axis_domains(block, block.writes if self.forward else block.reads, boxes, analyzer)
+
+    def _nest(self, domains: Sequence[AxisDomain], preserve_unit_loops: bool) -> Stmt:
+        """The block under new loops ax0, ax1, ... over the domains."""
+        program = self.program
+        above = [*program.loops_above(program.loop_node(self.loop.loop_var)), self.loop]
+        analyzer = Analyzer(ranges_of(above))
+        loops: list[tuple[Var, PrimExpr]] = []
+        values: list[PrimExpr] = []
+        conditions: list[PrimExpr] = []
+        for axis, domain in zip(self.realize.block.iter_vars, domains, strict=True):
+            extent = analyzer.simplify(domain.span.max - domain.span.min + 1)
+            value = domain.span.min
+            if preserve_unit_loops or not is_const_int(extent, 1):
+                var = Var(f"ax{len(loops)}", axis.dtype)
+                loops.append((var, extent))
+                analyzer.bind(var, Range(IntImm(axis.dtype, 0), extent))
+                value = value + var
+            values.append(value)
+            if domain.cut and axis.dom is not None:
+                bounds = (value >= axis.dom.min, value < axis.dom.min + axis.dom.extent)
+                conditions += [analyzer.simplify(bound) for bound in bounds if not analyzer.known_true(bound)]
+        predicate = all_of(*conditions) if conditions else TRUE
+        stmt: Stmt = BlockRealize(tuple(values), predicate, self.realize.block)
+        for var, extent in reversed(loops):
+            stmt = For(var, IntImm(var.dtype, 0), extent, ForKind.SERIAL, stmt)
+        return stmt
+
+    def _reasons_against(self, made: BlockProgram) -> Iterable[str]:
+        """What the block would get or do wrong in its new place."""
+        node = made.block_node(self.realize.block.name_hint)
+        scope = Scope.around(made, node)
+        at_once = {loop.loop_var for loop in made.loops_above(node) if loop.kind in AT_ONCE}
+        racing = at_once & loops_of_axes(realized(node), REDUCED)
+        if racing:
+            yield f"it would reduce over {next(iter(racing)).name}, whose iterations run at once"
+        for producer in map(made.node_of, scope.producers(self.realize.block)):
+            yield from partial_sums(made, producer, node)
+            if why := why_not_covered(made, producer, node):
+                yield why
+        for consumer in map(made.node_of, scope.consumers(self.realize.block)):
+            yield from partial_sums(made, node, consumer)
+            if not self.forward and (why := why_not_covered(made, node, consumer)):
+                yield why
+
+
+def _subtrees(loop: For) -> tuple[Stmt, ...]:
+    return loop.body.seq if isinstance(loop.body, SeqStmt) else (loop.body,)
+
+
+def _shares(loop: For, buffer: Buffer) -> bool:
+    """True if the threads of a loop share a buffer, so that one of them needs what all do."""
+    tag = bound_tag(loop)
+    return tag is not None and _MEMORY_RANKS.get(buffer.scope().split(".")[0], 3) <= (0 if tag.startswith("blockIdx") else 1)

@@ -1,0 +1,169 @@
+"""Cache index: indices that are costly to compute are computed once, into buffers of their own.
+
+for i, j in T.grid(80, 80)                        ->   for ax0, ax1 in T.grid(80, 80)
+    B: B[vi, vj] = A[vi // 4 + vj // 4, vj // 2]           index_0: index_var_0[v0, v1] = v0 // 4 + v1 // 4
+                                                       for ax0 in range(80)
+                                                           index_1: index_var_1[v0] = v0 // 2
+                                                       for i, j in T.grid(80, 80)
+                                                           B: B[vi, vj] = A[index_var_0[vi, vj], index_var_1[vj]]
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ....tir.arithmetic import const
+from ....tir.block import Block, BlockRealize
+from ....tir.buffer import Buffer, BufferRegion, decl_buffer
+from ....tir.expr import BufferLoad, Call, IntImm, IterVar, PrimExpr, Range, Var
+from ....tir.rewriting import Node as TreeNode
+from ....tir.rewriting import children, map_children, substitute, variables
+from ....tir.stmt import BufferStore, For, ForKind, Stmt, seq
+from ..bindings import TRUE
+from ..copying import scope_start
+from ..diagnostics import PrimitiveError
+from ..handles import BlockRef
+from ..instruction import Applied, Primitive, State, block_of
+from ..program import BlockProgram, Node
+from .cache_read import block_at
+
+
+@dataclass(frozen=True)
+class _Cached:
+    """An index, the axes that it depends on, and the buffer that has its values."""
+
+    index: PrimExpr
+    axes: tuple[IterVar, ...]
+    buffer: Buffer
+
+
+def cache_index(program: BlockProgram, name: str, storage_scope: str, cse_thresh: int) -> tuple[BlockProgram, list[str]]:
+    """The program with blocks that compute the indices of a block's loads first, and their names.
+
+    Args:
+        cse_thresh: up to 1: whole indices. Else what occurs in indices at least so often.
+    """
+    node = program.block_node(name)
+    block, scope = block_at(node), program.scope_of(node)
+    chosen = _chosen(block, cse_thresh)
+    if not chosen:
+        wanted = "no index to compute" if cse_thresh <= 1 else f"nothing that occurs {cse_thresh} times in its indices"
+        raise PrimitiveError(f"cache_index: {name} has {wanted}; constants and single axes aren't computed", node.stmt)
+    taken = {buffer.name for buffer in program.buffers()}
+    stem = "index" if "index_0" not in program.blocks and "index_var_0" not in taken else f"index_{name}"
+    found: list[_Cached] = []
+    for number, index in enumerate(chosen):
+        axes = tuple(axis for axis in block.iter_vars if axis.var in variables(index))
+        shape = [_extent(axis, node) for axis in axes]
+        prefix = "index_var" if stem == "index" else f"{stem}_var"
+        found.append(_Cached(index, axes, decl_buffer(shape, index.dtype, f"{prefix}_{number}", scope=storage_scope)))
+    names = [f"{stem}_{number}" for number in range(len(found))]
+    nests = [_nest(cached, block_name) for cached, block_name in zip(found, names, strict=True)]
+    moved = _with_loads(node.stmt, found)
+    place = scope_start(program, scope)
+    assert place.before is not None
+    made = program.replace(node.stmt, moved)
+    first = scope_start(made, made.block_node(block_at(scope).name_hint)).before
+    assert first is not None
+    made = made.replace(first, seq(*nests, first))
+    return made.allocated(block_at(scope).name_hint, *(cached.buffer for cached in found)), names
+
+
+def _extent(axis: IterVar, node: Node) -> PrimExpr:
+    assert axis.dom is not None
+    if not isinstance(axis.dom.min, IntImm) or axis.dom.min.value != 0:
+        raise PrimitiveError(f"cache_index: the axis {axis.var.name} starts at {axis.dom.min}, not at 0", node.stmt)
+    return axis.dom.extent
+
+
+def _chosen(block: Block, cse_thresh: int) -> list[PrimExpr]:
+    """What is to be computed first, the largest first."""
+    whole: list[PrimExpr] = []
+    counts: Counter[PrimExpr] = Counter()
+    axes = {axis.var for axis in block.iter_vars}
+    for index in _indices(block):
+        stack = [index]
+        while stack:
+            part = stack.pop()
+            if _is_plain(part) or not variables(part) <= axes:
+                continue
+            counts[part] += 1
+            stack.extend(inner for inner in children(part) if isinstance(inner, PrimExpr))
+        if not _is_plain(index) and variables(index) <= axes:
+            whole.append(index)
+    kept = list(dict.fromkeys(whole)) if cse_thresh <= 1 else [part for part, count in counts.items() if count >= cse_thresh]
+    return sorted((index for index in kept if not _has_loads(index)), key=lambda index: -_size(index))
+
+
+def _is_plain(index: PrimExpr) -> bool:
+    return isinstance(index, (Var, IntImm)) or not variables(index)
+
+
+def _has_loads(index: PrimExpr) -> bool:
+    return isinstance(index, (BufferLoad, Call)) or any(_has_loads(c) for c in children(index) if isinstance(c, PrimExpr))
+
+
+def _size(index: PrimExpr) -> int:
+    return 1 + sum(_size(inner) for inner in children(index) if isinstance(inner, PrimExpr))
+
+
+def _indices(block: Block) -> list[PrimExpr]:
+    """The indices of the loads in a block, in the order of the text."""
+    found: list[PrimExpr] = []
+    stack: list[TreeNode] = [block.body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, BufferLoad):
+            found.extend(node.indices)
+        stack.extend(reversed(children(node)))
+    return found
+
+
+def _nest(cached: _Cached, name: str) -> Stmt:
+    dtypes = [axis.var.dtype for axis in cached.axes]
+    loops = [Var(f"ax{place}", dtype) for place, dtype in enumerate(dtypes)]
+    own = [IterVar(axis.dom, Var(f"v{place}", axis.var.dtype)) for place, axis in enumerate(cached.axes)]
+    point = tuple(axis.var for axis in own)
+    value = substitute(cached.index, dict(zip((axis.var for axis in cached.axes), point, strict=True)))
+    writes = (BufferRegion.from_point(cached.buffer, point),)
+    stmt: Stmt = BlockRealize(tuple(loops), TRUE, Block(tuple(own), (), writes, name, BufferStore(cached.buffer, value, point)))
+    for var, extent in reversed(list(zip(loops, cached.buffer.shape, strict=True))):
+        stmt = For(var, const(0, var.dtype), extent, ForKind.SERIAL, stmt)
+    return stmt
+
+
+def _with_loads(stmt: Stmt, found: Sequence[_Cached]) -> Stmt:
+    """A block that loads its indices; it reads the buffers that have them."""
+    assert isinstance(stmt, BlockRealize)
+    loads: dict[PrimExpr, PrimExpr] = {c.index: BufferLoad(c.buffer, tuple(axis.var for axis in c.axes)) for c in found}
+    body = _rewritten(stmt.block.body, loads, False)
+    assert isinstance(body, Stmt)
+    regions = tuple(BufferRegion(c.buffer, tuple(Range(a.var, const(1, a.var.dtype)) for a in c.axes)) for c in found)
+    return replace(stmt, block=replace(stmt.block, body=body, reads=(*stmt.block.reads, *regions)))
+
+
+def _rewritten(node: TreeNode, loads: dict[PrimExpr, PrimExpr], in_index: bool) -> TreeNode:
+    if in_index and isinstance(node, PrimExpr) and node in loads:
+        return loads[node]
+    if isinstance(node, BufferLoad):
+        return replace(node, indices=tuple(_as_expr(_rewritten(index, loads, True)) for index in node.indices))
+    return map_children(node, lambda child: _rewritten(child, loads, in_index))
+
+
+def _as_expr(node: TreeNode) -> PrimExpr:
+    assert isinstance(node, PrimExpr)
+    return node
+
+
+class CacheIndex(Primitive):
+    """The instruction."""
+
+    kind, method, output, inputs, attrs = "CacheIndex", "cache_index", "block", ("block",), ("storage_scope", "cse_thresh")
+
+    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        ref = block_of(state, inputs[0], self.method)
+        program, names = cache_index(state.program_of(ref), ref.name, attrs[0], attrs[1])
+        return Applied(state.updated(ref.func, program), tuple(BlockRef(ref.func, name) for name in names))

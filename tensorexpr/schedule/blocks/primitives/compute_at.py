@@ -1,0 +1,92 @@
+"""Compute at, reverse compute at: a block inside a loop of those that read, or write, the same buffers.
+
+for i, j in T.grid(128, 128): B: vi = i, vj = j            for i in range(128)
+for i, j in T.grid(128, 128): C: vi = i, vj = j     ->         for ax0 in range(128): B: vi = i, vj = ax0
+                                                               for j in range(128): C: vi = i, vj = j
+
+Within one iteration of the loop, compute_at makes what the consumers there read; reverse_compute_at uses what the producers
+there write. Where that passes the range of an axis, a predicate keeps the block from running.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ....tir.expr import Var
+from ..dataflow import why_beyond_domain, why_not_whole
+from ..diagnostics import PrimitiveError
+from ..handles import NoLoop
+from ..instruction import Applied, Primitive, State, block_of, loop_of
+from ..moving import LAST_PLACE, Move
+from ..program import BlockProgram
+from .compute_inline import INLINE, check_no_output, compute_inline
+from .reverse_compute_inline import reverse_compute_inline
+
+
+def compute_at(program: BlockProgram, name: str, loop_var: Var, preserve_unit_loops: bool = False, index: int = LAST_PLACE) -> BlockProgram:
+    """The program with a block computed in a loop of its consumers, for what they read there."""
+    check_no_output(program, program.block_node(name), "compute_at")
+    move = Move.of(program, name, loop_var, "compute_at", forward=True)
+    reason = why_beyond_domain(move.realize, program.loops_above(move.node))
+    if reason is not None:
+        raise move.refused(reason)
+    return move.done(index, preserve_unit_loops)
+
+
+def reverse_compute_at(
+    program: BlockProgram, name: str, loop_var: Var, preserve_unit_loops: bool = False, index: int = LAST_PLACE
+) -> BlockProgram:
+    """The program with a block computed in a loop of its producers, on what they write there."""
+    move = Move.of(program, name, loop_var, "reverse_compute_at", forward=False)
+    reduces = move.realize.block.init is not None
+    reason = why_not_whole(move.realize, program.loops_above(move.node), once=reduces)
+    if reason is not None:
+        raise move.refused(f"it doesn't run at each point of its axes now ({reason})")
+    made = move.done(index, preserve_unit_loops)
+    node = made.block_node(name)
+    again = why_not_whole(made.realize(name), made.loops_above(node), once=True) if reduces else None
+    if again is not None:
+        raise move.refused(f"it would reduce an element more than once ({again})")
+    return made
+
+
+class ComputeAt(Primitive):
+    """The instruction."""
+
+    kind, method = "ComputeAt", "compute_at"
+    inputs, attrs = ("block", "loop"), ("preserve_unit_loops", "index")
+
+    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        ref = block_of(state, inputs[0], self.method)
+        program = state.program_of(ref)
+        if isinstance(inputs[1], NoLoop):
+            return Applied(state.updated(ref.func, compute_inline(program, ref.name)) if inputs[1].place == INLINE else state)
+        return Applied(state.updated(ref.func, compute_at(program, ref.name, _loop_of(ref.func, inputs[1], self.method), *_options(attrs))))
+
+
+class ReverseComputeAt(Primitive):
+    """The instruction."""
+
+    kind, method = "ReverseComputeAt", "reverse_compute_at"
+    inputs, attrs = ("block", "loop"), ("preserve_unit_loops", "index")
+
+    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        ref = block_of(state, inputs[0], self.method)
+        program = state.program_of(ref)
+        if isinstance(inputs[1], NoLoop):
+            return Applied(state.updated(ref.func, reverse_compute_inline(program, ref.name)) if inputs[1].place == INLINE else state)
+        loop = _loop_of(ref.func, inputs[1], self.method)
+        return Applied(state.updated(ref.func, reverse_compute_at(program, ref.name, loop, *_options(attrs))))
+
+
+def _options(attrs: Sequence[Any]) -> tuple[bool, int]:
+    return bool(attrs[0]), int(attrs[1])
+
+
+def _loop_of(func: str, loop: Any, primitive: str) -> Var:
+    """The loop, which must be of the block's function."""
+    ref = loop_of(loop, primitive)
+    if ref.func != func:
+        raise PrimitiveError(f"{primitive}: the loop {ref.var.name} is of the function {ref.func}, the block of {func}")
+    return ref.var

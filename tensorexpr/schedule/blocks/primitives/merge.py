@@ -1,0 +1,183 @@
+"""Merge: nests side by side become one.
+
+for i, j in T.grid(4, 8):                  ->   for i_m, j_m in T.grid(4, 8):             # merge(j of B, j of C)
+    B: vi = i, vj = j                               B: vi = i_m, vj = j_m
+for i, j in T.grid(4, 8):                           C: vi = i_m, vj = j_m
+    C: vi = i, vj = j
+
+An iteration may not need from an earlier nest what that makes in a later iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+from ....arith import Analyzer
+from ....arith.block_access import touched_regions
+from ....errors import ScheduleError
+from ....tir.arithmetic import as_int
+from ....tir.block import Block, BlockRealize
+from ....tir.buffer import Buffer, BufferRegion
+from ....tir.expr import IntImm, PrimExpr, Range, Var
+from ....tir.rewriting import substitute
+from ....tir.stmt import For, SeqStmt, Stmt, seq
+from ..diagnostics import PrimitiveError
+from ..handles import LoopRef
+from ..instruction import Applied, Primitive, State, loop_of
+from ..program import BlockProgram, Node, inner_statements
+from ..scope import read, written
+from .split import check_plain, nested
+
+
+@dataclass(frozen=True)
+class _Nest:
+    """The loops of one nest that are merged, outermost first, and the statement that they are."""
+
+    loops: tuple[For, ...]
+
+    @property
+    def body(self) -> Stmt:
+        """What stands in the innermost."""
+        return self.loops[-1].body
+
+
+def merge(program: BlockProgram, names: Sequence[Var]) -> tuple[BlockProgram, Var, list[Var]]:
+    """The program with nests, down to the loops named, as one; the innermost merged variable; and those that are gone."""
+    if len(names) < 2 or len(set(names)) != len(names):
+        raise ScheduleError("merge takes at least two loops, each once")
+    nodes = [program.loop_node(name) for name in names]
+    listed, nests = _nests(program, nodes)
+    _check_alike(nests)
+    order = sorted(range(len(nests)), key=lambda n: next(place for place, one in enumerate(listed) if one is nests[n].loops[0]))
+    nests = [nests[n] for n in order]
+    made = tuple(Var(f"{loop.loop_var.name}_m", loop.loop_var.dtype) for loop in nests[0].loops)
+    bodies = [substitute(nest.body, dict(zip((loop.loop_var for loop in nest.loops), made, strict=True))) for nest in nests]
+    _check_order(program, nodes[0], nests, made, bodies)
+    _check_between(listed, nests)
+    merged = nested([replace(loop, loop_var=var) for loop, var in zip(nests[0].loops, made, strict=True)], seq(*bodies))
+    changes: dict[Stmt, Stmt | None] = {nest.loops[0]: None for nest in nests[:-1]}
+    gone = [loop.loop_var for nest in nests for loop in nest.loops]
+    return program.replaced({**changes, nests[-1].loops[0]: merged}), made[-1], gone
+
+
+def _nests(program: BlockProgram, nodes: Sequence[Node]) -> tuple[list[Stmt], list[_Nest]]:
+    """The statements at the innermost place around all loops, and the nests from there down to each."""
+    chains = [[node, *node.ancestors()] for node in nodes]
+    common = [one for one in chains[0][1:] if all(any(one is other for other in chain) for chain in chains[1:])]
+    place = next((one for one in common if isinstance(one.stmt, (For, Block, BlockRealize, SeqStmt))), None)
+    if place is None or any(one is node for one in common for node in nodes):
+        raise PrimitiveError("merge takes loops beside each other, not one in another", nodes[0].stmt)
+    nests = []
+    for node, chain in zip(nodes, chains, strict=True):
+        inside = [one.stmt for one in chain[: next(n for n, one in enumerate(chain) if one is place)]][::-1]
+        loops = [stmt for stmt in inside if isinstance(stmt, For)]
+        if len(loops) != len(inside) or any(outer.body is not inner for outer, inner in zip(loops, loops[1:], strict=False)):
+            raise PrimitiveError("merge takes loops that stand alone in the loops around them, in one scope", node.stmt)
+        nests.append(_Nest(tuple(loops)))
+    body = place.stmt if isinstance(place.stmt, SeqStmt) else inner_statements(place.stmt)[0]
+    return (list(body.seq) if isinstance(body, SeqStmt) else [body]), nests
+
+
+def _check_alike(nests: Sequence[_Nest]) -> None:
+    """The same number of loops, over the same ranges, that say nothing on how they run."""
+    first = nests[0]
+    for nest in nests:
+        for loop in nest.loops:
+            check_plain(loop, "merge")
+        if len(nest.loops) != len(first.loops):
+            raise PrimitiveError(f"merge takes loops of equal depth, not {len(first.loops)} and {len(nest.loops)} below their common place", nest.loops[-1])
+        for one, other in zip(first.loops, nest.loops, strict=True):
+            if one.extent is not other.extent or one.kind is not other.kind:
+                raise PrimitiveError(
+                    f"merge takes loops of equal extent and kind, not {one.loop_var.name} ({one.extent}) and {other.loop_var.name} ({other.extent})",
+                    other,
+                )
+
+
+def _check_between(listed: Sequence[Stmt], nests: Sequence[_Nest]) -> None:
+    """Nests move down to the last: nothing that stands between may depend on them."""
+    tops = [nest.loops[0] for nest in nests]
+    last = next(n for n, one in enumerate(listed) if one is tops[-1])
+    for top in tops[:-1]:
+        start = next(n for n, one in enumerate(listed) if one is top)
+        for between in listed[start + 1 : last]:
+            if any(between is other for other in tops):
+                continue
+            shared = _conflicts(top, between)
+            if shared:
+                raise PrimitiveError(
+                    f"merge: a statement between the nests depends on {next(iter(shared)).name}, which {top.loop_var.name} accesses; merge what is next to each other",
+                    top,
+                )
+
+
+def _accessed(stmt: Stmt) -> tuple[set[Buffer], set[Buffer]]:
+    """The buffers that the blocks in a statement say they read, and those they write."""
+    if isinstance(stmt, BlockRealize):
+        return set(read(stmt.block)) | set(written(stmt.block)) if stmt.block.init is not None else set(read(stmt.block)), set(written(stmt.block))
+    reads: set[Buffer] = set()
+    writes: set[Buffer] = set()
+    for inner in inner_statements(stmt):
+        r, w = _accessed(inner)
+        reads |= r
+        writes |= w
+    return reads, writes
+
+
+def _conflicts(one: Stmt, other: Stmt) -> set[Buffer]:
+    """The buffers that both access, at least one writing."""
+    (r1, w1), (r2, w2) = _accessed(one), _accessed(other)
+    return (w1 & (r2 | w2)) | (w2 & r1)
+
+
+def _check_order(program: BlockProgram, node: Node, nests: Sequence[_Nest], made: Sequence[Var], bodies: Sequence[Stmt]) -> None:
+    """Of two nests, no iteration of the second touches what a later iteration of the first does, one of them writing."""
+    ranges = {var: Range(loop.min, loop.extent) for var, loop in zip(made, nests[0].loops, strict=True)}
+    around = {loop.loop_var: Range(loop.min, loop.extent) for loop in program.loops_above(node)}
+    for first, second in combinations(range(len(bodies)), 2):
+        for buffer in _conflicts(bodies[first], bodies[second]):
+            early, late = (touched_regions(bodies[n], [buffer])[buffer] for n in (first, second))
+            pairs = ((early.writes, late.reads), (early.writes, late.writes), (early.reads, late.writes))
+            if any(a is not None and b is not None and not _apart(a, b, made, ranges, around) for a, b in pairs):
+                raise PrimitiveError(
+                    f"merge: an iteration of the nest over {nests[second].loops[0].loop_var.name} may touch what a later one of the nest over "
+                    f"{nests[first].loops[0].loop_var.name} does with {buffer.name}; use compute_at, which computes what is needed",
+                    nests[second].loops[0],
+                )
+
+
+def _apart(early: BufferRegion, late: BufferRegion, made: Sequence[Var], ranges: dict[Var, Range], around: dict[Var, Range]) -> bool:
+    """True if the box `early` of an iteration and the box `late` of any earlier iteration are disjoint."""
+    for level, var in enumerate(made):
+        extent = as_int(ranges[var].extent)
+        if extent == 1:
+            continue
+        # Iteration `var + ahead` of the early nest against `var` of the late one; deeper variables take any values.
+        ahead = Var("ahead", var.dtype)
+        other = {deeper: Var(deeper.name, deeper.dtype) for deeper in made[level + 1 :]}
+        analyzer = Analyzer({**around, **ranges, **{other[deeper]: ranges[deeper] for deeper in other}})
+        analyzer.bind(ahead, Range(IntImm(var.dtype, 1), ranges[var].extent - 1 if extent is None or extent > 1 else IntImm(var.dtype, 1)))
+        moved: dict[Var, PrimExpr] = {var: var + ahead, **other}
+        if not any(
+            analyzer.known_true(substitute(a.min, moved) >= b.min + b.extent) or analyzer.known_true(substitute(a.min + a.extent, moved) <= b.min)
+            for a, b in zip(early.region, late.region, strict=True)
+        ):
+            return False
+    return True
+
+
+class Merge(Primitive):
+    """The instruction."""
+
+    kind, method, output, inputs = "Merge", "merge", "loop", ("*loops",)
+
+    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        refs = [loop_of(loop, "merge") for loop in inputs]
+        if len({ref.func for ref in refs}) != 1:
+            raise ScheduleError("merge takes loops of one function")
+        func = refs[0].func
+        program, var, gone = merge(state[func], [ref.var for ref in refs])
+        return Applied(state.updated(func, program), (LoopRef(func, var),), renamed={LoopRef(func, old): None for old in gone})

@@ -1,0 +1,177 @@
+"""Reindex: a block reads or writes a buffer with one dimension for each axis that it uses there, copied from or to the buffer.
+
+for i, j in T.grid(16, 32)             ->   for ax0, ax1 in T.grid(16, 32)
+    B: B[vj, vi] = A[vi, vj, 3] * 2             A_reindex_reindex: A_reindex[v0, v1] = A[v0, v1, 3]
+                                            for i, j in T.grid(16, 32)
+                                                B: B[vj, vi] = A_reindex[vi, vj] * 2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ....errors import ScheduleError
+from ....tir.arithmetic import as_int, const
+from ....tir.block import BlockRealize
+from ....tir.buffer import Buffer, BufferRegion
+from ....tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var
+from ....tir.rewriting import substitute, variables, walk
+from ....tir.stmt import BufferStore, For, ForKind, Stmt, seq
+from ..accesses import Redirection, check_plain_use
+from ..bindings import TRUE
+from ..copying import copy_block, scoped_copy
+from ..diagnostics import PrimitiveError
+from ..handles import BlockRef
+from ..instruction import Applied, Primitive, State, block_of
+from ..program import BlockProgram, Node
+from .cache_read import block_at, region_at, sole_writer
+from .cache_write import check_written_alone
+
+READ, WRITE = 0, 1
+SIDES = ("read", "write")
+
+
+@dataclass(frozen=True)
+class Side:
+    """A buffer of a block in Python: ("read", 0)."""
+
+    side: int
+    number: int
+
+    def as_python(self) -> str:
+        """The text."""
+        return f'("{SIDES[self.side]}", {self.number})'
+
+
+def reindex(program: BlockProgram, name: str, index: int, side: int) -> tuple[BlockProgram, str]:
+    """The program with a copy of a buffer whose indices are the axes that a block uses it at, and the copy's name."""
+    node = program.block_node(name)
+    region = region_at(node, SIDES[side], index, "reindex")
+    block, buffer, scope = block_at(node), region.buffer, program.scope_of(node)
+    indices = one_access(node, buffer, "reindex")
+    check_plain_use(node.stmt, buffer, "reindex", node.stmt)
+    siblings = program.child_blocks(scope)
+    if side == WRITE:
+        sole_writer(siblings, buffer, "reindex")
+        check_written_alone(program, node, region, "reindex")
+    elif any(buffer is own.buffer for own in block.writes):
+        raise PrimitiveError(f"reindex: {name} reads and writes {buffer.name}; a copy for reading alone would be of old values", node.stmt)
+    used = set().union(*map(variables, indices)) if indices else set()
+    axes = [axis for axis in block.iter_vars if axis.var in used and _extent(axis, node) != 1]
+    axes = [axis for axis in block.iter_vars if axis.var in used] if not axes else axes
+    axes = _kept_axes(block.iter_vars, used)
+    copy = scoped_copy(buffer, [_dom(axis).extent for axis in axes], f"{buffer.name}_reindex", "global")
+    made_name = program.fresh_block_name(copy.name if side == WRITE else f"{copy.name}_reindex")
+    nest = _nest(made_name, buffer, copy, axes, indices, side)
+    point = tuple(axis.var for axis in axes)
+    box = tuple(Range(var, const(1, var.dtype)) for var in point)
+    moved = Redirection(buffer, copy, lambda *_: point, lambda *_: box)(node.stmt)
+    top = outermost(program, node)
+    made = program.replace(node.stmt, moved)
+    moved_top = outermost(made, made.block_node(name))
+    made = made.replace(moved_top, seq(moved_top, nest) if side == WRITE else seq(nest, moved_top))
+    assert top is not None
+    return made.allocated(block_at(scope).name_hint, copy), made_name
+
+
+def _kept_axes(axes: Sequence[IterVar], used: set[Var]) -> list[IterVar]:
+    return [axis for axis in axes if axis.var in used]
+
+
+def _dom(axis: IterVar) -> Range:
+    assert axis.dom is not None
+    return axis.dom
+
+
+def _extent(axis: IterVar, node: Node) -> int | None:
+    if as_int(_dom(axis).min) != 0:
+        raise PrimitiveError(f"reindex: the axis {axis.var.name} starts at {_dom(axis).min}, not at 0", node.stmt)
+    return as_int(_dom(axis).extent)
+
+
+def _nest(name: str, buffer: Buffer, copy: Buffer, axes: Sequence[IterVar], indices: Sequence[PrimExpr], side: int) -> Stmt:
+    own = [IterVar(axis.dom, Var(f"v{place}", axis.var.dtype)) for place, axis in enumerate(axes)]
+    loops = [Var(f"ax{place}", axis.var.dtype) for place, axis in enumerate(axes)]
+    point = tuple(axis.var for axis in own)
+    values = dict(zip((axis.var for axis in axes), point, strict=True))
+    far = tuple(substitute(index, values) for index in indices)
+    block = copy_block(name, own, copy, point, buffer, far) if side == WRITE else copy_block(name, own, buffer, far, copy, point)
+    stmt: Stmt = BlockRealize(tuple(loops), TRUE, block)
+    for var, axis in reversed(list(zip(loops, axes, strict=True))):
+        stmt = For(var, const(0, var.dtype), _dom(axis).extent, ForKind.SERIAL, stmt)
+    return stmt
+
+
+def one_access(node: Node, buffer: Buffer, primitive: str) -> tuple[PrimExpr, ...]:
+    """The indices at which a block uses a buffer: the same wherever it does.
+
+    Raises:
+        PrimitiveError: if they differ, depend on more than axes, or stand in an inner block.
+    """
+    block = block_at(node)
+    found: dict[tuple[PrimExpr, ...], None] = {}
+    for stmt in (block.init, block.body):
+        for inner in () if stmt is None else walk(stmt):
+            if isinstance(inner, BlockRealize):
+                raise PrimitiveError(f"{primitive}: {block.name_hint} has blocks inside; give one of these", node.stmt)
+            if isinstance(inner, (BufferLoad, BufferStore)) and inner.buffer is buffer:
+                found[inner.indices] = None
+    if len(found) != 1:
+        shown = "; ".join(f"[{', '.join(map(str, indices))}]" for indices in found) or "none"
+        raise PrimitiveError(
+            f"{primitive}: {block.name_hint} must use {buffer.name} at the same indices wherever it does; it does at: {shown}", node.stmt
+        )
+    indices = next(iter(found))
+    foreign = {var for index in indices for var in variables(index)} - {axis.var for axis in block.iter_vars}
+    if foreign:
+        raise PrimitiveError(
+            f"{primitive}: where {block.name_hint} uses {buffer.name} depends on {next(iter(foreign)).name}, which is no axis of it", node.stmt
+        )
+    return indices
+
+
+def outermost(program: BlockProgram, node: Node) -> Stmt:
+    """The statement of the scope's sequence that a block is in, which must be a nest around it alone."""
+    below = node
+    scope = program.scope_of(node)
+    for above in node.ancestors():
+        if above.stmt is scope.stmt or (isinstance(scope.stmt, BlockRealize) and above.stmt is scope.stmt.block):
+            return below.stmt
+        if type(above.stmt).__name__ == "SeqStmt" and above.parent is not None and above.parent.stmt is block_at(scope):
+            return below.stmt
+        if not isinstance(above.stmt, For):
+            raise PrimitiveError(f"reindex: {block_at(node).name_hint} stands in loops with other blocks; do this before compute_at", node.stmt)
+        below = above
+    return below.stmt
+
+
+class ReIndex(Primitive):
+    """The instruction."""
+
+    kind, method, output, inputs, attrs = "ReIndex", "reindex", "block", ("block",), ("buffer_index", "buffer_index_type")
+
+    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        ref = block_of(state, inputs[0], self.method)
+        program, name = reindex(state.program_of(ref), ref.name, attrs[0], side_of(attrs[1], self.method))
+        return Applied(state.updated(ref.func, program), (BlockRef(ref.func, name),))
+
+    def arguments(self, inputs: Sequence[Any], attrs: Sequence[Any]) -> list[tuple[str, Any]]:
+        return [("block", inputs[0]), ("buffer", Side(side_of(attrs[1], self.method), attrs[0]))]
+
+
+def side_of(value: Any, primitive: str) -> int:
+    """0 for reading, 1 for writing.
+
+    Raises:
+        ScheduleError: for anything else.
+    """
+    if value not in (READ, WRITE) or isinstance(value, bool):
+        raise ScheduleError(f"{primitive}: a buffer is of the reads (0) or of the writes (1) of a block, not {value!r}")
+    return int(value)
+
+
+def region_of_point(buffer: Buffer, point: Sequence[PrimExpr]) -> BufferRegion:
+    """The region of one element."""
+    return BufferRegion.from_point(buffer, point)

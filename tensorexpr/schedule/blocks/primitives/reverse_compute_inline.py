@@ -1,0 +1,135 @@
+"""Reverse compute inline: what a block makes of a buffer's elements, done where they are written.
+
+for i: B: B[vi] = A[vi] * 2.0             ->   for i: B: C[vi // 8, vi % 8] = A[vi] * 2.0 + 1.0
+for i, j: C: C[vi, vj] = B[vi * 8 + vj] + 1.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ....arith import Analyzer
+from ....arith.block_access import get_block_read_write_region
+from ....arith.padded_inverse import padded_inverse
+from ....errors import DeclarationError
+from ....tir.arithmetic import all as all_of
+from ....tir.arithmetic import is_const_int
+from ....tir.block import Block, BlockRealize
+from ....tir.buffer import Buffer
+from ....tir.expr import BufferLoad, PrimExpr, Var
+from ....tir.rewriting import Node as IRNode
+from ....tir.rewriting import post_order_rewrite, substitute, walk
+from ....tir.stmt import BufferStore
+from ..bindings import is_true, simplified
+from ..dataflow import bound_values, check_movable, realized, why_not_whole
+from ..diagnostics import PrimitiveError
+from ..instruction import Applied, Primitive, State, block_of
+from ..program import ROOT, BlockProgram
+from ..scope import Scope, check_complete, read, written
+from .compute_inline import check_no_output, single_store, with_loads, without_buffer
+
+NAME = "reverse_compute_inline"
+
+
+def reverse_compute_inline(program: BlockProgram, name: str) -> BlockProgram:
+    """The program with a block done in its only producer."""
+    node = program.block_node(name)
+    realize = realized(node)
+    if node is program.root:
+        raise PrimitiveError(f"{NAME} takes a block inside of the root block, not the root itself", realize)
+    scope = Scope.around(program, node)
+    check_complete(scope, realize, NAME)
+    check_movable(program, node, NAME)
+    store = single_store(realize, NAME)
+    producer, buffer = _producer(program, scope, realize)
+    made = _producing_store(producer, buffer)
+    reason = why_not_whole(realize, program.loops_above(node))
+    if reason is not None:
+        raise PrimitiveError(f"{NAME}: {name} must run at each point of its axes: {reason}", realize)
+    inverse, valid = _inverse(realize, store, buffer, made)
+    value = substitute(store, inverse)
+    fused = post_order_rewrite(value, lambda n: made.value if isinstance(n, BufferLoad) and n.buffer is buffer else None)
+    assert isinstance(fused, BufferStore)
+    changed = _with_store(program, producer, fused, valid)
+    root = realized(scope.root).block.name_hint or ROOT
+    return without_buffer(program.replaced({realize: None, producer: changed}), root, buffer, NAME)
+
+
+def _producer(program: BlockProgram, scope: Scope, realize: BlockRealize) -> tuple[BlockRealize, Buffer]:
+    """The only producer of what a block reads, which is read by nobody else, and the buffer."""
+    name = realize.block.name_hint
+    producers = scope.producers(realize.block)
+    if len(producers) != 1:
+        names = ", ".join(producer.block.name_hint for producer in producers) or "none"
+        raise PrimitiveError(f"{NAME}: {name} must read what one block makes; its producers: {names}", realize)
+    (producer,) = producers
+    check_no_output(program, program.node_of(producer), NAME)
+    reason = scope.why_not_complete(producer.block)
+    if reason is not None:
+        raise PrimitiveError(
+            f"{NAME}: the producer {producer.block.name_hint} must be complete: {reason}; reverse_compute_at puts {name} after a reduction",
+            realize,
+        )
+    others = [consumer.block.name_hint for consumer in scope.consumers(producer.block) if consumer is not realize]
+    if others:
+        raise PrimitiveError(f"{NAME}: what {producer.block.name_hint} writes is also read by {', '.join(others)}", realize)
+    (buffer,) = (b for b in read(realize.block) if b in written(producer.block))
+    return producer, buffer
+
+
+def _producing_store(producer: BlockRealize, buffer: Buffer) -> BufferStore:
+    store = single_store(producer, NAME)
+    assert store.buffer is buffer
+    return store
+
+
+def _inverse(
+    realize: BlockRealize, store: BufferStore, buffer: Buffer, made: BufferStore
+) -> tuple[dict[Var, PrimExpr], PrimExpr]:
+    """A block's axes in terms of the producer's, and the condition under which there is such a point."""
+    axes = realize.block.iter_vars
+    loads = {node.indices for node in walk(store) if isinstance(node, BufferLoad) and node.buffer is buffer}
+    if len(loads) != 1:
+        raise PrimitiveError(f"{NAME}: {realize.block.name_hint} reads {buffer.name} at {len(loads)} different places", realize)
+    (indices,) = loads
+    extents = [axis.dom.extent for axis in axes if axis.dom is not None and is_const_int(axis.dom.min, 0)]
+    if len(extents) != len(axes):
+        raise PrimitiveError(f"{NAME}: {realize.block.name_hint} has an axis that doesn't start at 0", realize)
+    places = [Var(f"place_{n}", index.dtype) for n, index in enumerate(made.indices)]
+    try:
+        back, valid = padded_inverse([axis.var for axis in axes], indices, extents, places, buffer.shape, _shown(axes, indices))
+    except DeclarationError as error:
+        raise PrimitiveError(f"{NAME}: {realize.block.name_hint} reads {buffer.name} where its axes can't be told from it: {error}", realize) from error
+    at = dict(zip(places, made.indices, strict=True))
+    return {axis.var: substitute(value, at) for axis, value in zip(axes, back, strict=True)}, substitute(valid, at)
+
+
+def _shown(axes: Sequence[Any], indices: Sequence[PrimExpr]) -> str:
+    return f"({', '.join(axis.name for axis in axes)}) -> ({', '.join(map(str, indices))})"
+
+
+def _with_store(program: BlockProgram, producer: BlockRealize, store: BufferStore, valid: PrimExpr) -> BlockRealize:
+    """The producer with another store, where there is something to store."""
+    block = producer.block
+    inside = Analyzer({axis.var: axis.dom for axis in block.iter_vars if axis.dom is not None})
+    store = replace(store, indices=tuple(map(inside.simplify, store.indices)))
+    bare = replace(block, body=store, reads=(), writes=())
+    reads, writes = get_block_read_write_region(bare)
+    condition = substitute(inside.simplify(valid), bound_values(producer))
+    predicate = producer.predicate
+    if not is_true(condition):
+        loops = program.loops_above(program.node_of(producer))
+        predicate = simplified(condition if is_true(predicate) else all_of(predicate, condition), loops)
+    return replace(producer, predicate=predicate, block=replace(bare, reads=tuple(reads), writes=tuple(writes)))
+
+
+class ReverseComputeInline(Primitive):
+    """The instruction."""
+
+    kind, method, inputs = "ReverseComputeInline", NAME, ("block",)
+
+    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        ref = block_of(state, inputs[0], self.method)
+        return Applied(state.updated(ref.func, reverse_compute_inline(state.program_of(ref), ref.name)))

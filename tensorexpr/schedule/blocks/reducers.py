@@ -1,0 +1,192 @@
+"""What a reduction block combines by: its update recognised as an associative and commutative combination.
+
+    C[vi] = C[vi] + x                                               sum; likewise product, minimum, maximum, and, or
+    v0 = Select(V[vi] >= y, I[vi], x); v1 = Select(V[vi] >= y, V[vi], y); I[vi] = v0; V[vi] = v1       argmax, and its kind
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from math import isinf
+from typing import Any
+
+from ...tir.arithmetic import const, maximum, minimum
+from ...tir.arithmetic import all as all_of
+from ...tir.arithmetic import any as any_of
+from ...tir.block import Block
+from ...tir.buffer import Buffer
+from ...tir.expr import EQ, BufferLoad, FloatImm, PrimExpr, Select, Var
+from ...tir.intrin import max_value, min_value
+from ...tir.rewriting import substitute, walk
+from ...tir.stmt import BufferStore, LetStmt, SeqStmt, Stmt
+
+Values = tuple[PrimExpr, ...]
+Combine = Callable[[Sequence[PrimExpr], Sequence[PrimExpr]], Values]
+
+
+@dataclass(frozen=True)
+class Law:
+    """A way to combine: of two tuples of values one, and the value that changes nothing (None where any does) by dtype."""
+
+    name: str
+    combine: Combine
+    neutral: tuple[Callable[[str], PrimExpr] | None, ...]
+    of_truth: bool = False
+
+    def takes(self, dtypes: Sequence[str]) -> bool:
+        """True if values of these types can be combined so."""
+        return len(dtypes) == len(self.neutral) and all((dtype == "bool") is self.of_truth for dtype in dtypes)
+
+
+def _pick(better: Callable[[PrimExpr, PrimExpr], PrimExpr]) -> Combine:
+    """Places and values: those whose value is better."""
+    return lambda a, b: (Select(better(a[1], b[1]), a[0], b[0]), Select(better(a[1], b[1]), a[1], b[1]))
+
+
+def _pick_first(strictly: Callable[[PrimExpr, PrimExpr], PrimExpr]) -> Combine:
+    """Places and values: those whose value is better, or of equal ones the one whose place is first."""
+
+    def combine(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> Values:
+        better = strictly(a[1], b[1])
+        earlier = any_of(better, all_of(EQ(a[1], b[1]), a[0] < b[0]))
+        return Select(earlier, a[0], b[0]), Select(better, a[1], b[1])
+
+    return combine
+
+
+def _zero(dtype: str) -> PrimExpr:
+    return const(0, dtype)
+
+
+def _one(dtype: str) -> PrimExpr:
+    return const(1, dtype)
+
+
+LAWS: tuple[Law, ...] = (
+    Law("sum", lambda a, b: (a[0] + b[0],), (_zero,)),
+    Law("product", lambda a, b: (a[0] * b[0],), (_one,)),
+    Law("minimum", lambda a, b: (minimum(a[0], b[0]),), (max_value,)),
+    Law("maximum", lambda a, b: (maximum(a[0], b[0]),), (min_value,)),
+    Law("and", lambda a, b: (all_of(a[0], b[0]),), (_one,), of_truth=True),
+    Law("or", lambda a, b: (any_of(a[0], b[0]),), (_zero,), of_truth=True),
+    Law("sums", lambda a, b: (a[0] + b[0], a[1] + b[1]), (_zero, _zero)),
+    Law("argmax", _pick(lambda a, b: a >= b), (None, min_value)),
+    Law("argmax", _pick(lambda a, b: a > b), (None, min_value)),
+    Law("argmax", _pick_first(lambda a, b: a > b), (None, min_value)),
+    Law("argmin", _pick(lambda a, b: a <= b), (None, max_value)),
+    Law("argmin", _pick(lambda a, b: a < b), (None, max_value)),
+    Law("argmin", _pick_first(lambda a, b: a < b), (None, max_value)),
+)
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A reduction block: where it stores, what from, and what each of its instances adds (`terms`), by a law."""
+
+    law: Law
+    buffers: tuple[Buffer, ...]
+    indices: tuple[PrimExpr, ...]
+    initial: Values
+    terms: Values
+
+    def combined(self, left: Sequence[PrimExpr], right: Sequence[PrimExpr]) -> Values:
+        """Two values of the reduction in one."""
+        return self.law.combine(left, right)
+
+
+def recognised(block: Block) -> Reduction | str:
+    """The reduction that a block does, or why it is none that is known."""
+    starts, updates = _stores(block.init), _stores(block.body)
+    if starts is None or updates is None:
+        return "its init and its body aren't one store for each buffer that it reduces into"
+    buffers = tuple(store.buffer for store in updates)
+    initial = {store.buffer: store for store in starts}
+    if set(initial) != set(buffers) or len(starts) != len(updates):
+        return "its init and its body store to different buffers"
+    indices = updates[0].indices
+    if any(not _same(store.indices, indices) for store in (*updates, *starts)):
+        return "it stores to different elements"
+    current = tuple(BufferLoad(buffer, indices) for buffer in buffers)
+    first = tuple(initial[buffer].value for buffer in buffers)
+    shown = tuple(store.value for store in updates)
+    for order in (range(len(buffers)), range(len(buffers) - 1, -1, -1)):
+        for law in LAWS:
+            terms = _terms(law, _by(order, current), _by(order, shown))
+            if terms is not None and _starts_neutral(law, _by(order, first)):
+                return Reduction(law, _by(order, buffers), indices, _by(order, first), terms)
+    return "its update isn't known to be associative and commutative with its init as the neutral value (sum, product, min, max, argmax ...)"
+
+
+def _by(order: range, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(values[place] for place in order)
+
+
+def _same(left: Sequence[PrimExpr], right: Sequence[PrimExpr]) -> bool:
+    return len(left) == len(right) and all(a is b for a, b in zip(left, right, strict=True))
+
+
+def _stores(stmt: Stmt | None) -> list[BufferStore] | None:
+    """The stores that a statement does at once, its lets put in; None if it is something else."""
+    values: dict[Var, PrimExpr] = {}
+    while isinstance(stmt, LetStmt):
+        values[stmt.var] = substitute(stmt.value, values)
+        stmt = stmt.body
+    listed = list(stmt.seq) if isinstance(stmt, SeqStmt) else [stmt]
+    stores = [one for one in listed if isinstance(one, BufferStore) and one.predicate is None]
+    if len(stores) != len(listed) or len({store.buffer for store in stores}) != len(stores) or not _at_once(stores):
+        return None
+    return [replace(store, value=substitute(store.value, values)) for store in stores]
+
+
+def _at_once(stores: Sequence[BufferStore]) -> bool:
+    """True if no store's own value reads what a store before it wrote; what lets hold was read before."""
+    done: set[Buffer] = set()
+    for store in stores:
+        if any(isinstance(node, BufferLoad) and node.buffer in done for node in walk(store.value)):
+            return False
+        done.add(store.buffer)
+    return True
+
+
+def _starts_neutral(law: Law, first: Values) -> bool:
+    return all(want is None or _is_neutral(want(value.dtype), value) for want, value in zip(law.neutral, first, strict=True))
+
+
+def _is_neutral(wanted: PrimExpr, value: PrimExpr) -> bool:
+    """The value itself, or an infinity beyond it."""
+    if wanted is value:
+        return True
+    if not isinstance(wanted, FloatImm) or not isinstance(value, FloatImm):
+        return False
+    return abs(wanted.value) > 1 and isinf(value.value) and (value.value > 0) == (wanted.value > 0)
+
+
+def _terms(law: Law, current: Values, updates: Values) -> Values | None:
+    """What is combined with the current values to give the updates; None if the law doesn't."""
+    if not law.takes([load.dtype for load in current]):
+        return None
+    left = [Var(f"l{n}", load.dtype) for n, load in enumerate(current)]
+    right = [Var(f"r{n}", load.dtype) for n, load in enumerate(current)]
+    for one, other in ((left, right), (right, left)):
+        pattern = law.combine(one, other)
+        found: dict[Var, PrimExpr] = dict(zip(left, current, strict=True))
+        if all(_unify(want, have, found, set(right)) for want, have in zip(pattern, updates, strict=True)):
+            return tuple(found[var] for var in right) if all(var in found for var in right) else None
+    return None
+
+
+def _unify(pattern: Any, expr: Any, found: dict[Var, PrimExpr], holes: set[Var]) -> bool:
+    """True if the expression is the pattern, with what `found` has for its variables; holes are filled."""
+    if isinstance(pattern, Var):
+        if pattern in holes and pattern not in found and isinstance(expr, PrimExpr) and expr.dtype == pattern.dtype:
+            found[pattern] = expr
+        return found.get(pattern) is expr
+    if isinstance(pattern, PrimExpr):
+        if type(pattern) is not type(expr) or pattern.dtype != expr.dtype:
+            return False
+        return all(_unify(getattr(pattern, f.name), getattr(expr, f.name), found, holes) for f in fields(pattern))  # type: ignore[arg-type]
+    if isinstance(pattern, tuple):
+        same = isinstance(expr, tuple) and len(expr) == len(pattern)
+        return same and all(_unify(a, b, found, holes) for a, b in zip(pattern, expr, strict=True))
+    return bool(pattern == expr)
