@@ -19,8 +19,8 @@ def _index_map(initial_indices: tuple[Var, ...], final_indices: tuple[PrimExpr, 
         raise RecordError("an index map takes each index once")
     for index in final_indices:
         parsed = parse_dtype(index.dtype)
-        if not parsed.is_int or parsed.lanes > 1 or index.dtype == "bool":
-            raise RecordError(f"an index map gives integers, not {index.dtype}")
+        if index.dtype == "handle" or parsed.lanes > 1:
+            raise RecordError(f"an index map gives numbers, not {index.dtype}")
         odd = next((n for n in walk(index) if (isinstance(n, Var) and n not in initial_indices) or isinstance(n, Call)), None)
         if odd is not None:
             raise RecordError(f"an index map is made of arithmetic on its own indices, not of {odd}")
@@ -44,8 +44,11 @@ def index_map_to_json(index_map: IndexMap) -> str:
     return write_graph(index_map, (*EXPRESSIONS, INDEX_MAP))
 
 
-def index_map_from_json(text: str) -> IndexMap:
+def index_map_from_json(text: str, integers: bool = True) -> IndexMap:
     """The map of a text.
+
+    Args:
+        integers: it gives indices. Otherwise it may give other numbers, as what stands in padding.
 
     Raises:
         RecordError: for anything that is not exactly such a text.
@@ -53,6 +56,9 @@ def index_map_from_json(text: str) -> IndexMap:
     found: Any = read_graph(text, (*EXPRESSIONS, INDEX_MAP))
     if not isinstance(found, IndexMap):
         raise RecordError(f"the text of an index map is wanted, not of a {type(found).__name__}")
+    odd = next((index for index in found.final_indices if integers and not parse_dtype(index.dtype).is_int), None)
+    if odd is not None:
+        raise RecordError(f"an index map gives integers, not {odd.dtype}")
     return found
 
 

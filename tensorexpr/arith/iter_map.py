@@ -5,7 +5,8 @@
     sum   ::= split + ... + split + base
 
 A sum is fused when its scales chain up: each is the next smaller scale times that one's extent. It then counts its
-values without a gap, so it can be divided again. A predicate that bounds a fused sum from above cuts its extent.
+values without a gap, so it can be divided again. A predicate that bounds a fused sum from above, or an iterator from
+above or below, cuts its extent.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from ..tir.arithmetic import floordiv, floormod
-from ..tir.expr import LE, LT, FloorDiv, FloorMod, IntImm, PrimExpr, Range, Var
+from ..tir.expr import GE, GT, LE, LT, FloorDiv, FloorMod, IntImm, PrimExpr, Range, Var
 from ..tir.rewriting import variables
 from .analyzer import Analyzer
 from .bounds import plain_form
@@ -72,7 +73,7 @@ class _Detector:
     """The iterators, and the extents that predicates leave of fused sums."""
 
     analyzer: Analyzer
-    marks: Mapping[Var, IterMark]
+    marks: dict[Var, IterMark]
     cut: dict[Chain, int] = field(default_factory=dict)
 
     def sum_of(self, expr: PrimExpr) -> IterSumExpr:
@@ -134,19 +135,49 @@ class _Detector:
         return IterSplitExpr(mark, 1, extent, scale)
 
     def add_predicate(self, predicate: PrimExpr) -> None:
-        """Takes over the conditions `fused sum < constant`; any other makes the map partial."""
-        for condition, holds in conjuncts(predicate):
-            if isinstance(condition, IntImm) and bool(condition.value) is holds:
-                continue
-            if not holds or not isinstance(condition, (LT, LE)) or not isinstance(condition.b, IntImm):
-                raise _NoMap(f"the predicate {condition} is no upper bound of a fused sum")
-            total = self.sum_of(condition.a)
-            split = self.fused(total)
-            if not isinstance(total.base, IntImm) or not isinstance(split.source.source, IterSumExpr):
-                raise _NoMap(f"the predicate {condition} bounds no fused sum")
-            room = condition.b.value + isinstance(condition, LE) - total.base.value
-            limit = max(-(-room // split.scale), 0)
-            self.cut[_chain(split.source.source.args)] = min(limit, split.extent)
+        """Takes over the bounds of iterators, then the conditions `fused sum < constant`; any other makes the map partial."""
+        found = [
+            (condition, holds)
+            for condition, holds in conjuncts(predicate)
+            if not (isinstance(condition, IntImm) and bool(condition.value) is holds)
+        ]
+        sums = [(condition, holds) for condition, holds in found if not self._cut_iterator(condition, holds)]
+        for condition, holds in sums:
+            self._cut_sum(condition, holds)
+
+    def _cut_iterator(self, condition: PrimExpr, holds: bool) -> bool:
+        """Narrow the range of an iterator that a condition bounds by a constant; False if it is about something else."""
+        if not holds or not isinstance(condition, (LT, LE, GT, GE)) or not isinstance(condition.b, IntImm):
+            return False
+        form = plain_form(self.analyzer.facts, condition.a)
+        if len(form.terms) != 1:
+            return False
+        atom, scale = next(iter(form.terms.items()))
+        if not isinstance(atom, Var) or atom not in self.marks or scale <= 0:
+            return False
+        mark = self.marks[atom]
+        low, high = mark.minimum, mark.minimum + mark.extent
+        room = condition.b.value - form.constant
+        if isinstance(condition, (LT, LE)):
+            high = min(high, -(-(room + isinstance(condition, LE)) // scale))
+        else:
+            low = max(low, -(-(room + isinstance(condition, GT)) // scale))
+        if high <= low:
+            raise _NoMap(f"the predicate {condition} leaves no value of {atom}")
+        self.marks[atom] = IterMark(atom, high - low, low)
+        return True
+
+    def _cut_sum(self, condition: PrimExpr, holds: bool) -> None:
+        """Narrow a fused sum that a condition bounds from above."""
+        if not holds or not isinstance(condition, (LT, LE)) or not isinstance(condition.b, IntImm):
+            raise _NoMap(f"the predicate {condition} is no upper bound of a fused sum")
+        total = self.sum_of(condition.a)
+        split = self.fused(total)
+        if not isinstance(total.base, IntImm) or not isinstance(split.source.source, IterSumExpr):
+            raise _NoMap(f"the predicate {condition} bounds no fused sum")
+        room = condition.b.value + isinstance(condition, LE) - total.base.value
+        limit = max(-(-room // split.scale), 0)
+        self.cut[_chain(split.source.source.args)] = min(limit, split.extent)
 
 
 def _chain(args: Sequence[IterSplitExpr]) -> Chain:
@@ -171,10 +202,10 @@ def detect_iter_map(
         if predicate is not None:
             detector.add_predicate(inner.simplify(predicate))
         sums = tuple(_normal(detector, detector.sum_of(inner.simplify(index))) for index in indices)
-        _check_cover([split for total in sums for split in total.args], [mark for mark in marks.values() if mark.extent > 1])
+        _check_cover([split for total in sums for split in total.args], [mark for mark in detector.marks.values() if mark.extent > 1])
     except _NoMap as reason:
         return IterMapResult((), (str(reason),))
-    return IterMapResult(sums, trivial=tuple(mark for mark in marks.values() if mark.extent == 1))
+    return IterMapResult(sums, trivial=tuple(mark for mark in detector.marks.values() if mark.extent == 1))
 
 
 def _mark(var: Var, dom: Range) -> IterMark:

@@ -15,7 +15,7 @@ preload       going on where an old log ended;  task_input: arrays to measure wi
 cost_model    XGBModel and PythonBasedModel;  model_quality: evaluate_cost_model
 feature       what programs look like to models, by TVM's names
 task_scheduler   many tasks, one budget;  final_phase: how it ends;  task_callbacks: its table and its log of latencies
-dispatcher    ApplyHistoryBest: schedules looked up in logs;  explain_miss: why a log has none
+dispatcher    ApplyHistoryBest: schedules looked up in logs;  explain_miss: why a log has none;  explain_failures: what went wrong
 session       one search under way;  state_text: a program as loops with their ranges
 console, progress   what tuning prints;  summary, failures: what it says in the end
 """
@@ -33,6 +33,7 @@ from .cost_model import PythonBasedModel, XGBModel
 from .custom_rule import PreloadCustomSketchRule
 from .default import default_schedule
 from .dispatcher import ApplyHistoryBest, ApplyHistoryBestOrSample, DispatchContext, best_schedule
+from .explain_failures import explain_failures
 from .explain_miss import explain_miss
 from .layout_rewrite import LayoutRewriteOption
 from .loop_state import State
@@ -80,6 +81,7 @@ __all__ = [
     "best_schedule",
     "default_schedule",
     "evaluate_cost_model",
+    "explain_failures",
     "explain_miss",
     "feature",
     "load_best_record",

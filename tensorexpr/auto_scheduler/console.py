@@ -77,7 +77,7 @@ class Console(TunerObserver):
         self._print(f"EvolutionarySearch\t\t#s: {count}\tTime elapsed: {seconds:.2f}")
 
     def descending(self, count: int, cost: float) -> None:
-        self._print(f"Coordinate Descent\t\t#s: {count}\tBest: {cost * 1e3:.4g} ms")
+        self._print(f"Coordinate Descent\t\t#s: {count}\tCentre: {cost * 1e3:.4g} ms")
 
     def measuring(self, count: int) -> None:
         self.title("Measure")

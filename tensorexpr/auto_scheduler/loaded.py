@@ -17,7 +17,6 @@ from .compute_dag import ComputeDAG
 from .layout_rewrite import LayoutRewriteOption, rewrite_layouts
 from .measure import MeasureInput
 
-
 # Under this name the policy of a record holds the option.
 LAYOUT_KEY = "layout_rewrite_option"
 
@@ -75,8 +74,8 @@ class LoadedRecord(Record):
     @property
     def layout_rewrite_option(self) -> LayoutRewriteOption:
         """How the program takes inputs whose layout is free. Records that don't say are of the default for CPUs."""
-        number = self.policy.get(LAYOUT_KEY)
-        return LayoutRewriteOption(number) if number in tuple(LayoutRewriteOption) else LayoutRewriteOption.INSERT_TRANSFORM_STAGE
+        said = self.policy.get(LAYOUT_KEY)
+        return next((option for option in LayoutRewriteOption if option == said), LayoutRewriteOption.INSERT_TRANSFORM_STAGE)
 
     @cached_property
     def result(self) -> MeasureResult:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from dataclasses import replace
+from pathlib import Path
 from statistics import median
 
 from ..errors import RecordError, ScheduleError

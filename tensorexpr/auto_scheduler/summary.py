@@ -59,8 +59,9 @@ def _descent_line(tuner: Tuner) -> str:
     walk = tuner.descent
     if walk is None or not walk.tried:
         return ""
-    gain = f", from {walk.start_cost * 1e3:.4g} ms" if walk.moves else ""
-    return f"Descent:  {walk.tried} neighbours of the best measured, {walk.moves} were faster{gain}"
+    words = {0: "none was faster", 1: "1 was faster"}.get(walk.moves, f"{walk.moves} were faster")
+    start = f", from {walk.start_cost * 1e3:.4g} ms" if walk.moves else ""
+    return f"Descent:  {walk.tried} neighbours of the best measured, {words}{start}"
 
 
 def model_line(trials: Sequence[Trial]) -> str:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from ..errors import LoweringError
 from .context import PassContext
+from .options import STRUCTS
 
 PlainValue: TypeAlias = "int | bool | str"
 _USER_PASSES = "tir.add_lower_pass"
@@ -80,6 +81,25 @@ def options_in_words(data: Mapping[str, Any]) -> dict[str, PlainValue]:
 def words_of_options(words: Mapping[str, Any]) -> dict[str, Any]:
     """Of what a log holds beside them, the options that `options_in_words` wrote."""
     return {name: value for name, value in words.items() if name.startswith(_STARTS)}
+
+
+def arguments_of_words(words: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `PassContext` that `options_in_words` wrote, among whatever else a log holds beside them."""
+    found: dict[str, Any] = {}
+    for name, value in words_of_options(words).items():
+        start, _, rest = name.partition(".")
+        if start == "opt_level":
+            found[start] = value
+        elif start == "config":
+            struct = next((key for key in STRUCTS if rest.startswith(f"{key}.")), None)
+            config = found.setdefault(start, {})
+            if struct is None:
+                config[rest] = value
+            else:
+                config.setdefault(struct, {})[rest[len(struct) + 1 :]] = value
+        else:
+            found.setdefault(start, []).append(rest)
+    return found
 
 
 def _plain(value: Any) -> Any:

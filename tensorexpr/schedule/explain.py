@@ -31,7 +31,8 @@ def explain(tree: ScheduleTree) -> str:
     lines: list[str] = []
     for stage in tree.in_order():
         if stage.is_placeholder:
-            lines.extend(f"{stage.source.name}: passed as {stage.name} by the caller, in {layout}" for layout in stage.layouts if stage.source)
+            layouts = stage.layouts if stage.source is not None else ()
+            lines.extend(f"{stage.name}: passed by the caller, with {layout}" for layout in layouts)
             continue
         lines.append(f"{stage.name}: {_placement(tree, stage, readers[stage.id])}")
         if isinstance(stage.attach, Inline):

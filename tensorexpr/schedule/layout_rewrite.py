@@ -79,10 +79,8 @@ def with_given_layouts(trace: Trace, tree: ScheduleTree) -> Trace:
         reader = rewriting.reader_of(tensor)
         if reader is None:
             continue
-        if isinstance(copied_input(rewriting.tree, reader), str):
-            copy = rewriting.copied(tensor, reader)
-        else:
-            copy = rewriting.at_root(reader)
+        is_copy = not isinstance(copied_input(rewriting.tree, reader), str)
+        copy = rewriting.at_root(reader) if is_copy else rewriting.copied(tensor, reader)
         if copy is not None:
             rewriting.add(PreTransformed(copy))
     return rewriting.trace

@@ -111,13 +111,14 @@ def _loops_around(tree: ScheduleTree, stage: StageNode, attach: At) -> list[_Pie
         return None
     axes = {target.axes[axis].var: axis for axis in target.spatial}
     reads = [load for load in tree.reads(target) if tree.producer(load).id == stage.id]
-    same = {axes[index]: place for place, index in enumerate(reads[0].indices) if index in axes} if len(reads) == 1 else {}
+    read = reads[0].indices if len(reads) == 1 else ()
+    same = {axes[index]: place for place, index in enumerate(read) if isinstance(index, Var) and index in axes}
     return [_Piece(same[piece.of], piece.step, piece.extent) for piece in loops if piece.of in same]
 
 
 def _pieces(stage: StageNode, extents: Mapping[int, int]) -> dict[int, tuple[_Piece, ...]] | None:
     """What each axis of a stage runs over. Parts of uneven tiles, and of several axes, leave all to the innermost part."""
-    found = {axis: (_Piece(axis, 1, extent),) for axis, extent in extents.items()}
+    found: dict[int, tuple[_Piece, ...]] = {axis: (_Piece(axis, 1, extent),) for axis, extent in extents.items()}
     for relation in stage.relations:
         if isinstance(relation, FuseRelation):
             found[relation.fused] = tuple(piece for part in relation.parts for piece in found[part])

@@ -11,6 +11,7 @@
     printer                      TVMScript text of everything
     structural, structural_difference     equality and hash up to renaming; where programs differ
     specialize                   functions for known sizes
+    tensor_intrin                what a few instructions compute, and the statements that do it
     verify, block_rules, analysis     what must always hold, also of blocks; questions about functions
     stmt_functor                 visitors for user passes, by their customary names
     pointers, llvm_intrin        calls about machines: pointers into buffers, LLVM's own intrinsics
@@ -185,6 +186,7 @@ from .stmt import (
 )
 from .stmt_functor import stmt_list, stmt_seq
 from .structural import structural_equal, structural_hash
+from .tensor_intrin import TensorIntrin
 
 if TYPE_CHECKING:
     from ..arith import IndexMap
@@ -208,7 +210,7 @@ __all__ = [
     "CommReducer", "DeclBuffer", "Div", "Evaluate", "ExprOp", "FloatImm", "FloorDiv", "FloorMod", "For", "ForKind", "GlobalVar",
     "IRModule", "IfThenElse", "IndexMap", "IntImm", "IterVar", "Let", "LetStmt", "LogicalExpr", "MatchBufferRegion", "Max", "Min",
     "Mod", "Mul", "Not", "Or", "PointerType", "PrimExpr", "PrimFunc", "PrimType", "ProducerLoad", "Ramp", "Range", "Reduce",
-    "Select", "SeqStmt", "Shuffle", "SizeVar", "Stmt", "StringImm", "Sub", "Var", "While", "abs", "acos", "acosh", "add",
+    "Select", "SeqStmt", "Shuffle", "SizeVar", "Stmt", "StringImm", "Sub", "TensorIntrin", "Var", "While", "abs", "acos", "acosh", "add",
     "address_of", "all", "analysis", "any", "asin", "asinh", "assume", "atan", "atan2", "atanh", "atomic_add", "bitwise_and",
     "bitwise_not", "bitwise_or", "bitwise_xor", "call_extern", "call_intrin", "call_llvm_intrin", "call_llvm_pure_intrin",
     "call_packed", "call_pure_extern", "ceil", "ceildiv", "clz", "const", "convert", "copysign", "cos", "cosh", "decl_buffer",

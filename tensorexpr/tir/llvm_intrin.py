@@ -97,7 +97,15 @@ def _x86_dots() -> list[LLVMIntrinsic]:
         floats, halves = _vectors("float", bits), _vectors("bfloat", bits)
         name = f"llvm.x86.avx512bf16.dpbf16ps.{bits}"
         rows.append(LLVMIntrinsic(name, _dot_bfloat16, (floats, halves, halves), floats, ("avx512bf16", *narrow)))
+    pairs = _vectors("i16", 512)
+    rows.append(LLVMIntrinsic("llvm.x86.avx512.pmaddw.d.512", _sums_of_pairs, (pairs, pairs), _vectors("i32", 512), ("avx512bw",)))
     return rows
+
+
+def _sums_of_pairs(a: Array, b: Array) -> Array:
+    """a0*b0 + a1*b1 of neighbouring 16-bit numbers."""
+    products = a.astype(np.int32) * b.astype(np.int32)
+    return products[0::2] + products[1::2]
 
 
 def _fused(a: Array, b: Array, c: Array) -> Array:

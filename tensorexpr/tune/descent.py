@@ -78,22 +78,31 @@ class Descent:
         self.start_cost = self.cost
 
     def propose(self, count: int, seen: Set[Candidate]) -> list[Candidate]:
-        """The next neighbours to measure, at most `count`: the centre's, and where all of those were, another good program's."""
-        while self.centre is not None and count > 0:
+        """The next neighbours to measure, at most `count`: the centre's, and where those are few, those of other good programs too."""
+        found: list[Candidate] = []
+        while self.centre is not None and count > 0 and not found:
             found = self._near(self.centre, count, seen)
-            if found:
-                return found
-            self._restart()
-        return []
+            if not found:
+                self._restart()
+        for other in self._others() if found else ():
+            if len(found) >= count:
+                break
+            found += self._near(other, count - len(found), seen | set(found))
+        return found
+
+    def _others(self) -> list[Candidate]:
+        """The fastest programs that were no centre yet and are not much slower than the best."""
+        least = min(self._known.values(), default=float("inf"))
+        near = {c: cost for c, cost in self._known.items() if c != self.centre and c not in self._closed and cost <= _NEXT_START * least}
+        return _fastest(near)[:_STARTS]
 
     def _restart(self) -> None:
         """Go on from the fastest program that was no centre yet; nowhere if it is much slower."""
         assert self.centre is not None
         self._closed.add(self.centre)
-        left = _fastest({candidate: cost for candidate, cost in self._known.items() if candidate not in self._closed})
-        least = min(self._known.values(), default=float("inf"))
-        self.centre = left[0] if left and self._known[left[0]] <= _NEXT_START * least else None
-        self.cost, self._axes = self._known[left[0]] if left else self.cost, ()
+        left = self._others()
+        self.centre, self._axes = (left[0] if left else None), ()
+        self.cost = self._known[left[0]] if left else self.cost
 
     def _near(self, centre: Candidate, count: int, seen: Set[Candidate]) -> list[Candidate]:
         sketch = self.sketches[centre.sketch]
@@ -121,8 +130,7 @@ class Descent:
         self._known.update(measured)
         if self.centre is None:
             return False
-        able = sorted((cost, candidate.row) for candidate, cost in measured.items() if cost < _NEARLY * self.cost)
-        challengers = [Candidate(self.centre.sketch, row) for _, row in able[:_CHALLENGERS]]
+        challengers = _fastest({candidate: cost for candidate, cost in measured.items() if cost < _NEARLY * self.cost})[:_CHALLENGERS]
         if not challengers:
             return False
         own, *others = self.contest([self.centre, *challengers])
@@ -131,8 +139,8 @@ class Descent:
         winners = [(median(costs), c) for c, costs in zip(challengers, others, strict=True) if own and is_faster(costs, own)]
         if not winners:
             return False
-        cost, winner = min(winners, key=lambda entry: (entry[0], entry[1].row))
-        changed = [n for n, (a, b) in enumerate(zip(self.centre.row, winner.row, strict=True)) if a != b]
+        cost, winner = min(winners, key=lambda entry: (entry[0], entry[1].sketch, entry[1].row))
+        changed = [n for n, (a, b) in enumerate(zip(self.centre.row, winner.row, strict=False)) if a != b]
         self.centre, self.cost, self._axes = winner, cost, tuple(changed)
         self.moves += 1
         return True

@@ -125,6 +125,11 @@ class Sketch:
     @cached_property
     def decisions(self) -> tuple[Decision, ...]:
         """The open decisions in the order of their steps."""
+        return self._replayed[0]
+
+    @cached_property
+    def _replayed(self) -> tuple[tuple[Decision, ...], ScheduleTree]:
+        """The open decisions, and the tree in which they are variables."""
         found = []
         samples = 0
         tree = self.initial
@@ -134,12 +139,12 @@ class Sketch:
                     found.append(Decision(number, samples, _candidates(step, tree), isinstance(step, SampleTile)))
                 samples += 1
             tree = step.apply(tree)
-        return tuple(found)
+        return tuple(found), tree
 
     @cached_property
     def tree(self) -> ScheduleTree:
         """The tree with variables where decisions are open."""
-        return self.trace.apply(self.initial)
+        return self._replayed[1]
 
     @property
     def size(self) -> int:

@@ -6,17 +6,21 @@ Candidates compute C = A + 1 on 1024 floats. Their machine code is written here 
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tensorexpr.errors import ScheduleError
 from tensorexpr.runtime import engine
 from tensorexpr.target import Target
+from tensorexpr.tune.measure import MeasureErrorNo, compiling
 from tensorexpr.tune.measure.compiled import ArrayArgument, CompiledCandidate, Compiler
 
 SIZE = 1024
@@ -27,6 +31,8 @@ declare void @abort()
 declare i32 @puts(ptr)
 declare ptr @malloc(i64)
 declare i32 @usleep(i32)
+declare i32 @fork()
+declare ptr @signal(i32, ptr)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 @text = private constant [64 x i8] c"{letters}\\00"
 
@@ -60,6 +66,15 @@ again:
   br label %again
 unreached:"""
 _PROLOGUES = {
+    "deaf": "  %old = call ptr @signal(i32 15, ptr inttoptr (i64 1 to ptr))" + _ENDLESS.format(body=""),
+    "fork": """
+  %pid = call i32 @fork()
+  %is_child = icmp eq i32 %pid, 0
+  br i1 %is_child, label %again, label %unreached
+again:
+  call i32 @usleep(i32 100000)
+  br label %again
+unreached:""",
     "segv": "  store i32 1, ptr null",
     "spin": _ENDLESS.format(body=""),
     "exit": "  call void @_exit(i32 3)",
@@ -74,6 +89,7 @@ _PROLOGUES = {
     "far": "  %past = getelementptr float, ptr %c, i64 2048\n  store float 7.0, ptr %past",
     "sleep": "  call i32 @usleep(i32 20000)",
 }
+_NOTHING = "define i32 @main__packed(ptr %words) {\n  ret i32 0\n}\n"
 _FIELDS: dict[str, dict[str, str]] = {"wrong": {"addend": "2.0"}, "short": {"size": str(SIZE - 1)}, "code": {"code": "2"}}
 
 
@@ -97,11 +113,55 @@ def die(task: Mapping[str, Any]) -> Compiler:
 def compile_candidate(trace: Sequence[Any], opt_level: int) -> CompiledCandidate:
     """Machine code that does what `trace[0]` says, or something else if it says so."""
     name = trace[0][0]
+    if name == "compile_slow":
+        time.sleep(0.5)
     if name in _MISHAPS:
         _MISHAPS[name]()
     data = engine.compile_text(kernel_text(name), Target("llvm"), opt_level).data
     arguments = (ArrayArgument("A", "float32", (SIZE,)), ArrayArgument("C", "float32", (SIZE + (name == "shape"),)))
     return CompiledCandidate(data, "main__packed", arguments, ("first", "second: k out of range"), {"llvm": 0.0}, 0, 1)
+
+
+# What candidates of a real task do in place of what their traces say, with the errors that their records may tell of: those that
+# take all memory meet one of two limits first.
+FICKLE: dict[str, tuple[MeasureErrorNo, ...]] = {
+    "compile_hang": (MeasureErrorNo.BUILD_TIMEOUT,),
+    "compile_crash": (MeasureErrorNo.COMPILE_HOST,),
+    "compile_exit": (MeasureErrorNo.COMPILE_HOST,),
+    "compile_memory": (MeasureErrorNo.COMPILE_HOST, MeasureErrorNo.BUILD_TIMEOUT),
+    "compile_child": (MeasureErrorNo.BUILD_TIMEOUT,),
+    "compile_garbage": (MeasureErrorNo.COMPILE_HOST,),
+    "schedule_error": (MeasureErrorNo.INSTANTIATION_ERROR,),
+    "segv": (MeasureErrorNo.RUNTIME_DEVICE,),
+    "exit": (MeasureErrorNo.RUNTIME_DEVICE,),
+    "memory": (MeasureErrorNo.RUNTIME_DEVICE, MeasureErrorNo.RUN_TIMEOUT),
+    "deaf": (MeasureErrorNo.RUN_TIMEOUT,),
+    "print": (MeasureErrorNo.RUN_TIMEOUT,),
+    "nothing": (MeasureErrorNo.WRONG_ANSWER,),
+}
+_HEALTHY_SHARE = 3  # of four candidates
+
+
+def fickleness(steps: Sequence[Any]) -> str:
+    """What a candidate of a real task does wrong; empty for the healthy ones, such as the unscheduled program."""
+    drawn = zlib.crc32(json.dumps(steps).encode()) % ((1 + _HEALTHY_SHARE) * len(FICKLE))
+    return list(FICKLE)[drawn] if steps and drawn < len(FICKLE) else ""
+
+
+def make_fickle_compiler(task: Mapping[str, Any]) -> Compiler:
+    """The compiler of a real task, a quarter of whose candidates misbehave."""
+    real = compiling.make_compiler(task)
+
+    def compile_one(trace: Sequence[Any], opt_level: int) -> CompiledCandidate:
+        name = fickleness(trace)
+        if name in _MISHAPS:
+            _MISHAPS[name]()
+        made = real(trace, opt_level)
+        text = _NOTHING if name == "nothing" else kernel_text(name)
+        broken = name and name not in _MISHAPS
+        return replace(made, object_code=engine.compile_text(text, Target("llvm"), 0).data, entry="main__packed") if broken else made
+
+    return compile_one
 
 
 def kernel_text(name: str) -> str:

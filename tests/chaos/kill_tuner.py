@@ -129,7 +129,7 @@ def _killed(log: Path, moment: float, sent: int, report: Report) -> set[_Key]:
     said, _ = process.communicate()
     timer.cancel()
     report.kills += 1
-    report.orphans += len(_left(mark))
+    report.orphans += len(left_behind(mark))
     return _keys(said)
 
 
@@ -138,7 +138,7 @@ def _ended(log: Path, report: Report) -> set[_Key]:
     said, _ = process.communicate(timeout=LAST_RUN_SECONDS)
     if process.returncode:
         raise SystemExit(f"the last tuner, which nobody killed, ended with code {process.returncode}")
-    report.orphans += len(_left(mark))
+    report.orphans += len(left_behind(mark))
     return _keys(said)
 
 
@@ -148,8 +148,8 @@ def _keys(said: bytes) -> set[_Key]:
     return {(float(timestamp), str(trace)) for timestamp, trace in map(json.loads, whole.splitlines())}
 
 
-def _left(mark: str) -> list[int]:
-    """Processes with the mark that still run after a while."""
+def left_behind(mark: str) -> list[int]:
+    """Other processes whose environment has the mark, and that still run after a while."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while (found := _marked(mark)) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -160,7 +160,7 @@ def _marked(mark: str) -> list[int]:
     found = []
     for process in psutil.process_iter():
         try:
-            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
+            if process.pid != os.getpid() and process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process.pid)
         except psutil.Error:
             continue

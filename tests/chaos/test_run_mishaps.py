@@ -12,6 +12,7 @@ pytestmark = pytest.mark.slow
 
 MISHAPS = {
     "segv": (MeasureErrorNo.RUNTIME_DEVICE, "killed by SIGSEGV"),
+    "deaf": (MeasureErrorNo.RUN_TIMEOUT, "took longer than 2.5 s"),
     "spin": (MeasureErrorNo.RUN_TIMEOUT, "took longer than 2.5 s"),
     "exit": (MeasureErrorNo.RUNTIME_DEVICE, "exited with code 3"),
     "abort": (MeasureErrorNo.RUNTIME_DEVICE, "killed by SIGABRT"),

@@ -51,13 +51,13 @@ class DotPlan:
     grouped: bool
 
 
-def dot_plans(state: SketchState, stage: StageNode, consumer: StageNode, options: RuleOptions) -> list[DotPlan]:
+def dot_plans(state: SketchState, stage: StageNode, options: RuleOptions) -> list[DotPlan]:
     """All plans for a stage; none if it is no sum of products of types that the target has an instruction for."""
     operands = operands_of(state.tree, stage)
     found: list[DotPlan] = []
     for left, right in ((0, 1), (1, 0)) if len(operands) == 2 else ():
         dot = _instruction(stage, operands[left], operands[right], options)
-        if dot is not None and not found and lanes_of(options.target, consumer) == lanes_of(options.target, stage):
+        if dot is not None and not found:
             found = list(_plans(state, stage, operands, left, right, dot, options))
     return found
 
@@ -88,8 +88,14 @@ def _plans(
     last = max(summed, key=lambda axis: (broadcast.is_contiguous(axis), sizes[axis]))
     rows = tuple(a for a in stage.spatial if a != vector and broadcast.moves_with(a) and not packed.moves_with(a) and sizes[a] > 1)
     batch = tuple(a for a in stage.spatial if a != vector and a not in rows)
-    base = RegisterPlan(vector, batch, (vector, *rows), (*(a for a in stage.reduction if a != last), last), operand=right)
     whole = sizes[last] % dot.group == 0 and broadcast.is_contiguous(last)
+    if sizes[vector] == lanes and sizes[last] == dot.group and packed.forms[-2:] == ({vector: 1}, {last: 1}):
+        blocks = tuple(a for a in batch if not broadcast.moves_with(a) and sizes[a] > 1)  # of columns, which lie in panels already
+        others, steps = tuple(a for a in batch if a not in blocks), tuple(a for a in stage.reduction if a != last)
+        plan = RegisterPlan(vector, others, (*blocks, *rows, vector), (*steps, last), vectors=1, operand=right, lanes=lanes)
+        yield DotPlan(plan, left, dot, whole)
+        return
+    base = RegisterPlan(vector, batch, (vector, *rows), (*(a for a in stage.reduction if a != last), last), operand=right, lanes=lanes)
     batched = any(packed.moves_with(axis) for axis in batch)
     given = is_given(state, stage, packed, options)
     for vectors in VECTORS:
@@ -111,9 +117,10 @@ def tile_dot_products(state: SketchState, stage: int, consumer: int, plan: DotPl
         state = _group(state, stage, operands[plan.left], plan, lanes)
     state, moved = lanes_last(state, stage, tile)
     state, loops = tile_consumer(state, consumer, tile, options)
-    state, copy = _pack(state, stage, operands[tile.operand], plan, lanes)
-    if tile.pack is Pack.PANEL:
-        state = state.add(ComputeAt(copy, consumer, loops.panel))
+    if tile.pack is not Pack.NONE:
+        state, copy = _pack(state, stage, operands[tile.operand], plan, lanes)
+        if tile.pack is Pack.PANEL:
+            state = state.add(ComputeAt(copy, consumer, loops.panel))
     state = state.add(ComputeAt(stage, consumer, loops.innermost))
     node = state.stage(stage)
     first = tuple(moved[axis] for axis in tile.batch)
@@ -139,10 +146,8 @@ def _group(state: SketchState, stage: int, operand: Operand, plan: DotPlan, lane
         state = state.add(ComputeInline(producer.id))
         state = replace(state, finished=state.finished | {producer.id})
     summed: AxisExpression = ("axis", place)
-    others = [("axis", n) for n in range(len(state.stage(copy).spatial)) if n != place]
-    mapping = (*others, ("//", summed, group), ("%", summed, group)) if operand.is_contiguous(plan.tile.reduction[-1]) else (
-        *others[: place], ("//", summed, group), *others[place:], ("%", summed, group)
-    )
+    others: list[AxisExpression] = [("axis", n) for n in range(len(state.stage(copy).spatial)) if n != place]
+    mapping = (*others[:place], ("//", summed, group), *others[place:], ("%", summed, group))
     state = state.add(TransformLayout(copy, mapping, _zero(state.stage(copy))))
     *outer, within = state.stage(copy).spatial
     return _serve_groups(state, copy, tuple(outer), within, lanes)
@@ -162,8 +167,9 @@ def _serve_groups(state: SketchState, copy: int, outer: tuple[int, ...], within:
 
 
 def _can_be_inlined(producer: StageNode) -> bool:
+    """True for a stage of one result, without a sum, that nobody has scheduled."""
     plain = isinstance(producer.op, ComputeOp) and not producer.is_output and not len(producer.reduction)
-    return plain and isinstance(producer.attach, Root) and not producer.relations and not producer.marks and producer.origin.num_outputs == 1
+    return plain and producer.origin.num_outputs == 1 and isinstance(producer.attach, Root) and not (producer.relations or producer.marks)
 
 
 def _pack(state: SketchState, stage: int, operand: Operand, plan: DotPlan, lanes: int) -> tuple[SketchState, int]:

@@ -19,6 +19,7 @@ from .simple_stage import finish_simple_stages
 from .state import SketchState
 
 MAX_SKETCHES = 256
+_NAMELESS = ("SkipStage", "RegisterTiling", "DotProductTiling", "PlanProgram")  # the first says nothing, the others more
 _Item = TypeVar("_Item")
 # Programs that go on from one stage to the next. The choices of several contractions multiply; what each of them does best
 # hardly depends on the others, so a part of the combinations, in which most choices occur, is enough.
@@ -93,7 +94,7 @@ def _continued(state: SketchState, stage: int, options: RuleOptions, rules: Sequ
         meets = rule.meets(state, stage, options)
         if meets is Meet.SKIP:
             continue
-        note = rule.name not in ("SkipStage", "RegisterTiling", "DotProductTiling", "PlanProgram")  # the first says nothing, the others more
+        note = rule.name not in _NAMELESS
         made.extend((after.note(rule.name) if note else after, next_stage) for after, next_stage in rule.apply(state, stage, options))
         if meets is Meet.APPLY_AND_SKIP_REST:
             break

@@ -39,6 +39,7 @@ class _Size:
     place: int
     extent: int
     candidates: tuple[int, ...]
+    of_root: bool
 
     @property
     def value(self) -> int:
@@ -55,33 +56,29 @@ def opened(trace: Trace, initial: ScheduleTree, target: Target) -> Opened:
     sizes = dict(_sizes(trace, initial, target))
     steps: list[Step] = []
     preferred: list[tuple[int, ...]] = []
-    shared: dict[tuple[int, int], tuple[int, int]] = {}  # size and extent of balanced tiles -> sample, stage
-    tree = initial
+    shared: dict[int, tuple[int, int]] = {}  # size of balanced tiles -> sample, stage
     for number, step in enumerate(trace):
         size = sizes.get(number)
         if size is not None:
-            key = (size.value, size.extent)
-            sample, owner = shared.get(key, (len(preferred), size.step.stage))
+            sample, owner = shared.get(size.value, (len(preferred), size.step.stage))
             if not isinstance(step, BalancedSplit) or owner == size.step.stage:
                 sample = len(preferred)
-                steps.append(_sample(size, tree[size.step.stage]))
+                steps.append(_sample(size))
                 preferred.append((size.value,))
             if isinstance(step, BalancedSplit):
-                shared.setdefault(key, (sample, size.step.stage))
+                shared.setdefault(size.value, (sample, size.step.stage))
             factors = list(size.step.factors)
             factors[size.place] = (sample, 0)
             steps.append(replace(size.step, factors=tuple(factors)))
         else:
             steps.append(step)
-        tree = step.apply(tree)
     return Opened(Trace(tuple(steps)), tuple(preferred))
 
 
-def _sample(size: _Size, stage: StageNode) -> Step:
+def _sample(size: _Size) -> Step:
     """Sizes of a root axis are ordered; those of a part of one are any numbers."""
-    axis = size.step.axis
-    if (axis in stage.spatial or axis in stage.reduction) and size.candidates[-1] <= size.extent:
-        return SampleTile(size.step.stage, axis, size.candidates)
+    if size.of_root and size.candidates[-1] <= size.extent:
+        return SampleTile(size.step.stage, size.step.axis, size.candidates)
     return SampleCategorical(size.candidates)
 
 
@@ -99,7 +96,7 @@ def _sizes(trace: Trace, initial: ScheduleTree, target: Target) -> Iterator[tupl
                 found = _candidates(step, place, value, extent, _use(trace.steps[number + 1 :], step.stage, made), stage, fixed, target)
                 kept = tuple(sorted({size for size in (*found, value) if 1 <= size <= max(extent, value)}))
                 if found and len(kept) > 1:
-                    yield number, _Size(step, place, extent, kept)
+                    yield number, _Size(step, place, extent, kept, step.axis in stage.spatial or step.axis in stage.reduction)
         tree = step.apply(tree)
 
 

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from ...schedule.tree import StageNode
 from ...schedule.layout_rewrite import layout_free_inputs
+from ...schedule.tree import StageNode
 from ...target import Target
 from ...tir.arithmetic import as_int
 from ...tir.dtype import parse_dtype
@@ -56,6 +56,7 @@ class RegisterPlan:
         operand: that operand, by its place among the stage's loads.
         vectors: vector registers of a packed panel, if the panel's width is fixed.
         flattened: the axis before the one in the lanes goes into the lanes too, as one axis of all pixels.
+        lanes: of a vector; as many as the consumer's type has if 0.
     """
 
     vector: int
@@ -66,6 +67,7 @@ class RegisterPlan:
     operand: int = 0
     vectors: int = 0
     flattened: bool = False
+    lanes: int = 0
 
 
 def lanes_of(target: Target, stage: StageNode) -> int:

@@ -92,7 +92,7 @@ def _tiled(state: SketchState, stage: int, axis: int, plan: RegisterPlan, option
         state = state.add(SampleTile(stage, axis, row_sizes(extent, options.target.vector_registers)))
         first = len(state.stage(stage).axes)
         return state.add(BalancedSplit(stage, axis, (None, (sample, 0)))), (first, first + 1)
-    lanes = lanes_of(options.target, node)
+    lanes = plan.lanes or lanes_of(options.target, node)
     counts: Iterable[int] = ROW_VECTORS if len(plan.outer) > 1 else LONE_VECTORS
     sizes = (plan.vectors * lanes,) if plan.vectors else tuple(lanes * count for count in counts)
     candidates = tuple(sorted({min(size, extent) for size in sizes}))
@@ -137,6 +137,6 @@ def in_words(state: SketchState, consumer: int, plan: RegisterPlan) -> str:
     """A plan, for the names of its sketches."""
     names = [state.stage(consumer).axes[axis].name for axis in (plan.vector, *plan.outer)]
     flat = f"{state.stage(consumer).axes[plan.vector - 1].name}." if plan.flattened else ""
-    width = f"x{plan.vectors}"
-    packed = {Pack.NONE: "", Pack.PANEL: f",panel {width}" if plan.vectors else ",panel", Pack.ROOT: f",packed {width}", Pack.GIVEN: f",given {width}"}[plan.pack]
-    return f"{flat}{names[0]} in lanes,{'>'.join(names[1:])}{packed}"
+    packed = {Pack.NONE: "", Pack.PANEL: ",panel", Pack.ROOT: ",packed", Pack.GIVEN: ",given"}[plan.pack]
+    width = f" x{plan.vectors}" if packed and plan.vectors else ""
+    return f"{flat}{names[0]} in lanes,{'>'.join(names[1:])}{packed}{width}"

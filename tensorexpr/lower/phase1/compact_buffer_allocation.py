@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...arith import Analyzer, Interval, extent_bound
 from ...arith.block_access import Touched, on_indices, touched_regions
-from ...tir.block import BlockRealize
+from ...tir.attrs import EMPTY, FrozenMap
+from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion
 from ...tir.expr import IntImm, PrimExpr, Range, Var
 from ...tir.function import PrimFunc
@@ -24,14 +25,28 @@ TRUE = IntImm("bool", 1)
 
 def compact_buffer_allocation(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """`func` with a BufferRealize of the accessed box for every buffer of a block."""
-    return func.with_body(_Compaction().stmt(func.body)) if has_blocks(func) else func
+    return func.with_body(_Compaction(_alignments(func.body)).stmt(func.body)) if has_blocks(func) else func
+
+
+def _alignments(body: Stmt) -> dict[Buffer, FrozenMap]:
+    """For buffers whose strides blocks ask to be aligned, the triples (dimension, factor, offset) as their storage takes them."""
+    found: dict[Buffer, list[tuple[int, int, int]]] = {}
+    stack = [body]
+    while stack:
+        stmt = stack.pop()
+        if isinstance(stmt, Block):
+            for number, *triple in stmt.annotations.get("buffer_dim_align", ()):
+                found.setdefault(stmt.writes[number].buffer, []).append((triple[0], triple[1], triple[2]))
+        stack += parts(stmt).bodies
+    return {buffer: FrozenMap({"storage_align": tuple(aligns)}) for buffer, aligns in found.items()}
 
 
 class _Compaction:
     """One walk, with the ranges of the loops around."""
 
-    def __init__(self) -> None:
+    def __init__(self, aligns: Mapping[Buffer, FrozenMap]) -> None:
         self._analyzer = Analyzer()
+        self._aligns = aligns
 
     def stmt(self, stmt: Stmt) -> Stmt:
         """The statement with boxes for its buffers."""
@@ -44,7 +59,7 @@ class _Compaction:
         boxes = self._boxes(stmt)
         body = result.block.body
         for buffer in reversed(stmt.block.alloc_buffers):
-            body = BufferRealize(buffer, boxes[buffer], TRUE, body)
+            body = BufferRealize(buffer, boxes[buffer], TRUE, body, self._aligns.get(buffer, EMPTY))
         return replace(result, block=replace(result.block, body=body, alloc_buffers=()))
 
     def _boxes(self, stmt: BlockRealize) -> dict[Buffer, tuple[Range, ...]]:

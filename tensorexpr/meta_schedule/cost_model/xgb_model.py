@@ -172,4 +172,3 @@ def _row(stores: FloatArray) -> FloatArray:
     if stores.ndim != 2 or not len(stores):
         raise TuningError(f"a feature extractor gives a matrix with a row for each store, not {stores.shape}")
     return np.concatenate([stores.sum(axis=0), stores.max(axis=0), [float(len(stores))]])
-

@@ -30,4 +30,3 @@ class ScheduleFnDatabase(MemoryDatabase, kind="schedule-fn"):
         if not self._schedule_fn(sch):
             return None
         return TuningRecord(sch.trace or Trace(), self.commit_workload(mod), None, Target(target))
-

@@ -99,7 +99,9 @@ class SQLiteDatabase(Database, kind="sqlite"):
             raise TuningError("the record's workload is not of this database; make it with commit_workload")
         seconds = record.mean if record.is_valid else None
         with self._file:
-            self._file.execute("insert into record (workload, seconds, data) values (?, ?, ?)", (number, seconds, json.dumps(record.as_json())))
+            self._file.execute(
+                "insert into record (workload, seconds, data) values (?, ?, ?)", (number, seconds, json.dumps(record.as_json()))
+            )
 
     def _records(self, query: str, *values: int) -> list[TuningRecord]:
         found = []

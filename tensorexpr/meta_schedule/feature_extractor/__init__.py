@@ -1,7 +1,7 @@
 """Programs as numbers.
 
 feature_extractor           the protocol
-per_store_feature           164 numbers for each store;  store_columns: what they are made of;  touched: what loops touch
+per_store_feature           164 numbers for each store;  stores: the stores of a program;  touched: what loops make them touch
 random_feature_extractor    chance
 """
 

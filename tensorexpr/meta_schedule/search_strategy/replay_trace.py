@@ -22,7 +22,9 @@ class Budget:
 
     def __init__(self, max_trials: int, per_round: int) -> None:
         if max_trials < 1 or per_round < 1:
-            raise TuningError(f"a search measures at least one program, in rounds of at least one, not {max_trials} in rounds of {per_round}")
+            raise TuningError(
+                f"a search measures at least one program, in rounds of at least one, not {max_trials} in rounds of {per_round}"
+            )
         self._left = max_trials
         self._per_round = per_round
 

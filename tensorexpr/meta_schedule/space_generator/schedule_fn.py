@@ -50,5 +50,7 @@ class ScheduleFn(SpaceGenerator, kind="schedule-fn"):
         found = [sch] if made is None else list(made) if isinstance(made, (list, tuple)) else [made]
         for one in found:
             if not isinstance(one, Schedule):
-                raise TuningError(f"the function of a design space gives None, a schedule or a list of schedules, not a {type(one).__name__}")
+                raise TuningError(
+                    f"the function of a design space gives None, a schedule or a list of schedules, not a {type(one).__name__}"
+                )
         return found

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ...arith import Analyzer
-from ...tir.block import Block, MatchBufferRegion
+from ...tir.block import Block
 from ...tir.buffer import Buffer, BufferRegion
-from ...tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var
+from ...tir.expr import BufferLoad, PrimExpr, Range, Var
 from ...tir.rewriting import Node, children, map_children
 from ...tir.scopes import parts
 from ...tir.stmt import BufferStore, For, Stmt
-from .bindings import renewed_axes
 from .diagnostics import PrimitiveError
 
 Indices = tuple[PrimExpr, ...]
@@ -64,25 +64,23 @@ class _Rewrite:
         for axis in block.iter_vars:
             if axis.dom is not None:
                 self._facts.bind(axis.var, axis.dom, allow_override=True)
-        return replace(
-            block,
-            reads=self._regions(block.reads),
-            writes=self._regions(block.writes),
-            body=self.stmt(block.body),
-            init=None if block.init is None else self.stmt(block.init),
-            match_buffers=tuple(self._view(match) for match in block.match_buffers),
-        )
+        made: dict[str, Any] = {
+            "reads": self._regions(block.reads),
+            "writes": self._regions(block.writes),
+            "body": self.stmt(block.body),
+            "init": None if block.init is None else self.stmt(block.init),
+        }
+        changed = {name: value for name, value in made.items() if value is not getattr(block, name)}
+        return replace(block, **changed) if changed else block
 
-    def _regions(self, regions: Sequence[BufferRegion]) -> tuple[BufferRegion, ...]:
-        return tuple(self._region(region) for region in regions)
+    def _regions(self, regions: tuple[BufferRegion, ...]) -> tuple[BufferRegion, ...]:
+        made = tuple(self._region(region) for region in regions)
+        return regions if all(new is old for new, old in zip(made, regions, strict=True)) else made
 
     def _region(self, region: BufferRegion) -> BufferRegion:
         if region.buffer is not self._to.old:
             return region
         return BufferRegion(self._to.new, self._to.region(region.region, self._facts))
-
-    def _view(self, match: MatchBufferRegion) -> MatchBufferRegion:
-        return MatchBufferRegion(match.buffer, self._region(match.source))
 
     def expr(self, expr: PrimExpr) -> PrimExpr:
         """An expression; inner loads first."""
@@ -146,8 +144,3 @@ def odd_use(stmt: Stmt, buffer: Buffer) -> str | None:
             return "as a view of another shape"
         stack.extend(children(node))
     return None
-
-
-def with_own_axes(block: Block) -> tuple[tuple[IterVar, ...], dict[Var, PrimExpr]]:
-    """The axes of a block as axes of another one, and what these stand for."""
-    return renewed_axes(block.iter_vars)

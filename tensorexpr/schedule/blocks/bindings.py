@@ -8,7 +8,7 @@ from dataclasses import replace
 from ...arith import Analyzer
 from ...tir.arithmetic import all as all_of
 from ...tir.block import Block, BlockRealize
-from ...tir.buffer import BufferRegion
+from ...tir.buffer import Buffer, BufferRegion
 from ...tir.expr import And, IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.rewriting import map_children, substitute
 from ...tir.stmt import For, Stmt
@@ -33,7 +33,7 @@ def rebound(stmt: Stmt, values: Mapping[Var, PrimExpr], loops: Sequence[For], pr
 
 def _rebound(stmt: Stmt, analyzer: Analyzer, predicate: PrimExpr | None) -> Stmt:
     if isinstance(stmt, BlockRealize):
-        holds = stmt.predicate if predicate is None else all_of(predicate, stmt.predicate) if not is_true(stmt.predicate) else predicate
+        holds = stmt.predicate if predicate is None else all_of(stmt.predicate, predicate) if not is_true(stmt.predicate) else predicate
         values = tuple(map(analyzer.simplify, stmt.iter_values))
         return replace(stmt, iter_values=values, predicate=holds if is_true(holds) else analyzer.simplify(holds))
     if isinstance(stmt, Block):
@@ -78,3 +78,17 @@ def renewed_axes(axes: Sequence[IterVar]) -> tuple[tuple[IterVar, ...], dict[Var
 def substituted_region(region: BufferRegion, values: Mapping[Var, PrimExpr]) -> BufferRegion:
     """A region with axes replaced."""
     return BufferRegion(region.buffer, tuple(Range(substitute(r.min, values), substitute(r.extent, values)) for r in region.region))
+
+
+def in_other_buffer(block: Block, old: Buffer, new: Buffer) -> Block:
+    """A block that states of `new` what it stated of `old`, and allocates it instead."""
+
+    def region(stated: BufferRegion) -> BufferRegion:
+        return BufferRegion(new, stated.region) if stated.buffer is old else stated
+
+    return replace(
+        block,
+        reads=tuple(map(region, block.reads)),
+        writes=tuple(map(region, block.writes)),
+        alloc_buffers=tuple(new if buffer is old else buffer for buffer in block.alloc_buffers),
+    )

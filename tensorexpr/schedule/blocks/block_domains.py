@@ -99,7 +99,9 @@ def _inverted(indices: Sequence[PrimExpr], axes: Mapping[Var, Range], box: Box, 
     places = [Var(f"place_{n}", index.dtype) for n, index in enumerate(indices)]
     inverse = inverse_affine_iter_map(found, places)
     ranges = {
-        place: Range(side.min, analyzer.simplify(side.max - side.min + 1)) for place, side in zip(places, box, strict=True) if side is not None
+        place: Range(side.min, analyzer.simplify(side.max - side.min + 1))
+        for place, side in zip(places, box, strict=True)
+        if side is not None
     }
     spans = {var: relax(value, ranges, analyzer) for var, value in inverse.items() if var in axes}
     return {var: span for var, span in spans.items() if span is not None}

@@ -42,9 +42,10 @@ def _produced(region: BufferRegion, realize: BlockRealize, inner: Sequence[For],
     """Boxes whose common part is what a block writes while its loops run; none if that isn't known exactly."""
     values, domain = bound_values(realize), ranges_of(inner)
     places = [place_of_range(side) for side in region.region]
-    if not _fills(
-        [analyzer.simplify(substitute(place, values)) for place in places if place is not None], domain, analyzer
-    ) or None in places:
+    if (
+        not _fills([analyzer.simplify(substitute(place, values)) for place in places if place is not None], domain, analyzer)
+        or None in places
+    ):
         return []
     found = [_known(touched_box(region, realize, inner, analyzer))]
     if not is_true(realize.predicate):
@@ -81,7 +82,7 @@ def _is_contiguous(expr: PrimExpr, domain: Mapping[Var, Range], analyzer: Analyz
     """True if an expression takes all values between its bounds."""
     varying = {atom: abs(k) for atom, k in linear_form(expr).terms.items() if variables(atom) & set(domain)}
     if len(varying) == 1:
-        (atom, scale), = varying.items()
+        ((atom, scale),) = varying.items()
         return scale == 1 and (isinstance(atom, Var) or _is_contiguous_quotient(atom, domain, analyzer))
     reach = 1  # values from 0 on that the smaller terms take together
     for atom, scale in sorted(varying.items(), key=lambda item: item[1]):

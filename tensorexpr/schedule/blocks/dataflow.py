@@ -13,7 +13,7 @@ from ...arith.iter_map import IterSumExpr
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import as_int, floordiv, is_const_int
 from ...tir.block import Block, BlockRealize
-from ...tir.buffer import Buffer, BufferRegion
+from ...tir.buffer import BufferRegion
 from ...tir.expr import IterVar, PrimExpr, Range, Var
 from ...tir.rewriting import substitute, variables
 from ...tir.stmt import For, ForKind, SeqStmt
@@ -87,7 +87,9 @@ def _why_of_time(scope: Scope, block: Block) -> str | None:
 
 def why_ambiguous(block: Block) -> str | None:
     """Which buffer a block may write twice at one place, at different points of its spatial axes."""
-    spatial = {a.var: a.dom for a in block.iter_vars if a.iter_type not in REDUCED and a.dom is not None and not is_const_int(a.dom.extent, 1)}
+    spatial = {
+        a.var: a.dom for a in block.iter_vars if a.iter_type not in REDUCED and a.dom is not None and not is_const_int(a.dom.extent, 1)
+    }
     for region in block.writes:
         plain = {r.min for r in region.region if is_const_int(r.extent, 1)}
         if set(spatial) <= plain:
@@ -215,4 +217,3 @@ def why_beyond_domain(realize: BlockRealize, loops: Sequence[For]) -> str | None
     with analyzer.constraint_scope(all_of(*inside)):
         known = analyzer.known_true(realize.predicate) or analyzer.known_true(analyzer.simplify(realize.predicate))
     return None if known else f"its predicate {realize.predicate} leaves out points of its axes"
-

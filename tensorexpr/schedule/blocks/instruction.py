@@ -100,6 +100,10 @@ class Primitive(ABC):
                 named.append((name, inputs[place]))
         return named + list(zip(self.attrs, map(self.shown, self.attrs, attrs), strict=True))
 
+    def attrs_from_json(self, attrs: Sequence[Any]) -> Sequence[Any]:
+        """The attributes as `apply` takes them, of those in JSON."""
+        return attrs
+
     def shown(self, name: str, value: Any) -> Any:
         """An attribute as the façade's method takes it: JSON has numbers for truth values."""
         return bool(value) if name in _FLAGS and isinstance(value, int) else value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ...arith import Analyzer
@@ -74,7 +74,9 @@ class Move:
 
     def refused(self, reason: str) -> PrimitiveError:
         """The error that says why this move is illegal."""
-        return PrimitiveError(f"{self.primitive}: {self.realize.block.name_hint} can't go into {self.loop.loop_var.name}: {reason}", self.loop)
+        return PrimitiveError(
+            f"{self.primitive}: {self.realize.block.name_hint} can't go into {self.loop.loop_var.name}: {reason}", self.loop
+        )
 
     def done(self, index: int, preserve_unit_loops: bool) -> BlockProgram:
         """The program after the move.
@@ -161,7 +163,7 @@ class Move:
             stmt = For(var, IntImm(var.dtype, 0), extent, ForKind.SERIAL, stmt)
         return stmt
 
-    def _reasons_against(self, made: BlockProgram) -> Iterable[str]:
+    def _reasons_against(self, made: BlockProgram) -> Iterator[str]:
         """What the block would get or do wrong in its new place."""
         node = made.block_node(self.realize.block.name_hint)
         scope = Scope.around(made, node)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...arith import detect_iter_map
+from ...arith import Analyzer, detect_iter_map
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer
 from ...tir.expr import IterVar, PrimExpr, Range, Var
-from ...tir.rewriting import variables
+from ...tir.rewriting import substitute, variables
 from ...tir.stmt import For
-from .bindings import is_true
+from .bindings import conditions, is_true
 from .diagnostics import PrimitiveError
 from .program import BlockProgram, Node
 
@@ -41,6 +41,12 @@ class Scope:
         """The scope of a realization."""
         nodes = program.child_blocks(root)
         return Scope(program, root, tuple(node.stmt for node in nodes if isinstance(node.stmt, BlockRealize)))
+
+    @staticmethod
+    def below(program: BlockProgram, node: Node) -> Scope:
+        """The blocks below a loop alone, as if nothing stood around it."""
+        nodes = program.child_blocks(node)
+        return Scope(program, node, tuple(below.stmt for below in nodes if isinstance(below.stmt, BlockRealize)))
 
     def writers(self, buffer: Buffer) -> list[BlockRealize]:
         """The blocks that write a buffer."""
@@ -103,6 +109,20 @@ class Scope:
         return None if shared is None else f"it reads {shared.name}, which it writes"
 
 
+def is_update(block: Block) -> bool:
+    """True if a block touches of what it writes only the elements that it writes, wherever its reduced axes stand."""
+    reduced = {axis.var for axis in block.iter_vars if axis.iter_type == IterVar.COMM_REDUCE}
+    if any(variables(r.min) & reduced for region in block.writes for r in region.region):
+        return False
+    stated = {region.buffer: region.region for region in block.writes}
+    own = [region for region in block.reads if region.buffer in stated]
+    return all(_same_box(region.region, stated[region.buffer]) for region in own)
+
+
+def _same_box(left: Sequence[Range], right: Sequence[Range]) -> bool:
+    return all(a.min is b.min and a.extent is b.extent for a, b in zip(left, right, strict=True))
+
+
 def written(block: Block) -> tuple[Buffer, ...]:
     """The buffers that a block says it writes, each once."""
     return tuple(dict.fromkeys(region.buffer for region in block.writes))
@@ -149,6 +169,32 @@ def check_reduction(scope: Scope, realize: BlockRealize, primitive: str) -> None
     reason = scope.why_no_reduction(realize.block)
     if reason is not None:
         raise PrimitiveError(f"{primitive} needs a reduction block; {realize.block.name_hint} is none: {reason}", realize)
+
+
+def check_begins(realize: BlockRealize, loops: Sequence[For], primitive: str) -> None:
+    """Refuse a reduction whose init doesn't run once for each element in these loops: they are a part of the reduction only.
+
+    Raises:
+        PrimitiveError: with the axis or condition.
+    """
+    reducing = loops_of_axes(realize, (IterVar.COMM_REDUCE,))
+    start: dict[Var, PrimExpr] = {loop.loop_var: loop.min for loop in loops if loop.loop_var in reducing}
+    analyzer = Analyzer({loop.loop_var: Range(loop.min, loop.extent) for loop in loops})
+    block = realize.block
+    for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
+        if axis.iter_type == IterVar.COMM_REDUCE and axis.dom is not None:
+            first = substitute(value, start)
+            if first is not axis.dom.min and not analyzer.known_equal(first, axis.dom.min):
+                raise PrimitiveError(
+                    f"{primitive}: the loops around {block.name_hint} begin its axis {axis.var.name} at {first}, not at {axis.dom.min}, "
+                    "where its init runs: they do only a part of the reduction",
+                    realize,
+                )
+    for condition in conditions(realize.predicate):
+        if variables(condition) & reducing and not analyzer.known_true(substitute(condition, start)):
+            raise PrimitiveError(
+                f"{primitive}: {condition} may keep {block.name_hint} from its first instance, in which its init runs", realize
+            )
 
 
 def why_not_affine(realize: BlockRealize, loops: Sequence[For]) -> str | None:

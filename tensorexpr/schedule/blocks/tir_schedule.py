@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from ...tir.function import IRModule, PrimFunc
 from . import primitives
-from .facade.caches import Caches
 from .facade.loops import Loops
+from .facade.memory import Memory
+from .facade.nests import Nests
 from .facade.notes import Notes
 from .facade.placement import Placement
 from .facade.questions import Questions
+from .facade.reductions import Reductions
 from .facade.samples import Samples
 
 __all__ = ["Schedule", "primitives"]
 
 
-class Schedule(Questions, Samples, Loops, Notes, Caches, Placement):
+class Schedule(Questions, Samples, Loops, Notes, Placement, Nests, Reductions, Memory):
     """A schedule of a module: each method transforms the module and adds a line to the trace.
 
         sch = tir.Schedule(mod)

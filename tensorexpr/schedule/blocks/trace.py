@@ -143,8 +143,8 @@ class Trace:
         decided = dict(decisions)
         meaning: dict[str, RV] = {}
         for number, (kind, inputs, attrs, outputs) in enumerate(insts):
-            primitive_of(kind)
-            made = sch.run(kind, [_from_json(value, meaning) for value in inputs], attrs, decided.get(number))
+            given = primitive_of(kind).attrs_from_json(attrs)
+            made = sch.run(kind, [_from_json(value, meaning) for value in inputs], given, decided.get(number))
             if len(made) != len(outputs):
                 raise RecordError(f"instruction {number} ({kind}) gives {len(made)} values here, {len(outputs)} in the trace")
             meaning.update(zip(outputs, made, strict=True))
@@ -219,6 +219,8 @@ def _json(value: Any, names: Mapping[RV, str]) -> Any:
     """An input: a handle by its name, a string in quotes."""
     if isinstance(value, (BlockRV, LoopRV, Var)):
         return names[value]
+    if value is None:
+        return "None"
     if isinstance(value, str):
         return f'"{value}"'
     if isinstance(value, Mapping):
@@ -243,6 +245,8 @@ def _from_json(value: Any, meaning: Mapping[str, RV]) -> Any:
             return value[1:-1]
         if value.startswith("{"):
             return index_map_from_json(value)
+        if value == "None":
+            return None
         if value not in meaning:
             raise RecordError(f"the trace uses {value[:40]!r} before an instruction gives it")
         return meaning[value]

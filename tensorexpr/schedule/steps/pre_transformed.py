@@ -38,7 +38,8 @@ class PreTransformed(Step):
         check_not_inlined(stage, "pre_transformed")
         source = copied_input(tree, stage)
         if isinstance(source, str):
-            raise ScheduleError(f"In schedule for {stage.name}: pre_transformed takes a copy that cache_read made of an input, but {source}")
+            wish = "pre_transformed takes a copy that cache_read made of an input"
+            raise ScheduleError(f"In schedule for {stage.name}: {wish}, but {source}")
         op = stage.compute
         given = PlaceholderOp(source.name, op.output_shape(0), op.output_dtype(0), source.op.tag, source.op.attrs)
         for reader in tree.consumers(stage):
@@ -52,7 +53,7 @@ class PreTransformed(Step):
 
 
 def copied_input(tree: ScheduleTree, stage: StageNode) -> Tensor | str:
-    """The input of which a stage is a copy that the caller could make, element by element in another layout; or why it is none, in words."""
+    """The input of which a stage is a copy that the caller could make instead; or why it is none, in words."""
     loads = tree.reads(stage)
     if not isinstance(stage.op, ComputeOp) or len(loads) != 1 or not isinstance(source := loads[0].producer, Tensor):
         return "it reads several elements for each of its own"
@@ -70,14 +71,14 @@ def copied_input(tree: ScheduleTree, stage: StageNode) -> Tensor | str:
 
 def layout_of(stage: StageNode, rank: int) -> IndexMap | None:
     """Where a stage that started as a copy of a tensor of this rank holds each element; None if it is in the tensor's layout."""
-    if not stage.maps:
+    if not stage.maps or len(stage.maps[0].initial_indices) != rank:
         return None
     first, *others = stage.maps
     indices = first.final_indices
     for following in others:
         indices = following.map_indices(indices)
     analyzer = Analyzer()
-    return IndexMap(first.initial_indices, tuple(analyzer.simplify(index) for index in indices)) if len(first.initial_indices) == rank else None
+    return IndexMap(first.initial_indices, tuple(analyzer.simplify(index) for index in indices))
 
 
 def _is_copy(stage: StageNode, load: ProducerLoad) -> bool:
@@ -91,9 +92,7 @@ def _is_copy(stage: StageNode, load: ProducerLoad) -> bool:
     layout = layout_of(stage, len(load.indices))
     places = load.indices if layout is None else layout.map_indices(load.indices)
     analyzer = Analyzer({axis.var: axis.dom for axis in op.axis if axis.dom is not None})
-    return len(places) == len(op.axis) and all(
-        analyzer.known_equal(place, axis.var) for place, axis in zip(places, op.axis, strict=True)
-    )
+    return len(places) == len(op.axis) and all(analyzer.known_equal(place, axis.var) for place, axis in zip(places, op.axis, strict=True))
 
 
 __all__ = ["PreTransformed", "copied_input", "layout_of"]

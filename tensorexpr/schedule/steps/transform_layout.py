@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -189,17 +190,17 @@ class _Layout:
         op = stage.compute
         try:
             index_map = IndexMap(tuple(a.var for a in op.axis), tuple(_checked_index(stage, index) for index in mapping))
-            shape = op.output_shape(0)
-            extents = index_map.map_shape(shape)
-            inverse, padding = index_map.non_surjective_inverse(shape)
+            known = _analysed(tuple((a.var.name, a.var.dtype) for a in op.axis), mapping, tuple(op.output_shape(0)))
         except DeclarationError as error:
             raise ScheduleError(f"In schedule for {stage.name}: transform_layout: {error}") from error
+        own = {var: Var(var.name, var.dtype) for var in known.inverse.initial_indices}
         axis = tuple(
             IterVar(Range.from_min_extent(0, extent), var, IterVar.DATA_PAR)
-            for var, extent in zip(inverse.initial_indices, extents, strict=True)
+            for var, extent in zip(own.values(), known.extents, strict=True)
         )
-        old = dict(zip(index_map.initial_indices, inverse.final_indices, strict=True))
-        return _Layout(index_map, axis, old, _hinted(logical_not(padding)))
+        places = (substitute(place, own) for place in known.inverse.final_indices)
+        old = dict(zip(index_map.initial_indices, places, strict=True))
+        return _Layout(index_map, axis, old, _hinted(logical_not(substitute(known.padding, own))))
 
     def in_words(self, pad_value: PadValue) -> str:
         """The layout as `explain` says it."""
@@ -230,6 +231,23 @@ class _Layout:
                 for pad, value in zip(pads, start, strict=True)
             )
         return replace(body, condition=all_of(self.valid, body.condition), init=init)
+
+
+@dataclass(frozen=True, slots=True)
+class _Analysis:
+    """What follows from a mapping and a shape: the new extents, the way back, and where there is only padding."""
+
+    extents: tuple[PrimExpr, ...]
+    inverse: IndexMap
+    padding: PrimExpr
+
+
+@lru_cache(maxsize=1024)  # a search applies the same few layouts again and again
+def _analysed(axes: tuple[tuple[str, str], ...], mapping: tuple[AxisExpression, ...], shape: tuple[PrimExpr, ...]) -> _Analysis:
+    """The analysis of a layout over axes of these names and dtypes."""
+    variables = [Var(name, dtype) for name, dtype in axes]
+    index_map = IndexMap(tuple(variables), tuple(decode(index, variables) for index in mapping))
+    return _Analysis(index_map.map_shape(shape), *index_map.non_surjective_inverse(shape))
 
 
 def _checked_index(stage: StageNode, index: Any) -> PrimExpr:

@@ -336,7 +336,9 @@ NODES: Types = (
     NodeType("tir.MatchBufferRegion", MatchBufferRegion, (_one("buffer", Buffer), _one("source", BufferRegion)), MatchBufferRegion),
     *STATEMENTS,
     _row("TupleType", TupleType, TupleType, Field("fields", object, many=True)),
-    NodeType("DictAttrs", Attributes, (Field("__dict__", dict, get=lambda attrs: _saved(attrs.items)),), lambda __dict__: Attributes(__dict__)),
+    NodeType(
+        "DictAttrs", Attributes, (Field("__dict__", dict, get=lambda attrs: _saved(attrs.items)),), lambda __dict__: Attributes(__dict__)
+    ),
     NodeType("SourceMap", SourceMap, (Field("source_map", dict),), SourceMap),
     _row("tir.PrimFunc", PrimFunc, _function, *_FUNCTION),
     _row("GlobalVar", GlobalVar, lambda name_hint, **_: GlobalVar(name_hint), _one("name_hint", str), *map(_nothing, _CUT["GlobalVar"])),

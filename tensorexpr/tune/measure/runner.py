@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ...target import Target
 from .arrays import StoredArray
@@ -16,15 +16,26 @@ from .pool import Answer, Job, WorkerPool
 from .process import Death, Launch
 from .protocol import Frame
 from .results import MeasureOptions
-from .task import MeasureTask
 
 MODULE = "tensorexpr.tune.measure.run_worker"
+
+
+class Measured(Protocol):
+    """What is measured: how large its arrays are together, and what its programs are compiled for."""
+
+    @property
+    def array_bytes(self) -> int:
+        """Bytes of all arguments."""
+
+    @property
+    def target(self) -> Target:
+        """The target."""
 
 
 class Runner:
     """The measuring process of one task, replaced when a candidate takes it down."""
 
-    def __init__(self, task: MeasureTask, arrays: Sequence[StoredArray], options: MeasureOptions, folder: Path) -> None:
+    def __init__(self, task: Measured, arrays: Sequence[StoredArray], options: MeasureOptions, folder: Path) -> None:
         greeting = {
             "type": "task",
             "arrays": [array.to_json() for array in arrays],

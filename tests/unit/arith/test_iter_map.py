@@ -56,7 +56,7 @@ def test_a_predicate_cuts_a_fused_extent() -> None:
         ([i * 3 + j], None, "scale 3 doesn't follow from scale 1 with extent 4"),
         ([i * i, j], None, "i * i is neither an iterator"),
         ([i, i, j], None, "the splits of i overlap"),
-        ([i, j], i > 2, "the predicate i >= 3 is no upper bound"),
+        ([i, j], i + j > 2, "is no upper bound of a fused sum"),
     ],
 )
 def test_refused_with_the_reason(indices: list[PrimExpr], predicate: PrimExpr | None, reason: str) -> None:
@@ -67,3 +67,9 @@ def test_refused_with_the_reason(indices: list[PrimExpr], predicate: PrimExpr | 
 
 def test_symbolic_ranges_are_refused() -> None:
     assert "isn't constant" in detect_iter_map([i], {i: Range.from_min_extent(0, j)}).errors[0]
+
+
+def test_a_predicate_bounds_an_iterator() -> None:
+    assert inverse([i, j], ranges(i=4, j=3), i < 3) == {"i": "a", "j": "b"}
+    assert inverse([i - 1, j], ranges(i=4, j=3), i > 0) == {"i": "a + 1", "j": "b"}
+    assert inverse([i * 3 + j], ranges(i=4, j=5), j < 3) == {"i": "a // 3", "j": "a % 3"}

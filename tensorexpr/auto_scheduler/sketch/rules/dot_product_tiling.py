@@ -18,11 +18,11 @@ class DotProductTiling(SketchRule):
         consumer = elementwise_consumer(state.tree, node)
         if consumer is None or consumer.id in state.finished:
             return Meet.SKIP
-        return Meet.APPLY_AND_SKIP_REST if dot_plans(state, node, consumer, options) else Meet.SKIP
+        return Meet.APPLY_AND_SKIP_REST if dot_plans(state, node, options) else Meet.SKIP
 
     def apply(self, state: SketchState, stage: int, options: RuleOptions) -> list[tuple[SketchState, int | None]]:
         consumer = elementwise_consumer(state.tree, state.stage(stage))
         assert consumer is not None
         after = previous(state, stage)
-        plans = dot_plans(state, state.stage(stage), consumer, options)
+        plans = dot_plans(state, state.stage(stage), options)
         return [(tile_dot_products(state, stage, consumer.id, plan, options), after) for plan in plans]

@@ -7,4 +7,7 @@ loops        transformations of loops, and how loops run
 notes        annotations
 caches       copies of buffers
 placement    where blocks are computed
+nests        loops and blocks merged, divided and put around others
+reductions   reductions in parts
+memory       what the memory of buffers is like
 """

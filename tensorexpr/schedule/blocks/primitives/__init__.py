@@ -6,38 +6,81 @@ cache_read, cache_write                   copies of buffers
 compute_at, compute_inline,                where blocks are computed
 reverse_compute_inline,
 sample_compute_location
+merge, loop_partition, add_unit_loop,     what stands in what
+blockize, tensorize, reorder_block_iter_var
+decompose_reduction, rfactor              reductions in parts
+set_scope, storage_align, set_axis_separator, unsafe_set_dtype, memory of buffers, and what blocks state of it
+annotate_buffer_access, unsafe_hide_buffer_access
 """
 
 from __future__ import annotations
 
 from . import (
+    add_unit_loop,
     annotate,
+    annotate_buffer_access,
+    blockize,
+    cache_index,
+    cache_inplace,
     cache_read,
     cache_write,
     compute_at,
     compute_inline,
+    copy_at,
+    decompose_reduction,
     fuse,
     kinds,
+    loop_partition,
+    merge,
     queries,
+    reindex,
+    reindex_cache,
     reorder,
+    reorder_block_iter_var,
     reverse_compute_inline,
+    rfactor,
     sample_compute_location,
     sampling,
+    set_axis_separator,
+    set_scope,
     split,
+    storage_align,
+    tensorize,
+    unsafe_hide_buffer_access,
+    unsafe_set_dtype,
 )
 
 __all__ = [
+    "add_unit_loop",
     "annotate",
+    "annotate_buffer_access",
+    "blockize",
+    "cache_index",
+    "cache_inplace",
     "cache_read",
     "cache_write",
     "compute_at",
     "compute_inline",
+    "copy_at",
+    "decompose_reduction",
     "fuse",
     "kinds",
+    "loop_partition",
+    "merge",
     "queries",
+    "reindex",
+    "reindex_cache",
     "reorder",
+    "reorder_block_iter_var",
     "reverse_compute_inline",
+    "rfactor",
     "sample_compute_location",
     "sampling",
+    "set_axis_separator",
+    "set_scope",
     "split",
+    "storage_align",
+    "tensorize",
+    "unsafe_hide_buffer_access",
+    "unsafe_set_dtype",
 ]

@@ -6,18 +6,20 @@ for i: C: C[vi] = B[vi] + 1.0
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ....arith.block_access import get_block_read_write_region
+from ....arith.padded_inverse import padded_inverse
+from ....errors import DeclarationError
+from ....tir.arithmetic import is_const_int
 from ....tir.block import Block, BlockRealize
 from ....tir.buffer import Buffer
-from ....tir.expr import BufferLoad, Call, PrimExpr, Var
+from ....tir.expr import BufferLoad, Call, IntImm, PrimExpr, Var
 from ....tir.rewriting import Node as IRNode
-from ....tir.rewriting import post_order_rewrite, substitute, variables, walk
-from ....tir.arithmetic import is_const_int
-from ....tir.stmt import BufferStore
+from ....tir.rewriting import post_order_rewrite, substitute, walk
+from ....tir.stmt import BufferStore, Stmt
 from ..dataflow import check_movable, realized
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
@@ -35,18 +37,17 @@ def compute_inline(program: BlockProgram, name: str) -> BlockProgram:
     check_complete(Scope.around(program, node), realize, "compute_inline")
     check_movable(program, node, "compute_inline")
     store = single_store(realize, "compute_inline")
-    _check_indices(realize, store)
-    fixed = {axis.var: axis.dom.min for axis in realize.block.iter_vars if axis.dom is not None and axis.var not in store.indices}
-    value = substitute(store.value, fixed)
+    places = [Var(f"place_{n}", index.dtype) for n, index in enumerate(store.indices)]
+    value = substitute(store.value, _axes_at(realize, store, places))
 
     def expanded(load: BufferLoad) -> PrimExpr:
-        mapping: Mapping[Var, PrimExpr] = dict(zip(store.indices, load.indices, strict=True))  # type: ignore[arg-type]
-        return substitute(value, mapping)
+        return substitute(value, dict(zip(places, load.indices, strict=True)))
 
     consumers = Scope.around(program, node).consumers(realize.block)
     changes = {consumer: with_loads(consumer, store.buffer, expanded, "compute_inline") for consumer in consumers}
     scope = _name_of(program.scope_of(node))
-    return without_buffer(program.replaced({realize: None, **changes}), scope, store.buffer, "compute_inline")
+    taken: dict[Stmt, Stmt | None] = {realize: None, **changes}
+    return without_buffer(program.replaced(taken), scope, store.buffer, "compute_inline")
 
 
 def check_no_output(program: BlockProgram, node: Node, primitive: str) -> None:
@@ -61,7 +62,9 @@ def check_no_output(program: BlockProgram, node: Node, primitive: str) -> None:
     own = realized(program.scope_of(node)).block.alloc_buffers
     lasting = next((buffer for buffer in written(realize.block) if buffer not in own), None)
     if lasting is not None:
-        raise PrimitiveError(f"{primitive}: {realize.block.name_hint} writes {lasting.name}, a result; only what is computed on the way can go", realize)
+        raise PrimitiveError(
+            f"{primitive}: {realize.block.name_hint} writes {lasting.name}, a result; only what is computed on the way can go", realize
+        )
 
 
 def single_store(realize: BlockRealize, primitive: str) -> BufferStore:
@@ -82,19 +85,25 @@ def single_store(realize: BlockRealize, primitive: str) -> BufferStore:
     return store
 
 
-def _check_indices(realize: BlockRealize, store: BufferStore) -> None:
-    """Each element's value is found from its indices: they are axes."""
-    axes = {axis.var: axis.dom for axis in realize.block.iter_vars}
-    indices = store.indices
-    if not all(isinstance(index, Var) and index in axes for index in indices) or len(set(indices)) != len(indices):
-        raise PrimitiveError(
-            f"compute_inline: {realize.block.name_hint} must write {store.buffer.name} at its axes, each once, not at "
-            f"[{', '.join(map(str, indices))}]; use reverse_compute_inline on its consumer, or transform_layout",
-            realize,
-        )
-    for var, dom in axes.items():
-        if var not in indices and (dom is None or not is_const_int(dom.extent, 1)):
-            raise PrimitiveError(f"compute_inline: where {realize.block.name_hint} writes doesn't say its axis {var.name}", realize)
+def _axes_at(realize: BlockRealize, store: BufferStore, places: Sequence[Var]) -> dict[Var, PrimExpr]:
+    """A block's axes in terms of the indices at which it writes."""
+    axes, indices = realize.block.iter_vars, store.indices
+    found: dict[Var, PrimExpr] = {axis.var: axis.dom.min for axis in axes if axis.dom is not None and is_const_int(axis.dom.extent, 1)}
+    found |= {index: place for index, place in zip(indices, places, strict=True) if isinstance(index, Var)}
+    if len(found) == len(axes) and all(isinstance(index, (Var, IntImm)) for index in indices) and len(set(indices)) == len(indices):
+        return found
+    extents = [axis.dom.extent for axis in axes if axis.dom is not None and is_const_int(axis.dom.min, 0)]
+    shown = f"[{', '.join(map(str, indices))}]"
+    if len(extents) == len(axes):
+        try:
+            back, _ = padded_inverse([axis.var for axis in axes], indices, extents, places, store.buffer.shape, shown)
+        except DeclarationError:
+            pass
+        else:
+            return {axis.var: value for axis, value in zip(axes, back, strict=True)}
+    raise PrimitiveError(
+        f"compute_inline: {realize.block.name_hint} must write {store.buffer.name} at indices that tell its axes, not at {shown}", realize
+    )
 
 
 def with_loads(realize: BlockRealize, buffer: Buffer, value: Callable[[BufferLoad], PrimExpr], primitive: str) -> BlockRealize:
@@ -123,7 +132,9 @@ def with_loads(realize: BlockRealize, buffer: Buffer, value: Callable[[BufferLoa
 def _check_plain_use(realize: BlockRealize, buffer: Buffer, primitive: str) -> None:
     for node in walk(realize):
         views = node.match_buffers if isinstance(node, Block) else ()
-        by_address = isinstance(node, Call) and node.op == "tir.address_of" and any(getattr(arg, "buffer", None) is buffer for arg in node.args)
+        by_address = (
+            isinstance(node, Call) and node.op == "tir.address_of" and any(getattr(arg, "buffer", None) is buffer for arg in node.args)
+        )
         if node is buffer.data or by_address or any(view.source.buffer is buffer for view in views):
             raise PrimitiveError(f"{primitive}: {realize.block.name_hint} uses {buffer.name} by its address or through a view", realize)
 

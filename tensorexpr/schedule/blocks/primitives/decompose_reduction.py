@@ -24,7 +24,7 @@ from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of, loop_of
 from ..program import BlockProgram
-from ..scope import Scope, check_affine, check_reduction, loops_of_axes, read, written
+from ..scope import Scope, check_affine, check_begins, check_reduction, loops_of_axes, read, written
 from .split import nested
 
 
@@ -46,6 +46,7 @@ def decompose_reduction(program: BlockProgram, name: str, var: Var) -> Decompose
         raise PrimitiveError(f"decompose_reduction: {var.name} is no loop around {name}; loops around it: {there}", realize)
     check_affine(realize, loops, "decompose_reduction")
     check_reduction(Scope.around(program, node), realize, "decompose_reduction")
+    check_begins(realize, loops, "decompose_reduction")
     place = next(n for n, above in enumerate(loops) if above is loop)
     _check_above_reduction(realize, loops[:place], loop)
     _check_moved(program, realize, loop)

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ....arith.block_access import touched_regions
 from ....errors import ScheduleError
 from ....tir.block import BlockRealize
+from ....tir.buffer import Buffer
 from ....tir.expr import IterVar, Range, Var
 from ....tir.rewriting import variables
 from ....tir.stmt import For, ForKind
@@ -18,7 +20,8 @@ from ....tir.thread import is_thread_tag, thread_tags
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, loop_of
 from ..program import BlockProgram
-from ..scope import Scope, check_affine, check_complete_or_reduction
+from ..apart import is_apart
+from ..scope import Scope, check_affine, check_complete_or_reduction, is_update, written
 
 
 def with_kind(program: BlockProgram, var: Var, kind: ForKind, primitive: str, thread: str | None = None) -> BlockProgram:
@@ -33,11 +36,12 @@ def with_kind(program: BlockProgram, var: Var, kind: ForKind, primitive: str, th
 
 def _check_independent(program: BlockProgram, loop: For, primitive: str) -> None:
     """Each block below may run its instances along the loop in any order, or at once."""
-    for node in program.child_blocks(program.loop_node(loop.loop_var)):
+    top = program.loop_node(loop.loop_var)
+    local = Scope.below(program, top)
+    for node in program.child_blocks(top):
         realize = node.stmt
         assert isinstance(realize, BlockRealize)
         check_affine(realize, program.loops_above(node), primitive)
-        check_complete_or_reduction(Scope.around(program, node), realize, primitive)
         for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
             if loop.loop_var in variables(value) and axis.iter_type != IterVar.DATA_PAR:
                 raise PrimitiveError(
@@ -45,6 +49,16 @@ def _check_independent(program: BlockProgram, loop: For, primitive: str) -> None
                     "use rfactor to make partial results, or another loop",
                     loop,
                 )
+        if not (is_update(realize.block) and all(_is_apart(program, loop, buffer) for buffer in written(realize.block))):
+            check_complete_or_reduction(local, realize, primitive)
+
+
+def _is_apart(program: BlockProgram, loop: For, buffer: Buffer) -> bool:
+    """True if no two iterations touch the same elements of a buffer."""
+    around = {above.loop_var: Range(above.min, above.extent) for above in program.loops_above(program.loop_node(loop.loop_var))}
+    touched = touched_regions(loop.body, [buffer])[buffer]
+    boxes = [box for box in (touched.reads, touched.writes) if box is not None]
+    return all(is_apart(one, other, [loop], around) for one in boxes for other in boxes)
 
 
 class Parallel(Primitive):

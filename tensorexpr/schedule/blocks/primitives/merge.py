@@ -15,15 +15,14 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from ....arith import Analyzer
 from ....arith.block_access import touched_regions
 from ....errors import ScheduleError
-from ....tir.arithmetic import as_int
 from ....tir.block import Block, BlockRealize
-from ....tir.buffer import Buffer, BufferRegion
-from ....tir.expr import IntImm, PrimExpr, Range, Var
+from ....tir.buffer import Buffer
+from ....tir.expr import Range, Var
 from ....tir.rewriting import substitute
 from ....tir.stmt import For, SeqStmt, Stmt, seq
+from ..apart import is_apart
 from ..diagnostics import PrimitiveError
 from ..handles import LoopRef
 from ..instruction import Applied, Primitive, State, loop_of
@@ -135,38 +134,18 @@ def _conflicts(one: Stmt, other: Stmt) -> set[Buffer]:
 
 def _check_order(program: BlockProgram, node: Node, nests: Sequence[_Nest], made: Sequence[Var], bodies: Sequence[Stmt]) -> None:
     """Of two nests, no iteration of the second touches what a later iteration of the first does, one of them writing."""
-    ranges = {var: Range(loop.min, loop.extent) for var, loop in zip(made, nests[0].loops, strict=True)}
+    loops = [replace(loop, loop_var=var) for var, loop in zip(made, nests[0].loops, strict=True)]
     around = {loop.loop_var: Range(loop.min, loop.extent) for loop in program.loops_above(node)}
     for first, second in combinations(range(len(bodies)), 2):
         for buffer in _conflicts(bodies[first], bodies[second]):
             early, late = (touched_regions(bodies[n], [buffer])[buffer] for n in (first, second))
             pairs = ((early.writes, late.reads), (early.writes, late.writes), (early.reads, late.writes))
-            if any(a is not None and b is not None and not _apart(a, b, made, ranges, around) for a, b in pairs):
+            if any(a is not None and b is not None and not is_apart(a, b, loops, around) for a, b in pairs):
                 raise PrimitiveError(
                     f"merge: an iteration of the nest over {nests[second].loops[0].loop_var.name} may touch what a later one of the nest over "
                     f"{nests[first].loops[0].loop_var.name} does with {buffer.name}; use compute_at, which computes what is needed",
                     nests[second].loops[0],
                 )
-
-
-def _apart(early: BufferRegion, late: BufferRegion, made: Sequence[Var], ranges: dict[Var, Range], around: dict[Var, Range]) -> bool:
-    """True if the box `early` of an iteration and the box `late` of any earlier iteration are disjoint."""
-    for level, var in enumerate(made):
-        extent = as_int(ranges[var].extent)
-        if extent == 1:
-            continue
-        # Iteration `var + ahead` of the early nest against `var` of the late one; deeper variables take any values.
-        ahead = Var("ahead", var.dtype)
-        other = {deeper: Var(deeper.name, deeper.dtype) for deeper in made[level + 1 :]}
-        analyzer = Analyzer({**around, **ranges, **{other[deeper]: ranges[deeper] for deeper in other}})
-        analyzer.bind(ahead, Range(IntImm(var.dtype, 1), ranges[var].extent - 1 if extent is None or extent > 1 else IntImm(var.dtype, 1)))
-        moved: dict[Var, PrimExpr] = {var: var + ahead, **other}
-        if not any(
-            analyzer.known_true(substitute(a.min, moved) >= b.min + b.extent) or analyzer.known_true(substitute(a.min + a.extent, moved) <= b.min)
-            for a, b in zip(early.region, late.region, strict=True)
-        ):
-            return False
-    return True
 
 
 class Merge(Primitive):

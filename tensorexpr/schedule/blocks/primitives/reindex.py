@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ....arith import Analyzer, detect_iter_map
 from ....errors import ScheduleError
 from ....tir.arithmetic import as_int, const
-from ....tir.block import BlockRealize
-from ....tir.buffer import Buffer, BufferRegion
+from ....tir.block import Block, BlockRealize
+from ....tir.buffer import Buffer
 from ....tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import substitute, variables, walk
-from ....tir.stmt import BufferStore, For, ForKind, Stmt, seq
+from ....tir.stmt import BufferStore, For, ForKind, SeqStmt, Stmt, seq
 from ..accesses import Redirection, check_plain_use
 from ..bindings import TRUE
 from ..copying import copy_block, scoped_copy
@@ -26,8 +27,9 @@ from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of
 from ..program import BlockProgram, Node
+from ..scope import read
 from .cache_read import block_at, region_at, sole_writer
-from .cache_write import check_written_alone
+from .cache_write import check_behind, check_written_alone
 
 READ, WRITE = 0, 1
 SIDES = ("read", "write")
@@ -56,28 +58,25 @@ def reindex(program: BlockProgram, name: str, index: int, side: int) -> tuple[Bl
     if side == WRITE:
         sole_writer(siblings, buffer, "reindex")
         check_written_alone(program, node, region, "reindex")
+        check_behind(siblings, node, [other for other in siblings if buffer in read(block_at(other))], buffer, "reindex")
     elif any(buffer is own.buffer for own in block.writes):
         raise PrimitiveError(f"reindex: {name} reads and writes {buffer.name}; a copy for reading alone would be of old values", node.stmt)
     used = set().union(*map(variables, indices)) if indices else set()
-    axes = [axis for axis in block.iter_vars if axis.var in used and _extent(axis, node) != 1]
-    axes = [axis for axis in block.iter_vars if axis.var in used] if not axes else axes
-    axes = _kept_axes(block.iter_vars, used)
+    axes = [axis for axis in block.iter_vars if axis.var in used]
+    check_inside(node, axes, indices, buffer, "reindex")
+    if side == WRITE:
+        check_each_once(node, axes, indices, buffer, "reindex")
     copy = scoped_copy(buffer, [_dom(axis).extent for axis in axes], f"{buffer.name}_reindex", "global")
     made_name = program.fresh_block_name(copy.name if side == WRITE else f"{copy.name}_reindex")
     nest = _nest(made_name, buffer, copy, axes, indices, side)
     point = tuple(axis.var for axis in axes)
     box = tuple(Range(var, const(1, var.dtype)) for var in point)
     moved = Redirection(buffer, copy, lambda *_: point, lambda *_: box)(node.stmt)
-    top = outermost(program, node)
+    outermost(program, node)
     made = program.replace(node.stmt, moved)
     moved_top = outermost(made, made.block_node(name))
     made = made.replace(moved_top, seq(moved_top, nest) if side == WRITE else seq(nest, moved_top))
-    assert top is not None
     return made.allocated(block_at(scope).name_hint, copy), made_name
-
-
-def _kept_axes(axes: Sequence[IterVar], used: set[Var]) -> list[IterVar]:
-    return [axis for axis in axes if axis.var in used]
 
 
 def _dom(axis: IterVar) -> Range:
@@ -85,10 +84,40 @@ def _dom(axis: IterVar) -> Range:
     return axis.dom
 
 
-def _extent(axis: IterVar, node: Node) -> int | None:
-    if as_int(_dom(axis).min) != 0:
-        raise PrimitiveError(f"reindex: the axis {axis.var.name} starts at {_dom(axis).min}, not at 0", node.stmt)
-    return as_int(_dom(axis).extent)
+def check_inside(node: Node, axes: Sequence[IterVar], indices: Sequence[PrimExpr], buffer: Buffer, primitive: str) -> None:
+    """Refuse accesses that are inside the buffer only where a condition in the block holds: a copy has no such condition.
+
+    Raises:
+        PrimitiveError: with the index.
+    """
+    facts = Analyzer({**ranges_around(node), **{axis.var: _dom(axis) for axis in axes}})
+    for index, extent in zip(indices, buffer.shape, strict=True):
+        if not (facts.known_nonnegative(index) and facts.known_less(index, extent)):
+            raise PrimitiveError(
+                f"{primitive}: the index {index} may leave {buffer.name} (0 to {extent}), guarded by a condition in "
+                f"{block_at(node).name_hint}; make the guarded part a block of its own",
+                node.stmt,
+            )
+    odd = next((axis for axis in axes if as_int(_dom(axis).min) != 0), None)
+    if odd is not None:
+        raise PrimitiveError(f"{primitive}: the axis {odd.var.name} starts at {_dom(odd).min}, not at 0", node.stmt)
+
+
+def check_each_once(node: Node, axes: Sequence[IterVar], indices: Sequence[PrimExpr], buffer: Buffer, primitive: str) -> None:
+    """Refuse indices that the same element of the buffer has several of: which one is it?
+
+    Raises:
+        PrimitiveError: with the reason.
+    """
+    moving = [index for index in indices if variables(index)]
+    if len(set(moving)) == len(moving) and all(isinstance(index, Var) for index in moving):
+        return
+    found = detect_iter_map(indices, {axis.var: _dom(axis) for axis in axes})
+    if not found.indices:
+        name = block_at(node).name_hint
+        raise PrimitiveError(
+            f"{primitive}: {name} may use one element of {buffer.name} at several of its instances: {found.errors[0]}", node.stmt
+        )
 
 
 def _nest(name: str, buffer: Buffer, copy: Buffer, axes: Sequence[IterVar], indices: Sequence[PrimExpr], side: int) -> Stmt:
@@ -124,27 +153,55 @@ def one_access(node: Node, buffer: Buffer, primitive: str) -> tuple[PrimExpr, ..
             f"{primitive}: {block.name_hint} must use {buffer.name} at the same indices wherever it does; it does at: {shown}", node.stmt
         )
     indices = next(iter(found))
-    foreign = {var for index in indices for var in variables(index)} - {axis.var for axis in block.iter_vars}
+    bound = {inner.loop_var for inner in walk(block.body) if isinstance(inner, For)} | {loop.loop_var for loop in _loops_around(node)}
+    foreign = {var for index in indices for var in variables(index)} & bound
     if foreign:
         raise PrimitiveError(
-            f"{primitive}: where {block.name_hint} uses {buffer.name} depends on {next(iter(foreign)).name}, which is no axis of it", node.stmt
+            f"{primitive}: where {block.name_hint} uses {buffer.name} depends on the loop over {next(iter(foreign)).name}, not on axes alone",
+            node.stmt,
         )
     return indices
 
 
-def outermost(program: BlockProgram, node: Node) -> Stmt:
-    """The statement of the scope's sequence that a block is in, which must be a nest around it alone."""
-    below = node
-    scope = program.scope_of(node)
+def _loops_around(node: Node) -> list[For]:
+    """The loops around a block within its scope."""
+    found: list[For] = []
     for above in node.ancestors():
-        if above.stmt is scope.stmt or (isinstance(scope.stmt, BlockRealize) and above.stmt is scope.stmt.block):
+        if isinstance(above.stmt, BlockRealize):
+            break
+        if isinstance(above.stmt, For):
+            found.append(above.stmt)
+    return found
+
+
+def ranges_around(node: Node) -> dict[Var, Range]:
+    """The ranges of the axes and loops of the blocks around a block's scope."""
+    found: dict[Var, Range] = {}
+    for above in node.ancestors():
+        if isinstance(above.stmt, BlockRealize):
+            found.update({axis.var: _dom(axis) for axis in above.stmt.block.iter_vars})
+        elif isinstance(above.stmt, For):
+            found[above.stmt.loop_var] = Range(above.stmt.min, above.stmt.extent)
+    return found
+
+
+def outermost(program: BlockProgram, node: Node) -> Stmt:
+    """The statement of the scope's sequence that a block is in, which must be a nest around it alone.
+
+    Raises:
+        PrimitiveError: if there are other statements in the loops around the block.
+    """
+    below = node
+    for above in node.ancestors():
+        if isinstance(above.stmt, Block):
             return below.stmt
-        if type(above.stmt).__name__ == "SeqStmt" and above.parent is not None and above.parent.stmt is block_at(scope):
+        in_scope = above.parent is not None and isinstance(above.parent.stmt, Block)
+        if isinstance(above.stmt, SeqStmt) and in_scope:
             return below.stmt
         if not isinstance(above.stmt, For):
-            raise PrimitiveError(f"reindex: {block_at(node).name_hint} stands in loops with other blocks; do this before compute_at", node.stmt)
+            break
         below = above
-    return below.stmt
+    raise PrimitiveError(f"reindex: {block_at(node).name_hint} stands in loops with other blocks; do this before compute_at", node.stmt)
 
 
 class ReIndex(Primitive):
@@ -170,8 +227,3 @@ def side_of(value: Any, primitive: str) -> int:
     if value not in (READ, WRITE) or isinstance(value, bool):
         raise ScheduleError(f"{primitive}: a buffer is of the reads (0) or of the writes (1) of a block, not {value!r}")
     return int(value)
-
-
-def region_of_point(buffer: Buffer, point: Sequence[PrimExpr]) -> BufferRegion:
-    """The region of one element."""
-    return BufferRegion.from_point(buffer, point)

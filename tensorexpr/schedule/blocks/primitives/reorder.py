@@ -18,7 +18,7 @@ from ....tir.stmt import For
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, loop_of
 from ..program import BlockProgram
-from ..scope import Scope, check_affine
+from ..scope import Scope, check_affine, is_update
 from .split import nested
 
 
@@ -71,15 +71,9 @@ def _check_blocks(program: BlockProgram, chain: Sequence[For]) -> None:
             raise PrimitiveError(f"reorder: the iterations of {realize.block.name_hint} may not change their order: {what}", realize)
         scope = Scope.around(program, below)
         reason = scope.why_not_complete(realize.block)
-        if reason is not None and not _is_update(realize):
+        if reason is not None and not is_update(realize.block):
             raise PrimitiveError(f"reorder: the iterations of {realize.block.name_hint} may not change their order: {reason}", realize)
         check_affine(realize, [*program.loops_above(below)], "reorder")
-
-
-def _is_update(realize: BlockRealize) -> bool:
-    """True for a block with reduced axes, or one that writes each element once: its own writes don't depend on the order."""
-    reduced = {axis.var for axis in realize.block.iter_vars if axis.iter_type == IterVar.COMM_REDUCE}
-    return all(not variables(r.min) & reduced for region in realize.block.writes for r in region.region)
 
 
 class Reorder(Primitive):

@@ -16,10 +16,9 @@ from ....arith.padded_inverse import padded_inverse
 from ....errors import DeclarationError
 from ....tir.arithmetic import all as all_of
 from ....tir.arithmetic import is_const_int
-from ....tir.block import Block, BlockRealize
+from ....tir.block import BlockRealize
 from ....tir.buffer import Buffer
 from ....tir.expr import BufferLoad, PrimExpr, Var
-from ....tir.rewriting import Node as IRNode
 from ....tir.rewriting import post_order_rewrite, substitute, walk
 from ....tir.stmt import BufferStore
 from ..bindings import is_true, simplified
@@ -28,7 +27,7 @@ from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
 from ..program import ROOT, BlockProgram
 from ..scope import Scope, check_complete, read, written
-from .compute_inline import check_no_output, single_store, with_loads, without_buffer
+from .compute_inline import check_no_output, single_store, without_buffer
 
 NAME = "reverse_compute_inline"
 
@@ -85,9 +84,7 @@ def _producing_store(producer: BlockRealize, buffer: Buffer) -> BufferStore:
     return store
 
 
-def _inverse(
-    realize: BlockRealize, store: BufferStore, buffer: Buffer, made: BufferStore
-) -> tuple[dict[Var, PrimExpr], PrimExpr]:
+def _inverse(realize: BlockRealize, store: BufferStore, buffer: Buffer, made: BufferStore) -> tuple[dict[Var, PrimExpr], PrimExpr]:
     """A block's axes in terms of the producer's, and the condition under which there is such a point."""
     axes = realize.block.iter_vars
     loads = {node.indices for node in walk(store) if isinstance(node, BufferLoad) and node.buffer is buffer}
@@ -101,7 +98,9 @@ def _inverse(
     try:
         back, valid = padded_inverse([axis.var for axis in axes], indices, extents, places, buffer.shape, _shown(axes, indices))
     except DeclarationError as error:
-        raise PrimitiveError(f"{NAME}: {realize.block.name_hint} reads {buffer.name} where its axes can't be told from it: {error}", realize) from error
+        raise PrimitiveError(
+            f"{NAME}: {realize.block.name_hint} reads {buffer.name} where its axes can't be told from it: {error}", realize
+        ) from error
     at = dict(zip(places, made.indices, strict=True))
     return {axis.var: substitute(value, at) for axis, value in zip(axes, back, strict=True)}, substitute(valid, at)
 

@@ -27,7 +27,7 @@ from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, loop_of
 from ..program import ROOT, BlockProgram, Node
 from ..reducers import Reduction, recognised
-from ..scope import Scope, check_affine, check_reduction, loops_of_axes
+from ..scope import Scope, check_affine, check_begins, check_reduction, loops_of_axes
 from .split import nested
 
 REDUCED = (IterVar.COMM_REDUCE,)
@@ -167,6 +167,7 @@ def _planned(program: BlockProgram, name: str, var: Var, factor_axis: int) -> _P
         raise PrimitiveError(f"rfactor: {var.name} is no loop around {name}; loops around it: {there}", realize)
     check_affine(realize, loops, "rfactor")
     check_reduction(Scope.around(program, node), realize, "rfactor")
+    check_begins(realize, loops, "rfactor")
     _check_loop(realize, loop)
     chain = _chain(node, loops, realize, loop)
     reduction = recognised(realize.block)

@@ -1,0 +1,12 @@
+"""Programs to files that a runner can measure.
+
+builder          the protocol
+local_builder    in worker processes of this machine;  compiling: what they do;  artifact: the files
+"""
+
+from __future__ import annotations
+
+from .builder import Builder, BuilderInput, BuilderResult, PyBuilder, create
+from .local_builder import LocalBuilder
+
+__all__ = ["Builder", "BuilderInput", "BuilderResult", "LocalBuilder", "PyBuilder", "create"]

@@ -1,0 +1,67 @@
+"""The protocol of builders: programs to files that a runner can measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ...target import Target
+from ...tir.function import IRModule
+from ..utils import Extensible, chosen
+
+
+@dataclass(frozen=True, eq=False)
+class BuilderInput:
+    """A program to build.
+
+    Args:
+        mod: the scheduled module.
+        target: what it is for.
+        params: constant arguments, for builders of users.
+    """
+
+    mod: IRModule
+    target: Target
+    params: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class BuilderResult:
+    """What became of it: the path of a file, or why there is none."""
+
+    artifact_path: str | None
+    error_msg: str | None = None
+
+
+class Builder(Extensible):
+    """Builds programs."""
+
+    kinds: ClassVar[dict[str, Callable[..., Any]]] = {}
+
+    def build(self, build_inputs: Sequence[BuilderInput]) -> list[BuilderResult]:
+        """Build programs; a result for each, in their order."""
+        raise NotImplementedError
+
+    def prepare(self, target: Target) -> None:
+        """Get ready to build for a target. Called before a search; nothing to do here."""
+
+    def close(self) -> None:
+        """Release what is held. Called after a search; nothing to do here."""
+
+    @staticmethod
+    def create(kind: str = "local", *args: Any, **kwargs: Any) -> Builder:
+        """A builder by its name.
+
+        Raises:
+            TuningError: for another name.
+        """
+        made: Builder = chosen(kind, Builder.kinds, "builder")(*args, **kwargs)
+        return made
+
+
+class PyBuilder(Builder):
+    """Base of builders that users write."""
+
+
+create = Builder.create

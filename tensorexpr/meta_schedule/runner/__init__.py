@@ -1,0 +1,26 @@
+"""Built programs to seconds.
+
+runner              the protocol, futures, results
+config              how programs are timed
+local_runner        in a process of their own;  reference, reference_worker: arguments, and the results to expect
+in_process          with functions of the caller, in this process
+"""
+
+from __future__ import annotations
+
+from .config import EvaluatorConfig
+from .local_runner import LocalRunner
+from .runner import LocalRunnerFuture, PyRunner, PyRunnerFuture, Runner, RunnerFuture, RunnerInput, RunnerResult, create
+
+__all__ = [
+    "EvaluatorConfig",
+    "LocalRunner",
+    "LocalRunnerFuture",
+    "PyRunner",
+    "PyRunnerFuture",
+    "Runner",
+    "RunnerFuture",
+    "RunnerInput",
+    "RunnerResult",
+    "create",
+]

@@ -1,0 +1,87 @@
+"""Running programs in this process, with functions of the caller: arguments, evaluator, clean-up."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...runtime.build import build
+from ...runtime.device import cpu
+from ...runtime.module import Module
+from ...target import Target
+from ...te.declare import placeholder
+from ...tir.serialize.module_graph import module_from_graph
+from ...tune.measure.inputs import RANGES, random_inputs
+from ..arg_info import shapes_of
+from ..builder.artifact import read_artifact
+from .config import EvaluatorConfig
+from .runner import LocalRunnerFuture, RunnerInput
+
+AllocArgument = Callable[[Any, Sequence[Any], int], Sequence[Sequence[Any]]]
+RunEvaluator = Callable[[Any, Any, EvaluatorConfig, Sequence[Sequence[Any]]], Sequence[float]]
+
+
+def alloc_argument_common(device: Any, args_info: Sequence[Any], alloc_repeat: int) -> list[list[Any]]:
+    """Random arguments, so many times anew.
+
+    Args:
+        device: where they are; the CPU.
+        args_info: ["TENSOR", dtype, shape] for each.
+        alloc_repeat: how many sets.
+    """
+    shapes = [(dtype, tuple(shape)) for _, dtype, shape in args_info]
+    tensors = [placeholder(shape, dtype, f"arg{n}") for n, (dtype, shape) in enumerate(shapes)]
+    return [[*random_inputs(tensors, {}, seed, RANGES[0]).values()] for seed in range(alloc_repeat)]
+
+
+def run_evaluator_common(
+    rt_mod: Module, device: Any, evaluator_config: EvaluatorConfig, repeated_args: Sequence[Sequence[Any]]
+) -> list[float]:
+    """Seconds per call of each repeat, for each set of arguments."""
+    config = EvaluatorConfig.normalized(evaluator_config)
+    evaluator = rt_mod.time_evaluator(
+        rt_mod.entry_name,
+        device,
+        number=config.number,
+        repeat=config.repeat,
+        min_repeat_ms=config.min_repeat_ms,
+        f_preproc="cache_flush_cpu_non_first_arg" if config.enable_cpu_cache_flush else "",
+    )
+    return [float(seconds) for args in repeated_args for seconds in evaluator(*args).results]
+
+
+@dataclass(frozen=True)
+class InProcess:
+    """Runs programs one after the other, without limits.
+
+    Args:
+        config: how they are timed.
+        alloc_repeat: sets of arguments.
+        alloc: makes arguments.
+        evaluate: gives seconds.
+        cleanup: is called after each program.
+    """
+
+    config: EvaluatorConfig
+    alloc_repeat: int
+    alloc: AllocArgument
+    evaluate: RunEvaluator
+    cleanup: Callable[[], Any] | None
+
+    def run(self, given: RunnerInput) -> LocalRunnerFuture:
+        """The result of a program; an error of the caller's functions is one."""
+        try:
+            artifact = read_artifact(given.artifact_path)
+            module = build(module_from_graph(artifact.module), target=Target(artifact.target))
+            infos = [info.as_json() for info in shapes_of(given.args_info)]
+            seconds = self.evaluate(module, cpu(), self.config, self.alloc(cpu(), infos, self.alloc_repeat))
+            return LocalRunnerFuture([float(value) for value in np.ravel(np.asarray(seconds, np.float64))])
+        except Exception as error:
+            return LocalRunnerFuture(None, f"LocalRunner: {error}\n{traceback.format_exc()}")
+        finally:
+            if self.cleanup is not None:
+                self.cleanup()

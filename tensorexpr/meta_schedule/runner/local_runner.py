@@ -1,0 +1,172 @@
+"""`LocalRunner`: programs run, compared with the unscheduled one and timed, in a process of their own."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import weakref
+from collections.abc import Callable, Sequence
+from itertools import count
+from statistics import median
+from typing import Any
+
+from ...errors import TuningError
+from ...runtime.registry import get_global_func
+from ...target import Target
+from ...tir.function import IRModule
+from ...tir.structural import structural_hash
+from ...tune.measure.builder import Failure
+from ...tune.measure.folder import SharedFolder
+from ...tune.measure.results import MeasureOptions
+from ...tune.measure.runner import Runner as Worker
+from ...tune.measure.timing import TimingPolicy
+from ..arg_info import ArgInfo, shapes_of
+from ..builder.artifact import read_artifact
+from .config import EvaluatorConfig
+from .in_process import AllocArgument, InProcess, RunEvaluator, alloc_argument_common, run_evaluator_common
+from .reference import Reference
+from .runner import LocalRunnerFuture, PyRunner, RunnerFuture, RunnerInput
+
+
+class _Task:
+    """One unscheduled program: its arrays, the process that runs its programs, the best time so far."""
+
+    def __init__(self, reference: Reference, options: MeasureOptions) -> None:
+        self.reference = reference
+        self._options = options
+        self._worker: Worker | None = None
+        self.best = math.inf
+
+    @property
+    def worker(self) -> Worker:
+        """The process, which is started if it isn't there."""
+        if self._worker is None:
+            self._worker = Worker(self.reference, self.reference.arrays(), self._options, self.reference.folder)
+        return self._worker
+
+    def rest(self) -> None:
+        """End the process, which holds all arrays in memory; the files stay."""
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
+
+    def close(self) -> None:
+        """End all processes and remove the files."""
+        self.rest()
+        self.reference.close()
+        shutil.rmtree(self.reference.folder, ignore_errors=True)
+
+
+class LocalRunner(PyRunner, kind="local"):
+    """Runs programs in a process of their own, each within a limit of time; one that crashes, hangs or computes something else than the
+    unscheduled program has that as its result.
+
+    Functions of the caller run in this process, one program after another, without limits and without comparing results:
+    f_alloc_argument, f_run_evaluator, f_cleanup.
+
+    Args:
+        timeout_sec: limit of each program.
+        evaluator_config: how programs are timed. If None as by default, except that one is given up early that is 3 times slower
+            than the best so far.
+        cooldown_sec: rest after each program.
+        alloc_repeat: sets of arguments, for functions of the caller.
+        f_alloc_argument: takes (device, arguments as JSON, alloc_repeat) and gives sets of arguments; or a registered name.
+        f_run_evaluator: takes (module, device, EvaluatorConfig, sets of arguments) and gives seconds; or a registered name.
+        f_cleanup: is called after each program; or a registered name.
+        initializer: called before the first program.
+        max_workers: accepted; programs that ran at the same time would disturb each other.
+    """
+
+    def __init__(
+        self,
+        timeout_sec: float = 30,
+        evaluator_config: EvaluatorConfig | None = None,
+        cooldown_sec: float = 0.0,
+        alloc_repeat: int = 1,
+        f_alloc_argument: AllocArgument | str | None = None,
+        f_run_evaluator: RunEvaluator | str | None = None,
+        f_cleanup: Callable[[], Any] | str | None = None,
+        initializer: Callable[[], None] | None = None,
+        max_workers: int | None = None,
+    ) -> None:
+        self.timeout_sec = timeout_sec
+        self.evaluator_config = EvaluatorConfig.normalized(evaluator_config)
+        self.cooldown_sec = cooldown_sec
+        self.alloc_repeat = alloc_repeat
+        self._initializer = initializer
+        own = [get_global_func(f) if isinstance(f, str) else f for f in (f_alloc_argument, f_run_evaluator, f_cleanup)]
+        self._here: InProcess | None = None
+        if any(function is not None for function in own):
+            alloc, evaluate = own[0] or alloc_argument_common, own[1] or run_evaluator_common
+            self._here = InProcess(self.evaluator_config, alloc_repeat, alloc, evaluate, own[2])
+        self._options = MeasureOptions(timing=self._policy(evaluator_config is None), run_timeout_s=timeout_sec)
+        self._folder: SharedFolder | None = None
+        self._tasks: dict[tuple[Any, ...], _Task] = {}
+        self._numbers = count()
+
+    def _policy(self, is_default: bool) -> TimingPolicy:
+        config = self.evaluator_config
+        racing = {} if is_default else {"racing_factor": 0.0, "repeat_factor": 0.0}
+        return TimingPolicy(
+            number=config.number,
+            repeat=config.repeat,
+            min_repeat_ms=float(config.min_repeat_ms),
+            flush_caches=config.enable_cpu_cache_flush,
+            cooldown_s=self.cooldown_sec,
+            **racing,
+        )
+
+    def prepare(self, workload: IRModule, target: Target) -> None:
+        """Begin to run the unscheduled program, without waiting for it."""
+        if self._here is None:
+            self._task(workload, ArgInfo.from_entry_func(workload), target).reference.start()
+
+    def close(self) -> None:
+        """End the processes and remove the files. A later run starts new ones."""
+        for task in self._tasks.values():
+            task.close()
+        self._tasks = {}
+        if self._folder is not None:
+            self._folder.close()
+            self._folder = None
+
+    def run(self, runner_inputs: Sequence[RunnerInput]) -> list[RunnerFuture]:
+        """Run programs, one after the other; a future for each, in their order, which has its result already.
+
+        Raises:
+            TuningError: if no process can be started, or no arguments can be made.
+        """
+        if self._initializer is not None:
+            self._initializer()
+            self._initializer = None
+        if self._here is not None:
+            return [self._here.run(given) for given in runner_inputs]
+        return [self._run(given) for given in runner_inputs]
+
+    def _run(self, given: RunnerInput) -> RunnerFuture:
+        try:
+            artifact = read_artifact(given.artifact_path)
+        except TuningError as error:
+            return LocalRunnerFuture(None, str(error))
+        task = self._task(given.workload, given.args_info, Target(artifact.target))
+        for other in self._tasks.values():
+            if other is not task:
+                other.rest()
+        outcome, _ = task.worker.run(artifact.compiled, task.best)
+        if isinstance(outcome, Failure):
+            return LocalRunnerFuture(None, f"{outcome.error_no.error_type}: {outcome.message}\n{outcome.detail}".strip())
+        seconds = [float(cost) for cost in outcome["costs"]]
+        task.best = min(task.best, median(seconds))
+        return LocalRunnerFuture(seconds)
+
+    def _task(self, workload: IRModule | None, args_info: Sequence[ArgInfo], target: Target) -> _Task:
+        shapes = tuple((info.dtype, info.shape) for info in shapes_of(args_info))
+        key = (None if workload is None else structural_hash(workload), shapes, str(target.resolved()))
+        if key not in self._tasks:
+            if self._folder is None:
+                self._folder = SharedFolder()
+                weakref.finalize(self, self._folder.close)
+            folder = self._folder.path / f"task{next(self._numbers)}"
+            task = self._tasks[key] = _Task(Reference(workload, args_info, target, folder), self._options)
+            weakref.finalize(self, task.close)
+        return self._tasks[key]

@@ -1,0 +1,190 @@
+"""The worker that makes input arrays and the results to expect of a program, by running it as it was written.
+
+`python -m tensorexpr.meta_schedule.runner.reference_worker`. Small programs are interpreted, larger ones compiled without any
+schedule. What it finds goes into files.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import TensorExprError
+from ...runtime.build import build
+from ...target import Target
+from ...te.declare import placeholder
+from ...te.tensor import Tensor
+from ...te.tolerance import EPSILON, Tolerance, term_magnitude, tolerance
+from ...tir.analysis import estimate_tir_flops
+from ...tir.block import Block
+from ...tir.buffer import Buffer
+from ...tir.dtype import parse_dtype
+from ...tir.expr import IntImm, IterVar, PrimExpr
+from ...tir.function import IRModule, PrimFunc
+from ...tir.interpreter import interpret
+from ...tir.rewriting import walk
+from ...tir.serialize.module_graph import module_from_graph
+from ...tir.stmt import BufferStore
+from ...tune.measure.arrays import Array, StoredArray, save_array
+from ...tune.measure.child import connect, parse_arguments, serve
+from ...tune.measure.inputs import RANGES, random_inputs
+from ...tune.measure.protocol import Frame
+from ..arg_info import ArgInfo, TensorInfo, entry_func, shapes_of
+
+_INTERPRETED_OPERATIONS = 20_000
+# What outputs hold before the program runs: what depends on them can't be compared.
+_FILLS = (0xA5, 0x00)
+
+
+class ReferenceService:
+    """Makes the arrays of one program."""
+
+    def __init__(self) -> None:
+        self._answer: Frame | None = None
+
+    def task(self, frame: Frame) -> Frame:
+        """Take the program and make the arrays; that is done before the worker says it is ready."""
+        header = frame.header
+        self._answer = _arrays(header, Path(header["folder"]), int(header["seed"]))
+        return Frame({"type": "ready"})
+
+    def arrays(self, frame: Frame) -> Frame:
+        """The description of the arrays."""
+        assert self._answer is not None
+        return self._answer
+
+
+@dataclass(frozen=True)
+class _Program:
+    """A program with its arguments: where outputs are, and what they may differ by."""
+
+    func: PrimFunc
+    target: Target
+    infos: Sequence[TensorInfo]
+    names: Sequence[str]
+    outputs: frozenset[int]
+
+    def run(self, arrays: Sequence[Array]) -> None:
+        """Run it as it was written."""
+        if estimate_tir_flops(self.func) <= _INTERPRETED_OPERATIONS:
+            interpret(self.func, list(arrays))
+        else:
+            build(IRModule({"main": self.func}), target=self.target)["main"](*arrays)
+
+
+def _arrays(header: Mapping[str, Any], folder: Path, seed: int) -> Frame:
+    if header["module"] is None:
+        infos = shapes_of([ArgInfo.from_json(item) for item in header["args_info"]])
+        found = _inputs(infos, seed, 0)
+        stored = [StoredArray(f"arg{n}", i.dtype, i.shape, False, _saved(folder, n, found[n])) for n, i in enumerate(infos)]
+        return _described(stored, "")
+    program = _program(header)
+    arrays, reason = _evaluated(program, seed) if header["verify"] else (_inputs(program.infos, seed, 0), "")
+    stored = []
+    for number, info in enumerate(program.infos):
+        is_output, verified = number in program.outputs, not reason and header["verify"]
+        file = _saved(folder, number, arrays[number]) if not is_output or verified else ""
+        allowed = _tolerance(program.func, info.dtype, arrays[number]) if file and is_output else Tolerance(0.0, 0.0)
+        stored.append(StoredArray(program.names[number], info.dtype, info.shape, is_output, file, allowed.rtol, allowed.atol))
+    return _described(stored, reason)
+
+
+def _described(stored: Sequence[StoredArray], reason: str) -> Frame:
+    return Frame({"type": "arrays", "arrays": [array.to_json() for array in stored], "reason": reason})
+
+
+def _saved(folder: Path, number: int, array: Array) -> str:
+    file = f"argument{number}.bin"
+    save_array(folder / file, array)
+    return file
+
+
+def _program(header: Mapping[str, Any]) -> _Program:
+    func = entry_func(module_from_graph(header["module"]))
+    buffers = [func.buffer_map[param] for param in func.params]
+    written = {buffer.data for node in walk(func.body) for buffer in _written(node)}
+    outputs = frozenset(number for number, buffer in enumerate(buffers) if buffer.data in written)
+    infos = shapes_of(ArgInfo.from_prim_func(func))
+    return _Program(func, Target(header["target"]), infos, [buffer.name for buffer in buffers], outputs)
+
+
+def _written(node: Any) -> list[Buffer]:
+    """The buffers that a statement writes, or says it writes."""
+    if isinstance(node, BufferStore):
+        return [node.buffer]
+    return [region.buffer for region in node.writes] if isinstance(node, Block) else []
+
+
+def _inputs(infos: Sequence[TensorInfo], seed: int, values: int) -> list[Array]:
+    tensors = [placeholder(info.shape, info.dtype, f"arg{number}") for number, info in enumerate(infos)]
+    found: Mapping[Tensor, Array] = random_inputs(tensors, {}, seed, RANGES[values])
+    return [found[tensor] for tensor in tensors]
+
+
+def _evaluated(program: _Program, seed: int) -> tuple[list[Array], str]:
+    """Inputs and results, and why the results are none to compare with; "" if they are."""
+    reason = ""
+    for values in range(len(RANGES)):
+        try:
+            first, second = (_results(program, seed, values, fill) for fill in _FILLS)
+        except TensorExprError as error:
+            return _inputs(program.infos, seed, 0), f"the program as it was written doesn't run: {str(error)[:200]}"
+        finite = all(_is_finite(first[n]) for n in program.outputs)
+        if finite and all(first[n].tobytes() == second[n].tobytes() for n in program.outputs):
+            return first, ""
+        reason = "its results depend on what its outputs hold before" if finite else "its results are not finite"
+    return _inputs(program.infos, seed, 0), reason
+
+
+def _results(program: _Program, seed: int, values: int, fill: int) -> list[Array]:
+    """All arguments after a run on outputs that held a pattern."""
+    arrays = _inputs(program.infos, seed, values)
+    for number in program.outputs:
+        if arrays[number].dtype == np.bool_:
+            arrays[number].view(np.uint8)[...] = bool(fill)
+        else:
+            arrays[number].view(np.uint8).reshape(-1)[:] = fill
+    program.run(arrays)
+    return arrays
+
+
+def _is_finite(array: Array) -> bool:
+    return array.dtype.kind in "iub" or bool(np.isfinite(array.astype(np.float64, copy=False)).all())
+
+
+def _tolerance(func: PrimFunc, dtype: str, expected: Array) -> Tolerance:
+    """How much another order of computing may differ, by the coarsest dtype that takes part."""
+    dtypes = {str(parse_dtype(node.dtype).scalar) for node in walk(func.body) if isinstance(node, PrimExpr)}
+    coarsest = max({dtype, *(found for found in dtypes if found in EPSILON)}, key=lambda name: EPSILON.get(name, 0.0))
+    if not parse_dtype(dtype).is_float:
+        return Tolerance(0.0, 1.0 if parse_dtype(dtype).is_int and coarsest in EPSILON else 0.0)
+    length = _reduction_length(func)
+    return tolerance(coarsest, length, term_magnitude(expected, length))
+
+
+def _reduction_length(func: PrimFunc) -> int:
+    """The longest chain of additions: at most the reductions of all blocks, one after the other."""
+    length = 1
+    for node in walk(func.body):
+        if isinstance(node, Block):
+            extents = [a.dom.extent for a in node.iter_vars if a.iter_type == IterVar.COMM_REDUCE and a.dom is not None]
+            length += prod(extent.value for extent in extents if isinstance(extent, IntImm)) if extents else 0
+    return length
+
+
+def main() -> int:
+    """Serve until the tuner closes the pipe."""
+    channel = connect(parse_arguments())
+    service = ReferenceService()
+    serve(channel, {"task": service.task, "arrays": service.arrays})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

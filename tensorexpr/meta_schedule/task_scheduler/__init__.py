@@ -1,0 +1,15 @@
+"""Which task to work on next.
+
+task_scheduler    the protocol, and the rounds of all
+round_robin       one after the other
+gradient_based    where most is to be won
+statistics        the table of tasks
+"""
+
+from __future__ import annotations
+
+from .gradient_based import GradientBased
+from .round_robin import RoundRobin
+from .task_scheduler import PyTaskScheduler, TaskRecord, TaskScheduler, create
+
+__all__ = ["GradientBased", "PyTaskScheduler", "RoundRobin", "TaskRecord", "TaskScheduler", "create"]

@@ -1,0 +1,256 @@
+"""The protocol of task schedulers, and what all do alike: rounds of proposing, building, running, and telling everyone."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ...errors import TuningError
+from ...tir.analysis import estimate_tir_flops
+from ..arg_info import entry_func
+from ..builder.builder import Builder, BuilderInput, BuilderResult
+from ..cost_model.cost_model import CostModel
+from ..database.database import Database
+from ..measure_callback.measure_callback import MeasureCallback
+from ..runner.runner import Runner, RunnerFuture, RunnerInput, RunnerResult
+from ..search_strategy.search_strategy import MeasureCandidate
+from ..tune_context import TuneContext
+from ..utils import Extensible, chosen
+from .statistics import TaskRow, gflops, table
+
+logger = logging.getLogger(__name__)
+_SHOWN_ERROR = 2000
+
+
+@dataclass
+class TaskRecord:
+    """A task of a search, and where it stands.
+
+    Args:
+        ctx: the task.
+        task_weight: how much its time counts.
+        flop: operations of its program.
+    """
+
+    ctx: TuneContext
+    task_weight: float = 1.0
+    flop: float = 0.0
+    is_terminated: bool = False
+    build_error_count: int = 0
+    run_error_count: int = 0
+    latency_ms: list[float] = field(default_factory=list)
+    measure_candidates: list[MeasureCandidate] | None = None
+    builder_results: list[BuilderResult] | None = None
+    runner_futures: list[RunnerFuture] | None = None
+    runner_results: list[RunnerResult] | None = None
+
+    @property
+    def best_ms(self) -> float:
+        """Milliseconds of the best program; infinite if none ran."""
+        return min(self.latency_ms, default=math.inf)
+
+
+def say(message: str) -> None:
+    """Log progress; where nobody listens to INFO it is printed, as a search without a word would be taken to hang."""
+    if logger.isEnabledFor(logging.INFO):
+        logger.info("%s", message)
+    else:
+        print(message, flush=True)
+
+
+class TaskScheduler(Extensible):
+    """Shares trials among tasks. Subclasses choose the next task.
+
+    Within `tune` these are there: `tasks_`, `database_`, `cost_model_`, `measure_callbacks_`, `remaining_tasks_`.
+    """
+
+    kinds: ClassVar[dict[str, Callable[..., Any]]] = {}
+    tasks_: list[TaskRecord]
+    database_: Database | None = None
+    cost_model_: CostModel | None = None
+    measure_callbacks_: list[MeasureCallback]
+    remaining_tasks_: int = 0
+
+    def next_task_id(self) -> int:
+        """The number of the next task to work on; -1 if all are done."""
+        raise NotImplementedError
+
+    def tune(
+        self,
+        tasks: Sequence[TuneContext],
+        task_weights: Sequence[float],
+        max_trials_global: int,
+        max_trials_per_task: int,
+        num_trials_per_iter: int,
+        builder: Builder,
+        runner: Runner,
+        measure_callbacks: Sequence[MeasureCallback] = (),
+        database: Database | None = None,
+        cost_model: CostModel | None = None,
+    ) -> None:
+        """Search all tasks until the trials are used up, or nothing new is found.
+
+        Args:
+            tasks: the tasks.
+            task_weights: how much the time of each counts.
+            max_trials_global: programs to measure.
+            max_trials_per_task: programs of each task.
+            num_trials_per_iter: programs of a round.
+            builder, runner: build and run them.
+            measure_callbacks: are told of each round.
+            database: holds records.
+            cost_model: predicts.
+
+        Raises:
+            TuningError: without tasks, or with other numbers of weights than of tasks.
+        """
+        if not tasks or len(tasks) != len(task_weights):
+            raise TuningError(f"there are {len(tasks)} tasks and {len(task_weights)} weights; each of at least one task has a weight")
+        self.tasks_ = [TaskRecord(ctx, float(w), _flop(ctx)) for ctx, w in zip(tasks, task_weights, strict=True)]
+        self.remaining_tasks_ = len(self.tasks_)
+        self.database_, self.cost_model_, self.measure_callbacks_ = database, cost_model, list(measure_callbacks)
+        self._builder, self._runner = builder, runner
+        try:
+            for number in range(len(self.tasks_)):
+                self._begin(number, min(max_trials_per_task, max_trials_global), num_trials_per_iter)
+            self._rounds(max_trials_global)
+        finally:
+            for record in self.tasks_:
+                if not record.is_terminated and record.ctx.search_strategy is not None:
+                    record.ctx.post_tuning()
+
+    def _begin(self, task_id: int, trials: int, per_round: int) -> None:
+        """Make a task's design spaces, while workers start."""
+        ctx = self.tasks_[task_id].ctx
+        say(f'Initializing Task #{task_id}: "{ctx.task_name}"')
+        if ctx.mod is None:
+            raise TuningError(f"task {ctx.task_name!r} has no program")
+        self._builder.prepare(ctx.target)
+        if task_id == 0:
+            self._runner.prepare(ctx.mod, ctx.target)
+        spaces = ctx.generate_design_space()
+        logger.debug("task %s: %d design spaces", ctx.task_name, len(spaces))
+        ctx.pre_tuning(trials, per_round, spaces, self.database_, self.cost_model_)
+
+    def _rounds(self, max_trials: int) -> None:
+        used = 0
+        while used < max_trials and self.remaining_tasks_:
+            task_id = self.next_task_id()
+            if task_id < 0:
+                break
+            record = self.tasks_[task_id]
+            say(f'TaskScheduler picks Task #{task_id}: "{record.ctx.task_name}"')
+            candidates = record.ctx.generate_measure_candidates()
+            if candidates is None:
+                self.terminate_task(task_id)
+                continue
+            record.measure_candidates = list(candidates)[: max_trials - used]
+            used += len(record.measure_candidates)
+            self._send(record)
+            self.join_running_task(task_id)
+            self.print_tuning_statistics()
+        for task_id, record in enumerate(self.tasks_):
+            if not record.is_terminated:
+                self.terminate_task(task_id)
+        self.print_tuning_statistics()
+
+    def _send(self, record: TaskRecord) -> None:
+        """Build and run a round's programs."""
+        candidates, ctx = record.measure_candidates or [], record.ctx
+        say(f"Sending {len(candidates)} sample(s) to builder")
+        built = self._builder.build([BuilderInput(candidate.sch.mod, ctx.target) for candidate in candidates])
+        inputs = [
+            RunnerInput(result.artifact_path, ctx.target.kind.name, candidate.args_info, ctx.mod)
+            for candidate, result in zip(candidates, built, strict=True)
+            if result.artifact_path is not None and result.error_msg is None
+        ]
+        say(f"Sending {len(inputs)} sample(s) to runner")
+        record.builder_results = list(built)
+        futures = iter(self._runner.run(inputs) if inputs else [])
+        record.runner_futures = [_refused(result) if _failed(result) else next(futures) for result in built]
+
+    def join_running_task(self, task_id: int) -> list[RunnerResult]:
+        """Wait for a round's results and tell everyone."""
+        record = self.tasks_[task_id]
+        if record.runner_futures is None:
+            return []
+        candidates, built = record.measure_candidates or [], record.builder_results or []
+        results = record.runner_results = [future.result() for future in record.runner_futures]
+        record.ctx.notify_runner_results(candidates, results)
+        self._note(task_id, built, results)
+        for callback in self.measure_callbacks_:
+            callback.apply(self, task_id, candidates, built, results)
+        say(f'[Updated] Task #{task_id}: "{record.ctx.task_name}"')
+        record.measure_candidates = record.builder_results = record.runner_futures = None
+        return results
+
+    def touch_task(self, task_id: int) -> None:
+        """Join a task's round if all of it has finished."""
+        record = self.tasks_[task_id]
+        if not record.is_terminated and record.runner_futures is not None and all(future.done() for future in record.runner_futures):
+            self.join_running_task(task_id)
+
+    def terminate_task(self, task_id: int) -> None:
+        """End a task's search."""
+        record = self.tasks_[task_id]
+        if record.is_terminated:
+            return
+        record.is_terminated = True
+        self.remaining_tasks_ -= 1
+        record.ctx.post_tuning()
+        say(f"Task #{task_id} has finished. Remaining task(s): {self.remaining_tasks_}")
+
+    def _note(self, task_id: int, built: Sequence[BuilderResult], results: Sequence[RunnerResult]) -> None:
+        """Remember and report how a round's programs did."""
+        record = self.tasks_[task_id]
+        for build, result in zip(built, results, strict=True):
+            record.latency_ms.append(result.median * 1e3)
+            head = f"[Task #{task_id}: {record.ctx.task_name}] Trial #{len(record.latency_ms)}:"
+            if result.is_success:
+                best, speed = gflops(record.flop, record.best_ms / 1e3), gflops(record.flop, result.median)
+                logger.info("%s GFLOPs: %.4f. Time: %.4f us. Best GFLOPs: %.4f", head, speed, result.median * 1e6, best)
+                continue
+            step = "building" if _failed(build) else "running"
+            record.build_error_count += step == "building"
+            record.run_error_count += step == "running"
+            logger.info("%s Error in %s:\n%s", head, step, (build.error_msg or result.error_msg or "")[:_SHOWN_ERROR])
+
+    def statistics(self) -> list[TaskRow]:
+        """Where all tasks stand."""
+        return [TaskRow(r.ctx.task_name, r.flop, r.task_weight, r.best_ms / 1e3, len(r.latency_ms), r.is_terminated) for r in self.tasks_]
+
+    def print_tuning_statistics(self) -> None:
+        """Say where all tasks stand."""
+        say(table(self.statistics()))
+
+    @staticmethod
+    def create(kind: str = "gradient", *args: Any, **kwargs: Any) -> TaskScheduler:
+        """A task scheduler by its name: "gradient" or "round-robin".
+
+        Raises:
+            TuningError: for another name.
+        """
+        made: TaskScheduler = chosen(kind, TaskScheduler.kinds, "task scheduler")(*args, **kwargs)
+        return made
+
+
+class PyTaskScheduler(TaskScheduler):
+    """Base of task schedulers that users write."""
+
+
+def _flop(ctx: TuneContext) -> float:
+    return 0.0 if ctx.mod is None else estimate_tir_flops(entry_func(ctx.mod))
+
+
+def _failed(result: BuilderResult) -> bool:
+    return result.artifact_path is None or result.error_msg is not None
+
+
+def _refused(result: BuilderResult) -> RunnerFuture:
+    return RunnerFuture(lambda: True, lambda: RunnerResult(None, result.error_msg or "it was not built"))
+
+
+create = TaskScheduler.create

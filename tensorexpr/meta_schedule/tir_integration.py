@@ -1,0 +1,173 @@
+"""`tune_tir`: search the schedules of a function. `compile_tir`: take the best that a database knows."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import TuningError
+from ..schedule.blocks import Schedule
+from ..target import Target, TargetLike
+from ..tir.function import IRModule, PrimFunc
+from .database.database import Database
+from .search_strategy.search_strategy import SearchStrategy
+from .space_generator.space_generator import SpaceGenerator
+from .task_scheduler.task_scheduler import TaskScheduler
+from .tune import tune_tasks
+from .tune_config import TuneConfig
+from .tune_context import TuneContext, normalize_mod
+from .utils import fork_seed
+
+
+def tune_tir(
+    mod: PrimFunc | IRModule,
+    target: TargetLike,
+    work_dir: str | TuneConfig | None = None,
+    max_trials_global: int | str | None = None,
+    *,
+    max_trials_per_task: int | None = None,
+    num_trials_per_iter: int = 64,
+    builder: Any = "local",
+    runner: Any = "local",
+    database: Any = "json",
+    cost_model: Any = "xgb",
+    measure_callbacks: Any = "default",
+    task_scheduler: Any = "gradient",
+    space: Any = "post-order-apply",
+    strategy: Any = "evolutionary",
+    num_tuning_cores: int | str = "physical",
+    seed: int | None = None,
+    module_equality: str = "structural",
+    special_space: Mapping[str, Any] | None = None,
+    task_name: str | None = None,
+    config: TuneConfig | None = None,
+    sch_rules: Any = None,
+    postprocs: Any = None,
+    mutator_probs: Any = None,
+) -> Any:
+    """Search the schedules of the functions of a module.
+
+        database = ms.tune_tir(mod, target="llvm", work_dir="./tune_tmp", max_trials_global=64, space=ms.space_generator.ScheduleFn(fn))
+        sch = ms.tir_integration.compile_tir(database, mod, "llvm")
+
+    With `config=ms.TuneConfig(...)`, as releases of 2022 have it, the best schedule is given instead of the database.
+
+    Args:
+        mod: a function, or a module; each of its functions is a task.
+        target: what to build for.
+        work_dir: the folder of the database and the cost model.
+        max_trials_global: programs to measure.
+        max_trials_per_task: programs of each function, at most; all if None.
+        num_trials_per_iter: programs of a round.
+        builder, runner, database, cost_model, measure_callbacks, task_scheduler, strategy: objects, or names of ours.
+        space: a SpaceGenerator, its name, or a function of a schedule.
+        num_tuning_cores: a number, "physical" or "logical".
+        seed: of all random choices.
+        module_equality: when two programs are the same workload.
+        special_space: spaces of some functions, by name; None leaves a function out.
+        task_name: of the task, for messages, if there is one function.
+        config: how much to search, as a TuneConfig.
+        sch_rules, postprocs, mutator_probs: of the space, in place of its own.
+
+    Returns:
+        the database; with `config` the best schedule, or None if no program ran.
+
+    Raises:
+        TuningError: for names that aren't known, and functions that can't be measured.
+    """
+    if isinstance(work_dir, TuneConfig):
+        config, work_dir, max_trials_global = work_dir, max_trials_global, None  # type: ignore[assignment]
+    if config is not None:
+        max_trials_global, num_trials_per_iter = config.max_trials_global, config.num_trials_per_iter
+        max_trials_per_task = config.max_trials_per_task
+        task_scheduler = TaskScheduler.create(config.task_scheduler, **(config.task_scheduler_config or {}))
+        strategy = SearchStrategy.create(config.strategy, **(config.search_strategy_config or {}))
+    if not isinstance(max_trials_global, int):
+        raise TuningError("tune_tir needs to know how much to search: pass max_trials_global=, or config=ms.TuneConfig(...)")
+    folder = str(work_dir) if work_dir is not None else tempfile.mkdtemp(prefix="tensorexpr-tune-")
+    module = normalize_mod(mod)
+    tasks = _tasks(module, target, space, strategy, num_tuning_cores, seed, special_space or {}, task_name)
+    for task in tasks:
+        _adapt(task, sch_rules, postprocs, mutator_probs)
+    found = tune_tasks(
+        tasks=tasks,
+        task_weights=[1.0] * len(tasks),
+        work_dir=folder,
+        max_trials_global=max_trials_global,
+        max_trials_per_task=max_trials_per_task,
+        num_trials_per_iter=num_trials_per_iter,
+        builder=builder,
+        runner=runner,
+        database=database,
+        cost_model=cost_model,
+        measure_callbacks=measure_callbacks,
+        task_scheduler=task_scheduler,
+        module_equality=module_equality,
+    )
+    return found if config is None else compile_tir(found, mod, target)
+
+
+def _tasks(
+    mod: IRModule,
+    target: TargetLike,
+    space: Any,
+    strategy: Any,
+    cores: int | str,
+    seed: int | None,
+    special: Mapping[str, Any],
+    task_name: str | None,
+) -> list[TuneContext]:
+    """A task for each function, in the order of their names."""
+    functions = sorted((var.name_hint, func) for var, func in mod.functions_items() if isinstance(func, PrimFunc))
+    found = []
+    for (name, func), state in zip(functions, fork_seed(seed, len(functions)), strict=True):
+        own = special[name] if name in special else space
+        if own is None:
+            continue
+        shown = task_name if task_name is not None and len(functions) == 1 else name
+        context = TuneContext(
+            func,
+            target=target,
+            space_generator=own.clone() if isinstance(own, SpaceGenerator) else own,
+            search_strategy=strategy.clone() if isinstance(strategy, SearchStrategy) else strategy,
+            task_name=shown,
+            rand_state=state,
+            num_threads=cores,
+        )
+        found.append(context)
+    if not found:
+        raise TuningError("the module has no function of loops (PrimFunc) to tune")
+    return found
+
+
+def _adapt(task: TuneContext, sch_rules: Any, postprocs: Any, mutator_probs: Any) -> None:
+    """Let a task's space use other rules, postprocessors and mutators than its own."""
+    given = {"sch_rules": sch_rules, "postprocs": postprocs, "mutator_probs": mutator_probs}
+    asked = {name: value() if callable(value) else value for name, value in given.items() if value is not None}
+    if asked and task.space_generator is not None:
+        for name, value in asked.items():
+            setattr(task.space_generator, name, value)
+        task.space_generator._initialize_with_tune_context(task)
+
+
+def compile_tir(database: Database, mod: PrimFunc | IRModule, target: TargetLike) -> Schedule | None:
+    """The schedule of the best record of a program; None if there is none.
+
+    Of a module with several functions each is scheduled that a record is known of.
+
+    Args:
+        database: the records.
+        mod: the program, unscheduled.
+        target: what to build for.
+    """
+    module, wanted = normalize_mod(mod), Target(target)
+    if len(module.functions) <= 1:
+        return database.query_schedule(module, wanted, "main")
+    sch, found = Schedule(module), False
+    for var, func in module.functions_items():
+        record = database.query_tuning_record(normalize_mod(func), wanted, var.name_hint) if isinstance(func, PrimFunc) else None
+        if record is not None:
+            record.trace.renamed(var.name_hint).apply_to_schedule(sch, remove_postproc=False)
+            found = True
+    return sch if found else None

@@ -1,0 +1,272 @@
+"""What stands in the room of a layout that no element needs: written by the writers, by a block behind them, or assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ...arith import Analyzer, IndexMap
+from ...tir.arithmetic import any as any_of
+from ...tir.arithmetic import as_int, const, if_then_else, logical_not
+from ...tir.block import Block, BlockRealize
+from ...tir.buffer import Buffer, BufferRegion
+from ...tir.expr import LE, And, Call, FloorDiv, IntImm, IterVar, PrimExpr, Range, Var
+from ...tir.rewriting import map_children, substitute, variables
+from ...tir.stmt import BufferStore, Evaluate, For, ForKind, Stmt, seq
+from .accesses import Redirection
+from .bindings import TRUE, is_true
+from .program import BlockProgram, Node, fresh
+from .scope import read, written
+
+
+@dataclass(frozen=True)
+class Padding:
+    """The padding of a layout: the maps from and to it, its shape and the old one, and the value that stands there."""
+
+    inverse: IndexMap
+    index_map: IndexMap
+    shape: tuple[PrimExpr, ...]
+    old_shape: tuple[PrimExpr, ...]
+    value: IndexMap
+
+    def where(self, point: Sequence[PrimExpr]) -> PrimExpr:
+        """The condition that nothing stands at new indices."""
+        facts = Analyzer({var: Range(const(0, var.dtype), extent) for var, extent in self._ranges(point)})
+        found = []
+        for old, extent in zip(self.old(point), self.old_shape, strict=True):
+            if not facts.known_less(old, extent):
+                found.append(self._beyond(facts.simplify(old), extent, point, facts))
+        return any_of(*found)
+
+    def _ranges(self, point: Sequence[PrimExpr]) -> list[tuple[Var, PrimExpr]]:
+        return [(var, extent) for var, extent in zip(point, self.shape, strict=True) if isinstance(var, Var)]
+
+    def _beyond(self, old: PrimExpr, extent: PrimExpr, point: Sequence[PrimExpr], facts: Analyzer) -> PrimExpr:
+        """That an old index is no index: for o * c + i the last o and a large i."""
+        for outer, inner in ((o, i) for o in point for i in point if o is not i):
+            factor = self._extent(inner, point)
+            count, limit = self._extent(outer, point), as_int(extent)
+            if None in (factor, count, limit) or not facts.known_equal(old, outer * (factor or 1) + inner):
+                continue
+            assert factor is not None and count is not None and limit is not None
+            rest = limit - (count - 1) * factor
+            if 0 < rest < factor:
+                last = outer.equal(const(count - 1, outer.dtype))
+                return And(last, inner.equal(const(rest, inner.dtype)) if rest == factor - 1 else LE(const(rest, inner.dtype), inner))
+        return LE(extent, old)
+
+    def _extent(self, var: PrimExpr, point: Sequence[PrimExpr]) -> int | None:
+        return next((as_int(extent) for other, extent in zip(point, self.shape, strict=True) if other is var), None)
+
+    def old(self, point: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
+        """The old indices of new ones."""
+        values = {var: new for var, new in zip(self.inverse.initial_indices, point, strict=True)}
+        facts = Analyzer({var: Range(const(0, var.dtype), extent) for var, extent in self._ranges(point)})
+        typed = {var: new if new.dtype == var.dtype else new.astype(var.dtype) for var, new in values.items()}
+        return tuple(facts.simplify(_narrow(substitute(index, typed), point)) for index in self.inverse.final_indices)
+
+    def at(self, point: Sequence[PrimExpr]) -> PrimExpr:
+        """The value that stands at new indices."""
+        values = {var: p if p.dtype == var.dtype else p.astype(var.dtype) for var, p in zip(self.value.initial_indices, point, strict=True)}
+        return substitute(self.value.final_indices[0], values)
+
+
+def _narrow(index: PrimExpr, point: Sequence[PrimExpr]) -> PrimExpr:
+    return index if not point or index.dtype == point[0].dtype else index.astype(point[0].dtype)
+
+
+def with_padding(program: BlockProgram, old: Buffer, new: Buffer, moved: Redirection, padding: Padding) -> BlockProgram:
+    """The program with accesses of `old` sent to `new`, and the padding filled or assumed."""
+    nodes = [node for found in program.blocks.values() for node in found if _block(node).iter_vars or node is not program.root]
+    leaves = [node for node in nodes if not program.child_blocks(node)]
+    writers = [node for node in leaves if old in written(_block(node))]
+    if not writers:
+        made = BlockProgram(program.func.with_body(moved(program.func.body)))
+        return _assumed(made, new, padding)
+    nests = [_nest_of(node, old, program) for node in writers]
+    if all(nest is not None for nest in nests):
+        changes: dict[Stmt, Stmt | None] = {
+            nest.top: _filled(nest, new, moved, padding, program) for nest in nests if nest is not None
+        }
+        made = program.replaced(changes)
+        return BlockProgram(made.func.with_body(moved(made.func.body)))
+    last = writers[-1]
+    top = _top(program, last)
+    block = _padding_nest(program, new, padding)
+    made = program.replace(top, seq(top, block))
+    return BlockProgram(made.func.with_body(moved(made.func.body)))
+
+
+def _block(node: Node) -> Block:
+    assert isinstance(node.stmt, BlockRealize)
+    return node.stmt.block
+
+
+def _top(program: BlockProgram, node: Node) -> Stmt:
+    """The statement directly in the scope that a block is in."""
+    below = node
+    for above in node.ancestors():
+        if isinstance(above.stmt, Block) or (above.parent is not None and isinstance(above.parent.stmt, Block)):
+            return below.stmt if not isinstance(above.stmt, Block) and not isinstance(above.stmt, For) else (
+                above.stmt if isinstance(above.stmt, For) else below.stmt
+            )
+        below = above
+    return below.stmt
+
+
+@dataclass(frozen=True)
+class _Nest:
+    """A block that writes one element for each value of its spatial axes, in loops of its own, in the order of the indices."""
+
+    top: Stmt
+    loops: tuple[For, ...]
+    realize: BlockRealize
+    replaced: tuple[Var, ...]  # axes that become the new indices
+
+
+def _nest_of(node: Node, buffer: Buffer, program: BlockProgram) -> _Nest | None:
+    """The nest of a writer if its axes can become the new indices."""
+    realize = node.stmt
+    assert isinstance(realize, BlockRealize)
+    block = realize.block
+    loops = program.loops_above(node)
+    plain = all(loop.kind == ForKind.SERIAL and not loop.annotations and as_int(loop.min) == 0 for loop in loops)
+    direct = all(outer.body is inner for outer, inner in zip(loops, [*loops[1:], realize], strict=True))
+    one_to_one = sorted(map(id, realize.iter_values)) == sorted(id(loop.loop_var) for loop in loops)
+    if not (loops and plain and direct and one_to_one and is_true(realize.predicate)) or not _is_in_scope(node, loops[0], program):
+        return None
+    store = block.body
+    inits = [store] if block.init is None else [store, block.init]
+    if len(block.writes) != 1 or not all(isinstance(s, BufferStore) and s.buffer is buffer and s.predicate is None for s in inits):
+        return None
+    assert isinstance(store, BufferStore)
+    spatial = [axis for axis in block.iter_vars if axis.iter_type == IterVar.DATA_PAR]
+    if list(store.indices) != [axis.var for axis in spatial] or any(s.indices != store.indices for s in inits if isinstance(s, BufferStore)):
+        return None
+    extents = zip(spatial, buffer.shape, strict=True)
+    values = dict(zip((axis.var for axis in block.iter_vars), realize.iter_values, strict=True))
+    order = [loop.loop_var for loop in loops]
+    places = [order.index(values[axis.var]) for axis in spatial if isinstance(values[axis.var], Var)]
+    in_order = places == list(range(places[0], places[0] + len(places))) if places else False
+    if not in_order or any(axis.dom is None or as_int(axis.dom.extent) != as_int(extent) for axis, extent in extents):
+        return None
+    return _Nest(loops[0], tuple(loops), realize, tuple(axis.var for axis in spatial))
+
+
+def _is_in_scope(node: Node, top: For, program: BlockProgram) -> bool:
+    """True if a nest stands directly in its scope: nothing else is in its loops."""
+    return _top(program, node) is top
+
+
+def _filled(nest: _Nest, new: Buffer, moved: Redirection, padding: Padding, program: BlockProgram) -> Stmt:
+    """The nest over the new indices, which writes the padding too."""
+    block = nest.realize.block
+    dtype = block.iter_vars[0].var.dtype
+    loops = [Var(f"axis{place}", dtype) for place in range(len(padding.shape))]
+    point = [Var(f"v_axis{place}", dtype) for place in range(len(padding.shape))]
+    own = [IterVar(Range(const(0, dtype), extent), var) for var, extent in zip(point, padding.shape, strict=True)]
+    values = dict(zip(nest.replaced, padding.old(point), strict=True))
+    spatial = set(nest.replaced)
+    where = padding.where(point)
+    made = substitute(_body_of(block), values)
+    assert isinstance(made, Block)
+    kept = [(axis, value) for axis, value in zip(block.iter_vars, nest.realize.iter_values, strict=True) if axis.var not in spatial]
+    body, init = _guarded(made.body, new, point, where, padding), _guarded(made.init, new, point, where, padding)
+    assert body is not None
+    facts = Analyzer({axis.var: axis.dom for axis in (*own, *(axis for axis, _ in kept)) if axis.dom is not None})
+    writes = (BufferRegion.from_point(new, point),)
+    reads = tuple(_own_region(region, new, point, moved, facts) for region in made.reads)
+    first = next(place for place, axis in enumerate(block.iter_vars) if axis.var in spatial)
+    axes = [axis for axis, _ in kept]
+    bound = [value for _, value in kept]
+    done = replace(made, iter_vars=(*axes[:first], *own, *axes[first:]), reads=reads, writes=writes, body=body, init=init)
+    stmt: Stmt = BlockRealize((*bound[:first], *loops, *bound[first:]), TRUE, done)
+    replaced = {value for axis, value in zip(block.iter_vars, nest.realize.iter_values, strict=True) if axis.var in spatial}
+    return _looped(nest.loops, replaced, list(zip(loops, padding.shape, strict=True)), stmt)
+
+
+def _body_of(block: Block) -> Block:
+    """The block without its axes, whose variables are about to be replaced."""
+    return replace(block, iter_vars=(), writes=())
+
+
+def _own_region(region: BufferRegion, new: Buffer, point: Sequence[PrimExpr], moved: Redirection, facts: Analyzer) -> BufferRegion:
+    if region.buffer is moved.old:
+        return BufferRegion.from_point(new, point)
+    return BufferRegion(region.buffer, tuple(Range(facts.simplify(r.min), r.extent) for r in region.region))
+
+
+def _guarded(stmt: Stmt | None, new: Buffer, point: Sequence[PrimExpr], where: PrimExpr, padding: Padding) -> Stmt | None:
+    if stmt is None:
+        return None
+    assert isinstance(stmt, BufferStore)
+    loads = _with_loads(stmt.value, stmt.buffer, new, tuple(point))
+    return BufferStore(new, if_then_else(where, padding.at(point), loads), tuple(point))
+
+
+def _with_loads(value: PrimExpr, old: Buffer, new: Buffer, point: tuple[PrimExpr, ...]) -> PrimExpr:
+    """The value with loads of what the block writes at its new place."""
+
+    def load(node: object) -> object:
+        if getattr(node, "buffer", None) is old:
+            return new[point]
+        return map_children(node, load) if isinstance(node, PrimExpr) else node  # type: ignore[type-var, arg-type]
+
+    found = load(value)
+    assert isinstance(found, PrimExpr)
+    return found
+
+
+def _looped(loops: Sequence[For], gone: set[PrimExpr], made: Sequence[tuple[Var, PrimExpr]], stmt: Stmt) -> Stmt:
+    """Loops with those of the old indices replaced, at the place of the first, by those of the new ones."""
+    nest: list[For] = []
+    placed = False
+    for loop in loops:
+        if loop.loop_var not in gone:
+            nest.append(loop)
+        elif not placed:
+            placed = True
+            nest += [For(var, const(0, var.dtype), extent, ForKind.SERIAL, stmt) for var, extent in made]
+    for loop in reversed(nest):
+        stmt = replace(loop, body=stmt)
+    return stmt
+
+
+def _axes(padding: Padding) -> tuple[list[Var], list[IterVar], list[PrimExpr]]:
+    dtype = padding.old_shape[0].dtype if padding.old_shape else "int32"
+    loops = [Var(f"axis{place}", dtype) for place in range(len(padding.shape))]
+    axes = [
+        IterVar(Range(const(0, dtype), extent), Var(f"v_axis{place}", dtype)) for place, extent in enumerate(padding.shape)
+    ]
+    return loops, axes, [axis.var for axis in axes]
+
+
+def _around(loops: Sequence[Var], shape: Sequence[PrimExpr], stmt: Stmt) -> Stmt:
+    for var, extent in reversed(list(zip(loops, shape, strict=True))):
+        stmt = For(var, const(0, var.dtype), extent, ForKind.SERIAL, stmt)
+    return stmt
+
+
+def _padding_nest(program: BlockProgram, new: Buffer, padding: Padding) -> Stmt:
+    """A block that writes the padding."""
+    loops, axes, point = _axes(padding)
+    writes = (BufferRegion.from_point(new, point),)
+    name = fresh(f"buffer_{new.name}_padding", program.blocks)
+    block = Block(tuple(axes), (), writes, name, BufferStore(new, padding.at(point), tuple(point)))
+    return _around(loops, padding.shape, BlockRealize(tuple(loops), padding.where(loops), block))
+
+
+def _assumed(program: BlockProgram, new: Buffer, padding: Padding) -> BlockProgram:
+    """The program that takes for granted what stands in the padding of a parameter."""
+    loops, axes, point = _axes(padding)
+    holds = logical_not(padding.where(point)) | (new[tuple(point)].equal(padding.at(point)))
+    name = fresh(f"buffer_{new.name}_assumptions", program.blocks)
+    reads = (BufferRegion.from_point(new, point),)
+    block = Block(tuple(axes), reads, (), name, Evaluate(Call("bool", "tir.assume", (holds,))))
+    nest = _around(loops, padding.shape, BlockRealize(tuple(loops), TRUE, block))
+    root = program.root.stmt
+    assert isinstance(root, BlockRealize)
+    return program.replace(root.block.body, seq(nest, root.block.body))
+
+
+__all__ = ["FloorDiv", "IntImm", "Padding", "read", "variables", "with_padding"]

@@ -1,0 +1,44 @@
+"""Set scope: the kind of memory that a buffer of the program lives in.
+
+B = T.alloc_buffer((128,))   -- set_scope(B, 0, "local") ->   B_local = T.alloc_buffer((128,), scope="local")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ....tir.expr import PointerType, Var
+from ..buffers import WRITE, buffer_at, check_allocated, exchanged
+from ..diagnostics import PrimitiveError
+from ..instruction import Applied, Primitive, State, block_of
+from ..program import BlockProgram
+
+SCOPES = ("global", "local", "shared", "shared.dyn", "warp", "wmma", "texture", "vtcm", "m16n8k8")
+
+
+def set_scope(program: BlockProgram, name: str, index: int, scope: str) -> BlockProgram:
+    """The program with the buffer of a number among those that a block writes in memory of another scope."""
+    realize = program.realize(name)
+    buffer = buffer_at(realize, WRITE, index, "set_scope")
+    check_allocated(program, buffer, "set_scope", realize)
+    if not scope.startswith(SCOPES):
+        raise PrimitiveError(f"set_scope: no memory is called {scope!r}; known: {', '.join(SCOPES)}", realize)
+    if buffer.scope() == scope:
+        return program
+    renamed = f"{buffer.name}_{scope.replace('.', '_')}"
+    kind = buffer.data.type_annotation
+    assert isinstance(kind, PointerType)
+    data = Var(renamed, buffer.data.dtype, replace(kind, storage_scope=scope))
+    return exchanged(program, buffer, replace(buffer, data=data, name=renamed))
+
+
+class SetScope(Primitive):
+    """The instruction."""
+
+    kind, method, inputs, attrs = "SetScope", "set_scope", ("block",), ("buffer_index", "storage_scope")
+
+    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        ref = block_of(state, inputs[0], self.method)
+        return Applied(state.updated(ref.func, set_scope(state.program_of(ref), ref.name, int(attrs[0]), str(attrs[1]))))
