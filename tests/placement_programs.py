@@ -172,7 +172,7 @@ def main(A: T.Buffer((8,)), n: T.int32, C: T.Buffer((8,))):
 ''')
 
 
-def two_results() -> tir.PrimFunc:
+def two_places() -> tir.PrimFunc:
     """B is read at two places of one block."""
     return function('''
 def main(A: T.Buffer((8,)), C: T.Buffer((7,))):
@@ -185,4 +185,100 @@ def main(A: T.Buffer((8,)), C: T.Buffer((7,))):
         with T.block("C"):
             vi = T.axis.spatial(7, i)
             C[vi] = B[vi] + B[vi + 1]
+''')
+
+
+def repeated() -> tir.PrimFunc:
+    """A sum that a loop repeats: each element is added twice."""
+    return function('''
+def main(A: T.Buffer((8, 4)), C: T.Buffer((8,))):
+    B = T.alloc_buffer((8, 4))
+    for i, k in T.grid(8, 4):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SS", [i, k])
+            B[vi, vk] = A[vi, vk] * 2.0
+    for i, j, k in T.grid(8, 2, 4):
+        with T.block("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = 0.0
+            C[vi] = C[vi] + B[vi, vk]
+''')
+
+
+def loose() -> tir.PrimFunc:
+    """A block that uses a loop without an axis."""
+    return function('''
+def main(A: T.Buffer((8,)), C: T.Buffer((8,))):
+    B = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi] * T.Cast("float32", i)
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = B[vi]
+''')
+
+
+def halves() -> tir.PrimFunc:
+    """A block that stores twice."""
+    return function('''
+def main(A: T.Buffer((8,)), C: T.Buffer((8,))):
+    B = T.alloc_buffer((8, 2))
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi, 0] = A[vi]
+            B[vi, 1] = A[vi] * 2.0
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = B[vi, 0] + B[vi, 1]
+''')
+
+
+def overlapping() -> tir.PrimFunc:
+    """A block whose points write the same elements."""
+    return function('''
+def main(A: T.Buffer((8,)), C: T.Buffer((8,))):
+    B = T.alloc_buffer((8,))
+    for i, j in T.grid(4, 5):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi + vj] = A[vi + vj] + A[vi]
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = B[vi]
+''')
+
+
+def broadcast() -> list[Tensor]:
+    """Each row of C is B."""
+    a = te.placeholder((8,), name="A")
+    b = te.compute((8,), lambda j: a[j] * 2.0, name="B")
+    return [a, te.compute((4, 8), lambda i, j: b[j] + 1.0, name="C")]
+
+
+def written_twice() -> tir.PrimFunc:
+    """Two blocks write B, the second one adding to what the first left."""
+    return function('''
+def main(A: T.Buffer((8,)), C: T.Buffer((8,))):
+    B = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("start"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi]
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            T.reads(A[vi], B[vi])
+            T.writes(B[vi])
+            B[vi] = B[vi] + A[vi]
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = B[vi]
 ''')

@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from tensorexpr import auto_scheduler, build
@@ -78,7 +79,7 @@ def compare(name: str, case: Case, target: Target, log: Path, options: argparse.
     zero, rules, tuned = zero_trials(case, target), default_kernel(case, target), recorded_kernel(case, target, log)
     kernels = {"rules": rules, "zero": zero, "tuned": tuned or rules}
     arrays, outputs = random_inputs(case), empty_outputs(case)
-    contenders = [Contender(label, lambda f=kernel.function: f(*arrays, *outputs)) for label, kernel in kernels.items()]
+    contenders = [Contender(label, partial(kernel.function, *arrays, *outputs)) for label, kernel in kernels.items()]
     samples = interleaved(contenders, Rules(rounds=options.rounds, pause=0.02, batch=0.01, cold_rounds=0))
     times = {label: sample.low for label, sample in samples.items()}
     return Line(name, case.name, times["rules"], times["zero"], times["tuned"], zero.seconds, case.flops())

@@ -9,7 +9,7 @@ from ..errors import DeclarationError
 from ..tir.arithmetic import convert
 from ..tir.expr import EQ, GE, GT, LE, LT, NE, CmpExpr, ExprOp, IntImm, PrimExpr, Range, Var
 from .bounds import NEG_INF, POS_INF, ConstIntBound, form_limits, limits_of
-from .constraints import bind_range, bind_value, conjuncts, under
+from .constraints import bind_range, bind_value, conjuncts, facts_of, under
 from .exact import difference
 from .facts import Facts
 from .linear import is_scalar_int
@@ -32,9 +32,7 @@ class Analyzer:
     """
 
     def __init__(self, ranges: Mapping[Var, Range] | None = None) -> None:
-        self.facts = Facts()
-        for var, dom in (ranges or {}).items():
-            self.bind(var, dom)
+        self.facts = facts_of(ranges) if ranges else Facts()
 
     def bind(self, var: Var, value: Scalar | Range, allow_override: bool = False) -> None:
         """Let `var` lie in a range, or stand for a value.

@@ -34,6 +34,23 @@ def bind_range(facts: Facts, var: Var, dom: Range) -> Facts:
     return replace(facts, ranges={**facts.ranges, var: dom}, values=values, limits=limits, symbols=symbols, **fresh_memos())
 
 
+def facts_of(ranges: Mapping[Var, Range]) -> Facts:
+    """The facts that variables lie in ranges; those of constant ones at once, as most are."""
+    constant = {var: dom for var, dom in ranges.items() if isinstance(dom.min, IntImm) and isinstance(dom.extent, IntImm)}
+    limits: dict[PrimExpr, Limits] = {}
+    values: dict[Var, PrimExpr] = {}
+    for var, dom in constant.items():
+        low, extent = dom.min.value, dom.extent.value  # type: ignore[attr-defined]
+        limits[var] = (low, max(low + extent - 1, low))
+        if extent == 1 and dom.min.dtype == var.dtype:
+            values[var] = dom.min
+    facts = Facts(ranges=constant, limits=limits, values=values)
+    for var, dom in ranges.items():
+        if var not in constant:
+            facts = bind_range(facts, var, dom)
+    return facts
+
+
 def bind_value(facts: Facts, var: Var, value: PrimExpr) -> Facts:
     """More facts: `var` equals `value`."""
     limits = limits_of(facts, value)

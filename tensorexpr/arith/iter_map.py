@@ -192,12 +192,13 @@ def detect_iter_map(
     Ranges are constant. The result is empty, with reasons, if an index isn't made by splitting and fusing, or if
     iterators are left out or used twice.
     """
-    inner = Analyzer()
-    inner.facts = (analyzer or inner).facts
     try:
         marks = {var: _mark(var, dom) for var, dom in input_iters.items()}
-        for var, dom in input_iters.items():
-            inner.bind(var, dom, allow_override=True)
+        inner = Analyzer(None if analyzer is not None else input_iters)
+        if analyzer is not None:
+            inner.facts = analyzer.facts
+            for var, dom in input_iters.items():
+                inner.bind(var, dom, allow_override=True)
         detector = _Detector(inner, marks)
         if predicate is not None:
             detector.add_predicate(inner.simplify(predicate))

@@ -25,7 +25,7 @@ from .sketch.generate import generate_sketches
 from .sketch.rule import RuleOptions
 
 # Enough to see most tiles of each sketch, and a few moves away from the best; below a second for the operators of networks.
-_SEARCH = EvolutionOptions(population=1024, generations=3)
+_SEARCH = EvolutionOptions(population=1024, generations=2)
 _SEED = 0
 # Plans were measured, and the model is off by as much: another program has to promise more than that.
 _WORTH_LEAVING_A_PLAN = 1.5

@@ -24,7 +24,7 @@ from ..te.tensor import Tensor
 from ..tir.function import PrimFunc
 from .phase0.schedule_to_func import schedule_to_func
 
-__all__ = ["Schedule", "ScheduleTensors", "decided", "schedule_tensors"]
+__all__ = ["Schedule", "ScheduleTensors", "decided", "decisions_of", "schedule_tensors"]
 
 
 def schedule_tensors(func: PrimFunc, trace: Trace) -> PrimFunc:
@@ -64,6 +64,12 @@ def decided(trace: Trace, decisions: Sequence[Any]) -> Trace:
         step: Any = steps[place]
         steps[place] = replace(step, decision=tuple(value) if isinstance(value, (list, tuple)) else value)
     return Trace(tuple(steps))
+
+
+def decisions_of(sketch: Trace, program: Trace) -> list[Any]:
+    """What a program of a sketch decided at the decisions that the sketch leaves open, as JSON."""
+    found: list[Any] = [program.steps[place] for place in sketch.open_decisions]
+    return [list(step.decision) if isinstance(step.decision, tuple) else step.decision for step in found]
 
 
 class ScheduleTensors(Primitive):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import TuningError
-from ..schedule.blocks import Schedule
+from ..schedule.blocks import Schedule, Trace
 from ..target import Target, TargetLike
 from ..tir.function import IRModule, PrimFunc
 from .database.database import Database
@@ -122,7 +122,7 @@ def _tasks(
     functions = sorted((var.name_hint, func) for var, func in mod.functions_items() if isinstance(func, PrimFunc))
     found = []
     for (name, func), state in zip(functions, fork_seed(seed, len(functions)), strict=True):
-        own = special[name] if name in special else space
+        own = special.get(name, space)
         if own is None:
             continue
         shown = task_name if task_name is not None and len(functions) == 1 else name
@@ -168,6 +168,13 @@ def compile_tir(database: Database, mod: PrimFunc | IRModule, target: TargetLike
     for var, func in module.functions_items():
         record = database.query_tuning_record(normalize_mod(func), wanted, var.name_hint) if isinstance(func, PrimFunc) else None
         if record is not None:
-            record.trace.renamed(var.name_hint).apply_to_schedule(sch, remove_postproc=False)
+            _of_function(record.trace, var.name_hint).apply_to_schedule(sch, remove_postproc=False)
             found = True
     return sch if found else None
+
+
+def _of_function(trace: Trace, name: str) -> Trace:
+    """A trace of "main" for another function of a module."""
+    insts, decisions = trace.as_json()
+    changed = [[kind, inputs, [attrs[0], name] if kind == "GetBlock" else attrs, outputs] for kind, inputs, attrs, outputs in insts]
+    return Trace.from_json([changed, decisions])

@@ -15,6 +15,7 @@ from .cost_model.random_model import RandomModel
 from .database.database import Database
 from .database.memory_database import MemoryDatabase
 from .runner.runner import RunnerResult
+from .search_strategy.population_space import PopulationSpace
 from .search_strategy.search_strategy import MeasureCandidate, SearchStrategy
 from .space_generator.space_generator import SpaceGenerator
 from .utils import fork_seed, thread_count
@@ -91,7 +92,7 @@ class TuneContext:
             raise TuningError('this TuneContext has no search strategy; pass search_strategy="evolutionary", or another one')
         return self.search_strategy
 
-    def generate_design_space(self) -> list[Schedule]:
+    def generate_design_space(self) -> list[Schedule | PopulationSpace]:
         """The design spaces of the program: schedules with open decisions.
 
         Raises:
@@ -106,7 +107,7 @@ class TuneContext:
         self,
         max_trials: int,
         num_trials_per_iter: int = 64,
-        design_spaces: Sequence[Schedule] | None = None,
+        design_spaces: Sequence[Schedule | PopulationSpace] | None = None,
         database: Database | None = None,
         cost_model: CostModel | None = None,
     ) -> None:

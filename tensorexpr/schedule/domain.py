@@ -87,6 +87,11 @@ def stage_domain(stage: StageNode, region: Mapping[int, Range], analyzer: Analyz
     return StageDomain(stage, full, extents, values, _guards(stage, extents, values, analyzer))
 
 
+def axis_extents(stage: StageNode, analyzer: Analyzer) -> dict[int, PrimExpr]:
+    """The extents of all axes of a stage that is computed as a whole."""
+    return _extents(stage, {axis: analyzer.simplify(dom.extent) for axis, dom in full_region(stage).items()}, analyzer)
+
+
 def _extents(stage: StageNode, roots: Mapping[int, PrimExpr], analyzer: Analyzer) -> dict[int, PrimExpr]:
     extents = dict(roots)
     for relation in stage.relations:

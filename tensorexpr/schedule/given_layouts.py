@@ -23,6 +23,12 @@ def given_arguments(tree: ScheduleTree, args: Sequence[Tensor]) -> list[Tensor]:
     return [given[arg].op.output(0) if arg in given else arg for arg in args]
 
 
+def declared_arguments(tree: ScheduleTree, args: Sequence[Tensor]) -> list[Tensor]:
+    """The same arguments as they were declared."""
+    declared = {stage.op.output(0): tensor for tensor, stage in given_inputs(tree).items()}
+    return [declared.get(arg, arg) for arg in args]
+
+
 def given_layout(tree: ScheduleTree, tensor: Tensor) -> IndexMap:
     """The indices that elements of an input have where the caller passes them: its own, unless the schedule wants another layout.
 
@@ -41,4 +47,4 @@ def given_layout(tree: ScheduleTree, tensor: Tensor) -> IndexMap:
     return IndexMap(axes, axes)
 
 
-__all__ = ["given_arguments", "given_inputs", "given_layout"]
+__all__ = ["declared_arguments", "given_arguments", "given_inputs", "given_layout"]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..arith.index_map import IndexMap
 from ..lower.pipeline import lower
 from ..runtime.build import build
+from ..schedule.given_layouts import declared_arguments
 from ..schedule.te_schedule import Schedule
 from ..te.operation import PlaceholderOp
 from ..te.reference import evaluate
@@ -49,7 +50,7 @@ def assert_schedule_correct(
 
     Args:
         schedule: what to check.
-        args: its inputs and outputs.
+        args: its inputs and outputs. Inputs that the schedule wants packed may be given packed or as they were declared.
         seed: of the random inputs.
         phases: lowering phases after which the loop IR is interpreted.
         compiled: also build and call the machine code.
@@ -58,6 +59,7 @@ def assert_schedule_correct(
     Raises:
         ScheduleMismatch: at the first disagreement, with the phase, the worst element and a program to repeat it.
     """
+    args = declared_arguments(schedule.tree, args)
     runs = [_Run(schedule, args, seed, tuple(phases), compiled, sizes, phase) for phase in phases]
     if compiled:
         runs.append(_Run(schedule, args, seed, tuple(phases), compiled, sizes, None))
@@ -99,10 +101,13 @@ class _Run:
             raise self._mismatch(problem)
 
     def _function(self) -> Callable[[list[Array]], object]:
+        given = self.schedule.arguments(self.args)
+        layouts = [None if new is old else self.schedule.layout_of(old) for new, old in zip(given, self.args, strict=True)]
         if self.phase is None:
-            module = build(self.schedule, self.args, name="main")
-            return lambda arrays: module(*arrays)
-        return partial(interpret, lower(self.schedule, self.args, upto=self.phase)["main"])
+            module = build(self.schedule, given, name="main")
+            return lambda arrays: module(*_packed(arrays, layouts))
+        lowered = lower(self.schedule, given, upto=self.phase)["main"]
+        return lambda arrays: interpret(lowered, _packed(arrays, layouts))
 
     def _mismatch(self, problem: str) -> ScheduleMismatch:
         where = "the compiled code" if self.phase is None else f"phase {self.phase}"
@@ -124,6 +129,10 @@ def problem_of(
         elif not np.array_equal(array, inputs[tensor], equal_nan=array.dtype.kind == "f"):
             return f"the input {tensor.name} was overwritten"
     return None
+
+
+def _packed(arrays: Sequence[Array], layouts: Sequence[IndexMap | None]) -> list[Array]:
+    return [array if layout is None else layout.map_ndarray(array) for array, layout in zip(arrays, layouts, strict=True)]
 
 
 def _allowed(tensor: Tensor, expected: Array) -> Tolerance:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from .arithmetic import fold
 from .block import Block, MatchBufferRegion
 from .buffer import BufferRegion
-from .expr import IterVar, PrimExpr, Range, Var
+from .expr import IntImm, IterVar, PrimExpr, Range, Var
 from .stmt import SeqStmt, Stmt, seq
 
 Node = PrimExpr | Stmt
@@ -147,4 +147,6 @@ def substitute(node: _N, mapping: Mapping[Var, PrimExpr]) -> _N:
 
 def variables(node: Node) -> set[Var]:
     """The variables that occur in `node`, bound ones included."""
+    if isinstance(node, (Var, IntImm)):  # most are
+        return {node} if isinstance(node, Var) else set()
     return {n for n in walk(node) if isinstance(n, Var)}

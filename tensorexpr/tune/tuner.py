@@ -15,6 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ..errors import InternalError
 from ..schedule.trace import Trace
 from ..target import Target
 from .cost_model import CostModel
@@ -134,7 +135,7 @@ class Tuner:
         bodies: per sketch its stages' bodies without reads of inlined stages.
         target: the machine.
         model: predicts throughput from features; it learns.
-        measurer: builds, runs and verifies programs.
+        measurer: builds, runs and verifies programs; None where whoever asks for programs does.
         observer: is told what happens.
         record: called with every result as soon as it is there.
         seed: of all random choices: the same seed and the same results give the same candidates.
@@ -148,7 +149,7 @@ class Tuner:
     bodies: Sequence[Bodies]
     target: Target
     model: CostModel
-    measurer: Measurer
+    measurer: Measurer | None
     options: TunerOptions
     observer: TunerObserver
     record: Callable[[Sequence[Trial]], None]
@@ -226,18 +227,30 @@ class Tuner:
         count, begun = self._affordable(count), self.clock()
         if count < 1:
             return []
+        batch = self.ask(count)
+        if not batch:
+            return []
+        done = self._measure(batch)
+        self._judge(done)
+        self._busy += self.clock() - begun
+        return done
+
+    def ask(self, count: int) -> list[tuple[Candidate | None, Trace]]:
+        """Up to `count` programs to measure next, none of which was asked for before. Whoever measures them `tell`s the results."""
         first, self._first = self._first[:count], self._first[count:]
         self._seen.update(candidate for candidate, _ in first if candidate is not None)
         start = time.perf_counter()
         batch = first + [(c, self._trace(c)) for c in self._next(count - len(first))]
         self._spent("search", start)
-        if not batch:
-            return []
         self._seen.update(c for c, _ in batch if c is not None)
-        done = self._measure(batch)
+        return batch
+
+    def tell(self, done: Sequence[Trial]) -> None:
+        """Learn from programs that somebody else measured."""
+        self.trials.extend(done)
+        self._rounds += 1
+        self._learn()
         self._judge(done)
-        self._busy += self.clock() - begun
-        return done
 
     def _next(self, count: int) -> list[Candidate]:
         """Programs to measure next: neighbours in the descent, and where there are none left, or none yet, what evolution finds."""
@@ -339,6 +352,8 @@ class Tuner:
         sources = dict(zip((program.number for program in programs), batch, strict=True))
         predicted = dict(zip(sources, self._predicted([candidate for candidate, _ in batch]), strict=True))
         done: list[Trial] = []
+        if self.measurer is None:
+            raise InternalError("a tuner without a measurer is asked and told")
         results = self.measurer.measure(programs)
         for result in results:
             trial = Trial(*sources[result.number], result, predicted[result.number], self._rounds)
@@ -379,8 +394,8 @@ class Tuner:
     def _time_again(self, trials: Sequence[Trial]) -> list[MeasureResult]:
         """Results of programs that ran, timed in turn. They replace the former ones, and are recorded."""
         programs = [Program(number, trial.trace) for number, trial in enumerate(trials)]
-        results = list(self.measurer.remeasure(programs))
-        for trial, result in zip(trials, results, strict=True):
+        results = list(self.measurer.remeasure(programs)) if self.measurer is not None else []
+        for trial, result in zip(trials, results, strict=self.measurer is not None):
             if result.is_success:
                 again = replace(trial, result=result)
                 self.trials = [again if known is trial else known for known in self.trials]

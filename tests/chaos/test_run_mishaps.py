@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tensorexpr.tune.measure import FAILED_COST, MeasureErrorNo, MeasureOptions, Measurer, MeasureResult, MeasureTask
+from tensorexpr.tune.measure import FAILED_COST, MeasureErrorNo, MeasureOptions, Measurer, MeasureResult, MeasureTask, TimingPolicy
 
 from .conftest import Programs
 
@@ -67,3 +69,17 @@ def test_those_that_fail_are_left_out_when_the_best_are_measured_again(measurer:
     results = measurer.remeasure(programs(["good", "segv", "wrong", "good"]), rounds=3)
     assert [result.is_success for result in results] == [True, False, False, True]
     assert [len(result.costs) for result in results] == [3, 1, 1, 3]
+
+
+def test_a_slow_candidate_stops_after_one_run(
+    task: MeasureTask, options: MeasureOptions, programs: Programs, _compilers_importable: None
+) -> None:
+    """It sleeps for 20 ms at every call, the others take microseconds."""
+    racing = replace(options, timing=TimingPolicy(min_repeat_ms=100.0, repeat=5, repeat_factor=0.0, patience_s=0.0))
+    with Measurer(task, racing) as running:
+        fast, slow, alone = running.measure(programs(["good", "sleep", "good"]))
+    assert (slow.policy["raced"], slow.policy["number"], len(slow.costs)) == (True, 1, 1)
+    assert slow.is_success and slow.verified
+    for result in (fast, alone):
+        assert (result.policy["raced"], len(result.costs), result.policy["racing_factor"]) == (False, 5, 3.0)
+        assert result.policy["number"] > 1

@@ -39,7 +39,8 @@ class Axis:
             inside = [value for value in fine if self.low <= value <= self.high]
             tens = [value for value in inside if f"{value:e}".startswith("1.")]
             found = tens if len(tens) >= _TICKS - 1 else inside
-            return found if len(found) > 1 else [self.low, math.sqrt(self.low * self.high), self.high]
+            if len(found) > 2:
+                return found
         step = _round_step((self.high - self.low) / (_TICKS - 1), whole=self.whole)
         first = math.ceil(self.low / step - 1e-9)
         return [n * step for n in range(first, math.floor(self.high / step + 1e-9) + 1)]

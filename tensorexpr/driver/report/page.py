@@ -19,16 +19,19 @@ _STYLE = """
 body { font: 14px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 46rem; padding: 0 1rem; color: #111; background: #fff; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; word-break: break-all; }
 h3 { font-size: 1rem; margin: 1.5rem 0 .3rem; }
-svg { width: 100%; height: auto; } svg text { font: 12px system-ui, sans-serif; fill: #111; }
+figure { margin: 0; overflow-x: auto; } svg { width: 100%; min-width: 28rem; height: auto; }
+svg text { font: 12px system-ui, sans-serif; fill: #111; }
 pre { background: #f3f4f6; padding: .7rem; overflow-x: auto; font-size: 12px; border-radius: 4px; }
 table { border-collapse: collapse; } td { padding: .15rem 1rem .15rem 0; vertical-align: top; overflow-wrap: anywhere; }
 td:first-child { white-space: nowrap; } .numbers th, .numbers td { text-align: right; padding: .1rem .8rem .1rem 0; font-weight: normal; }
 .numbers th { color: #6b7280; border-bottom: 1px solid #e5e7eb; }
 .axis { stroke: #6b7280; } .grid { stroke: #e5e7eb; } .dot { fill: #2563eb; fill-opacity: .55; } .bar { fill: #dc2626; }
 .line { fill: none; stroke: #dc2626; stroke-width: 2; } .cross { fill: #dc2626 !important; } .empty { color: #6b7280; }
-.legend span { margin-right: 1rem; } .legend i { display: inline-block; width: .8rem; height: .8rem; margin-right: .3rem; }
+.legend span { display: inline-block; margin-right: 1rem; }
+.legend i { display: inline-block; width: .8rem; height: .8rem; margin-right: .3rem; }
 @media (prefers-color-scheme: dark) {
   body { background: #111; color: #eee; } svg text { fill: #eee; } pre { background: #1f2937; } .grid { stroke: #374151; }
+  .dot { fill: #93c5fd; } .line { stroke: #f87171; } .numbers th { color: #9ca3af; border-color: #374151; } .empty { color: #9ca3af; }
 }
 """
 
@@ -55,9 +58,9 @@ def _section(run: Run) -> str:
         f"<h2>{escape(run.title)}</h2>",
         _facts(run),
         "<h3>Tuning curve</h3>",
-        tuning_curve([record.median for record in run.trials], run.best_so_far),
+        f"<figure>{tuning_curve([record.median for record in run.trials], run.best_so_far)}</figure>",
         "<h3>Failures</h3>",
-        histogram(run.failures.kinds),
+        f"<figure>{histogram(run.failures.kinds)}</figure>",
         *(_failure(run, failure) for failure in run.failures.first),
         "<h3>Predicted against measured</h3>",
         _prediction(run),
@@ -83,7 +86,7 @@ def _facts(run: Run) -> str:
         if run.best is not None and other is not None:
             rows.append((name, f"{other.median * 1e3:.4g} ms; the best is {other.median / run.best.median:.2f}x as fast"))
     seconds = sum(record.all_cost for record in run.records)
-    rows.append(("compiled and measured for", f"{seconds:.1f} s"))
+    rows.append(("measuring took", f"{seconds:.1f} s"))
     return "<table>" + "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in rows) + "</table>"
 
 
@@ -98,7 +101,7 @@ def _failure(run: Run, failure: Failure) -> str:
 
 
 def _prediction(run: Run) -> str:
-    return _qualities(run) + scatter(run.predictions, "predicted log throughput", "measured log throughput")
+    return f"{_qualities(run)}<figure>{scatter(run.predictions, 'predicted log throughput', 'measured log throughput')}</figure>"
 
 
 def _qualities(run: Run) -> str:
@@ -139,4 +142,4 @@ def state_of(run: Run, dag: ComputeDAG) -> str:
 
 def _program(dag: ComputeDAG, lines: Sequence[str], state: str) -> str:
     picture = nest_picture(state) if state.startswith("Placeholder") else f"<p>{escape(state)}</p>"
-    return f"<pre>{escape(str(dag))}</pre>\n<pre>{escape(chr(10).join(lines))}</pre>\n{picture}"
+    return f"<pre>{escape(str(dag))}</pre>\n<pre>{escape(chr(10).join(lines))}</pre>\n<figure>{picture}</figure>"

@@ -20,6 +20,7 @@ from itertools import pairwise
 from typing import cast
 
 from ...arith import Analyzer
+from ...tir.arithmetic import is_const_int
 from ...tir.block import Block, BlockRealize, with_guarded_init
 from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Var
 from ...tir.function import PrimFunc
@@ -89,6 +90,8 @@ class _Plan:
         if found is None or reducing & fixed or any(isinstance(node, BufferLoad) for node in walk(cast(Stmt, stmt.block.init))):
             return
         position, loops = found
+        if any(_repeats(loop, stmt) for loop in loops if loop.loop_var not in reducing | fixed):
+            return
         starts = {loop.loop_var: loop.min for loop in loops if loop.loop_var in reducing}
         spatial = tuple(loop for loop in loops if loop.loop_var in fixed)
         if any((variables(loop.min) | variables(loop.extent)) & reducing for loop in loops) or not _begins_at(values, starts):
@@ -111,6 +114,11 @@ class _Plan:
             elif not isinstance(stmt, SeqStmt):
                 return None
         return None
+
+
+def _repeats(loop: For, stmt: BlockRealize) -> bool:
+    """True if a loop that no axis stands for runs the block more than once, or says whether it runs."""
+    return not is_const_int(loop.extent, 1) or loop.loop_var in variables(stmt.predicate)
 
 
 def _begins_at(values: dict[IterVar, PrimExpr], starts: dict[Var, PrimExpr]) -> bool:

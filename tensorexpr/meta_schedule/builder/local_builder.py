@@ -124,9 +124,9 @@ class LocalBuilder(PyBuilder, kind="local"):
                 texts.append(_Text(place, Trace(), module_to_graph(inputs[place].mod)))
             except Exception as error:
                 results[place] = BuilderResult(None, f"the program can't be sent to a worker: {error}")
-        for position, build in self._workers_for(target).build(texts, OPT_LEVEL):
+        for position, done in self._workers_for(target).build(texts, OPT_LEVEL):
             given = texts[position]
-            results[given.number] = self._written(build.made, given.text, target)
+            results[given.number] = self._written(done.made, given.text, target)
         return results
 
     def _written(self, made: CompiledCandidate | Failure, text: str, target: Target) -> BuilderResult:

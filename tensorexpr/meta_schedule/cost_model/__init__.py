@@ -1,7 +1,7 @@
 """Which of many programs are fast.
 
 cost_model      the protocol
-xgb_model       boosted trees
+xgb_model       boosted trees on top of analytic: counting
 random_model    chance
 """
 

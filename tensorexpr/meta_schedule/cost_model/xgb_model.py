@@ -18,6 +18,7 @@ from ...tir.structural import structural_hash
 from ...tune.cost_model import BoostedModel, FloatArray, quality
 from ..feature_extractor.feature_extractor import FeatureExtractor
 from ..search_strategy.search_strategy import MeasureCandidate
+from .analytic import log_throughput
 from .cost_model import PyCostModel
 
 if TYPE_CHECKING:
@@ -49,7 +50,12 @@ class _Task:
     """What was measured of one program: rows of features and seconds."""
 
     rows: list[FloatArray] = field(default_factory=list)
+    priors: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+
+    def relative(self, priors: Sequence[float] | FloatArray) -> FloatArray:
+        """What the analytic model says, relative to the best of these programs: other programs lie elsewhere."""
+        return np.asarray(priors) - max(self.priors, default=float(np.max(priors, initial=-np.inf)))
 
     def throughput(self) -> FloatArray:
         """Relative to the fastest one."""
@@ -60,15 +66,15 @@ class _Task:
 class XGBModel(PyCostModel, kind="xgb"):
     """Boosted trees, trained on all programs of all tasks after each round; tasks are told apart by their programs.
 
-    A program's features are those of its stores, added up and the largest of each.
+    A program's features are those of its stores, added up and the largest of each; what the trees learn is where the analytic model
+    (`analytic`) is wrong, so that there are predictions before the first program was measured.
 
     Args:
         extractor: a FeatureExtractor or its name.
         config: how trees are grown; if None as `tune.cost_model.BoostedModel` does, which fits a few hundred samples.
-        num_warmup_samples: accepted; the search draws at random as long as fewer than `first_samples` programs were measured.
+        num_warmup_samples: accepted; without samples the analytic model predicts.
         early_stopping_rounds, verbose_eval, average_peak_n, num_tuning_cores, tree_method: accepted; training takes less than a second.
         adaptive_training: learn anew only when there are a fifth more samples than at the last time.
-        first_samples: programs measured before the model predicts.
 
     Raises:
         TuningError: if xgboost is not installed.
@@ -86,24 +92,16 @@ class XGBModel(PyCostModel, kind="xgb"):
         adaptive_training: bool = True,
         num_tuning_cores: int | None = None,
         tree_method: str | None = None,
-        first_samples: int = 16,
     ) -> None:
         self.extractor = extractor if isinstance(extractor, FeatureExtractor) else FeatureExtractor.create(extractor)
         self.config = XGBConfig() if config is None else config
         self._model = BoostedModel(self.config.seed, self.config.nthread, None if config is None else config.to_dict())
         self.num_warmup_samples = num_warmup_samples
         self.adaptive_training = adaptive_training
-        self.first_samples = first_samples
         self._tasks: dict[int, _Task] = {}
         self._keys: WeakKeyDictionary[IRModule, int] = WeakKeyDictionary()
-        self._rows: WeakKeyDictionary[Schedule, FloatArray] = WeakKeyDictionary()
+        self._rows: WeakKeyDictionary[Schedule, tuple[FloatArray, float]] = WeakKeyDictionary()
         self._trained_on = 0
-        self._is_loaded = False
-
-    @property
-    def is_trained(self) -> bool:
-        """Whether there were samples enough to learn from."""
-        return self._is_loaded or self._trained_on >= self.first_samples
 
     def _key(self, context: TuneContext) -> int:
         mod = context.mod
@@ -113,27 +111,29 @@ class XGBModel(PyCostModel, kind="xgb"):
             self._keys[mod] = structural_hash(mod)
         return self._keys[mod]
 
-    def _features(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> list[FloatArray]:
-        """A row for each program; one that was asked for before is remembered while its schedule lives."""
+    def _features(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> tuple[FloatArray, FloatArray]:
+        """A row for each program, and what the analytic model says; both are remembered while its schedule lives."""
         missing = [candidate for candidate in candidates if candidate.sch not in self._rows]
         for candidate, stores in zip(missing, self.extractor.extract_from(context, missing) if missing else (), strict=True):
-            self._rows[candidate.sch] = _row(np.asarray(stores, np.float64))
-        return [self._rows[candidate.sch] for candidate in candidates]
+            self._rows[candidate.sch] = _row(np.asarray(stores, np.float64)), log_throughput(candidate.sch.mod, context.target)
+        known = [self._rows[candidate.sch] for candidate in candidates]
+        return np.array([row for row, _ in known]), np.array([prior for _, prior in known])
 
     def update(self, context: TuneContext, candidates: Sequence[MeasureCandidate], results: Sequence[RunnerResult]) -> None:
         """Learn from measured programs, besides all earlier ones; those that failed count as infinitely slow."""
         if not candidates:
             return
         task = self._tasks.setdefault(self._key(context), _Task())
-        rows, seconds = self._features(context, candidates), [result.median for result in results]
-        if self.is_trained and np.isfinite(seconds).sum() > 1:
-            finite = np.isfinite(seconds)
+        (rows, priors), seconds = self._features(context, candidates), [result.median for result in results]
+        finite = np.isfinite(seconds)
+        if finite.sum() > 1:
             found = quality(self.predict(context, candidates)[finite], 1.0 / np.array(seconds)[finite])
             logger.debug("XGBModel on new programs: %s", found)
-        task.rows += rows
+        task.rows += list(rows)
+        task.priors += priors.tolist()
         task.seconds += seconds
         count = sum(len(task.rows) for task in self._tasks.values())
-        if self.adaptive_training and self._trained_on >= self.first_samples and count < _GROWTH * self._trained_on:
+        if self.adaptive_training and self._trained_on and count < _GROWTH * self._trained_on:
             return
         self._train(count)
 
@@ -142,18 +142,20 @@ class XGBModel(PyCostModel, kind="xgb"):
         speeds = np.concatenate([task.throughput() for task in self._tasks.values()])
         if not (speeds > 0).any():
             return
-        self._model.update(rows, speeds)
+        self._model.update(rows, speeds, np.concatenate([task.relative(task.priors) for task in self._tasks.values()]))
         self._trained_on = count
 
     def predict(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> FloatArray:
         """Predicted throughput [n] relative to the best program's."""
         if not candidates:
             return np.zeros(0)
-        return np.exp(np.clip(self._model.predict(np.array(self._features(context, candidates))), -30.0, 30.0))
+        rows, priors = self._features(context, candidates)
+        task = self._tasks.get(self._key(context), _Task())
+        return np.asarray(np.exp(np.clip(self._model.predict(rows, task.relative(priors)), -30.0, 30.0)))
 
     def save(self, path: str | Path) -> None:
         """Write what was learned as JSON; nothing if that is nothing."""
-        if self._trained_on or self._is_loaded:
+        if self._trained_on:
             self._model.save(path)
             logger.info("Saved XGBModel to %s", path)
 
@@ -164,7 +166,7 @@ class XGBModel(PyCostModel, kind="xgb"):
             RecordError: if the file holds anything else.
         """
         self._model.load(path)
-        self._is_loaded = True
+        self._trained_on = max(self._trained_on, 1)
 
 
 def _row(stores: FloatArray) -> FloatArray:

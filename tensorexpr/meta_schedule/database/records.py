@@ -10,7 +10,8 @@ from statistics import fmean
 from typing import Any
 
 from ...errors import RecordError, TensorExprError
-from ...schedule.blocks import Schedule, Trace
+from ...lower.tensor_schedules import Schedule
+from ...schedule.blocks import Trace
 from ...target import Target
 from ...tir.function import IRModule
 from ...tir.serialize.module_graph import module_from_graph, module_to_graph

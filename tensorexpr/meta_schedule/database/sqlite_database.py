@@ -17,7 +17,8 @@ logger = logging.getLogger(__name__)
 _TABLES = """
 create table if not exists workload (id integer primary key, hash text not null, data text not null);
 create index if not exists workload_hash on workload (hash);
-create table if not exists record (id integer primary key, workload integer not null references workload (id), seconds real, data text not null);
+create table if not exists record
+  (id integer primary key, workload integer not null references workload (id), seconds real, data text not null);
 create index if not exists record_best on record (workload, seconds);
 """
 

@@ -84,6 +84,7 @@ class Touched:
         elements: [m + 1] of the box that is touched while loops d, d + 1, ... run.
         stride: [m] elements between what the first two iterations of each loop touch.
         moves: [m] whether a loop moves it.
+        rows: [m + 1] extents of the last dimension of the box.
         run: elements in a row that lie side by side, of what all loops touch.
     """
 
@@ -93,6 +94,7 @@ class Touched:
     elements: Numbers
     stride: Numbers
     moves: npt.NDArray[np.bool_]
+    rows: Numbers
     run: float
 
     @property
@@ -129,4 +131,5 @@ def touched(motion: Motion, buffer: Buffer, accesses: Sequence[Sequence[PrimExpr
         if box[0] < size:
             break
     elements = np.asarray(np.prod(boxes, axis=0))
-    return Touched(buffer, is_read, is_written, elements, np.where(np.isfinite(stride), stride, 0.0), moves, float(run))
+    rows = boxes[-1] if sizes else np.ones(motion.loops + 1)
+    return Touched(buffer, is_read, is_written, elements, np.where(np.isfinite(stride), stride, 0.0), moves, rows, float(run))

@@ -50,12 +50,12 @@ class PyMutator(Mutator):
 
 def mutated(mutator: Mutator, trace: Trace, seed: int) -> Trace | None:
     """What a mutator makes of a trace, whether it takes a seed or not."""
-    return mutator.apply(trace, seed) if _takes_seed(type(mutator)) else mutator.apply(trace)
+    return mutator.apply(trace, seed) if _takes_seed(type(mutator).apply) else mutator.apply(trace)
 
 
 @lru_cache(maxsize=256)
-def _takes_seed(kind: type[Mutator]) -> bool:
-    parameters = list(inspect.signature(kind.apply).parameters.values())
+def _takes_seed(apply: Callable[..., Any]) -> bool:
+    parameters = list(inspect.signature(apply).parameters.values())
     return len(parameters) > 2 or any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters)
 
 

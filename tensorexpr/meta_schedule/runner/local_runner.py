@@ -57,6 +57,10 @@ class _Task:
         shutil.rmtree(self.reference.folder, ignore_errors=True)
 
 
+def _named(function: Callable[..., Any] | str | None) -> Any:
+    return get_global_func(function) if isinstance(function, str) else function
+
+
 class LocalRunner(PyRunner, kind="local"):
     """Runs programs in a process of their own, each within a limit of time; one that crashes, hangs or computes something else than the
     unscheduled program has that as its result.
@@ -94,11 +98,10 @@ class LocalRunner(PyRunner, kind="local"):
         self.cooldown_sec = cooldown_sec
         self.alloc_repeat = alloc_repeat
         self._initializer = initializer
-        own = [get_global_func(f) if isinstance(f, str) else f for f in (f_alloc_argument, f_run_evaluator, f_cleanup)]
         self._here: InProcess | None = None
-        if any(function is not None for function in own):
-            alloc, evaluate = own[0] or alloc_argument_common, own[1] or run_evaluator_common
-            self._here = InProcess(self.evaluator_config, alloc_repeat, alloc, evaluate, own[2])
+        if any(function is not None for function in (f_alloc_argument, f_run_evaluator, f_cleanup)):
+            alloc, evaluate = _named(f_alloc_argument) or alloc_argument_common, _named(f_run_evaluator) or run_evaluator_common
+            self._here = InProcess(self.evaluator_config, alloc_repeat, alloc, evaluate, _named(f_cleanup))
         self._options = MeasureOptions(timing=self._policy(evaluator_config is None), run_timeout_s=timeout_sec)
         self._folder: SharedFolder | None = None
         self._tasks: dict[tuple[Any, ...], _Task] = {}

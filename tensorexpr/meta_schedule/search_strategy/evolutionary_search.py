@@ -13,13 +13,15 @@ import numpy as np
 from ...errors import TuningError
 from ...schedule.blocks import Schedule
 from ..arg_info import ArgInfo
-from .population import Individual, PopulationSpace, Programs, trace_key
+from .population import Individual, Programs, trace_key
+from .population_space import PopulationSpace
 from .replay_trace import Budget
 from .search_strategy import MeasureCandidate, PySearchStrategy
 
 if TYPE_CHECKING:
     from ..cost_model.cost_model import CostModel
-    from ..database.database import Database, Workload
+    from ..database.database import Database
+    from ..database.records import Workload
     from ..runner.runner import RunnerResult
     from ..tune_context import TuneContext
 
@@ -97,7 +99,7 @@ class EvolutionarySearch(PySearchStrategy, kind="evolutionary"):
         self,
         max_trials: int,
         num_trials_per_iter: int,
-        design_spaces: list[Schedule],
+        design_spaces: Sequence[Schedule | PopulationSpace],
         database: Database | None = None,
         cost_model: CostModel | None = None,
     ) -> None:
@@ -111,9 +113,11 @@ class EvolutionarySearch(PySearchStrategy, kind="evolutionary"):
             raise TuningError("a search strategy works for a TuneContext with a program; make one with mod= and search_strategy=")
         if database is None or cost_model is None:
             raise TuningError("an evolutionary search needs a database and a cost model; pass both to pre_tuning")
-        populations = [space for space in design_spaces if not isinstance(space, Schedule)]
-        for space in populations:
-            if not isinstance(space, PopulationSpace):
+        populations: list[PopulationSpace] = []
+        for space in design_spaces:
+            if isinstance(space, PopulationSpace):
+                populations.append(space)
+            elif not isinstance(space, Schedule):
                 raise TuningError(f"a design space is a schedule or a PopulationSpace, not a {type(space).__name__}")
         if not design_spaces:
             raise TuningError(f"the program of task {context.task_name!r} has no design space")
@@ -237,9 +241,9 @@ class EvolutionarySearch(PySearchStrategy, kind="evolutionary"):
         everyone: dict[str, Individual] = {}
         search.scores = {}
         for generation in range(self.genetic_num_iters + 1):
-            new = [individual for individual in population if individual.key not in everyone]
-            everyone.update({individual.key: individual for individual in new})
-            self._score(search, new)
+            before = len(everyone)
+            population = [everyone.setdefault(individual.key, individual) for individual in population]
+            self._score(search, list(everyone.values())[before:])
             now = time.monotonic()
             if generation == self.genetic_num_iters or now >= deadline or not population:
                 break

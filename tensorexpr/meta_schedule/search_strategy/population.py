@@ -7,7 +7,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 from ...errors import TensorExprError, TuningError
 from ...schedule.blocks import Instruction, Schedule, Trace
@@ -15,31 +15,12 @@ from ...tir.structural import structural_hash
 from ..mutator.mutator import Mutator, mutated
 from ..postproc.postproc import Postproc
 from ..utils import fork_seed
+from .population_space import PopulationSpace
 
 if TYPE_CHECKING:
     from ..tune_context import TuneContext
 
 _MUTATION_ATTEMPTS = 3
-
-
-@runtime_checkable
-class PopulationSpace(Protocol):
-    """A design space that knows its programs better than by their traces, and explores them itself, as rows of its own making.
-
-    A space generator may give such spaces beside schedules; `EvolutionarySearch` then asks them for programs.
-    """
-
-    def sample(self, n: int) -> Sequence[Any]:
-        """n rows at random, or fewer if there are no more."""
-
-    def evolve(self, n: int) -> Sequence[Any]:
-        """The n rows that it takes to be the fastest of those it has not given before."""
-
-    def to_schedule(self, row: Any) -> Schedule | None:
-        """The program of a row; None if it makes none."""
-
-    def learn(self, rows: Sequence[Any], costs: Sequence[float]) -> None:
-        """Hear how long programs took, in seconds; infinite for those that failed."""
 
 
 @dataclass(eq=False)

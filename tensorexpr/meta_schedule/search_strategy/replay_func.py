@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...errors import TensorExprError
+from ...schedule.blocks import Schedule
 from .population import Individual
 from .replay_trace import ReplayTrace
 
@@ -19,7 +20,8 @@ class ReplayFunc(ReplayTrace, kind="replay-func"):
             spaces = self._context.generate_design_space()
         except TensorExprError:
             return None
-        return self._programs.finished(self._programs.rng.choice(spaces)) if spaces else None
+        drawn = [space for space in spaces if isinstance(space, Schedule)]
+        return self._programs.finished(self._programs.rng.choice(drawn)) if drawn else None
 
     def clone(self) -> ReplayFunc:
         """A strategy like this one, without a search."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...errors import TuningError
 from ...schedule.blocks import Schedule
 from ..arg_info import ArgInfo
 from .population import Individual, Programs
+from .population_space import PopulationSpace
 from .search_strategy import MeasureCandidate, PySearchStrategy
 
 if TYPE_CHECKING:
@@ -58,17 +60,18 @@ class ReplayTrace(PySearchStrategy, kind="replay-trace"):
         self,
         max_trials: int,
         num_trials_per_iter: int,
-        design_spaces: list[Schedule],
+        design_spaces: Sequence[Schedule | PopulationSpace],
         database: Database | None = None,
         cost_model: CostModel | None = None,
     ) -> None:
         """Begin a search; nothing is predicted."""
         if self._context is None or self._context.mod is None:
             raise TuningError("a search strategy works for a TuneContext with a program; make one with mod= and search_strategy=")
-        if not design_spaces:
-            raise TuningError(f"the program of task {self._context.task_name!r} has no design space")
+        spaces = [space for space in design_spaces if isinstance(space, Schedule)]
+        if not spaces:
+            raise TuningError(f"the program of task {self._context.task_name!r} has no design space of schedules to draw from")
         self._budget = Budget(max_trials, num_trials_per_iter)
-        self._spaces = design_spaces
+        self._spaces = spaces
         self._programs = Programs(self._context)
         self._args_info = ArgInfo.from_entry_func(self._context.mod)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ...schedule.blocks import Schedule
 from ..arg_info import ArgInfo
 from ..utils import Contextual, chosen
+from .population_space import PopulationSpace
 
 if TYPE_CHECKING:
     from ..cost_model.cost_model import CostModel
@@ -39,7 +40,7 @@ class SearchStrategy(Contextual):
         self,
         max_trials: int,
         num_trials_per_iter: int,
-        design_spaces: list[Schedule],
+        design_spaces: Sequence[Schedule | PopulationSpace],
         database: Database | None = None,
         cost_model: CostModel | None = None,
     ) -> None:

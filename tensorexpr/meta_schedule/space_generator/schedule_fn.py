@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import TuningError
 from ...schedule.blocks import Schedule
 from ...tir.function import IRModule
+from ..search_strategy.population_space import PopulationSpace
 from ..utils import fork_seed
 from .space_generator import FROM_TARGET, SpaceGenerator
 
@@ -38,7 +39,7 @@ class ScheduleFn(SpaceGenerator, kind="schedule-fn"):
         """Take the task's seed."""
         self._seed = context.rand_state
 
-    def generate_design_space(self, mod: IRModule) -> list[Schedule]:
+    def generate_design_space(self, mod: IRModule) -> Sequence[Schedule | PopulationSpace]:
         """What the function makes of the program.
 
         Raises:

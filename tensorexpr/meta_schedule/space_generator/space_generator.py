@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,6 +12,7 @@ from ...tir.function import IRModule
 from ..mutator.mutator import Mutator
 from ..postproc.postproc import Postproc
 from ..schedule_rule.schedule_rule import ScheduleRule
+from ..search_strategy.population_space import PopulationSpace
 from ..utils import Contextual, chosen
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class SpaceGenerator(Contextual):
             part._initialize_with_tune_context(context)
         self.initialize_with_tune_context(context)
 
-    def generate_design_space(self, mod: IRModule) -> list[Schedule]:
+    def generate_design_space(self, mod: IRModule) -> Sequence[Schedule | PopulationSpace]:
         """The design spaces of a program."""
         raise NotImplementedError
 

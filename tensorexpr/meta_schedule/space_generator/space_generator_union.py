@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...schedule.blocks import Schedule
 from ...tir.function import IRModule
+from ..search_strategy.population_space import PopulationSpace
 from .space_generator import FROM_TARGET, SpaceGenerator
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class SpaceGeneratorUnion(SpaceGenerator, kind="union"):
         for generator in self.space_generators:
             generator._initialize_with_tune_context(context)
 
-    def generate_design_space(self, mod: IRModule) -> list[Schedule]:
+    def generate_design_space(self, mod: IRModule) -> Sequence[Schedule | PopulationSpace]:
         """The design spaces of all generators, in their order."""
         return [sch for generator in self.space_generators for sch in generator.generate_design_space(mod)]
 

@@ -13,6 +13,7 @@ from ...tir.expr import BufferLoad, PrimExpr, Range, Var
 from ...tir.rewriting import Node, children, map_children
 from ...tir.scopes import parts
 from ...tir.stmt import BufferStore, For, Stmt
+from .bindings import loosely
 from .diagnostics import PrimitiveError
 
 Indices = tuple[PrimExpr, ...]
@@ -49,7 +50,7 @@ class _Rewrite:
         """A statement, and what is inside of it."""
         with self._facts.scope():
             if isinstance(stmt, For):
-                self._facts.bind(stmt.loop_var, Range(stmt.min, stmt.extent), allow_override=True)
+                self._facts.bind(stmt.loop_var, loosely(Range(stmt.min, stmt.extent)), allow_override=True)
             if isinstance(stmt, Block):
                 return self._block(stmt)
             made = map_children(stmt, self._child)
@@ -63,7 +64,7 @@ class _Rewrite:
     def _block(self, block: Block) -> Stmt:
         for axis in block.iter_vars:
             if axis.dom is not None:
-                self._facts.bind(axis.var, axis.dom, allow_override=True)
+                self._facts.bind(axis.var, loosely(axis.dom), allow_override=True)
         made: dict[str, Any] = {
             "reads": self._regions(block.reads),
             "writes": self._regions(block.writes),

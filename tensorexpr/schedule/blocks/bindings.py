@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ...arith import Analyzer
+from ...arith import Analyzer, IndexMap
 from ...tir.arithmetic import all as all_of
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion
@@ -25,9 +25,7 @@ def rebound(stmt: Stmt, values: Mapping[Var, PrimExpr], loops: Sequence[For], pr
         loops: those around the statement.
         predicate: what must hold besides where a block is to run.
     """
-    analyzer = Analyzer()
-    for loop in loops:
-        analyzer.bind(loop.loop_var, Range(loop.min, loop.extent), allow_override=True)
+    analyzer = knowing(loops)
     return _rebound(substitute(stmt, values) if values else stmt, analyzer, predicate)
 
 
@@ -51,10 +49,12 @@ def is_true(predicate: PrimExpr) -> bool:
 
 def simplified(expr: PrimExpr, loops: Sequence[For]) -> PrimExpr:
     """An expression of loop variables, simplified with their ranges."""
-    analyzer = Analyzer()
-    for loop in loops:
-        analyzer.bind(loop.loop_var, Range(loop.min, loop.extent), allow_override=True)
-    return analyzer.simplify(expr)
+    return knowing(loops).simplify(expr)
+
+
+def knowing(loops: Sequence[For]) -> Analyzer:
+    """An analyzer that knows the ranges of loops."""
+    return Analyzer({loop.loop_var: Range(loop.min, loop.extent) for loop in loops})
 
 
 def conditions(predicate: PrimExpr) -> list[PrimExpr]:
@@ -92,3 +92,18 @@ def in_other_buffer(block: Block, old: Buffer, new: Buffer) -> Block:
         writes=tuple(map(region, block.writes)),
         alloc_buffers=tuple(new if buffer is old else buffer for buffer in block.alloc_buffers),
     )
+
+
+def loosely(dom: Range) -> Range:
+    """The range of an axis for simplifying indices: of an axis of one value it is wider, so that indices keep the axis's name."""
+    extent = dom.extent
+    return Range(dom.min, IntImm(extent.dtype, 2)) if isinstance(extent, IntImm) and extent.value == 1 else dom
+
+
+def inverted(index_map: IndexMap, inverse: IndexMap, point: Sequence[Var]) -> list[PrimExpr]:
+    """The old indices in terms of new ones; an index that stays as it is keeps the name, even if it has one value alone."""
+    same = {old: new for old, new in zip(index_map.final_indices, point, strict=True)}
+    back = inverse.map_indices(point)
+    dtypes = [var.dtype for var in point]
+    found = [same.get(old, value) for old, value in zip(index_map.initial_indices, back, strict=True)]
+    return [index.astype(dtypes[0]) if dtypes and index.dtype != dtypes[0] else index for index in found]

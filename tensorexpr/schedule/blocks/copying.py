@@ -202,3 +202,21 @@ def _is_conditional(stmt: Stmt) -> bool:
     if isinstance(stmt, (IfThenElse, While)):
         return True
     return any(_is_conditional(inner) for inner in inner_statements(stmt))
+
+
+def block_at(node: Node) -> Block:
+    """The block of a realization."""
+    assert isinstance(node.stmt, BlockRealize)
+    return node.stmt.block
+
+
+def top_statement(node: Node) -> Stmt:
+    """The statement directly in its scope that a block is in, or the block's realization itself."""
+    below = node
+    for above in node.ancestors():
+        if isinstance(above.stmt, Block):
+            break
+        if isinstance(above.stmt, SeqStmt) and above.parent is not None and isinstance(above.parent.stmt, Block):
+            break
+        below = above
+    return below.stmt

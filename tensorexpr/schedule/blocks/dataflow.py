@@ -179,7 +179,8 @@ def why_not_whole(realize: BlockRealize, loops: Sequence[For], once: bool = Fals
         return found.errors[0]
     for axis, total in zip(realize.block.iter_vars, found.indices, strict=True):
         if axis.dom is None or not _is_range(total, axis.dom):
-            return f"its loops run its axis {axis.var.name} over another range than {axis.dom}"
+            whole = f"{axis.dom.min} to {axis.dom.min + axis.dom.extent - 1}" if axis.dom is not None else "none"
+            return f"its loops don't run its axis {axis.var.name} from {whole}"
     return None
 
 

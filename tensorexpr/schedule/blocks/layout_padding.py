@@ -7,16 +7,20 @@ from dataclasses import dataclass, replace
 
 from ...arith import Analyzer, IndexMap
 from ...tir.arithmetic import any as any_of
-from ...tir.arithmetic import as_int, const, if_then_else, logical_not
+from ...tir.arithmetic import as_int, const, logical_not
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion
-from ...tir.expr import LE, And, Call, FloorDiv, IntImm, IterVar, PrimExpr, Range, Var
-from ...tir.rewriting import map_children, substitute, variables
+from ...tir.expr import LE, And, BufferLoad, Call, IterVar, PrimExpr, Range, Var
+from ...tir.intrin import if_then_else
+from ...tir.rewriting import Node as TreeNode
+from ...tir.rewriting import post_order_rewrite, substitute
 from ...tir.stmt import BufferStore, Evaluate, For, ForKind, Stmt, seq
 from .accesses import Redirection
-from .bindings import TRUE, is_true
+from .bindings import TRUE, inverted, is_true, loosely
+from .copying import block_at, top_statement
+from .diagnostics import PrimitiveError
 from .program import BlockProgram, Node, fresh
-from .scope import read, written
+from .scope import written
 
 
 @dataclass(frozen=True)
@@ -29,19 +33,16 @@ class Padding:
     old_shape: tuple[PrimExpr, ...]
     value: IndexMap
 
-    def where(self, point: Sequence[PrimExpr]) -> PrimExpr:
+    def where(self, point: Sequence[Var]) -> PrimExpr:
         """The condition that nothing stands at new indices."""
-        facts = Analyzer({var: Range(const(0, var.dtype), extent) for var, extent in self._ranges(point)})
+        facts = Analyzer({var: Range(const(0, var.dtype), extent) for var, extent in zip(point, self.shape, strict=True)})
         found = []
         for old, extent in zip(self.old(point), self.old_shape, strict=True):
             if not facts.known_less(old, extent):
                 found.append(self._beyond(facts.simplify(old), extent, point, facts))
         return any_of(*found)
 
-    def _ranges(self, point: Sequence[PrimExpr]) -> list[tuple[Var, PrimExpr]]:
-        return [(var, extent) for var, extent in zip(point, self.shape, strict=True) if isinstance(var, Var)]
-
-    def _beyond(self, old: PrimExpr, extent: PrimExpr, point: Sequence[PrimExpr], facts: Analyzer) -> PrimExpr:
+    def _beyond(self, old: PrimExpr, extent: PrimExpr, point: Sequence[Var], facts: Analyzer) -> PrimExpr:
         """That an old index is no index: for o * c + i the last o and a large i."""
         for outer, inner in ((o, i) for o in point for i in point if o is not i):
             factor = self._extent(inner, point)
@@ -58,12 +59,10 @@ class Padding:
     def _extent(self, var: PrimExpr, point: Sequence[PrimExpr]) -> int | None:
         return next((as_int(extent) for other, extent in zip(point, self.shape, strict=True) if other is var), None)
 
-    def old(self, point: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
+    def old(self, point: Sequence[Var]) -> tuple[PrimExpr, ...]:
         """The old indices of new ones."""
-        values = {var: new for var, new in zip(self.inverse.initial_indices, point, strict=True)}
-        facts = Analyzer({var: Range(const(0, var.dtype), extent) for var, extent in self._ranges(point)})
-        typed = {var: new if new.dtype == var.dtype else new.astype(var.dtype) for var, new in values.items()}
-        return tuple(facts.simplify(_narrow(substitute(index, typed), point)) for index in self.inverse.final_indices)
+        facts = Analyzer({var: loosely(Range(const(0, var.dtype), extent)) for var, extent in zip(point, self.shape, strict=True)})
+        return tuple(map(facts.simplify, inverted(self.index_map, self.inverse, point)))
 
     def at(self, point: Sequence[PrimExpr]) -> PrimExpr:
         """The value that stands at new indices."""
@@ -71,47 +70,33 @@ class Padding:
         return substitute(self.value.final_indices[0], values)
 
 
-def _narrow(index: PrimExpr, point: Sequence[PrimExpr]) -> PrimExpr:
-    return index if not point or index.dtype == point[0].dtype else index.astype(point[0].dtype)
+def with_padding(program: BlockProgram, old: Buffer, new: Buffer, moved: Redirection, padding: Padding, owner: str | None) -> BlockProgram:
+    """The program with accesses of `old` sent to `new`, and the padding filled or assumed.
 
+    Args:
+        owner: the block that allocates the buffer; None for a parameter.
 
-def with_padding(program: BlockProgram, old: Buffer, new: Buffer, moved: Redirection, padding: Padding) -> BlockProgram:
-    """The program with accesses of `old` sent to `new`, and the padding filled or assumed."""
-    nodes = [node for found in program.blocks.values() for node in found if _block(node).iter_vars or node is not program.root]
-    leaves = [node for node in nodes if not program.child_blocks(node)]
-    writers = [node for node in leaves if old in written(_block(node))]
+    Raises:
+        PrimitiveError: if a block that writes the buffer stands in another scope than the buffer's.
+    """
+    nodes = [node for found in program.blocks.values() for node in found if node.parent is not None]
+    writers = [node for node in nodes if old in written(block_at(node)) and not program.child_blocks(node)]
     if not writers:
-        made = BlockProgram(program.func.with_body(moved(program.func.body)))
-        return _assumed(made, new, padding)
-    nests = [_nest_of(node, old, program) for node in writers]
-    if all(nest is not None for nest in nests):
-        changes: dict[Stmt, Stmt | None] = {
-            nest.top: _filled(nest, new, moved, padding, program) for nest in nests if nest is not None
-        }
-        made = program.replaced(changes)
-        return BlockProgram(made.func.with_body(moved(made.func.body)))
-    last = writers[-1]
-    top = _top(program, last)
-    block = _padding_nest(program, new, padding)
-    made = program.replace(top, seq(top, block))
-    return BlockProgram(made.func.with_body(moved(made.func.body)))
-
-
-def _block(node: Node) -> Block:
-    assert isinstance(node.stmt, BlockRealize)
-    return node.stmt.block
-
-
-def _top(program: BlockProgram, node: Node) -> Stmt:
-    """The statement directly in the scope that a block is in."""
-    below = node
-    for above in node.ancestors():
-        if isinstance(above.stmt, Block) or (above.parent is not None and isinstance(above.parent.stmt, Block)):
-            return below.stmt if not isinstance(above.stmt, Block) and not isinstance(above.stmt, For) else (
-                above.stmt if isinstance(above.stmt, For) else below.stmt
+        return _assumed(BlockProgram(program.func.with_body(moved(program.func.body))), new, padding)
+    for node in writers:
+        scope = program.scope_of(node)
+        if scope is not program.root if owner is None else block_at(scope).name_hint != owner:
+            name = block_at(node).name_hint
+            raise PrimitiveError(
+                f"transform_layout: {name} fills {old.name} from within another block, so nothing can fill the padding", node.stmt
             )
-        below = above
-    return below.stmt
+    nests = [_nest_of(node, old, program) for node in writers]
+    changes: dict[Stmt, Stmt | None] = {nest.top: _filled(nest, new, moved, padding) for nest in nests if nest is not None}
+    if len(changes) < len(writers):
+        top = top_statement(writers[-1])
+        changes = {top: seq(top, _padding_nest(program, new, padding))}
+    made = program.replaced(changes)
+    return BlockProgram(made.func.with_body(moved(made.func.body)))
 
 
 @dataclass(frozen=True)
@@ -133,7 +118,7 @@ def _nest_of(node: Node, buffer: Buffer, program: BlockProgram) -> _Nest | None:
     plain = all(loop.kind == ForKind.SERIAL and not loop.annotations and as_int(loop.min) == 0 for loop in loops)
     direct = all(outer.body is inner for outer, inner in zip(loops, [*loops[1:], realize], strict=True))
     one_to_one = sorted(map(id, realize.iter_values)) == sorted(id(loop.loop_var) for loop in loops)
-    if not (loops and plain and direct and one_to_one and is_true(realize.predicate)) or not _is_in_scope(node, loops[0], program):
+    if not (loops and plain and direct and one_to_one and is_true(realize.predicate)) or top_statement(node) is not loops[0]:
         return None
     store = block.body
     inits = [store] if block.init is None else [store, block.init]
@@ -141,24 +126,22 @@ def _nest_of(node: Node, buffer: Buffer, program: BlockProgram) -> _Nest | None:
         return None
     assert isinstance(store, BufferStore)
     spatial = [axis for axis in block.iter_vars if axis.iter_type == IterVar.DATA_PAR]
-    if list(store.indices) != [axis.var for axis in spatial] or any(s.indices != store.indices for s in inits if isinstance(s, BufferStore)):
+    if list(store.indices) != [axis.var for axis in spatial] or any(
+        s.indices != store.indices for s in inits if isinstance(s, BufferStore)
+    ):
         return None
     extents = zip(spatial, buffer.shape, strict=True)
     values = dict(zip((axis.var for axis in block.iter_vars), realize.iter_values, strict=True))
     order = [loop.loop_var for loop in loops]
-    places = [order.index(values[axis.var]) for axis in spatial if isinstance(values[axis.var], Var)]
+    bound = [values[axis.var] for axis in spatial]
+    places = [order.index(value) for value in bound if isinstance(value, Var)]
     in_order = places == list(range(places[0], places[0] + len(places))) if places else False
     if not in_order or any(axis.dom is None or as_int(axis.dom.extent) != as_int(extent) for axis, extent in extents):
         return None
     return _Nest(loops[0], tuple(loops), realize, tuple(axis.var for axis in spatial))
 
 
-def _is_in_scope(node: Node, top: For, program: BlockProgram) -> bool:
-    """True if a nest stands directly in its scope: nothing else is in its loops."""
-    return _top(program, node) is top
-
-
-def _filled(nest: _Nest, new: Buffer, moved: Redirection, padding: Padding, program: BlockProgram) -> Stmt:
+def _filled(nest: _Nest, new: Buffer, moved: Redirection, padding: Padding) -> Stmt:
     """The nest over the new indices, which writes the padding too."""
     block = nest.realize.block
     dtype = block.iter_vars[0].var.dtype
@@ -173,7 +156,7 @@ def _filled(nest: _Nest, new: Buffer, moved: Redirection, padding: Padding, prog
     kept = [(axis, value) for axis, value in zip(block.iter_vars, nest.realize.iter_values, strict=True) if axis.var not in spatial]
     body, init = _guarded(made.body, new, point, where, padding), _guarded(made.init, new, point, where, padding)
     assert body is not None
-    facts = Analyzer({axis.var: axis.dom for axis in (*own, *(axis for axis, _ in kept)) if axis.dom is not None})
+    facts = Analyzer({axis.var: loosely(axis.dom) for axis in (*own, *(axis for axis, _ in kept)) if axis.dom is not None})
     writes = (BufferRegion.from_point(new, point),)
     reads = tuple(_own_region(region, new, point, moved, facts) for region in made.reads)
     first = next(place for place, axis in enumerate(block.iter_vars) if axis.var in spatial)
@@ -196,7 +179,7 @@ def _own_region(region: BufferRegion, new: Buffer, point: Sequence[PrimExpr], mo
     return BufferRegion(region.buffer, tuple(Range(facts.simplify(r.min), r.extent) for r in region.region))
 
 
-def _guarded(stmt: Stmt | None, new: Buffer, point: Sequence[PrimExpr], where: PrimExpr, padding: Padding) -> Stmt | None:
+def _guarded(stmt: Stmt | None, new: Buffer, point: Sequence[Var], where: PrimExpr, padding: Padding) -> Stmt | None:
     if stmt is None:
         return None
     assert isinstance(stmt, BufferStore)
@@ -204,17 +187,13 @@ def _guarded(stmt: Stmt | None, new: Buffer, point: Sequence[PrimExpr], where: P
     return BufferStore(new, if_then_else(where, padding.at(point), loads), tuple(point))
 
 
-def _with_loads(value: PrimExpr, old: Buffer, new: Buffer, point: tuple[PrimExpr, ...]) -> PrimExpr:
+def _with_loads(value: PrimExpr, old: Buffer, new: Buffer, point: tuple[Var, ...]) -> PrimExpr:
     """The value with loads of what the block writes at its new place."""
 
-    def load(node: object) -> object:
-        if getattr(node, "buffer", None) is old:
-            return new[point]
-        return map_children(node, load) if isinstance(node, PrimExpr) else node  # type: ignore[type-var, arg-type]
+    def load(node: TreeNode) -> TreeNode | None:
+        return BufferLoad(new, point) if isinstance(node, BufferLoad) and node.buffer is old else None
 
-    found = load(value)
-    assert isinstance(found, PrimExpr)
-    return found
+    return post_order_rewrite(value, load)
 
 
 def _looped(loops: Sequence[For], gone: set[PrimExpr], made: Sequence[tuple[Var, PrimExpr]], stmt: Stmt) -> Stmt:
@@ -232,12 +211,10 @@ def _looped(loops: Sequence[For], gone: set[PrimExpr], made: Sequence[tuple[Var,
     return stmt
 
 
-def _axes(padding: Padding) -> tuple[list[Var], list[IterVar], list[PrimExpr]]:
+def _axes(padding: Padding) -> tuple[list[Var], list[IterVar], list[Var]]:
     dtype = padding.old_shape[0].dtype if padding.old_shape else "int32"
     loops = [Var(f"axis{place}", dtype) for place in range(len(padding.shape))]
-    axes = [
-        IterVar(Range(const(0, dtype), extent), Var(f"v_axis{place}", dtype)) for place, extent in enumerate(padding.shape)
-    ]
+    axes = [IterVar(Range(const(0, dtype), extent), Var(f"v_axis{place}", dtype)) for place, extent in enumerate(padding.shape)]
     return loops, axes, [axis.var for axis in axes]
 
 
@@ -267,6 +244,3 @@ def _assumed(program: BlockProgram, new: Buffer, padding: Padding) -> BlockProgr
     root = program.root.stmt
     assert isinstance(root, BlockRealize)
     return program.replace(root.block.body, seq(nest, root.block.body))
-
-
-__all__ = ["FloorDiv", "IntImm", "Padding", "read", "variables", "with_padding"]

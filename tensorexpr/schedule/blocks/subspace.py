@@ -15,7 +15,7 @@ from ...tir.block import BlockRealize
 from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.rewriting import variables
 from ...tir.stmt import For
-from .bindings import conditions, conjunction
+from .bindings import conditions, conjunction, knowing
 from .diagnostics import PrimitiveError
 
 
@@ -50,9 +50,7 @@ def divided(realize: BlockRealize, outer: Sequence[For], inner: Sequence[For], p
     Raises:
         PrimitiveError: for an axis or a condition that mixes loops of both sides so that it doesn't come apart.
     """
-    analyzer = Analyzer()
-    for loop in (*outer, *inner):
-        analyzer.bind(loop.loop_var, Range(loop.min, loop.extent), allow_override=True)
+    analyzer = knowing([*outer, *inner])
     own = {loop.loop_var for loop in inner}
     name = realize.block.name_hint
     axes = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...tir.function import IRModule, PrimFunc
 from . import primitives
+from .facade.layouts import Layouts
 from .facade.loops import Loops
 from .facade.memory import Memory
 from .facade.nests import Nests
@@ -16,7 +17,7 @@ from .facade.samples import Samples
 __all__ = ["Schedule", "primitives"]
 
 
-class Schedule(Questions, Samples, Loops, Notes, Placement, Nests, Reductions, Memory):
+class Schedule(Questions, Samples, Loops, Notes, Placement, Nests, Reductions, Memory, Layouts):
     """A schedule of a module: each method transforms the module and adds a line to the trace.
 
         sch = tir.Schedule(mod)

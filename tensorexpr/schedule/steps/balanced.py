@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...arith import Analyzer
 from ...errors import ScheduleError
-from ..domain import full_region, stage_domain
+from ..domain import axis_extents
 from ..tree import ScheduleTree, SplitRelation
 from .base import Step
 from .loops import Factor, Split
@@ -46,7 +46,7 @@ class BalancedSplit(Step):
         *others, made = stage.relations
         assert isinstance(made, SplitRelation)
         stage = replace(stage, relations=(*others, replace(made, balanced=True)))
-        stage_domain(stage, full_region(stage), Analyzer())  # refuses an extent that is no constant
+        axis_extents(stage, Analyzer())  # refuses an extent that is no constant
         return result.with_stage(stage)
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:

@@ -64,9 +64,7 @@ def copied_input(tree: ScheduleTree, stage: StageNode) -> Tensor | str:
     others = [reader.name for reader in tree.consumers(tree.producer(loads[0])) if reader.id != stage.id]
     if others:
         return f"{', '.join(others)} reads {source.name} in the layout it was declared with; let all of them read the copy"
-    if stage.is_output or tree.attached_to(stage.id):
-        return "it is an output" if stage.is_output else f"{tree.attached_to(stage.id)[0].name} is computed at its loops"
-    return source
+    return "it is an output" if stage.is_output else source
 
 
 def layout_of(stage: StageNode, rank: int) -> IndexMap | None:

@@ -22,12 +22,11 @@ from ...arith import IndexMap
 from ...errors import ScheduleError
 from ...schedule.blocks.handles import BlockRV, LoopRV
 from ...schedule.blocks.instruction import KINDS, Primitive
-from ...schedule.blocks.program import ROOT
+from ...schedule.blocks.program import ROOT, BlockProgram
 from ...schedule.blocks.tir_schedule import Schedule
 from ...tir.block import Block
 from ...tir.expr import Var
 from ...tir.function import IRModule, PrimFunc
-from ...tir.rewriting import walk
 
 FACTORS = (1, 2, 3, 4, 5, 7, 8)
 # They change what is computed, on the caller's word, or need something that no module has by itself.
@@ -109,8 +108,8 @@ class _Choice:
 def _block_names(schedule: Schedule) -> list[str]:
     """The blocks of the function that is worked on, in the order of the text; none that has no name of its own."""
     func = schedule.mod[schedule.func_working_on or next(iter(schedule.mod.functions_items()))[0].name_hint]
-    names = [node.name_hint for node in walk(func.body) if isinstance(node, Block)]
-    return [name for name in names if name not in ("", ROOT) and names.count(name) == 1]
+    blocks = BlockProgram(func).blocks
+    return [name for name, nodes in blocks.items() if name not in ("", ROOT) and len(nodes) == 1]
 
 
 def _pick(draw: st.DrawFn, options: Sequence[_T]) -> _T:

@@ -20,6 +20,7 @@ from ..function import GlobalVar, IRModule, PrimFunc
 from ..stmt import (
     AssertStmt,
     AttrStmt,
+    BufferRealize,
     BufferStore,
     DeclBuffer,
     Evaluate,
@@ -169,6 +170,13 @@ def _attr(node: Any, attr_key: str, value: PrimExpr, body: Stmt) -> Stmt:
     return AttrStmt(node, attr_key, value, body)
 
 
+def _realize(condition: PrimExpr, annotations: dict[Any, Any], **values: Any) -> Stmt:
+    """Storage of a phase-0 program; TVM's node of this name has no annotations."""
+    if len(values["bounds"]) != values["buffer"].ndim:
+        raise RecordError(f"storage for {len(values['bounds'])} dimensions of a buffer that has {values['buffer'].ndim}")
+    return BufferRealize(condition=_condition(condition), annotations=_plain_map(annotations), **values)
+
+
 def _condition(condition: PrimExpr) -> PrimExpr:
     if condition.dtype != "bool":
         raise RecordError(f"a condition is {condition.dtype}")
@@ -294,6 +302,7 @@ _FOR = (
     Field("thread_binding", IterVar, optional=True),
     _ANNOTATIONS,
 )
+_REALIZE = (_one("buffer", Buffer), _many("bounds", Range), _one("condition"), _one("body", Stmt), _ANNOTATIONS)
 _ATTR = (Field("node", object, optional=True), _one("attr_key", str), _one("value"), _one("body", Stmt))
 
 STATEMENTS: tuple[NodeType, ...] = (
@@ -312,6 +321,7 @@ STATEMENTS: tuple[NodeType, ...] = (
     _row("tir.LetStmt", LetStmt, _let, _one("var", Var), _one("value"), _one("body", Stmt)),
     _row("tir.AssertStmt", AssertStmt, AssertStmt, _one("condition"), _one("message"), _one("body", Stmt)),
     _row("tir.AttrStmt", AttrStmt, _attr, *_ATTR),
+    _row("tir.BufferRealize", BufferRealize, _realize, *_REALIZE),
     _row("tir.DeclBuffer", DeclBuffer, DeclBuffer, _one("buffer", Buffer), _one("body", Stmt)),
     _row("tir.Evaluate", Evaluate, Evaluate, _one("value")),
     NodeType("tir.BlockRealize", BlockRealize, (_many("iter_values"), _one("predicate"), _one("block", Block)), BlockRealize),

@@ -8,7 +8,7 @@ validity  which candidates may be built
 extract   the feature matrix
 
 The 164 features of every store that Ansor describes programs by:
-indices, store_loops     what a store touches while some of its loops run
+indices, axis_values, store_loops     what a store touches while some of its loops run
 stores, reuse            stores in the order of the program; when a tensor is touched again
 operations, per_store    operations by kind; all features, with their names
 """

@@ -82,14 +82,15 @@ def _access(nest: StageNest, forms: Sequence[Form], sizes: list[Array], dtype: s
     rows, run, row = _rows(spans, sizes, np.ones((count, depth + 1)))
     lines = rows * np.maximum(1.0, np.ceil(run * item / LINE_BYTES))
     inner, following = (_stride(nest, forms, sizes, place) for place in (-1, -2))
-    return Access(
-        is_store, item, elements, lines, _invariance(nest, forms), inner, following, _starts(nest, forms, sizes), rows, row * item
-    )
+    invariant = _invariance(nest, forms)
+    starts = _starts(nest, forms, sizes, invariant)
+    return Access(is_store, item, elements, lines, invariant, inner, following, starts, rows, row * item)
 
 
-def _starts(nest: StageNest, forms: Sequence[Form], sizes: Sequence[Array]) -> Array:
+def _starts(nest: StageNest, forms: Sequence[Form], sizes: Sequence[Array], invariant: Array) -> Array:
     """[n]: places that one pass over the register tile's loops starts to read at."""
-    loops = [nest.loops[place] for place in nest.tile_loops() if nest.loops[place].kind is not LoopKind.VECTORIZE]
+    places = [place for place in nest.tile_loops() if nest.loops[place].kind is not LoopKind.VECTORIZE]
+    loops = [nest.loops[place] for place in places]
     count = np.ones(len(nest.unroll_step))
     for form, size in zip(forms, sizes, strict=True):
         reach = np.zeros(len(nest.unroll_step))
@@ -101,7 +102,7 @@ def _starts(nest: StageNest, forms: Sequence[Form], sizes: Sequence[Array]) -> A
                 if root in form:
                     reach = reach + abs(form[root]) * stride * (loop.extent - 1)
         count = count * np.minimum(np.floor(1.0 + reach + ROUNDING), size)
-    moving = [np.where(moved > 0, loop.extent, 1.0) for loop, moved in zip(nest.loops, _moves(nest, forms), strict=True) if loop in loops]
+    moving = [np.where(invariant[:, place] == 0, loop.extent, 1.0) for place, loop in zip(places, loops, strict=True)]
     return np.minimum(count, np.prod(moving, axis=0)) if moving else count
 
 
@@ -137,7 +138,7 @@ def _moves(nest: StageNest, forms: Sequence[Form]) -> Iterator[Array]:
         moved = np.zeros(len(nest.unroll_step))
         for form in forms:
             for root, stride in loop.strides.items():
-                if form is None:
+                if form is None or abs(form.get(root, 0)) >= 1:
                     moved = moved + stride
                 elif root in form:  # what stays inside a panel doesn't change the panel's number
                     moved = moved + np.where(abs(form[root]) * stride * (loop.extent - 1) > 1 - ROUNDING, stride, 0.0)

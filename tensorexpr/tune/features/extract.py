@@ -14,9 +14,9 @@ from ...tir.dtype import parse_dtype
 from ...tir.expr import BinaryExpr, Call, PrimExpr, ProducerLoad, Reduce
 from ...tir.rewriting import walk
 from ..space import IntArray, Sketch
-from .access import Access, accesses, storage_boxes
+from .access import LINE_BYTES, Access, accesses, storage_boxes
 from .instructions import in_vectors
-from .machine import Machine, nest_extent, traffic
+from .machine import Cache, Machine, nest_extent, traffic
 from .nest import Array, Bodies, StageNest, nests
 from .validity import admissible
 
@@ -118,7 +118,7 @@ def _stage_columns(nest: StageNest, touched: list[Access], machine: Machine) -> 
     load = steps * (loads / machine.loads_per_cycle + gathers * np.minimum(lanes, width) * GATHER_CYCLES) + steps * spills
     kept = np.where(spills > 0, 1.0, np.maximum(run, 1.0))  # a tile that does not fit stays in memory
     update = steps / kept * rows * vectors * 2 / machine.stores_per_cycle
-    levels = [traffic(nest, touched, cache) for cache in machine.caches]
+    levels = [_moved_bytes(nest, touched, cache, (spills <= 0) & (run > 0)) for cache in machine.caches]
     memory = np.max([level / cache.fill_bytes for level, cache in zip(levels, machine.caches, strict=True)], axis=0)
     cycles = (np.maximum(np.maximum(compute, load), memory) + update + 0.2 * (compute + load + memory)) / threads * imbalance
     tail = [extents[:, -n] if extents.shape[1] >= n else np.ones(count) for n in (1, 2, 3)]
@@ -131,6 +131,15 @@ def _stage_columns(nest: StageNest, touched: list[Access], machine: Machine) -> 
         "store_stride": touched[0].inner_stride, "unroll_step": nest.unroll_step, "compute_cycles": compute,
         "load_cycles": load, "update_cycles": update, "memory_cycles": memory, "cycles": cycles, "forks": _fork_joins(nest, count),
     }  # fmt: skip
+
+
+def _moved_bytes(nest: StageNest, touched: Sequence[Access], cache: Cache, in_registers: npt.NDArray[np.bool_]) -> Array:
+    """Traffic into a cache. Accumulators that stay in registers are written once and take no room while the reduction runs."""
+    if not in_registers.any():
+        return traffic(nest, touched, cache)
+    loads = traffic(nest, touched[1:], cache)
+    once = loads + (0.0 if cache.keeps else touched[0].lines[:, 0] * LINE_BYTES)
+    return once if in_registers.all() else np.where(in_registers, once, traffic(nest, touched, cache))
 
 
 def _operations(body: tuple[PrimExpr, ...]) -> float:

@@ -7,7 +7,7 @@ touch inside that loop. Fused loops are taken apart again, since fusing does not
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,7 @@ class StageNest:
     body: tuple[PrimExpr, ...]
     unroll_step: Array
     ends: tuple[int, ...] = ()  # where each loop as it is written ends among `loops`, which has the parts of fused ones
+    extents: Mapping[int, Array] = field(default_factory=dict)  # of all axes
     group: float = 1.0  # iterations of the reduction that one instruction sums, see `instructions`
 
     def tile_loops(self) -> list[int]:
@@ -140,7 +141,7 @@ class _NestBuilder:
             ends.append(len(loops))
         body = self.bodies[stage.id]
         loads = tuple(dict.fromkeys(n for value in body for n in walk(value) if isinstance(n, ProducerLoad)))
-        self.finished[stage.id] = StageNest(stage, tuple(loops), region, loads, body, self._unroll_step(stage), tuple(ends))
+        self.finished[stage.id] = StageNest(stage, tuple(loops), region, loads, body, self._unroll_step(stage), tuple(ends), extents)
 
     def _unroll_step(self, stage: StageNode) -> Array:
         for axis in stage.leaf:

@@ -14,6 +14,7 @@ from ...te.tensor import Tensor
 from ...tir.dtype import parse_dtype
 from ...tir.expr import PrimExpr, Var
 from ...tir.rewriting import walk
+from .axis_values import root_values, splits_fused_loops
 from .indices import Interval, interval_of
 from .nest import Array, Loop, StageNest
 
@@ -66,21 +67,53 @@ class StoreLoops:
     @cached_property
     def reach(self) -> dict[Var, Array]:
         """Per axis [n, m]: how far one run of each loop moves it."""
-        return {var: self._columns(axis, self._reach) for axis, var in self.axes.items()}
+        found = {var: self._columns(axis, self._reach) for axis, var in self.axes.items()}
+        if self._cuts_fused:
+            one = np.eye(len(self.places))[None, :, :]
+            for var, (low, high) in self._own_values((self.extents - 1)[:, :, None] * one).items():
+                found[var] = self._outside(found[var]) + high - low
+        return found
 
     @cached_property
     def steps(self) -> dict[Var, Array]:
         """Per axis [n, m]: how far the first two iterations of each loop are apart."""
-        return {var: self._columns(axis, self._step) for axis, var in self.axes.items()}
+        found = {var: self._columns(axis, self._step) for axis, var in self.axes.items()}
+        if self._cuts_fused:
+            at = np.broadcast_to(np.eye(len(self.places))[None, :, :], (self.count, len(self.places), len(self.places)))
+            for var, (low, _) in self._own_values(at, points=True).items():
+                found[var] = self._outside(found[var]) + low
+        return found
 
     @cached_property
     def running(self) -> dict[Var, Interval]:
         """Per axis its interval [n, m + 1] while loops d, d + 1, ... run and the others stand at their start."""
         made = {}
         for var, reach in self.reach.items():
+            reach = self._outside(reach) if self._cuts_fused else reach
             high = np.concatenate([np.cumsum(reach[:, ::-1], axis=1)[:, ::-1], np.zeros((self.count, 1))], axis=1)
             made[var] = (np.zeros_like(high), high)
+        if self._cuts_fused:
+            inner = np.tril(np.ones((len(self.places), len(self.places) + 1)))  # loop l runs in the columns up to l
+            for var, (low, high) in self._own_values((self.extents - 1)[:, :, None] * inner[None, :, :]).items():
+                made[var] = (low, made[var][1] + high)
         return {**made, **self._constants}
+
+    @cached_property
+    def _cuts_fused(self) -> bool:
+        return splits_fused_loops(self.nest.stage)
+
+    def _outside(self, columns: Array) -> Array:
+        """The columns of the loops around the stage, and zeros for its own."""
+        around = len(self.places) - len(self.nest.stage.leaf)
+        return np.concatenate([columns[:, :around], np.zeros_like(columns[:, around:])], axis=1)
+
+    def _own_values(self, loops: Array, points: bool = False) -> dict[Var, Interval]:
+        """The intervals of axes while the loops l go from 0 to loops[:, l], or stand there."""
+        leaf = self.nest.stage.leaf
+        around = len(self.places) - len(leaf)
+        ends = {axis: np.maximum(loops[:, around + place], 0.0) for place, axis in enumerate(leaf)}
+        values = root_values(self.nest, {axis: (end if points else np.zeros_like(end), end) for axis, end in ends.items()})
+        return {var: values[axis] for axis, var in self.axes.items()}
 
     @cached_property
     def _constants(self) -> dict[Var, Interval]:

@@ -30,7 +30,7 @@ from tensorexpr.schedule.trace import Trace
 from tensorexpr.tune.measure import FAILED_COST, MeasureErrorNo
 
 WORDS = {"disabled_pass.tir.StorageFlatten": True, "config.tir.UnrollLoop.auto_max_step": 4, "config.tir.noalias": 1, "opt_level": 3}
-OPTIONS = {
+OPTIONS: dict[str, Any] = {
     "disabled_pass": ["tir.StorageFlatten"],
     "config": {"tir.UnrollLoop": {"auto_max_step": 4}, "tir.noalias": 1},
     "opt_level": 3,

@@ -20,7 +20,6 @@ from tensorexpr.auto_scheduler import (
     SketchPolicy,
     TuningOptions,
     XGBModel,
-    console,
 )
 from tensorexpr.auto_scheduler.cost_model import UserModel, features_of
 from tensorexpr.auto_scheduler.preload import recall

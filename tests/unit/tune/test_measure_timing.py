@@ -213,3 +213,7 @@ def test_interleaving_lets_drift_hit_all_alike() -> None:
     assert [len(row) for row in costs] == [4, 4]
     assert sorted(costs[0])[2] == pytest.approx(1e-3)
     assert sorted(costs[1])[2] == pytest.approx(2e-3)
+
+
+def test_only_one_call_after_a_flush_is_a_cold_one() -> None:
+    assert calls_per_repeat(1e-6, replace(POLICY, number=10, flush_caches=True)) == 1

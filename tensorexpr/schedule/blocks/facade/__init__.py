@@ -6,6 +6,7 @@ samples      numbers that are decided
 loops        transformations of loops, and how loops run
 notes        annotations
 caches       copies of buffers
+layouts      layouts of buffers and of blocks, and padding
 placement    where blocks are computed
 nests        loops and blocks merged, divided and put around others
 reductions   reductions in parts

@@ -2,7 +2,10 @@
 
 queries, sampling                         blocks, loops, decisions
 split, fuse, reorder, kinds, annotate     loops
-cache_read, cache_write                   copies of buffers
+cache_read, cache_write, cache_inplace,   copies of buffers
+cache_index, reindex, reindex_cache, copy_at
+transform_layout, transform_block_layout, layouts, and padding
+pad_einsum, decompose_padding
 compute_at, compute_inline,                where blocks are computed
 reverse_compute_inline,
 sample_compute_location
@@ -27,11 +30,13 @@ from . import (
     compute_at,
     compute_inline,
     copy_at,
+    decompose_padding,
     decompose_reduction,
     fuse,
     kinds,
     loop_partition,
     merge,
+    pad_einsum,
     queries,
     reindex,
     reindex_cache,
@@ -46,6 +51,8 @@ from . import (
     split,
     storage_align,
     tensorize,
+    transform_block_layout,
+    transform_layout,
     unsafe_hide_buffer_access,
     unsafe_set_dtype,
 )
@@ -62,11 +69,13 @@ __all__ = [
     "compute_at",
     "compute_inline",
     "copy_at",
+    "decompose_padding",
     "decompose_reduction",
     "fuse",
     "kinds",
     "loop_partition",
     "merge",
+    "pad_einsum",
     "queries",
     "reindex",
     "reindex_cache",
@@ -81,6 +90,8 @@ __all__ = [
     "split",
     "storage_align",
     "tensorize",
+    "transform_block_layout",
+    "transform_layout",
     "unsafe_hide_buffer_access",
     "unsafe_set_dtype",
 ]

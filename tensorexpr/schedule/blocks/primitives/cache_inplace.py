@@ -17,13 +17,13 @@ from ....arith import Analyzer
 from ....tir.buffer import Buffer, BufferRegion
 from ....tir.stmt import Stmt, seq
 from ..accesses import Redirection, odd_use, shifted
-from ..copying import Box, box_of, copy_nest, scoped_copy
+from ..copying import Box, block_at, box_of, copy_nest, scoped_copy
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of
 from ..program import BlockProgram, Node, fresh
 from ..scope import written
-from .cache_read import block_at, region_at
+from .cache_read import region_at
 
 
 def cache_inplace(program: BlockProgram, name: str, index: int, storage_scope: str) -> tuple[BlockProgram, tuple[str, str]]:

@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ....tir.block import Block, BlockRealize
 from ....tir.buffer import Buffer, BufferRegion
 from ....tir.stmt import Stmt
 from ..accesses import check_plain_use, redirected
-from ..copying import Box, Place, before_first, box_of, copy_nest, scope_start, scoped_copy
+from ..copying import Box, Place, before_first, block_at, box_of, copy_nest, scope_start, scoped_copy
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of
@@ -23,9 +22,7 @@ from ..program import BlockProgram, Node
 from ..scope import read, written
 
 
-def cache_read(
-    program: BlockProgram, name: str, index: int, storage_scope: str, consumers: Sequence[str] = ()
-) -> tuple[BlockProgram, str]:
+def cache_read(program: BlockProgram, name: str, index: int, storage_scope: str, consumers: Sequence[str] = ()) -> tuple[BlockProgram, str]:
     """The program with a copy of a buffer before those that read it, and the copy's name.
 
     Args:
@@ -58,9 +55,7 @@ def _with_copy(
     (buffer, copy), (here, whole) = buffers, boxes
     name = program.fresh_block_name(copy.name)
     nest, _ = copy_nest(name, buffer, copy, here, whole, True, place.loops(program))
-    changes: dict[Stmt, Stmt | None] = {
-        reader.stmt: redirected(reader.stmt, buffer, copy, [r.min for r in whole]) for reader in readers
-    }
+    changes: dict[Stmt, Stmt | None] = {reader.stmt: redirected(reader.stmt, buffer, copy, [r.min for r in whole]) for reader in readers}
     made = place.put(program, nest).replaced(changes)
     return made.allocated(block_at(scope).name_hint, copy), name
 
@@ -100,12 +95,6 @@ def _check_order(siblings: Sequence[Node], writer: Node | None, readers: Sequenc
             )
 
 
-def block_at(node: Node) -> Block:
-    """The block of a realization."""
-    assert isinstance(node.stmt, BlockRealize)
-    return node.stmt.block
-
-
 def sole_writer(siblings: Sequence[Node], buffer: Buffer, primitive: str) -> Node | None:
     """The one block that writes a buffer; None if it comes from outside.
 
@@ -116,7 +105,8 @@ def sole_writer(siblings: Sequence[Node], buffer: Buffer, primitive: str) -> Nod
     if len(writers) > 1:
         names = ", ".join(block_at(writer).name_hint for writer in writers)
         raise PrimitiveError(
-            f"{primitive}: {buffer.name} is written by {len(writers)} blocks ({names}); it must be written by one block alone", writers[1].stmt
+            f"{primitive}: {buffer.name} is written by {len(writers)} blocks ({names}); it must be written by one block alone",
+            writers[1].stmt,
         )
     return writers[0] if writers else None
 

@@ -14,13 +14,13 @@ from typing import Any
 from ....tir.buffer import Buffer, BufferRegion
 from ....tir.stmt import Stmt
 from ..accesses import check_plain_use, redirected
-from ..copying import before_first, box_of, copy_nest, covers, scope_end, scoped_copy
+from ..copying import before_first, block_at, box_of, copy_nest, covers, scope_end, scoped_copy
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of
 from ..program import BlockProgram, Node
 from ..scope import read
-from .cache_read import block_at, caching_arguments, consumer_names, region_at, sole_writer
+from .cache_read import caching_arguments, consumer_names, region_at, sole_writer
 
 
 def cache_write(

@@ -23,13 +23,13 @@ from ....tir.rewriting import substitute, variables
 from ....tir.stmt import BufferStore, For, ForKind, Stmt, seq
 from ..accesses import check_plain_use, redirected
 from ..bindings import TRUE
-from ..copying import Box, box_of, scoped_copy
+from ..copying import Box, block_at, box_of, scoped_copy
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of, loop_of
 from ..program import BlockProgram, Node
 from ..scope import read, written
-from .cache_read import block_at, region_at, sole_writer
+from .cache_read import region_at, sole_writer
 from .cache_write import check_written_alone
 
 AUTO_COPY = "auto_copy"

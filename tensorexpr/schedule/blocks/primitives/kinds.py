@@ -49,7 +49,10 @@ def _check_independent(program: BlockProgram, loop: For, primitive: str) -> None
                     "use rfactor to make partial results, or another loop",
                     loop,
                 )
-        if not (is_update(realize.block) and all(_is_apart(program, loop, buffer) for buffer in written(realize.block))):
+        block = realize.block
+        if local.why_not_complete(block) is None or local.why_no_reduction(block) is None:
+            continue
+        if not (is_update(block) and all(_is_apart(program, loop, buffer) for buffer in written(block))):
             check_complete_or_reduction(local, realize, primitive)
 
 

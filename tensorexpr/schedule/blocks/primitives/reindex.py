@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ....arith import Analyzer, detect_iter_map
-from ....errors import ScheduleError
+from ....arith import Analyzer, IndexMap, detect_iter_map
+from ....errors import DeclarationError, ScheduleError
 from ....tir.arithmetic import as_int, const
 from ....tir.block import Block, BlockRealize
 from ....tir.buffer import Buffer
@@ -22,13 +22,13 @@ from ....tir.rewriting import substitute, variables, walk
 from ....tir.stmt import BufferStore, For, ForKind, SeqStmt, Stmt, seq
 from ..accesses import Redirection, check_plain_use
 from ..bindings import TRUE
-from ..copying import copy_block, scoped_copy
+from ..copying import block_at, copy_block, scoped_copy
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of
 from ..program import BlockProgram, Node
 from ..scope import read
-from .cache_read import block_at, region_at, sole_writer
+from .cache_read import region_at, sole_writer
 from .cache_write import check_behind, check_written_alone
 
 READ, WRITE = 0, 1
@@ -109,15 +109,25 @@ def check_each_once(node: Node, axes: Sequence[IterVar], indices: Sequence[PrimE
     Raises:
         PrimitiveError: with the reason.
     """
+    reason = why_not_one_to_one(axes, indices)
+    if reason is not None:
+        name = block_at(node).name_hint
+        raise PrimitiveError(f"{primitive}: {name} may use one element of {buffer.name} at several of its instances: {reason}", node.stmt)
+
+
+def why_not_one_to_one(axes: Sequence[IterVar], indices: Sequence[PrimExpr]) -> str | None:
+    """Why different values of axes may give the same indices; None if they don't."""
     moving = [index for index in indices if variables(index)]
     if len(set(moving)) == len(moving) and all(isinstance(index, Var) for index in moving):
-        return
+        return None
     found = detect_iter_map(indices, {axis.var: _dom(axis) for axis in axes})
-    if not found.indices:
-        name = block_at(node).name_hint
-        raise PrimitiveError(
-            f"{primitive}: {name} may use one element of {buffer.name} at several of its instances: {found.errors[0]}", node.stmt
-        )
+    if found.indices:
+        return None
+    try:
+        IndexMap(tuple(axis.var for axis in axes), tuple(indices)).non_surjective_inverse([_dom(axis).extent for axis in axes])
+    except DeclarationError:
+        return found.errors[0]
+    return None
 
 
 def _nest(name: str, buffer: Buffer, copy: Buffer, axes: Sequence[IterVar], indices: Sequence[PrimExpr], side: int) -> Stmt:

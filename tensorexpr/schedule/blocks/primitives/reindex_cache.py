@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ....arith import IndexMap, detect_iter_map
+from ....arith import IndexMap
 from ....errors import DeclarationError
 from ....tir.arithmetic import const
 from ....tir.block import Block, BlockRealize
@@ -22,15 +22,15 @@ from ....tir.rewriting import substitute, variables
 from ....tir.stmt import For, ForKind, Stmt
 from ..accesses import Redirection, check_plain_use
 from ..bindings import conditions, conjunction
-from ..copying import Place, before_first, copy_block, scope_end, scope_start, scoped_copy
+from ..copying import Place, before_first, block_at, copy_block, scope_end, scope_start, scoped_copy
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of
 from ..program import BlockProgram, Node
 from ..scope import read
-from .cache_read import block_at, region_at, sole_writer
+from .cache_read import region_at, sole_writer
 from .cache_write import check_behind, check_written_alone
-from .reindex import check_each_once, check_inside, one_access
+from .reindex import check_each_once, check_inside, one_access, why_not_one_to_one
 
 
 def reindex_cache_read(program: BlockProgram, name: str, index: int, storage_scope: str, index_map: IndexMap) -> tuple[BlockProgram, str]:
@@ -43,7 +43,9 @@ def reindex_cache_read(program: BlockProgram, name: str, index: int, storage_sco
     if writer is not None:
         check_behind(siblings, writer, [node], buffer, primitive)
         if writer.stmt is node.stmt:
-            raise PrimitiveError(f"{primitive}: {name} writes {buffer.name} too; a copy for reading alone would be of old values", node.stmt)
+            raise PrimitiveError(
+                f"{primitive}: {name} writes {buffer.name} too; a copy for reading alone would be of old values", node.stmt
+            )
     place = scope_start(program, scope) if writer is None else before_first(program, writer, [node], scope)
     return _with_copy(program, node, place, (buffer, storage_scope, index_map), True)
 
@@ -108,12 +110,14 @@ def _check_map(node: Node, axes: Sequence[IterVar], far: Sequence[PrimExpr], nea
     for one, other, what in ((used, mapped, "the index map"), (mapped, used, "the indices of the buffer")):
         missing = [axis.var.name for axis in block.iter_vars if axis.var in one - other]
         if missing:
-            raise PrimitiveError(f"{primitive}: the axis {missing[0]} of {block.name_hint} doesn't occur in {what}, but in the other", node.stmt)
+            raise PrimitiveError(
+                f"{primitive}: the axis {missing[0]} of {block.name_hint} doesn't occur in {what}, but in the other", node.stmt
+            )
     if set(far) <= set(near):
         return
-    found = detect_iter_map(near, {axis.var: axis.dom for axis in axes if axis.dom is not None})
-    if not found.indices:
-        raise PrimitiveError(f"{primitive}: the index map may give one place to several elements: {found.errors[0]}", node.stmt)
+    reason = why_not_one_to_one(axes, near)
+    if reason is not None:
+        raise PrimitiveError(f"{primitive}: the index map may give one place to several elements: {reason}", node.stmt)
 
 
 def _nest(program: BlockProgram, node: Node, place: Place, block: Block, axes: Sequence[Var]) -> Stmt:

@@ -18,17 +18,14 @@ from ....arith import Analyzer, IndexMap, index_map_from_json, relax
 from ....errors import DeclarationError
 from ....tir.arithmetic import const
 from ....tir.block import Block
-from ....tir.buffer import Buffer, BufferRegion
-from ....tir.dtype import parse_dtype
+from ....tir.buffer import Buffer
 from ....tir.expr import IntImm, PrimExpr, Range, Var
-from ....tir.rewriting import substitute
-from ....tir.stmt import Stmt
 from ..accesses import Indices, Redirection, odd_use
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
 from ..layout_padding import Padding, with_padding
 from ..program import BlockProgram, Node
-from .cache_read import block_at, region_at
+from .cache_read import region_at
 from .reindex import SIDES, Side, side_of
 
 
@@ -49,9 +46,10 @@ def transform_layout(
     _check_uses(program, buffer, node)
     shape, padding = _planned(buffer, index_map, pad_value, assume_injective, node)
     new = replace(buffer, shape=shape)
-    moved = Redirection(buffer, new, _indices(index_map), _regions(index_map))
-    made = with_padding(program, buffer, new, moved, padding) if padding is not None else None
-    if made is None:
+    moved = Redirection(buffer, new, _indices(index_map), _regions(index_map, shape))
+    if padding is not None:
+        made = with_padding(program, buffer, new, moved, padding, owner.block)
+    else:
         made = BlockProgram(program.func.with_body(moved(program.func.body)))
     return _owned(made, owner, buffer, new)
 
@@ -98,8 +96,8 @@ def _planned(
         return shape, None
     if pad_value is None:
         raise PrimitiveError(
-            f"transform_layout: in the new layout of {buffer.name}, {list(map(str, shape))}, nothing stands where {where}; give a pad_value, "
-            "or factors of its shape",
+            f"transform_layout: in the new layout of {buffer.name}, [{', '.join(map(str, shape))}], nothing stands where {where}; "
+            "give a pad_value, or factors of its shape",
             node.stmt,
         )
     if len(pad_value.initial_indices) != len(shape) or len(pad_value.final_indices) != 1:
@@ -128,7 +126,8 @@ def _map(index_map: IndexMap, indices: Sequence[PrimExpr]) -> list[PrimExpr]:
         return list(index_map.map_indices(indices))
     dtype = next((index.dtype for index in indices if index.dtype == "int64"), indices[0].dtype if indices else "int32")
     typed = {var: Var(var.name, dtype) for var in index_map.initial_indices}
-    again = IndexMap.from_func(lambda *new: [_retyped(f, dict(zip(typed, new, strict=True)), dtype) for f in index_map.final_indices], len(typed), index_dtype=dtype)
+    values: dict[Var, PrimExpr] = dict(typed)
+    again = IndexMap(tuple(typed.values()), tuple(_retyped(index, values, dtype) for index in index_map.final_indices))
     return list(again.map_indices(indices))
 
 
@@ -143,7 +142,7 @@ def _retyped(expr: PrimExpr, values: dict[Var, PrimExpr], dtype: str) -> PrimExp
     raise DeclarationError(f"an index map of {dtype} indices is made of +, -, *, // and %, not of {expr}")
 
 
-def _regions(index_map: IndexMap) -> Any:
+def _regions(index_map: IndexMap, shape: Sequence[PrimExpr]) -> Any:
     def mapped(ranges: tuple[Range, ...], facts: Analyzer) -> tuple[Range, ...]:
         inside: dict[Var, Range] = {}
         indices: list[PrimExpr] = []
@@ -154,17 +153,18 @@ def _regions(index_map: IndexMap) -> Any:
             var = Var("t", r.min.dtype)
             inside[var] = Range(const(0, var.dtype), r.extent)
             indices.append(r.min + var)
-        return tuple(_side(index, inside, facts) for index in _map(index_map, indices))
+        return tuple(_side(index, extent, inside, facts) for index, extent in zip(_map(index_map, indices), shape, strict=True))
 
     return mapped
 
 
-def _side(index: PrimExpr, inside: dict[Var, Range], facts: Analyzer) -> Range:
+def _side(index: PrimExpr, whole: PrimExpr, inside: dict[Var, Range], facts: Analyzer) -> Range:
     one = const(1, index.dtype)
     if not inside:
         return Range(facts.simplify(index), one)
     interval = relax(index, inside, facts)
-    assert interval is not None
+    if interval is None:
+        return Range(const(0, whole.dtype), whole)
     low = facts.simplify(interval.min)
     return Range(low, facts.simplify(interval.max - interval.min + 1))
 
@@ -178,9 +178,7 @@ class TransformLayout(Primitive):
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
         ref = block_of(state, inputs[0], self.method)
         number, side, pad_value, assume = attrs
-        program = transform_layout(
-            state.program_of(ref), ref.name, number, side_of(side, self.method), inputs[1], pad_value, bool(assume)
-        )
+        program = transform_layout(state.program_of(ref), ref.name, number, side_of(side, self.method), inputs[1], pad_value, bool(assume))
         return Applied(state.updated(ref.func, program))
 
     def arguments(self, inputs: Sequence[Any], attrs: Sequence[Any]) -> list[tuple[str, Any]]:
@@ -195,6 +193,3 @@ class TransformLayout(Primitive):
 
     def attrs_from_json(self, attrs: Sequence[Any]) -> list[Any]:
         return [index_map_from_json(value, integers=False) if isinstance(value, str) else value for value in attrs]
-
-
-__all__ = ["Stmt", "TransformLayout", "parse_dtype", "substitute", "transform_layout"]

@@ -1,0 +1,197 @@
+"""Decompose padding: a block that pads becomes one that fills in the constant and one that copies what is inside.
+
+for i in range(32)                                   ->   for i in range(32)
+    P: P[vi] = if_then_else(2 <= vi, A[vi - 2], 0)            P_pad_const: P[vi] = 0
+                                                          for i in range(30)
+                                                              P: P[vi + 2] = A[vi]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ....arith import Analyzer
+from ....errors import ScheduleError
+from ....tir.arithmetic import as_int, const
+from ....tir.block import BlockRealize
+from ....tir.expr import GE, GT, LE, LT, Call, IterVar, PrimExpr, Range, Select, Var
+from ....tir.rewriting import substitute, variables
+from ....tir.stmt import BufferStore, For, ForKind, Stmt, seq
+from ..bindings import TRUE, conditions, conjunction, is_true, loosely, renewed_axes, substituted_region
+from ..copying import block_at
+from ..diagnostics import PrimitiveError
+from ..handles import BlockRef
+from ..instruction import Applied, Primitive, State, block_of, loop_of
+from ..program import BlockProgram, Node
+from ..scope import Scope, check_complete
+from .transform_block_layout import simplified_block
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    """A store of `inside` where each axis is in its range, else of a constant."""
+
+    store: BufferStore
+    inside: PrimExpr
+    constant: PrimExpr
+    ranges: Mapping[Var, tuple[int, int]]  # from, up to
+
+
+def decompose_padding(program: BlockProgram, name: str, var: Var) -> tuple[BlockProgram, str]:
+    """The program with a block that fills in a constant at a loop, before what copies the rest; and the filling block's name."""
+    node, loop = program.block_node(name), program.loop(var)
+    realize = program.realize(name)
+    above = program.loops_above(node)
+    if all(around is not loop for around in above):
+        raise PrimitiveError(f"decompose_padding: the loop over {var.name} isn't around {name}", node.stmt)
+    check_complete(Scope.around(program, node), realize, "decompose_padding")
+    inner = above[next(place for place, around in enumerate(above) if around is loop) :]
+    if any(outer.body is not below for outer, below in zip(inner, [*inner[1:], realize], strict=True)):
+        raise PrimitiveError(f"decompose_padding: other statements stand in the loop over {var.name} besides {name}", loop)
+    if not is_true(realize.predicate):
+        raise PrimitiveError(f"decompose_padding: {name} runs under the condition {realize.predicate} already", node.stmt)
+    pattern = _pattern(node)
+    outer = above[: len(above) - len(inner)]
+    facts = Analyzer({around.loop_var: Range(around.min, around.extent) for around in outer})
+    made_name = program.fresh_block_name(f"{name}_pad_const")
+    filling = _filling(realize, inner, pattern, made_name, facts)
+    copying = _copying(realize, inner, pattern, facts)
+    return program.replace(loop, seq(filling, copying)), made_name
+
+
+def _filling(realize: BlockRealize, inner: Sequence[For], pattern: _Pattern, name: str, facts: Analyzer) -> Stmt:
+    """The block that stores the constant everywhere, in loops of its own."""
+    fresh: dict[Var, PrimExpr] = {loop.loop_var: Var(loop.loop_var.name, loop.loop_var.dtype) for loop in inner}
+    axes, renamed = renewed_axes(realize.block.iter_vars)
+    store = replace(pattern.store, value=pattern.constant)
+    block = replace(
+        realize.block,
+        iter_vars=axes,
+        reads=(),
+        writes=tuple(substituted_region(region, renamed) for region in realize.block.writes),
+        name_hint=name,
+        body=substitute(store, renamed),
+    )
+    values = tuple(substitute(facts.simplify(value), fresh) for value in realize.iter_values)
+    stmt: Stmt = BlockRealize(values, TRUE, block)
+    for loop in reversed(inner):
+        var = fresh[loop.loop_var]
+        assert isinstance(var, Var)
+        stmt = For(var, loop.min, loop.extent, ForKind.SERIAL, stmt)
+    return stmt
+
+
+def _copying(realize: BlockRealize, inner: Sequence[For], pattern: _Pattern, facts: Analyzer) -> Stmt:
+    """The block over what is inside: its axes are shorter, and count from there."""
+    block, loops = realize.block, {loop.loop_var: loop for loop in inner}
+    extents: dict[Var, PrimExpr] = {loop.loop_var: loop.extent for loop in inner}
+    values: list[PrimExpr] = []
+    holds: list[PrimExpr] = []
+    known = Analyzer({loop.loop_var: Range(loop.min, loop.extent) for loop in inner})
+    for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
+        low, high = pattern.ranges.get(axis.var, (None, None))
+        if low is None or high is None:
+            values.append(facts.simplify(value))
+        elif isinstance(value, Var) and value in loops and _alone(value, realize):
+            extents[value] = const(high - low, value.dtype)
+            values.append(value)
+        else:
+            values.append(facts.simplify(value - low))
+            holds += [c for c in (LE(const(low, value.dtype), value), value < high) if not _certain(c, facts, known)]
+    moved: dict[Var, PrimExpr] = {var: var + low for var, (low, _) in pattern.ranges.items()}
+    axes = tuple(_narrowed(axis, pattern.ranges.get(axis.var)) for axis in block.iter_vars)
+    ranges = Analyzer({axis.var: loosely(axis.dom) for axis in axes if axis.dom is not None})
+    body = replace(block, iter_vars=(), body=replace(pattern.store, value=pattern.inside))
+    made = replace(simplified_block(substitute(body, moved), ranges), iter_vars=axes)
+    stmt: Stmt = BlockRealize(tuple(values), conjunction(holds), made)
+    for loop in reversed(inner):
+        stmt = replace(loop, extent=extents[loop.loop_var], body=stmt)
+    return stmt
+
+
+def _certain(condition: PrimExpr, *facts: Analyzer) -> bool:
+    return any(known.known_true(condition) for known in facts)
+
+
+def _alone(var: Var, realize: BlockRealize) -> bool:
+    """True if a loop is for one axis alone."""
+    return sum(var in variables(value) for value in realize.iter_values) == 1
+
+
+def _narrowed(axis: IterVar, found: tuple[int, int] | None) -> IterVar:
+    if found is None:
+        return axis
+    return replace(axis, dom=Range(const(0, axis.var.dtype), const(found[1] - found[0], axis.var.dtype)))
+
+
+def _pattern(node: Node) -> _Pattern:
+    """What the block stores where.
+
+    Raises:
+        PrimitiveError: if it is no padding.
+    """
+    block, store = block_at(node), block_at(node).body
+    value = store.value if isinstance(store, BufferStore) and block.init is None else None
+    if isinstance(value, Call) and value.op == "tir.if_then_else":
+        condition, inside, constant = value.args
+    elif isinstance(value, Select):
+        condition, inside, constant = value.condition, value.true_value, value.false_value
+    else:
+        raise _no_padding(node, "it stores no if_then_else(inside, value, constant)")
+    assert isinstance(store, BufferStore)
+    if variables(constant) or (as_int(constant) is None and not hasattr(constant, "value")):
+        raise _no_padding(node, f"what it stores outside, {constant}, is no constant")
+    domains = {axis.var: axis.dom for axis in block.iter_vars if axis.dom is not None}
+    ranges: dict[Var, tuple[int, int]] = {}
+    for part in conditions(condition):
+        var, low, high = _bound(part, node)
+        dom = domains.get(var)
+        start, count = (as_int(dom.min), as_int(dom.extent)) if dom is not None else (None, None)
+        if start != 0 or count is None:
+            raise _no_padding(node, f"{var.name} is no axis of it of constant extent from 0")
+        old = ranges.get(var, (0, count))
+        ranges[var] = (max(old[0], low if low is not None else 0), min(old[1], high if high is not None else count))
+    empty = next((var for var, (low, high) in ranges.items() if low >= high), None)
+    if empty is not None:
+        raise _no_padding(node, f"nothing is inside along {empty.name}")
+    order = {axis.var: ranges[axis.var] for axis in block.iter_vars if axis.var in ranges}
+    return _Pattern(store, inside, constant, order)
+
+
+_LOW_OPEN, _HIGH_OPEN = (LT, GT), (GT, LT)
+
+
+def _bound(part: PrimExpr, node: Node) -> tuple[Var, int | None, int | None]:
+    """The axis that a condition bounds, and where its values start, or end."""
+    if not isinstance(part, (LT, LE, GT, GE)):
+        raise _no_padding(node, f"the condition {part} doesn't bound an axis by a constant")
+    left, right = part.a, part.b
+    is_less = isinstance(part, (LT, LE))
+    if isinstance(left, Var) and as_int(right) is not None:
+        var, number, is_upper = left, as_int(right), is_less
+    elif isinstance(right, Var) and as_int(left) is not None:
+        var, number, is_upper = right, as_int(left), not is_less
+    else:
+        raise _no_padding(node, f"the condition {part} doesn't bound an axis by a constant")
+    assert number is not None
+    is_strict = isinstance(part, (LT, GT))
+    return (var, None, number if is_strict else number + 1) if is_upper else (var, number + 1 if is_strict else number, None)
+
+
+def _no_padding(node: Node, reason: str) -> PrimitiveError:
+    return PrimitiveError(f"decompose_padding: {block_at(node).name_hint} is no padding: {reason}", node.stmt)
+
+
+class DecomposePadding(Primitive):
+    """The instruction."""
+
+    kind, method, output, inputs = "DecomposePadding", "decompose_padding", "block", ("block", "loop")
+
+    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        ref, loop = block_of(state, inputs[0], self.method), loop_of(inputs[1], self.method)
+        if ref.func != loop.func:
+            raise ScheduleError(f"decompose_padding: the block is of {ref.func}, the loop of {loop.func}")
+        program, name = decompose_padding(state.program_of(ref), ref.name, loop.var)
+        return Applied(state.updated(ref.func, program), (BlockRef(ref.func, name),))

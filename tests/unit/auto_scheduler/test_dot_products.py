@@ -1,0 +1,122 @@
+"""The rule for dot-product instructions: where it applies, what its sketches are, and what the features make of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tensorexpr import te, topi
+from tensorexpr.auto_scheduler import ComputeDAG
+from tensorexpr.auto_scheduler.sketch.dot_products import dot_plans
+from tensorexpr.auto_scheduler.sketch.generate import generate_sketches
+from tensorexpr.auto_scheduler.sketch.register_plan import Pack
+from tensorexpr.auto_scheduler.sketch.rule import RuleOptions
+from tensorexpr.auto_scheduler.sketch.state import SketchState
+from tensorexpr.lower.phase0.inline_stages import inline_stages
+from tensorexpr.schedule.steps import CacheRead, Tensorize
+from tensorexpr.target import Target
+from tensorexpr.te.tensor import Tensor
+from tensorexpr.tune.features import extract
+from tensorexpr.tune.population import sample
+from tensorexpr.tune.space import Sketch
+
+WITH = Target("llvm -mcpu=znver5 -num-cores=2")
+WITHOUT = Target("llvm -mcpu=skylake-avx512 -num-cores=2")
+
+
+def product(left: str = "uint8", right: str = "int8", out: str = "int32", columns: int = 64, depth: int = 64) -> list[Tensor]:
+    """A matrix product of given types."""
+    a, b = te.placeholder((32, depth), left, name="A"), te.placeholder((depth, columns), right, name="B")
+    k = te.reduce_axis((0, depth), name="k")
+    return [a, b, te.compute((32, columns), lambda i, j: te.sum(a[i, k].astype(out) * b[k, j].astype(out), axis=k), name="C")]
+
+
+def tiles(tensors: list[Tensor], target: Target = WITH) -> list[Sketch]:
+    """The rule's sketches."""
+    dag = ComputeDAG(tensors)
+    made = generate_sketches(dag.outputs, dag.initial_tree, RuleOptions(target))
+    return [sketch for sketch in made if "DotTile" in sketch.name and not sketch.name.endswith("+Serial")]
+
+
+def test_each_width_of_panels_is_a_sketch_in_both_orders() -> None:
+    names = [sketch.name.partition(":")[2] for sketch in tiles(product())]
+    expected = [
+        f"AddCacheWrite+DotTile(j in lanes,{order} x{width})" for width in (1, 2, 3, 4) for order in ("j>i,panel", "i>j,packed")
+    ]
+    assert names == expected
+
+
+def test_panels_are_no_wider_than_the_result() -> None:
+    assert {sketch.name[-4:] for sketch in tiles(product(columns=40))} == {" x1)", " x2)"}
+
+
+@pytest.mark.parametrize(
+    "tensors",
+    [
+        product("int8", "int8"),
+        product("uint8", "uint8"),
+        product("float32", "float32", "float32"),
+        product("bfloat16", "bfloat16", "bfloat16"),
+        product(columns=15),
+        product(depth=3),
+    ],
+    ids=["int8-int8", "uint8-uint8", "float32", "sums-of-bfloat16", "narrow", "shallow"],
+)
+def test_it_skips_what_the_instructions_cannot_do(tensors: list[Tensor]) -> None:
+    assert tiles(tensors) == []
+
+
+def test_it_skips_targets_without_the_feature() -> None:
+    assert tiles(product(), WITHOUT) == []
+    assert tiles(product("bfloat16", "bfloat16", "float32"), WITHOUT) == []
+
+
+def test_the_unsigned_operand_is_broadcast_on_whichever_side_it_stands() -> None:
+    a, b = te.placeholder((64, 32), "int8", name="A"), te.placeholder((32, 48), "uint8", name="B")
+    k = te.reduce_axis((0, 32), name="k")
+    body = te.compute((64, 48), lambda i, j: te.sum(a[i, k].astype("int32") * b[k, j].astype("int32"), axis=k), name="C")
+    assert all("i in lanes" in sketch.name for sketch in tiles([a, b, body]))
+
+
+def test_panels_that_lie_packed_are_read_where_they_are() -> None:
+    data, weight = te.placeholder((1, 4, 8, 8, 4), "uint8", name="A"), te.placeholder((2, 4, 3, 3, 16, 4), "int8", name="W")
+    conv = topi.nn.conv2d_NCHWc_int8(data, weight, 1, 0, 1, "NCHW4c", "NCHW16c", "int32")
+    (sketch,) = tiles([data, weight, conv])
+    assert not any(isinstance(step, CacheRead) for step in sketch.trace)
+    assert any(isinstance(step, Tensorize) for step in sketch.trace)
+
+
+def test_whole_groups_side_by_side_are_read_where_they_lie() -> None:
+    def plans(depth: int) -> set[bool]:
+        dag = ComputeDAG(product(depth=depth))
+        state = SketchState(dag.initial_tree)
+        return {plan.grouped for plan in dot_plans(state, state.tree.stages[-1], RuleOptions(WITH))}
+
+    assert plans(64) == {True}
+    assert plans(63) == {False}
+
+
+def test_no_panel_is_packed_for_each_row_of_a_batch() -> None:
+    a, b = te.placeholder((3, 32, 64), "uint8", name="A"), te.placeholder((3, 64, 48), "int8", name="B")
+    k = te.reduce_axis((0, 64), name="k")
+    c = te.compute((3, 32, 48), lambda n, i, j: te.sum(a[n, i, k].astype("int32") * b[n, k, j].astype("int32"), axis=k), name="C")
+    dag = ComputeDAG([a, b, c])
+    state = SketchState(dag.initial_tree)
+    found = dot_plans(state, state.tree.stages[-1], RuleOptions(WITH))
+    assert found and {plan.tile.pack for plan in found} == {Pack.PANEL}
+
+
+def test_features_count_instructions_and_registers() -> None:
+    sketch = next(sketch for sketch in tiles(product(columns=128, depth=256)) if "panel x4" in sketch.name)
+    scalar = next(
+        sketch
+        for sketch in generate_sketches(sketch.outputs, sketch.initial, RuleOptions(WITHOUT))
+        if "RegisterTile" in sketch.name and "panel" in sketch.name
+    )
+    rng = np.random.default_rng(0)
+    made = extract(sketch, inline_stages(sketch.tree), rows := sample(sketch, 64, rng), WITH)
+    other = extract(scalar, inline_stages(scalar.tree), sample(scalar, 256, rng), WITH)
+    assert made.cycles[made.valid].min() < other.cycles[other.valid].min() / 2
+    sizes = sketch.decisions[0].values[rows[:, 0], 0] if sketch.decisions[0].count > 1 else sketch.decisions[1].values[rows[:, 1], 0]
+    assert made.valid[sizes <= 6].all()  # 6 rows of 4 vectors, 4 vectors and a broadcast
+    assert not made.valid[sizes >= 8].any()
