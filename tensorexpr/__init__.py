@@ -13,6 +13,7 @@ The house, from top to bottom; every row imports only from the rows above it:
     runtime/         5 RUN       arrays, modules, calls, threads, timing
     tune/            6 SEARCH    spaces, populations, features, cost models, measuring, records
     auto_scheduler/  a front door on tune/
+    meta_schedule/   another one, for functions of blocks
     topi/            operators on te, and their default schedules
     workloads/       standard operator suites
     testing/         strategies and checks for users' own tests (needs hypothesis)
@@ -31,7 +32,7 @@ from .target import Target
 from .tir.function import IRModule
 
 if TYPE_CHECKING:
-    from . import auto_scheduler, ir, runtime, schedule, script, target, testing, topi, workloads
+    from . import auto_scheduler, ir, meta_schedule, runtime, schedule, script, target, testing, topi, workloads
     from .driver.build import build
     from .lower import transform
     from .lower.pipeline import lower
@@ -50,6 +51,7 @@ _LAZY: dict[str, tuple[str, str | None]] = {
     "get_global_func": ("tensorexpr.runtime.registry", "get_global_func"),
     "ir": ("tensorexpr.ir", None),
     "lower": ("tensorexpr.lower.pipeline", "lower"),
+    "meta_schedule": ("tensorexpr.meta_schedule", None),
     "nd": ("tensorexpr.runtime.ndarray", None),
     "register_func": ("tensorexpr.runtime.registry", "register_func"),
     "runtime": ("tensorexpr.runtime", None),
@@ -76,6 +78,7 @@ __all__ = [
     "get_global_func",
     "ir",
     "lower",
+    "meta_schedule",
     "nd",
     "register_func",
     "runtime",

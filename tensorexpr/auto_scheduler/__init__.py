@@ -39,7 +39,7 @@ from .layout_rewrite import LayoutRewriteOption
 from .loop_state import State
 from .measure import MeasureErrorNo, MeasureInput, MeasureResult
 from .model_quality import evaluate_cost_model
-from .options import HardwareParams, LocalBuilder, LocalRunner, TuningOptions
+from .options import HardwareParams, LocalBuilder, LocalRPCMeasureContext, LocalRunner, TuningOptions
 from .policy import SketchPolicy
 from .preload import PreloadMeasuredStates
 from .records import RecordReader, load_best_record, load_records, save_records
@@ -57,6 +57,7 @@ __all__ = [
     "HardwareParams",
     "LayoutRewriteOption",
     "LocalBuilder",
+    "LocalRPCMeasureContext",
     "LocalRunner",
     "LogEstimatedLatency",
     "MeasureCallback",

@@ -86,6 +86,18 @@ class ComputeDAG:
         made = Schedule(self.outputs, trace)
         return made, made.arguments(self.tensors)
 
+    def get_init_state(self) -> State:
+        """The unscheduled program, to be changed step by step."""
+        return State(self)
+
+    def print_python_code_from_state(self, state: State | SketchState | Trace) -> str:
+        """The Python lines that schedule a program by hand.
+
+        Raises:
+            ScheduleError: if it is no program of this computation.
+        """
+        return Schedule(self.outputs, _trace_of(state)).as_python()
+
     def apply_steps_from_state(
         self, state: State | SketchState | Trace, layout_rewrite: LayoutRewriteOption | int = LayoutRewriteOption.NO_REWRITE
     ) -> tuple[Schedule, list[Tensor]]:

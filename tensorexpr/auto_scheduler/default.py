@@ -28,7 +28,7 @@ from .sketch.rule import RuleOptions
 _SEARCH = EvolutionOptions(population=1024, generations=2)
 _SEED = 0
 # Plans were measured, and the model is off by as much: another program has to promise more than that.
-_WORTH_LEAVING_A_PLAN = 1.5
+_WORTH_LEAVING_A_PLAN = 4.0
 
 
 class _Silent:

@@ -97,6 +97,29 @@ class LocalRunner:
             raise TuningError(f"LocalRunner: cooldown_interval is {self.cooldown_interval!r}; it takes seconds from 0")
 
 
+class LocalRPCMeasureContext:
+    """What programs write that measure through a tracker on their own machine: `measure_ctx.runner` is a `LocalRunner`.
+
+    Args:
+        priority, n_parallel: accepted; there is no tracker, and programs that run at the same time measure each other.
+        timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush, device: see `LocalRunner`.
+    """
+
+    def __init__(
+        self,
+        priority: int = 1,
+        n_parallel: int = 1,
+        timeout: float = 10.0,
+        number: int = 3,
+        repeat: int = 1,
+        min_repeat_ms: int = 0,
+        cooldown_interval: float = 0.0,
+        enable_cpu_cache_flush: bool = False,
+        device: int = 0,
+    ) -> None:
+        self.runner = LocalRunner(timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush, device)
+
+
 def _importable_name(function: object) -> str:
     """`module:function` of a function at the top of a module; empty for others, such as those of the program that runs."""
     module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")

@@ -205,7 +205,9 @@ def calc_workload_dis_factor(target_key: str, other_key: str) -> float | None:
 
 
 def distill_record_file(in_file: str | Path, out_file: str | Path) -> int:
-    """Keep the best record of each workload on each target, and write them to another file, which is replaced.
+    """Keep the best record of each workload on each target with each layout of its inputs, and write them to another file.
+
+    That file is replaced.
 
     Returns:
         the number of records written.
@@ -214,9 +216,9 @@ def distill_record_file(in_file: str | Path, out_file: str | Path) -> int:
         RecordError: if the log can't be read, or holds no record that may be applied.
     """
     reader = LineReader()
-    best: dict[tuple[str, str, str, int], tuple[LoadedRecord, bytes]] = {}
+    best: dict[tuple[str, str, str, int, int], tuple[LoadedRecord, bytes]] = {}
     for record, line in read_log(in_file, lambda line: (reader(line), line)):
-        key = (record.workload_key, record.dag_hash, record.target, record.num_threads)
+        key = (record.workload_key, record.dag_hash, record.target, record.num_threads, int(record.layout_rewrite_option))
         if record.is_success and record.is_trusted and (key not in best or record.median < best[key][0].median):
             best[key] = (record, line)
     if not best:

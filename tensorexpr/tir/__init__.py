@@ -200,6 +200,7 @@ _HIGHER = {
     "Schedule": "tensorexpr.lower.tensor_schedules",
     "schedule": "tensorexpr.schedule.blocks",
     "ScheduleError": "tensorexpr.errors",
+    "as_composite_schedule": "tensorexpr.meta_schedule.proposal",
 }
 # Modules that few programs need, and import would pay for.
 _LAZY = {name: f"tensorexpr.tir.{name}" for name in ("interpreter", "ir_builder")}

@@ -170,6 +170,7 @@ class Tuner:
         self._learned = 0
         self._busy = 0.0
         self._rounds = 0
+        self._features: dict[Candidate, tuple[Array, float]] = {}  # of what was measured, with what the prior says
         self.descent: Descent | None = None
         if self.preloaded:
             self._learn()
@@ -284,6 +285,8 @@ class Tuner:
         if self._deadline == math.inf:
             return count
         left = self._deadline - self.clock()
+        if self.descent is None and self.clock() < self._descend_at < self._deadline:
+            left = self._descend_at - self.clock()
         if left <= 0 and self.trials:
             return 0
         pace = self._busy / len(self.trials) if self.trials else 0.0
@@ -420,15 +423,22 @@ class Tuner:
         known += list(self.preloaded)
         if not known:
             return None
-        features, priors, costs = [], [], []
-        for candidate, cost in known:
-            made = extract(self.sketches[candidate.sketch], self.bodies[candidate.sketch], np.array([candidate.row], np.int64), self.target)
-            features.append(made.features[0])
-            priors.append(-float(np.log(made.cycles[0])))
-            costs.append(cost)
+        self._extract_new([candidate for candidate, _ in known])
+        features, priors = zip(*(self._features[candidate] for candidate, _ in known), strict=True)
+        costs = np.array([cost for _, cost in known])
         throughput = np.where(np.isfinite(costs), 1.0 / np.maximum(costs, 1e-12), 0.0)
         self.model.update(np.array(features), throughput, np.array(priors))
         return self.observer.trained(time.perf_counter() - start)
+
+    def _extract_new(self, candidates: Sequence[Candidate]) -> None:
+        """Features and prior of candidates that were not seen before, of each sketch at once."""
+        missing = [candidate for candidate in dict.fromkeys(candidates) if candidate not in self._features]
+        for number in sorted({candidate.sketch for candidate in missing}):
+            ours = [candidate for candidate in missing if candidate.sketch == number]
+            rows = np.array([candidate.row for candidate in ours], np.int64).reshape(len(ours), -1)
+            made = extract(self.sketches[number], self.bodies[number], rows, self.target)
+            for candidate, features, cycles in zip(ours, made.features, made.cycles, strict=True):
+                self._features[candidate] = (features, -float(np.log(cycles)))
 
     def _is_stale(self) -> bool:
         limit = self.options.early_stopping

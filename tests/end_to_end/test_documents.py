@@ -44,10 +44,18 @@ def test_the_guide_to_lowering_runs() -> None:
     assert printed == "main has 1 store(s)\n[1. 2. 3. 4. 5. 6. 7. 8.]\n"
 
 
+def test_the_guide_to_tuning_packs_weights_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    printed, others = run_blocks((ROOT / "docs/guides/tuning.md").read_text())
+    assert printed == others[-1]
+
+
 # Example -> what its output must say.
 EXAMPLES = {
     "01_matmul_add.py": ("x NumPy",),
     "02_test_your_pass.py": ("T.shift_right(A[i], 3)", "reduce_strength: right in", "reduce_strength_carelessly: wrong", "Trace.from_json"),
+    "03_random_search.py": ("sch.sample_perfect_tile(loop=l1", "best of 3 at random"),
+    "04_tune_tir.py": ("Total trials: 3", "the best after another search", "sch.vectorize("),
 }
 
 

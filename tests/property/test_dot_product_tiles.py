@@ -16,7 +16,6 @@ from tensorexpr.auto_scheduler.sketch.rule import RuleOptions
 from tensorexpr.errors import TargetError
 from tensorexpr.lower.phase0.inline_stages import inline_stages
 from tensorexpr.runtime.engine import check_runs_here
-
 from tensorexpr.schedule import Schedule, Trace
 from tensorexpr.schedule.steps import Tensorize
 from tensorexpr.target import Target

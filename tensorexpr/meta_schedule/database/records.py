@@ -22,6 +22,7 @@ from ..search_strategy.search_strategy import MeasureCandidate
 FAILED_SECONDS = 1e10  # what stands for the time of a program that failed
 _MOST_SECONDS = 1e9
 _MAX_RUNS = 100_000
+_LENGTH_BYTES = 8  # a module's text has its length in front, little end first
 _MAX_ARGUMENTS = 1_000
 _MAX_TARGET_OPTIONS = 100
 
@@ -42,7 +43,8 @@ class Workload:
 
     def as_json(self) -> Any:
         """The workload as TVM's databases have it: [hash, module in base 64]."""
-        return [str(self.shash), base64.b64encode(module_to_graph(self.mod).encode()).decode()]
+        data = module_to_graph(self.mod).encode()
+        return [str(self.shash), base64.b64encode(len(data).to_bytes(_LENGTH_BYTES, "little") + data).decode()]
 
     @staticmethod
     def from_json(json_obj: Any) -> Workload:
@@ -54,9 +56,12 @@ class Workload:
         if not isinstance(json_obj, (list, tuple)) or len(json_obj) != 2 or not all(isinstance(item, str) for item in json_obj):
             raise RecordError("a workload is [hash, module in base 64]")
         try:
-            text = base64.b64decode(json_obj[1], validate=True).decode()
+            data = base64.b64decode(json_obj[1], validate=True)
+            text = data[_LENGTH_BYTES:].decode()
         except (binascii.Error, ValueError) as error:
             raise RecordError(f"a workload's module is no text in base 64: {str(error)[:80]}") from None
+        if int.from_bytes(data[:_LENGTH_BYTES], "little") != len(data) - _LENGTH_BYTES:
+            raise RecordError(f"a workload's module of {len(data)} bytes doesn't begin with its length: it was cut off")
         return Workload(module_from_graph(text))
 
 
@@ -143,9 +148,16 @@ def _target(data: Any) -> Target | None:
     if not isinstance(data, dict) or len(data) > _MAX_TARGET_OPTIONS:
         raise RecordError(f"the target of a record is an object of options, not {str(data)[:80]}")
     try:
-        return Target(data)
+        return Target(_untagged(data))
     except TensorExprError as error:
         raise RecordError(f"the record's target: {str(error)[:200]}") from None
+
+
+def _untagged(data: Any) -> Any:
+    """A target without the names that TVM has for some whole targets, which say nothing besides."""
+    if not isinstance(data, dict):
+        return data
+    return {name: _untagged(value) for name, value in data.items() if name != "tag"}
 
 
 def _arguments(data: Any) -> list[ArgInfo] | None:

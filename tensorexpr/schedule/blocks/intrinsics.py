@@ -76,7 +76,8 @@ def _dot_by_words(buffers: Sequence[Buffer]) -> Stmt:
     low = Broadcast(const(255, "int16"), lanes // 2)
     evens = _multiplied(left & low, (packed << byte) >> byte)
     odds = _multiplied((left >> byte) & low, packed >> byte)
-    return out.vstore([0], out.vload([0], f"int32x{OUTPUTS}") + evens + odds)
+    made: Stmt = out.vstore([0], out.vload([0], f"int32x{OUTPUTS}") + evens + odds)
+    return made
 
 
 def _multiplied(left: PrimExpr, right: PrimExpr) -> PrimExpr:

@@ -1,7 +1,7 @@
 """What a reduction block combines by: its update recognised as an associative and commutative combination.
 
-    C[vi] = C[vi] + x                                               sum; likewise product, minimum, maximum, and, or
-    v0 = Select(V[vi] >= y, I[vi], x); v1 = Select(V[vi] >= y, V[vi], y); I[vi] = v0; V[vi] = v1       argmax, and its kind
+C[vi] = C[vi] + x                                               sum; likewise product, minimum, maximum, and, or
+v0 = Select(V[vi] >= y, I[vi], x); v1 = Select(V[vi] >= y, V[vi], y); I[vi] = v0; V[vi] = v1       argmax, and its kind
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass, fields, replace
 from math import isinf
 from typing import Any
 
-from ...tir.arithmetic import const, maximum, minimum
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import any as any_of
+from ...tir.arithmetic import const, maximum, minimum
 from ...tir.block import Block
 from ...tir.buffer import Buffer
 from ...tir.expr import EQ, BufferLoad, FloatImm, PrimExpr, Select, Var
@@ -115,7 +115,9 @@ def recognised(block: Block) -> Reduction | str:
             terms = _terms(law, _by(order, current), _by(order, shown))
             if terms is not None and _starts_neutral(law, _by(order, first)):
                 return Reduction(law, _by(order, buffers), indices, _by(order, first), terms)
-    return "its update isn't known to be associative and commutative with its init as the neutral value (sum, product, min, max, argmax ...)"
+    return (
+        "its update isn't known to be associative and commutative with its init as the neutral value (sum, product, min, max, argmax ...)"
+    )
 
 
 def _by(order: range, values: tuple[Any, ...]) -> tuple[Any, ...]:

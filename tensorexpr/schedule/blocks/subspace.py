@@ -64,7 +64,8 @@ def divided(realize: BlockRealize, outer: Sequence[For], inner: Sequence[For], p
                 realize,
             )
         axes.append(found)
-    outside, inside = [], []
+    outside: list[PrimExpr] = []
+    inside: list[PrimExpr] = []
     for condition in conditions(realize.predicate):
         mentioned = variables(condition)
         if mentioned & own and mentioned - own:

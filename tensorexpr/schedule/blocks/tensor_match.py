@@ -189,10 +189,8 @@ class _Match:
         offsets = tuple(self._analyzer.simplify(index - rel) for index, rel in zip(indices, relative, strict=True))
         moving = next((offset for offset in offsets if variables(offset) & self._inner), None)
         if moving is not None:
-            shown = ", ".join(map(str, indices))
-            raise Mismatch(
-                f"{found.name}[{shown}] is no shift of {desc.name}[{', '.join(map(str, wanted))}] of the description: they differ by {moving}"
-            )
+            here, there = (", ".join(map(str, one)) for one in (indices, wanted))
+            raise Mismatch(f"{found.name}[{here}] is no shift of {desc.name}[{there}] of the description: they differ by {moving}")
         known = self._places.setdefault(desc, _Place(found, offsets))
         if known.buffer is not found:
             raise Mismatch(f"{desc.name} of the description stands for both {known.buffer.name} and {found.name}")

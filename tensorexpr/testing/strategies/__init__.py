@@ -3,7 +3,7 @@
 basics        extents, shapes, dtypes
 expressions   integer expressions over variables of known ranges, and conditions
 dags          small computations; recurrences, those over time
-schedules     legal schedules of a computation
+schedules     legal schedules of a computation; tir_schedules, those of a function of blocks
 layouts       other layouts of a stage
 """
 
@@ -14,6 +14,7 @@ from .dags import DagCase, compute_dags
 from .expressions import Scope, conditions, int_expressions, scopes, value_at
 from .layouts import layout_mappings
 from .schedules import schedules
+from .tir_schedules import tir_schedules
 
 __all__ = [
     "DagCase",
@@ -29,5 +30,6 @@ __all__ = [
     "schedules",
     "scopes",
     "shapes",
+    "tir_schedules",
     "value_at",
 ]

@@ -110,7 +110,7 @@ def _computation(store: Store, outer: Array) -> list[Array]:
         stage = store.loops.nest.stage
         starts = np.ones(len(outer))
         for place, extent in enumerate(store.loops.extents.T):
-            if place < store.own or not stage.is_reduction(stage.leaf[place - store.own]):
+            if place < store.around or not stage.is_reduction(stage.leaf[place - store.around]):
                 starts = starts * extent
         counts = counts + starts[:, None] * starting_operations(store.value)[None, :]
     return list(slog(counts).T)
@@ -210,7 +210,7 @@ def _storage(store: Store, outer: Array) -> list[Array]:
     """The storage of the result: its bytes, elements times allocations, allocations, and executions for each of them."""
     stage = store.loops.nest.stage
     attached = isinstance(stage.attach, At)
-    around = np.prod(store.loops.extents[:, : store.own], axis=1) if attached else np.ones(store.loops.count)
+    around = np.prod(store.loops.extents[:, : store.around], axis=1) if attached else np.ones(store.loops.count)
     if attached:
         box = np.prod([store.loops.nest.region[axis] for axis in stage.spatial] or [np.ones(store.loops.count)], axis=0)
     else:

@@ -22,15 +22,15 @@ class Store:
     """One statement that stores a tensor.
 
     Args:
-        loops: around it; those outside of `own` are loops of its consumers.
-        own: how many loops lie around the place where the stage is computed.
+        loops: around it.
+        around: how many of them are loops of its consumers: the stage is computed inside of them.
         value: what is stored; of a reduction all of it.
         tensors: what it does with each tensor.
         unroll_step: [n] the pragma that holds here; 0 without one.
     """
 
     loops: StoreLoops
-    own: int
+    around: int
     value: PrimExpr
     tensors: tuple[Touched, ...]
     unroll_step: Array

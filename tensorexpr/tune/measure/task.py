@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import LoweringError, TuningError
 from ...lower.context import PassContext
-from ...lower.plain_context import context_to_json
+from ...lower.plain_context import context_to_json, options_in_words
 from ...runtime.engine import check_runs_here
 from ...target import Target
 from ...te.operation import PlaceholderOp
@@ -19,17 +19,26 @@ from ...tir.dtype import parse_dtype, to_numpy
 from .arrays import Array
 from .inputs import constant_shape
 
+MOST_OPTIONS, LONGEST_OPTION = 40, 64
+
 
 def _current_options() -> dict[str, Any]:
     """The options of the current PassContext.
 
     Raises:
-        TuningError: if it holds Python functions.
+        TuningError: if it holds Python functions, or more than a record can say.
     """
     try:
-        return context_to_json(PassContext.current())
+        options = context_to_json(PassContext.current())
     except LoweringError as error:
         raise TuningError(f"candidates are compiled in worker processes: {error}") from None
+    words = options_in_words(options)
+    if len(words) > MOST_OPTIONS or any(len(str(text)) > LONGEST_OPTION for item in words.items() for text in item):
+        raise TuningError(
+            f"records hold up to {MOST_OPTIONS} options of a PassContext, of {LONGEST_OPTION} characters each; this one has {len(words)}: "
+            f"{', '.join(words)[:500]}"
+        )
+    return options
 
 
 @dataclass(frozen=True)

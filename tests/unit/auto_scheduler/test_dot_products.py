@@ -24,11 +24,13 @@ WITH = Target("llvm -mcpu=znver5 -num-cores=2")
 WITHOUT = Target("llvm -mcpu=skylake-avx512 -num-cores=2")
 
 
-def product(left: str = "uint8", right: str = "int8", out: str = "int32", columns: int = 64, depth: int = 64) -> list[Tensor]:
+def product(
+    left: str = "uint8", right: str = "int8", out: str = "int32", columns: int = 64, depth: int = 64, rows: int = 32
+) -> list[Tensor]:
     """A matrix product of given types."""
-    a, b = te.placeholder((32, depth), left, name="A"), te.placeholder((depth, columns), right, name="B")
+    a, b = te.placeholder((rows, depth), left, name="A"), te.placeholder((depth, columns), right, name="B")
     k = te.reduce_axis((0, depth), name="k")
-    return [a, b, te.compute((32, columns), lambda i, j: te.sum(a[i, k].astype(out) * b[k, j].astype(out), axis=k), name="C")]
+    return [a, b, te.compute((rows, columns), lambda i, j: te.sum(a[i, k].astype(out) * b[k, j].astype(out), axis=k), name="C")]
 
 
 def tiles(tensors: list[Tensor], target: Target = WITH) -> list[Sketch]:
@@ -40,9 +42,7 @@ def tiles(tensors: list[Tensor], target: Target = WITH) -> list[Sketch]:
 
 def test_each_width_of_panels_is_a_sketch_in_both_orders() -> None:
     names = [sketch.name.partition(":")[2] for sketch in tiles(product())]
-    expected = [
-        f"AddCacheWrite+DotTile(j in lanes,{order} x{width})" for width in (1, 2, 3, 4) for order in ("j>i,panel", "i>j,packed")
-    ]
+    expected = [f"AddCacheWrite+DotTile(j in lanes,{order} x{width})" for width in (1, 2, 3, 4) for order in ("j>i,panel", "i>j,packed")]
     assert names == expected
 
 
@@ -107,7 +107,7 @@ def test_no_panel_is_packed_for_each_row_of_a_batch() -> None:
 
 
 def test_features_count_instructions_and_registers() -> None:
-    sketch = next(sketch for sketch in tiles(product(columns=128, depth=256)) if "panel x4" in sketch.name)
+    sketch = next(sketch for sketch in tiles(product(columns=128, depth=256, rows=512)) if "panel x4" in sketch.name)
     scalar = next(
         sketch
         for sketch in generate_sketches(sketch.outputs, sketch.initial, RuleOptions(WITHOUT))

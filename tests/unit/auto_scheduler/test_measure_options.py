@@ -142,6 +142,17 @@ def test_options_of_the_runner_are_the_policy() -> None:
     assert (timing.number, timing.repeat, timing.min_repeat_ms, timing.cooldown_s, timing.flush_caches) == (5, 2, 50, 0.5, False)
 
 
+def test_a_tracker_of_this_machine_is_a_runner() -> None:
+    context = auto_scheduler.LocalRPCMeasureContext(repeat=2, min_repeat_ms=300, timeout=7, enable_cpu_cache_flush=True)
+    assert context.runner == LocalRunner(7, 3, 2, 300, 0.0, True, 0)
+    assert TuningOptions(runner=context.runner).runner.repeat == 2
+
+
+def test_more_options_than_a_record_can_say() -> None:
+    with PassContext(disabled_pass=[f"tir.Pass{number}" for number in range(50)]), pytest.raises(TuningError, match="up to 40 options"):
+        measure_task(task(), 0)
+
+
 def test_cold_measurements_are_single_calls() -> None:
     timing = measure_options(TuningOptions(runner=LocalRunner(number=5, min_repeat_ms=50, enable_cpu_cache_flush=True))).timing
     assert (timing.number, timing.min_repeat_ms, timing.flush_caches) == (1, 0.0, True)

@@ -224,5 +224,3 @@ def test_what_builders_and_runners_do_not_do(make: Callable[[], object], message
     with pytest.raises(TuningError) as caught:
         make()
     assert message in str(caught.value)
-
-

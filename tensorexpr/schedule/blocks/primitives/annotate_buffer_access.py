@@ -13,6 +13,7 @@ from ....arith import Analyzer
 from ....arith.index_map import IndexMap
 from ....arith.index_map_graph import index_map_from_json
 from ....tir.attrs import FrozenMap
+from ....tir.block import Block
 from ....tir.buffer import BufferRegion
 from ....tir.expr import Range
 from ..buffers import READ, WRITE, buffer_at, regions_of
@@ -59,8 +60,12 @@ def annotate_buffer_access(program: BlockProgram, name: str, index: int, side: s
     key = f"explicit_{side}_region"
     known = tuple(realize.block.annotations.get(key, ()))
     annotations = FrozenMap({**realize.block.annotations, key: (*known, *(() if index in known else (index,)))})
-    changed = {"reads" if side == READ else "writes": tuple(regions), "annotations": annotations}
-    return program.map_block(name, lambda block: replace(block, **changed))
+
+    def changed(block: Block) -> Block:
+        annotated = replace(block, annotations=annotations)
+        return replace(annotated, reads=tuple(regions)) if side == READ else replace(annotated, writes=tuple(regions))
+
+    return program.map_block(name, changed)
 
 
 class AnnotateBufferAccess(Primitive):

@@ -21,7 +21,7 @@ from ....tir.block import Block, BlockRealize
 from ....tir.expr import IntImm, IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import map_children, substitute, variables
 from ....tir.stmt import For, SeqStmt, Stmt, seq
-from ..bindings import TRUE, renewed_axes, substituted_region
+from ..bindings import TRUE, substituted_region
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef, LoopRef
 from ..instruction import Applied, Primitive, State, block_of
@@ -105,11 +105,17 @@ class _InnerParts:
 
 def _inner_block(block: Block, parts: _InnerParts, loops: Sequence[For], program: BlockProgram) -> tuple[Block, Stmt | None]:
     """The block over the inner axes without its init, and the init as a nest for the outer block."""
-    inside = replace(block, iter_vars=())
-    changed = replace(substitute(inside, parts.meaning), iter_vars=parts.axes)
+    changed = _over_inner_axes(block, parts)
     if changed.init is None:
         return changed, None
     return updating(changed, block.name_hint), _init_nest(changed, parts, loops, program.fresh_block_name(f"{block.name_hint}_init"))
+
+
+def _over_inner_axes(block: Block, parts: _InnerParts) -> Block:
+    """The block in terms of outer and inner axes, over the inner ones."""
+    changed = substitute(replace(block, iter_vars=()), parts.meaning)
+    assert isinstance(changed, Block)
+    return replace(changed, iter_vars=parts.axes)
 
 
 def _init_nest(block: Block, parts: _InnerParts, inner: Sequence[For], name: str) -> Stmt:
@@ -151,8 +157,7 @@ def blockize_blocks(program: BlockProgram, names: Sequence[str]) -> tuple[BlockP
         realize = node.stmt
         assert isinstance(realize, BlockRealize)
         parts = _InnerParts.of(division.axes, axes)
-        block = replace(substitute(replace(realize.block, iter_vars=()), parts.meaning), iter_vars=parts.axes)
-        changes[realize] = BlockRealize(parts.values, division.inside, block)
+        changes[realize] = BlockRealize(parts.values, division.inside, _over_inner_axes(realize.block, parts))
     body = _with(seq(*old), changes)
     made = BlockRealize(tuple(one.outer for one in first.axes), first.outside, _outer_block(name, axes, body, None))
     replaced: dict[Stmt, Stmt | None] = {old[0]: made, **{stmt: None for stmt in old[1:]}}

@@ -94,7 +94,7 @@ def _copying(realize: BlockRealize, inner: Sequence[For], pattern: _Pattern, fac
         low, high = pattern.ranges.get(axis.var, (None, None))
         if low is None or high is None:
             values.append(facts.simplify(value))
-        elif isinstance(value, Var) and value in loops and _alone(value, realize):
+        elif isinstance(value, Var) and value in loops and _alone(axis, loops[value], realize):
             extents[value] = const(high - low, value.dtype)
             values.append(value)
         else:
@@ -115,9 +115,11 @@ def _certain(condition: PrimExpr, *facts: Analyzer) -> bool:
     return any(known.known_true(condition) for known in facts)
 
 
-def _alone(var: Var, realize: BlockRealize) -> bool:
-    """True if a loop is for one axis alone."""
-    return sum(var in variables(value) for value in realize.iter_values) == 1
+def _alone(axis: IterVar, loop: For, realize: BlockRealize) -> bool:
+    """True if a loop is for one axis alone, and for all of it."""
+    users = sum(loop.loop_var in variables(value) for value in realize.iter_values)
+    assert axis.dom is not None
+    return users == 1 and as_int(loop.min) == 0 and as_int(loop.extent) == as_int(axis.dom.extent)
 
 
 def _narrowed(axis: IterVar, found: tuple[int, int] | None) -> IterVar:
@@ -158,9 +160,6 @@ def _pattern(node: Node) -> _Pattern:
         raise _no_padding(node, f"nothing is inside along {empty.name}")
     order = {axis.var: ranges[axis.var] for axis in block.iter_vars if axis.var in ranges}
     return _Pattern(store, inside, constant, order)
-
-
-_LOW_OPEN, _HIGH_OPEN = (LT, GT), (GT, LT)
 
 
 def _bound(part: PrimExpr, node: Node) -> tuple[Var, int | None, int | None]:

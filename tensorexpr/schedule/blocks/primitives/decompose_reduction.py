@@ -166,5 +166,5 @@ class DecomposeReduction(Primitive):
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
         ref, loop = block_of(state, inputs[0], self.method), loop_of(inputs[1], self.method)
         made = decompose_reduction(state.program_of(ref), ref.name, loop.var)
-        renamed = {ref: BlockRef(ref.func, made.update)}
-        return Applied(state.updated(ref.func, made.program), (BlockRef(ref.func, made.init),), renamed=renamed)
+        outputs = (BlockRef(ref.func, made.init),)
+        return Applied(state.updated(ref.func, made.program), outputs, renamed={ref: BlockRef(ref.func, made.update)})

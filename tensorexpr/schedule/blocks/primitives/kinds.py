@@ -17,10 +17,10 @@ from ....tir.expr import IterVar, Range, Var
 from ....tir.rewriting import variables
 from ....tir.stmt import For, ForKind
 from ....tir.thread import is_thread_tag, thread_tags
+from ..apart import is_apart
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, loop_of
 from ..program import BlockProgram
-from ..apart import is_apart
 from ..scope import Scope, check_affine, check_complete_or_reduction, is_update, written
 
 
@@ -93,7 +93,7 @@ class Unroll(Primitive):
         ref = loop_of(inputs[0], self.method)
         program = state.program_of(ref)
         loop = program.loop(ref.var)
-        return Applied(state.updated(ref.func, program.replace(loop, replace(loop, kind=ForKind.UNROLLED))))
+        return Applied(state.updated(ref.func, program.replace(loop, replace(loop, kind=ForKind.UNROLLED, thread_binding=None))))
 
 
 class Bind(Primitive):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from ....arith.block_access import get_block_access_region
@@ -20,9 +21,9 @@ from ....tir.arithmetic import as_int, convert
 from ....tir.block import Block, BlockRealize
 from ....tir.expr import IntImm, PrimExpr, Var
 from ....tir.rewriting import map_children
+from ....tir.scopes import parts
 from ....tir.stmt import For, ForKind, Stmt, seq
 from ....tir.stmt_functor import Renaming
-from ....tir.scopes import parts
 from ..bindings import TRUE, simplified
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef, LoopRef
@@ -46,7 +47,7 @@ def loop_partition(program: BlockProgram, var: Var, factors: Sequence[PrimExpr |
         raise PrimitiveError(f"loop_partition: no block stands in {var.name}", loop)
     stem = blocks[0]
     made, names = [], []
-    for number, (low, high) in enumerate(zip(points, points[1:], strict=False)):
+    for number, (low, high) in enumerate(pairwise(points)):
         one = Var(f"{var.name}{number}", var.dtype)
         body = _copy(loop.body, {var: one}, f"{var.name}{number}", program)
         part = For(one, low, simplified(high - low, ()), ForKind.SERIAL, body)
@@ -67,7 +68,9 @@ def _points(loop: For, factors: Sequence[PrimExpr | int | None]) -> list[PrimExp
         raise PrimitiveError(f"loop_partition takes positive lengths, of which at most one is None, not {list(factors)}", loop)
     total = sum(numbers)
     if total >= extent and (None in given or total > extent or len(given) < 2):
-        raise PrimitiveError(f"loop_partition: lengths of {total} in all leave nothing of the extent {extent} of {loop.loop_var.name}", loop)
+        raise PrimitiveError(
+            f"loop_partition: lengths of {total} in all leave nothing of the extent {extent} of {loop.loop_var.name}", loop
+        )
     lengths = [extent - total if number is None else number for number in given]
     if sum(lengths) < extent:
         lengths.append(extent - total)
@@ -118,6 +121,6 @@ class LoopPartition(Primitive):
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
         ref = loop_of(inputs[0], self.method)
         program, names, copied = loop_partition(state.program_of(ref), ref.var, list(inputs[1:]))
-        gone = {BlockRef(ref.func, name): None for name in copied}
+        gone: dict[BlockRef | LoopRef, BlockRef | LoopRef | None] = {BlockRef(ref.func, name): None for name in copied}
         outputs = tuple(LoopRef(ref.func, name) for name in names)
         return Applied(state.updated(ref.func, program), outputs, renamed={**gone, ref: None})

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 from ....arith.block_access import touched_regions
@@ -73,7 +73,7 @@ def _nests(program: BlockProgram, nodes: Sequence[Node]) -> tuple[list[Stmt], li
     for node, chain in zip(nodes, chains, strict=True):
         inside = [one.stmt for one in chain[: next(n for n, one in enumerate(chain) if one is place)]][::-1]
         loops = [stmt for stmt in inside if isinstance(stmt, For)]
-        if len(loops) != len(inside) or any(outer.body is not inner for outer, inner in zip(loops, loops[1:], strict=False)):
+        if len(loops) != len(inside) or any(outer.body is not inner for outer, inner in pairwise(loops)):
             raise PrimitiveError("merge takes loops that stand alone in the loops around them, in one scope", node.stmt)
         nests.append(_Nest(tuple(loops)))
     body = place.stmt if isinstance(place.stmt, SeqStmt) else inner_statements(place.stmt)[0]
@@ -87,13 +87,13 @@ def _check_alike(nests: Sequence[_Nest]) -> None:
         for loop in nest.loops:
             check_plain(loop, "merge")
         if len(nest.loops) != len(first.loops):
-            raise PrimitiveError(f"merge takes loops of equal depth, not {len(first.loops)} and {len(nest.loops)} below their common place", nest.loops[-1])
+            raise PrimitiveError(
+                f"merge takes loops of equal depth, not {len(first.loops)} and {len(nest.loops)} below their common place", nest.loops[-1]
+            )
         for one, other in zip(first.loops, nest.loops, strict=True):
             if one.extent is not other.extent or one.kind is not other.kind:
-                raise PrimitiveError(
-                    f"merge takes loops of equal extent and kind, not {one.loop_var.name} ({one.extent}) and {other.loop_var.name} ({other.extent})",
-                    other,
-                )
+                left, right = (f"{loop.loop_var.name} ({loop.extent})" for loop in (one, other))
+                raise PrimitiveError(f"merge takes loops of equal extent and kind, not {left} and {right}", other)
 
 
 def _check_between(listed: Sequence[Stmt], nests: Sequence[_Nest]) -> None:
@@ -108,7 +108,8 @@ def _check_between(listed: Sequence[Stmt], nests: Sequence[_Nest]) -> None:
             shared = _conflicts(top, between)
             if shared:
                 raise PrimitiveError(
-                    f"merge: a statement between the nests depends on {next(iter(shared)).name}, which {top.loop_var.name} accesses; merge what is next to each other",
+                    f"merge: a statement between the nests depends on {next(iter(shared)).name}, which the nest over "
+                    f"{top.loop_var.name} accesses; merge what is next to each other",
                     top,
                 )
 
@@ -116,7 +117,9 @@ def _check_between(listed: Sequence[Stmt], nests: Sequence[_Nest]) -> None:
 def _accessed(stmt: Stmt) -> tuple[set[Buffer], set[Buffer]]:
     """The buffers that the blocks in a statement say they read, and those they write."""
     if isinstance(stmt, BlockRealize):
-        return set(read(stmt.block)) | set(written(stmt.block)) if stmt.block.init is not None else set(read(stmt.block)), set(written(stmt.block))
+        return set(read(stmt.block)) | set(written(stmt.block)) if stmt.block.init is not None else set(read(stmt.block)), set(
+            written(stmt.block)
+        )
     reads: set[Buffer] = set()
     writes: set[Buffer] = set()
     for inner in inner_statements(stmt):
@@ -141,10 +144,11 @@ def _check_order(program: BlockProgram, node: Node, nests: Sequence[_Nest], made
             early, late = (touched_regions(bodies[n], [buffer])[buffer] for n in (first, second))
             pairs = ((early.writes, late.reads), (early.writes, late.writes), (early.reads, late.writes))
             if any(a is not None and b is not None and not is_apart(a, b, loops, around) for a, b in pairs):
+                top, other = nests[first].loops[0], nests[second].loops[0]
                 raise PrimitiveError(
-                    f"merge: an iteration of the nest over {nests[second].loops[0].loop_var.name} may touch what a later one of the nest over "
-                    f"{nests[first].loops[0].loop_var.name} does with {buffer.name}; use compute_at, which computes what is needed",
-                    nests[second].loops[0],
+                    f"merge: an iteration of the nest over {other.loop_var.name} may need of {buffer.name} what a later one of the nest "
+                    f"over {top.loop_var.name} touches; use compute_at, which computes what is needed",
+                    other,
                 )
 
 

@@ -27,8 +27,7 @@ from ..copying import block_at, copy_block, scoped_copy
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
 from ..program import BlockProgram, Node, fresh
-from ..scope import Scope, check_complete_or_reduction, read
-from .cache_write import check_behind
+from ..scope import Scope, check_complete_or_reduction
 from .transform_block_layout import own_loops
 
 
@@ -178,6 +177,3 @@ class PadEinsum(Primitive):
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
         ref = block_of(state, inputs[0], self.method)
         return Applied(state.updated(ref.func, pad_einsum(state.program_of(ref), ref.name, attrs[0])))
-
-
-__all__ = ["PadEinsum", "check_behind", "pad_einsum", "read"]

@@ -21,7 +21,8 @@ def reorder_block_iter_var(program: BlockProgram, name: str, order: Sequence[int
     if sorted(order) != list(range(len(axes))):
         names = ", ".join(axis.var.name for axis in axes)
         raise PrimitiveError(
-            f"reorder_block_iter_var: {list(order)} isn't an order of the {len(axes)} axes of {name} ({names}); name each place once", realize
+            f"reorder_block_iter_var: {list(order)} isn't an order of the {len(axes)} axes of {name} ({names}); name each place once",
+            realize,
         )
     block = replace(realize.block, iter_vars=tuple(axes[place] for place in order))
     values = tuple(realize.iter_values[place] for place in order)

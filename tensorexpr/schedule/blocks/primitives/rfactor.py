@@ -176,7 +176,9 @@ def _planned(program: BlockProgram, name: str, var: Var, factor_axis: int) -> _P
     _check_partials_begin(realize, loops, loop)
     ndim = len(reduction.indices)
     if not -ndim - 1 <= factor_axis <= ndim:
-        raise PrimitiveError(f"rfactor: factor_axis is from {-ndim - 1} to {ndim}, where {name} writes {ndim} dimensions, not {factor_axis}", realize)
+        raise PrimitiveError(
+            f"rfactor: factor_axis is from {-ndim - 1} to {ndim}, where {name} writes {ndim} dimensions, not {factor_axis}", realize
+        )
     place = factor_axis + ndim + 1 if factor_axis < 0 else factor_axis
     taken = {buffer.name for buffer in program.buffers()}
     buffers = tuple(_partial_buffer(buffer, place, loop.extent, taken) for buffer in reduction.buffers)
@@ -204,7 +206,9 @@ def _chain(node: Node, loops: Sequence[For], realize: BlockRealize, loop: For) -
     reducing = loops_of_axes(realize, REDUCED)
     odd = next((above for above in loops if above.loop_var in reducing and all(above is not one for one in chain)), None)
     if odd is not None:
-        raise PrimitiveError(f"rfactor: something besides {realize.block.name_hint} stands in {odd.loop_var.name}, which it reduces over", loop)
+        raise PrimitiveError(
+            f"rfactor: something besides {realize.block.name_hint} stands in {odd.loop_var.name}, which it reduces over", loop
+        )
     return chain
 
 
@@ -246,5 +250,3 @@ class RFactor(Primitive):
             raise PrimitiveError(f"rfactor takes a loop with one block inside; {ref.var.name} holds {', '.join(below) or 'none'}", loop)
         program, name = rfactor(program, below[0], ref.var, int(attrs[0]))
         return Applied(state.updated(ref.func, program), (BlockRef(ref.func, name),))
-
-

@@ -23,7 +23,6 @@ from ....tir.stmt_functor import renew_defs
 from ....tir.tensor_intrin import TensorIntrin, body_block, buffers_of
 from ..diagnostics import PrimitiveError
 from ..handles import LoopRef
-from .. import intrinsics
 from ..instruction import Applied, Primitive, State, block_of
 from ..program import BlockProgram
 from ..tensor_match import Mismatch, matched_regions

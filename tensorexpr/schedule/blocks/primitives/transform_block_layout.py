@@ -34,6 +34,12 @@ def transform_block_layout(program: BlockProgram, name: str, index_map: IndexMap
     node = program.block_node(name)
     realize, block = program.realize(name), block_at(node)
     loops = own_loops(program, node, "transform_block_layout")
+    odd = next((loop for loop in loops if loop.kind != ForKind.SERIAL), None)
+    if odd is not None:
+        raise PrimitiveError(
+            f"transform_block_layout: the loop over {odd.loop_var.name} runs {odd.kind.name}; say how loops run after they are replaced",
+            odd,
+        )
     _check_order(program, node)
     extents = [_extent(axis, node) for axis in block.iter_vars]
     try:

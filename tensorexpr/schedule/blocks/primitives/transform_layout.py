@@ -20,6 +20,7 @@ from ....tir.arithmetic import const
 from ....tir.block import Block
 from ....tir.buffer import Buffer
 from ....tir.expr import IntImm, PrimExpr, Range, Var
+from ....tir.rewriting import variables
 from ..accesses import Indices, Redirection, odd_use
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
@@ -46,6 +47,8 @@ def transform_layout(
     _check_uses(program, buffer, node)
     shape, padding = _planned(buffer, index_map, pad_value, assume_injective, node)
     new = replace(buffer, shape=shape)
+    if owner.block is None:
+        _check_sizes(program, buffer, new, node)
     moved = Redirection(buffer, new, _indices(index_map), _regions(index_map, shape))
     if padding is not None:
         made = with_padding(program, buffer, new, moved, padding, owner.block)
@@ -70,6 +73,20 @@ def _check_uses(program: BlockProgram, buffer: Buffer, node: Node) -> None:
     reason = "with strides of its own" if buffer.strides else odd_use(program.func.body, buffer)
     if reason is not None:
         raise PrimitiveError(f"transform_layout: {buffer.name} is used {reason}, which a new layout would break", node.stmt)
+
+
+def _check_sizes(program: BlockProgram, old: Buffer, new: Buffer, node: Node) -> None:
+    """Sizes that arguments define must still be what some argument has as an extent."""
+    func = program.func
+    buffers = (new if buffer is old else buffer for buffer in func.buffer_map.values())
+    defined = {*func.params, *(extent for buffer in buffers for extent in buffer.shape if isinstance(extent, Var))}
+    lost = next((extent for extent in old.shape if isinstance(extent, Var) and extent not in defined), None)
+    if lost is not None:
+        raise PrimitiveError(
+            f"transform_layout: the size {lost.name} is known from the shape of {old.name} alone, which becomes "
+            f"[{', '.join(map(str, new.shape))}]; make {lost.name} a parameter",
+            node.stmt,
+        )
 
 
 def _owned(program: BlockProgram, owner: Owner, old: Buffer, new: Buffer) -> BlockProgram:
@@ -115,7 +132,7 @@ def _of_dtype(extent: PrimExpr, buffer: Buffer) -> PrimExpr:
 
 def _indices(index_map: IndexMap) -> Any:
     def mapped(indices: Indices, facts: Analyzer) -> Indices:
-        return tuple(facts.simplify(index) for index in _map(index_map, indices))
+        return tuple(_simple(index, facts) for index in _map(index_map, indices))
 
     return mapped
 
@@ -158,10 +175,13 @@ def _regions(index_map: IndexMap, shape: Sequence[PrimExpr]) -> Any:
     return mapped
 
 
+def _simple(index: PrimExpr, facts: Analyzer) -> PrimExpr:
+    return index if isinstance(index, (Var, IntImm)) else facts.simplify(index)
+
+
 def _side(index: PrimExpr, whole: PrimExpr, inside: dict[Var, Range], facts: Analyzer) -> Range:
-    one = const(1, index.dtype)
-    if not inside:
-        return Range(facts.simplify(index), one)
+    if not inside or not variables(index) & inside.keys():
+        return Range(_simple(index, facts), const(1, index.dtype))
     interval = relax(index, inside, facts)
     if interval is None:
         return Range(const(0, whole.dtype), whole)

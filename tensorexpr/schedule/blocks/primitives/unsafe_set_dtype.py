@@ -19,8 +19,8 @@ from ....tir.expr import BufferLoad
 from ....tir.rewriting import Node, post_order_rewrite
 from ....tir.stmt import BufferStore
 from ..accesses import check_plain_use
-from ..buffers import WRITE, buffer_at, check_allocated
 from ..bindings import in_other_buffer
+from ..buffers import WRITE, buffer_at, check_allocated
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
 from ..program import BlockProgram
