@@ -1,5 +1,7 @@
 """Functions of blocks for the primitives on nests, reductions and memory; small, so that they can be interpreted."""
 
+# mypy: disable-error-code="valid-type, no-untyped-def, name-defined, type-arg"
+
 from __future__ import annotations
 
 from tensorexpr import tir
@@ -71,14 +73,14 @@ def reversed_sum(A: T.Buffer((16,), "float32"), C: T.Buffer((15,), "float32")):
 
 
 @T.prim_func
-def argmax(I: T.Buffer((4, 12), "int32"), V: T.Buffer((4, 12), "float32"), P: T.Buffer((4,), "int32"), M: T.Buffer((4,), "float32")):
+def argmax(N: T.Buffer((4, 12), "int32"), V: T.Buffer((4, 12), "float32"), P: T.Buffer((4,), "int32"), M: T.Buffer((4,), "float32")):
     for i, j in T.grid(4, 12):
         with T.block("P"):
             vi, vk = T.axis.remap("SR", [i, j])
             with T.init():
                 P[vi] = -1
                 M[vi] = T.min_value("float32")
-            place: T.int32 = T.Select(M[vi] >= V[vi, vk], P[vi], I[vi, vk])
+            place: T.int32 = T.Select(M[vi] >= V[vi, vk], P[vi], N[vi, vk])
             value: T.float32 = T.Select(M[vi] >= V[vi, vk], M[vi], V[vi, vk])
             P[vi] = place
             M[vi] = value
@@ -97,6 +99,21 @@ def tiles(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"), C:
                 vi = T.axis.spatial(16, m * 4 + i)
                 vj = T.axis.spatial(16, j)
                 C[vi, vj] = A[vi, vj] * T.float32(3)
+
+
+@T.prim_func
+def windows(A: T.Buffer((10,), "float32"), C: T.Buffer((8,), "float32")):
+    B = T.alloc_buffer((10,))
+    for i in range(10):
+        with T.block("B"):
+            vi = T.axis.spatial(10, i)
+            B[vi] = A[vi] * T.float32(2)
+    for i, k in T.grid(8, 3):
+        with T.block("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + B[vi + vk]
 
 
 @T.prim_func

@@ -77,7 +77,7 @@ def diamond(n: int = 16) -> list[Tensor]:
 
 def carried() -> tir.PrimFunc:
     """Each step reads what the one before left in `last`."""
-    return function('''
+    return function("""
 def main(A: T.Buffer((8,)), C: T.Buffer((8,)), D: T.Buffer((8,))):
     last = T.alloc_buffer((1,))
     B = T.alloc_buffer((8,))
@@ -92,12 +92,12 @@ def main(A: T.Buffer((8,)), C: T.Buffer((8,)), D: T.Buffer((8,))):
         with T.block("C"):
             vi = T.axis.spatial(8, i)
             C[vi] = B[vi] + 1.0
-''')
+""")
 
 
 def prefix_sums() -> tir.PrimFunc:
     """Sums while they grow."""
-    return function('''
+    return function("""
 def main(A: T.Buffer((8,)), C: T.Buffer((8,))):
     total = T.alloc_buffer((1,))
     B = T.alloc_buffer((8,))
@@ -114,12 +114,12 @@ def main(A: T.Buffer((8,)), C: T.Buffer((8,))):
         with T.block("C"):
             vi = T.axis.spatial(8, i)
             C[vi] = B[vi]
-''')
+""")
 
 
 def guarded() -> tir.PrimFunc:
     """Blocks that don't run everywhere: B leaves out its end on the caller's word, C its beginning."""
-    return function('''
+    return function("""
 def main(A: T.Buffer((15,)), C: T.Buffer((16,))):
     B = T.alloc_buffer((16,))
     for i in range(16):
@@ -132,12 +132,12 @@ def main(A: T.Buffer((15,)), C: T.Buffer((16,))):
             vi = T.axis.spatial(16, i)
             T.where(i < 14)
             C[vi] = B[vi]
-''')
+""")
 
 
 def updated() -> tir.PrimFunc:
     """A result that is written after it was read, and one that is read before it is written."""
-    return function('''
+    return function("""
 def main(A: T.Buffer((8,)), C: T.Buffer((8,))):
     B = T.alloc_buffer((8,))
     for i in range(8):
@@ -152,12 +152,12 @@ def main(A: T.Buffer((8,)), C: T.Buffer((8,))):
         with T.block("C"):
             vi = T.axis.spatial(8, i)
             C[vi] = B[vi]
-''')
+""")
 
 
 def conditional() -> tir.PrimFunc:
     """A block that runs under a condition."""
-    return function('''
+    return function("""
 def main(A: T.Buffer((8,)), n: T.int32, C: T.Buffer((8,))):
     B = T.alloc_buffer((8,))
     for i in range(8):
@@ -169,12 +169,12 @@ def main(A: T.Buffer((8,)), n: T.int32, C: T.Buffer((8,))):
             with T.block("C"):
                 vi = T.axis.spatial(8, i)
                 C[vi] = B[vi]
-''')
+""")
 
 
 def two_places() -> tir.PrimFunc:
     """B is read at two places of one block."""
-    return function('''
+    return function("""
 def main(A: T.Buffer((8,)), C: T.Buffer((7,))):
     B = T.alloc_buffer((8,))
     for i in range(8):
@@ -185,12 +185,12 @@ def main(A: T.Buffer((8,)), C: T.Buffer((7,))):
         with T.block("C"):
             vi = T.axis.spatial(7, i)
             C[vi] = B[vi] + B[vi + 1]
-''')
+""")
 
 
 def repeated() -> tir.PrimFunc:
     """A sum that a loop repeats: each element is added twice."""
-    return function('''
+    return function("""
 def main(A: T.Buffer((8, 4)), C: T.Buffer((8,))):
     B = T.alloc_buffer((8, 4))
     for i, k in T.grid(8, 4):
@@ -203,12 +203,12 @@ def main(A: T.Buffer((8, 4)), C: T.Buffer((8,))):
             with T.init():
                 C[vi] = 0.0
             C[vi] = C[vi] + B[vi, vk]
-''')
+""")
 
 
 def loose() -> tir.PrimFunc:
     """A block that uses a loop without an axis."""
-    return function('''
+    return function("""
 def main(A: T.Buffer((8,)), C: T.Buffer((8,))):
     B = T.alloc_buffer((8,))
     for i in range(8):
@@ -219,12 +219,12 @@ def main(A: T.Buffer((8,)), C: T.Buffer((8,))):
         with T.block("C"):
             vi = T.axis.spatial(8, i)
             C[vi] = B[vi]
-''')
+""")
 
 
 def halves() -> tir.PrimFunc:
     """A block that stores twice."""
-    return function('''
+    return function("""
 def main(A: T.Buffer((8,)), C: T.Buffer((8,))):
     B = T.alloc_buffer((8, 2))
     for i in range(8):
@@ -236,12 +236,12 @@ def main(A: T.Buffer((8,)), C: T.Buffer((8,))):
         with T.block("C"):
             vi = T.axis.spatial(8, i)
             C[vi] = B[vi, 0] + B[vi, 1]
-''')
+""")
 
 
 def overlapping() -> tir.PrimFunc:
     """A block whose points write the same elements."""
-    return function('''
+    return function("""
 def main(A: T.Buffer((8,)), C: T.Buffer((8,))):
     B = T.alloc_buffer((8,))
     for i, j in T.grid(4, 5):
@@ -252,7 +252,7 @@ def main(A: T.Buffer((8,)), C: T.Buffer((8,))):
         with T.block("C"):
             vi = T.axis.spatial(8, i)
             C[vi] = B[vi]
-''')
+""")
 
 
 def broadcast() -> list[Tensor]:
@@ -264,7 +264,7 @@ def broadcast() -> list[Tensor]:
 
 def written_twice() -> tir.PrimFunc:
     """Two blocks write B, the second one adding to what the first left."""
-    return function('''
+    return function("""
 def main(A: T.Buffer((8,)), C: T.Buffer((8,))):
     B = T.alloc_buffer((8,))
     for i in range(8):
@@ -281,4 +281,27 @@ def main(A: T.Buffer((8,)), C: T.Buffer((8,))):
         with T.block("C"):
             vi = T.axis.spatial(8, i)
             C[vi] = B[vi]
-''')
+""")
+
+
+def surrounded() -> list[Tensor]:
+    """C is B with a zero on each side."""
+    a = te.placeholder((6,), name="A")
+    b = te.compute((6,), lambda i: a[i] * 2.0, name="B")
+    return [a, te.compute((8,), lambda i: tir.if_then_else(tir.all(i >= 1, i < 7), b[i - 1], 0.0), name="C")]
+
+
+def shortened() -> tir.PrimFunc:
+    """B has fewer elements than C, which asks before it reads."""
+    return function("""
+def main(A: T.Buffer((8,)), C: T.Buffer((8,))):
+    B = T.alloc_buffer((8,))
+    for i in range(6):
+        with T.block("B"):
+            vi = T.axis.spatial(6, i)
+            B[vi + 2] = A[vi]
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = T.if_then_else(vi >= 2, B[vi], 0.0)
+""")

@@ -16,6 +16,8 @@ from tensorexpr.driver.bench.table import fastest_of_ours, ratio_to_best_peer
 
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).parent / "results"
+# Figures of other programs than `bench`: search.py, cost_models.py.
+OTHERS = {"search", "cost_models"}
 START, END = "<!-- performance: start -->", "<!-- performance: end -->"
 
 
@@ -41,7 +43,7 @@ def _against(results: Results, peer: str) -> list[float]:
 
 def table() -> str:
     """The whole table, with a line about the machine."""
-    files = {path.stem: read(path) for path in sorted(RESULTS.glob("*.json"))}
+    files = {path.stem: read(path) for path in sorted(RESULTS.glob("*.json")) if path.stem not in OTHERS}
     if not files:
         return "No results are committed yet."
     machine = next(iter(files.values())).machine

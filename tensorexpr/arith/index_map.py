@@ -127,7 +127,7 @@ class IndexMap:
         """The array in the new layout, with zeros as padding."""
         extents = [as_int(extent) for extent in self.map_shape(array.shape)]
         made = np.zeros([extent or 0 for extent in extents], array.dtype)
-        points = dict(zip(self.initial_indices, np.indices(array.shape), strict=True))
+        points = dict(zip(self.initial_indices, np.indices(array.shape, sparse=True), strict=True))
         made[tuple(np.broadcast_to(_evaluated(index, points), array.shape) for index in self.final_indices)] = array
         return made
 

@@ -60,7 +60,8 @@ class SearchSession:
             if self.tuner is None:
                 self.tuner = self.policy.tuner(made, self.options, self.console)
                 self.console.searching(len(self.tuner.sketches))
-            made.best_cost = self.tuner.measurer.best_cost
+            if self.tuner.measurer is not None:
+                made.best_cost = self.tuner.measurer.best_cost
             self._measurer = self.tuner.measurer = made.__enter__()
         return self
 

@@ -11,8 +11,12 @@ from ..schedule.blocks import Schedule, Trace
 from ..target import Target, TargetLike
 from ..tir.function import IRModule, PrimFunc
 from .database.database import Database
+from .search_strategy.evolutionary_search import EvolutionarySearch
 from .search_strategy.search_strategy import SearchStrategy
+from .space_generator.post_order_apply import PostOrderApply
 from .space_generator.space_generator import SpaceGenerator
+from .space_generator.space_generator_union import SpaceGeneratorUnion
+from .space_generator.tensor_sketches import TensorSketchSpace
 from .task_scheduler.task_scheduler import TaskScheduler
 from .tune import tune_tasks
 from .tune_config import TuneConfig
@@ -87,7 +91,7 @@ def tune_tir(
         raise TuningError("tune_tir needs to know how much to search: pass max_trials_global=, or config=ms.TuneConfig(...)")
     folder = str(work_dir) if work_dir is not None else tempfile.mkdtemp(prefix="tensorexpr-tune-")
     module = normalize_mod(mod)
-    tasks = _tasks(module, target, space, strategy, num_tuning_cores, seed, special_space or {}, task_name)
+    tasks = _tasks(module, target, _with_sketches(space, strategy), strategy, num_tuning_cores, seed, special_space or {}, task_name)
     for task in tasks:
         _adapt(task, sch_rules, postprocs, mutator_probs)
     found = tune_tasks(
@@ -106,6 +110,12 @@ def tune_tir(
         module_equality=module_equality,
     )
     return found if config is None else compile_tir(found, mod, target)
+
+
+def _with_sketches(space: Any, strategy: Any) -> Any:
+    """The default space: what the rules make, and sketches of the tensors that programs compute, for the strategy that knows both."""
+    evolves = strategy == "evolutionary" or isinstance(strategy, EvolutionarySearch)
+    return SpaceGeneratorUnion([PostOrderApply(), TensorSketchSpace()]) if space == "post-order-apply" and evolves else space
 
 
 def _tasks(

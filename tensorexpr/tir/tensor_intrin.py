@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, overload
 
 from ..errors import DeclarationError
 from .block import Block, BlockRealize
@@ -43,6 +43,14 @@ class TensorIntrin:
         _check(name, desc, impl)
         TensorIntrin._known[name] = TensorIntrin(desc, impl)
         return TensorIntrin._known[name]
+
+    @overload
+    @staticmethod
+    def get(name: str, allow_missing: Literal[False] = False) -> TensorIntrin: ...
+
+    @overload
+    @staticmethod
+    def get(name: str, allow_missing: bool) -> TensorIntrin | None: ...
 
     @staticmethod
     def get(name: str, allow_missing: bool = False) -> TensorIntrin | None:

@@ -165,7 +165,7 @@ class Tuner:
         self._rng = np.random.default_rng(self.seed)
         self._seen = {candidate for candidate, _ in self.preloaded}
         self._first: list[tuple[Candidate | None, Trace]] = [(None, Trace())] if self.with_baseline else []
-        self._first += [(candidate, self._trace(candidate)) for candidate in preferred(self.sketches) if candidate not in self._seen]
+        self._tried_preferred = False
         self._deadline = self._descend_at = math.inf
         self._learned = 0
         self._busy = 0.0
@@ -238,6 +238,9 @@ class Tuner:
 
     def ask(self, count: int) -> list[tuple[Candidate | None, Trace]]:
         """Up to `count` programs to measure next, none of which was asked for before. Whoever measures them `tell`s the results."""
+        if not self._tried_preferred:
+            self._first += [(candidate, self._trace(candidate)) for candidate in preferred(self.sketches) if candidate not in self._seen]
+            self._tried_preferred = True
         first, self._first = self._first[:count], self._first[count:]
         self._seen.update(candidate for candidate, _ in first if candidate is not None)
         start = time.perf_counter()

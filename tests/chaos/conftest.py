@@ -56,6 +56,7 @@ def options() -> MeasureOptions:
         run_timeout_s=2.5,
         build_memory_bytes=256 << 20,
         run_memory_bytes=256 << 20,
+        opt_level=0,  # LLVM may make anything of code that misbehaves
         compiler="chaos_compilers:make_compiler",
     )
 

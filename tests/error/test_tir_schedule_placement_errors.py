@@ -61,7 +61,11 @@ CASES: list[tuple[Declared, Request, str]] = [
     (programs.diamond, back("D", "C", 0), "D can't go into i: not all its producers stand there; missing: B"),
     (programs.chain, back("B", "C", 0), "B can't go into i: it has no producers"),
     (programs.diamond, places_swapped, "index 1 is no place for it; places: 0 to 0, or -1 for the last and -2 for the first"),
-    (programs.written_twice, at("B", "C", 0), "compute_at needs a complete or a reduction block; B is not complete: B is also written by start"),
+    (
+        programs.written_twice,
+        at("B", "C", 0),
+        "a complete or a reduction block; B is not complete: B is also written by start",
+    ),
     (programs.matmul_relu, back("D", "C", 2), "D stands in the loop k, over which C reduces what it reads"),
     (programs.scaled_matmul, reduced_at_once, "it would reduce over j, whose iterations run at once"),
     (programs.two_places, uncovered, "C would read parts of B that B hasn't written yet"),
@@ -80,8 +84,15 @@ CASES: list[tuple[Declared, Request, str]] = [
     (programs.overlapping, inline("B"), "B may write an element of B more than once"),
     (programs.diamond, back_inline("D"), "reverse_compute_inline: D must read what one block makes; its producers: B, C"),
     (programs.diamond, back_inline("C"), "reverse_compute_inline: what B writes is also read by D"),
-    (programs.matmul_relu, back_inline("D"), "the producer C must be complete: its axis v_k is not spatial; reverse_compute_at puts D after"),
+    (
+        programs.matmul_relu,
+        back_inline("D"),
+        "the producer C must be complete: its axis v_k is not spatial; reverse_compute_at puts",
+    ),
     (programs.two_places, back_inline("C"), "C reads B at 2 different places"),
+    (programs.surrounded, back_inline("C"), "C has points at which it reads nothing of B: padding"),
+    (programs.shortened, back_inline("C"), "where C runs isn't told by what is written: C would read parts of B that B hasn't written yet"),
+    (programs.shortened, back("C", "B", 0), "C can't go into i: where it runs isn't told by what is written"),
     (programs.broadcast, back_inline("C"), "C reads B where its axes can't be told from it"),
 ]
 
@@ -109,6 +120,6 @@ def test_the_program_is_shown_with_the_loop_marked() -> None:
 def test_a_place_that_is_no_loop() -> None:
     sch = tir.Schedule(te.create_prim_func(programs.chain()), error_render_level="fast")
     with pytest.raises(ScheduleError, match="the decision is -2, -1 or the number of a loop"):
-        sch.sample_compute_location("B", decision="0")  # type: ignore[arg-type]
+        sch.sample_compute_location("B", decision="0")
     with pytest.raises(ScheduleError, match="compute_at takes a loop, as get_loops gives it, not a block"):
-        sch.compute_at("B", sch.get_block("C"))  # type: ignore[arg-type]
+        sch.compute_at("B", sch.get_block("C"))

@@ -41,7 +41,15 @@ def second(sch: tir.Schedule, block: str, place: int = -1) -> tir.schedule.LoopR
     return sch.get_loops(block)[place]
 
 
+def rolled(sch: tir.Schedule) -> object:
+    """Tiles of two windows of three."""
+    outer, _ = sch.split(sch.get_loops("C")[0], [None, 2])
+    sch.compute_at("B", outer)
+    return sch.rolling_buffer("B", 0)
+
+
 CASES: dict[str, list[Case]] = {
+    "rolling_buffer": [(programs.windows, rolled)],
     "merge": [
         (programs.tiles, lambda sch: sch.merge(second(sch, "B"), second(sch, "C"))),
         (programs.chain, lambda sch: sch.merge(second(sch, "B", 0), second(sch, "C", 0))),

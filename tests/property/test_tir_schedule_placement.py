@@ -166,3 +166,14 @@ def test_results_are_the_same_for_parallel_consumers() -> None:
     sch.compute_at("B", outer)
     assert_func_correct(sch.mod["main"], args)
     assert np.prod([len(sch.get_loops(name)) for name in ("B", "C")]) == 4
+
+
+def test_padding_runs_too() -> None:
+    """Points of C that read nothing of B are computed all the same, wherever B is."""
+    a = te.placeholder((6,), name="A")
+    b = te.compute((6,), lambda i: a[i] * 2.0, name="B")
+    args = [a, te.compute((8,), lambda i: tir.if_then_else(tir.all(i >= 1, i < 7), b[i - 1], 0.0), name="C")]
+    sch = tir.Schedule(te.create_prim_func(args))
+    outer = sch.add_unit_loop(sch.get_loops("B")[0])
+    sch.reverse_compute_at("C", outer)
+    assert_func_correct(sch.mod["main"], args, phases=(0,), compiled=False)

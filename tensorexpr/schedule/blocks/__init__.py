@@ -8,8 +8,18 @@ program      a function of blocks that answers where its loops and blocks are, a
 handles      what stands for blocks and loops in a user's hands and in traces
 scope        who produces and who consumes what, and which blocks may be moved
 bindings     axes of blocks in terms of loops, after loops have changed
+accesses     accesses of a buffer, sent to another one
+copying      copies of buffers: which part, where, and the nest that makes it
+layout_padding  what stands where a new layout has no element
+dataflow     whether a block may be computed elsewhere; coverage, whether what it reads is written by then
+moving       a block put into a loop of others; block_domains, over which part of its axes it runs there
 instruction  what a primitive is, and one application of it
 trace        instructions and decisions: Python, JSON, replay
+apart        iterations that touch different elements
+subspace     axes divided between loops outside and inside of a place
+reducers     which reductions may be done in parts
+tensor_match, intrinsics     blocks that do what an intrinsic describes; those that come with the package
+buffers      which buffer a primitive is about
 diagnostics  errors that show the program with the offending place marked
 primitives/  one file each
 tir_schedule the façade; facade/ has its methods by subject
@@ -18,9 +28,10 @@ tir_schedule the façade; facade/ has its methods by subject
 from __future__ import annotations
 
 from ...errors import ScheduleError
+from . import intrinsics
 from .handles import BlockRV, LoopRV
 from .instruction import Instruction
 from .tir_schedule import Schedule
 from .trace import Trace
 
-__all__ = ["BlockRV", "Instruction", "LoopRV", "Schedule", "ScheduleError", "Trace"]
+__all__ = ["BlockRV", "Instruction", "LoopRV", "Schedule", "ScheduleError", "Trace", "intrinsics"]

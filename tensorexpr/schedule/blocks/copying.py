@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...arith import Analyzer, detect_iter_map, relax
-from ...tir.arithmetic import as_int, const, minimum
+from ...tir.arithmetic import as_int, const, is_const_int, maximum, minimum
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion, pointer_var
 from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
@@ -38,7 +38,7 @@ def scoped_copy(buffer: Buffer, shape: Sequence[PrimExpr], name: str, scope: str
 def box_of(program: BlockProgram, node: Node, region: BufferRegion, outside: Stmt) -> Box:
     """The box of a region that a block states, over the loops between it and `outside`, in terms of those around that.
 
-    It is cut to the buffer where loops run beyond it under a predicate.
+    It is cut to the buffer where it isn't certain to lie in it.
     """
     realize = node.stmt
     assert isinstance(realize, BlockRealize)
@@ -50,22 +50,41 @@ def box_of(program: BlockProgram, node: Node, region: BufferRegion, outside: Stm
             inner.append(above.stmt)
     values = {axis.var: value for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)}
     domain = {loop.loop_var: Range(loop.min, loop.extent) for loop in inner}
-    facts = Analyzer({loop.loop_var: Range(loop.min, loop.extent) for loop in program.loops_above(node) if loop.loop_var not in domain})
+    facts = Analyzer({var: dom for var, dom in ranges_around(node).items() if var not in domain})
     return tuple(
-        _side(substitute(r.min, values), substitute(r.extent, values), extent, domain, facts, not is_true(realize.predicate))
+        _side(substitute(r.min, values), substitute(r.extent, values), extent, domain, facts)
         for r, extent in zip(region.region, region.buffer.shape, strict=True)
     )
 
 
-def _side(low: PrimExpr, extent: PrimExpr, whole: PrimExpr, domain: Mapping[Var, Range], facts: Analyzer, guarded: bool) -> Range:
+def _side(low: PrimExpr, extent: PrimExpr, whole: PrimExpr, domain: Mapping[Var, Range], facts: Analyzer) -> Range:
     zero = const(0, whole.dtype)
     first, last = relax(low, domain, facts), relax(low + extent - 1, domain, facts)
     if first is None or last is None:
         return Range(zero, whole)
-    start, count = facts.simplify(first.min), facts.simplify(last.max - first.min + 1)
-    if guarded and not facts.known_less_equal(start + count, whole):
-        count = facts.simplify(minimum(count, whole - start))
-    return Range(start, count)
+    return cut(facts.simplify(first.min), facts.simplify(last.max + 1), whole, facts)
+
+
+def cut(start: PrimExpr, end: PrimExpr, whole: PrimExpr, facts: Analyzer) -> Range:
+    """The part of `start` up to `end` that lies in a dimension of a buffer.
+
+    What a block states may pass the buffer's ends where conditions keep it from touching that.
+    """
+    if not facts.known_less_equal(0, start):
+        start = facts.simplify(maximum(start, const(0, whole.dtype)))
+    count = facts.simplify(end - start)
+    return Range(start, count if facts.known_less_equal(end, whole) else facts.simplify(minimum(count, whole - start)))
+
+
+def ranges_around(node: Node) -> dict[Var, Range]:
+    """The ranges of the loops around a block, and of the axes and loops of the blocks around it."""
+    found: dict[Var, Range] = {}
+    for above in node.ancestors():
+        if isinstance(above.stmt, BlockRealize):
+            found.update({axis.var: axis.dom for axis in above.stmt.block.iter_vars if axis.dom is not None})
+        elif isinstance(above.stmt, For):
+            found[above.stmt.loop_var] = Range(above.stmt.min, above.stmt.extent)
+    return found
 
 
 def copy_nest(
@@ -137,7 +156,7 @@ def scope_end(scope: Node) -> Place:
     return Place(scope.stmt, None)
 
 
-def scope_start(program: BlockProgram, scope: Node) -> Place:
+def scope_start(scope: Node) -> Place:
     """The start of a block's body."""
     assert isinstance(scope.stmt, BlockRealize)
     return Place(scope.stmt, first_of(scope.stmt.block.body))
@@ -148,7 +167,7 @@ def first_of(body: Stmt) -> Stmt:
     return body.seq[0] if isinstance(body, SeqStmt) else body
 
 
-def before_first(program: BlockProgram, writer: Node, readers: Sequence[Node], scope: Node) -> Place:
+def before_first(writer: Node, readers: Sequence[Node]) -> Place:
     """Directly before the first reader, in the innermost statement that has both it and the writer."""
     first = readers[0]
     path = {id(above.stmt) for above in writer.ancestors()}
@@ -190,7 +209,12 @@ def covers(program: BlockProgram, node: Node, region: BufferRegion) -> bool:
     if predicate is None and not is_true(realize.predicate):
         return False
     found = detect_iter_map(indices, kept, predicate)
-    return bool(found.indices) and all(abs(split.scale) == 1 for total in found.indices for split in total.args)
+    if not found.indices or any(abs(split.scale) != 1 for total in found.indices for split in total.args):
+        return False
+    # A predicate may leave out the end of the box.
+    box = box_of(program, node, region, program.scope_of(node).stmt) if predicate is not None else ()
+    reached = [total.args[0].extent if total.args else 1 for total in found.indices]
+    return all(is_const_int(side.extent, extent) for side, extent in zip(box, reached, strict=False))
 
 
 def _distinct_variables(indices: Sequence[PrimExpr], domain: Mapping[Var, Range]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ...arith import Analyzer, Interval, detect_iter_map, linear_form, relax
 from ...tir.arithmetic import as_int
-from ...tir.block import BlockRealize
+from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion
 from ...tir.expr import FloorDiv, FloorMod, IntImm, PrimExpr, Range, Var
 from ...tir.rewriting import substitute, variables
@@ -36,6 +36,15 @@ def why_not_covered(program: BlockProgram, producer: Node, consumer: Node) -> st
             why = f" ({reason})" if reason is not None else ""
             return f"{user.block.name_hint} would read parts of {buffer.name} that {made.block.name_hint} hasn't written yet{why}"
     return None
+
+
+def reads_inside(block: Block, region: BufferRegion) -> bool:
+    """True if a region that a block states lies in the buffer at all points of the block's axes."""
+    analyzer = Analyzer({axis.var: axis.dom for axis in block.iter_vars if axis.dom is not None})
+    return all(
+        analyzer.known_less_equal(0, side.min) and analyzer.known_less_equal(side.min + side.extent, extent)
+        for side, extent in zip(region.region, region.buffer.shape, strict=True)
+    )
 
 
 def _produced(region: BufferRegion, realize: BlockRealize, inner: Sequence[For], analyzer: Analyzer) -> list[list[Interval]]:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from ...te import TensorIntrin as DeclaredIntrin
 from ...te.create_prim_func import create_prim_func
 from ...te.intrinsics import dot_16x2_avx512_bf16, dot_16x4_vnni
+from ...te.row_crossing import with_flat_views
 from ...tir.arithmetic import const
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion
@@ -63,7 +64,9 @@ def _dot_16x4_avx512() -> TensorIntrin:
     declared = dot_16x4_vnni()
     assert declared.reduce_update is not None
     impl = renew_defs(declared.reduce_update)
-    return TensorIntrin(_update_of(declared), _in_block(impl, _dot_by_words(buffers_of(impl))))
+    buffers = buffers_of(impl)
+    body = with_flat_views(_dot_by_words(buffers), buffers, "dot_16x4_avx512")
+    return TensorIntrin(_update_of(declared), _in_block(impl, body))
 
 
 def _dot_by_words(buffers: Sequence[Buffer]) -> Stmt:

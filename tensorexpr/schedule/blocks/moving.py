@@ -12,10 +12,10 @@ from ...tir.block import BlockRealize
 from ...tir.buffer import Buffer
 from ...tir.expr import IntImm, PrimExpr, Range, Var
 from ...tir.stmt import For, ForKind, SeqStmt, Stmt, seq
-from ...tir.thread import bound_tag
+from ...tir.thread import HARDWARE_TAGS, bound_tag
 from .bindings import TRUE
 from .block_domains import AxisDomain, Box, axis_domains, union_of
-from .coverage import why_not_covered
+from .coverage import reads_inside, why_not_covered
 from .dataflow import AT_ONCE, REDUCED, check_movable, odd_surroundings, partial_sums, ranges_of, realized, touched_box
 from .diagnostics import PrimitiveError
 from .program import BlockProgram, Node
@@ -134,7 +134,9 @@ class Move:
                 regions = realized(partner).block.reads if self.forward else realized(partner).block.writes
                 needed += [touched_box(r, realized(partner), [*threads, *inner], analyzer) for r in regions if r.buffer is buffer]
             if needed:
-                boxes[buffer] = union_of(needed, analyzer)
+                everywhere = self.forward or all(reads_inside(block, r) for r in block.reads if r.buffer is buffer)
+                # A point that may read nothing of the buffer isn't found from what is written there.
+                boxes[buffer] = union_of(needed, analyzer) if everywhere else [None] * buffer.ndim
         return axis_domains(block, block.writes if self.forward else block.reads, boxes, analyzer)
 
     def _nest(self, domains: Sequence[AxisDomain], preserve_unit_loops: bool) -> Stmt:
@@ -186,6 +188,8 @@ def _subtrees(loop: For) -> tuple[Stmt, ...]:
 
 
 def _shares(loop: For, buffer: Buffer) -> bool:
-    """True if the threads of a loop share a buffer, so that one of them needs what all do."""
+    """True if the threads of a loop share a buffer, so that one of them needs what all do; virtual ones run one after the other."""
     tag = bound_tag(loop)
-    return tag is not None and _MEMORY_RANKS.get(buffer.scope().split(".")[0], 3) <= (0 if tag.startswith("blockIdx") else 1)
+    if tag is None or tag not in HARDWARE_TAGS:
+        return False
+    return _MEMORY_RANKS.get(buffer.scope().split(".")[0], 3) <= (0 if tag.startswith("blockIdx") else 1)

@@ -30,7 +30,7 @@ from ...tir.function import IRModule, PrimFunc
 
 FACTORS = (1, 2, 3, 4, 5, 7, 8)
 # They change what is computed, on the caller's word, or need something that no module has by itself.
-BY_PROMISE = frozenset({"UnsafeSetDType", "UnsafeHideBufferAccess", "AnnotateBufferAccess", "Tensorize"})
+BY_PROMISE = frozenset({"UnsafeSetDType", "UnsafeHideBufferAccess", "AnnotateBufferAccess", "Tensorize", "ScheduleTensors"})
 _T = TypeVar("_T")
 
 
@@ -105,10 +105,16 @@ class _Choice:
         return self.schedule.get_loops(block)
 
 
+def _function(schedule: Schedule) -> PrimFunc:
+    """The function that is worked on."""
+    found = schedule.mod[schedule.func_working_on or next(iter(schedule.mod.functions_items()))[0].name_hint]
+    assert isinstance(found, PrimFunc)
+    return found
+
+
 def _block_names(schedule: Schedule) -> list[str]:
     """The blocks of the function that is worked on, in the order of the text; none that has no name of its own."""
-    func = schedule.mod[schedule.func_working_on or next(iter(schedule.mod.functions_items()))[0].name_hint]
-    blocks = BlockProgram(func).blocks
+    blocks = BlockProgram(_function(schedule)).blocks
     return [name for name, nodes in blocks.items() if name not in ("", ROOT) and len(nodes) == 1]
 
 
@@ -146,10 +152,15 @@ def _place(choice: _Choice) -> LoopRV | BlockRV:
 
 
 def _index_map(choice: _Choice) -> IndexMap:
-    """The axes of the block in another order, one of them perhaps in two."""
-    axes = [Var(axis.var.name, axis.var.dtype) for axis in choice.stated().iter_vars]
-    order: list[Any] = choice.draw(st.permutations(axes))
-    if order and choice.draw(st.booleans()):
+    """The axes of the block, or the dimensions of one of its buffers, in another order, one of them perhaps in two."""
+    block = choice.stated()
+    axes = [Var(axis.var.name, axis.var.dtype) for axis in block.iter_vars]
+    if choice.primitive.kind == "TransformLayout":
+        regions = (*block.writes, *block.reads)
+        axes = [Var(f"d{n}") for n in range(_pick(choice.draw, regions).buffer.ndim)] if regions else []
+    order: list[Any] = list(choice.draw(st.permutations(axes)))
+    cut: bool = choice.draw(st.booleans())
+    if order and cut:
         place, factor = choice.draw(st.integers(0, len(order) - 1)), _pick(choice.draw, FACTORS)
         order[place : place + 1] = [order[place] // factor, order[place] % factor]
     return IndexMap(tuple(axes), tuple(order))
@@ -173,6 +184,7 @@ ARGUMENTS: Mapping[str, Callable[[_Choice], Any]] = {
     "factors...": _factors,
     "ann_key": _from("note", "other note"),
     "ann_val": _from(1, "text", [1, 2]),
+    "assume_injective_transform": _from(0),
     "axis": _from(0, 1),
     "axis_separators": _from([], [1]),
     "buffer_index": _from(0, 0, 1),
@@ -189,6 +201,8 @@ ARGUMENTS: Mapping[str, Callable[[_Choice], Any]] = {
     "n": _from(2, 3),
     "name": lambda choice: choice.name(),
     "offset": _from(0, 1, 3),
+    "pad_value": _from(None),
+    "padding": lambda choice: [_pick(choice.draw, FACTORS) for _ in choice.stated().iter_vars],
     "partition_pos": _from(0, 1),
     "preserve_unit_iters": _from(0, 1),
     "preserve_unit_loops": _from(0, 1),
@@ -209,14 +223,25 @@ def _step(draw: st.DrawFn, schedule: Schedule, primitive: Primitive) -> None:
         value = ARGUMENTS[name](choice)
         inputs.extend(value) if name.startswith("*") or name.endswith("...") else inputs.append(value)
     attrs = [ARGUMENTS[name](choice) for name in primitive.attrs]
-    if primitive.kind == "Split" and draw(st.booleans()):
+    sampled: bool = draw(st.booleans())
+    if primitive.kind == "Split" and sampled:
         inputs[1:] = _sampled(schedule, inputs[0])
+    if primitive.kind == "TransformLayout" and _is_parameter(choice, *attrs[:2]):
+        return  # callers would have to give arrays of another layout
     before, length = schedule.mod, len(schedule.trace.insts) if schedule.trace else 0
     try:
         schedule.run(primitive.kind, inputs, attrs)
     except ScheduleError:
         unchanged = schedule.mod is before and schedule.trace is not None and len(schedule.trace.insts) == length
         assert unchanged, f"{primitive.kind} was refused, but changed the schedule"
+
+
+def _is_parameter(choice: _Choice, index: int, side: int) -> bool:
+    """True if a block reads (side 0) or writes (1) a parameter there."""
+    block = choice.stated()
+    regions = (block.reads, block.writes)[side]
+    func = _function(choice.schedule)
+    return index < len(regions) and regions[index].buffer in func.buffer_map.values()
 
 
 def _sampled(schedule: Schedule, loop: LoopRV) -> list[Any]:

@@ -10,6 +10,8 @@ up to the caller: variables by name, tensors and buffers by JSON values of the c
     body = reader.expr(document["body"])
 
 Reading checks everything and raises `RecordError` on whatever isn't exactly so; it never runs what it reads.
+
+node_graph, node_types and graph_text are for another document: the JSON text that TVM saves nodes as, which traces carry.
 """
 
 from __future__ import annotations

@@ -37,9 +37,7 @@ INSERT = LayoutRewriteOption.INSERT_TRANSFORM_STAGE
 def dense(rows: int = 16, columns: int = 64, depth: int = 32) -> list[Tensor]:
     """A product with a transposed weight that may be packed."""
     a, w, k = te.placeholder((rows, depth), name="A"), te.placeholder((columns, depth), name="W"), te.reduce_axis((0, depth), name="k")
-    body = te.compute(
-        (rows, columns), lambda i, j: te.sum(a[i, k] * w[j, k], axis=k), name="C", attrs={"layout_free_placeholders": [w]}
-    )
+    body = te.compute((rows, columns), lambda i, j: te.sum(a[i, k] * w[j, k], axis=k), name="C", attrs={"layout_free_placeholders": [w]})
     return [a, w, body]
 
 

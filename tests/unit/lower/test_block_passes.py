@@ -10,6 +10,7 @@ import tensorexpr
 from tensorexpr import te, tir
 from tensorexpr.errors import LoweringError
 from tensorexpr.lower.context import PassContext
+from tensorexpr.testing import assert_func_correct
 from tensorexpr.tir.rewriting import walk
 from tests import programs
 from tests.block_programs import TRUE, axis, box, function, loop, tiles
@@ -230,3 +231,27 @@ def test_opaque_blocks_see_through_the_axes_of_outer_blocks() -> None:
     outer = tir.Block((outer_axis,), (box(A, (outer_axis.var * 4, 4)),), (box(B, (outer_axis.var * 4, 4)),), "outer", loop(x, 4, inner))
     func = after(function([A, B], loop(i, 4, tir.BlockRealize((i,), TRUE, outer))), 3)
     assert "B[i * 4 + x] = A[i * 4 + x]" in func.script()
+
+
+def test_an_init_runs_over_virtual_threads_too() -> None:
+    a = te.placeholder((4, 3), name="A")
+    k = te.reduce_axis((0, 3), name="k")
+    b = te.compute((4,), lambda i: te.sum(a[i, k], axis=k), name="B")
+    sch = tir.Schedule(te.create_prim_func([a, b]))
+    i, k_loop = sch.get_loops("B")
+    sch.reorder(k_loop, i)
+    sch.bind(i, "vthread.x")
+    assert_func_correct(sch.mod["main"], [a, b])
+
+
+def test_an_init_stays_where_a_condition_names_a_loop_without_an_axis() -> None:
+    vi, vk = axis("vi", 4), axis("vk", 1, tir.IterVar.COMM_REDUCE)
+    i, outer, inner = tir.Var("i"), tir.Var("k_0"), tir.Var("k_1")
+    a, b = tir.decl_buffer((4, 1), name="A"), tir.decl_buffer((4,), name="B")
+    reads, writes = (tir.BufferRegion.from_point(a, [vi.var, vk.var]),), (tir.BufferRegion.from_point(b, [vi.var]),)
+    start, update = (tir.BufferStore(b, value, (vi.var,)) for value in (tir.const(0.0), b[vi] + a[vi, vk]))
+    block = tir.Block((vi, vk), reads, writes, "B", update, start)
+    nest = loop(i, 4, loop(outer, 7, loop(inner, 7, tir.BlockRealize((i, tir.const(0)), outer * 7 + inner < 1, block))))
+    tensors = te.placeholder((4, 1), name="A")
+    k = te.reduce_axis((0, 1), name="k")
+    assert_func_correct(function([a, b], nest), [tensors, te.compute((4,), lambda i: te.sum(tensors[i, k], axis=k), name="B")])

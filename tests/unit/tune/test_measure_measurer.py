@@ -25,7 +25,8 @@ from .programs import elementwise, matmul, softmax, tiled
 
 ARGS = matmul(64)
 TASK = MeasureTask(ARGS, Target("llvm"))
-OPTIONS = MeasureOptions(timing=TimingPolicy(min_repeat_ms=0.5, patience_s=0.0, racing_factor=0.0, repeat_factor=0.0), n_parallel=2)
+TIMING = TimingPolicy(min_repeat_ms=0.5, patience_s=0.0, racing_factor=0.0, repeat_factor=0.0)
+OPTIONS = MeasureOptions(timing=TIMING, n_parallel=2, opt_level=0)
 
 
 class Watcher:

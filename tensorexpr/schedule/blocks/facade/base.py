@@ -8,6 +8,7 @@ from typing import Any
 
 from ....errors import ScheduleError
 from ....tir.arithmetic import as_int
+from ....tir.block import BlockRealize
 from ....tir.expr import IntImm, PrimExpr, Var
 from ....tir.function import GlobalVar, IRModule, PrimFunc
 from ....tir.rewriting import substitute, variables
@@ -155,10 +156,22 @@ class ScheduleBase:
             return self._state[ref.func].block(ref.name)
         return self._state[ref.func].loop(ref.var) if isinstance(ref, LoopRef) else None
 
+    def realization(self, block: BlockRV) -> BlockRealize:
+        """The realization of a block: its axes bound to loops, and the predicate."""
+        ref = self._meaning(block)
+        if not isinstance(ref, BlockRef):
+            raise ScheduleError("realization takes a block, as get_block gives it")
+        return self._state[ref.func].realize(ref.name)
+
     def remove_rv(self, rand_var: RV) -> None:
         """Forget a handle."""
         self._meaning(rand_var)
         del self._symbols[rand_var]
+
+    def simplify_trace(self) -> None:
+        """Leave instructions out of the trace that only asked for what nobody uses: what replays it asks less."""
+        if self._trace is not None:
+            self._trace = self._trace.simplified(remove_postproc=False)
 
     def show(self, style: str | None = None, black_format: bool = False) -> None:
         """Print the module, and the trace if there is one."""

@@ -38,6 +38,9 @@ class Reductions(ScheduleBase):
             loop: of a reduction axis only, with nothing but the block inside.
             factor_axis: the place of the new dimension in the buffer of partial results; negative ones count from the end.
 
+        Terms are added in another order, so floating-point results may differ in their last digits, and of equal values argmax may
+        give another place.
+
         Returns:
             The block of the partial results; the handle of before stands for the block that writes the result.
 

@@ -13,7 +13,7 @@ merge, loop_partition, add_unit_loop,     what stands in what
 blockize, tensorize, reorder_block_iter_var
 decompose_reduction, rfactor              reductions in parts
 set_scope, storage_align, set_axis_separator, unsafe_set_dtype, memory of buffers, and what blocks state of it
-annotate_buffer_access, unsafe_hide_buffer_access
+annotate_buffer_access, unsafe_hide_buffer_access, rolling_buffer
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from . import (
     reorder_block_iter_var,
     reverse_compute_inline,
     rfactor,
+    rolling_buffer,
     sample_compute_location,
     sampling,
     set_axis_separator,
@@ -83,6 +84,7 @@ __all__ = [
     "reorder_block_iter_var",
     "reverse_compute_inline",
     "rfactor",
+    "rolling_buffer",
     "sample_compute_location",
     "sampling",
     "set_axis_separator",

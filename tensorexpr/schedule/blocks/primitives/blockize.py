@@ -21,7 +21,7 @@ from ....tir.block import Block, BlockRealize
 from ....tir.expr import IntImm, IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import map_children, substitute, variables
 from ....tir.stmt import For, SeqStmt, Stmt, seq
-from ..bindings import TRUE, substituted_region
+from ..bindings import conditions, conjunction, substituted_region
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef, LoopRef
 from ..instruction import Applied, Primitive, State, block_of
@@ -43,7 +43,7 @@ def blockize(program: BlockProgram, var: Var) -> tuple[BlockProgram, str]:
     name = program.fresh_block_name(f"{realize.block.name_hint}_o")
     axes = _outer_axes(division.axes)
     parts = _InnerParts.of(division.axes, axes)
-    changed, init = _inner_block(realize.block, parts, inner, program)
+    changed, init = _inner_block(realize, parts, inner, division.inside, program)
     body = nested(inner, BlockRealize(tuple(parts.values), division.inside, changed))
     made = _outer_block(name, axes, body, init)
     return program.replace(loop, BlockRealize(tuple(one.outer for one in division.axes), division.outside, made)), name
@@ -103,12 +103,21 @@ class _InnerParts:
         return _InnerParts(tuple(axes), tuple(values), meaning)
 
 
-def _inner_block(block: Block, parts: _InnerParts, loops: Sequence[For], program: BlockProgram) -> tuple[Block, Stmt | None]:
+def _inner_block(
+    realize: BlockRealize, parts: _InnerParts, loops: Sequence[For], holds: PrimExpr, program: BlockProgram
+) -> tuple[Block, Stmt | None]:
     """The block over the inner axes without its init, and the init as a nest for the outer block."""
-    changed = _over_inner_axes(block, parts)
+    name = realize.block.name_hint
+    changed = _over_inner_axes(realize.block, parts)
     if changed.init is None:
         return changed, None
-    return updating(changed, block.name_hint), _init_nest(changed, parts, loops, program.fresh_block_name(f"{block.name_hint}_init"))
+    spatial = [value for axis, value in zip(parts.axes, parts.values, strict=True) if axis.iter_type == IterVar.DATA_PAR]
+    used: set[Var] = set().union(*map(variables, spatial)) if spatial else set()
+    kept = [condition for condition in conditions(holds) if variables(condition) & used]
+    mixed = next((condition for condition in kept if variables(condition) - used), None)
+    if mixed is not None:
+        raise PrimitiveError(f"blockize: the condition {mixed} of {name} is about reduced and other loops at once", realize)
+    return updating(changed, name), _init_nest(changed, parts, loops, conjunction(kept), program.fresh_block_name(f"{name}_init"))
 
 
 def _over_inner_axes(block: Block, parts: _InnerParts) -> Block:
@@ -118,7 +127,7 @@ def _over_inner_axes(block: Block, parts: _InnerParts) -> Block:
     return replace(changed, iter_vars=parts.axes)
 
 
-def _init_nest(block: Block, parts: _InnerParts, inner: Sequence[For], name: str) -> Stmt:
+def _init_nest(block: Block, parts: _InnerParts, inner: Sequence[For], holds: PrimExpr, name: str) -> Stmt:
     """The loops over the inner spatial axes with a block that makes the first values."""
     assert block.init is not None
     pairs = [(a, v) for a, v in zip(parts.axes, parts.values, strict=True) if a.iter_type == IterVar.DATA_PAR]
@@ -132,7 +141,8 @@ def _init_nest(block: Block, parts: _InnerParts, inner: Sequence[For], name: str
     writes = tuple(substituted_region(region, meaning) for region in block.writes)
     made = Block(tuple(axes), (), writes, name, substitute(block.init, meaning))
     made = replace(made, reads=tuple(get_block_access_region(made)[0]))
-    return nested(loops, BlockRealize(tuple(substitute(value, fresh) for _, value in pairs), TRUE, made))
+    values = tuple(substitute(value, fresh) for _, value in pairs)
+    return nested(loops, BlockRealize(values, substitute(holds, fresh), made))
 
 
 def _outer_block(name: str, axes: tuple[IterVar, ...], body: Stmt, init: Stmt | None) -> Block:

@@ -62,10 +62,8 @@ def cache_index(program: BlockProgram, name: str, storage_scope: str, cse_thresh
     names = [f"{stem}_{number}" for number in range(len(found))]
     nests = [_nest(cached, block_name) for cached, block_name in zip(found, names, strict=True)]
     moved = _with_loads(node.stmt, found)
-    place = scope_start(program, scope)
-    assert place.before is not None
     made = program.replace(node.stmt, moved)
-    first = scope_start(made, made.block_node(block_at(scope).name_hint)).before
+    first = scope_start(made.block_node(block_at(scope).name_hint)).before
     assert first is not None
     made = made.replace(first, seq(*nests, first))
     return made.allocated(block_at(scope).name_hint, *(cached.buffer for cached in found)), names
@@ -94,7 +92,18 @@ def _chosen(block: Block, cse_thresh: int) -> list[PrimExpr]:
         if not _is_plain(index) and variables(index) <= axes:
             whole.append(index)
     kept = list(dict.fromkeys(whole)) if cse_thresh <= 1 else [part for part, count in counts.items() if count >= cse_thresh]
-    return sorted((index for index in kept if not _has_loads(index)), key=lambda index: -_size(index))
+    found: list[PrimExpr] = []
+    for part in sorted((index for index in kept if not _has_loads(index)), key=lambda index: -_size(index)):
+        if any(_occurs(part, index, found) for index in _indices(block)):
+            found.append(part)
+    return found
+
+
+def _occurs(part: PrimExpr, index: PrimExpr, larger: Sequence[PrimExpr]) -> bool:
+    """True if a part of an index isn't in larger parts alone, which are computed anyway."""
+    if index is part:
+        return True
+    return index not in larger and any(_occurs(part, inner, larger) for inner in children(index) if isinstance(inner, PrimExpr))
 
 
 def _is_plain(index: PrimExpr) -> bool:

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ....arith import Analyzer
 from ....tir.buffer import Buffer, BufferRegion
 from ....tir.stmt import Stmt
 from ..accesses import check_plain_use, redirected
-from ..copying import Box, Place, before_first, block_at, box_of, copy_nest, scope_start, scoped_copy
+from ..copying import Box, Place, before_first, block_at, box_of, copy_nest, cut, ranges_around, scope_start, scoped_copy
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of
@@ -39,11 +40,11 @@ def cache_read(program: BlockProgram, name: str, index: int, storage_scope: str,
     for reader in readers:
         check_plain_use(reader.stmt, buffer, "cache_read", reader.stmt)
     if writer is None:
-        place = scope_start(program, scope)
+        place = scope_start(scope)
         here = whole = _box_in_scope(scope, buffer)
     else:
         region = next(region for region in block_at(writer).writes if region.buffer is buffer)
-        place = before_first(program, writer, readers, scope)
+        place = before_first(writer, readers)
         here, whole = box_of(program, writer, region, place.within), box_of(program, writer, region, scope.stmt)
     copy = scoped_copy(buffer, [r.extent for r in whole], f"{buffer.name}_{storage_scope}", storage_scope)
     return _with_copy(program, scope, place, (buffer, copy), (here, whole), readers)
@@ -62,8 +63,13 @@ def _with_copy(
 
 def _box_in_scope(scope: Node, buffer: Buffer) -> Box:
     """What a scope says that it reads of a buffer; all of it if it says nothing."""
-    stated = next((region for region in block_at(scope).reads if region.buffer is buffer), None)
-    return (stated or BufferRegion.full_region(buffer)).region
+    block = block_at(scope)
+    stated = next((region for region in block.reads if region.buffer is buffer), None)
+    if stated is None:
+        return BufferRegion.full_region(buffer).region
+    axes = {axis.var: axis.dom for axis in block.iter_vars if axis.dom is not None}
+    facts = Analyzer({**ranges_around(scope), **axes})
+    return tuple(cut(r.min, facts.simplify(r.min + r.extent), extent, facts) for r, extent in zip(stated.region, buffer.shape, strict=True))
 
 
 def _readers(siblings: Sequence[Node], buffer: Buffer, names: Sequence[str], node: Node) -> list[Node]:

@@ -45,7 +45,7 @@ def cache_write(
         check_plain_use(user.stmt, buffer, "cache_write", user.stmt)
     check_behind(siblings, node, readers, buffer, "cache_write")
     left = [reader for reader in readers if reader not in chosen]
-    place = before_first(program, node, left, scope) if left else scope_end(scope)
+    place = before_first(node, left) if left else scope_end(scope)
     here, whole = box_of(program, node, region, place.within), box_of(program, node, region, scope.stmt)
     copy = scoped_copy(buffer, [r.extent for r in whole], f"{buffer.name}_{storage_scope}", storage_scope)
     made_name = program.fresh_block_name(copy.name)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....tir.expr import Var
+from ..coverage import why_not_covered
 from ..dataflow import why_beyond_domain, why_not_whole
 from ..diagnostics import PrimitiveError
 from ..handles import NoLoop
@@ -43,6 +44,10 @@ def reverse_compute_at(
     reason = why_not_whole(move.realize, program.loops_above(move.node), once=reduces)
     if reason is not None:
         raise move.refused(f"it doesn't run at each point of its axes now ({reason})")
+    for producer in move.partners:
+        lacking = why_not_covered(program, program.node_of(producer), move.node)
+        if lacking is not None:
+            raise move.refused(f"where it runs isn't told by what is written: {lacking}")
     made = move.done(index, preserve_unit_loops)
     node = made.block_node(name)
     again = why_not_whole(made.realize(name), made.loops_above(node), once=True) if reduces else None

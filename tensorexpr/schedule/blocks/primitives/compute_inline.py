@@ -44,10 +44,9 @@ def compute_inline(program: BlockProgram, name: str) -> BlockProgram:
         return substitute(value, dict(zip(places, load.indices, strict=True)))
 
     consumers = Scope.around(program, node).consumers(realize.block)
-    changes = {consumer: with_loads(consumer, store.buffer, expanded, "compute_inline") for consumer in consumers}
+    changes: dict[Stmt, Stmt | None] = {consumer: with_loads(consumer, store.buffer, expanded, "compute_inline") for consumer in consumers}
     scope = _name_of(program.scope_of(node))
-    taken: dict[Stmt, Stmt | None] = {realize: None, **changes}
-    return without_buffer(program.replaced(taken), scope, store.buffer, "compute_inline")
+    return without_buffer(program.replaced({realize: None, **changes}), scope, store.buffer, "compute_inline")
 
 
 def check_no_output(program: BlockProgram, node: Node, primitive: str) -> None:

@@ -20,10 +20,10 @@ from ....tir.block import Block, BlockRealize
 from ....tir.buffer import Buffer, BufferRegion
 from ....tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import substitute, variables
-from ....tir.stmt import BufferStore, For, ForKind, Stmt, seq
+from ....tir.stmt import BufferStore, For, ForKind, SeqStmt, Stmt, seq
 from ..accesses import check_plain_use, redirected
 from ..bindings import TRUE
-from ..copying import Box, block_at, box_of, scoped_copy
+from ..copying import Box, block_at, box_of, ranges_around, scoped_copy
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of, loop_of
@@ -51,7 +51,7 @@ def copy_at(program: BlockProgram, var: Var, name: str, index: int, storage_scop
         check_written_alone(program, node, region, primitive)
     users, others = (readers, writers) if side == "read" else (writers, readers)
     here = _hull(program, users, buffer, side, loop, node)
-    _check_box(program, loop, here, buffer, node, primitive)
+    _check_box(here, buffer, node, primitive)
     for user in users:
         check_plain_use(user.stmt, buffer, primitive, user.stmt)
     copy = scoped_copy(buffer, buffer.shape, f"{buffer.name}_{storage_scope}", storage_scope)
@@ -83,9 +83,8 @@ def _hull(program: BlockProgram, users: Sequence[Node], buffer: Buffer, side: st
     return boxes[0]
 
 
-def _check_box(program: BlockProgram, loop: For, box: Box, buffer: Buffer, node: Node, primitive: str) -> None:
-    around = [*program.loops_above(program.loop_node(loop.loop_var)), loop]
-    facts = Analyzer({above.loop_var: Range(above.min, above.extent) for above in around})
+def _check_box(box: Box, buffer: Buffer, node: Node, primitive: str) -> None:
+    facts = Analyzer(ranges_around(node))
     for r, extent in zip(box, buffer.shape, strict=True):
         if as_int(r.extent) is None or not facts.known_nonnegative(r.min) or not facts.known_less_equal(r.min + r.extent, extent):
             raise PrimitiveError(
@@ -99,7 +98,7 @@ def _statement_of(program: BlockProgram, loop: For, user: Node) -> Stmt:
     """The statement directly in the loop that a block is in."""
     below = user
     for above in user.ancestors():
-        if above.stmt is loop or (above.parent is not None and above.parent.stmt is loop and type(above.stmt).__name__ == "SeqStmt"):
+        if above.stmt is loop or (above.parent is not None and above.parent.stmt is loop and isinstance(above.stmt, SeqStmt)):
             return below.stmt
         below = above
     return below.stmt
@@ -107,7 +106,7 @@ def _statement_of(program: BlockProgram, loop: For, user: Node) -> Stmt:
 
 def _check_between(program: BlockProgram, loop: For, top: Stmt, others: Sequence[Node], buffer: Buffer, side: str, node: Node) -> None:
     """Nothing writes the buffer after it was copied, or reads it before it is copied back."""
-    order = [top for top in (loop.body.seq if hasattr(loop.body, "seq") else (loop.body,))]
+    order = loop.body.seq if isinstance(loop.body, SeqStmt) else (loop.body,)
     place = next(number for number, stmt in enumerate(order) if stmt is top)
     for other in others:
         at = next(number for number, stmt in enumerate(order) if stmt is _statement_of(program, loop, other))

@@ -67,7 +67,7 @@ def _nests(program: BlockProgram, nodes: Sequence[Node]) -> tuple[list[Stmt], li
     chains = [[node, *node.ancestors()] for node in nodes]
     common = [one for one in chains[0][1:] if all(any(one is other for other in chain) for chain in chains[1:])]
     place = next((one for one in common if isinstance(one.stmt, (For, Block, BlockRealize, SeqStmt))), None)
-    if place is None or any(one is node for one in common for node in nodes):
+    if place is None or any(one is node for chain in chains for one in chain[1:] for node in nodes):
         raise PrimitiveError("merge takes loops beside each other, not one in another", nodes[0].stmt)
     nests = []
     for node, chain in zip(nodes, chains, strict=True):

@@ -22,7 +22,7 @@ from ....tir.rewriting import substitute, variables, walk
 from ....tir.stmt import BufferStore, For, ForKind, SeqStmt, Stmt, seq
 from ..accesses import Redirection, check_plain_use
 from ..bindings import TRUE
-from ..copying import block_at, copy_block, scoped_copy
+from ..copying import block_at, copy_block, ranges_around, scoped_copy
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of
@@ -167,7 +167,8 @@ def one_access(node: Node, buffer: Buffer, primitive: str) -> tuple[PrimExpr, ..
     foreign = {var for index in indices for var in variables(index)} & bound
     if foreign:
         raise PrimitiveError(
-            f"{primitive}: where {block.name_hint} uses {buffer.name} depends on the loop over {next(iter(foreign)).name}, not on axes alone",
+            f"{primitive}: where {block.name_hint} uses {buffer.name} depends on the loop over {next(iter(foreign)).name}, "
+            "not on axes alone",
             node.stmt,
         )
     return indices
@@ -181,17 +182,6 @@ def _loops_around(node: Node) -> list[For]:
             break
         if isinstance(above.stmt, For):
             found.append(above.stmt)
-    return found
-
-
-def ranges_around(node: Node) -> dict[Var, Range]:
-    """The ranges of the axes and loops of the blocks around a block's scope."""
-    found: dict[Var, Range] = {}
-    for above in node.ancestors():
-        if isinstance(above.stmt, BlockRealize):
-            found.update({axis.var: _dom(axis) for axis in above.stmt.block.iter_vars})
-        elif isinstance(above.stmt, For):
-            found[above.stmt.loop_var] = Range(above.stmt.min, above.stmt.extent)
     return found
 
 

@@ -46,7 +46,7 @@ def reindex_cache_read(program: BlockProgram, name: str, index: int, storage_sco
             raise PrimitiveError(
                 f"{primitive}: {name} writes {buffer.name} too; a copy for reading alone would be of old values", node.stmt
             )
-    place = scope_start(program, scope) if writer is None else before_first(program, writer, [node], scope)
+    place = scope_start(scope) if writer is None else before_first(writer, [node])
     return _with_copy(program, node, place, (buffer, storage_scope, index_map), True)
 
 
@@ -61,7 +61,7 @@ def reindex_cache_write(program: BlockProgram, name: str, index: int, storage_sc
     check_written_alone(program, node, region, primitive)
     readers = [sibling for sibling in siblings if buffer in read(block_at(sibling))]
     check_behind(siblings, node, readers, buffer, primitive)
-    place = before_first(program, node, readers, scope) if readers else scope_end(scope)
+    place = before_first(node, readers) if readers else scope_end(scope)
     return _with_copy(program, node, place, (buffer, storage_scope, index_map), False)
 
 

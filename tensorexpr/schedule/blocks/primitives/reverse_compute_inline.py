@@ -22,6 +22,7 @@ from ....tir.expr import BufferLoad, PrimExpr, Var
 from ....tir.rewriting import post_order_rewrite, substitute, walk
 from ....tir.stmt import BufferStore
 from ..bindings import is_true, simplified
+from ..coverage import reads_inside, why_not_covered
 from ..dataflow import bound_values, check_movable, realized, why_not_whole
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
@@ -47,6 +48,9 @@ def reverse_compute_inline(program: BlockProgram, name: str) -> BlockProgram:
     reason = why_not_whole(realize, program.loops_above(node))
     if reason is not None:
         raise PrimitiveError(f"{NAME}: {name} must run at each point of its axes: {reason}", realize)
+    lacking = why_not_covered(program, program.node_of(producer), node)
+    if lacking is not None:
+        raise PrimitiveError(f"{NAME}: where {name} runs isn't told by what is written: {lacking}", realize)
     inverse, valid = _inverse(realize, store, buffer, made)
     value = substitute(store, inverse)
     fused = post_order_rewrite(value, lambda n: made.value if isinstance(n, BufferLoad) and n.buffer is buffer else None)
@@ -91,6 +95,8 @@ def _inverse(realize: BlockRealize, store: BufferStore, buffer: Buffer, made: Bu
     if len(loads) != 1:
         raise PrimitiveError(f"{NAME}: {realize.block.name_hint} reads {buffer.name} at {len(loads)} different places", realize)
     (indices,) = loads
+    if not all(reads_inside(realize.block, region) for region in realize.block.reads if region.buffer is buffer):
+        raise PrimitiveError(f"{NAME}: {realize.block.name_hint} has points at which it reads nothing of {buffer.name}: padding", realize)
     extents = [axis.dom.extent for axis in axes if axis.dom is not None and is_const_int(axis.dom.min, 0)]
     if len(extents) != len(axes):
         raise PrimitiveError(f"{NAME}: {realize.block.name_hint} has an axis that doesn't start at 0", realize)

@@ -76,7 +76,6 @@ class Tensorize(Primitive):
             intrin = TensorIntrin.get(called)
         except DeclarationError as error:
             raise ScheduleError(f"tensorize: {error}") from None
-        assert intrin is not None
         target = inputs[0]
         if isinstance(target, LoopRef):
             program, name = blockize(state.program_of(target), target.var)

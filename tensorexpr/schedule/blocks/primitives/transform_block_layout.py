@@ -20,12 +20,11 @@ from ....tir.rewriting import Node as TreeNode
 from ....tir.rewriting import post_order_rewrite, substitute, variables
 from ....tir.stmt import BufferStore, For, ForKind, Stmt
 from ..bindings import TRUE, inverted, is_true, loosely
-from ..copying import block_at
+from ..copying import block_at, ranges_around
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
 from ..program import BlockProgram, Node
 from ..scope import Scope
-from .reindex import ranges_around
 from .split import check_plain
 
 

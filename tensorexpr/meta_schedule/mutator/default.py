@@ -1,0 +1,16 @@
+"""The mutators for CPUs, with their probabilities."""
+
+from __future__ import annotations
+
+from .mutate_compute_location import MutateComputeLocation
+from .mutate_parallel import MutateParallel
+from .mutate_tile_size import MutateTileSize
+from .mutate_unroll import MutateUnroll
+from .mutator import Mutator
+
+
+def _mutators() -> dict[Mutator, float]:
+    return {MutateTileSize(): 0.9, MutateComputeLocation(): 0.05, MutateUnroll(): 0.03, MutateParallel(max_jobs_per_core=16): 0.02}
+
+
+Mutator.defaults.update({"llvm": _mutators, "vnni": _mutators, "avx512": _mutators})

@@ -1,0 +1,153 @@
+"""`MultiLevelTiling`: spatial and reduction loops of a product in levels, with a cache for what is written.
+
+SSRSRS    i0 j0 | i1 j1 | k0 | i2 j2 | k1 | i3 j3
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import ScheduleError, TuningError
+from ...schedule.blocks import BlockRV, LoopRV, Schedule
+from ...tir.block import Block
+from .analysis import REDUCE, SPATIAL, TILED, bound_loops, is_elementwise, is_root, needs_tiling
+from .schedule_rule import PyScheduleRule
+
+_REQUESTS = ("no", "may", "must")
+
+
+@dataclass(frozen=True)
+class ReuseType:
+    """Whether a cache is made, at which levels of tiles it may stand (from 1), and in which memory.
+
+    Raises:
+        TuningError: for another request than "no", "may" or "must".
+    """
+
+    req: str
+    levels: Sequence[int]
+    scope: str
+
+    def __post_init__(self) -> None:
+        if self.req not in _REQUESTS:
+            raise TuningError(f"a ReuseType's req is one of {', '.join(_REQUESTS)}, not {self.req!r}")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Its fields, as older programs pass them."""
+        return {"req": self.req, "levels": list(self.levels), "scope": self.scope}
+
+
+@dataclass
+class Tiled:
+    """A schedule whose block is tiled: the loops of each level."""
+
+    sch: Schedule
+    block: BlockRV
+    tiles: list[list[LoopRV]]
+
+
+class MultiLevelTiling(PyScheduleRule):
+    """Tiles blocks that reuse data, in levels of spatial (S) and reduction (R) loops.
+
+    Args:
+        structure: the levels, outermost first.
+        tile_binds: thread axes of the first levels, for GPUs.
+        max_innermost_factor: the largest innermost tile.
+        vector_load_lens: lengths of cooperative loads, for GPUs.
+        reuse_read: a cache for what is read.
+        reuse_write: a cache for what is written; an elementwise consumer stands in for it.
+        filter_fn: which blocks to tile, besides those that need it.
+
+    Raises:
+        TuningError: for another structure than levels of S and R.
+    """
+
+    def __init__(
+        self,
+        structure: str,
+        tile_binds: Sequence[str] | None = None,
+        max_innermost_factor: int | None = None,
+        vector_load_lens: Sequence[int] | None = None,
+        reuse_read: ReuseType | None = None,
+        reuse_write: ReuseType | None = None,
+        filter_fn: Callable[[Schedule, BlockRV], bool] | None = None,
+    ) -> None:
+        if not structure or set(structure) - {SPATIAL, REDUCE}:
+            raise TuningError(f"a structure of tiles is made of S and R, such as SSRSRS, not {structure!r}")
+        if tile_binds or vector_load_lens:
+            raise TuningError("tile_binds and vector_load_lens are for GPUs, for which programs are not searched here")
+        self.structure = structure
+        self.max_innermost_factor = max_innermost_factor
+        self.reuse_read = reuse_read
+        self.reuse_write = reuse_write
+        self.filter_fn = filter_fn
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        """The schedules that tiling makes: with caches at each of their levels, and without where they may be left out."""
+        if is_root(sch, block) or TILED in sch.get(block).annotations:
+            return [sch]
+        wanted = needs_tiling(sch, block) and (self.filter_fn is None or self.filter_fn(sch, block))
+        if not wanted:
+            return [sch]
+        sch.annotate(block, TILED, self.structure)
+        return [state.sch for state in self._reused(self._tiled(sch, block))]
+
+    def _tiled(self, sch: Schedule, block: BlockRV) -> Tiled:
+        levels: list[list[LoopRV]] = [[] for _ in self.structure]
+        for loop in bound_loops(sch, block) or []:
+            places = [place for place, kind in enumerate(self.structure) if kind == loop.kind]
+            if not places:
+                raise TuningError(f"the structure {self.structure} has no level for a loop of kind {loop.kind or 'other'}")
+            parts = [loop.loop]
+            if len(places) > 1:
+                factors = sch.sample_perfect_tile(loop.loop, n=len(places), max_innermost_factor=self.max_innermost_factor or -1)
+                parts = sch.split(loop.loop, factors)
+            for place, part in zip(places, parts, strict=True):
+                levels[place].append(part)
+        sch.reorder(*(part for level in levels for part in level))
+        return Tiled(sch, block, levels)
+
+    def _reused(self, state: Tiled) -> list[Tiled]:
+        return [after for wrote in self._write_reused(state) for after in self._read_reused(wrote)]
+
+    def _write_reused(self, state: Tiled) -> list[Tiled]:
+        reuse = self.reuse_write
+        if reuse is None or reuse.req == "no":
+            return [state]
+        found = [Tiled(state.sch.copy(), state.block, state.tiles)] if reuse.req == "may" else []
+        consumers = state.sch.get_consumers(state.block)
+        fits = len(consumers) == 1 and _stands_for_a_cache(state.sch, consumers[0])
+        moved = consumers[0] if fits else state.sch.cache_write(state.block, 0, reuse.scope)
+        for level in reuse.levels:
+            sch = state.sch.copy()
+            around = [loop for tiles in state.tiles[:level] for loop in tiles]
+            try:
+                sch.reverse_compute_at(moved, around[-1], preserve_unit_loops=True)
+            except (ScheduleError, IndexError):
+                continue
+            found.append(Tiled(sch, state.block, state.tiles))
+        return found or [state]
+
+    def _read_reused(self, state: Tiled) -> list[Tiled]:
+        reuse = self.reuse_read
+        if reuse is None or reuse.req == "no":
+            return [state]
+        found = [Tiled(state.sch.copy(), state.block, state.tiles)] if reuse.req == "may" else []
+        block: Block = state.sch.get(state.block)
+        own = {region.buffer for region in block.writes}
+        operands = [place for place, region in enumerate(block.reads) if region.buffer not in own]
+        for level in reuse.levels:
+            sch = state.sch.copy()
+            around = [loop for tiles in state.tiles[:level] for loop in tiles]
+            for place in operands:
+                cache = sch.cache_read(state.block, place, reuse.scope)
+                sch.compute_at(cache, around[-1], preserve_unit_loops=True)
+            found.append(Tiled(sch, state.block, state.tiles))
+        return found
+
+
+def _stands_for_a_cache(sch: Schedule, consumer: BlockRV) -> bool:
+    """Whether a block only maps elements, in the order in which they are made."""
+    return is_elementwise(sch.get(consumer))

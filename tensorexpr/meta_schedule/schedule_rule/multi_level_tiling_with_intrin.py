@@ -1,0 +1,96 @@
+"""`MultiLevelTilingWithIntrin`: tiles around an instruction that computes several elements at once."""
+
+from __future__ import annotations
+
+from ...errors import ScheduleError
+from ...schedule.blocks import BlockRV, LoopRV, Schedule
+from ...tir.arithmetic import as_int
+from ...tir.block import BlockRealize
+from ...tir.expr import IterVar, Var
+from ...tir.rewriting import walk
+from ...tir.stmt import For
+from ...tir.tensor_intrin import TensorIntrin
+from .analysis import REDUCE, SPATIAL, TILED, BoundLoop, bound_loops, is_root
+from .multi_level_tiling import MultiLevelTiling, ReuseType
+from .schedule_rule import PyScheduleRule
+
+AUTO_TENSORIZE = "meta_schedule.auto_tensorize"
+
+
+class MultiLevelTilingWithIntrin(PyScheduleRule):
+    """Tiles blocks whose innermost part an intrinsic computes; others stay for the rules after it.
+
+    The innermost part is split off, made a block of its own and marked, and tensorised when programs are finished.
+
+    Args:
+        intrin_name: of a registered TensorIntrin.
+        structure, max_innermost_factor, reuse_read, reuse_write: as for MultiLevelTiling.
+    """
+
+    def __init__(
+        self,
+        intrin_name: str,
+        structure: str,
+        tile_binds: None = None,
+        max_innermost_factor: int | None = None,
+        vector_load_lens: None = None,
+        reuse_read: ReuseType | None = None,
+        reuse_write: ReuseType | None = None,
+    ) -> None:
+        self.intrin_name = intrin_name
+        self._tiling = MultiLevelTiling(structure, tile_binds, max_innermost_factor, vector_load_lens, reuse_read, reuse_write)
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        """The schedules with the intrinsic's part split off and the rest tiled; the schedule as it is where it doesn't fit."""
+        if is_root(sch, block) or TILED in sch.get(block).annotations or not self._fits(sch, block):
+            return [sch]
+        trial = sch.copy()
+        try:
+            outer = trial.blockize(_split_off(trial, block, _extents(self.intrin_name)))
+        except ScheduleError:
+            return [sch]
+        trial.annotate(outer, AUTO_TENSORIZE, self.intrin_name)
+        trial.annotate(outer, TILED, self._tiling.structure)
+        return [state.sch for state in self._tiling._reused(self._tiling._tiled(trial, outer))]
+
+    def _fits(self, sch: Schedule, block: BlockRV) -> bool:
+        """Whether the intrinsic computes a part of the block: it is tried on a copy."""
+        trial = sch.copy()
+        try:
+            trial.tensorize(_split_off(trial, block, _extents(self.intrin_name)), self.intrin_name)
+        except ScheduleError:
+            return False
+        return True
+
+
+def _extents(intrin_name: str) -> list[tuple[str, int]]:
+    """The loops of an intrinsic's description: of which kind each axis is, and how long."""
+    desc = TensorIntrin.get(intrin_name).desc
+    realize = next(node for node in walk(desc.body) if isinstance(node, BlockRealize) and node.block.iter_vars)
+    loops = {node.loop_var: as_int(node.extent) or 1 for node in walk(desc.body) if isinstance(node, For)}
+    return [
+        (REDUCE if axis.iter_type == IterVar.COMM_REDUCE else SPATIAL, loops[value])
+        for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)
+        if isinstance(value, Var)
+    ]
+
+
+def _split_off(sch: Schedule, block: BlockRV, wanted: list[tuple[str, int]]) -> LoopRV:
+    """The outermost of the intrinsic's loops, split off from the last loops of each kind and moved inside.
+
+    Raises:
+        ScheduleError: if there are no such loops.
+    """
+    loops: list[BoundLoop] = list(bound_loops(sch, block) or [])
+    inner: list[LoopRV] = []
+    for kind, extent in reversed(wanted):
+        place = next((n for n in range(len(loops) - 1, -1, -1) if loops[n].kind == kind and loops[n].extent % extent == 0), None)
+        if place is None:
+            raise ScheduleError(f"no loop of kind {kind} is a multiple of {extent}")
+        loop = loops.pop(place)
+        inner.insert(0, sch.split(loop.loop, [None, extent])[1])
+    sch.reorder(*inner)
+    around = sch.get_loops(block)
+    rest = [loop for loop in around if all(sch.get(loop) is not sch.get(own) for own in inner)]
+    sch.reorder(*rest, *inner)
+    return inner[0]

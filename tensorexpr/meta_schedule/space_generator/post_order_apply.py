@@ -1,0 +1,106 @@
+"""`PostOrderApply`: the design spaces that schedule rules make, block by block."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...errors import ScheduleError, TuningError
+from ...schedule.blocks import BlockRV, Schedule
+from ...tir.function import IRModule
+from ..postproc.blocks import has_root
+from ..schedule_rule.schedule_rule import ScheduleRule
+from ..search_strategy.population_space import PopulationSpace
+from ..utils import fork_seed
+from .space_generator import FROM_TARGET, SpaceGenerator
+
+if TYPE_CHECKING:
+    from ..tune_context import TuneContext
+
+logger = logging.getLogger(__name__)
+
+
+class PostOrderApply(SpaceGenerator, kind="post-order-apply"):
+    """Applies each rule to each block, from the last block to the first and the root at the end, in every way that the rules allow.
+
+    A rule that raises is left out for the block, with a warning that has its traceback; the others go on.
+
+    Args:
+        f_block_filter: takes a block; rules are applied where it gives True.
+        sch_rules, postprocs, mutator_probs: as for every SpaceGenerator.
+        rules: another name of sch_rules.
+    """
+
+    def __init__(
+        self,
+        f_block_filter: Callable[[Any], bool] | None = None,
+        sch_rules: Any = FROM_TARGET,
+        postprocs: Any = FROM_TARGET,
+        mutator_probs: Any = FROM_TARGET,
+        *,
+        rules: Sequence[Any] | None = None,
+    ) -> None:
+        super().__init__(list(rules) if rules is not None else sch_rules, postprocs, mutator_probs)
+        self.f_block_filter = f_block_filter
+        self._seed: int | None = None
+
+    def initialize_with_tune_context(self, context: TuneContext) -> None:
+        """Take the task's seed."""
+        self._seed = context.rand_state
+
+    def generate_design_space(self, mod: IRModule) -> Sequence[Schedule | PopulationSpace]:
+        """All schedules that the rules make of a program."""
+        rules = self.sch_rules if isinstance(self.sch_rules, list) else ScheduleRule.create("llvm")
+        self._seed = fork_seed(self._seed, 1)[0]
+        sch = Schedule(mod, seed=self._seed)
+        blocks = [block for block in _post_order(sch) if self.f_block_filter is None or self.f_block_filter(sch.get(block))]
+        found = [sch]
+        for rule in rules:
+            for block in reversed(blocks):
+                found = [after for one in found for after in _applied(rule, one, block)]
+            found = [after for one in found for after in self._at_roots(rule, one)]
+        for one in found:
+            one.simplify_trace()
+        return found
+
+    def _at_roots(self, rule: ScheduleRule, sch: Schedule) -> list[Schedule]:
+        found = [sch]
+        for var in sch.mod.get_global_vars():
+            if has_root(sch, var.name_hint):
+                root = sch.get_block("root", var.name_hint)
+                found = [after for one in found for after in _applied(rule, one, root)]
+        return found
+
+
+def _post_order(sch: Schedule) -> list[BlockRV]:
+    """The blocks of all functions, inner ones before those around them, in the order of the text; without the roots."""
+    asked = sch.copy()
+    names: list[tuple[str, str]] = []
+
+    def visit(block: BlockRV, func_name: str) -> None:
+        for child in asked.get_child_blocks(block):
+            visit(child, func_name)
+            names.append((asked.get(child).name_hint, func_name))
+
+    for var in sch.mod.get_global_vars():
+        if has_root(sch, var.name_hint):
+            visit(asked.get_block("root", var.name_hint), var.name_hint)
+    return [sch.get_block(name, func_name) for name, func_name in names if names.count((name, func_name)) == 1]
+
+
+def _applied(rule: ScheduleRule, sch: Schedule, block: BlockRV) -> list[Schedule]:
+    """What a rule makes of a schedule at a block; the schedule as it was if the block is gone or the rule raises."""
+    try:
+        sch.get(block)
+    except ScheduleError:  # another rule inlined it
+        return [sch]
+    before = sch.copy()
+    try:
+        made = rule.apply(sch, block)
+    except Exception:
+        logger.warning("%s raised, and is left out for this block", type(rule).__name__, exc_info=True)
+        return [before]
+    if not isinstance(made, (list, tuple)) or not all(isinstance(one, Schedule) for one in made):
+        raise TuningError(f"the schedule rule {type(rule).__name__} gives a list of schedules, not {made!r}")
+    return list(made)

@@ -1,0 +1,191 @@
+"""Rolling buffer: what the iterations of a loop share is computed once, and kept in a ring.
+
+for t in range(3)                                  ->   for t in range(3)
+    for h in range(6): B: vh = t * 4 + h                    for h in range(6): B: where t < 1 or 2 <= h
+        B[vh] = A[vh]                                           B[vh % 6] = A[vh]
+    for h, k: C: reads B[t * 4 + h + k]                     for h, k: C: reads B[(t * 4 + h + k) % 6]
+
+Axes of the loop become opaque, since its iterations now need those before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ....arith import Analyzer, Linear, linear_form
+from ....tir.arithmetic import any as any_of
+from ....tir.arithmetic import floormod
+from ....tir.block import BlockRealize
+from ....tir.buffer import Buffer, decl_buffer
+from ....tir.expr import IntImm, IterVar, PrimExpr, Range, Var
+from ....tir.rewriting import map_children, substitute, variables
+from ....tir.stmt import For, ForKind, Stmt
+from ..accesses import Indices, Redirection, check_plain_use
+from ..bindings import conditions, conjunction, knowing
+from ..buffers import WRITE, buffer_at, check_allocated
+from ..diagnostics import PrimitiveError
+from ..instruction import Applied, Primitive, State, block_of
+from ..program import BlockProgram, inner_statements
+from ..scope import Scope, check_complete
+
+
+@dataclass(frozen=True)
+class _Window:
+    """Of dimension `place` of a buffer, iteration t of `loop` writes `extent` elements from stride * t on; `inside` counts within them."""
+
+    loop: For
+    place: int
+    axis: IterVar
+    value: PrimExpr
+    inside: PrimExpr
+    stride: int
+    extent: int
+
+
+def rolling_buffer(program: BlockProgram, name: str, index: int) -> BlockProgram:
+    """The program with the buffer of a number among those that a block writes as a ring."""
+    node, realize = program.block_node(name), program.realize(name)
+    buffer = buffer_at(realize, WRITE, index, "rolling_buffer")
+    check_allocated(program, buffer, "rolling_buffer", realize)
+    check_plain_use(program.func.body, buffer, "rolling_buffer", realize)
+    scope = Scope.around(program, node)
+    check_complete(scope, realize, "rolling_buffer")
+    readers = scope.consumers(realize.block)
+    shared = _shared_loops(program, realize, readers)
+    window = _window(program, realize, buffer, shared)
+    _check_reads(program, buffer, readers, window)
+    return _rolled(program, realize, readers, buffer, window)
+
+
+def _shared_loops(program: BlockProgram, realize: BlockRealize, readers: Sequence[BlockRealize]) -> list[For]:
+    """The loops around a block and all that read its result."""
+    chains = [program.loops_above(program.node_of(one)) for one in (realize, *readers)]
+    shared = [loop for loop in chains[0] if all(any(loop is other for other in chain) for chain in chains[1:])]
+    if not readers or not shared:
+        raise PrimitiveError(
+            f"rolling_buffer: no loop is around {realize.block.name_hint} and all that read its result; use compute_at before", realize
+        )
+    return shared
+
+
+def _window(program: BlockProgram, realize: BlockRealize, buffer: Buffer, shared: Sequence[For]) -> _Window:
+    """The innermost shared loop whose iterations overlap."""
+    loops = program.loops_above(program.node_of(realize))
+    region = next(region for region in realize.block.writes if region.buffer is buffer)
+    values = {axis.var: (axis, value) for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)}
+    for loop in reversed(shared):
+        inner = {one.loop_var for one in loops[next(n for n, one in enumerate(loops) if one is loop) + 1 :]}
+        found = [
+            window
+            for place, side in enumerate(region.region)
+            if isinstance(side.min, Var) and side.min in values and loop.loop_var in variables(values[side.min][1])
+            for window in [_window_of(loop, place, *values[side.min], inner, knowing(loops))]
+        ]
+        if len(found) == 1 and found[0] is not None and found[0].extent > found[0].stride:
+            _check_serial(realize, loop, found[0])
+            return found[0]
+    raise PrimitiveError(
+        f"rolling_buffer: no loop around {realize.block.name_hint} has iterations that share elements of {buffer.name} "
+        "along one dimension, each a window of constant size further on",
+        realize,
+    )
+
+
+def _window_of(loop: For, place: int, axis: IterVar, value: PrimExpr, inner: set[Var], analyzer: Analyzer) -> _Window | None:
+    form = linear_form(analyzer.simplify(value))
+    stride = form.coefficient_of(loop.loop_var)
+    rest = form.without(loop.loop_var)
+    inside = Linear({atom: k for atom, k in rest.terms.items() if variables(atom) & inner}).to_expr(value.dtype)
+    if stride <= 0 or any(variables(atom) - inner and variables(atom) & (inner | {loop.loop_var}) for atom in rest.terms):
+        return None
+    bound = analyzer.const_int_bound(inside)
+    if bound.min_value != 0 or bound.max_value >= bound.POS_INF:
+        return None
+    return _Window(loop, place, axis, value, inside, stride, bound.max_value + 1)
+
+
+def _check_serial(realize: BlockRealize, loop: For, window: _Window) -> None:
+    name = realize.block.name_hint
+    if loop.kind not in (ForKind.SERIAL, ForKind.UNROLLED):
+        raise PrimitiveError(f"rolling_buffer: the iterations of {loop.loop_var.name} don't run one after another", loop)
+    for condition in conditions(realize.predicate):
+        form = linear_form(condition.a - window.value) if hasattr(condition, "a") else None
+        if variables(condition) & variables(window.value) and (form is None or form.terms):
+            raise PrimitiveError(f"rolling_buffer: {condition} may keep {name} from elements that a later iteration needs", realize)
+
+
+def _check_reads(program: BlockProgram, buffer: Buffer, readers: Sequence[BlockRealize], window: _Window) -> None:
+    """What an iteration reads lies in its window."""
+    start = substitute(window.value, {var: IntImm(var.dtype, 0) for var in variables(window.inside)})
+    for reader in readers:
+        loops = program.loops_above(program.node_of(reader))
+        analyzer = knowing(loops)
+        for axis in reader.block.iter_vars:
+            if axis.dom is not None:
+                analyzer.bind(axis.var, axis.dom, allow_override=True)
+        values = {axis.var: value for axis, value in zip(reader.block.iter_vars, reader.iter_values, strict=True)}
+        for region in reader.block.reads:
+            side = region.region[window.place]
+            if region.buffer is not buffer:
+                continue
+            low = substitute(side.min, values) - start
+            high = substitute(side.min + side.extent, values) - start
+            if not (analyzer.known_true(low >= 0) and analyzer.known_true(high <= window.extent)):
+                raise PrimitiveError(
+                    f"rolling_buffer: {reader.block.name_hint} may read of {buffer.name} what isn't in the window of {window.extent} "
+                    f"that an iteration of {window.loop.loop_var.name} computes",
+                    reader,
+                )
+
+
+def _rolled(program: BlockProgram, realize: BlockRealize, readers: Sequence[BlockRealize], buffer: Buffer, window: _Window) -> BlockProgram:
+    size = IntImm(buffer.shape[window.place].dtype, window.extent)
+    shape = (*buffer.shape[: window.place], size, *buffer.shape[window.place + 1 :])
+    ring = decl_buffer(shape, buffer.dtype, buffer.name, scope=buffer.scope())
+
+    def index(indices: Indices, facts: Analyzer) -> Indices:
+        rolled = floormod(indices[window.place], window.extent)
+        return (*indices[: window.place], rolled, *indices[window.place + 1 :])
+
+    def region(sides: tuple[Range, ...], facts: Analyzer) -> tuple[Range, ...]:
+        side = sides[window.place]
+        point = isinstance(side.extent, IntImm) and side.extent.value == 1
+        rolled = Range(floormod(side.min, window.extent), side.extent) if point else Range(IntImm(size.dtype, 0), size)
+        return (*sides[: window.place], rolled, *sides[window.place + 1 :])
+
+    fresh = any_of(window.loop.loop_var < 1, window.inside >= window.extent - window.stride)
+    changes: dict[str, BlockRealize] = {}
+    for one in (realize, *readers):
+        block = replace(one.block, iter_vars=_opaque(one, window.loop.loop_var))
+        holds = conjunction([*conditions(one.predicate), fresh]) if one is realize else one.predicate
+        changes[one.block.name_hint] = replace(one, block=block, predicate=holds)
+    marked = program.replaced({program.realize(name): made for name, made in changes.items()})
+    sent = Redirection(buffer, ring, index, region)(_allocating(marked.func.body, buffer, ring))
+    return BlockProgram(program.func.with_body(sent))
+
+
+def _opaque(realize: BlockRealize, var: Var) -> tuple[IterVar, ...]:
+    """The axes, those that mention the loop as opaque ones."""
+    pairs = zip(realize.block.iter_vars, realize.iter_values, strict=True)
+    return tuple(replace(axis, iter_type=IterVar.DIM_INFO) if var in variables(value) else axis for axis, value in pairs)
+
+
+def _allocating(stmt: Stmt, old: Buffer, new: Buffer) -> Stmt:
+    """The statement whose block allocates `new` instead of `old`."""
+    if isinstance(stmt, BlockRealize) and old in stmt.block.alloc_buffers:
+        own = tuple(new if buffer is old else buffer for buffer in stmt.block.alloc_buffers)
+        return replace(stmt, block=replace(stmt.block, alloc_buffers=own))
+    made = {id(inner): _allocating(inner, old, new) for inner in inner_statements(stmt)}
+    return map_children(stmt, lambda child: made.get(id(child), child)) if made else stmt
+
+
+class RollingBuffer(Primitive):
+    """The instruction."""
+
+    kind, method, inputs, attrs = "RollingBuffer", "rolling_buffer", ("block",), ("write_buffer_index",)
+
+    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        ref = block_of(state, inputs[0], self.method)
+        return Applied(state.updated(ref.func, rolling_buffer(state.program_of(ref), ref.name, int(attrs[0]))))
