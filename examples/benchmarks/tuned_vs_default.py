@@ -32,7 +32,9 @@ from tensorexpr.errors import TensorExprError
 from tensorexpr.target import Target
 from tensorexpr.workloads import SUITES, Case, suite
 
-HEADER = f"{'case':34s} {'rules ms':>10s} {'zero ms':>10s} {'tuned ms':>10s} {'tuned/rules':>12s} {'zero/tuned':>11s} {'zero s':>7s} {'GFLOPS':>7s}"
+COLUMNS = ("rules ms", "zero ms", "tuned ms", "tuned/rules", "zero/tuned", "zero s", "GFLOPS")
+WIDTHS = (10, 10, 10, 12, 11, 7, 7)
+HEADER = " ".join([f"{'case':34s}", *(f"{name:>{width}s}" for name, width in zip(COLUMNS, WIDTHS, strict=True))])
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ..tir.arithmetic import maximum, minimum
+from ..tir.arithmetic import is_const_int, maximum, minimum
 from ..tir.block import Block, BlockRealize
 from ..tir.buffer import Buffer, BufferRegion
 from ..tir.dtype import parse_dtype
@@ -189,6 +189,8 @@ class _Accesses:
 
     def _side(self, r: Range, values: Mapping[Var, PrimExpr], domain: Mapping[Var, Range]) -> Interval | None:
         low = relax(substitute(r.min, values), domain, self._analyzer)
+        if is_const_int(r.extent, 1):
+            return low
         high = relax(substitute(r.min + r.extent - 1, values), domain, self._analyzer)
         return None if low is None or high is None else Interval(low.min, high.max)
 

@@ -1,4 +1,4 @@
-"""A good schedule without measuring anything: the analytic model's choice among all sketches' programs."""
+"""A good schedule without measuring anything: the plan, unless the analytic model finds much better among all sketches' programs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from .sketch.rule import RuleOptions
 # Enough to see most tiles of each sketch, and a few moves away from the best; below a second for the operators of networks.
 _SEARCH = EvolutionOptions(population=1024, generations=2)
 _SEED = 0
-# Plans were measured, and the model is off by as much: another program has to promise more than that.
+# Plans were measured, and the model is off by as much where terms are left out or rows share cache sets: what is to replace one
+# has to promise more than that.
 _WORTH_LEAVING_A_PLAN = 4.0
 
 
@@ -55,7 +56,8 @@ class Ranked:
 
 
 def default_schedule(dag: ComputeDAG | Sequence[Tensor], target: TargetLike | None = None) -> Schedule:
-    """The schedule that the analytic model likes best, in less than a second. The same computation always gets the same one.
+    """The plan that rules make, or what the analytic model likes much better, in less than a second. The same computation always
+    gets the same one.
 
     What the rules can't take (symbolic shapes, recurrences, statements written by hand) keeps its plain loops.
 

@@ -17,10 +17,12 @@ import numpy as np
 
 from ..errors import TuningError
 from ..tune.cost_model import CostModel, RandomModel, default_model
+from ..tune.records import choose_best
 from ..tune.tuner import Trial
 from . import final_phase
 from .compute_dag import ComputeDAG
 from .cost_model import PythonBasedModel, XGBModel
+from .loaded import LoadedRecord
 from .options import UNLIMITED, TuningOptions
 from .policy import SketchPolicy
 from .preload import PreloadMeasuredStates
@@ -325,17 +327,21 @@ class TaskScheduler:
         keys = {
             (task.workload_key, task.compute_dag.hash_key(), str(task.target.resolved())): number for number, task in enumerate(self.tasks)
         }
+        found: list[list[LoadedRecord]] = [[] for _ in self.tasks]
         for record in load_records(self.load_log_file):
             number = keys.get((record.workload_key, record.dag_hash, record.target))
-            if number is None:
-                continue
-            self.ct += 1
-            self.task_trials[number] += 1
-            if record.is_success and record.median < self.best_costs[number]:
-                self.best_costs[number] = record.median
-                self.task_best_trials[number] = self.task_trials[number]
-        for number, trials in enumerate(self.task_trials):
-            self.task_cts[number] = round(trials / per_round)
+            if number is not None:
+                found[number].append(record)
+        for number, records in enumerate(found):
+            trials = [record.trace for record in records if "rounds" not in record.policy]  # not what was timed again
+            self.task_trials[number] = len(trials)
+            self.ct += len(trials)
+            best = choose_best(records)[0]
+            if best is not None:
+                self.best_costs[number] = best.median
+                self.task_best_trials[number] = trials.index(best.trace) + 1 if best.trace in trials else len(trials)
+        for number, count in enumerate(self.task_trials):
+            self.task_cts[number] = round(count / per_round)
             if self.task_cts[number]:
                 self.task_costs_history[number].append(float(self.best_costs[number]))
         self.cur_score = self.best_score = self._score(self.best_costs)

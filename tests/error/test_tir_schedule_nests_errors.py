@@ -76,6 +76,18 @@ def rotated(A: T.Buffer((8, 12), "float32"), B: T.Buffer((12, 16), "float32"), C
             C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, (vj + vk) % 16]
 
 
+@T.prim_func
+def carried(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+    B = T.alloc_buffer((9,))
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi + 1] = A[vi]
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = B[vi]
+
+
 def loop(sch: tir.Schedule, block: str, place: int = -1) -> tir.schedule.LoopRV:
     """A loop of a block."""
     return sch.get_loops(block)[place]
@@ -124,6 +136,7 @@ def by_intrinsic(block: str, factor: int = 4) -> Request:
 CASES: list[tuple[tir.PrimFunc, Request, str]] = [
     (programs.matmul, lambda s: s.add_unit_loop(s.get_block("root")), "no loop can stand around the root block"),
     (programs.matmul, lambda s: s.reorder_block_iter_var(s.get_block("C"), [0, 0, 1]), "isn't an order of the 3 axes of C (vi, vj, vk)"),
+    (carried, lambda s: s.parallel(loop(s, "B")), "C may read of B what B writes in another iteration of i"),
     (programs.chain, lambda s: s.merge(loop(s, "B")), "at least two loops"),
     (programs.chain, lambda s: s.merge(loop(s, "B", 0), loop(s, "B", 1)), "loops beside each other, not one in another"),
     (programs.chain, lambda s: s.merge(loop(s, "B", 0), loop(s, "C", 1)), "equal depth, not 1 and 2"),

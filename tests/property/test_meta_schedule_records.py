@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tensorexpr as tvm
-from tensorexpr import te, tir
+from tensorexpr import te
 from tensorexpr.errors import DeclarationError, RecordError, ScheduleError
 from tensorexpr.meta_schedule.database import TuningRecord, Workload
 from tensorexpr.schedule.blocks import Schedule, Trace
@@ -23,7 +23,7 @@ SETTINGS = settings(deadline=None, derandomize=True, max_examples=40, suppress_h
 
 
 def scheduled(seed: int) -> Schedule:
-    sch = tir.Schedule(matmul(), seed=seed)
+    sch = Schedule(matmul(), seed=seed)
     tiles(sch)
     block = sch.get_block("C")
     sch.annotate(sch.get_loops(block)[0], "pragma_auto_unroll_max_step", sch.sample_categorical([0, 16], [0.5, 0.5]))

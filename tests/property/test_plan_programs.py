@@ -8,22 +8,27 @@ import numpy as np
 import pytest
 
 from tensorexpr import te, topi
+from tensorexpr.arith import Analyzer
 from tensorexpr.auto_scheduler import default_schedule
 from tensorexpr.auto_scheduler.compute_dag import ComputeDAG
 from tensorexpr.auto_scheduler.sketch.generate import generate_sketches
 from tensorexpr.auto_scheduler.sketch.rule import RuleOptions
+from tensorexpr.lower.phase0.infer_bound import infer_bound
 from tensorexpr.lower.phase0.inline_stages import inline_stages
 from tensorexpr.lower.pipeline import lower
 from tensorexpr.schedule.trace import Trace
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
+from tensorexpr.tir.arithmetic import as_int
 from tensorexpr.tir.structural import structural_equal
 from tensorexpr.tune.features import FEATURE_NAMES, extract
+from tensorexpr.tune.features.nest import nests
 from tensorexpr.tune.plans import default_schedule as planned
 from tensorexpr.tune.population import sample
 from tensorexpr.tune.space import Sketch
 from tests.programs import matmul, matmul_add, softmax
+from tests.property.test_search_space import own_leaf_extents
 
 MACHINE = Target("llvm -num-cores=4")
 
@@ -43,7 +48,7 @@ def depthwise(stride: int) -> list[Tensor]:
 
 def transposed_convolution() -> list[Tensor]:
     """Results between the pixels of the data."""
-    x, w = te.placeholder((1, 3, 3, 3), name="X"), te.placeholder((3, 16, 4, 4), name="W")
+    x, w = te.placeholder((1, 2, 2, 2), name="X"), te.placeholder((2, 16, 4, 4), name="W")
     return [x, w, topi.nn.conv2d_transpose_nchw(x, w, (2, 2), (1, 1), "float32", (0, 0))]
 
 
@@ -134,3 +139,18 @@ def test_34_features_are_finite_and_the_plan_may_be_built(name: str) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_default_schedule_is_right(name: str) -> None:
     assert_schedule_correct(default_schedule(PROGRAMS[name], MACHINE), PROGRAMS[name], phases=(0,))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_extents_of_the_arrays_are_those_of_bound_inference(name: str) -> None:
+    """A tile inside of a panel computes one panel, not one and a part of the next."""
+    dag = ComputeDAG(PROGRAMS[name])
+    sketch = sketches_of(PROGRAMS[name])[0]
+    row = np.array([sketch.preferred_row], np.int64)
+    built = nests(sketch, inline_stages(sketch.tree), row)
+    tree = dag.schedule(sketch.trace_of(row[0]))[0].tree
+    domains = infer_bound(tree, inline_stages(tree), Analyzer())
+    for nest in built:
+        exact = {axis: as_int(extent) or 0 for axis, extent in domains[nest.stage.id].extents.items()}
+        own = [int(loop.extent[0]) for loop in nest.loops if loop.own]
+        assert own == own_leaf_extents(tree[nest.stage.id], exact), nest.stage.name

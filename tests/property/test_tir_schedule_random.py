@@ -37,7 +37,6 @@ DECORATED: dict[str, Callable[[], tir.PrimFunc]] = {
     "tiles": BY_HAND["tiles"],
     "carried": placement.carried,
     "prefix_sums": placement.prefix_sums,
-    "guarded": placement.guarded,
     "updated": placement.updated,
     "written_twice": placement.written_twice,
     "two_places": placement.two_places,

@@ -30,8 +30,8 @@ from __future__ import annotations
 from ...errors import ScheduleError
 from . import intrinsics
 from .handles import BlockRV, LoopRV
-from .instruction import Instruction
+from .instruction import Instruction, InstructionKind
 from .tir_schedule import Schedule
 from .trace import Trace
 
-__all__ = ["BlockRV", "Instruction", "LoopRV", "Schedule", "ScheduleError", "Trace", "intrinsics"]
+__all__ = ["BlockRV", "Instruction", "InstructionKind", "LoopRV", "Schedule", "ScheduleError", "Trace", "intrinsics"]

@@ -14,7 +14,7 @@ from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import as_int, floordiv, is_const_int
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import BufferRegion
-from ...tir.expr import IterVar, PrimExpr, Range, Var
+from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.rewriting import substitute, variables
 from ...tir.stmt import For, ForKind, SeqStmt
 from .bindings import is_true
@@ -154,10 +154,20 @@ def touched_box(region: BufferRegion, realize: BlockRealize, inner: Sequence[For
     box: list[Interval | None] = []
     for side in region.region:
         low = substitute(side.min, values)
-        first = relax(low, domain, analyzer)
-        last = first if is_const_int(side.extent, 1) else relax(low + substitute(side.extent, values) - 1, domain, analyzer)
+        first = _relaxed(low, domain, analyzer)
+        last = first if is_const_int(side.extent, 1) else _relaxed(low + substitute(side.extent, values) - 1, domain, analyzer)
         box.append(None if first is None or last is None else Interval(first.min, last.max))
     return box
+
+
+def _relaxed(index: PrimExpr, domain: Mapping[Var, Range], analyzer: Analyzer) -> Interval | None:
+    """`relax`, without algebra for what most indices are."""
+    if isinstance(index, IntImm):
+        return Interval(index, index)
+    if isinstance(index, Var):
+        dom, fixed = domain.get(index), analyzer.simplify(index)
+        return Interval(fixed, fixed) if dom is None else Interval(dom.min, analyzer.simplify(dom.min + dom.extent - 1))
+    return relax(index, domain, analyzer)
 
 
 def why_not_whole(realize: BlockRealize, loops: Sequence[For], once: bool = False) -> str | None:

@@ -15,11 +15,17 @@ class BlockRV:
 
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        return f"BlockRV({id(self):#x})"
+
 
 class LoopRV:
     """A loop of a schedule."""
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"LoopRV({id(self):#x})"
 
 
 RV = BlockRV | LoopRV | Var

@@ -112,6 +112,31 @@ class Primitive(ABC):
 _FLAGS = {"preserve_unit_iters", "disable_predication", "preserve_unit_loops", "assume_injective_transform"}
 
 
+class InstructionKind(str):
+    """The kind of an instruction: its name, which knows what is known of all of the kind."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The name in traces."""
+        return str(self)
+
+    @property
+    def is_pure(self) -> bool:
+        """True if it only asks or samples."""
+        return primitive_of(self).is_pure
+
+    @staticmethod
+    def get(name: str) -> InstructionKind:
+        """The kind of a name.
+
+        Raises:
+            RecordError: if there is none.
+        """
+        return InstructionKind(primitive_of(name).kind)
+
+
 @dataclass(frozen=True, eq=False)
 class Instruction:
     """One application of a primitive: identity is equality, since decisions belong to the place in a trace."""
@@ -120,6 +145,9 @@ class Instruction:
     inputs: tuple[Any, ...]
     attrs: tuple[Any, ...]
     outputs: tuple[RV, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", InstructionKind(self.kind))
 
     @property
     def primitive(self) -> Primitive:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from ...arith import Analyzer
 from ...tir.arithmetic import all as all_of
@@ -66,11 +67,15 @@ class Move:
         """The realization that is moved."""
         return realized(self.node)
 
-    @property
+    @cached_property
+    def scope(self) -> Scope:
+        """The scope that the block and the loop stand in."""
+        return Scope.around(self.program, self.node)
+
+    @cached_property
     def partners(self) -> list[BlockRealize]:
         """The blocks that must stand in the loop: the consumers of a block that goes forward, the producers of one that goes back."""
-        scope = Scope.around(self.program, self.node)
-        return scope.consumers(self.realize.block) if self.forward else scope.producers(self.realize.block)
+        return self.scope.consumers(self.realize.block) if self.forward else self.scope.producers(self.realize.block)
 
     def refused(self, reason: str) -> PrimitiveError:
         """The error that says why this move is illegal."""
@@ -106,7 +111,7 @@ class Move:
 
     def _place(self, index: int) -> int:
         """The place in the loop's body: after all producers, before all consumers; the last or first such, or the one given."""
-        scope, subtrees = Scope.around(self.program, self.node), _subtrees(self.loop)
+        scope, subtrees = self.scope, _subtrees(self.loop)
         inside = [{id(node.stmt) for node in self.program.child_blocks(self.program.node_of(part))} | {id(part)} for part in subtrees]
         made = {id(producer) for producer in scope.producers(self.realize.block)}
         used = {id(consumer) for consumer in scope.consumers(self.realize.block)}

@@ -144,7 +144,10 @@ class ExpressionReader:
             kwargs[keyword.arg] = self.value(keyword.value)
         args[:0] = [self._context] if function.in_context else [] if function.owner is None else [function.owner]
         try:
-            _signature(function.function).bind(*args, **kwargs)
+            signature = _signature(function.function)
+            if args and "dtype" in kwargs and next(iter(signature.parameters)) == "dtype":  # T.reinterpret(x, dtype="int32")
+                args.insert(0, kwargs.pop("dtype"))
+            signature.bind(*args, **kwargs)
         except TypeError as error:
             self.fail(node, f"{function.name}: {error}; it is {_usage(function)}")
         return self.at(node, function.function, *args, **kwargs)

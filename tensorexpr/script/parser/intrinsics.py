@@ -150,8 +150,11 @@ _NODES: dict[str, Callable[..., ir.PrimExpr]] = {
     "Not": lambda a: ir.Not(as_condition(a)),
     "Select": _select,
     "Cast": _cast,
+    "cast": lambda value, dtype: _cast(dtype, value),
     "Ramp": _ramp,
+    "ramp": _ramp,
     "Broadcast": _broadcast,
+    "broadcast": _broadcast,
     "Shuffle": _shuffle,
 }
 _ARITHMETIC: dict[str, Callable[..., ir.PrimExpr]] = {
@@ -185,6 +188,7 @@ _SPECIAL: dict[str, Callable[..., ir.PrimExpr]] = {
     "call_pure_extern": _call_extern("tir.call_pure_extern"),
     "call_llvm_intrin": _call_llvm(llvm_intrin.call_llvm_intrin),
     "call_llvm_pure_intrin": _call_llvm(llvm_intrin.call_llvm_pure_intrin),
+    "llvm_lookup_intrinsic_id": lambda name: name,  # calls take names here
     "call_intrin": _call_intrin,
     "call_packed": _call_packed,
     "tvm_call_packed": _call_packed,

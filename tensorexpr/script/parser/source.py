@@ -31,8 +31,8 @@ class Source:
             ParseError: if there is none, as for what was typed at a prompt.
         """
         try:
-            lines, first = inspect.getsourcelines(thing)
-            filename = inspect.getsourcefile(thing) or "<script>"
+            lines, first = _class_lines(thing) if inspect.isclass(thing) else inspect.getsourcelines(thing)
+            filename = inspect.getsourcefile(_member(thing)) or "<script>"
         except (OSError, TypeError) as error:
             raise ParseError(
                 f"the source of {getattr(thing, '__name__', thing)!r} can't be found ({error}); "
@@ -86,6 +86,26 @@ class Source:
     def _line(self, number: int) -> str:
         lines = self.text.split("\n")
         return lines[number - 1] if 0 < number <= len(lines) else ""
+
+
+def _member(thing: Any) -> Any:
+    """A function of a class, which knows its file and line when the class itself does not, as in a notebook; else the thing itself."""
+    own = [member for member in vars(thing).values() if inspect.isfunction(member)] if inspect.isclass(thing) else []
+    return min(own, key=lambda function: function.__code__.co_firstlineno) if own else thing
+
+
+def _class_lines(thing: type) -> tuple[list[str], int]:
+    """The lines of a class and the number of the first: those around its functions, as several classes may have one name."""
+    member = _member(thing)
+    if member is thing:
+        return inspect.getsourcelines(thing)
+    lines, _ = inspect.findsource(member)
+    line = member.__code__.co_firstlineno
+    for node in ast.walk(ast.parse("".join(lines))):
+        if isinstance(node, ast.ClassDef) and node.name == thing.__name__ and node.lineno <= line <= (node.end_lineno or line):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            return lines[first - 1 : node.end_lineno], first
+    return inspect.getsourcelines(thing)
 
 
 def suggestion(name: str, known: Iterable[str], shown: int = 12) -> str:

@@ -235,6 +235,16 @@ def test_a_log_is_counted_before_it_goes_on(tmp_path: Path) -> None:
     assert made.task_trials[0] - trials[0] == 4
 
 
+def test_what_was_timed_again_is_no_trial_of_a_log_but_its_cost_counts(tmp_path: Path) -> None:
+    log, known = tmp_path / "log.json", task(8)
+    again = {"rounds": 7}
+    results = [MeasureResult(0, (cost,), MeasureErrorNo.NO_ERROR, "", 0.1, 1.0, True, policy) for cost, policy in ((0.2, {}), (0.3, again))]
+    auto_scheduler.save_records(log, [auto_scheduler.MeasureInput(known, Trace())] * 2, results)
+    made = scheduler(2, load_log_file=log)
+    tune(made, 4, [MadeUp(lambda n: 0.5), MadeUp(lambda n: 0.1)])
+    assert made.ct == 4 and made.best_costs[0] == 0.3
+
+
 def test_the_table_has_the_known_layout() -> None:
     made = scheduler(2)
     made.best_costs[0], made.task_trials[0], made.ct = 0.00125, 12, 12

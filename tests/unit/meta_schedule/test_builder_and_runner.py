@@ -13,6 +13,7 @@ from tensorexpr import te, tir
 from tensorexpr.errors import TuningError
 from tensorexpr.meta_schedule.builder import Builder, BuilderInput, LocalBuilder
 from tensorexpr.meta_schedule.runner import EvaluatorConfig, LocalRunner, Runner, RunnerInput
+from tensorexpr.schedule.blocks import Schedule
 from tests.meta_schedule_programs import matmul, scaled, tiles
 
 TARGET = tvm.Target("llvm -num-cores=1")
@@ -34,7 +35,7 @@ def runner() -> Iterator[LocalRunner]:
 
 
 def scheduled(mod: tvm.IRModule) -> tvm.IRModule:
-    sch = tir.Schedule(mod, seed=1)
+    sch = Schedule(mod, seed=1)
     tiles(sch)
     return sch.mod
 

@@ -31,7 +31,7 @@ def lanes(candidate: MeasureCandidate) -> int:
     loops = found.append
     tir.stmt_functor.post_order_visit(
         candidate.sch.mod["main"].body,
-        lambda node: loops(int(node.extent)) if isinstance(node, tir.For) and node.kind == tir.ForKind.VECTORIZED else None,
+        lambda node: loops(int(str(node.extent))) if isinstance(node, tir.For) and node.kind == tir.ForKind.VECTORIZED else None,
     )
     return found[0]
 
@@ -64,16 +64,12 @@ def test_programs_that_failed_teach_nothing_about_speed() -> None:
 
 
 def test_the_analytic_model_prefers_vectors_and_parallel_loops() -> None:
-    mod, target = scaled(4096), tvm.Target("llvm -num-cores=4")
-    speeds = []
-    for vector, parallel in ((False, False), (True, False), (True, True)):
-        sch = tir.Schedule(mod)
-        outer, inner = sch.split(sch.get_loops(sch.get_block("B"))[0], [None, 16])
-        if vector:
-            sch.vectorize(inner)
-        speeds.append(log_throughput(sch.mod, target))
-        assert not parallel or len(speeds) == 3
-    assert speeds[0] < speeds[1] == speeds[2]
+    target = tvm.Target("llvm -num-cores=4")
+    sch = tir.Schedule(scaled(4096))
+    _, inner = sch.split(sch.get_loops(sch.get_block("B"))[0], [None, 16])
+    before = log_throughput(sch.mod, target)
+    sch.vectorize(inner)
+    assert log_throughput(sch.mod, target) > before + 0.8
     large = tir.Schedule(matmul(256))
     i, *_ = large.get_loops(large.get_block("C"))
     before = log_throughput(large.mod, target)

@@ -99,7 +99,7 @@ def test_files_are_read_again(kind: str, tmp_path: Path) -> None:
     again = KINDS[kind](tmp_path)
     (found,) = again.get_all_tuning_records()
     assert found.as_json() == made.as_json()
-    assert found.as_measure_candidate().sch.trace.as_json() == made.trace.as_json()
+    assert str(found.as_measure_candidate().sch.trace) == str(made.trace)
     record(again, matmul(), [0.5], seed=2)
     last = KINDS[kind](tmp_path)
     assert [one.mean for one in last.get_top_k(last.commit_workload(matmul()), 5)] == [0.5, 1.0]

@@ -45,7 +45,7 @@ def test_a_function_is_tuned_end_to_end(tmp_path: Path) -> None:
 
 def test_a_config_gives_a_schedule(tmp_path: Path) -> None:
     config = ms.TuneConfig(max_trials_global=4, num_trials_per_iter=2, strategy="replay-trace")
-    options = {"builder": NoBuild(), "runner": Pretended(), "space": tiles, "seed": 1}
+    options: dict[str, Any] = {"builder": NoBuild(), "runner": Pretended(), "space": tiles, "seed": 1}
     sch = ms.tune_tir(matmul(), target="llvm", config=config, work_dir=str(tmp_path), **options)
     positional = ms.tune_tir(matmul(), "llvm", config, str(tmp_path / "other"), **options)
     assert isinstance(sch, tir.Schedule) and "vectorize" in str(sch.trace)
@@ -57,7 +57,8 @@ def test_every_function_of_a_module_is_a_task(tmp_path: Path) -> None:
     database = tuned(mod, tiles, 6, str(tmp_path), database="memory", num_trials_per_iter=3, cost_model="random")
     assert isinstance(database, MemoryDatabase) and len({id(r.workload) for r in database.get_all_tuning_records()}) == 2
     sch = ms.tir_integration.compile_tir(database, mod, "llvm")
-    assert sch is not None and {"one", "two"} <= {inst.attrs[1] for inst in sch.trace.insts if inst.kind == "GetBlock"}
+    assert sch is not None and sch.trace is not None
+    assert {"one", "two"} <= {inst.attrs[1] for inst in sch.trace.insts if inst.kind == "GetBlock"}
     only = tuned(mod, tiles, 2, str(tmp_path), database="memory", special_space={"two": None}, cost_model="random")
     assert {str(record.args_info[0].as_json()) for record in only.get_all_tuning_records()} == {"['TENSOR', 'float32', [32, 32]]"}
 
@@ -148,11 +149,12 @@ def test_users_parts_take_part(tmp_path: Path) -> None:
 
 
 def test_names_of_the_proposal() -> None:
-    @tir.as_composite_schedule(name="cut")
+    @ms.as_composite_schedule(name="cut")
     def cut(sch: tir.Schedule, block: Any) -> None:
         sch.split(sch.get_loops(block)[0], [None, 4])
 
     sch = tir.Schedule(matmul())
+    assert tir.as_composite_schedule is ms.as_composite_schedule
     assert cut.name == "cut" and cut.apply(sch, sch.get_block("C")) == [sch] and "split" in str(sch.trace)
 
     class Mine(ms.PyCompositeSchedule):
@@ -180,5 +182,5 @@ def test_the_profiler_adds_up_seconds_by_name() -> None:
 def test_arguments_are_described() -> None:
     infos = ms.ArgInfo.from_entry_func(matmul(8, "int32"))
     assert [info.as_json() for info in infos] == [["TENSOR", "int32", [8, 8]]] * 3
-    assert ms.ArgInfo.from_json(["TENSOR", "int32", [8, 8]]) == infos[0] == ms.TensorInfo("int32", [8, 8])
+    assert ms.ArgInfo.from_json(["TENSOR", "int32", [8, 8]]) == infos[0] == ms.TensorInfo("int32", (8, 8))
     assert ms.default_config.database is not None and len(ms.default_config.callbacks()) == 3

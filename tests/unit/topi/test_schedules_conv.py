@@ -54,7 +54,7 @@ def check(tensors: Tensors, target: Target = AVX512) -> None:
 
 def with_plan(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
     """Let tiles of pixels be chosen, by plans with some decisions changed."""
-    monkeypatch.setattr(conv, "plan_convolution", lambda found, target: replace(plan_of_found(found, target), cycles=0.0, **changes))
+    monkeypatch.setattr(conv, "convolution_plans", lambda found, target: [replace(plan_of_found(found, target), cycles=0.0, **changes)])
 
 
 def plan_of_found(found: Convolution, target: Target) -> Plan:
@@ -152,7 +152,7 @@ def test_a_line_with_borders_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("plane", [(8, 8), (7, 7), (3, 14)])
 def test_vectors_of_pixels(monkeypatch: pytest.MonkeyPatch, plane: tuple[int, int]) -> None:
-    monkeypatch.setattr(conv, "plan_convolution", lambda found, target: None)
+    monkeypatch.setattr(conv, "convolution_plans", lambda found, target: [])
     tensors = bias_relu(2, 5, *plane, 20, 1)
     assert flat_of(tensors).lanes == 16
     check(tensors)

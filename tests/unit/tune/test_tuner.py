@@ -14,7 +14,7 @@ from tensorexpr.auto_scheduler import SearchTask, SketchPolicy
 from tensorexpr.lower.phase0.inline_stages import inline_stages
 from tensorexpr.schedule.trace import Trace
 from tensorexpr.tune.cost_model import PriorModel
-from tensorexpr.tune.evolution import Candidate, EvolutionOptions
+from tensorexpr.tune.evolution import Candidate, EvolutionOptions, preferred
 from tensorexpr.tune.measure import FAILED_COST, MeasureErrorNo, MeasureResult, Program
 from tensorexpr.tune.tuner import Trial, Tuner, TunerObserver, TunerOptions
 
@@ -156,6 +156,16 @@ def test_preloaded_candidates_are_not_measured_again_and_the_plain_program_need_
     candidates = [trial.candidate for trial in second.run()]
     assert None not in candidates
     assert not {candidate for candidate, _ in known} & set(candidates)
+
+
+def test_what_sketches_prefer_is_measured_right_after_the_plain_program() -> None:
+    wanted = preferred(SKETCHES)
+    assert wanted
+    candidates = [trial.candidate for trial in tuner(12).run()]
+    assert candidates[: 1 + len(wanted)] == [None, *wanted]
+    assert len(set(candidates)) == len(candidates)
+    known = [(wanted[0], 0.5)]
+    assert wanted[0] not in [trial.candidate for trial in tuner(12, preloaded=known).run()]
 
 
 def test_predictions_are_kept_with_their_trials() -> None:

@@ -20,7 +20,7 @@ from ....tir.block import Block, BlockRealize
 from ....tir.buffer import Buffer, BufferRegion, decl_buffer
 from ....tir.expr import BufferLoad, Call, IntImm, IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import Node as TreeNode
-from ....tir.rewriting import children, map_children, substitute, variables
+from ....tir.rewriting import children, map_children, substitute, variables, walk
 from ....tir.stmt import BufferStore, For, ForKind, Stmt, seq
 from ..bindings import TRUE
 from ..copying import block_at, scope_start
@@ -47,6 +47,8 @@ def cache_index(program: BlockProgram, name: str, storage_scope: str, cse_thresh
     """
     node = program.block_node(name)
     block, scope = block_at(node), program.scope_of(node)
+    if any(isinstance(inner, BlockRealize) for inner in walk(block.body)):
+        raise PrimitiveError(f"cache_index: {name} holds blocks, which load themselves; give one of these", node.stmt)
     chosen = _chosen(block, cse_thresh)
     if not chosen:
         wanted = "no index to compute" if cse_thresh <= 1 else f"nothing that occurs {cse_thresh} times in its indices"

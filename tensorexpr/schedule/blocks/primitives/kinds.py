@@ -11,17 +11,18 @@ from typing import Any
 
 from ....arith.block_access import touched_regions
 from ....errors import ScheduleError
-from ....tir.block import BlockRealize
+from ....tir.block import Block, BlockRealize
 from ....tir.buffer import Buffer
 from ....tir.expr import IterVar, Range, Var
 from ....tir.rewriting import variables
 from ....tir.stmt import For, ForKind
 from ....tir.thread import is_thread_tag, thread_tags
 from ..apart import is_apart
+from ..coverage import why_not_covered
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, loop_of
-from ..program import BlockProgram
-from ..scope import Scope, check_affine, check_complete_or_reduction, is_update, written
+from ..program import BlockProgram, Node
+from ..scope import Scope, check_affine, check_complete_or_reduction, is_update, read, written
 
 
 def with_kind(program: BlockProgram, var: Var, kind: ForKind, primitive: str, thread: str | None = None) -> BlockProgram:
@@ -54,6 +55,30 @@ def _check_independent(program: BlockProgram, loop: For, primitive: str) -> None
             continue
         if not (is_update(block) and all(_is_apart(program, loop, buffer) for buffer in written(block))):
             check_complete_or_reduction(local, realize, primitive)
+    _check_carried(program, loop, primitive)
+
+
+def _check_carried(program: BlockProgram, loop: For, primitive: str) -> None:
+    """What a block reads of another one below was written in the same iteration."""
+    nodes = program.child_blocks(program.loop_node(loop.loop_var))
+    for place, node in enumerate(nodes):
+        made = _block(node)
+        for other_place, other in enumerate(nodes):
+            shared = set(written(made)) & set(read(_block(other))) if other is not node else set()
+            if not shared or (other_place > place and why_not_covered(program, node, other) is None):
+                continue
+            carried = next((buffer for buffer in shared if not _is_apart(program, loop, buffer)), None)
+            if carried is not None:
+                raise PrimitiveError(
+                    f"{primitive}: {_block(other).name_hint} may read of {carried.name} what {made.name_hint} writes in another iteration "
+                    f"of {loop.loop_var.name}; compute it in the same iteration, or in a nest of its own before",
+                    loop,
+                )
+
+
+def _block(node: Node) -> Block:
+    assert isinstance(node.stmt, BlockRealize)
+    return node.stmt.block
 
 
 def _is_apart(program: BlockProgram, loop: For, buffer: Buffer) -> bool:

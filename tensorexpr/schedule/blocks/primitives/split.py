@@ -14,7 +14,7 @@ from ....errors import ScheduleError
 from ....tir.arithmetic import as_int, cast, ceildiv, convert
 from ....tir.expr import IntImm, PrimExpr, Var
 from ....tir.stmt import For, ForKind, Stmt
-from ..bindings import rebound, simplified
+from ..bindings import knowing, rebound, simplified
 from ..diagnostics import PrimitiveError
 from ..handles import LoopRef
 from ..instruction import Applied, Primitive, State, loop_of
@@ -40,9 +40,10 @@ def split(
     outer = program.loops_above(program.loop_node(var))
     inner = [For(name, IntImm(var.dtype, 0), extent, ForKind.SERIAL, loop.body) for name, extent in zip(names, extents, strict=True)]
     around = [*outer, *inner]
-    guard = simplified(total < loop.extent, around)
+    facts = knowing(around)
+    guard = facts.simplify(total < loop.extent)
     covered = isinstance(guard, IntImm) and bool(guard.value)
-    body = rebound(loop.body, {var: simplified(total, around)}, around, None if covered or disable_predication else guard)
+    body = rebound(loop.body, {var: facts.simplify(total)}, around, None if covered or disable_predication else guard)
     return program.replace(loop, nested(inner, body)), names
 
 
