@@ -67,8 +67,9 @@ class Reference:
         )
 
     def start(self) -> None:
-        """Start the process, without waiting for it."""
-        self._pool.start()
+        """Start the process, without waiting for it; nothing if the arrays are there already."""
+        if self._arrays is None:
+            self._pool.start()
 
     def arrays(self) -> list[StoredArray]:
         """The arguments in order; waits until they are there. Where the program can't be run, or takes too long, there are no

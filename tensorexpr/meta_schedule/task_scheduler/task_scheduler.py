@@ -143,6 +143,8 @@ class TaskScheduler(Extensible):
                 break
             record = self.tasks_[task_id]
             say(f'TaskScheduler picks Task #{task_id}: "{record.ctx.task_name}"')
+            if record.ctx.mod is not None:
+                self._runner.prepare(record.ctx.mod, record.ctx.target)
             candidates = record.ctx.generate_measure_candidates()
             if candidates is None:
                 self.terminate_task(task_id)
