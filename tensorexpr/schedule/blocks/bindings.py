@@ -9,36 +9,76 @@ from ...arith import Analyzer, IndexMap
 from ...tir.arithmetic import all as all_of
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion
-from ...tir.expr import And, IntImm, IterVar, PrimExpr, Range, Var
-from ...tir.rewriting import map_children, substitute
+from ...tir.expr import And, FloorDiv, FloorMod, IntImm, IterVar, PrimExpr, Range, Var
+from ...tir.rewriting import map_children, substitute, walk
 from ...tir.stmt import For, Stmt
 from .program import inner_statements
 
 TRUE = IntImm("bool", 1)
 
 
-def rebound(stmt: Stmt, values: Mapping[Var, PrimExpr], loops: Sequence[For], predicate: PrimExpr | None = None) -> Stmt:
+def rebound(
+    stmt: Stmt, values: Mapping[Var, PrimExpr], loops: Sequence[For], predicate: PrimExpr | None = None, unit_loops: bool = False
+) -> Stmt:
     """A statement with loop variables replaced by values in terms of other loops.
 
     Args:
         values: what each replaced variable stands for.
         loops: those around the statement.
         predicate: what must hold besides where a block is to run.
+        unit_loops: axes keep loops of one iteration as terms, so that these still count as loops of the axis.
     """
-    analyzer = knowing(loops)
-    return _rebound(substitute(stmt, values) if values else stmt, analyzer, predicate)
+    return _rebound(substitute(stmt, values) if values else stmt, Ranges(loops, unit_loops), predicate)
 
 
-def _rebound(stmt: Stmt, analyzer: Analyzer, predicate: PrimExpr | None) -> Stmt:
+class Ranges:
+    """What is known of loops, for simplifying the values of axes.
+
+    Args:
+        loops: the loops.
+        unit_loops: keep loops of one iteration as terms, unless a quotient becomes simpler without.
+    """
+
+    def __init__(self, loops: Sequence[For], unit_loops: bool = False) -> None:
+        self.exact = knowing(loops)
+        self._unit_loops = unit_loops
+        self._loose = Analyzer({loop.loop_var: loosely(Range(loop.min, loop.extent)) for loop in loops}) if unit_loops else self.exact
+        self._has_unit = unit_loops and any(_is_unit(loop) for loop in loops)
+
+    def bind(self, loop: For) -> None:
+        """Know of a loop inside of the others too."""
+        self.exact.bind(loop.loop_var, Range(loop.min, loop.extent), allow_override=True)
+        if self._unit_loops:
+            self._loose.bind(loop.loop_var, loosely(Range(loop.min, loop.extent)), allow_override=True)
+            self._has_unit = self._has_unit or _is_unit(loop)
+
+    def simplify(self, value: PrimExpr) -> PrimExpr:
+        """The value of an axis, simplified."""
+        found = self.exact.simplify(value)
+        if not self._has_unit:
+            return found
+        kept = self._loose.simplify(value)
+        return kept if _quotients(kept) <= _quotients(found) else found
+
+
+def _is_unit(loop: For) -> bool:
+    return isinstance(loop.extent, IntImm) and loop.extent.value == 1
+
+
+def _quotients(value: PrimExpr) -> int:
+    return sum(isinstance(node, (FloorDiv, FloorMod)) for node in walk(value))
+
+
+def _rebound(stmt: Stmt, ranges: Ranges, predicate: PrimExpr | None) -> Stmt:
     if isinstance(stmt, BlockRealize):
         holds = stmt.predicate if predicate is None else all_of(stmt.predicate, predicate) if not is_true(stmt.predicate) else predicate
-        values = tuple(map(analyzer.simplify, stmt.iter_values))
-        return replace(stmt, iter_values=values, predicate=holds if is_true(holds) else analyzer.simplify(holds))
+        values = tuple(map(ranges.simplify, stmt.iter_values))
+        return replace(stmt, iter_values=values, predicate=holds if is_true(holds) else ranges.exact.simplify(holds))
     if isinstance(stmt, Block):
         return stmt
     if isinstance(stmt, For):
-        analyzer.bind(stmt.loop_var, Range(stmt.min, stmt.extent), allow_override=True)
-    made = {id(inner): _rebound(inner, analyzer, predicate) for inner in inner_statements(stmt)}
+        ranges.bind(stmt)
+    made = {id(inner): _rebound(inner, ranges, predicate) for inner in inner_statements(stmt)}
     return map_children(stmt, lambda child: made.get(id(child), child))
 
 

@@ -24,7 +24,7 @@ from ..program import BlockProgram
 from .split import check_plain
 
 
-def fuse(program: BlockProgram, names: Sequence[Var]) -> tuple[BlockProgram, Var]:
+def fuse(program: BlockProgram, names: Sequence[Var], preserve_unit_iters: bool = True) -> tuple[BlockProgram, Var]:
     """The program with loops, each directly in the one before, fused into one; and its variable."""
     loops = [program.loop(name) for name in names]
     for loop in loops:
@@ -48,7 +48,7 @@ def fuse(program: BlockProgram, names: Sequence[Var]) -> tuple[BlockProgram, Var
     extent: PrimExpr = reduce(lambda a, b: a * b, [loop.extent for loop in loops])
     made = For(fused, IntImm(dtype, 0), extent, ForKind.SERIAL, loops[-1].body)
     around = [*program.loops_above(program.loop_node(names[0])), made]
-    body = rebound(loops[-1].body, values, around)
+    body = rebound(loops[-1].body, values, around, unit_loops=preserve_unit_iters)
     return program.replace(loops[0], For(fused, made.min, extent, ForKind.SERIAL, body)), fused
 
 
@@ -61,5 +61,5 @@ class Fuse(Primitive):
         refs = [loop_of(loop, "fuse") for loop in inputs]
         if not refs:
             raise ScheduleError("fuse takes at least one loop")
-        program, fused = fuse(state.program_of(refs[0]), [ref.var for ref in refs])
+        program, fused = fuse(state.program_of(refs[0]), [ref.var for ref in refs], bool(attrs[0]))
         return Applied(state.updated(refs[0].func, program), (LoopRef(refs[0].func, fused),))

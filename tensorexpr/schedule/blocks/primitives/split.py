@@ -14,7 +14,7 @@ from ....errors import ScheduleError
 from ....tir.arithmetic import as_int, cast, ceildiv, convert
 from ....tir.expr import IntImm, PrimExpr, Var
 from ....tir.stmt import For, ForKind, Stmt
-from ..bindings import knowing, rebound, simplified
+from ..bindings import Ranges, knowing, rebound, simplified
 from ..diagnostics import PrimitiveError
 from ..handles import LoopRef
 from ..instruction import Applied, Primitive, State, loop_of
@@ -22,12 +22,17 @@ from ..program import BlockProgram
 
 
 def split(
-    program: BlockProgram, var: Var, factors: Sequence[PrimExpr | int | None], disable_predication: bool = False
+    program: BlockProgram,
+    var: Var,
+    factors: Sequence[PrimExpr | int | None],
+    disable_predication: bool = False,
+    preserve_unit_iters: bool = True,
 ) -> tuple[BlockProgram, list[Var]]:
     """The program with a loop split into loops of the extents `factors`, and their variables.
 
     Args:
         factors: outermost first; one may be None and follows from the others.
+        preserve_unit_iters: axes keep loops of one iteration as terms.
         disable_predication: no condition where the factors make more than the extent: the caller vouches for what runs beyond.
     """
     loop = program.loop(var)
@@ -43,7 +48,8 @@ def split(
     facts = knowing(around)
     guard = facts.simplify(total < loop.extent)
     covered = isinstance(guard, IntImm) and bool(guard.value)
-    body = rebound(loop.body, {var: facts.simplify(total)}, around, None if covered or disable_predication else guard)
+    value = Ranges(around, preserve_unit_iters).simplify(total)
+    body = rebound(loop.body, {var: value}, around, None if covered or disable_predication else guard, preserve_unit_iters)
     return program.replace(loop, nested(inner, body)), names
 
 
@@ -96,7 +102,8 @@ class Split(Primitive):
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
         ref = loop_of(inputs[0], "split")
-        program, names = split(state.program_of(ref), ref.var, list(inputs[1:]), bool(attrs[1]) if len(attrs) > 1 else False)
+        unchecked = bool(attrs[1]) if len(attrs) > 1 else False
+        program, names = split(state.program_of(ref), ref.var, list(inputs[1:]), unchecked, bool(attrs[0]))
         return Applied(state.updated(ref.func, program), tuple(LoopRef(ref.func, name) for name in names))
 
     def arguments(self, inputs: Sequence[Any], attrs: Sequence[Any]) -> list[tuple[str, Any]]:
