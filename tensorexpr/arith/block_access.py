@@ -64,6 +64,26 @@ def touched_regions(stmt: Stmt, buffers: Collection[Buffer], values: Mapping[Var
     return {buffer: Touched(reads.get(buffer), writes.get(buffer)) for buffer in buffers}
 
 
+def is_self_contained(stmt: Stmt, buffer: Buffer, values: Mapping[Var, PrimExpr] | None = None) -> bool:
+    """True if one run of a statement reads no more of a buffer than it writes.
+
+    Args:
+        values: of the axes of the blocks around `stmt`.
+    """
+    touched = touched_regions(stmt, [buffer], values)[buffer]
+    if touched.reads is None or touched.writes is None:
+        return touched.reads is None
+    analyzer = Analyzer()
+    return all(_covers(analyzer, made, read) for read, made in zip(touched.reads.region, touched.writes.region, strict=True))
+
+
+def _covers(analyzer: Analyzer, outer: Range, inner: Range) -> bool:
+    if outer.min is inner.min and outer.extent is inner.extent:
+        return True
+    known = on_indices(analyzer, outer.min, outer.extent, inner.min, inner.extent).known_true
+    return known(outer.min <= inner.min) and known(inner.min + inner.extent <= outer.min + outer.extent)
+
+
 def on_indices(analyzer: Analyzer, *exprs: PrimExpr) -> Analyzer:
     """An analyzer that knows the same, and that arithmetic on the variables of `exprs` does not overflow, since they are indices."""
     found = {var for expr in exprs for var in variables(expr)}

@@ -15,6 +15,7 @@ preload       going on where an old log ended;  task_input: arrays to measure wi
 cost_model    XGBModel and PythonBasedModel;  model_quality: evaluate_cost_model
 feature       what programs look like to models, by TVM's names
 task_scheduler   many tasks, one budget;  final_phase: how it ends;  task_callbacks: its table and its log of latencies
+task_policies    a policy for each task;  task_similarity: tasks of one kind;  known_trials: what a log holds of them
 dispatcher    ApplyHistoryBest: schedules looked up in logs;  explain_miss: why a log has none;  explain_failures: what went wrong
 session       one search under way;  state_text: a program as loops with their ranges
 console, progress   what tuning prints;  summary, failures: what it says in the end

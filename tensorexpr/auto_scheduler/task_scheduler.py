@@ -16,27 +16,21 @@ from typing import Any
 import numpy as np
 
 from ..errors import TuningError
-from ..tune.cost_model import CostModel, RandomModel, default_model
-from ..tune.records import choose_best
 from ..tune.tuner import Trial
 from . import final_phase
-from .compute_dag import ComputeDAG
-from .cost_model import PythonBasedModel, XGBModel
-from .loaded import LoadedRecord
+from .known_trials import known_of_tasks
 from .options import UNLIMITED, TuningOptions
 from .policy import SketchPolicy
-from .preload import PreloadMeasuredStates
-from .records import load_records
 from .search_task import SearchTask
 from .summary import TaskTotals
 from .task_callbacks import LogEstimatedLatency, PrintTableInfo, TaskSchedulerCallback
+from .task_policies import policies_of
+from .task_similarity import similarity_groups
 
 UNTUNED_COST = 1e10
-TAG = "auto_scheduler_task_scheduler_tag"
-_STEP = 1e-4
-_LOG_BASE = 1.618
-_PATIENCE = 5
-_OPEN_SESSIONS = 3
+_STEP = 1e-4  # seconds by which a cost is moved to see how the objective follows
+_PATIENCE = 5  # rounds that a task may be ahead of its kind before it counts as slow
+_OPEN_SESSIONS = 3  # tasks that keep their workers while others have their turn
 Objective = Callable[[Sequence[float]], float]
 
 
@@ -74,14 +68,7 @@ class TaskScheduler:
         backward_window_size: int = 3,
         callbacks: Sequence[TaskSchedulerCallback] | None = None,
     ) -> None:
-        if not tasks:
-            raise TuningError("TaskScheduler has no tasks; give at least one SearchTask")
-        if strategy not in ("gradient", "round-robin"):
-            raise TuningError(f'TaskScheduler has no strategy {strategy!r}; it has "gradient" and "round-robin"')
-        if task_weights is not None and len(task_weights) != len(tasks):
-            raise TuningError(f"TaskScheduler got {len(task_weights)} task_weights for {len(tasks)} tasks; give one for each")
-        if objective_func is not None and task_weights is not None:
-            raise TuningError("TaskScheduler takes task_weights or an objective_func, not both")
+        _check_arguments(tasks, task_weights, objective_func, strategy)
         weights = list(task_weights) if task_weights is not None else [1.0] * len(tasks)
         self.tasks = list(tasks)
         self.objective_func: Objective = objective_func or (lambda costs: sum(c * w for c, w in zip(costs, weights, strict=True)))
@@ -140,7 +127,14 @@ class TaskScheduler:
         kept_s = final_phase.seconds_for_timing_again(tune_option.budget_s, len(self.tasks))
         deadline = math.inf if tune_option.budget_s is None else time.monotonic() + tune_option.budget_s - kept_s
         self._check_trials(tune_option)
-        self.search_policies = self._policies(search_policy, search_policy_params, adaptive_training)
+        self.search_policies = policies_of(
+            self.tasks,
+            search_policy,
+            search_policy_params,
+            adaptive_training=adaptive_training,
+            model_file=self.load_model_file,
+            log_file=self.load_log_file,
+        )
         share = final_phase.descent_share(self.search_policies)
         per_round = self._measures_per_round(tune_option, share)
         self._restore(per_round)
@@ -291,57 +285,17 @@ class TaskScheduler:
         explored = options.most_trials - final_phase.descent_trials(share, options.most_trials, len(self.tasks))
         return min(options.num_measures_per_round, explored // len(self.tasks))
 
-    def _policies(self, wanted: str | Sequence[SketchPolicy], params: Mapping[str, Any] | None, adaptive: bool) -> list[SketchPolicy]:
-        if not isinstance(wanted, str):
-            if len(wanted) != len(self.tasks):
-                raise TuningError(f"TaskScheduler got {len(wanted)} search policies for {len(self.tasks)} tasks; give one for each")
-            return list(wanted)
-        kind, _, model_name = ("sketch.xgb" if wanted == "default" else wanted).partition(".")
-        if kind != "sketch" or model_name not in ("xgb", "random"):
-            raise TuningError(
-                f'no search policy is called {wanted!r}; there are "default", "sketch.xgb" and "sketch.random", or give a list'
-            )
-        model = self._model(model_name, adaptive)
-        preload = [PreloadMeasuredStates(self.load_log_file)] if self.load_log_file is not None else []
-        return [SketchPolicy(task, model, params, seed=number, init_search_callbacks=preload) for number, task in enumerate(self.tasks)]
-
-    def _model(self, name: str, adaptive: bool) -> CostModel | PythonBasedModel:
-        if name == "random":
-            return RandomModel()
-        try:
-            model = XGBModel(adaptive_training=adaptive)
-        except TuningError:
-            return default_model()  # says once that xgboost is missing
-        if self.load_model_file is not None:
-            model.load(self.load_model_file)
-        elif self.load_log_file is not None and Path(self.load_log_file).exists():
-            model.update_from_file(self.load_log_file)
-        return model
-
     def _restore(self, per_round: int) -> None:
         """Count what the log holds of the tasks."""
-        if self.load_log_file is None or self.ct:
+        if self.load_log_file is None or self.ct or not Path(self.load_log_file).exists():
             return
-        if not Path(self.load_log_file).exists():
-            return
-        keys = {
-            (task.workload_key, task.compute_dag.hash_key(), str(task.target.resolved())): number for number, task in enumerate(self.tasks)
-        }
-        found: list[list[LoadedRecord]] = [[] for _ in self.tasks]
-        for record in load_records(self.load_log_file):
-            number = keys.get((record.workload_key, record.dag_hash, record.target))
-            if number is not None:
-                found[number].append(record)
-        for number, records in enumerate(found):
-            trials = [record.trace for record in records if "rounds" not in record.policy]  # not what was timed again
-            self.task_trials[number] = len(trials)
-            self.ct += len(trials)
-            best = choose_best(records)[0]
-            if best is not None:
-                self.best_costs[number] = best.median
-                self.task_best_trials[number] = trials.index(best.trace) + 1 if best.trace in trials else len(trials)
-        for number, count in enumerate(self.task_trials):
-            self.task_cts[number] = round(count / per_round)
+        for number, known in enumerate(known_of_tasks(self.tasks, self.load_log_file)):
+            self.ct += known.trials
+            self.task_trials[number] = known.trials
+            self.task_cts[number] = round(known.trials / per_round)
+            if known.best_cost is not None:
+                self.best_costs[number] = known.best_cost
+                self.task_best_trials[number] = known.best_at
             if self.task_cts[number]:
                 self.task_costs_history[number].append(float(self.best_costs[number]))
         self.cur_score = self.best_score = self._score(self.best_costs)
@@ -361,28 +315,14 @@ class TaskScheduler:
         return float(self.objective_func([float(cost) for cost in costs]))
 
 
-class SimilarityGroups:
-    """Which tasks are of one kind: they carry one tag and need about as many operations."""
-
-    def __init__(self, tags: Sequence[str]) -> None:
-        self._tags = list(tags)
-
-    def group_of(self, number: int) -> list[int]:
-        """The tasks of a task's kind, itself included; only itself if it has no kind."""
-        tag = self._tags[number]
-        return [other for other, its in enumerate(self._tags) if its == tag] if tag else [number]
-
-    def remove(self, number: int) -> None:
-        """A task turned out to be of a kind of its own."""
-        self._tags[number] = ""
-
-
-def similarity_groups(dags: Sequence[ComputeDAG]) -> SimilarityGroups:
-    """The groups of computations, by the tags of their operations' attributes and the logarithm of their operations."""
-    return SimilarityGroups([similarity_tag(dag) for dag in dags])
-
-
-def similarity_tag(dag: ComputeDAG) -> str:
-    """The tag of a computation's kind and size; empty if none of its operations has `auto_scheduler_task_scheduler_tag`."""
-    words = [str(op.attrs[TAG]) for op in dag.ops if TAG in (op.attrs or {})]
-    return "_".join([*words, str(int(math.log(max(dag.flop_ct, 0) + 1, _LOG_BASE)))]) if words else ""
+def _check_arguments(
+    tasks: Sequence[SearchTask], task_weights: Sequence[float] | None, objective_func: Objective | None, strategy: str
+) -> None:
+    if not tasks:
+        raise TuningError("TaskScheduler has no tasks; give at least one SearchTask")
+    if strategy not in ("gradient", "round-robin"):
+        raise TuningError(f'TaskScheduler has no strategy {strategy!r}; it has "gradient" and "round-robin"')
+    if task_weights is not None and len(task_weights) != len(tasks):
+        raise TuningError(f"TaskScheduler got {len(task_weights)} task_weights for {len(tasks)} tasks; give one for each")
+    if objective_func is not None and task_weights is not None:
+        raise TuningError("TaskScheduler takes task_weights or an objective_func, not both")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import TuningError
@@ -83,31 +83,25 @@ def tune_tir(
     if isinstance(work_dir, TuneConfig):
         config, work_dir, max_trials_global = work_dir, max_trials_global, None  # type: ignore[assignment]
     if config is not None:
-        max_trials_global, num_trials_per_iter = config.max_trials_global, config.num_trials_per_iter
-        max_trials_per_task = config.max_trials_per_task
+        max_trials_global, num_trials_per_iter, max_trials_per_task, *_ = config
         task_scheduler = TaskScheduler.create(config.task_scheduler, **(config.task_scheduler_config or {}))
         strategy = SearchStrategy.create(config.strategy, **(config.search_strategy_config or {}))
     if not isinstance(max_trials_global, int):
         raise TuningError("tune_tir needs to know how much to search: pass max_trials_global=, or config=ms.TuneConfig(...)")
     folder = str(work_dir) if work_dir is not None else tempfile.mkdtemp(prefix="tensorexpr-tune-")
-    module = normalize_mod(mod)
-    tasks = _tasks(module, target, _with_sketches(space, strategy), strategy, num_tuning_cores, seed, special_space or {}, task_name)
-    for task in tasks:
-        _adapt(task, sch_rules, postprocs, mutator_probs)
+    tasks = _tasks(normalize_mod(mod), target, space, strategy, num_tuning_cores, seed, special_space or {}, task_name)
+    _adapt(tasks, sch_rules, postprocs, mutator_probs)
+    parts = {"builder": builder, "runner": runner, "database": database, "cost_model": cost_model, "measure_callbacks": measure_callbacks}
+    amounts = {"max_trials_per_task": max_trials_per_task, "num_trials_per_iter": num_trials_per_iter}
     found = tune_tasks(
         tasks=tasks,
         task_weights=[1.0] * len(tasks),
         work_dir=folder,
         max_trials_global=max_trials_global,
-        max_trials_per_task=max_trials_per_task,
-        num_trials_per_iter=num_trials_per_iter,
-        builder=builder,
-        runner=runner,
-        database=database,
-        cost_model=cost_model,
-        measure_callbacks=measure_callbacks,
         task_scheduler=task_scheduler,
         module_equality=module_equality,
+        **parts,
+        **amounts,  # type: ignore[arg-type]
     )
     return found if config is None else compile_tir(found, mod, target)
 
@@ -132,7 +126,7 @@ def _tasks(
     functions = sorted((var.name_hint, func) for var, func in mod.functions_items() if isinstance(func, PrimFunc))
     found = []
     for (name, func), state in zip(functions, fork_seed(seed, len(functions)), strict=True):
-        own = special.get(name, space)
+        own = special.get(name, _with_sketches(space, strategy))
         if own is None:
             continue
         shown = task_name if task_name is not None and len(functions) == 1 else name
@@ -151,14 +145,15 @@ def _tasks(
     return found
 
 
-def _adapt(task: TuneContext, sch_rules: Any, postprocs: Any, mutator_probs: Any) -> None:
-    """Let a task's space use other rules, postprocessors and mutators than its own."""
+def _adapt(tasks: Sequence[TuneContext], sch_rules: Any, postprocs: Any, mutator_probs: Any) -> None:
+    """Let the spaces of tasks use other rules, postprocessors and mutators than their own."""
     given = {"sch_rules": sch_rules, "postprocs": postprocs, "mutator_probs": mutator_probs}
-    asked = {name: value() if callable(value) else value for name, value in given.items() if value is not None}
-    if asked and task.space_generator is not None:
-        for name, value in asked.items():
-            setattr(task.space_generator, name, value)
-        task.space_generator._initialize_with_tune_context(task)
+    asked = {name: value for name, value in given.items() if value is not None}
+    for task in tasks if asked else ():
+        if task.space_generator is not None:
+            for name, value in asked.items():
+                setattr(task.space_generator, name, value() if callable(value) else value)
+            task.space_generator._initialize_with_tune_context(task)
 
 
 def compile_tir(database: Database, mod: PrimFunc | IRModule, target: TargetLike) -> Schedule | None:

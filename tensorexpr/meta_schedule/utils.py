@@ -93,6 +93,7 @@ def chosen(kind: Any, known: Mapping[str, Callable[..., Any]], what: str) -> Cal
     Raises:
         TuningError: if the name is not known.
     """
-    if not isinstance(kind, str) or kind not in known:
+    name = kind.replace("_", "-") if isinstance(kind, str) and kind not in known else kind  # releases of 2022 write replay_trace
+    if not isinstance(name, str) or name not in known:
         raise TuningError(f"no {what} is called {kind!r}; known: {', '.join(known)}")
-    return known[kind]
+    return known[name]

@@ -10,7 +10,7 @@ axis_expression              expressions over a stage's axes as plain data
 scans        what recurrences ask of a schedule
 legality     what must hold of a whole tree; of threads, double buffers and intrinsics: thread_legality,
              buffering_legality, tensorize_legality
-exact        splits that promise to need no guard
+exact        splits that promise to need no guard;  tilings, the factors of an extent
 given_layouts, tiled_layout, layout_rewrite   inputs that are passed, or copied, in the layout in which tiles read them
 te_schedule  `te.create_schedule` and the primitives on `s[C]`; stage_views, what `s[C]` looks like; group, stages placed together
 read_graph   the graph of operations, and what scans look like, for programs that ask

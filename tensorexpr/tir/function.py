@@ -136,6 +136,9 @@ class IRModule:
             raise DeclarationError(f"the module has no function {name!r}; it has {', '.join(self._functions) or 'none'}")
         return self._functions[name]
 
+    def __setitem__(self, var: str | GlobalVar, func: PrimFunc) -> None:
+        self.update_func(var, func)
+
     def __contains__(self, var: str | GlobalVar) -> bool:
         return _name(var) in self._functions
 

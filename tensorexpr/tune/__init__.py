@@ -9,5 +9,9 @@ evolution    the best unseen candidates of several sketches
 descent      from the best measured program to its neighbours
 measure/     compile and run workers
 records/     the log
+trial        one measured program, the options of a search, who listens
+learning     what is predicted of programs, and what is learned from results
+proposals    what to measure next
+budget       trials and seconds that are left
 tuner        the loop over all of it
 """

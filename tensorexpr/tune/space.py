@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ..errors import InternalError
 from ..schedule.steps import SampleCategorical, SampleTile, Sampling, Step
+from ..schedule.tilings import divisors, factorizations
 from ..schedule.trace import Trace
 from ..schedule.tree import ScheduleTree
 from ..te.operation import Operation
@@ -24,21 +25,6 @@ from ..tir.arithmetic import as_int
 
 IntArray = npt.NDArray[np.int64]
 Rng = np.random.Generator
-
-
-@lru_cache(maxsize=4096)
-def divisors(extent: int) -> tuple[int, ...]:
-    """The divisors of a positive number, ascending."""
-    small = [d for d in range(1, int(extent**0.5) + 1) if extent % d == 0]
-    return tuple(dict.fromkeys([*small, *(extent // d for d in reversed(small))]))
-
-
-@lru_cache(maxsize=1024)
-def factorizations(extent: int, parts: int, max_innermost: int) -> tuple[tuple[int, ...], ...]:
-    """All ways to write `extent` as an ordered product of `parts` factors with the last at most `max_innermost`."""
-    if parts == 1:
-        return ((extent,),) if extent <= max_innermost else ()
-    return tuple((first, *rest) for first in divisors(extent) for rest in factorizations(extent // first, parts - 1, max_innermost))
 
 
 @dataclass(frozen=True, eq=False)

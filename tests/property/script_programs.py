@@ -31,6 +31,7 @@ class Programs:
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
         self.variables: list[tir.Var] = []
+        self.loop_variables: set[tir.Var] = set()
         self.buffers: list[tir.Buffer] = []
         self.blocks = 0
 
@@ -273,6 +274,7 @@ class Programs:
     def under_loops(self, depth: int) -> tir.Stmt:
         loops = [tir.Var(name, self.rng.choice(["int32", "int32", "int64"])) for name in "xyz"[: self.rng.randint(0, 3)]]
         self.variables.extend(loops)
+        self.loop_variables.update(loops)
         stmt = self.block(loops, depth)
         del self.variables[len(self.variables) - len(loops) :]
         for var in reversed(loops):
@@ -285,13 +287,15 @@ class Programs:
         axes, values = [], []
         for number in range(self.rng.randint(0, 3)):
             value: tir.PrimExpr = self.rng.choice(loops) if loops and self.rng.random() < 0.6 else self.expr("int32", 1)
-            low, kind = self.rng.choice([0, 0, 0, 2]), self.rng.choice([0, 0, 2, 3, 4])
+            low, kind = self.rng.choice([0, 0, 0, 2]) if value not in loops else 0, self.rng.choice([0, 0, 2, 3, 4])
             var = tir.Var(f"v{number}", value.dtype)
             dom = tir.Range(tir.const(low, var.dtype), tir.const(self.rng.choice([8, 100]), var.dtype))
             axes.append(tir.IterVar(dom, var, kind))
             values.append(value if not isinstance(value, tir.IntImm) else dom.min)
         outer, outer_buffers = list(self.variables), list(self.buffers)
         predicate = TRUE if self.rng.random() < 0.7 else self.expr("bool", 2)
+        if axes:  # such a block speaks of its axes alone
+            self.variables = [var for var in self.variables if var not in self.loop_variables]
         self.variables.extend(axis.var for axis in axes)
         touched = tuple(self.region(buffer) for buffer in self.buffers)
         local = self.local_buffers()

@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from ...arith import Analyzer
-from ...arith.block_access import on_indices, touched_regions
+from ...arith.block_access import is_self_contained
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion
-from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var
+from ...tir.expr import IntImm, IterVar, PrimExpr, Var
 from ...tir.function import PrimFunc
 from ...tir.rewriting import substitute, variables
 from ...tir.scopes import parts, uses
@@ -127,27 +126,13 @@ def _place(found: _Uses, buffer: Buffer) -> Scope | None:
         return None
     if found.first_is_read[buffer.data]:
         return declared[-1]
-    while len(path) > len(declared) and not _is_self_contained(path[-1], buffer, found.values):
+    while len(path) > len(declared) and not is_self_contained(_body(path[-1]), buffer, found.values):
         path = path[:-1]
     return path[-1]
 
 
-def _is_self_contained(scope: Scope, buffer: Buffer, values: Mapping[Var, PrimExpr]) -> bool:
-    """True if one run of the scope's body reads no more of the buffer than it writes."""
-    body = scope.body if isinstance(scope, For) else scope.block
-    touched = touched_regions(body, [buffer], values)[buffer]
-    if touched.reads is None or touched.writes is None:
-        return touched.reads is None
-    analyzer = Analyzer()
-    sides = zip(touched.reads.region, touched.writes.region, strict=True)
-    return all(_covers(analyzer, written, read) for read, written in sides)
-
-
-def _covers(analyzer: Analyzer, outer: Range, inner: Range) -> bool:
-    if outer.min is inner.min and outer.extent is inner.extent:
-        return True
-    known = on_indices(analyzer, outer.min, outer.extent, inner.min, inner.extent).known_true
-    return known(outer.min <= inner.min) and known(inner.min + inner.extent <= outer.min + outer.extent)
+def _body(scope: Scope) -> Stmt:
+    return scope.body if isinstance(scope, For) else scope.block
 
 
 @dataclass(eq=False)

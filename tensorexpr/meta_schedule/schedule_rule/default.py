@@ -36,7 +36,7 @@ def _rules(*intrinsics: str) -> list[ScheduleRule]:
         AddRFactor(max_jobs_per_core=16, max_innermost_factor=_INNERMOST),
         *(MultiLevelTilingWithIntrin(name, _STRUCTURE, max_innermost_factor=_INNERMOST, reuse_write=_write_cache()) for name in intrinsics),
         MultiLevelTiling(_STRUCTURE, max_innermost_factor=_INNERMOST, reuse_write=_write_cache()),
-        ParallelizeVectorizeUnroll(16, 16, [0, 16, 64, 512], unroll_explicit=True),
+        ParallelizeVectorizeUnroll(16, 64, [0, 16, 64, 512], unroll_explicit=True),
         RandomComputeLocation(),
     ]
 

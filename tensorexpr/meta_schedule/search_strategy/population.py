@@ -118,6 +118,7 @@ class Programs:
         sch = self._base.copy()
 
         def decide(inst: Instruction, inputs: list[Any], attrs: list[Any], decision: Any) -> Any:
+            """What was decided, unless it is open."""
             return None if inst in open_decisions else decision
 
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...errors import ScheduleError
 from ...tir.block import BlockRealize
+from ...tir.expr import Var
 from ...tir.stmt import For, Stmt
 from .program import BlockProgram
 
@@ -44,6 +45,12 @@ def marked(program: BlockProgram, place: Stmt | None) -> str:
                 found.append(" " * (len(line) - len(line.lstrip())) + "^" * len(line.strip()))
             before -= 1
     return "\n".join(found)
+
+
+def loop_name(program: BlockProgram, var: Var) -> str:
+    """A loop in words: with the blocks inside, as loops of several nests may have one name."""
+    inside = [node.stmt.block.name_hint for node in program.child_blocks(program.loop_node(var)) if isinstance(node.stmt, BlockRealize)]
+    return f"{var.name} (around {', '.join(inside) or 'no block'})"
 
 
 def _alike_before(program: BlockProgram, place: Stmt | None) -> int:

@@ -15,9 +15,9 @@ from ...arith import Analyzer, detect_iter_map
 from ...tir.arithmetic import as_int
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer
-from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var
-from ...tir.rewriting import substitute, variables
-from ...tir.stmt import For
+from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
+from ...tir.rewriting import substitute, variables, walk
+from ...tir.stmt import BufferStore, For
 from .bindings import conditions, is_true
 from .diagnostics import PrimitiveError
 from .program import BlockProgram, Node
@@ -97,7 +97,8 @@ class Scope:
         for region in block.writes:
             if any(variables(r.min) & reduced for r in region.region):
                 return f"where it writes {region.buffer.name} depends on an axis that it reduces"
-        return self._sole_writer(block)
+        other = _read_elsewhere(block)
+        return self._sole_writer(block) if other is None else f"it reads {other.name}, which it writes, elsewhere than where it writes it"
 
     def _sole_writer(self, block: Block) -> str | None:
         for buffer in written(block):
@@ -109,6 +110,19 @@ class Scope:
     def _reads_own(self, block: Block) -> str | None:
         shared = next((buffer for buffer in read(block) if buffer in written(block)), None)
         return None if shared is None else f"it reads {shared.name}, which it writes"
+
+
+@lru_cache(maxsize=256)  # asked of the same block by primitives one after another
+def _read_elsewhere(block: Block) -> Buffer | None:
+    """A buffer that a block writes, and of which it reads other elements than those that it writes."""
+    stores: dict[Buffer, set[tuple[PrimExpr, ...]]] = {}
+    loads: list[BufferLoad] = []
+    for node in walk(block.body):
+        if isinstance(node, BufferStore):
+            stores.setdefault(node.buffer, set()).add(node.indices)
+        elif isinstance(node, BufferLoad):
+            loads.append(node)
+    return next((load.buffer for load in loads if load.buffer in stores and load.indices not in stores[load.buffer]), None)
 
 
 def is_update(block: Block) -> bool:

@@ -8,13 +8,13 @@ from typing import Any
 
 from ...arith.block_access import get_block_access_region
 from ...errors import DeclarationError
-from ...tir.arithmetic import cast, convert
+from ...tir.arithmetic import as_int, cast, convert, is_const_int
 from ...tir.attrs import FrozenMap
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import BufferRegion
 from ...tir.dtype import parse_dtype
 from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
-from ...tir.rewriting import walk
+from ...tir.rewriting import variables, walk
 from ...tir.stmt import Stmt
 from .context import BlockFrame, Context
 from .values import Number, Opened, Pending, as_condition, as_expr, as_region, span
@@ -43,6 +43,9 @@ def block(context: Context, name_hint: str = "", no_realize: bool = False) -> Pe
             owner = context.owner()
             owner.has_blocks = True
             made = _finished(frame, body, is_root=not context.blocks and name_hint == "root")
+            if frame.realized and owner.checked:
+                _check_closed(frame, made, context.loops)
+                _check_ranges(frame, context.loops)
             return BlockRealize(tuple(frame.values), frame.predicate, made) if frame.realized else made
 
         return Opened(None, close)
@@ -65,6 +68,40 @@ def _finished(frame: BlockFrame, body: Stmt, is_root: bool) -> Block:
         reads=made.reads if frame.reads is not None else found[0],
         writes=made.writes if frame.writes is not None else found[1],
     )
+
+
+def _check_closed(frame: BlockFrame, made: Block, loops: Mapping[Var, Range]) -> None:
+    """A block with axes speaks of them alone.
+
+    Raises:
+        DeclarationError: if the variable of a loop around it is used inside.
+    """
+    inside = (node for part in (made.body, made.init) if part is not None for node in walk(part))
+    used = next((node for node in inside if isinstance(node, Var) and node in loops), None) if frame.axes else None
+    if used is not None:
+        raise DeclarationError(
+            f"block {frame.name!r} uses the loop variable {used.name}; a block uses its axes: bind one, as in "
+            f"v{used.name} = T.axis.spatial({loops[used].extent}, {used.name}), and write v{used.name} inside"
+        )
+
+
+def _check_ranges(frame: BlockFrame, loops: Mapping[Var, Range]) -> None:
+    """An axis that is a whole loop can take all values of the loop.
+
+    Raises:
+        DeclarationError: if the loop runs past the axis's range, and no T.where says otherwise.
+    """
+    for axis, value in zip(frame.axes, frame.values, strict=True) if is_const_int(frame.predicate, 1) else ():
+        loop = loops.get(value) if isinstance(value, Var) else None
+        if loop is None or axis.dom is None:
+            continue
+        bounds = [(as_int(dom.min), as_int(dom.min + dom.extent)) for dom in (axis.dom, loop)]
+        (low, end), (first, last) = bounds
+        if low is not None and end is not None and first is not None and last is not None and not low <= first <= last <= end:
+            raise DeclarationError(
+                f"axis {axis.var.name} of block {frame.name!r} has the range {low}:{end}, but its loop {value} has {first}:{last}; "
+                "make them equal, or say with T.where when the block runs"
+            )
 
 
 def _with_opaque(regions: Sequence[BufferRegion], opaque: Sequence[BufferRegion]) -> tuple[BufferRegion, ...]:
@@ -116,7 +153,13 @@ def _regions(items: Sequence[Any]) -> list[BufferRegion]:
 
 def where(context: Context, predicate: Any) -> None:
     """The condition under which a block runs."""
-    context.block("T.where").predicate = as_condition(predicate)
+    frame, condition = context.block("T.where"), as_condition(predicate)
+    for axis, value in zip(frame.axes, frame.values, strict=True):
+        if axis.var in variables(condition):
+            raise DeclarationError(
+                f"T.where says for which values of the loops a block runs, and {axis.var.name} is an axis of the block; write {value} instead"
+            )
+    frame.predicate = condition
 
 
 def block_attr(context: Context, attrs: Mapping[str, Any]) -> None:
@@ -143,6 +186,8 @@ def _add_axis(context: Context, name: str, kind: int, dom: Any, binding: Any, dt
         raise DeclarationError(f"axis {name} is bound to nothing; give its value, as in T.axis.spatial(16, i)")
     value = None if binding is None else as_expr(binding)
     bounds = _range_of(dom)
+    if isinstance(binding, Number) and not variables(bounds.extent).isdisjoint(context.loops):
+        raise DeclarationError(f"axis {name} has the extent {bounds.extent}, which is a loop, and the value {binding}; the extent comes first")
     wanted = bounds.extent.dtype if value is None else value.dtype
     if isinstance(binding, Number):  # a number has the type of the range
         wanted = bounds.extent.dtype

@@ -17,6 +17,7 @@ class FunctionFrame:
     """A function whose body is being read."""
 
     name: str
+    checked: bool = True  # refuse programs that are not well formed
     params: list[Var] = field(default_factory=list)
     buffer_map: dict[Var, Buffer] = field(default_factory=dict)
     attrs: dict[str, Any] = field(default_factory=dict)

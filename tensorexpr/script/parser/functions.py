@@ -120,13 +120,13 @@ class ProgramReader:
     def _function(self, node: ast.FunctionDef) -> PrimFunc:
         options = self._options(node)
         private = options.get("private", False)
-        frame = FunctionFrame(node.name)
+        frame = FunctionFrame(node.name, self._check and options.get("check_well_formed", True))
         reader = self._reader(Context(function=frame))
         reader.parameters(node.args, frame)
         body = _with_root(frame, reader.body(node.body))
         named: dict[str, Any] = {} if private else {"global_symbol": node.name}
         func = PrimFunc(tuple(frame.params), body, frame.buffer_map, FrozenMap({**named, **frame.attrs}))
-        if self._check and options.get("check_well_formed", True):
+        if frame.checked:
             self._verify(node, func)
         return func
 

@@ -124,6 +124,8 @@ class StatementReader(ExpressionReader):
             self.fail(
                 target, f"{target.id} is a variable of the block around and can't change; take another name, or a buffer of one element"
             )
+        if isinstance(self._scope.find(target.id)[1], Buffer) and target.id in self._scope.names():
+            self.fail(target, f"{target.id} is a buffer; store to its elements, as in {target.id}[...] = value, or take another name")
         self._scope.define(target.id, var)
         return source, lambda body: LetStmt(var, worth, body)
 

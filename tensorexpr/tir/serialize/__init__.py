@@ -11,7 +11,9 @@ up to the caller: variables by name, tensors and buffers by JSON values of the c
 
 Reading checks everything and raises `RecordError` on whatever isn't exactly so; it never runs what it reads.
 
-node_graph, node_types and graph_text are for another document: the JSON text that TVM saves nodes as, which traces carry.
+Another document is the JSON text that TVM saves nodes as, which traces and tuning records carry (`node_graph`): graph_fields,
+graph_reader, graph_writer and graph_text know its form, node_types the expressions in it, module_graph and module_nodes
+statements, functions and modules.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from ..arithmetic import as_int, const
 from ..dtype import int_limits, parse_dtype
 from ..expr import IntImm, PointerType, PrimExpr, PrimType, Var
 from ..intrin import INTRINSICS
-from .node_graph import FLOAT, INTEGER, SPAN, TEXT, Field, NodeType, Scalar
+from .graph_fields import FLOAT, INTEGER, SPAN, TEXT, Field, NodeType, Scalar
 from .rows import shown
 
 MAX_LANES = 1_024

@@ -113,9 +113,11 @@ class _Builder:
         tile = s.cache_write(self.tensor, "local") if self.tensor.op is self.output.op else self.tensor
         if tile is self.tensor:
             s[tile].set_scope("local")
+        data = self.convolution.data.producer
+        assert isinstance(data, Tensor)
         if plan.peeled:
-            assert isinstance(self.convolution.data.producer, Tensor)
-            s[self.convolution.data.producer].compute_inline()
+            s[data].compute_inline()
+            data = s[data].op.input_tensors[0]
             s[tile].skip_padding(assume_finite=True)
         elif self.convolution.is_transposed:
             s[tile].skip_padding()
@@ -126,6 +128,8 @@ class _Builder:
             s[weights].compute_at(s[self.output], place)
         s[tile].compute_at(s[self.output], tiles)
         self._accumulate(tile)
+        if plan.prefetched and not isinstance(s.tree[s[data].id].attach, Inline):
+            s[self.output].prefetch(data, place, 1)
 
     def _blocked(self, tile: Tensor) -> None:
         """Accumulators as [panel][others][phases][pixels][vector][lane]."""

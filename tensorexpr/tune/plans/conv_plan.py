@@ -9,7 +9,7 @@ from enum import Enum
 from ...target import Target
 from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
-from ...tir.expr import Call, FloatImm, FloorDiv, FloorMod, IntImm, Select
+from ...tir.expr import Call, FloatImm, FloorDiv, FloorMod, IntImm, ProducerLoad, Select
 from ...tir.rewriting import variables
 from .convolutions import Convolution, extents_of, product_of_extents
 from .machine import is_parallel, lanes_of
@@ -17,7 +17,8 @@ from .machine import is_parallel, lanes_of
 _LATENCY = 4.0  # cycles of a multiply-add
 _BROADCAST = 0.1  # cycles that loading a scalar, from the nearest cache, delays the multiply-adds beside it
 _WEIGHTS = 0.35  # ... a vector of weights, from the second level
-_FAR_WEIGHTS = 3.0  # ... from further away, where a panel doesn't fit
+_FAR_PANEL = 0.7  # ... from further away, where a panel doesn't fit, line after line
+_FAR_WEIGHTS = 3.0  # ... and where its rows are far apart
 _TILE = 40.0  # cycles to start a tile, and to end it apart from its stores
 _STORE = 2.0  # cycles for each vector of a tile that is stored
 _PACKED = 8.0  # cycles to load a vector of weights, transpose and store it
@@ -55,6 +56,7 @@ class Plan:
         order: what is outside, panels or pixels.
         chunks: parts of the first pixel axis for different cores.
         parallel: whether there is enough work for several cores.
+        prefetched: each iteration of the parallel loop fetches the pixels of the next one.
         cycles: how long all of it takes one core.
     """
 
@@ -67,6 +69,7 @@ class Plan:
     order: Order
     chunks: int
     parallel: bool
+    prefetched: bool
     cycles: float
 
     @property
@@ -116,7 +119,7 @@ def _variants(plan: Plan) -> list[Plan]:
     order = Order.BATCHES if plan.order is Order.PIXELS else Order.PIXELS
     packing = Packing.ROOT if plan.packing is Packing.PANEL else plan.packing
     bordered = [replace(plan, peeled=False)] if plan.peeled else []
-    return [*bordered, replace(plan, order=order, packing=packing, chunks=1)]
+    return [*bordered, replace(plan, order=order, packing=packing, chunks=1, prefetched=False)]
 
 
 def _plan_of(
@@ -126,13 +129,12 @@ def _plan_of(
     lanes, extents = lanes_of(target, convolution.op.output(0).dtype), convolution.extents
     channels = extents[convolution.channel]
     parallel = is_parallel(target, 2.0 * product_of_extents(extents) * convolution.depth)
-    # Each tap is a loop over the other summed axes: borders are peeled where that loop is long.
-    long = convolution.depth >= 16 * product_of_extents(extents_of(convolution.taps))
-    peeled = long and not convolution.is_transposed and _is_padded(convolution)
+    peeled = not convolution.is_transposed and _is_padded(convolution)
     panels = -(-channels // (lanes * vectors))
     order, chunks = _order(convolution, panels, pixels, peeled, target.num_cores if parallel else 1, target)
     uses = product_of_extents([-(-extent // size) for extent, size in zip(pixels, tile, strict=True)]) * _size(convolution.outer, extents)
-    packing = _packing(convolution, lanes * vectors, uses if order is Order.PANELS else 0)
+    near = _is_near(convolution, lanes * vectors, target)
+    packing = _packing(convolution, lanes * vectors, uses if order is Order.PANELS or not near else 0)
     if packing is not Packing.NONE and (len(convolution.weights.indices) < 2 or not convolution.has_plain_channel()):
         return None
     if packing is Packing.PANEL and (order is not Order.PANELS or chunks > 1):
@@ -140,7 +142,30 @@ def _plan_of(
     if packing is not Packing.NONE:
         cycles += _PACKED * convolution.depth * channels / lanes
     merged = bool(convolution.merged_pixels())
-    return Plan(lanes, vectors, tile, merged, packing, peeled, order, chunks, parallel, cycles)
+    prefetched = order is Order.PIXELS and chunks == 1 and _comes_from_afar(convolution, pixels, tile, target)
+    return Plan(lanes, vectors, tile, merged, packing, peeled, order, chunks, parallel, prefetched, cycles)
+
+
+def _is_near(convolution: Convolution, block: int, target: Target) -> bool:
+    """True if a panel of so many channels stays in the second level cache beside the pixels that it meets."""
+    return convolution.bytes * convolution.depth * block <= 0.75 * target.l2_cache_size_bytes
+
+
+def _comes_from_afar(convolution: Convolution, pixels: list[int], tile: tuple[int, ...], target: Target) -> bool:
+    """True if the cores' second level caches don't hold the data, but what the next iteration reads.
+
+    Each iteration reads a tile, or all tiles along the other axes. Tiles of two sizes begin where no constant stride leads.
+    """
+    if len(pixels) == 1 and pixels[0] % tile[0]:
+        return False
+    iterations = _size(convolution.outer, convolution.extents) * -(-pixels[0] // tile[0])
+    windows = product_of_extents(extents_of(convolution.taps))
+    data = _bytes_of(convolution, convolution.data)
+    return data > target.num_cores * target.l2_cache_size_bytes and 2 * windows * data <= iterations * target.l2_cache_size_bytes
+
+
+def _bytes_of(convolution: Convolution, load: ProducerLoad) -> int:
+    return convolution.bytes * product_of_extents([int(str(extent)) for extent in load.producer.shape])
 
 
 def _size(axes: tuple[int, ...], extents: list[int]) -> int:
@@ -149,10 +174,7 @@ def _size(axes: tuple[int, ...], extents: list[int]) -> int:
 
 def _order(convolution: Convolution, panels: int, pixels: list[int], peeled: bool, cores: int, target: Target) -> tuple[Order, int]:
     """What is outside, and the chunks of the first pixel axis that make work for all cores."""
-    weights, data = (
-        convolution.bytes * product_of_extents([int(str(extent)) for extent in load.producer.shape])
-        for load in (convolution.weights, convolution.data)
-    )
+    weights, data = (_bytes_of(convolution, load) for load in (convolution.weights, convolution.data))
     half, batches = target.l2_cache_size_bytes // 2, _size(convolution.outer, convolution.extents)
     if panels > 1 and weights <= half < data:  # all weights stay in the second level cache, and the data is read once
         # Border tiles of a parallel loop would choose their body in every iteration.
@@ -226,8 +248,8 @@ def _cycles(convolution: Convolution, tile: tuple[int, ...], vectors: int, pixel
     extents = convolution.extents
     panels = -(-extents[convolution.channel] // (lanes * vectors))
     store = _STORE if convolution.channel == len(extents) - 1 else _TRANSPOSED
-    near = convolution.bytes * convolution.depth * lanes * vectors <= 0.75 * target.l2_cache_size_bytes
-    load = _WEIGHTS if near else _FAR_WEIGHTS
+    uses = product_of_extents([-(-extent // size) for extent, size in zip(pixels, tile, strict=True)]) * _size(convolution.outer, extents)
+    load = _WEIGHTS if _is_near(convolution, lanes * vectors, target) else _FAR_PANEL if uses >= _USES else _FAR_WEIGHTS
     total = 0.0
     for rows, many in balanced_sizes(pixels[-2] if len(pixels) > 1 else 1, tile[-2] if len(tile) > 1 else 1):
         for columns, count in balanced_sizes(pixels[-1], tile[-1]):

@@ -14,7 +14,7 @@ import tests.v06_workloads  # noqa: F401  (registers the workloads)
 from tensorexpr import auto_scheduler, te
 from tensorexpr.auto_scheduler import SearchTask, TaskScheduler, TuningOptions
 from tensorexpr.auto_scheduler.final_phase import divided
-from tensorexpr.auto_scheduler.task_scheduler import TAG, similarity_tag
+from tensorexpr.auto_scheduler.task_similarity import TAG, similarity_tag
 from tensorexpr.errors import TuningError
 from tensorexpr.schedule.trace import Trace
 from tensorexpr.te.tensor import Tensor

@@ -11,9 +11,10 @@ import pytest
 from tensorexpr.auto_scheduler.compute_dag import ComputeDAG
 from tensorexpr.auto_scheduler.sketch.generate import generate_sketches
 from tensorexpr.auto_scheduler.sketch.rule import RuleOptions
+from tensorexpr.schedule.tilings import divisors, factorizations
 from tensorexpr.target import Target
 from tensorexpr.tune.population import crossover, mutate, sample, unique_rows
-from tensorexpr.tune.space import Sketch, divisors, factorizations
+from tensorexpr.tune.space import Sketch
 from tests.programs import matmul_add
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from math import prod
 
 from ....schedule.steps import Annotate, RFactor, SampleCategorical
+from ....schedule.tilings import divisors
 from ....schedule.tree import StageNode
 from ....te.access import needs_multi_level_tiling
-from ....tune.space import divisors
 from ..rule import Meet, RuleOptions, SketchRule, previous
 from ..state import SketchState
 from ..tiling import extents

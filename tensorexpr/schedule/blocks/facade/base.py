@@ -32,6 +32,8 @@ class ScheduleBase:
     def _begin(self, mod: PrimFunc | IRModule, seed: int | None, error_render_level: str, traced: bool) -> None:
         if error_render_level not in LEVELS:
             raise ScheduleError(f"error_render_level is one of {', '.join(LEVELS)}, not {error_render_level!r}")
+        if not isinstance(mod, (PrimFunc, IRModule)):
+            raise ScheduleError(f"tir.Schedule takes a PrimFunc or an IRModule, not {type(mod).__name__}; see te.create_prim_func for tensors")
         module = IRModule.from_expr(mod)
         functions = {gv.name_hint: func for gv, func in module.functions_items() if isinstance(func, PrimFunc)}
         if not functions:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....errors import ScheduleError
 from ..handles import BlockRV, LoopRV
 from .base import ScheduleBase
 
@@ -16,7 +17,12 @@ class Notes(ScheduleBase):
 
         Args:
             ann_val: a text, a number, a sampled value, or a list or mapping of them.
+
+        Raises:
+            ScheduleError: if the key is no text.
         """
+        if not isinstance(ann_key, str):
+            raise ScheduleError(f"annotate: the key of an annotation is a text, not {ann_key!r}")
         self.run("Annotate", [block_or_loop, ann_val], [ann_key])
 
     def unannotate(self, block_or_loop: BlockRV | LoopRV, ann_key: str) -> None:

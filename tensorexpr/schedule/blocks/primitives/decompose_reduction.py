@@ -20,7 +20,7 @@ from ....tir.expr import BufferLoad, IterVar, PrimExpr, Var
 from ....tir.rewriting import substitute, variables, walk
 from ....tir.stmt import BufferStore, For, Stmt, seq
 from ..bindings import conditions, conjunction, renewed_axes, substituted_region
-from ..diagnostics import PrimitiveError
+from ..diagnostics import PrimitiveError, loop_name
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of, loop_of
 from ..program import BlockProgram
@@ -43,7 +43,7 @@ def decompose_reduction(program: BlockProgram, name: str, var: Var) -> Decompose
     loops = program.loops_above(node)
     if all(above is not loop for above in loops):
         there = ", ".join(above.loop_var.name for above in loops) or "none"
-        raise PrimitiveError(f"decompose_reduction: {var.name} is no loop around {name}; loops around it: {there}", realize)
+        raise PrimitiveError(f"decompose_reduction: {loop_name(program, var)} is no loop around {name}; loops around it: {there}", realize)
     check_affine(realize, loops, "decompose_reduction")
     check_reduction(Scope.around(program, node), realize, "decompose_reduction")
     check_begins(realize, loops, "decompose_reduction")

@@ -17,7 +17,7 @@ from ....tir.expr import IntImm, PrimExpr, Var
 from ....tir.rewriting import variables
 from ....tir.stmt import For, ForKind
 from ..bindings import rebound
-from ..diagnostics import PrimitiveError
+from ..diagnostics import PrimitiveError, loop_name
 from ..handles import LoopRef
 from ..instruction import Applied, Primitive, State, loop_of
 from ..program import BlockProgram
@@ -31,9 +31,9 @@ def fuse(program: BlockProgram, names: Sequence[Var], preserve_unit_iters: bool 
         check_plain(loop, "fuse")
     for outer, inner in pairwise(loops):
         if outer.body is not inner:
+            names_of = [loop_name(program, loop.loop_var) for loop in (inner, outer)]
             raise PrimitiveError(
-                f"fuse takes loops of which each stands directly in the one before; {inner.loop_var.name} doesn't in {outer.loop_var.name}",
-                outer,
+                f"fuse takes loops of which each stands directly in the one before; {names_of[0]} doesn't in {names_of[1]}", outer
             )
         if outer.loop_var in variables(inner.extent):
             raise PrimitiveError(f"fuse: the extent of {inner.loop_var.name} depends on {outer.loop_var.name}", inner)

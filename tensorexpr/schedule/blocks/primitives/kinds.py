@@ -11,18 +11,20 @@ from typing import Any
 
 from ....arith.block_access import touched_regions
 from ....errors import ScheduleError
+from ....tir.arithmetic import is_const_int
 from ....tir.block import Block, BlockRealize
 from ....tir.buffer import Buffer
 from ....tir.expr import IterVar, Range, Var
 from ....tir.rewriting import variables
 from ....tir.stmt import For, ForKind
 from ....tir.thread import is_thread_tag, thread_tags
-from ..apart import is_apart
+from ..apart import is_apart, is_private
 from ..coverage import why_not_covered
+from ..dataflow import why_ambiguous
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, loop_of
 from ..program import BlockProgram, Node
-from ..scope import Scope, check_affine, check_complete_or_reduction, is_update, read, written
+from ..scope import Scope, check_affine, check_complete_or_reduction, is_update, read, why_not_affine, written
 
 
 def with_kind(program: BlockProgram, var: Var, kind: ForKind, primitive: str, thread: str | None = None) -> BlockProgram:
@@ -42,20 +44,47 @@ def _check_independent(program: BlockProgram, loop: For, primitive: str) -> None
     for node in program.child_blocks(top):
         realize = node.stmt
         assert isinstance(realize, BlockRealize)
-        check_affine(realize, program.loops_above(node), primitive)
         for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
             if loop.loop_var in variables(value) and axis.iter_type != IterVar.DATA_PAR:
-                raise PrimitiveError(
-                    f"{primitive}: {realize.block.name_hint} reduces over {loop.loop_var.name} (its axis {axis.var.name}); "
-                    "use rfactor to make partial results, or another loop",
-                    loop,
-                )
-        block = realize.block
-        if local.why_not_complete(block) is None or local.why_no_reduction(block) is None:
-            continue
-        if not (is_update(block) and all(_is_apart(program, loop, buffer) for buffer in written(block))):
-            check_complete_or_reduction(local, realize, primitive)
+                raise PrimitiveError(f"{primitive}: {realize.block.name_hint} {_in_order(axis, loop)}", loop)
+        try:
+            _check_writes(program, loop, local, node, primitive)
+        except PrimitiveError:
+            if not all(is_private(program, loop, buffer) for buffer in written(realize.block)):
+                raise
     _check_carried(program, loop, primitive)
+
+
+def _in_order(axis: IterVar, loop: For) -> str:
+    if axis.iter_type == IterVar.COMM_REDUCE:
+        return f"reduces over {loop.loop_var.name} (its axis {axis.var.name}); use rfactor to make partial results, or another loop"
+    return f"needs the iterations of {loop.loop_var.name} one after another (its axis {axis.var.name} is not spatial); take another loop"
+
+
+def _check_writes(program: BlockProgram, loop: For, local: Scope, node: Node, primitive: str) -> None:
+    """No two iterations write an element of a buffer that they share."""
+    realize = node.stmt
+    assert isinstance(realize, BlockRealize)
+    block, loops = realize.block, program.loops_above(node)
+    is_whole = local.why_not_complete(block) is None or local.why_no_reduction(block) is None
+    reason = None if is_const_int(loop.extent, 1) else _why_twice(realize, loop)
+    if is_whole and reason is None and why_not_affine(realize, loops) is None:
+        return
+    if not (is_whole or is_update(block)) or not all(_is_apart(program, loop, buffer) for buffer in written(block)):
+        check_affine(realize, loops, primitive)
+        check_complete_or_reduction(local, realize, primitive)
+        raise PrimitiveError(
+            f"{primitive}: iterations of {loop.loop_var.name} may write the same elements: {reason}; take a loop along which "
+            "they differ, or compute the block where each iteration has a buffer of its own",
+            loop,
+        )
+
+
+def _why_twice(realize: BlockRealize, loop: For) -> str | None:
+    """How a block may write an element in several iterations."""
+    if not any(loop.loop_var in variables(value) for value in realize.iter_values):
+        return f"{realize.block.name_hint} has no axis bound to {loop.loop_var.name}, which repeats it"
+    return why_ambiguous(realize.block)
 
 
 def _check_carried(program: BlockProgram, loop: For, primitive: str) -> None:

@@ -15,7 +15,7 @@ from ....tir.block import BlockRealize
 from ....tir.expr import IterVar, Var
 from ....tir.rewriting import variables
 from ....tir.stmt import For
-from ..diagnostics import PrimitiveError
+from ..diagnostics import PrimitiveError, loop_name
 from ..instruction import Applied, Primitive, State, loop_of
 from ..program import BlockProgram
 from ..scope import Scope, check_affine, is_update
@@ -49,7 +49,8 @@ def _chain(program: BlockProgram, names: Sequence[Var]) -> list[For]:
     places = [place for place, loop in enumerate(above) if loop.loop_var in set(names)]
     if len(places) != len(names):
         missing = next(name for name in names if all(loop.loop_var is not name for loop in above))
-        raise PrimitiveError(f"reorder takes loops of one nest; {missing.name} isn't around {deepest.name}", program.loop(missing))
+        away = loop_name(program, missing)
+        raise PrimitiveError(f"reorder takes loops of one nest; {away} isn't around {deepest.name}", program.loop(missing))
     chain = above[places[0] :]
     for outer, inner in pairwise(chain):
         if outer.body is not inner:

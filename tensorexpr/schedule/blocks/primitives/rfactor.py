@@ -22,7 +22,7 @@ from ....tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import substitute, variables
 from ....tir.stmt import BufferStore, For, LetStmt, Stmt, seq
 from ..bindings import conditions, conjunction, renewed_axes, substituted_region
-from ..diagnostics import PrimitiveError
+from ..diagnostics import PrimitiveError, loop_name
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, loop_of
 from ..program import ROOT, BlockProgram, Node
@@ -123,8 +123,9 @@ class _Plan:
         meaning: dict[Var, PrimExpr] = {}
         loops = {loop.loop_var: loop for loop in self.loops}
         bound: list[PrimExpr] = [self.loop.loop_var]
+        apart = self._loops_apart()
         for axis, value in zip(self.realize.block.iter_vars, self.realize.iter_values, strict=True):
-            if self.loop.loop_var not in variables(value):
+            if not variables(value) & apart:
                 axes.append(axis)
                 bound.append(value)
                 continue
@@ -136,6 +137,14 @@ class _Plan:
                     bound.append(var)
             meaning[axis.var] = substitute(value, own)
         return tuple(axes), tuple(bound), meaning
+
+    def _loops_apart(self) -> set[Var]:
+        """The loop and those that share an axis with it, or with one of these: an axis that kept its value beside them would count twice."""
+        found = {self.loop.loop_var}
+        used = [variables(value) for value in self.realize.iter_values]
+        while (more := found.union(*(loops for loops in used if loops & found))) != found:
+            found = more
+        return found
 
     def _stores(self, buffers: Sequence[Buffer], where: tuple[PrimExpr, ...], values: Sequence[PrimExpr]) -> Stmt:
         """One store, or several at once: their values are computed before the first."""
@@ -164,7 +173,7 @@ def _planned(program: BlockProgram, name: str, var: Var, factor_axis: int) -> _P
     loops = program.loops_above(node)
     if all(above is not loop for above in loops):
         there = ", ".join(above.loop_var.name for above in loops) or "none"
-        raise PrimitiveError(f"rfactor: {var.name} is no loop around {name}; loops around it: {there}", realize)
+        raise PrimitiveError(f"rfactor: {loop_name(program, var)} is no loop around {name}; loops around it: {there}", realize)
     check_affine(realize, loops, "rfactor")
     check_reduction(Scope.around(program, node), realize, "rfactor")
     check_begins(realize, loops, "rfactor")

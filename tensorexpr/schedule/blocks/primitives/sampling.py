@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from functools import lru_cache
 from math import isfinite, prod
 from typing import Any
 
 from ....errors import ScheduleError
 from ....tir.expr import IntImm
+from ...tilings import count_tilings, divisors
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, loop_of
 
@@ -102,26 +102,14 @@ def fitted(decision: Sequence[int], extent: int, n: int) -> list[int]:
     return [extent // inner, *factors[1:]]
 
 
-@lru_cache(maxsize=4096)
-def _divisors(extent: int) -> tuple[int, ...]:
-    small = [d for d in range(1, int(extent**0.5) + 1) if extent % d == 0]
-    return tuple(dict.fromkeys([*small, *(extent // d for d in reversed(small))]))
-
-
-@lru_cache(maxsize=16384)
-def _count(extent: int, parts: int) -> int:
-    """In how many ways an extent is an ordered product of so many factors."""
-    return 1 if parts <= 1 else sum(_count(extent // d, parts - 1) for d in _divisors(extent))
-
-
 def draw_tile(rng: random.Random, extent: int, n: int, max_innermost: int) -> tuple[int, ...]:
     """Factors of an extent, each tiling as likely as any other; the innermost is at most `max_innermost`, if that is above 0."""
     limit = max_innermost if max_innermost > 0 else extent
-    inner = [d for d in _divisors(extent) if d <= limit]
-    found = [rng.choices(inner, [_count(extent // d, n - 1) for d in inner])[0]]
+    inner = [d for d in divisors(extent) if d <= limit]
+    found = [rng.choices(inner, [count_tilings(extent // d, n - 1) for d in inner])[0]]
     rest = extent // found[0]
     for parts in range(n - 1, 1, -1):
-        choices = _divisors(rest)
-        found.append(rng.choices(choices, [_count(rest // d, parts - 1) for d in choices])[0])
+        choices = divisors(rest)
+        found.append(rng.choices(choices, [count_tilings(rest // d, parts - 1) for d in choices])[0])
         rest //= found[-1]
     return (rest, *reversed(found)) if n > 1 else (extent,)

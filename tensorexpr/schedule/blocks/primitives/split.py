@@ -12,6 +12,7 @@ from typing import Any
 
 from ....errors import ScheduleError
 from ....tir.arithmetic import as_int, cast, ceildiv, convert
+from ....tir.dtype import parse_dtype
 from ....tir.expr import IntImm, PrimExpr, Var
 from ....tir.stmt import For, ForKind, Stmt
 from ..bindings import Ranges, knowing, rebound, simplified
@@ -60,6 +61,8 @@ def _extents(loop: For, factors: Sequence[PrimExpr | int | None]) -> list[PrimEx
         raise PrimitiveError(f"split takes factors of which at most one is None, not {list(factors)}", loop)
     for factor in factors:
         number = None if factor is None else as_int(convert(factor))
+        if factor is not None and not parse_dtype(convert(factor).dtype).is_int:
+            raise PrimitiveError(f"split takes integers as factors, not {factor}", loop)
         if number is not None and number < 1:
             raise PrimitiveError(f"split takes positive factors, not {number}", loop)
     known = [cast(convert(factor), dtype) if factor is not None else None for factor in factors]

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal, overload
 
-from ..errors import DeclarationError
-from .block import Block, BlockRealize
-from .buffer import Buffer
-from .function import PrimFunc
+from ...errors import DeclarationError
+from ..block import Block, BlockRealize
+from ..buffer import Buffer
+from ..function import PrimFunc
 
 
 @dataclass(frozen=True, eq=False)

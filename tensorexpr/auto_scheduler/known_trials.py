@@ -1,0 +1,46 @@
+"""What a log holds of some tasks: how many trials, and the best of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..tune.records import choose_best
+from .loaded import LoadedRecord
+from .records import load_records
+from .search_task import SearchTask
+
+
+@dataclass(frozen=True)
+class KnownTrials:
+    """A task's trials in a log.
+
+    Args:
+        trials: how many, without those that only timed a program again.
+        best_cost: seconds of the fastest correct program; None if none ran.
+        best_at: after how many trials it was found.
+    """
+
+    trials: int
+    best_cost: float | None = None
+    best_at: int = 0
+
+
+def known_of_tasks(tasks: Sequence[SearchTask], log_file: str | Path) -> list[KnownTrials]:
+    """What a log holds of each task: of records of the same computation on the same target."""
+    keys = {(task.workload_key, task.compute_dag.hash_key(), str(task.target.resolved())): number for number, task in enumerate(tasks)}
+    found: list[list[LoadedRecord]] = [[] for _ in tasks]
+    for record in load_records(log_file):
+        number = keys.get((record.workload_key, record.dag_hash, record.target))
+        if number is not None:
+            found[number].append(record)
+    return [_known(records) for records in found]
+
+
+def _known(records: Sequence[LoadedRecord]) -> KnownTrials:
+    trials = [record.trace for record in records if "rounds" not in record.policy]  # not what was timed again
+    best = choose_best(records)[0]
+    if best is None:
+        return KnownTrials(len(trials))
+    return KnownTrials(len(trials), best.median, trials.index(best.trace) + 1 if best.trace in trials else len(trials))
