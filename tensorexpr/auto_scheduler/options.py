@@ -51,20 +51,12 @@ class LocalBuilder:
 
     def __post_init__(self) -> None:
         """Refuse at once what `plug` can't name."""
-        assert self.plug
+        _plug_of(self.build_func)
 
     @property
     def plug(self) -> str:
         """The compiler as workers find it: `module:function`."""
-        if self.build_func == "default":
-            return DEFAULT_PLUG
-        name = self.build_func if isinstance(self.build_func, str) else _importable_name(self.build_func)
-        if not all(part.replace(".", "_").isidentifier() for part in name.split(":", 1)) or name.count(":") != 1:
-            raise TuningError(
-                f'LocalBuilder: build_func is {self.build_func!r}; it takes "default", or a function of a module that workers can '
-                'import, also as "module:function"'
-            )
-        return name
+        return _plug_of(self.build_func)
 
 
 @dataclass(frozen=True)
@@ -118,6 +110,19 @@ class LocalRPCMeasureContext:
         device: int = 0,
     ) -> None:
         self.runner = LocalRunner(timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush, device)
+
+
+def _plug_of(build_func: str | MakeCompiler) -> str:
+    """A compiler as workers find it: `module:function`."""
+    if build_func == "default":
+        return DEFAULT_PLUG
+    name = build_func if isinstance(build_func, str) else _importable_name(build_func)
+    if not all(part.replace(".", "_").isidentifier() for part in name.split(":", 1)) or name.count(":") != 1:
+        raise TuningError(
+            f'LocalBuilder: build_func is {build_func!r}; it takes "default", or a function of a module that workers can '
+            'import, also as "module:function"'
+        )
+    return name
 
 
 def _importable_name(function: object) -> str:

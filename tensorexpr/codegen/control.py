@@ -227,6 +227,14 @@ def emit_evaluate(ctx: FunctionContext, stmt: Stmt) -> None:
         ctx.value(stmt.value)
 
 
+def unsupported_thread(ctx: FunctionContext, stmt: AttrStmt) -> CodegenError:
+    """The error of a thread axis that is no loop."""
+    tag = getattr(stmt.node, "thread_tag", "") or "a thread"
+    return CodegenError(
+        f"In {ctx.name}: T.launch_thread starts {tag}, and a CPU has no such threads; write a loop of T.parallel in its place"
+    )
+
+
 def unsupported_loop(ctx: FunctionContext, loop: For) -> CodegenError:
     """The error of a loop kind that phase 2 should have removed."""
     tag = bound_tag(loop)

@@ -14,7 +14,7 @@ from ..tir.rewriting import walk
 from ..tir.stmt import AttrStmt, Stmt
 from . import registers
 from .context import FunctionContext
-from .control import statement
+from .control import statement, unsupported_thread
 
 # Bytes of the smallest vector that the machine stores so.
 _LEAST = 16
@@ -26,6 +26,8 @@ _METADATA = "!{i32 1}"
 def emit_attr(ctx: FunctionContext, stmt: Stmt) -> None:
     """AttrStmt: only the body is code, in two versions where it has non-temporal stores."""
     assert isinstance(stmt, AttrStmt)
+    if stmt.attr_key == "thread_extent":
+        raise unsupported_thread(ctx, stmt)
     if stmt.attr_key != NONTEMPORAL_STORE or ctx.only_ordinary_stores or _reads(stmt.body, stmt.node):
         statement(ctx, stmt.body)
     elif ctx.alignments.get(stmt.node, 0) >= _LINE:

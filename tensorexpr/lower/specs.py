@@ -11,9 +11,22 @@ from ..errors import InternalError, LoweringError
 from ..tir.block import Block, BlockRealize
 from ..tir.buffer import Buffer
 from ..tir.dtype import parse_dtype
-from ..tir.expr import BufferLoad, IntImm, PrimExpr, ProducerLoad, Reduce, Var
+from ..tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, ProducerLoad, Reduce, Var
 from ..tir.function import IRModule, PrimFunc
-from ..tir.stmt import Allocate, BufferBind, BufferRealize, BufferStore, DeclBuffer, For, ForKind, IfThenElse, LetStmt, Stmt, While
+from ..tir.stmt import (
+    Allocate,
+    AttrStmt,
+    BufferBind,
+    BufferRealize,
+    BufferStore,
+    DeclBuffer,
+    For,
+    ForKind,
+    IfThenElse,
+    LetStmt,
+    Stmt,
+    While,
+)
 from ..tir.thread import VIRTUAL_TAGS, bound_tag
 from .rebuild import FreeVars, operands, own_expressions, sub_statements, walk_statements
 
@@ -146,6 +159,8 @@ def _bound_by(stmt: Stmt) -> tuple[Var, ...]:
             return (stmt.buffer.data,)
         case BufferBind() | Block():
             return stmt.defines()
+        case AttrStmt(node=IterVar() as axis):
+            return (axis.var,)
     return ()
 
 

@@ -153,7 +153,7 @@ def _adapt(tasks: Sequence[TuneContext], sch_rules: Any, postprocs: Any, mutator
         if task.space_generator is not None:
             for name, value in asked.items():
                 setattr(task.space_generator, name, value() if callable(value) else value)
-            task.space_generator._initialize_with_tune_context(task)
+            task.space_generator.adopt(task)
 
 
 def compile_tir(database: Database, mod: PrimFunc | IRModule, target: TargetLike) -> Schedule | None:

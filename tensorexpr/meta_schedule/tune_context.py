@@ -78,9 +78,10 @@ class TuneContext:
         self.num_threads = thread_count(num_threads)
         self.rand_state = fork_seed(None, 1)[0] if rand_state is None or rand_state < 0 else int(rand_state)
         self.logger = logger or _logger
-        for part in (self.space_generator, self.search_strategy):
-            if part is not None:
-                part._initialize_with_tune_context(self)
+        if self.space_generator is not None:
+            self.space_generator.adopt(self)
+        if self.search_strategy is not None:
+            self.search_strategy._initialize_with_tune_context(self)
 
     def _module(self) -> IRModule:
         if self.mod is None:

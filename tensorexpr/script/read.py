@@ -9,7 +9,7 @@ from typing import Any, overload
 
 from ..errors import ParseError
 from ..tir.function import IRModule, PrimFunc
-from .parser import IR, TIR, ProgramReader, Source
+from .parser import IR, TIR, Macro, ProgramReader, Source, macro_of
 
 _NAMES: Mapping[str, Any] = {"T": TIR, "I": IR, "tir": TIR, "ir": IR}
 
@@ -68,6 +68,30 @@ def prim_func(func: Any = None, *, private: bool = False, check_well_formed: boo
         if _in_class(target):
             return target  # the class reads it, with all of its functions
         return ProgramReader(Source.of(target), {**_NAMES, **_captured(target, around)}, check_well_formed).program()
+
+    return read if func is None else read(func)
+
+
+def macro(func: Any = None, *, hygienic: bool = True) -> Any:
+    """Decorator: statements that scripts use by name. They are read anew at each call, with parameters for its values.
+
+    @T.macro
+    def copy(A, B, i):
+        B[i] = A[i]
+
+    Args:
+        hygienic: other names mean what they meant at the definition; else what they mean at the call.
+
+    Raises:
+        ParseError: if it is no plain function.
+    """
+    frame = inspect.currentframe()
+    around = frame.f_back if frame is not None else None
+
+    def read(target: Any) -> Macro:
+        if not inspect.isfunction(target):
+            raise ParseError(f"@T.macro stands above a function, not above {target!r}")
+        return macro_of(Source.of(target), {**_NAMES, **_captured(target, around)}, hygienic)
 
     return read if func is None else read(func)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from .parser import TIR
-from .read import prim_func
+from .read import macro, prim_func
 
-__all__ = ["prim_func"]
+__all__ = ["macro", "prim_func"]
 
 
 def __getattr__(name: str) -> Any:
@@ -22,4 +22,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({"prim_func", *TIR.entries})
+    return sorted({"macro", "prim_func", *TIR.entries})

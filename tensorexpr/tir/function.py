@@ -73,12 +73,13 @@ class PrimFunc:
         """The function as TVMScript text."""
         return PrimExpr._printers["function"](self)
 
-    def show(self, style: str | None = None, black_format: bool = False) -> None:
+    def show(self, style: str | None = None, black_format: bool = False, *, show_meta: bool = False) -> None:
         """Print the function as TVMScript.
 
         Args:
             style: "ansi", "light" or "dark" for colours, "plain" for none; None for colours on a terminal alone.
             black_format: accepted and without effect; the layout is always the printer's own.
+            show_meta: accepted and without effect; the text has everything.
         """
         print(PrimExpr._printers["shown"](self.script(), style))
 
@@ -193,12 +194,13 @@ class IRModule:
         """The module as TVMScript text."""
         return PrimExpr._printers["module"](self)
 
-    def show(self, style: str | None = None, black_format: bool = False) -> None:
+    def show(self, style: str | None = None, black_format: bool = False, *, show_meta: bool = False) -> None:
         """Print the module as TVMScript.
 
         Args:
             style: "ansi", "light" or "dark" for colours, "plain" for none; None for colours on a terminal alone.
             black_format: accepted and without effect; the layout is always the printer's own.
+            show_meta: accepted and without effect; the text has everything.
         """
         print(PrimExpr._printers["shown"](self.script(), style))
 

@@ -39,6 +39,28 @@ CASES: list[tuple[str, str, str]] = [
     ("import os", "import os", "modules are imported outside of the script"),
     ("del A", "del A", "`Delete` has no place in a script"),
     ("A = B = n", "A = B = n", "one assignment at a time"),
+    ("A = n", "A", "A is a buffer; store to its elements, as in A[...] = value, or take another name"),
+    # Blocks speak of their axes alone, and run over their ranges.
+    (
+        'for i in range(16):\n    with T.block("B"):\n        vi = T.axis.spatial(16, i)\n        A[i] = 1.0',
+        'T.block("B")',
+        "block 'B' uses the loop variable i; a block uses its axes: bind one, as in vi = T.axis.spatial(16, i), and write vi inside",
+    ),
+    (
+        'for i in range(16):\n    with T.block("B"):\n        vi = T.axis.spatial(15, i)\n        A[vi] = 1.0',
+        'T.block("B")',
+        "axis vi of block 'B' has the range 0:15, but its loop i has 0:16; make them equal, or say with T.where when the block runs",
+    ),
+    (
+        'for i in range(16):\n    with T.block("B"):\n        vi = T.axis.spatial(i, 16)\n        A[vi] = 1.0',
+        "T.axis.spatial(i, 16)",
+        "axis vi has the extent i, a loop, and the value 16; the extent comes first",
+    ),
+    (
+        'for i in range(16):\n    with T.block("B"):\n        vi = T.axis.spatial(16, i)\n        T.where(vi < 4)\n        A[vi] = 1.0',
+        "T.where(vi < 4)",
+        "T.where says for which values of loops a block runs, and vi is an axis of the block; write i instead",
+    ),
     # Calls.
     ("T.evaluate(T.call_llvm_pure_intrin('int32', A, n))", "T.call_llvm_pure_intrin('int32', A, n)", "this takes other values: "),
     ("x = T.Shuffle(T.max, n)", "T.Shuffle(T.max, n)", "this takes other values: "),
@@ -48,6 +70,7 @@ CASES: list[tuple[str, str, str]] = [
     ("T.attr(A)", "T.attr(A)", "T.attr: missing a required argument: 'attr_key'; it is T.attr(node, attr_key, value)"),
     ("for i in T.serial(4, foo=3):\n    pass", "T.serial(4, foo=3)", "T.serial: got an unexpected keyword argument 'foo'; it is "),
     ("A[0] = T.exp(1.0, 2.0)", "T.exp(1.0, 2.0)", "T.exp takes 1 operand, not 2"),
+    ("A[0] = T.max(A[1], 0, dtype='int8')", "T.max(A[1], 0, dtype='int8')", "T.max of these operands is float32, not int8; convert it with T.Cast('int8', ...)"),
     ("A[0] = T.exp(**n)", "n", "arguments are written out in a script; ** has no place in it"),
     ("A[0] = T.max(*n)", "n", "expected a tuple or a list after *"),
     ("A[0] = T.Let(n)", "T.Let(n)", "expected T.Let(body, where={x: value})"),

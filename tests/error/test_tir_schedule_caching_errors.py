@@ -234,3 +234,20 @@ def test_malformed_maps_in_traces(text: str, message: str) -> None:
     json_obj = [[["GetBlock", [], ["B", "main"], ["b0"]], ["TransformBlockLayout", ["b0"], [text], []]], []]
     with pytest.raises(RecordError, match=message):
         tir.schedule.Trace.apply_json_to_schedule(json_obj, tir.Schedule(programs.chain()))
+
+
+@pytest.mark.parametrize(
+    "request_it",
+    [
+        lambda sch, loop: sch.cache_read(loop, "A", "local"),
+        lambda sch, loop: sch.reindex(loop, "A"),
+        lambda sch, loop: sch.reindex_cache_read(loop, 0, "local", lambda i: i),
+        lambda sch, loop: sch.annotate_buffer_access(loop, 0, "read", lambda i: (i, i + 1)),
+        lambda sch, loop: sch.transform_block_layout(loop, lambda i: (i // 2, i % 2)),
+    ],
+)
+def test_a_loop_is_no_block(request_it: Callable[[tir.Schedule, tir.schedule.LoopRV], object]) -> None:
+    sch = tir.Schedule(every_other())
+    loop = sch.get_loops("C")[0]
+    with pytest.raises(ScheduleError, match="a block is needed here, as get_block gives it, not the loop over i"):
+        request_it(sch, loop)

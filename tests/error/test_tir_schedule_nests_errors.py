@@ -172,7 +172,7 @@ CASES: list[tuple[tir.PrimFunc, Request, str]] = [
     (programs.chain, lambda s: s.rolling_buffer("C", 0), "C is a parameter"),
     (programs.chain, lambda s: s.set_scope("C", 0, "local"), "C is a parameter, which the caller allocates"),
     (programs.chain, lambda s: s.set_scope("B", 0, "moon"), "no memory is called 'moon'"),
-    (programs.chain, lambda s: s.set_scope("B", 1, "local"), "B writes 1 buffer (B); there is no number 1"),
+    (programs.chain, lambda s: s.set_scope("B", 1, "local"), "B writes no buffer number 1; it writes 0: B"),
     (programs.chain, lambda s: s.storage_align("B", 0, 2, 32, 1), "B has 2 dimensions; there is no number 2"),
     (programs.chain, lambda s: s.storage_align("B", 0, 0, 0, 0), "the factor is positive"),
     (programs.chain, lambda s: s.unsafe_set_dtype("C", 0, "float16"), "C is a parameter"),

@@ -111,6 +111,18 @@ _STORED, _CACHED = ("tests/unit/runtime/test_store.py",), ("tests/unit/runtime/t
 _GIVEN = ("tests/error/test_pre_transformed_errors.py", "tests/unit/auto_scheduler/test_layout_rewrite.py")
 _ONCE = ("tests/unit/lower/test_lowered_once.py",)
 
+# Primitives of tir.Schedule, and the tests of their subjects.
+_B = "schedule/blocks"
+_P = f"{_B}/primitives"
+_OF = "test_tir_schedule"
+_NESTED = ("tests/unit/schedule/test_tir_schedule_core.py", f"tests/error/{_OF}_nests_errors.py", f"tests/property/{_OF}_nests.py")
+_PLACED = (f"tests/error/{_OF}_placement_errors.py", f"tests/property/{_OF}_placement.py")
+_COPIED = (f"tests/error/{_OF}_caching_errors.py", f"tests/golden/{_OF}_caching.py", f"tests/property/{_OF}_caching.py")
+_KINDS = (f"tests/error/{_OF}_kinds_errors.py", f"tests/property/{_OF}_kinds.py")
+_RECORDED = ("tests/unit/meta_schedule/test_database.py", "tests/property/test_meta_schedule_records.py")
+_MS = "meta_schedule"
+_RULES = ("tests/unit/meta_schedule/test_mutators_and_postprocs.py",)
+
 MUTATIONS = (
     # Recurrences: what a step may read, and what stays inside of the time loop
     Mutation(_SCANS, "if used or stage.mark(axis).kind not in (LoopKind.SERIAL, LoopKind.UNROLL):", "if False:"),
@@ -316,6 +328,60 @@ MUTATIONS = (
     Mutation("schedule/steps/pre_transformed.py", "if others:", "if False:", _GIVEN),
     Mutation("schedule/steps/pre_transformed.py", "body is not load or ", "", _GIVEN),
     Mutation("schedule/tiled_layout.py", "if piece.step == coarsest else", "if True else", _GIVEN),
+    # Primitives of tir.Schedule: what runs at once, and whose memory it is
+    Mutation(f"{_P}/kinds.py", "if loop.loop_var in variables(value) and axis.iter_type != IterVar.DATA_PAR:", "if False:", _KINDS),
+    Mutation(f"{_P}/kinds.py", "return why_ambiguous(realize.block)", "return None", _KINDS),
+    Mutation(f"{_P}/kinds.py", "    _check_carried(program, loop, primitive)\n", "", _KINDS),
+    Mutation(f"{_P}/kinds.py", "if not any(loop.loop_var in variables(value) for value in realize.iter_values):", "if False:", _KINDS),
+    Mutation(f"{_B}/apart.py", " or _is_used(scope.block.body, buffer, loop):", ":", _KINDS),
+    Mutation(f"{_B}/apart.py", "(buffer in read(first) and first.init is None)", "False", _KINDS),
+    Mutation(f"{_B}/apart.py", "not (around & _reducing(program, top, buffer)) and ", "", _KINDS),
+    Mutation(f"{_B}/apart.py", "IntImm(var.dtype, 1), loop.extent - 1", "IntImm(var.dtype, 2), loop.extent - 2", (*_KINDS, *_NESTED)),
+    Mutation(f"{_B}/scope.py", "other = _read_elsewhere(block)", "other = None", _KINDS),
+    # Loops and reductions: guards, values, inits and their names
+    Mutation(f"{_P}/split.py", "guard = facts.simplify(total < loop.extent)", "guard = facts.simplify(total < loop.extent + 1)", _NESTED),
+    Mutation(f"{_P}/split.py", "None if covered or disable_predication else guard", "None", _NESTED),
+    Mutation(f"{_P}/fuse.py", "rest = floordiv(rest, loop.extent)", "rest = floordiv(rest, loop.extent + 1)", _NESTED),
+    Mutation(f"{_P}/reorder.py", "if reason is not None and not is_update(realize.block):", "if False:", _NESTED),
+    Mutation(f"{_P}/reorder.py", "        if late:", "        if False:", _NESTED),
+    Mutation(f"{_P}/decompose_reduction.py", "    _check_above_reduction(realize, loops[:place], loop)", "    pass", _NESTED),
+    Mutation(f"{_P}/decompose_reduction.py", "    _check_moved(program, realize, loop)\n", "", _NESTED),
+    Mutation(f"{_P}/decompose_reduction.py", "substitute(holds, fresh), made)", "IntImm('bool', 1), made)", _NESTED),
+    Mutation(f"{_P}/decompose_reduction.py", "renamed={ref: BlockRef(ref.func, made.update)}", "renamed={}", _NESTED),
+    Mutation(f"{_P}/rfactor.py", "if not variables(value) & apart:", "if not variables(value) & {self.loop.loop_var}:", _NESTED),
+    Mutation(f"{_P}/rfactor.py", "    _check_partials_begin(realize, loops, loop)\n", "", _NESTED),
+    Mutation(f"{_P}/rfactor.py", "factor_axis + ndim + 1 if", "factor_axis + ndim if", _NESTED),
+    Mutation(f"{_P}/merge.py", "    _check_order(program, nodes[0], nests, made, bodies)\n", "", _NESTED),
+    Mutation(f"{_P}/blockize.py", "made = _outer_block(name, axes, body, init)", "made = _outer_block(name, axes, body, None)", _NESTED),
+    Mutation(f"{_P}/loop_partition.py", "lengths.append(extent - total)", "lengths.append(extent - total - 1)", _NESTED),
+    # Where blocks are computed, and what is known of what they read
+    Mutation(f"{_B}/moving.py", "(domain.span.max - domain.span.min + 1)", "(domain.span.max - domain.span.min)", _PLACED),
+    Mutation(f"{_B}/moving.py", "if domain.cut and axis.dom is not None:", "if False:", _PLACED),
+    Mutation(f"{_B}/moving.py", "if why := why_not_covered(made, producer, node):", "if why := None:", _PLACED),
+    Mutation(f"{_B}/moving.py", "        if racing:", "        if False:", _PLACED),
+    Mutation(f"{_P}/compute_at.py", "        if lacking is not None:", "        if False:", _PLACED),
+    Mutation(f"{_P}/compute_inline.py", '    check_movable(program, node, "compute_inline")\n', "", _PLACED),
+    Mutation(f"{_P}/reverse_compute_inline.py", "    if others:", "    if False:", _PLACED),
+    Mutation(f"{_P}/reverse_compute_inline.py", "    if not is_true(condition):", "    if False:", _PLACED),
+    # Copies
+    Mutation(f"{_P}/cache_read.py", "    _check_order(siblings, writer, readers, buffer)\n", "", _COPIED),
+    Mutation(f"{_P}/cache_write.py", '    check_written_alone(program, node, region, "cache_write")\n', "", _COPIED),
+    Mutation(f"{_B}/copying.py", "facts.simplify(last.max + 1)", "facts.simplify(last.max)", _COPIED),
+    Mutation(f"{_B}/copying.py", "facts.simplify(minimum(count, whole - start))", "count", _COPIED),
+    # meta_schedule: mutators, postprocessors and databases
+    Mutation(f"{_MS}/mutator/mutate_tile_size.py", "    factors[sink] *= divisor\n", "", _RULES),
+    Mutation(f"{_MS}/mutator/mutate_tile_size.py", "factors[sink] * divisor <= limit", "True", _RULES),
+    Mutation(f"{_MS}/mutator/mutate_parallel.py", "if 1 << n != old.inputs[1]", "if True", _RULES),
+    Mutation(f"{_MS}/mutator/mutate_compute_location.py", " and inst is not chosen", "", _RULES),
+    Mutation(f"{_MS}/postproc/access_strides.py", "found |= reducing", "pass", _RULES),
+    Mutation(f"{_MS}/postproc/access_strides.py", "expected = stride * (as_int(loop.extent) or 1)", "expected = stride", _RULES),
+    Mutation(f"{_MS}/postproc/disallow_dynamic_loop.py", "isinstance(node.extent, IntImm)", "True", _RULES),
+    Mutation(f"{_MS}/postproc/rewrite_parallel_vectorize_unroll.py", "independent or total > limit:", "independent:", _RULES),
+    Mutation(f"{_MS}/database/memory_database.py", "and record.is_valid", "", _RECORDED),
+    Mutation(f"{_MS}/database/memory_database.py", "record.workload is workload and ", "", _RECORDED),
+    Mutation(f"{_MS}/database/json_database.py", "            self._lines.append(None)\n", "", _RECORDED),
+    Mutation(f"{_MS}/database/database.py", "record.is_valid and (known is None", "(known is None", _RECORDED),
+    Mutation(f"{_MS}/database/database.py", "or r.target.kind == wanted.kind", "or True", _RECORDED),
 )
 
 

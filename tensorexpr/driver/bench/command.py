@@ -87,12 +87,37 @@ def measure_case(
 ) -> list[Row]:
     """All contenders on one case, each checked against the others' result before it is timed."""
     arrays = random_inputs(case)
-    contenders: list[Contender] = []
-    notes: dict[str, str] = {}
-    kernels, failures = _our_kernels(case, target, options)
-    notes.update(failures)
-    wanted = None
+    kernels, notes = _our_kernels(case, target, options)
     memory = [(a.ctypes.data, a.nbytes) for a in arrays]
+    contenders, wanted = _peers_on(case, peers, arrays, memory, notes)
+    for kernel in kernels:
+        outputs = empty_outputs(case)
+        kernel.function(*arrays, *outputs)
+        problem = _difference(np.asarray(outputs[0], np.float64), wanted, case) if wanted is not None else ""
+        if problem:
+            notes[kernel.name] = problem
+            continue
+        touched = [*memory, (outputs[0].ctypes.data, outputs[0].nbytes)]
+        contenders.insert(0, Contender(kernel.name, _bound(kernel, arrays, outputs), touched))
+    ours: dict[str, dict[str, Any]] = {
+        kernel.name: {"schedule": kernel.schedule, "trials": kernel.trials, "tuning": kernel.tuning} for kernel in kernels
+    }
+    samples = interleaved(contenders, Rules(rounds=options.rounds, patience=options.patience), probes, peak)
+    nan = float("nan")
+    flops, size = case.flops(), float(case.bytes_touched())
+    rows = []
+    for name, s in samples.items():
+        note = f"{s.disturbed} rounds disturbed" if s.disturbed else ""
+        rows.append(Row(suite_name, case.name, name, s.median, s.low, s.high, s.cold, flops, size, note, **ours.get(name, {})))
+    return rows + [Row(suite_name, case.name, name, nan, nan, nan, nan, flops, size, note) for name, note in notes.items()]
+
+
+def _peers_on(
+    case: Case, peers: Sequence[Peer], arrays: Sequence[Any], memory: Sequence[tuple[int, int]], notes: dict[str, str]
+) -> tuple[list[Contender], Any]:
+    """The peers that can do a case, and the result of the first, with which the others must agree; `notes` gets who failed, and how."""
+    contenders: list[Contender] = []
+    wanted = None
     for peer in peers:
         try:
             call = peer.prepare(case, arrays)
@@ -107,40 +132,8 @@ def measure_case(
             wanted = value
         elif problem := _difference(value, wanted, case):
             notes[peer.name] = problem
-        contenders.append(Contender(peer.name, call, [] if timer else memory, timer))
-    for kernel in kernels:
-        outputs = empty_outputs(case)
-        kernel.function(*arrays, *outputs)
-        problem = _difference(np.asarray(outputs[0], np.float64), wanted, case) if wanted is not None else ""
-        if problem:
-            notes[kernel.name] = problem
-            continue
-        contenders.insert(
-            0, Contender(kernel.name, _bound(kernel, arrays, outputs), [*memory, (outputs[0].ctypes.data, outputs[0].nbytes)])
-        )
-    ours: dict[str, dict[str, Any]] = {
-        kernel.name: {"schedule": kernel.schedule, "trials": kernel.trials, "tuning": kernel.tuning} for kernel in kernels
-    }
-    samples = interleaved(contenders, Rules(rounds=options.rounds, patience=options.patience), probes, peak)
-    nan = float("nan")
-    flops, size = case.flops(), float(case.bytes_touched())
-    rows = [
-        Row(
-            suite_name,
-            case.name,
-            name,
-            s.median,
-            s.low,
-            s.high,
-            s.cold,
-            flops,
-            size,
-            f"{s.disturbed} rounds disturbed" if s.disturbed else "",
-            **ours.get(name, {}),
-        )
-        for name, s in samples.items()
-    ]
-    return rows + [Row(suite_name, case.name, name, nan, nan, nan, nan, flops, size, note) for name, note in notes.items()]
+        contenders.append(Contender(peer.name, call, [] if timer else list(memory), timer))
+    return contenders, wanted
 
 
 def _bound(kernel: Kernel, arrays: Sequence[Any], outputs: Sequence[Any]) -> Any:

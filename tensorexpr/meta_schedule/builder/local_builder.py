@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import traceback
 import weakref
 from collections.abc import Callable, Sequence
@@ -26,12 +27,12 @@ from ...tune.measure.builder import Builder as Workers
 from ...tune.measure.builder import Failure
 from ...tune.measure.compiled import CompiledCandidate
 from ...tune.measure.folder import SharedFolder
+from ...tune.measure.object_code import arguments_of
 from ...tune.measure.results import MeasureOptions, Program
 from ...tune.measure.spills import spills_in_object
 from ..utils import thread_count
 from .artifact import Artifact, write_artifact
 from .builder import BuilderInput, BuilderResult, PyBuilder
-from .compiling import arguments_of
 
 PLUG = "tensorexpr.meta_schedule.builder.compiling:make_compiler"
 # As programs are built in the end: LLVM's passes matter where loops are left to it.
@@ -137,7 +138,7 @@ class LocalBuilder(PyBuilder, kind="local"):
     def _the_folder(self) -> SharedFolder:
         if self._folder is None:
             self._folder = SharedFolder()
-            weakref.finalize(self, self._folder.close)
+            atexit.register(self._folder.close)  # not when the builder goes: what it built may be run later
         return self._folder
 
     def _workers_for(self, target: Target) -> Workers:

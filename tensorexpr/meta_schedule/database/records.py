@@ -18,6 +18,7 @@ from ...tir.serialize.module_graph import module_from_graph, module_to_graph
 from ...tir.structural import structural_hash
 from ..arg_info import ArgInfo
 from ..search_strategy.search_strategy import MeasureCandidate
+from ..space_generator.origin import space_of
 
 FAILED_SECONDS = 1e10  # what stands for the time of a program that failed
 _MOST_SECONDS = 1e9
@@ -96,6 +97,11 @@ class TuningRecord:
     def mean(self) -> float:
         """Seconds per call, the mean of the repeats; infinite if it failed or was not measured."""
         return fmean(self.run_secs) if self.is_valid and self.run_secs else math.inf
+
+    @property
+    def space(self) -> str:
+        """The design space that the program is of; "" if only one generator's were searched."""
+        return space_of(self.trace)
 
     @property
     def is_valid(self) -> bool:

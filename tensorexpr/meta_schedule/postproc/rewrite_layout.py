@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from ...arith import IndexMap, IterSplitExpr, IterSumExpr, detect_iter_map
+from ...arith import IndexMap, linear_form
 from ...errors import ScheduleError
 from ...schedule.blocks import BlockRV, Schedule
 from ...schedule.blocks.scope import read
 from ...tir.arithmetic import as_int, floordiv, floormod
 from ...tir.buffer import Buffer
-from ...tir.expr import PrimExpr, Range, Var
-from ...tir.rewriting import substitute, variables
+from ...tir.expr import FloorDiv, FloorMod, IntImm, PrimExpr, Var
+from ...tir.rewriting import substitute
 from .blocks import all_blocks
 from .postproc import PyPostproc
 
@@ -45,7 +46,7 @@ def _rewrite(sch: Schedule, buffer: Buffer, func_name: str) -> None:
         try:
             copy = target.cache_read(readers[0], place, "global")
             target.transform_layout(readers[0], ("read", place), mapping)
-            target.annotate(copy, PREPROCESSING, 1)
+            target.annotate(copy, PREPROCESSING, True)
         except ScheduleError:
             return
 
@@ -59,43 +60,68 @@ def _layout(sch: Schedule, block: BlockRV, buffer: Buffer) -> IndexMap | None:
     indices = [substitute(side.min, values) for side in region.region]
     if any(as_int(side.extent) != 1 for side in region.region):
         return None
-    used = set().union(*map(variables, indices)) if indices else set()
-    domain = {loop.loop_var: Range(loop.min, loop.extent) for loop in loops if loop.loop_var in used}
-    found = detect_iter_map(indices, domain)
-    if not found.indices:
-        return None
-    parts: list[tuple[int, int, IterSplitExpr]] = []
-    for n, total in enumerate(found.indices):
-        own = _parts(total, list(domain))
+    order = {loop.loop_var: (place, as_int(loop.extent)) for place, loop in enumerate(loops)}
+    shape = [as_int(extent) for extent in buffer.shape]
+    parts: list[_Part] = []
+    for n, index in enumerate(indices):
+        own = _parts(n, index, order, shape[n])
         if own is None:
             return None
-        parts += [(order, n, split) for order, split in own]
-    in_order = sorted(parts, key=lambda part: part[0])
-    if [part[1:] for part in in_order] == [part[1:] for part in parts]:
+        parts += own
+    in_order = sorted(parts, key=lambda part: (part.place, -part.lower))
+    if in_order == parts:
         return None
     given = [Var(f"i{n}", index.dtype) for n, index in enumerate(indices)]
-    shape = [as_int(extent) for extent in buffer.shape]
-    return IndexMap(tuple(given), tuple(_piece(given[n], split, shape[n]) for _, n, split in in_order))
+    return IndexMap(tuple(given), tuple(_piece(given[part.dimension], part, shape[part.dimension]) for part in in_order))
 
 
-def _parts(total: IterSumExpr, order: Sequence[Var]) -> list[tuple[int, IterSplitExpr]] | None:
-    """The loops of a dimension, each with its place in the nest; None if parts of loops are added up some other way."""
-    found: list[tuple[int, IterSplitExpr]] = []
-    for split in total.args:
-        inner = split.source.source
-        if split.lower_factor != 1 or split.extent != split.source.extent:
+@dataclass(frozen=True)
+class _Part:
+    """A digit of an index: the part of a loop's count from `lower` up, with `extent` values, which counts `scale` in the index."""
+
+    dimension: int
+    place: int
+    lower: int
+    scale: int
+    extent: int
+
+
+def _parts(dimension: int, index: PrimExpr, order: Mapping[Var, tuple[int, int | None]], size: int | None) -> list[_Part] | None:
+    """The digits of an index, the highest first; None if they aren't all the digits of numbers below `size`."""
+    form = linear_form(index)
+    found: list[_Part] = []
+    for term, scale in form.terms.items():
+        digit = _digit(term, order)
+        if digit is None:
             return None
-        if isinstance(inner, Var):
-            found.append((order.index(inner), split))
-            continue
-        below = _parts(inner, order) if split.scale == 1 else None
-        if below is None:
+        place, lower, extent = digit
+        if extent != 1:
+            found.append(_Part(dimension, place, lower, scale, extent))
+    found.sort(key=lambda part: part.scale)
+    expected = 1
+    for part in found:
+        if part.scale != expected:
             return None
-        found += below
-    return found
+        expected *= part.extent
+    return found[::-1] if expected == size and not form.constant else None
 
 
-def _piece(index: PrimExpr, split: IterSplitExpr, size: int | None) -> PrimExpr:
-    """The value of a loop in terms of the index that it is a part of."""
-    counted = floordiv(index, split.scale) if split.scale != 1 else index
-    return counted if size is not None and split.scale * split.extent >= size else floormod(counted, split.extent)
+def _digit(term: PrimExpr, order: Mapping[Var, tuple[int, int | None]]) -> tuple[int, int, int] | None:
+    """The place of the loop that a term is a part of, how much of the loop's count the part leaves out below, and its extent."""
+    match term:
+        case Var():
+            place, extent = order.get(term, (0, None))
+            return None if extent is None else (place, 1, extent)
+        case FloorDiv(inner, IntImm(value=divisor)) if (digit := _digit(inner, order)) is not None:
+            place, lower, extent = digit
+            return place, lower * divisor, -(-extent // divisor)
+        case FloorMod(inner, IntImm(value=divisor)) if (digit := _digit(inner, order)) is not None:
+            place, lower, extent = digit
+            return (place, lower, min(extent, divisor)) if extent <= divisor or extent % divisor == 0 else None
+    return None
+
+
+def _piece(index: PrimExpr, part: _Part, size: int | None) -> PrimExpr:
+    """The digit in terms of the index that it is a part of."""
+    counted = floordiv(index, part.scale) if part.scale != 1 else index
+    return counted if size is not None and part.scale * part.extent >= size else floormod(counted, part.extent)

@@ -9,10 +9,9 @@ from typing import Any
 from ...errors import ScheduleError
 from ...schedule.blocks import BlockRV, LoopRV, Schedule
 from ...tir.arithmetic import as_int
-from ...tir.expr import IterVar
-from ...tir.rewriting import variables
 from ...tir.stmt import For, ForKind
 from ..schedule_rule.parallelize_vectorize_unroll import PARALLEL, UNROLL_EXPLICIT, UNROLL_IMPLICIT, VECTORIZE
+from .access_strides import contiguous_loops, dependent_loops, is_spatial_block
 from .blocks import has_root
 from .postproc import PyPostproc
 
@@ -21,7 +20,7 @@ _ASKS = (PARALLEL, VECTORIZE, UNROLL_EXPLICIT, UNROLL_IMPLICIT)
 
 @dataclass(frozen=True)
 class _Asked:
-    """The most iterations of parallel loops, the most lanes, the steps to unroll and whether here; 0 for none."""
+    """The iterations of parallel loops after which no more are fused, the most lanes, the steps to unroll and whether here; 0 for none."""
 
     parallel: int
     lanes: int
@@ -30,7 +29,10 @@ class _Asked:
 
 
 class RewriteParallelVectorizeUnroll(PyPostproc):
-    """Fuses and marks loops as the annotations of the root block ask, and takes these away."""
+    """Fuses and marks loops as the annotations of the root block ask, and takes these away.
+
+    Inner loops become lanes as far as each access of the block goes through memory without gaps, or stays where it is.
+    """
 
     def apply(self, sch: Schedule) -> bool:
         """Rewrite all functions of blocks; always True."""
@@ -46,7 +48,7 @@ class RewriteParallelVectorizeUnroll(PyPostproc):
 def _taken(sch: Schedule, root: BlockRV) -> _Asked | None:
     """What the root asks for, which is taken away from it; None if that is nothing."""
     notes: dict[str, Any] = {key: as_int(value) or 0 for key, value in sch.get(root).annotations.items() if key in _ASKS}
-    for key in notes:
+    for key in [key for key in _ASKS if key in notes]:
         sch.unannotate(root, key)
     if not notes:
         return None
@@ -55,20 +57,26 @@ def _taken(sch: Schedule, root: BlockRV) -> _Asked | None:
 
 
 def _rewrite(sch: Schedule, block: BlockRV, asked: _Asked | None) -> None:
-    if asked is None:
-        return
     loops = sch.get_loops(block)
-    free = _independent(sch, block, loops)
-    outer = _outer_count(sch, loops, free, asked.parallel)
-    inner = _inner_count(sch, loops, free, asked.lanes, outer)
-    if inner:
-        _as_one(sch, loops[len(loops) - inner :], "vectorize")
-    if outer:
-        _as_one(sch, loops[:outer], "parallel")
-    around = sch.get_loops(block)
-    if asked.unroll and around:
-        _annotate(sch, around[0], "pragma_auto_unroll_max_step", asked.unroll)
-        _annotate(sch, around[0], "pragma_unroll_explicit" if asked.explicit else "pragma_unroll_implicit", 1)
+    if asked is None or not loops:
+        return
+    statements: list[For] = [sch.get(loop) for loop in loops]
+    dependent = dependent_loops(statements[0])
+    free = [_is_plain(loop) and loop.loop_var not in dependent for loop in statements]
+    most = contiguous_loops(sch.realization(block), statements)
+    first = loops[0]
+    both = asked.parallel and asked.lanes and all(free) and most == len(loops)
+    if both and _both(sch.copy(), loops, asked.lanes) is not None:
+        first = _both(sch, loops, asked.lanes) or first
+    else:
+        inner = _inner_count(statements, free, asked.lanes, most) if asked.lanes else 0
+        outer = min(_outer_count(statements, free, asked.parallel), len(loops) - inner)
+        first = _as_one(sch, loops[:outer], "parallel") if outer else first
+        last = _as_one(sch, loops[len(loops) - inner :], "vectorize") if inner else first
+        first = last if inner == len(loops) else first
+    if asked.unroll and not is_spatial_block(sch.get(block)):
+        _annotate(sch, first, "pragma_auto_unroll_max_step", asked.unroll)
+        _annotate(sch, first, "pragma_unroll_explicit" if asked.explicit else "pragma_unroll_implicit", 1)
 
 
 def _annotate(sch: Schedule, loop: LoopRV, key: str, value: int) -> None:
@@ -76,53 +84,57 @@ def _annotate(sch: Schedule, loop: LoopRV, key: str, value: int) -> None:
         sch.annotate(loop, key, value)
 
 
-def _as_one(sch: Schedule, loops: Sequence[LoopRV], how: str) -> None:
-    """Fuse loops and run them in a way, if that is legal for all blocks inside."""
-    trial = sch.copy()
+def _as_one(sch: Schedule, loops: Sequence[LoopRV], how: str) -> LoopRV:
+    """Fuse loops and run them in a way, as far as that is legal for all blocks inside."""
     try:
-        getattr(trial, how)(trial.fuse(*loops) if len(loops) > 1 else loops[0])
+        loop = sch.fuse(*loops)
+    except ScheduleError:  # they stay plain loops: slower, and right
+        return loops[0]
+    _marked(sch, loop, how)
+    return loop
+
+
+def _both(sch: Schedule, loops: Sequence[LoopRV], lanes: int) -> LoopRV | None:
+    """All loops of an elementwise block as vectors that run in parallel: the outer loop; None if that isn't legal."""
+    try:
+        outer, inner = sch.split(sch.fuse(*loops), [None, lanes])
+        sch.parallel(outer)
+        sch.vectorize(inner)
+    except ScheduleError:  # such as lanes that don't divide the last dimension: the axes would be no splits of these loops
+        return None
+    return outer
+
+
+def _marked(sch: Schedule, loop: LoopRV, how: str) -> None:
+    """Run a loop in a way, if that is legal."""
+    try:
+        getattr(sch, how)(loop)
     except ScheduleError:
         return
-    getattr(sch, how)(sch.fuse(*loops) if len(loops) > 1 else loops[0])
 
 
-def _independent(sch: Schedule, block: BlockRV, loops: Sequence[LoopRV]) -> list[bool]:
-    """For each loop whether it is plain, and only axes of data run over it."""
-    realize = sch.realization(block)
-    dependent = set().union(
-        *(
-            variables(value)
-            for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)
-            if axis.iter_type != IterVar.DATA_PAR
-        )
-    )
-    found = []
-    for rv in loops:
-        loop: For = sch.get(rv)
-        plain = loop.kind == ForKind.SERIAL and not loop.annotations and loop.thread_binding is None
-        found.append(plain and loop.loop_var not in dependent and as_int(loop.extent) is not None)
-    return found
+def _is_plain(loop: For) -> bool:
+    return loop.kind == ForKind.SERIAL and not loop.annotations and loop.thread_binding is None and as_int(loop.extent) is not None
 
 
-def _outer_count(sch: Schedule, loops: Sequence[LoopRV], free: Sequence[bool], limit: int) -> int:
-    """How many of the outermost loops run in parallel: as many as stay within the limit, each directly in the one before."""
+def _outer_count(loops: Sequence[For], free: Sequence[bool], limit: int) -> int:
+    """How many of the outermost loops run in parallel: so many that they have more iterations than asked, each directly in the one before."""
     total, count = 1, 0
     for loop, independent in zip(loops, free, strict=True):
-        extent = as_int(sch.get(loop).extent) or 1
-        if not independent or total * extent > limit:
+        if not independent or total > limit:
             break
-        total, count = total * extent, count + 1
-        if not isinstance(sch.get(loop).body, For):
+        total, count = total * (as_int(loop.extent) or 1), count + 1
+        if not isinstance(loop.body, For):
             break
-    return count if total > 1 else 0
+    return count if total > 1 and limit else 0
 
 
-def _inner_count(sch: Schedule, loops: Sequence[LoopRV], free: Sequence[bool], limit: int, outer: int) -> int:
-    """How many of the innermost loops become lanes."""
+def _inner_count(loops: Sequence[For], free: Sequence[bool], limit: int, most: int) -> int:
+    """How many of the innermost loops become lanes, at most `most`."""
     total, count = 1, 0
-    for place in range(len(loops) - 1, outer - 1, -1):
-        extent = as_int(sch.get(loops[place]).extent) or 1
-        alone = place == len(loops) - 1 or isinstance(sch.get(loops[place]).body, For)
+    for place in range(len(loops) - 1, max(-1, len(loops) - 1 - most), -1):
+        alone = place == len(loops) - 1 or isinstance(loops[place].body, For)
+        extent = as_int(loops[place].extent) or 1
         if not free[place] or not alone or total * extent > limit:
             break
         total, count = total * extent, count + 1

@@ -29,7 +29,7 @@ from ...tir.function import IRModule, PrimFunc
 from ...tir.interpreter import interpret
 from ...tir.rewriting import walk
 from ...tir.serialize.module_graph import module_from_graph
-from ...tune.measure.arrays import Array, StoredArray, save_array
+from ...tune.measure.arrays import Array, StoredArray, is_finite, save_array
 from ...tune.measure.child import connect, parse_arguments, serve
 from ...tune.measure.inputs import RANGES, random_inputs
 from ...tune.measure.protocol import Frame
@@ -129,7 +129,7 @@ def _evaluated(program: _Program, seed: int) -> tuple[list[Array], str]:
             found = _results(program, seed, values)
         except TensorExprError as error:
             return _inputs(program.infos, seed, 0), f"the program as it was written doesn't run: {str(error)[:200]}"
-        if all(_is_finite(found[n]) for n in program.outputs):
+        if all(is_finite(found[n]) for n in program.outputs):
             return found, ""
     return _inputs(program.infos, seed, 0), "its results are not finite"
 
@@ -161,10 +161,6 @@ def _results(program: _Program, seed: int, values: int) -> list[Array]:
             arrays[number].view(np.uint8).reshape(-1)[:] = _FILL
     program.run(arrays)
     return arrays
-
-
-def _is_finite(array: Array) -> bool:
-    return array.dtype.kind in "iub" or bool(np.isfinite(array.astype(np.float64, copy=False)).all())
 
 
 def _tolerance(func: PrimFunc, dtype: str, expected: Array) -> Tolerance:

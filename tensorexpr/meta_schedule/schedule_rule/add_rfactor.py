@@ -35,7 +35,7 @@ class AddRFactor(PyScheduleRule):
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         """The schedule with each part factored out, and as it is."""
         limit = self._cores * self.max_jobs_per_core if self.max_jobs_per_core > 0 else 1 << 62
-        if is_root(sch, block) or not needs_rfactor(sch, block, self._cores, limit):
+        if is_root(sch, block) or not needs_rfactor(sch, block, limit):
             return [sch]
         plain = sch.copy()
         try:
@@ -60,6 +60,6 @@ def _fused_reduction(sch: Schedule, block: BlockRV) -> tuple[LoopRV, int]:
     loops = bound_loops(sch, block) or []
     spatial = [loop.loop for loop in loops if loop.kind == SPATIAL]
     reduced = [loop.loop for loop in loops if loop.kind == REDUCE]
-    if len(loops) > 1:
+    if [loop.loop for loop in loops] != [*spatial, *reduced]:
         sch.reorder(*spatial, *reduced)
     return (sch.fuse(*reduced) if len(reduced) > 1 else reduced[0]), len(spatial)

@@ -52,6 +52,11 @@ def is_root(sch: Schedule, block: BlockRV) -> bool:
     return not stmt.iter_vars and not stmt.writes and stmt.name_hint in ("root", "")
 
 
+def blocks_below(block: Block) -> list[Block]:
+    """The blocks inside of a block."""
+    return [node for node in walk(block.body) if isinstance(node, Block)]
+
+
 def is_spatial(block: Block) -> bool:
     """True if all axes are of data."""
     return all(axis.iter_type == IterVar.DATA_PAR for axis in block.iter_vars)
@@ -62,7 +67,7 @@ def needs_tiling(sch: Schedule, block: BlockRV) -> bool:
     stmt: Block = sch.get(block)
     if TILED in stmt.annotations or len(written(stmt)) != 1 or not stmt.reads or is_spatial(stmt) or bound_loops(sch, block) is None:
         return False
-    spatial = {axis.var for axis in stmt.iter_vars if axis.iter_type == IterVar.DATA_PAR}
+    spatial = {axis.var for axis in stmt.iter_vars if axis.iter_type == IterVar.DATA_PAR and not _is_one(axis)}
     unused = 0
     for region in stmt.reads:
         if region.buffer in written(stmt):
@@ -78,8 +83,8 @@ def extents_by_kind(loops: Iterable[BoundLoop]) -> tuple[int, int]:
     return tuple(prod(loop.extent for loop in listed if loop.kind == kind) for kind in (SPATIAL, REDUCE))  # type: ignore[return-value]
 
 
-def needs_rfactor(sch: Schedule, block: BlockRV, cores: int, max_parallel: int) -> bool:
-    """Whether a reduction is long, and what it makes is little, so that cores would be idle."""
+def needs_rfactor(sch: Schedule, block: BlockRV, max_parallel: int) -> bool:
+    """Whether a block reduces, and, if it is one to tile, makes too little to keep all cores busy without partial results."""
     stmt: Block = sch.get(block)
     loops = bound_loops(sch, block)
     if stmt.init is None or loops is None or not loops or any(not loop.kind for loop in loops):
@@ -87,7 +92,7 @@ def needs_rfactor(sch: Schedule, block: BlockRV, cores: int, max_parallel: int) 
     spatial, reduced = extents_by_kind(loops)
     if needs_tiling(sch, block):
         return not (spatial >= reduced or spatial > max_parallel)
-    return reduced > cores and reduced > 1
+    return reduced > 1
 
 
 def has_call(block: Block, chosen: Callable[[Call], bool]) -> bool:
@@ -134,6 +139,10 @@ def is_injective(indices: Iterable[PrimExpr]) -> bool:
     """Whether indices are different variables or constants, in any order."""
     found = [index for index in indices if variables(index)]
     return all(isinstance(index, Var) for index in found) and len(set(found)) == len(found)
+
+
+def _is_one(axis: IterVar) -> bool:
+    return axis.dom is not None and as_int(axis.dom.extent) == 1
 
 
 def _is_unit(index: PrimExpr) -> bool:

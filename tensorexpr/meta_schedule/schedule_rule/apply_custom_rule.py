@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from ...errors import TuningError
@@ -12,6 +13,8 @@ from .schedule_rule import PyScheduleRule
 if TYPE_CHECKING:
     from ..tune_context import TuneContext
 
+logger = logging.getLogger(__name__)
+
 ANNOTATION = "schedule_rule"
 _NOTHING = "None"
 
@@ -20,6 +23,8 @@ class ApplyCustomRule(PyScheduleRule):
     """Calls the registered function that a block's annotation `schedule_rule` names, as (schedule, block).
 
     The name is looked up as it is, and then as meta_schedule.TARGET.NAME for each key and the kind of the target. "None" asks for nothing.
+    Of a name that nobody registered the log has a warning; the block is then left to the other rules. There is nothing registered here
+    for the winograd blocks of TVM's library, so that other rules tile these one by one.
     """
 
     def __init__(self) -> None:
@@ -33,15 +38,17 @@ class ApplyCustomRule(PyScheduleRule):
         """What the function gives: a schedule or several.
 
         Raises:
-            TuningError: if no function of the name is registered, or it gives something else.
+            TuningError: if it gives something else.
         """
         name = sch.get(block).annotations.get(ANNOTATION)
         if not isinstance(name, str) or name == _NOTHING:
             return [sch]
         names = [name, *(f"meta_schedule.{key}.{name}" for key in self._keys)]
         found = next((f for f in (get_global_func(one, allow_missing=True) for one in names) if f is not None), None)
+        sch.unannotate(block, ANNOTATION)
         if found is None:
-            raise TuningError(f"a block asks for the schedule rule {name!r}, but no function is registered as {' or '.join(names)}")
+            logger.warning("a block asks for the schedule rule %r, but no function is registered as %s", name, " or ".join(names))
+            return [sch]
         made: Any = found(sch, block)
         listed = [sch] if made is None else list(made) if isinstance(made, (list, tuple)) else [made]
         if not all(isinstance(one, Schedule) for one in listed):

@@ -15,7 +15,7 @@ from .schedule_rule import PyScheduleRule
 
 
 class AutoInline(PyScheduleRule):
-    """Inlines blocks without reductions.
+    """Inlines blocks without reductions. Where nothing in the function reduces, the conditions below aren't asked.
 
     Args:
         into_producer: move a block into the one that makes what it reads (reverse_compute_inline).
@@ -51,7 +51,7 @@ class AutoInline(PyScheduleRule):
         if is_root(sch, block) or not is_spatial(stmt) or not isinstance(stmt.body, BufferStore):
             return [sch]
         constant = self.inline_const_tensor and is_constant(stmt)
-        if not constant and not self._suits(stmt):
+        if not constant and not _in_spatial_function(sch, block) and not self._suits(stmt):
             return [sch]
         if (self.into_consumer or constant) and sch.get_consumers(block):
             try:
@@ -76,3 +76,11 @@ class AutoInline(PyScheduleRule):
         if self.require_injective and not all(is_injective(load.indices) for load in loads):
             return False
         return not self.require_ordered or all(is_ordered(load.indices, order) for load in loads)
+
+
+def _in_spatial_function(sch: Schedule, block: BlockRV) -> bool:
+    """Whether no block of the function reduces."""
+    functions = [func.body for _, func in sch.mod.functions_items()]
+    inside = [[node for node in walk(body) if isinstance(node, Block)] for body in functions]
+    stmt = sch.get(block)
+    return all(is_spatial(one) for blocks in inside if any(one is stmt for one in blocks) for one in blocks)

@@ -116,10 +116,11 @@ class MultiLevelTiling(PyScheduleRule):
         reuse = self.reuse_write
         if reuse is None or reuse.req == "no":
             return [state]
-        found = [Tiled(state.sch.copy(), state.block, state.tiles)] if reuse.req == "may" else []
+        plain = [Tiled(state.sch.copy(), state.block, state.tiles)] if reuse.req == "may" else []
         consumers = state.sch.get_consumers(state.block)
-        fits = len(consumers) == 1 and _stands_for_a_cache(state.sch, consumers[0])
+        fits = reuse.req == "may" and len(consumers) == 1 and _stands_for_a_cache(state.sch, consumers[0])
         moved = consumers[0] if fits else state.sch.cache_write(state.block, 0, reuse.scope)
+        cached: list[Tiled] = []
         for level in reuse.levels:
             sch = state.sch.copy()
             around = [loop for tiles in state.tiles[:level] for loop in tiles]
@@ -127,8 +128,8 @@ class MultiLevelTiling(PyScheduleRule):
                 sch.reverse_compute_at(moved, around[-1], preserve_unit_loops=True)
             except (ScheduleError, IndexError):
                 continue
-            found.append(Tiled(sch, state.block, state.tiles))
-        return found or [state]
+            cached.append(Tiled(sch, state.block, state.tiles))
+        return [*cached, *plain] if fits else [*plain, *cached] or [state]
 
     def _read_reused(self, state: Tiled) -> list[Tiled]:
         reuse = self.reuse_read

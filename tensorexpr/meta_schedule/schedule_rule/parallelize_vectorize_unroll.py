@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...schedule.blocks import BlockRV, Schedule
-from .analysis import is_root
+from .analysis import blocks_below, is_root, is_spatial
 from .schedule_rule import PyScheduleRule
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class ParallelizeVectorizeUnroll(PyScheduleRule):
     Args:
         max_jobs_per_core: iterations of the parallel loop for each core, at most; -1 for no parallel loops.
         max_vectorize_extent: lanes; -1 for no vectors.
-        unroll_max_steps: numbers of steps to unroll, of which one is sampled; None or empty for none.
+        unroll_max_steps: numbers of steps to unroll, of which one is sampled if anything is reduced; None or empty for none.
         unroll_explicit: unroll here, not by leaving it to the compiler.
     """
 
@@ -53,7 +53,7 @@ class ParallelizeVectorizeUnroll(PyScheduleRule):
             sch.annotate(block, PARALLEL, self.max_jobs_per_core * self._cores)
         if self.max_vectorize_extent > 0:
             sch.annotate(block, VECTORIZE, self.max_vectorize_extent)
-        if self.unroll_max_steps:
+        if self.unroll_max_steps and any(not is_spatial(stmt) for stmt in blocks_below(sch.get(block))):
             count = len(self.unroll_max_steps)
             steps = sch.sample_categorical(self.unroll_max_steps, [1.0 / count] * count)
             sch.annotate(block, UNROLL_EXPLICIT if self.unroll_explicit else UNROLL_IMPLICIT, steps)

@@ -14,15 +14,14 @@ class RandomComputeLocation(PyScheduleRule):
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         """The schedule with the block, and a producer that asked for it, at sampled places."""
-        if is_root(sch, block):
+        if not _may_move(sch, block):
             return [sch]
         producers: list[BlockRV] = []
         if RANDOM_PRODUCER in sch.get(block).annotations:
-            producers = sch.get_producers(block)
+            producers = sch.get_producers(block)  # asked before: the block itself may be inlined
             sch.unannotate(block, RANDOM_PRODUCER)
         for moved in (block, *producers):
-            if _may_move(sch, moved):
-                sch.compute_at(moved, sch.sample_compute_location(moved), preserve_unit_loops=True)
+            sch.compute_at(moved, sch.sample_compute_location(moved), preserve_unit_loops=True)
         return [sch]
 
 

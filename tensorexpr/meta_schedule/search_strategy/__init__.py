@@ -1,6 +1,7 @@
 """Which programs to measure next.
 
 search_strategy      the protocol, and what is proposed
+search_state         what a search under way knows
 population           the programs of traces: drawn, varied, finished;  population_space: spaces that explore themselves
 replay_func, replay_trace, evolutionary_search
 """

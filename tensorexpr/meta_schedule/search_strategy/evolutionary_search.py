@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,39 +14,16 @@ from ...schedule.blocks import Schedule
 from ..arg_info import ArgInfo
 from .population import Individual, Programs, trace_key
 from .population_space import PopulationSpace
-from .replay_trace import Budget
+from .search_state import Budget, Search, task_of
 from .search_strategy import MeasureCandidate, PySearchStrategy
 
 if TYPE_CHECKING:
     from ..cost_model.cost_model import CostModel
     from ..database.database import Database
-    from ..database.records import Workload
     from ..runner.runner import RunnerResult
     from ..tune_context import TuneContext
 
 _MAX_EMPTY_ROUNDS = 5
-# Where spaces of both kinds are there, the kind with the faster best program gets this share of a round.
-_LEADING_SHARE = 0.75
-
-
-@dataclass(eq=False)
-class _Search:
-    """What one search knows."""
-
-    context: TuneContext
-    programs: Programs
-    spaces: Sequence[Schedule]
-    populations: Sequence[PopulationSpace]
-    database: Database
-    workload: Workload
-    model: CostModel
-    budget: Budget
-    args_info: Sequence[ArgInfo]
-    seen: set[str]
-    seen_programs: set[int] = field(default_factory=set)
-    proposed: dict[int, Individual] = field(default_factory=dict)
-    best: dict[bool, float] = field(default_factory=lambda: {False: math.inf, True: math.inf})
-    scores: dict[Individual, float] = field(default_factory=dict)
 
 
 class EvolutionarySearch(PySearchStrategy, kind="evolutionary"):
@@ -89,7 +65,7 @@ class EvolutionarySearch(PySearchStrategy, kind="evolutionary"):
         self.eps_greedy = eps_greedy
         self.time_limit_sec = time_limit_sec
         self._context: TuneContext | None = None
-        self._search: _Search | None = None
+        self._search: Search | None = None
 
     def initialize_with_tune_context(self, context: TuneContext) -> None:
         """Take the task."""
@@ -108,9 +84,7 @@ class EvolutionarySearch(PySearchStrategy, kind="evolutionary"):
         Raises:
             TuningError: without a task, a design space, a database or a cost model.
         """
-        context = self._context
-        if context is None or context.mod is None:
-            raise TuningError("a search strategy works for a TuneContext with a program; make one with mod= and search_strategy=")
+        context, mod = task_of(self._context)
         if database is None or cost_model is None:
             raise TuningError("an evolutionary search needs a database and a cost model; pass both to pre_tuning")
         populations: list[PopulationSpace] = []
@@ -121,19 +95,18 @@ class EvolutionarySearch(PySearchStrategy, kind="evolutionary"):
                 raise TuningError(f"a design space is a schedule or a PopulationSpace, not a {type(space).__name__}")
         if not design_spaces:
             raise TuningError(f"the program of task {context.task_name!r} has no design space")
-        workload = database.commit_workload(context.mod)
-        known = {trace_key(record.trace) for record in database.get_all_tuning_records() if record.workload is workload}
-        self._search = _Search(
-            context,
-            Programs(context),
-            [space for space in design_spaces if isinstance(space, Schedule)],
-            populations,
-            database,
-            workload,
-            cost_model,
-            Budget(max_trials, num_trials_per_iter),
-            ArgInfo.from_entry_func(context.mod),
-            known,
+        workload = database.commit_workload(mod)
+        self._search = Search(
+            context=context,
+            programs=Programs(context),
+            spaces=[space for space in design_spaces if isinstance(space, Schedule)],
+            populations=populations,
+            database=database,
+            workload=workload,
+            model=cost_model,
+            budget=Budget(max_trials, num_trials_per_iter),
+            args_info=ArgInfo.from_entry_func(mod),
+            seen={trace_key(record.trace) for record in database.get_all_tuning_records() if record.workload is workload},
         )
 
     def post_tuning(self) -> None:
@@ -161,32 +134,17 @@ class EvolutionarySearch(PySearchStrategy, kind="evolutionary"):
     def notify_runner_results(self, measure_candidates: list[MeasureCandidate], results: list[RunnerResult]) -> None:
         """Hear how the last programs did."""
         search = self._search
-        if search is None:
-            return
-        told: dict[int, tuple[PopulationSpace, list[Any], list[float]]] = {}
-        for candidate, result in zip(measure_candidates, results, strict=True):
-            individual = search.proposed.get(id(candidate.sch))
-            cost = result.median
-            if individual is None:
-                continue
-            evolved = individual.origin is not None
-            search.best[evolved] = min(search.best[evolved], cost)
-            if individual.origin is not None:
-                space, row = individual.origin
-                _, rows, costs = told.setdefault(id(space), (space, [], []))
-                rows.append(row)
-                costs.append(cost)
-        for space, rows, costs in told.values():
-            space.learn(rows, costs)
+        if search is not None:
+            search.learn(measure_candidates, results)
 
     def clone(self) -> EvolutionarySearch:
         """A strategy like this one, without a search."""
         options = {name: value for name, value in vars(self).items() if not name.startswith("_")}
         return type(self)(**options)
 
-    def _round(self, search: _Search, wanted: int) -> list[Individual]:
+    def _round(self, search: Search, wanted: int) -> list[Individual]:
         """New programs, at most so many."""
-        share = _population_share(search) if search.populations else 0.0
+        share = search.population_share() if search.populations else 0.0
         found = list(self._from_populations(search, round(wanted * share)))
         if search.spaces:
             found += self._from_traces(search, wanted - len(found))
@@ -194,7 +152,7 @@ class EvolutionarySearch(PySearchStrategy, kind="evolutionary"):
             found += self._from_populations(search, wanted - len(found))
         return found
 
-    def _from_populations(self, search: _Search, wanted: int) -> Iterable[Individual]:
+    def _from_populations(self, search: Search, wanted: int) -> Iterable[Individual]:
         """Programs of the spaces that explore themselves."""
         spaces = search.populations
         for place, space in enumerate(spaces):
@@ -203,10 +161,10 @@ class EvolutionarySearch(PySearchStrategy, kind="evolutionary"):
             rows += [*space.sample(count - len(rows))] if len(rows) < count else []
             for row in rows:
                 sch = space.to_schedule(row)
-                if sch is not None and self._is_new(search, individual := Individual(sch, (space, row))):
+                if sch is not None and search.is_new(individual := Individual(sch, (space, row))):
                     yield individual
 
-    def _from_traces(self, search: _Search, wanted: int) -> list[Individual]:
+    def _from_traces(self, search: Search, wanted: int) -> list[Individual]:
         deadline = math.inf if self.time_limit_sec is None else time.monotonic() + self.time_limit_sec
         learned = search.model.is_trained
         measured = self._best_measured(search) if learned else []
@@ -215,12 +173,12 @@ class EvolutionarySearch(PySearchStrategy, kind="evolutionary"):
         best = self._evolved(search, measured + fresh, deadline) if learned and self.genetic_num_iters else fresh
         return self._picked(search, best, fresh, wanted)
 
-    def _best_measured(self, search: _Search) -> list[Individual]:
+    def _best_measured(self, search: Search) -> list[Individual]:
         count = int(self.population_size * self.init_measured_ratio)
         made = (search.programs.replayed(record.trace) for record in search.database.get_top_k(search.workload, count))
         return [individual for individual in made if individual is not None]
 
-    def _drawn(self, search: _Search, count: int, deadline: float, least: int) -> list[Individual]:
+    def _drawn(self, search: Search, count: int, deadline: float, least: int) -> list[Individual]:
         """Different programs at random: up to `count` within a third of the time, `least` in any case, as far as there are so many."""
         now = time.monotonic()
         soon = now + (deadline - now) / 3 if math.isfinite(deadline) else deadline
@@ -236,7 +194,7 @@ class EvolutionarySearch(PySearchStrategy, kind="evolutionary"):
             found[made.key] = made
         return list(found.values())
 
-    def _evolved(self, search: _Search, population: list[Individual], deadline: float) -> list[Individual]:
+    def _evolved(self, search: Search, population: list[Individual], deadline: float) -> list[Individual]:
         """All different programs that generations went through, the most promising first."""
         everyone: dict[str, Individual] = {}
         search.scores = {}
@@ -251,7 +209,7 @@ class EvolutionarySearch(PySearchStrategy, kind="evolutionary"):
             population = self._next_generation(search, population, now + (deadline - now) / left)
         return sorted(everyone.values(), key=lambda individual: -search.scores[individual])
 
-    def _score(self, search: _Search, individuals: list[Individual]) -> None:
+    def _score(self, search: Search, individuals: list[Individual]) -> None:
         if not individuals:
             return
         candidates = [MeasureCandidate(individual.sch, search.args_info) for individual in individuals]
@@ -261,7 +219,7 @@ class EvolutionarySearch(PySearchStrategy, kind="evolutionary"):
         known = np.nan_to_num(scores, nan=-1e30, posinf=1e30, neginf=-1e30)
         search.scores.update(zip(individuals, known.tolist(), strict=True))
 
-    def _next_generation(self, search: _Search, population: list[Individual], deadline: float) -> list[Individual]:
+    def _next_generation(self, search: Search, population: list[Individual], deadline: float) -> list[Individual]:
         """As many programs again, mostly varied ones, of parents that are the likelier the better they are."""
         rng, known = search.programs.rng, {individual.key for individual in population}
         weights = [max(search.scores[individual], 0.0) for individual in population]
@@ -279,40 +237,20 @@ class EvolutionarySearch(PySearchStrategy, kind="evolutionary"):
             children.append(child)
         return children
 
-    def _picked(self, search: _Search, best: list[Individual], fresh: list[Individual], wanted: int) -> list[Individual]:
+    def _picked(self, search: Search, best: list[Individual], fresh: list[Individual], wanted: int) -> list[Individual]:
         """The most promising new programs, and a few at random."""
         at_random = round(wanted * self.eps_greedy) if best is not fresh else 0
         found: list[Individual] = []
         for individual in best:
             if len(found) >= wanted - at_random:
                 break
-            if self._is_new(search, individual):
+            if search.is_new(individual):
                 found.append(individual)
         others = list(fresh)
         search.programs.rng.shuffle(others)
         for individual in [*others, *best]:
             if len(found) >= wanted:
                 break
-            if self._is_new(search, individual):
+            if search.is_new(individual):
                 found.append(individual)
         return found
-
-    def _is_new(self, search: _Search, individual: Individual) -> bool:
-        """Whether a program was proposed for the first time; it counts as proposed from now on."""
-        if individual.key in search.seen:
-            return False
-        search.seen.add(individual.key)
-        if individual.program_hash in search.seen_programs:
-            return False
-        search.seen_programs.add(individual.program_hash)
-        return True
-
-
-def _population_share(search: _Search) -> float:
-    """The share of a round that comes from spaces that explore themselves."""
-    if not search.spaces:
-        return 1.0
-    traces, evolved = search.best[False], search.best[True]
-    if traces == evolved:
-        return 0.5
-    return _LEADING_SHARE if evolved < traces else 1 - _LEADING_SHARE

@@ -10,6 +10,7 @@ from ...schedule.blocks import Schedule
 from ..arg_info import ArgInfo
 from .population import Individual, Programs
 from .population_space import PopulationSpace
+from .search_state import Budget, task_of
 from .search_strategy import MeasureCandidate, PySearchStrategy
 
 if TYPE_CHECKING:
@@ -17,27 +18,6 @@ if TYPE_CHECKING:
     from ..database.database import Database
     from ..runner.runner import RunnerResult
     from ..tune_context import TuneContext
-
-
-class Budget:
-    """How many programs a search may still propose."""
-
-    def __init__(self, max_trials: int, per_round: int) -> None:
-        if max_trials < 1 or per_round < 1:
-            raise TuningError(
-                f"a search measures at least one program, in rounds of at least one, not {max_trials} in rounds of {per_round}"
-            )
-        self._left = max_trials
-        self._per_round = per_round
-
-    @property
-    def next_round(self) -> int:
-        """Programs of the next round; 0 at the end."""
-        return min(self._left, self._per_round)
-
-    def spend(self, count: int) -> None:
-        """Note that so many were proposed."""
-        self._left -= count
 
 
 class ReplayTrace(PySearchStrategy, kind="replay-trace"):
@@ -65,15 +45,14 @@ class ReplayTrace(PySearchStrategy, kind="replay-trace"):
         cost_model: CostModel | None = None,
     ) -> None:
         """Begin a search; nothing is predicted."""
-        if self._context is None or self._context.mod is None:
-            raise TuningError("a search strategy works for a TuneContext with a program; make one with mod= and search_strategy=")
+        context, mod = task_of(self._context)
         spaces = [space for space in design_spaces if isinstance(space, Schedule)]
         if not spaces:
-            raise TuningError(f"the program of task {self._context.task_name!r} has no design space of schedules to draw from")
+            raise TuningError(f"the program of task {context.task_name!r} has no design space of schedules to draw from")
         self._budget = Budget(max_trials, num_trials_per_iter)
         self._spaces = spaces
-        self._programs = Programs(self._context)
-        self._args_info = ArgInfo.from_entry_func(self._context.mod)
+        self._programs = Programs(context)
+        self._args_info = ArgInfo.from_entry_func(mod)
 
     def post_tuning(self) -> None:
         """End a search."""

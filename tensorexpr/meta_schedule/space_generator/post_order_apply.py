@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class PostOrderApply(SpaceGenerator, kind="post-order-apply"):
-    """Applies each rule to each block, from the last block to the first and the root at the end, in every way that the rules allow.
+    """Applies each rule to each block, the root first and the others from the last to the first, in every way that the rules allow.
 
     A rule that raises is left out for the block, with a warning that has its traceback; the others go on.
 
@@ -57,24 +57,27 @@ class PostOrderApply(SpaceGenerator, kind="post-order-apply"):
         blocks = [block for block in _post_order(sch) if self.f_block_filter is None or self.f_block_filter(sch.get(block))]
         found = [sch]
         for rule in rules:
-            for block in reversed(blocks):
-                found = [after for one in found for after in _applied(rule, one, block)]
-            found = [after for one in found for after in self._at_roots(rule, one)]
+            found = _everywhere(rule, found, blocks)
         for one in found:
             one.simplify_trace()
         return found
 
-    def _at_roots(self, rule: ScheduleRule, sch: Schedule) -> list[Schedule]:
-        found = [sch]
-        for var in sch.mod.get_global_vars():
-            if has_root(sch, var.name_hint):
-                root = sch.get_block("root", var.name_hint)
-                found = [after for one in found for after in _applied(rule, one, root)]
-        return found
+
+def _everywhere(rule: ScheduleRule, schedules: Sequence[Schedule], blocks: Sequence[BlockRV]) -> list[Schedule]:
+    """What a rule makes of schedules at all blocks, the last block first; the last of what a rule gives goes on first."""
+    found: list[Schedule] = []
+    stack = [(sch, len(blocks)) for sch in schedules]
+    while stack:
+        sch, left = stack.pop()
+        if not left:
+            found.append(sch)
+            continue
+        stack += [(after, left - 1) for after in _applied(rule, sch, blocks[left - 1])]
+    return found
 
 
 def _post_order(sch: Schedule) -> list[BlockRV]:
-    """The blocks of all functions, inner ones before those around them, in the order of the text; without the roots."""
+    """The blocks of all functions, inner ones before those around them, in the order of the text, roots after all in them."""
     asked = sch.copy()
     names: list[tuple[str, str]] = []
 
@@ -86,6 +89,7 @@ def _post_order(sch: Schedule) -> list[BlockRV]:
     for var in sch.mod.get_global_vars():
         if has_root(sch, var.name_hint):
             visit(asked.get_block("root", var.name_hint), var.name_hint)
+            names.append(("root", var.name_hint))
     return [sch.get_block(name, func_name) for name, func_name in names if names.count((name, func_name)) == 1]
 
 

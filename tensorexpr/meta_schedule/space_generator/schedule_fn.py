@@ -35,6 +35,11 @@ class ScheduleFn(SpaceGenerator, kind="schedule-fn"):
         self.sch_fn = sch_fn
         self._seed = -1
 
+    @property
+    def space_name(self) -> str:
+        """ScheduleFn, with the name of the function."""
+        return f"ScheduleFn({getattr(self.sch_fn, '__name__', type(self.sch_fn).__name__)})"
+
     def initialize_with_tune_context(self, context: TuneContext) -> None:
         """Take the task's seed."""
         self._seed = context.rand_state

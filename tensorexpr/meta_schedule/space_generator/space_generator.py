@@ -40,8 +40,8 @@ class SpaceGenerator(Contextual):
         self.postprocs = postprocs
         self.mutator_probs = mutator_probs
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
-        """Take the task: choose the lists for its target, and give it to all in them."""
+    def adopt(self, context: TuneContext) -> None:
+        """Work for a task: choose the lists for its target, and give it to all in them and to the generator itself."""
         kind = context.target.kind.name
         self.sch_rules = resolved(self.sch_rules, kind, ScheduleRule.defaults, "list of schedule rules")
         self.postprocs = resolved(self.postprocs, kind, Postproc.defaults, "list of postprocessors")
@@ -49,7 +49,12 @@ class SpaceGenerator(Contextual):
         parts: list[Contextual] = [*(self.sch_rules or ()), *(self.postprocs or ()), *(self.mutator_probs or ())]
         for part in parts:
             part._initialize_with_tune_context(context)
-        self.initialize_with_tune_context(context)
+        self._initialize_with_tune_context(context)
+
+    @property
+    def space_name(self) -> str:
+        """What records call its design spaces where there are those of other generators too."""
+        return type(self).__name__
 
     def generate_design_space(self, mod: IRModule) -> Sequence[Schedule | PopulationSpace]:
         """The design spaces of a program."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...schedule.blocks import Schedule
 from ...tir.function import IRModule
 from ..search_strategy.population_space import PopulationSpace
+from .origin import distinct, mark
 from .space_generator import FROM_TARGET, SpaceGenerator
 
 if TYPE_CHECKING:
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
 
 class SpaceGeneratorUnion(SpaceGenerator, kind="union"):
-    """All design spaces of several generators.
+    """All design spaces of several generators: written by hand, made by rules, templates with knobs.
+
+    The search explores all; `space_of(record.trace)` says which one a program is of.
 
     Args:
         space_generators: the generators.
@@ -35,11 +38,17 @@ class SpaceGeneratorUnion(SpaceGenerator, kind="union"):
     def initialize_with_tune_context(self, context: TuneContext) -> None:
         """Give the task to all generators."""
         for generator in self.space_generators:
-            generator._initialize_with_tune_context(context)
+            generator.adopt(context)
 
     def generate_design_space(self, mod: IRModule) -> Sequence[Schedule | PopulationSpace]:
-        """The design spaces of all generators, in their order."""
-        return [sch for generator in self.space_generators for sch in generator.generate_design_space(mod)]
+        """The design spaces of all generators, in their order. Where several give schedules, these are marked with their generator."""
+        made = [list(generator.generate_design_space(mod)) for generator in self.space_generators]
+        if sum(any(isinstance(space, Schedule) for space in spaces) for spaces in made) > 1:
+            for name, spaces in zip(distinct([generator.space_name for generator in self.space_generators]), made, strict=True):
+                for space in spaces:
+                    if isinstance(space, Schedule):
+                        mark(space, name)
+        return [space for spaces in made for space in spaces]
 
     def clone(self) -> SpaceGeneratorUnion:
         """A union of clones."""

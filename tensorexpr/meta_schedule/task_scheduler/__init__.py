@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from .gradient_based import GradientBased
 from .round_robin import RoundRobin
-from .task_scheduler import PyTaskScheduler, TaskRecord, TaskScheduler, create
+from .task_record import TaskRecord
+from .task_scheduler import PyTaskScheduler, TaskScheduler, create
 
 __all__ = ["GradientBased", "PyTaskScheduler", "RoundRobin", "TaskRecord", "TaskScheduler", "create"]

@@ -6,7 +6,8 @@ import math
 import random
 from typing import Any
 
-from .task_scheduler import PyTaskScheduler, TaskRecord
+from .task_record import TaskRecord
+from .task_scheduler import PyTaskScheduler
 
 
 class GradientBased(PyTaskScheduler, kind="gradient"):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ...errors import TuningError
@@ -15,42 +13,16 @@ from ..builder.builder import Builder, BuilderInput, BuilderResult
 from ..cost_model.cost_model import CostModel
 from ..database.database import Database
 from ..measure_callback.measure_callback import MeasureCallback
+from ..profiler import Profiler
 from ..runner.runner import Runner, RunnerFuture, RunnerInput, RunnerResult
-from ..search_strategy.search_strategy import MeasureCandidate
+from ..space_generator.origin import space_of
 from ..tune_context import TuneContext
 from ..utils import Extensible, chosen
 from .statistics import TaskRow, gflops, table
+from .task_record import TaskRecord
 
 logger = logging.getLogger(__name__)
 _SHOWN_ERROR = 2000
-
-
-@dataclass
-class TaskRecord:
-    """A task of a search, and where it stands.
-
-    Args:
-        ctx: the task.
-        task_weight: how much its time counts.
-        flop: operations of its program.
-    """
-
-    ctx: TuneContext
-    task_weight: float = 1.0
-    flop: float = 0.0
-    is_terminated: bool = False
-    build_error_count: int = 0
-    run_error_count: int = 0
-    latency_ms: list[float] = field(default_factory=list)
-    measure_candidates: list[MeasureCandidate] | None = None
-    builder_results: list[BuilderResult] | None = None
-    runner_futures: list[RunnerFuture] | None = None
-    runner_results: list[RunnerResult] | None = None
-
-    @property
-    def best_ms(self) -> float:
-        """Milliseconds of the best program; infinite if none ran."""
-        return min(self.latency_ms, default=math.inf)
 
 
 def say(message: str) -> None:
@@ -131,7 +103,8 @@ class TaskScheduler(Extensible):
         self._builder.prepare(ctx.target)
         if task_id == 0:
             self._runner.prepare(ctx.mod, ctx.target)
-        spaces = ctx.generate_design_space()
+        with Profiler.timeit("GenerateDesignSpace"):
+            spaces = ctx.generate_design_space()
         logger.debug("task %s: %d design spaces", ctx.task_name, len(spaces))
         ctx.pre_tuning(trials, per_round, spaces, self.database_, self.cost_model_)
 
@@ -145,7 +118,8 @@ class TaskScheduler(Extensible):
             say(f'TaskScheduler picks Task #{task_id}: "{record.ctx.task_name}"')
             if record.ctx.mod is not None:
                 self._runner.prepare(record.ctx.mod, record.ctx.target)
-            candidates = record.ctx.generate_measure_candidates()
+            with Profiler.timeit("GenerateMeasureCandidates"):
+                candidates = record.ctx.generate_measure_candidates()
             if candidates is None:
                 self.terminate_task(task_id)
                 continue
@@ -158,12 +132,16 @@ class TaskScheduler(Extensible):
             if not record.is_terminated:
                 self.terminate_task(task_id)
         self.print_tuning_statistics()
+        for record in self.tasks_:
+            if record.best_space:
+                say(f'Best of "{record.ctx.task_name}": {record.best_space}')
 
     def _send(self, record: TaskRecord) -> None:
         """Build and run a round's programs."""
         candidates, ctx = record.measure_candidates or [], record.ctx
         say(f"Sending {len(candidates)} sample(s) to builder")
-        built = self._builder.build([BuilderInput(candidate.sch.mod, ctx.target) for candidate in candidates])
+        with Profiler.timeit("SendToBuilder"):
+            built = self._builder.build([BuilderInput(candidate.sch.mod, ctx.target) for candidate in candidates])
         inputs = [
             RunnerInput(result.artifact_path, ctx.target.kind.name, candidate.args_info, ctx.mod)
             for candidate, result in zip(candidates, built, strict=True)
@@ -171,7 +149,8 @@ class TaskScheduler(Extensible):
         ]
         say(f"Sending {len(inputs)} sample(s) to runner")
         record.builder_results = list(built)
-        futures = iter(self._runner.run(inputs) if inputs else [])
+        with Profiler.timeit("SendToRunner"):
+            futures = iter(self._runner.run(inputs) if inputs else [])
         record.runner_futures = [_refused(result) if _failed(result) else next(futures) for result in built]
 
     def join_running_task(self, task_id: int) -> list[RunnerResult]:
@@ -180,11 +159,13 @@ class TaskScheduler(Extensible):
         if record.runner_futures is None:
             return []
         candidates, built = record.measure_candidates or [], record.builder_results or []
-        results = record.runner_results = [future.result() for future in record.runner_futures]
+        with Profiler.timeit("JoinRunnerFutures"):
+            results = record.runner_results = [future.result() for future in record.runner_futures]
         record.ctx.notify_runner_results(candidates, results)
         self._note(task_id, built, results)
         for callback in self.measure_callbacks_:
-            callback.apply(self, task_id, candidates, built, results)
+            with Profiler.timeit(f"MeasureCallback/{type(callback).__name__}"):
+                callback.apply(self, task_id, candidates, built, results)
         say(f'[Updated] Task #{task_id}: "{record.ctx.task_name}"')
         record.measure_candidates = record.builder_results = record.runner_futures = None
         return results
@@ -208,7 +189,9 @@ class TaskScheduler(Extensible):
     def _note(self, task_id: int, built: Sequence[BuilderResult], results: Sequence[RunnerResult]) -> None:
         """Remember and report how a round's programs did."""
         record = self.tasks_[task_id]
-        for build, result in zip(built, results, strict=True):
+        for candidate, build, result in zip(record.measure_candidates or [], built, results, strict=True):
+            if result.is_success and result.median * 1e3 < record.best_ms:
+                record.best_space = space_of(candidate.sch.trace)
             record.latency_ms.append(result.median * 1e3)
             head = f"[Task #{task_id}: {record.ctx.task_name}] Trial #{len(record.latency_ms)}:"
             if result.is_success:

@@ -13,7 +13,8 @@ from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.rewriting import Node as Part
 from ...tir.rewriting import children, substitute, variables
 from ...tir.stmt import BufferBind, BufferStore, For, Stmt
-from .program import BlockProgram, Node
+from .bindings import ranges_of
+from .program import BlockProgram, Node, realized
 from .scope import read, written
 
 
@@ -24,7 +25,7 @@ def is_apart(late: BufferRegion, early: BufferRegion, loops: Sequence[For], arou
         loops: a nest, outermost first, whose variables the boxes are in terms of.
         around: ranges of other variables, which have the same values in both iterations.
     """
-    ranges = {loop.loop_var: Range(loop.min, loop.extent) for loop in loops}
+    ranges = ranges_of(loops)
     for level, loop in enumerate(loops):
         var, extent = loop.loop_var, as_int(loop.extent)
         if extent == 1:
@@ -51,8 +52,7 @@ def _are_disjoint(analyzer: Analyzer, late: BufferRegion, early: BufferRegion, m
 def is_private(program: BlockProgram, loop: For, buffer: Buffer) -> bool:
     """True if each iteration of a loop makes what it reads of a buffer that nothing else uses: lowering gives it one of its own."""
     top = program.loop_node(loop.loop_var)
-    scope = program.scope_of(top).stmt
-    assert isinstance(scope, BlockRealize)
+    scope = realized(program.scope_of(top))
     if buffer not in scope.block.alloc_buffers or _is_used(scope.block.body, buffer, loop):
         return False
     blocks = [node.stmt.block for node in program.child_blocks(top) if isinstance(node.stmt, BlockRealize)]
@@ -97,8 +97,7 @@ def _axes_of_writers(
 ) -> Iterator[tuple[IterVar, PrimExpr]]:
     """The axes of the blocks below that write a buffer, and their values in terms of the loops around the outermost blocks."""
     for node in program.child_blocks(top):
-        realize = node.stmt
-        assert isinstance(realize, BlockRealize)
+        realize = realized(node)
         if buffer in written(realize.block):
             own = [substitute(value, values) for value in realize.iter_values]
             yield from zip(realize.block.iter_vars, own, strict=True)

@@ -16,21 +16,26 @@ def regions_of(block: Block, side: str) -> tuple[BufferRegion, ...]:
     return block.reads if side == READ else block.writes
 
 
+def region_at(realize: BlockRealize, side: str, index: object, primitive: str) -> BufferRegion:
+    """The region of a number among what a block reads or writes.
+
+    Raises:
+        PrimitiveError: if there is none of that number.
+    """
+    regions = regions_of(realize.block, side)
+    if type(index) is not int or not 0 <= index < len(regions):
+        names = ", ".join(f"{number}: {region.buffer.name}" for number, region in enumerate(regions)) or "none"
+        raise PrimitiveError(f"{primitive}: {realize.block.name_hint} {side}s no buffer number {index!r}; it {side}s {names}", realize)
+    return regions[index]
+
+
 def buffer_at(realize: BlockRealize, side: str, index: int, primitive: str) -> Buffer:
     """The buffer of a number among what a block reads or writes.
 
     Raises:
         PrimitiveError: if there are not so many.
     """
-    regions = regions_of(realize.block, side)
-    if not 0 <= index < len(regions):
-        names = ", ".join(region.buffer.name for region in regions) or "nothing"
-        raise PrimitiveError(
-            f"{primitive}: {realize.block.name_hint} {side}s {len(regions)} buffer{'' if len(regions) == 1 else 's'} ({names}); "
-            f"there is no number {index}",
-            realize,
-        )
-    return regions[index].buffer
+    return region_at(realize, side, index, primitive).buffer
 
 
 def check_allocated(program: BlockProgram, buffer: Buffer, primitive: str, place: BlockRealize) -> None:

@@ -21,9 +21,9 @@ from ...tir.buffer import Buffer, BufferRegion, pointer_var
 from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.rewriting import substitute, variables
 from ...tir.stmt import NOP, BufferStore, For, ForKind, IfThenElse, SeqStmt, Stmt, While, seq
-from .bindings import TRUE, is_true, simplified
+from .bindings import TRUE, bound_values, is_true, ranges_of, simplified
 from .diagnostics import PrimitiveError
-from .program import BlockProgram, Node, inner_statements
+from .program import BlockProgram, Node, inner_statements, realized
 
 Box = tuple[Range, ...]
 
@@ -40,16 +40,15 @@ def box_of(program: BlockProgram, node: Node, region: BufferRegion, outside: Stm
 
     It is cut to the buffer where it isn't certain to lie in it.
     """
-    realize = node.stmt
-    assert isinstance(realize, BlockRealize)
+    realize = realized(node)
     inner: list[For] = []
     for above in node.ancestors():
         if above.stmt is outside:
             break
         if isinstance(above.stmt, For):
             inner.append(above.stmt)
-    values = {axis.var: value for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)}
-    domain = {loop.loop_var: Range(loop.min, loop.extent) for loop in inner}
+    values = bound_values(realize)
+    domain = ranges_of(inner)
     facts = Analyzer({var: dom for var, dom in ranges_around(node).items() if var not in domain})
     return tuple(
         _side(substitute(r.min, values), substitute(r.extent, values), extent, domain, facts)
@@ -184,13 +183,12 @@ def before_first(writer: Node, readers: Sequence[Node]) -> Place:
 
 def covers(program: BlockProgram, node: Node, region: BufferRegion) -> bool:
     """True if it is certain that a block touches each element of the box around all that it touches within its scope."""
-    realize = node.stmt
-    assert isinstance(realize, BlockRealize)
+    realize = realized(node)
     if _is_conditional(realize.block.body):
         return False
     loops = program.loops_above(node)
-    values = {axis.var: value for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)}
-    domain = {loop.loop_var: Range(loop.min, loop.extent) for loop in loops}
+    values = bound_values(realize)
+    domain = ranges_of(loops)
     indices: list[PrimExpr] = []
     for r in region.region:
         index, extent = substitute(r.min, values), as_int(r.extent)
@@ -226,12 +224,6 @@ def _is_conditional(stmt: Stmt) -> bool:
     if isinstance(stmt, (IfThenElse, While)):
         return True
     return any(_is_conditional(inner) for inner in inner_statements(stmt))
-
-
-def block_at(node: Node) -> Block:
-    """The block of a realization."""
-    assert isinstance(node.stmt, BlockRealize)
-    return node.stmt.block
 
 
 def top_statement(node: Node) -> Stmt:

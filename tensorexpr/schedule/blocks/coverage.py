@@ -11,9 +11,9 @@ from ...tir.buffer import Buffer, BufferRegion
 from ...tir.expr import FloorDiv, FloorMod, IntImm, PrimExpr, Range, Var
 from ...tir.rewriting import substitute, variables
 from ...tir.stmt import For
-from .bindings import is_true
-from .dataflow import bound_values, place_of_range, ranges_of, realized, shared_loops, touched_box, why_beyond_domain
-from .program import BlockProgram, Node
+from .bindings import bound_values, is_true, ranges_of
+from .dataflow import place_of_range, shared_loops, touched_box, why_beyond_domain
+from .program import BlockProgram, Node, realized
 from .scope import read, written
 
 

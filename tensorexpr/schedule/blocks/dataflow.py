@@ -17,9 +17,9 @@ from ...tir.buffer import BufferRegion
 from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.rewriting import substitute, variables
 from ...tir.stmt import For, ForKind, SeqStmt
-from .bindings import is_true
+from .bindings import bound_values, is_true, ranges_of
 from .diagnostics import PrimitiveError
-from .program import BlockProgram, Node
+from .program import BlockProgram, Node, realized
 from .scope import Scope, loops_of_axes, read, written
 
 REDUCED = (IterVar.COMM_REDUCE,)
@@ -130,22 +130,6 @@ def shared_loops(program: BlockProgram, one: Node, other: Node) -> list[For]:
             break
         found.append(a)
     return found
-
-
-def realized(node: Node) -> BlockRealize:
-    """The realization at a node of a block."""
-    assert isinstance(node.stmt, BlockRealize)
-    return node.stmt
-
-
-def bound_values(realize: BlockRealize) -> dict[Var, PrimExpr]:
-    """The values of a block's axes."""
-    return {axis.var: value for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)}
-
-
-def ranges_of(loops: Sequence[For]) -> dict[Var, Range]:
-    """The ranges of loops by their variables."""
-    return {loop.loop_var: Range(loop.min, loop.extent) for loop in loops}
 
 
 def touched_box(region: BufferRegion, realize: BlockRealize, inner: Sequence[For], analyzer: Analyzer) -> list[Interval | None]:

@@ -190,13 +190,18 @@ def block_of(state: State, ref: Any, primitive: str) -> BlockRef:
     raise ScheduleError(f"{primitive} takes a block, as get_block gives it, not {_described(ref)}")
 
 
-def loop_of(ref: Any, primitive: str) -> LoopRef:
+def loop_of(ref: Any, primitive: str, func: str | None = None) -> LoopRef:
     """The argument, which must be a loop.
+
+    Args:
+        func: the function that it must be of, if there is a block beside it.
 
     Raises:
         ScheduleError: if it is something else.
     """
     if isinstance(ref, LoopRef):
+        if func is not None and ref.func != func:
+            raise ScheduleError(f"{primitive}: the loop over {ref.var.name} is of the function {ref.func}, the block of {func}")
         return ref
     if isinstance(ref, NoLoop):
         raise ScheduleError(f"{primitive} takes a loop, not the root or inline place that sample_compute_location gave")

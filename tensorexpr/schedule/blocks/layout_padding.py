@@ -17,9 +17,9 @@ from ...tir.rewriting import post_order_rewrite, substitute
 from ...tir.stmt import BufferStore, Evaluate, For, ForKind, Stmt, seq
 from .accesses import Redirection
 from .bindings import TRUE, inverted, is_true, loosely
-from .copying import block_at, top_statement
+from .copying import top_statement
 from .diagnostics import PrimitiveError
-from .program import BlockProgram, Node, fresh
+from .program import BlockProgram, Node, block_at, fresh, realized
 from .scope import written
 
 
@@ -111,8 +111,7 @@ class _Nest:
 
 def _nest_of(node: Node, buffer: Buffer, program: BlockProgram) -> _Nest | None:
     """The nest of a writer if its axes can become the new indices."""
-    realize = node.stmt
-    assert isinstance(realize, BlockRealize)
+    realize = realized(node)
     block = realize.block
     loops = program.loops_above(node)
     plain = all(loop.kind == ForKind.SERIAL and not loop.annotations and as_int(loop.min) == 0 for loop in loops)
@@ -241,6 +240,5 @@ def _assumed(program: BlockProgram, new: Buffer, padding: Padding) -> BlockProgr
     reads = (BufferRegion.from_point(new, point),)
     block = Block(tuple(axes), reads, (), name, Evaluate(Call("bool", "tir.assume", (holds,))))
     nest = _around(loops, padding.shape, BlockRealize(tuple(loops), TRUE, block))
-    root = program.root.stmt
-    assert isinstance(root, BlockRealize)
+    root = realized(program.root)
     return program.replace(root.block.body, seq(nest, root.block.body))

@@ -14,12 +14,12 @@ from ...tir.buffer import Buffer
 from ...tir.expr import IntImm, PrimExpr, Range, Var
 from ...tir.stmt import For, ForKind, SeqStmt, Stmt, seq
 from ...tir.thread import HARDWARE_TAGS, bound_tag
-from .bindings import TRUE
+from .bindings import TRUE, ranges_of
 from .block_domains import AxisDomain, Box, axis_domains, union_of
 from .coverage import reads_inside, why_not_covered
-from .dataflow import AT_ONCE, REDUCED, check_movable, odd_surroundings, partial_sums, ranges_of, realized, touched_box
+from .dataflow import AT_ONCE, REDUCED, check_movable, odd_surroundings, partial_sums, touched_box
 from .diagnostics import PrimitiveError
-from .program import BlockProgram, Node
+from .program import BlockProgram, Node, realized
 from .scope import Scope, check_complete_or_reduction, loops_of_axes, read, written
 
 FIRST_PLACE, LAST_PLACE = -2, -1

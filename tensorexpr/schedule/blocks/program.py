@@ -37,6 +37,17 @@ class Node:
             node = node.parent
 
 
+def realized(node: Node) -> BlockRealize:
+    """The realization at a node of a block."""
+    assert isinstance(node.stmt, BlockRealize)
+    return node.stmt
+
+
+def block_at(node: Node) -> Block:
+    """The block of a realization."""
+    return realized(node).block
+
+
 def inner_statements(stmt: Stmt) -> tuple[Stmt, ...]:
     """The statements directly inside, but for the init of a block."""
     if isinstance(stmt, Block):
@@ -107,9 +118,7 @@ class BlockProgram:
 
     def realize(self, name: str) -> BlockRealize:
         """The realization of a block."""
-        stmt = self.block_node(name).stmt
-        assert isinstance(stmt, BlockRealize)
-        return stmt
+        return realized(self.block_node(name))
 
     def block(self, name: str) -> Block:
         """The block of a name."""

@@ -5,6 +5,8 @@ scope, context                  which names mean what; the function, blocks and 
 values                          what parts of a script are worth
 operators, intrinsics, dtypes   tables of expressions
 loops, blocks, buffers, frames, stores      tables of statements
+old_forms                       what earlier releases wrote
+macros                          statements with a name
 language                        the tables as the namespace T
 expressions, statements, functions          readers of the syntax tree, each with a table of its own
 """
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 from .functions import IR, MODULES, ProgramReader
 from .language import TIR
+from .macros import Macro, macro_of
 from .source import Source
 
-__all__ = ["IR", "MODULES", "TIR", "ProgramReader", "Source"]
+__all__ = ["IR", "MODULES", "TIR", "Macro", "ProgramReader", "Source", "macro_of"]

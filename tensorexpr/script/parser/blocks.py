@@ -32,6 +32,11 @@ _LETTERS = {"S": IterVar.DATA_PAR, "R": IterVar.COMM_REDUCE}
 
 def block(context: Context, name_hint: str = "", no_realize: bool = False) -> Pending:
     """``with T.block("C"):``; one without a realization is a block alone."""
+    if not isinstance(name_hint, str):
+        raise DeclarationError(
+            'T.block takes a name, and its axes are defined inside: for `with T.block([16], "C") as [vi]:` write '
+            '`with T.block("C"):` and in it vi = T.axis.spatial(16, i)'
+        )
 
     def make(name: str) -> Opened:
         context.begin()
@@ -157,7 +162,7 @@ def where(context: Context, predicate: Any) -> None:
     for axis, value in zip(frame.axes, frame.values, strict=True):
         if axis.var in variables(condition):
             raise DeclarationError(
-                f"T.where says for which values of the loops a block runs, and {axis.var.name} is an axis of the block; write {value} instead"
+                f"T.where says for which values of loops a block runs, and {axis.var.name} is an axis of the block; write {value} instead"
             )
     frame.predicate = condition
 
@@ -187,7 +192,7 @@ def _add_axis(context: Context, name: str, kind: int, dom: Any, binding: Any, dt
     value = None if binding is None else as_expr(binding)
     bounds = _range_of(dom)
     if isinstance(binding, Number) and not variables(bounds.extent).isdisjoint(context.loops):
-        raise DeclarationError(f"axis {name} has the extent {bounds.extent}, which is a loop, and the value {binding}; the extent comes first")
+        raise DeclarationError(f"axis {name} has the extent {bounds.extent}, a loop, and the value {binding}; the extent comes first")
     wanted = bounds.extent.dtype if value is None else value.dtype
     if isinstance(binding, Number):  # a number has the type of the range
         wanted = bounds.extent.dtype

@@ -9,7 +9,7 @@ from ...errors import DeclarationError, TypeMismatchError
 from ...tir.arithmetic import cast, const
 from ...tir.dtype import parse_dtype
 from ...tir.expr import PointerType, PrimExpr, PrimType, SizeVar, Var
-from .values import Number, Opened, Pending, as_expr
+from .values import Builder, Number, Opened, Pending, as_expr
 
 _SCALARS = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "bfloat16",
@@ -61,6 +61,14 @@ def handle(dtype: str | None = None, storage_scope: str = "global", *, is_size_v
     return variable("handle", PointerType(PrimType(dtype), storage_scope))
 
 
+def pointer(element: Any, storage_scope: str = "global") -> Pending:
+    """``T.Ptr(T.float32)``: the type of a pointer, of earlier releases."""
+    dtype = element.dtype if isinstance(element, Builder) and element.dtype else element
+    if not isinstance(dtype, str):
+        raise DeclarationError("T.Ptr takes the type of the elements, such as T.float32")
+    return handle(dtype, storage_scope or "global")
+
+
 def var(dtype: str, name: str = "") -> Pending:
     """A variable by the name of its dtype."""
     parse_dtype(dtype)
@@ -70,5 +78,7 @@ def var(dtype: str, name: str = "") -> Pending:
 TYPES: Mapping[str, Callable[..., Any]] = {
     **{dtype: type_builder(dtype) for dtype in _SCALARS},
     "handle": handle,
+    "Ptr": pointer,
+    "buffer_var": pointer,
     "boolean": type_builder("bool"),
 }

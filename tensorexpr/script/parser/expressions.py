@@ -20,6 +20,7 @@ from .buffers import FIELDS, METHODS
 from .context import Context
 from .frames import let_expression
 from .language import PYTHON
+from .old_forms import INSTEAD
 from .operators import BINARY, BOOL, COMPARE, UNARY, apply
 from .scope import Scope
 from .source import Source, suggestion
@@ -86,6 +87,8 @@ class ExpressionReader:
         owner = self.value(node.value)
         if isinstance(owner, Namespace):
             found = owner.find(node.attr)
+            if found is None and owner.name == "T" and node.attr in INSTEAD:
+                self.fail(node, f"T.{node.attr} belongs to earlier releases; {INSTEAD[node.attr]}")
             if found is None:
                 self.fail(node, f"{owner.name} has no {node.attr!r}{suggestion(node.attr, owner.entries)}")
             return found
@@ -131,6 +134,18 @@ class ExpressionReader:
             self.fail(node.func, f"{ast.unparse(node.func)} can't be called: a script is read, not run, so it calls only T.* and I.*")
         if function.name == "T.Let":
             return self._let_expression(node)
+        args, kwargs = self._arguments(node)
+        args[:0] = [self._context] if function.in_context else [] if function.owner is None else [function.owner]
+        signature = _signature(function.function)
+        if args and "dtype" in kwargs and next(iter(signature.parameters), "") == "dtype":  # T.reinterpret(x, dtype="int32")
+            args.insert(0, kwargs.pop("dtype"))
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
+            self.fail(node, f"{function.name}: {error}; it is {_usage(function)}")
+        return self.at(node, function.function, *args, **kwargs)
+
+    def _arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
         args: list[Any] = []
         for arg in node.args:
             if isinstance(arg, ast.Starred):
@@ -142,15 +157,7 @@ class ExpressionReader:
             if keyword.arg is None:
                 self.fail(keyword.value, "arguments are written out in a script; ** has no place in it")
             kwargs[keyword.arg] = self.value(keyword.value)
-        args[:0] = [self._context] if function.in_context else [] if function.owner is None else [function.owner]
-        try:
-            signature = _signature(function.function)
-            if args and "dtype" in kwargs and next(iter(signature.parameters)) == "dtype":  # T.reinterpret(x, dtype="int32")
-                args.insert(0, kwargs.pop("dtype"))
-            signature.bind(*args, **kwargs)
-        except TypeError as error:
-            self.fail(node, f"{function.name}: {error}; it is {_usage(function)}")
-        return self.at(node, function.function, *args, **kwargs)
+        return args, kwargs
 
     def _items(self, node: ast.AST) -> list[Any]:
         value = self.value(node)
@@ -233,7 +240,7 @@ class ExpressionReader:
             if any(isinstance(item, Bounds) for item in items):
                 return Access(owner, tuple(items))
             return self.at(node, lambda: BufferLoad(owner, tuple(map(as_expr, items))))
-        if isinstance(owner, Builder) and owner.name == "T.Buffer":
+        if isinstance(owner, Builder) and owner.name in ("T.Buffer", "T.Ptr"):
             return self.at(node, owner.function, *(self._items(index) if _is_pair(index) else [self.value(index)]))
         if isinstance(owner, (list, tuple, Mapping)):
             key = self.value(index)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from ...errors import LoweringError
+from ...errors import DeclarationError, LoweringError
 from ...tir.attrs import FrozenMap
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer
@@ -17,6 +17,7 @@ from ...tir.verify import violations
 from .context import Context, FunctionFrame
 from .frames import typed_variable
 from .language import TIR
+from .macros import macro_of
 from .scope import Scope
 from .source import Source
 from .statements import StatementReader
@@ -81,6 +82,8 @@ class ProgramReader:
         for node in tree.body:
             if isinstance(node, ast.ImportFrom):
                 self._import(node)
+            elif isinstance(node, ast.FunctionDef) and _is_macro(node):
+                self._captured[node.name] = macro_of(self._source, self._captured, node=node)
             elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
                 found.append(node)
             elif not isinstance(node, ast.Import) and not _is_docstring(node):
@@ -99,6 +102,9 @@ class ProgramReader:
 
     def _module(self, node: ast.ClassDef) -> IRModule:
         functions: dict[str, PrimFunc] = {}
+        members = [child.name for child in node.body if isinstance(child, ast.FunctionDef)]
+        self._captured |= {name: Namespace(name, {member: Builder(f"{name}.{member}", _other_function) for member in members})
+                           for name in (node.name, "cls")}  # fmt: skip
         attrs: dict[str, Any] = {}
         for child in node.body:
             if isinstance(child, ast.FunctionDef):
@@ -157,6 +163,18 @@ class ProgramReader:
 
     def _fail(self, node: ast.AST, message: str) -> NoReturn:
         raise self._source.error(node, message)
+
+
+def _is_macro(node: ast.FunctionDef) -> bool:
+    """True under @T.macro."""
+    return any(isinstance(decorator, ast.Attribute) and decorator.attr == "macro" for decorator in node.decorator_list)
+
+
+def _other_function(*args: Any) -> NoReturn:
+    raise DeclarationError(
+        "functions of a module don't call each other, as each is compiled alone; write what they share as a @T.macro, "
+        "or call one after another from Python"
+    )
 
 
 def _header(node: ast.FunctionDef) -> ast.AST:

@@ -10,6 +10,7 @@ from ...tir import arithmetic, bitwise, builtin, foreign, intrin, llvm_intrin, p
 from ...tir import expr as ir
 from ...tir.buffer import Buffer
 from ...tir.dtype import parse_dtype, scalar_dtype, with_lanes
+from .old_forms import stating_dtype
 from .operators import comparison, connective, node
 from .values import Number, as_condition, as_expr, matched
 
@@ -227,4 +228,6 @@ def _functions() -> dict[str, Callable[..., ir.PrimExpr]]:
     return {**table, **{alias: table[name] for alias, name in _ALIASES.items()}}
 
 
-EXPRESSIONS: Mapping[str, Callable[..., ir.PrimExpr]] = {**_functions(), **_NODES, **_ARITHMETIC, **_SPECIAL}
+EXPRESSIONS: Mapping[str, Callable[..., ir.PrimExpr]] = {
+    name: stating_dtype(name, build) for name, build in {**_functions(), **_NODES, **_ARITHMETIC, **_SPECIAL}.items()
+}

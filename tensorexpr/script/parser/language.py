@@ -22,8 +22,9 @@ def _builders(prefix: str, table: Mapping[str, Callable[..., Any]], in_context: 
 
 
 def _types() -> dict[str, Any]:
-    found = {name: Builder(f"T.{name}", function, dtype="bool" if name == "boolean" else name) for name, function in TYPES.items()}
-    return {**found, "var": Builder("T.var", var), "Buffer": Builder("T.Buffer", buffer)}
+    names = {"boolean": "bool", "Ptr": "", "buffer_var": ""}
+    found = {name: Builder(f"T.{name}", function, dtype=names.get(name, name)) for name, function in TYPES.items()}
+    return {**found, "var": Builder("T.var", var), "Buffer": Builder("T.Buffer", buffer), "buffer_decl": Builder("T.buffer_decl", buffer)}
 
 
 def _meta_var(value: Any) -> Any:

@@ -18,7 +18,9 @@ from .expressions import ExpressionReader
 from .frames import assertion, typed_variable
 from .language import MetaVar
 from .loops import LOOPS
+from .macros import DEEPEST, Macro
 from .operators import BINARY, apply
+from .scope import Scope
 from .stores import store
 from .values import Access, Around, Builder, Loops, LoopSpec, Namespace, Number, Opened, Pending, as_condition, as_expr
 
@@ -28,6 +30,8 @@ _ALIASES = (Buffer, IterVar, Range, list, tuple, Mapping, str, Builder, Namespac
 
 class StatementReader(ExpressionReader):
     """Reads statements, block by block."""
+
+    _depth = 0  # of macros around
 
     def body(self, nodes: Sequence[ast.stmt]) -> Stmt:
         """The statements of a block, in a scope of their own."""
@@ -65,6 +69,10 @@ class StatementReader(ExpressionReader):
     def _expression(self, node: ast.Expr) -> Iterable[Item]:
         if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             return  # a docstring
+        macro = self._macro(node.value)
+        if macro is not None and isinstance(node.value, ast.Call):
+            yield self._expanded(node.value, macro)
+            return
         value = self.value(node.value)
         if isinstance(value, Pending):
             opened = self._open(node.value, value, "", False)
@@ -77,6 +85,31 @@ class StatementReader(ExpressionReader):
             yield Evaluate(value)
         elif value is not None:
             self.fail(node, "this has no effect; expected a store such as A[i] = ..., a definition, or a call")
+
+    def _macro(self, node: ast.AST) -> Macro | None:
+        """The macro that a call names."""
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            return None
+        found = self._scope.find(node.func.id)[1]
+        return found if isinstance(found, Macro) else None
+
+    def _expanded(self, node: ast.Call, macro: Macro) -> Stmt:
+        """The statements of a macro, with its parameters standing for the values of the call."""
+        if self._depth >= DEEPEST:
+            self.fail(node, f"macros are nested more than {DEEPEST} deep; does {macro.node.name} use itself?")
+        values = dict(zip(macro.parameters, map(self.value, node.args), strict=False))
+        named = {keyword.arg: self.value(keyword.value) for keyword in node.keywords}
+        if len(node.args) > len(macro.parameters) or sorted((*values, *map(str, named))) != sorted(macro.parameters):
+            self.fail(node, f"the macro {macro.node.name} takes {', '.join(macro.parameters) or 'no values'}, each once")
+        scope = Scope(macro.captured) if macro.hygienic else self._scope
+        reader = type(self)(macro.source, scope, self._context, self._modules)
+        reader._depth = self._depth + 1
+        scope.push()
+        for name, value in (*values.items(), *named.items()):
+            scope.define(str(name), value)
+        stmt = reader.body(macro.node.body)
+        scope.pop()
+        return stmt
 
     def _open(self, node: ast.AST, pending: Pending, name: str, in_with: bool) -> Opened:
         if pending.with_only and not in_with:

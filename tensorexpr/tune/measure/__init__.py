@@ -5,7 +5,7 @@ results, task, errors     what goes in and comes out
 builder      compile workers;  runner: the measuring process;  reference: the process that makes inputs and expected results
 pool, process, protocol     workers as their parent sees them;  child: the worker's side;  folder: what they share
 compile_worker, run_worker, reference_worker     what the workers run
-compiling, spills     from a trace to object code
+compiling, object_code, spills     from a trace to object code
 bench, timing, memory, native     from object code to costs
 """
 

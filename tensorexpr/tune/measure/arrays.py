@@ -51,3 +51,8 @@ def save_array(path: Path, array: Array) -> None:
 def load_array(path: Path, dtype: str, shape: tuple[int, ...]) -> Array:
     """The array whose elements are in a file."""
     return np.fromfile(path, to_numpy(dtype)).reshape(shape)
+
+
+def is_finite(array: Array) -> bool:
+    """Whether all elements are finite numbers; integers are."""
+    return array.dtype.kind in "iub" or bool(np.isfinite(array.astype(np.float64, copy=False)).all())

@@ -20,7 +20,7 @@ from ...te.serialize import dag_from_json
 from ...te.tensor import Tensor
 from ...te.tolerance import reduction_length, term_magnitude, tolerance_of
 from ...tir.dtype import parse_dtype
-from .arrays import Array, StoredArray, load_array, save_array
+from .arrays import Array, StoredArray, is_finite, load_array, save_array
 from .child import connect, parse_arguments, serve
 from .inputs import RANGES, constant_shape, random_inputs
 from .protocol import Frame
@@ -69,16 +69,12 @@ def _evaluate(
             reason = str(error)
             continue
         arrays = {**inputs, **dict(zip(results, expected, strict=True))}
-        if all(_is_finite(array) for array in expected):
+        if all(is_finite(array) for array in expected):
             return arrays, ""
         fallback = fallback or arrays
     if fallback is not None:
         return fallback, ""
     return random_inputs(placeholders, given, seed, RANGES[-1]), reason
-
-
-def _is_finite(array: Array) -> bool:
-    return array.dtype.kind in "iub" or bool(np.isfinite(array.astype(np.float64, copy=False)).all())
 
 
 def _store(number: int, tensor: Tensor, arrays: Mapping[Tensor, Array], folder: Path) -> StoredArray:

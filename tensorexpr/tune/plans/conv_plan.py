@@ -154,11 +154,12 @@ def _is_near(convolution: Convolution, block: int, target: Target) -> bool:
 def _comes_from_afar(convolution: Convolution, pixels: list[int], tile: tuple[int, ...], target: Target) -> bool:
     """True if the cores' second level caches don't hold the data, but what the next iteration reads.
 
-    Each iteration reads a tile, or all tiles along the other axes. Tiles of two sizes begin where no constant stride leads.
+    Each iteration reads a tile, or all tiles along the other axes. Where tiles of two sizes begin, or taps of phases, no constant
+    stride leads.
     """
-    if len(pixels) == 1 and pixels[0] % tile[0]:
+    if pixels[0] % tile[0] or convolution.is_transposed:
         return False
-    iterations = _size(convolution.outer, convolution.extents) * -(-pixels[0] // tile[0])
+    iterations = _size(convolution.outer, convolution.extents) * pixels[0] // tile[0]
     windows = product_of_extents(extents_of(convolution.taps))
     data = _bytes_of(convolution, convolution.data)
     return data > target.num_cores * target.l2_cache_size_bytes and 2 * windows * data <= iterations * target.l2_cache_size_bytes

@@ -130,6 +130,14 @@ CASES: dict[str, Make] = {
     "T.shift_left(i, j)": lambda v: call("int32", "shift_left", v.i, v.j),
     "T.ldexp(x, i)": lambda v: call("float32", "ldexp", v.x, v.i),
     "T.reinterpret('int32', x)": lambda v: call("int32", "reinterpret", v.x),
+    "T.reinterpret(x, dtype='int32')": lambda v: call("int32", "reinterpret", v.x),
+    "T.cast(i, 'float32')": lambda v: tir.Cast("float32", v.i),
+    "T.sqrt(x, dtype='float32')": lambda v: call("float32", "sqrt", v.x),
+    "T.broadcast(x, 4)": lambda v: tir.Broadcast(v.x, 4),
+    "T.ramp(i, 1, 4)": lambda v: tir.Ramp(v.i, tir.const(1), 4),
+    "T.call_llvm_pure_intrin(T.llvm_lookup_intrinsic_id('llvm.sqrt.f32'), T.uint32(1), x, dtype='float32')": lambda v: call(
+        "float32", "call_llvm_pure_intrin", "llvm.sqrt.f32", v.x
+    ),
     "T.max_value('int8')": lambda v: tir.const(127, "int8"),
     "T.min_value('int8')": lambda v: tir.const(-128, "int8"),
     "T.infinity('float32')": lambda v: tir.const(float("inf")),

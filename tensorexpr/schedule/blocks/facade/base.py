@@ -8,11 +8,11 @@ from typing import Any
 
 from ....errors import ScheduleError
 from ....tir.arithmetic import as_int
-from ....tir.block import BlockRealize
+from ....tir.block import Block, BlockRealize
 from ....tir.expr import IntImm, PrimExpr, Var
 from ....tir.function import GlobalVar, IRModule, PrimFunc
 from ....tir.rewriting import substitute, variables
-from ....tir.stmt import Stmt
+from ....tir.stmt import For, Stmt
 from ..diagnostics import LEVELS, rendered
 from ..handles import RV, BlockRef, BlockRV, Gone, LoopRef, LoopRV, Ref
 from ..instruction import Instruction, State, described, handle, primitive_of
@@ -33,7 +33,9 @@ class ScheduleBase:
         if error_render_level not in LEVELS:
             raise ScheduleError(f"error_render_level is one of {', '.join(LEVELS)}, not {error_render_level!r}")
         if not isinstance(mod, (PrimFunc, IRModule)):
-            raise ScheduleError(f"tir.Schedule takes a PrimFunc or an IRModule, not {type(mod).__name__}; see te.create_prim_func for tensors")
+            raise ScheduleError(
+                f"tir.Schedule takes a PrimFunc or an IRModule, not {type(mod).__name__}; see te.create_prim_func for tensors"
+            )
         module = IRModule.from_expr(mod)
         functions = {gv.name_hint: func for gv, func in module.functions_items() if isinstance(func, PrimFunc)}
         if not functions:
@@ -188,6 +190,18 @@ class ScheduleBase:
     def _block(self, block: Any) -> Any:
         """A block as an input: a name is looked up first, as an instruction of its own."""
         return self._one("GetBlock", [], [block, self._function()]) if isinstance(block, str) else block
+
+    def _block_now(self, block: Any) -> Block:
+        """What a block that is an argument stands for now.
+
+        Raises:
+            ScheduleError: if it stands for a loop.
+        """
+        found = self.get(block)
+        if not isinstance(found, Block):
+            shown = f"the loop over {found.loop_var.name}" if isinstance(found, For) else repr(found)
+            raise ScheduleError(f"a block is needed here, as get_block gives it, not {shown}")
+        return found
 
     def _function(self) -> str:
         if self._working_on is None:

@@ -202,8 +202,7 @@ class Caches(ScheduleBase):
             if len(which) != 2 or which[0] not in SIDES:
                 raise ScheduleError(f'a buffer is given as ("read", number), ("write", number), a name or a buffer, not {which!r}')
             return int(which[1]), SIDES.index(which[0])
-        found = self.get(block)
-        assert isinstance(found, Block)
+        found = self._block_now(block)
         name = which if isinstance(which, str) else which.name
         for side, regions in enumerate((found.reads, found.writes)):
             if any(region.buffer is which or region.buffer.name == which for region in regions):
@@ -213,16 +212,14 @@ class Caches(ScheduleBase):
 
     def _map_of_axes(self, block: Any, index_map: IndexMap | Callable[..., Any]) -> IndexMap:
         """A map of the axes of a block."""
-        found = self.get(block)
-        assert isinstance(found, Block)
+        found = self._block_now(block)
         return as_index_map(index_map, len(found.iter_vars), index_dtype(found))
 
     def _number_of(self, block: Any, side: str, which: int | str | Buffer) -> int:
         """The number of a buffer among what a block reads or writes."""
         if isinstance(which, int):
             return which
-        found = self.get(block)
-        assert isinstance(found, Block)
+        found = self._block_now(block)
         buffers = [region.buffer for region in (found.reads if side == "read" else found.writes)]
         for number, buffer in enumerate(buffers):
             if buffer is which or buffer.name == which:

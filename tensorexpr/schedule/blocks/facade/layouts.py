@@ -8,7 +8,6 @@ from typing import Any
 from ....arith import IndexMap
 from ....errors import ScheduleError
 from ....tir.arithmetic import const, convert
-from ....tir.block import Block
 from ....tir.buffer import Buffer
 from ....tir.expr import PrimExpr, Var
 from ..handles import BlockRV, LoopRV
@@ -108,11 +107,6 @@ class Layouts(Caches):
         except ScheduleError:
             return False
         return True
-
-    def _block_now(self, block: Any) -> Block:
-        found = self.get(block)
-        assert isinstance(found, Block)
-        return found
 
     def _buffer_at(self, block: Any, number: int, side: int) -> Buffer:
         found = self._block_now(block)

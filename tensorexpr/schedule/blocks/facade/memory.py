@@ -8,7 +8,6 @@ from typing import Any
 from ....arith.index_map import IndexMap
 from ....errors import ScheduleError
 from ....tir.arithmetic import convert
-from ....tir.block import Block
 from ....tir.buffer import Buffer
 from ....tir.expr import Var
 from ..handles import BlockRV
@@ -93,8 +92,7 @@ class Memory(Caches):
         """
         if buf_type not in SIDES:
             raise ScheduleError(f'annotate_buffer_access: buf_type is "read" or "write", not {buf_type!r}')
-        found = self.get(block)
-        assert isinstance(found, Block)
+        found = self._block_now(block)
         axes = tuple(Var(axis.var.name, axis.var.dtype) for axis in found.iter_vars)
         given = [item if isinstance(item, (tuple, list)) else (item, item + 1) for item in gen_new_ranges(*axes)]
         ends = IndexMap(axes, tuple(convert(end) for pair in given for end in pair))

@@ -21,12 +21,12 @@ from ....tir.block import Block, BlockRealize
 from ....tir.expr import IntImm, IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import map_children, substitute, variables
 from ....tir.stmt import For, SeqStmt, Stmt, seq
-from ..bindings import conditions, conjunction, substituted_region
+from ..affine import check_affine
+from ..bindings import conditions, conjunction, renewed_loops, substituted_region
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef, LoopRef
 from ..instruction import Applied, Primitive, State, block_of
-from ..program import BlockProgram, Node, inner_statements
-from ..scope import check_affine
+from ..program import BlockProgram, Node, inner_statements, realized
 from ..subspace import DividedAxis, Division, divided
 from .decompose_reduction import updating
 from .split import nested
@@ -132,10 +132,7 @@ def _init_nest(block: Block, parts: _InnerParts, inner: Sequence[For], holds: Pr
     assert block.init is not None
     pairs = [(a, v) for a, v in zip(parts.axes, parts.values, strict=True) if a.iter_type == IterVar.DATA_PAR]
     used: set[Var] = set().union(*(variables(value) for _, value in pairs)) if pairs else set()
-    loops = [replace(loop, loop_var=Var(loop.loop_var.name, loop.loop_var.dtype)) for loop in inner if loop.loop_var in used]
-    fresh: dict[Var, PrimExpr] = dict(
-        zip((loop.loop_var for loop in inner if loop.loop_var in used), (loop.loop_var for loop in loops), strict=True)
-    )
+    loops, fresh = renewed_loops([loop for loop in inner if loop.loop_var in used])
     axes = [replace(axis, var=Var(f"{axis.var.name}_init", axis.var.dtype)) for axis, _ in pairs]
     meaning: dict[Var, PrimExpr] = {old.var: new.var for (old, _), new in zip(pairs, axes, strict=True)}
     writes = tuple(substituted_region(region, meaning) for region in block.writes)
@@ -164,8 +161,7 @@ def blockize_blocks(program: BlockProgram, names: Sequence[str]) -> tuple[BlockP
     axes = _outer_axes(first.axes)
     changes: dict[Stmt, Stmt | None] = {}
     for node, division in zip(nodes, divisions, strict=True):
-        realize = node.stmt
-        assert isinstance(realize, BlockRealize)
+        realize = realized(node)
         parts = _InnerParts.of(division.axes, axes)
         changes[realize] = BlockRealize(parts.values, division.inside, _over_inner_axes(realize.block, parts))
     body = _with(seq(*old), changes)
@@ -199,8 +195,7 @@ def _blocks_in(stmt: Stmt) -> set[int]:
 
 
 def _division(program: BlockProgram, node: Node, outer: Sequence[For]) -> Division:
-    realize = node.stmt
-    assert isinstance(realize, BlockRealize)
+    realize = realized(node)
     if realize.block.init is not None:
         raise PrimitiveError(
             f"blockize: {realize.block.name_hint} is a reduction with an init, which would run with the block only; decompose it first",

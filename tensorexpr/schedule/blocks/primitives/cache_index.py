@@ -23,11 +23,11 @@ from ....tir.rewriting import Node as TreeNode
 from ....tir.rewriting import children, map_children, substitute, variables, walk
 from ....tir.stmt import BufferStore, For, ForKind, Stmt, seq
 from ..bindings import TRUE
-from ..copying import block_at, scope_start
+from ..copying import scope_start
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of
-from ..program import BlockProgram, Node
+from ..program import BlockProgram, Node, block_at
 
 
 @dataclass(frozen=True)

@@ -17,19 +17,19 @@ from ....arith import Analyzer
 from ....tir.buffer import Buffer, BufferRegion
 from ....tir.stmt import Stmt, seq
 from ..accesses import Redirection, odd_use, shifted
-from ..copying import Box, block_at, box_of, copy_nest, scoped_copy
+from ..buffers import region_at
+from ..copying import Box, box_of, copy_nest, scoped_copy
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of
-from ..program import BlockProgram, Node, fresh
+from ..program import BlockProgram, Node, block_at, fresh, realized
 from ..scope import written
-from .cache_read import region_at
 
 
 def cache_inplace(program: BlockProgram, name: str, index: int, storage_scope: str) -> tuple[BlockProgram, tuple[str, str]]:
     """The program with a copy around a block, and the names of the blocks that copy in and back."""
     node = program.block_node(name)
-    region = region_at(node, "read", index, "cache_inplace")
+    region = region_at(realized(node), "read", index, "cache_inplace")
     buffer, block, scope = region.buffer, block_at(node), program.scope_of(node)
     if buffer not in written(block):
         raise PrimitiveError(

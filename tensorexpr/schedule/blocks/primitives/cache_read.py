@@ -15,11 +15,12 @@ from ....arith import Analyzer
 from ....tir.buffer import Buffer, BufferRegion
 from ....tir.stmt import Stmt
 from ..accesses import check_plain_use, redirected
-from ..copying import Box, Place, before_first, block_at, box_of, copy_nest, cut, ranges_around, scope_start, scoped_copy
+from ..buffers import region_at
+from ..copying import Box, Place, before_first, box_of, copy_nest, cut, ranges_around, scope_start, scoped_copy
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of
-from ..program import BlockProgram, Node
+from ..program import BlockProgram, Node, block_at, realized
 from ..scope import read, written
 
 
@@ -31,7 +32,7 @@ def cache_read(program: BlockProgram, name: str, index: int, storage_scope: str,
         consumers: the blocks that read the copy; all if there are none.
     """
     node = program.block_node(name)
-    buffer = region_at(node, "read", index, "cache_read").buffer
+    buffer = region_at(realized(node), "read", index, "cache_read").buffer
     scope = program.scope_of(node)
     siblings = program.child_blocks(scope)
     writer = sole_writer(siblings, buffer, "cache_read")
@@ -115,20 +116,6 @@ def sole_writer(siblings: Sequence[Node], buffer: Buffer, primitive: str) -> Nod
             writers[1].stmt,
         )
     return writers[0] if writers else None
-
-
-def region_at(node: Node, side: str, index: Any, primitive: str) -> BufferRegion:
-    """One of the regions that a block reads or writes.
-
-    Raises:
-        PrimitiveError: if there is none of that number.
-    """
-    block = block_at(node)
-    regions = block.reads if side == "read" else block.writes
-    if type(index) is not int or not 0 <= index < len(regions):
-        names = ", ".join(f"{number}: {region.buffer.name}" for number, region in enumerate(regions)) or "none"
-        raise PrimitiveError(f"{primitive}: {block.name_hint} {side}s no buffer number {index!r}; it {side}s {names}", node.stmt)
-    return regions[index]
 
 
 def consumer_names(state: State, value: Any, primitive: str) -> list[str]:

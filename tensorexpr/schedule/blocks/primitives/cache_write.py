@@ -14,13 +14,14 @@ from typing import Any
 from ....tir.buffer import Buffer, BufferRegion
 from ....tir.stmt import Stmt
 from ..accesses import check_plain_use, redirected
-from ..copying import before_first, block_at, box_of, copy_nest, covers, scope_end, scoped_copy
+from ..buffers import region_at
+from ..copying import before_first, box_of, copy_nest, covers, scope_end, scoped_copy
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of
-from ..program import BlockProgram, Node
+from ..program import BlockProgram, Node, block_at, realized
 from ..scope import read
-from .cache_read import caching_arguments, consumer_names, region_at, sole_writer
+from .cache_read import caching_arguments, consumer_names, sole_writer
 
 
 def cache_write(
@@ -33,7 +34,7 @@ def cache_write(
         consumers: blocks that read the copy instead of the buffer.
     """
     node = program.block_node(name)
-    region = region_at(node, "write", index, "cache_write")
+    region = region_at(realized(node), "write", index, "cache_write")
     buffer, scope = region.buffer, program.scope_of(node)
     siblings = program.child_blocks(scope)
     sole_writer(siblings, buffer, "cache_write")

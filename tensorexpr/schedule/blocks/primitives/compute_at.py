@@ -16,7 +16,6 @@ from typing import Any
 from ....tir.expr import Var
 from ..coverage import why_not_covered
 from ..dataflow import why_beyond_domain, why_not_whole
-from ..diagnostics import PrimitiveError
 from ..handles import NoLoop
 from ..instruction import Applied, Primitive, State, block_of, loop_of
 from ..moving import LAST_PLACE, Move
@@ -67,7 +66,8 @@ class ComputeAt(Primitive):
         program = state.program_of(ref)
         if isinstance(inputs[1], NoLoop):
             return Applied(state.updated(ref.func, compute_inline(program, ref.name)) if inputs[1].place == INLINE else state)
-        return Applied(state.updated(ref.func, compute_at(program, ref.name, _loop_of(ref.func, inputs[1], self.method), *_options(attrs))))
+        loop = loop_of(inputs[1], self.method, ref.func).var
+        return Applied(state.updated(ref.func, compute_at(program, ref.name, loop, *_options(attrs))))
 
 
 class ReverseComputeAt(Primitive):
@@ -81,17 +81,9 @@ class ReverseComputeAt(Primitive):
         program = state.program_of(ref)
         if isinstance(inputs[1], NoLoop):
             return Applied(state.updated(ref.func, reverse_compute_inline(program, ref.name)) if inputs[1].place == INLINE else state)
-        loop = _loop_of(ref.func, inputs[1], self.method)
+        loop = loop_of(inputs[1], self.method, ref.func).var
         return Applied(state.updated(ref.func, reverse_compute_at(program, ref.name, loop, *_options(attrs))))
 
 
 def _options(attrs: Sequence[Any]) -> tuple[bool, int]:
     return bool(attrs[0]), int(attrs[1])
-
-
-def _loop_of(func: str, loop: Any, primitive: str) -> Var:
-    """The loop, which must be of the block's function."""
-    ref = loop_of(loop, primitive)
-    if ref.func != func:
-        raise PrimitiveError(f"{primitive}: the loop {ref.var.name} is of the function {ref.func}, the block of {func}")
-    return ref.var

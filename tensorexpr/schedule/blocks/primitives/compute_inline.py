@@ -20,10 +20,10 @@ from ....tir.expr import BufferLoad, Call, IntImm, PrimExpr, Var
 from ....tir.rewriting import Node as IRNode
 from ....tir.rewriting import post_order_rewrite, substitute, walk
 from ....tir.stmt import BufferStore, Stmt
-from ..dataflow import check_movable, realized
+from ..dataflow import check_movable
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
-from ..program import ROOT, BlockProgram, Node
+from ..program import ROOT, BlockProgram, Node, realized
 from ..scope import Scope, check_complete, written
 
 INLINE = -2

@@ -23,13 +23,14 @@ from ....tir.rewriting import substitute, variables
 from ....tir.stmt import BufferStore, For, ForKind, SeqStmt, Stmt, seq
 from ..accesses import check_plain_use, redirected
 from ..bindings import TRUE
-from ..copying import Box, block_at, box_of, ranges_around, scoped_copy
+from ..buffers import region_at
+from ..copying import Box, box_of, ranges_around, scoped_copy
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of, loop_of
-from ..program import BlockProgram, Node
+from ..program import BlockProgram, Node, block_at, realized
 from ..scope import read, written
-from .cache_read import region_at, sole_writer
+from .cache_read import sole_writer
 from .cache_write import check_written_alone
 
 AUTO_COPY = "auto_copy"
@@ -39,7 +40,7 @@ def copy_at(program: BlockProgram, var: Var, name: str, index: int, storage_scop
     """The program with a copy at a loop of what a block reads or writes inside of it, and the copy's name."""
     primitive = f"{side}_at"
     node, loop = program.block_node(name), program.loop(var)
-    region = region_at(node, side, index, primitive)
+    region = region_at(realized(node), side, index, primitive)
     buffer, scope = region.buffer, program.scope_of(node)
     if all(above is not loop for above in program.loops_above(node)):
         raise PrimitiveError(f"{primitive}: the loop over {var.name} isn't around {name}", node.stmt)

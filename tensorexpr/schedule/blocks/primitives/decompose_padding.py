@@ -13,19 +13,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ....arith import Analyzer
-from ....errors import ScheduleError
 from ....tir.arithmetic import as_int, const
 from ....tir.block import BlockRealize
 from ....tir.expr import GE, GT, LE, LT, Call, IterVar, PrimExpr, Range, Select, Var
 from ....tir.rewriting import substitute, variables
-from ....tir.stmt import BufferStore, For, ForKind, Stmt, seq
-from ..bindings import TRUE, conditions, conjunction, is_true, loosely, renewed_axes, substituted_region
-from ..copying import block_at
+from ....tir.stmt import BufferStore, For, Stmt, seq
+from ..bindings import TRUE, conditions, conjunction, is_true, loosely, ranges_of, renewed_axes, renewed_loops, substituted_region
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of, loop_of
-from ..program import BlockProgram, Node
+from ..program import BlockProgram, Node, block_at
 from ..scope import Scope, check_complete
+from .split import nested
 from .transform_block_layout import simplified_block
 
 
@@ -54,7 +53,7 @@ def decompose_padding(program: BlockProgram, name: str, var: Var) -> tuple[Block
         raise PrimitiveError(f"decompose_padding: {name} runs under the condition {realize.predicate} already", node.stmt)
     pattern = _pattern(node)
     outer = above[: len(above) - len(inner)]
-    facts = Analyzer({around.loop_var: Range(around.min, around.extent) for around in outer})
+    facts = Analyzer(ranges_of(outer))
     made_name = program.fresh_block_name(f"{name}_pad_const")
     filling = _filling(realize, inner, pattern, made_name, facts)
     copying = _copying(realize, inner, pattern, facts)
@@ -63,7 +62,7 @@ def decompose_padding(program: BlockProgram, name: str, var: Var) -> tuple[Block
 
 def _filling(realize: BlockRealize, inner: Sequence[For], pattern: _Pattern, name: str, facts: Analyzer) -> Stmt:
     """The block that stores the constant everywhere, in loops of its own."""
-    fresh: dict[Var, PrimExpr] = {loop.loop_var: Var(loop.loop_var.name, loop.loop_var.dtype) for loop in inner}
+    loops, fresh = renewed_loops(inner, plain=True)
     axes, renamed = renewed_axes(realize.block.iter_vars)
     store = replace(pattern.store, value=pattern.constant)
     block = replace(
@@ -75,12 +74,7 @@ def _filling(realize: BlockRealize, inner: Sequence[For], pattern: _Pattern, nam
         body=substitute(store, renamed),
     )
     values = tuple(substitute(facts.simplify(value), fresh) for value in realize.iter_values)
-    stmt: Stmt = BlockRealize(values, TRUE, block)
-    for loop in reversed(inner):
-        var = fresh[loop.loop_var]
-        assert isinstance(var, Var)
-        stmt = For(var, loop.min, loop.extent, ForKind.SERIAL, stmt)
-    return stmt
+    return nested(loops, BlockRealize(values, TRUE, block))
 
 
 def _copying(realize: BlockRealize, inner: Sequence[For], pattern: _Pattern, facts: Analyzer) -> Stmt:
@@ -89,7 +83,7 @@ def _copying(realize: BlockRealize, inner: Sequence[For], pattern: _Pattern, fac
     extents: dict[Var, PrimExpr] = {loop.loop_var: loop.extent for loop in inner}
     values: list[PrimExpr] = []
     holds: list[PrimExpr] = []
-    known = Analyzer({loop.loop_var: Range(loop.min, loop.extent) for loop in inner})
+    known = Analyzer(ranges_of(inner))
     for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
         low, high = pattern.ranges.get(axis.var, (None, None))
         if low is None or high is None:
@@ -105,10 +99,7 @@ def _copying(realize: BlockRealize, inner: Sequence[For], pattern: _Pattern, fac
     ranges = Analyzer({axis.var: loosely(axis.dom) for axis in axes if axis.dom is not None})
     body = replace(block, iter_vars=(), body=replace(pattern.store, value=pattern.inside))
     made = replace(simplified_block(substitute(body, moved), ranges), iter_vars=axes)
-    stmt: Stmt = BlockRealize(tuple(values), conjunction(holds), made)
-    for loop in reversed(inner):
-        stmt = replace(loop, extent=extents[loop.loop_var], body=stmt)
-    return stmt
+    return nested([replace(loop, extent=extents[loop.loop_var]) for loop in inner], BlockRealize(tuple(values), conjunction(holds), made))
 
 
 def _certain(condition: PrimExpr, *facts: Analyzer) -> bool:
@@ -189,8 +180,7 @@ class DecomposePadding(Primitive):
     kind, method, output, inputs = "DecomposePadding", "decompose_padding", "block", ("block", "loop")
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
-        ref, loop = block_of(state, inputs[0], self.method), loop_of(inputs[1], self.method)
-        if ref.func != loop.func:
-            raise ScheduleError(f"decompose_padding: the block is of {ref.func}, the loop of {loop.func}")
+        ref = block_of(state, inputs[0], self.method)
+        loop = loop_of(inputs[1], self.method, ref.func)
         program, name = decompose_padding(state.program_of(ref), ref.name, loop.var)
         return Applied(state.updated(ref.func, program), (BlockRef(ref.func, name),))

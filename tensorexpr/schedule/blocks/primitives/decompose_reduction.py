@@ -19,12 +19,13 @@ from ....tir.block import Block, BlockRealize
 from ....tir.expr import BufferLoad, IterVar, PrimExpr, Var
 from ....tir.rewriting import substitute, variables, walk
 from ....tir.stmt import BufferStore, For, Stmt, seq
-from ..bindings import conditions, conjunction, renewed_axes, substituted_region
+from ..affine import check_affine
+from ..bindings import conditions, conjunction, renewed_axes, renewed_loops, substituted_region
 from ..diagnostics import PrimitiveError, loop_name
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of, loop_of
 from ..program import BlockProgram
-from ..scope import Scope, check_affine, check_begins, check_reduction, loops_of_axes, read, written
+from ..scope import Scope, check_begins, check_reduction, loops_of_axes, read, written
 from .split import nested
 
 
@@ -112,19 +113,13 @@ def _init_nest(realize: BlockRealize, inside: Sequence[For], name: str) -> Stmt:
     ]
     used: set[Var] = set().union(*(variables(value) for _, value in spatial)) if spatial else set()
     loops = [loop for loop in inside if loop.loop_var in used]
-    fresh: dict[Var, PrimExpr] = {loop.loop_var: Var(f"{loop.loop_var.name}_init", loop.loop_var.dtype) for loop in loops}
+    renewed, fresh = renewed_loops(loops, "_init")
     gone = {loop.loop_var for loop in inside} - used
     made = init_block(block, [axis for axis, _ in spatial], name)
     values = tuple(substitute(value, fresh) for _, value in spatial)
     holds = _kept(realize, gone, used)
     body: Stmt = BlockRealize(values, substitute(holds, fresh), made)
-    return nested([_renamed(loop, fresh) for loop in loops], body)
-
-
-def _renamed(loop: For, fresh: dict[Var, PrimExpr]) -> For:
-    var = fresh[loop.loop_var]
-    assert isinstance(var, Var)
-    return replace(loop, loop_var=var, min=substitute(loop.min, fresh), extent=substitute(loop.extent, fresh), annotations=EMPTY)
+    return nested([replace(loop, annotations=EMPTY) for loop in renewed], body)
 
 
 def _kept(realize: BlockRealize, gone: set[Var], used: set[Var]) -> PrimExpr:
@@ -164,7 +159,8 @@ class DecomposeReduction(Primitive):
     kind, method, output, inputs = "DecomposeReduction", "decompose_reduction", "block", ("block", "loop")
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
-        ref, loop = block_of(state, inputs[0], self.method), loop_of(inputs[1], self.method)
+        ref = block_of(state, inputs[0], self.method)
+        loop = loop_of(inputs[1], self.method, ref.func)
         made = decompose_reduction(state.program_of(ref), ref.name, loop.var)
         outputs = (BlockRef(ref.func, made.init),)
         return Applied(state.updated(ref.func, made.program), outputs, renamed={ref: BlockRef(ref.func, made.update)})

@@ -12,19 +12,21 @@ from typing import Any
 from ....arith.block_access import touched_regions
 from ....errors import ScheduleError
 from ....tir.arithmetic import is_const_int
-from ....tir.block import Block, BlockRealize
+from ....tir.block import BlockRealize
 from ....tir.buffer import Buffer
 from ....tir.expr import IterVar, Range, Var
 from ....tir.rewriting import variables
 from ....tir.stmt import For, ForKind
 from ....tir.thread import is_thread_tag, thread_tags
+from ..affine import check_affine, why_not_affine
 from ..apart import is_apart, is_private
+from ..bindings import ranges_of
 from ..coverage import why_not_covered
 from ..dataflow import why_ambiguous
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, loop_of
-from ..program import BlockProgram, Node
-from ..scope import Scope, check_affine, check_complete_or_reduction, is_update, read, why_not_affine, written
+from ..program import BlockProgram, Node, block_at, realized
+from ..scope import Scope, check_complete_or_reduction, is_update, read, written
 
 
 def with_kind(program: BlockProgram, var: Var, kind: ForKind, primitive: str, thread: str | None = None) -> BlockProgram:
@@ -42,8 +44,7 @@ def _check_independent(program: BlockProgram, loop: For, primitive: str) -> None
     top = program.loop_node(loop.loop_var)
     local = Scope.below(program, top)
     for node in program.child_blocks(top):
-        realize = node.stmt
-        assert isinstance(realize, BlockRealize)
+        realize = realized(node)
         for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
             if loop.loop_var in variables(value) and axis.iter_type != IterVar.DATA_PAR:
                 raise PrimitiveError(f"{primitive}: {realize.block.name_hint} {_in_order(axis, loop)}", loop)
@@ -63,8 +64,7 @@ def _in_order(axis: IterVar, loop: For) -> str:
 
 def _check_writes(program: BlockProgram, loop: For, local: Scope, node: Node, primitive: str) -> None:
     """No two iterations write an element of a buffer that they share."""
-    realize = node.stmt
-    assert isinstance(realize, BlockRealize)
+    realize = realized(node)
     block, loops = realize.block, program.loops_above(node)
     is_whole = local.why_not_complete(block) is None or local.why_no_reduction(block) is None
     reason = None if is_const_int(loop.extent, 1) else _why_twice(realize, loop)
@@ -91,28 +91,23 @@ def _check_carried(program: BlockProgram, loop: For, primitive: str) -> None:
     """What a block reads of another one below was written in the same iteration."""
     nodes = program.child_blocks(program.loop_node(loop.loop_var))
     for place, node in enumerate(nodes):
-        made = _block(node)
+        made = block_at(node)
         for other_place, other in enumerate(nodes):
-            shared = set(written(made)) & set(read(_block(other))) if other is not node else set()
+            shared = set(written(made)) & set(read(block_at(other))) if other is not node else set()
             if not shared or (other_place > place and why_not_covered(program, node, other) is None):
                 continue
             carried = next((buffer for buffer in shared if not _is_apart(program, loop, buffer)), None)
             if carried is not None:
                 raise PrimitiveError(
-                    f"{primitive}: {_block(other).name_hint} may read of {carried.name} what {made.name_hint} writes in another iteration "
-                    f"of {loop.loop_var.name}; compute it in the same iteration, or in a nest of its own before",
+                    f"{primitive}: {block_at(other).name_hint} may read of {carried.name} what {made.name_hint} writes in another "
+                    f"iteration of {loop.loop_var.name}; compute it in the same iteration, or in a nest of its own before",
                     loop,
                 )
 
 
-def _block(node: Node) -> Block:
-    assert isinstance(node.stmt, BlockRealize)
-    return node.stmt.block
-
-
 def _is_apart(program: BlockProgram, loop: For, buffer: Buffer) -> bool:
     """True if no two iterations touch the same elements of a buffer."""
-    around = {above.loop_var: Range(above.min, above.extent) for above in program.loops_above(program.loop_node(loop.loop_var))}
+    around = ranges_of(program.loops_above(program.loop_node(loop.loop_var)))
     touched = touched_regions(loop.body, [buffer])[buffer]
     boxes = [box for box in (touched.reads, touched.writes) if box is not None]
     return all(is_apart(one, other, [loop], around) for one in boxes for other in boxes)

@@ -19,10 +19,11 @@ from ....arith.block_access import touched_regions
 from ....errors import ScheduleError
 from ....tir.block import Block, BlockRealize
 from ....tir.buffer import Buffer
-from ....tir.expr import Range, Var
+from ....tir.expr import Var
 from ....tir.rewriting import substitute
 from ....tir.stmt import For, SeqStmt, Stmt, seq
 from ..apart import is_apart
+from ..bindings import ranges_of
 from ..diagnostics import PrimitiveError
 from ..handles import LoopRef
 from ..instruction import Applied, Primitive, State, loop_of
@@ -117,9 +118,8 @@ def _check_between(listed: Sequence[Stmt], nests: Sequence[_Nest]) -> None:
 def _accessed(stmt: Stmt) -> tuple[set[Buffer], set[Buffer]]:
     """The buffers that the blocks in a statement say they read, and those they write."""
     if isinstance(stmt, BlockRealize):
-        return set(read(stmt.block)) | set(written(stmt.block)) if stmt.block.init is not None else set(read(stmt.block)), set(
-            written(stmt.block)
-        )
+        made = set(written(stmt.block))
+        return set(read(stmt.block)) | (made if stmt.block.init is not None else set()), made
     reads: set[Buffer] = set()
     writes: set[Buffer] = set()
     for inner in inner_statements(stmt):
@@ -138,7 +138,7 @@ def _conflicts(one: Stmt, other: Stmt) -> set[Buffer]:
 def _check_order(program: BlockProgram, node: Node, nests: Sequence[_Nest], made: Sequence[Var], bodies: Sequence[Stmt]) -> None:
     """Of two nests, no iteration of the second touches what a later iteration of the first does, one of them writing."""
     loops = [replace(loop, loop_var=var) for var, loop in zip(made, nests[0].loops, strict=True)]
-    around = {loop.loop_var: Range(loop.min, loop.extent) for loop in program.loops_above(node)}
+    around = ranges_of(program.loops_above(node))
     for first, second in combinations(range(len(bodies)), 2):
         for buffer in _conflicts(bodies[first], bodies[second]):
             early, late = (touched_regions(bodies[n], [buffer])[buffer] for n in (first, second))

@@ -23,10 +23,10 @@ from ....tir.rewriting import variables, walk
 from ....tir.stmt import BufferStore, For, ForKind, Stmt, seq
 from ..accesses import check_plain_use, redirected
 from ..bindings import TRUE
-from ..copying import block_at, copy_block, scoped_copy
+from ..copying import copy_block, scoped_copy
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
-from ..program import BlockProgram, Node, fresh
+from ..program import BlockProgram, Node, block_at, fresh
 from ..scope import Scope, check_complete_or_reduction
 from .transform_block_layout import own_loops
 

@@ -22,13 +22,14 @@ from ....tir.rewriting import substitute, variables, walk
 from ....tir.stmt import BufferStore, For, ForKind, SeqStmt, Stmt, seq
 from ..accesses import Redirection, check_plain_use
 from ..bindings import TRUE
-from ..copying import block_at, copy_block, ranges_around, scoped_copy
+from ..buffers import region_at
+from ..copying import copy_block, ranges_around, scoped_copy
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of
-from ..program import BlockProgram, Node
+from ..program import BlockProgram, Node, block_at, realized
 from ..scope import read
-from .cache_read import region_at, sole_writer
+from .cache_read import sole_writer
 from .cache_write import check_behind, check_written_alone
 
 READ, WRITE = 0, 1
@@ -50,7 +51,7 @@ class Side:
 def reindex(program: BlockProgram, name: str, index: int, side: int) -> tuple[BlockProgram, str]:
     """The program with a copy of a buffer whose indices are the axes that a block uses it at, and the copy's name."""
     node = program.block_node(name)
-    region = region_at(node, SIDES[side], index, "reindex")
+    region = region_at(realized(node), SIDES[side], index, "reindex")
     block, buffer, scope = block_at(node), region.buffer, program.scope_of(node)
     indices = one_access(node, buffer, "reindex")
     check_plain_use(node.stmt, buffer, "reindex", node.stmt)

@@ -19,25 +19,27 @@ from ....tir.block import Block, BlockRealize
 from ....tir.buffer import Buffer
 from ....tir.expr import IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import substitute, variables
-from ....tir.stmt import For, ForKind, Stmt
+from ....tir.stmt import Stmt
 from ..accesses import Redirection, check_plain_use
-from ..bindings import conditions, conjunction
-from ..copying import Place, before_first, block_at, copy_block, scope_end, scope_start, scoped_copy
+from ..bindings import conditions, conjunction, renewed_loops
+from ..buffers import region_at
+from ..copying import Place, before_first, copy_block, scope_end, scope_start, scoped_copy
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of
-from ..program import BlockProgram, Node
+from ..program import BlockProgram, Node, block_at, realized
 from ..scope import read
-from .cache_read import region_at, sole_writer
+from .cache_read import sole_writer
 from .cache_write import check_behind, check_written_alone
 from .reindex import check_each_once, check_inside, one_access, why_not_one_to_one
+from .split import nested
 
 
 def reindex_cache_read(program: BlockProgram, name: str, index: int, storage_scope: str, index_map: IndexMap) -> tuple[BlockProgram, str]:
     """The program with a copy of what a block reads, in the layout of a map of the block's axes, and the copy's name."""
     primitive = "reindex_cache_read"
     node = program.block_node(name)
-    buffer, scope = region_at(node, "read", index, primitive).buffer, program.scope_of(node)
+    buffer, scope = region_at(realized(node), "read", index, primitive).buffer, program.scope_of(node)
     siblings = program.child_blocks(scope)
     writer = sole_writer(siblings, buffer, primitive)
     if writer is not None:
@@ -54,7 +56,7 @@ def reindex_cache_write(program: BlockProgram, name: str, index: int, storage_sc
     """The program with a copy that a block writes, in the layout of a map of the block's axes, and the name of what copies back."""
     primitive = "reindex_cache_write"
     node = program.block_node(name)
-    region = region_at(node, "write", index, primitive)
+    region = region_at(realized(node), "write", index, primitive)
     buffer, scope = region.buffer, program.scope_of(node)
     siblings = program.child_blocks(scope)
     sole_writer(siblings, buffer, primitive)
@@ -122,20 +124,14 @@ def _check_map(node: Node, axes: Sequence[IterVar], far: Sequence[PrimExpr], nea
 
 def _nest(program: BlockProgram, node: Node, place: Place, block: Block, axes: Sequence[Var]) -> Stmt:
     """The copy in loops like the block's own, as far as they are inside the place."""
-    realize = node.stmt
-    assert isinstance(realize, BlockRealize)
+    realize = realized(node)
     values = [v for axis, v in zip(realize.block.iter_vars, realize.iter_values, strict=True) if axis.var in axes]
     outer = {loop.loop_var for loop in place.loops(program)}
     used = set().union(*map(variables, values)) if values else set()
     loops = [loop for loop in program.loops_above(node) if loop.loop_var not in outer and loop.loop_var in used]
-    fresh: dict[Var, PrimExpr] = {loop.loop_var: Var(loop.loop_var.name, loop.loop_var.dtype) for loop in loops}
+    own, fresh = renewed_loops(loops, plain=True)
     holds = [c for c in conditions(realize.predicate) if variables(c) <= {loop.loop_var for loop in loops} | outer]
-    stmt: Stmt = BlockRealize(tuple(substitute(v, fresh) for v in values), substitute(conjunction(holds), fresh), block)
-    for loop in reversed(loops):
-        var = fresh[loop.loop_var]
-        assert isinstance(var, Var)
-        stmt = For(var, loop.min, loop.extent, ForKind.SERIAL, stmt)
-    return stmt
+    return nested(own, BlockRealize(tuple(substitute(v, fresh) for v in values), substitute(conjunction(holds), fresh), block))
 
 
 class ReindexCacheRead(Primitive):

@@ -11,14 +11,14 @@ from itertools import pairwise
 from typing import Any
 
 from ....errors import ScheduleError
-from ....tir.block import BlockRealize
 from ....tir.expr import IterVar, Var
 from ....tir.rewriting import variables
 from ....tir.stmt import For
+from ..affine import check_affine
 from ..diagnostics import PrimitiveError, loop_name
 from ..instruction import Applied, Primitive, State, loop_of
-from ..program import BlockProgram
-from ..scope import Scope, check_affine, is_update
+from ..program import BlockProgram, realized
+from ..scope import Scope, is_update
 from .split import nested
 
 
@@ -64,8 +64,7 @@ def _check_blocks(program: BlockProgram, chain: Sequence[For]) -> None:
     """The blocks below may run in any order, apart from axes that say they don't."""
     node = program.loop_node(chain[-1].loop_var)
     for below in program.child_blocks(node):
-        realize = below.stmt
-        assert isinstance(realize, BlockRealize)
+        realize = realized(below)
         odd = next((a for a in realize.block.iter_vars if a.iter_type not in (IterVar.DATA_PAR, IterVar.COMM_REDUCE)), None)
         if odd is not None or not realize.block.iter_vars:
             what = f"axis {odd.var.name} is neither spatial nor reduced" if odd else "it has no axes"

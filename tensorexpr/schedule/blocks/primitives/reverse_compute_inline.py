@@ -21,12 +21,12 @@ from ....tir.buffer import Buffer
 from ....tir.expr import BufferLoad, PrimExpr, Var
 from ....tir.rewriting import post_order_rewrite, substitute, walk
 from ....tir.stmt import BufferStore
-from ..bindings import is_true, simplified
+from ..bindings import bound_values, is_true, simplified
 from ..coverage import reads_inside, why_not_covered
-from ..dataflow import bound_values, check_movable, realized, why_not_whole
+from ..dataflow import check_movable, why_not_whole
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
-from ..program import ROOT, BlockProgram
+from ..program import ROOT, BlockProgram, realized
 from ..scope import Scope, check_complete, read, written
 from .compute_inline import check_no_output, single_store, without_buffer
 

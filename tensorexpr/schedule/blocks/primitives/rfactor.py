@@ -10,7 +10,7 @@ The partial results may be made in parallel, which those of the reduction itself
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -21,13 +21,14 @@ from ....tir.buffer import Buffer, BufferRegion, decl_buffer
 from ....tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import substitute, variables
 from ....tir.stmt import BufferStore, For, LetStmt, Stmt, seq
-from ..bindings import conditions, conjunction, renewed_axes, substituted_region
+from ..affine import check_affine
+from ..bindings import conditions, conjunction, ranges_of, renewed_axes, renewed_loops, substituted_region
 from ..diagnostics import PrimitiveError, loop_name
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, loop_of
-from ..program import ROOT, BlockProgram, Node
+from ..program import ROOT, BlockProgram, Node, fresh, realized
 from ..reducers import Reduction, recognised
-from ..scope import Scope, check_affine, check_begins, check_reduction, loops_of_axes
+from ..scope import Scope, check_begins, check_reduction, loops_of_axes
 from .split import nested
 
 REDUCED = (IterVar.COMM_REDUCE,)
@@ -39,8 +40,7 @@ def rfactor(program: BlockProgram, name: str, var: Var, factor_axis: int) -> tup
     plan = _planned(program, name, var, factor_axis)
     first = plan.nest(plan.partial())
     second = plan.nest(plan.final())
-    scope = program.scope_of(program.block_node(name)).stmt
-    assert isinstance(scope, BlockRealize)
+    scope = realized(program.scope_of(program.block_node(name)))
     changed = program.replace(plan.loops[0], seq(first, second))
     return changed.allocated(scope.block.name_hint or ROOT, *plan.buffers), plan.name
 
@@ -63,10 +63,9 @@ class _Plan:
         kept = [loop for loop in self.loops if loop.loop_var in used or realize.block.name_hint == self.name]
         if realize.block.name_hint == self.name:  # handles of loops stand for those of the partial results
             return nested(kept, realize)
-        fresh: dict[Var, PrimExpr] = {loop.loop_var: Var(loop.loop_var.name, loop.loop_var.dtype) for loop in kept}
-        values = tuple(substitute(value, fresh) for value in realize.iter_values)
-        body = replace(realize, iter_values=values, predicate=substitute(realize.predicate, fresh))
-        return nested([_copied(loop, fresh) for loop in kept], body)
+        loops, renamed = renewed_loops(kept)
+        values = tuple(substitute(value, renamed) for value in realize.iter_values)
+        return nested(loops, replace(realize, iter_values=values, predicate=substitute(realize.predicate, renamed)))
 
     def partial(self) -> BlockRealize:
         """The block that makes the partial results."""
@@ -139,7 +138,7 @@ class _Plan:
         return tuple(axes), tuple(bound), meaning
 
     def _loops_apart(self) -> set[Var]:
-        """The loop and those that share an axis with it, or with one of these: an axis that kept its value beside them would count twice."""
+        """The loop and those that share an axis with it, or with one of these: an axis that kept its value would count twice."""
         found = {self.loop.loop_var}
         used = [variables(value) for value in self.realize.iter_values]
         while (more := found.union(*(loops for loops in used if loops & found))) != found:
@@ -155,12 +154,6 @@ class _Plan:
         for var, value in reversed(list(zip(held, values, strict=True))):
             body = LetStmt(var, value, body)
         return body
-
-
-def _copied(loop: For, fresh: Mapping[Var, PrimExpr]) -> For:
-    var = fresh[loop.loop_var]
-    assert isinstance(var, Var)
-    return replace(loop, loop_var=var, min=substitute(loop.min, fresh), extent=substitute(loop.extent, fresh))
 
 
 def _inserted(indices: tuple[PrimExpr, ...], place: int, index: PrimExpr) -> tuple[PrimExpr, ...]:
@@ -224,7 +217,7 @@ def _chain(node: Node, loops: Sequence[For], realize: BlockRealize, loop: For) -
 def _check_partials_begin(realize: BlockRealize, loops: Sequence[For], loop: For) -> None:
     """Where a condition cuts the reduction short, the first instance of each partial result still runs: it makes the first value."""
     reducing = loops_of_axes(realize, REDUCED)
-    analyzer = Analyzer({one.loop_var: Range(one.min, one.extent) for one in loops})
+    analyzer = Analyzer(ranges_of(loops))
     start: dict[Var, PrimExpr] = {one.loop_var: one.min for one in loops if one.loop_var in reducing and one is not loop}
     for condition in conditions(realize.predicate):
         if variables(condition) & reducing and not analyzer.known_true(substitute(condition, start)):
@@ -238,11 +231,7 @@ def _check_partials_begin(realize: BlockRealize, loops: Sequence[For], loop: For
 def _partial_buffer(buffer: Buffer, place: int, extent: PrimExpr, taken: set[str]) -> Buffer:
     """The buffer of partial results: one more dimension."""
     shape = _inserted(buffer.shape, place, extent)
-    name, number = f"{buffer.name}_rf", 0
-    while name in taken:
-        number += 1
-        name = f"{buffer.name}_rf_{number}"
-    return decl_buffer(shape, buffer.dtype, name, scope=buffer.scope())
+    return decl_buffer(shape, buffer.dtype, fresh(f"{buffer.name}_rf", taken), scope=buffer.scope())
 
 
 class RFactor(Primitive):

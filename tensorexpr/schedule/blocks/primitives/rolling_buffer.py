@@ -23,7 +23,7 @@ from ....tir.expr import IntImm, IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import map_children, substitute, variables
 from ....tir.stmt import For, ForKind, Stmt
 from ..accesses import Indices, Redirection, check_plain_use
-from ..bindings import conditions, conjunction, knowing
+from ..bindings import bound_values, conditions, conjunction, knowing
 from ..buffers import WRITE, buffer_at, check_allocated
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
@@ -125,7 +125,7 @@ def _check_reads(program: BlockProgram, buffer: Buffer, readers: Sequence[BlockR
         for axis in reader.block.iter_vars:
             if axis.dom is not None:
                 analyzer.bind(axis.var, axis.dom, allow_override=True)
-        values = {axis.var: value for axis, value in zip(reader.block.iter_vars, reader.iter_values, strict=True)}
+        values = bound_values(reader)
         for region in reader.block.reads:
             side = region.region[window.place]
             if region.buffer is not buffer:

@@ -5,15 +5,16 @@ The decision is -1 for where it stands, -2 for inlining it, else the number of a
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import random
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ....errors import ScheduleError
-from ..dataflow import realized
 from ..handles import LoopRef, NoLoop
 from ..instruction import Applied, Primitive, State, block_of
-from ..program import BlockProgram
+from ..program import BlockProgram, realized
 from ..scope import Scope
 from .compute_at import compute_at
 from .compute_inline import INLINE, compute_inline
@@ -39,20 +40,46 @@ def can_compute_at(program: BlockProgram, name: str, loop: LoopRef, preserve_uni
     return True
 
 
-def compute_locations(program: BlockProgram, func: str, name: str) -> dict[int, LoopRef | NoLoop]:
-    """All places where a block may be computed, by the decisions that stand for them, in their order."""
-    found: dict[int, LoopRef | NoLoop] = {INLINE: NoLoop(INLINE)} if can_compute_inline(program, name) else {}
-    found[STAY] = NoLoop(STAY)
-    node = program.block_node(name)
-    if node is program.root:
-        return found
-    consumers = Scope.around(program, node).consumers(realized(node).block)
-    around = program.loops_above(program.node_of(consumers[0])) if consumers else []
-    for number, loop in enumerate(around):
-        ref = LoopRef(func, loop.loop_var)
-        if can_compute_at(program, name, ref):
-            found[number] = ref
-    return found
+@dataclass(frozen=True)
+class Places:
+    """Where a block may be computed, by decisions. Each is tried only when it is asked for."""
+
+    program: BlockProgram
+    func: str
+    name: str
+
+    @cached_property
+    def loops(self) -> list[LoopRef]:
+        """The loops around the first consumer, outermost first."""
+        node = self.program.block_node(self.name)
+        consumers = [] if node is self.program.root else Scope.around(self.program, node).consumers(realized(node).block)
+        around = self.program.loops_above(self.program.node_of(consumers[0])) if consumers else []
+        return [LoopRef(self.func, loop.loop_var) for loop in around]
+
+    def is_legal(self, decision: int) -> bool:
+        """True if the block may be computed there."""
+        if decision in (STAY, INLINE):
+            return decision == STAY or can_compute_inline(self.program, self.name)
+        return 0 <= decision < len(self.loops) and can_compute_at(self.program, self.name, self.loops[decision])
+
+    def at(self, decision: int) -> LoopRef | NoLoop:
+        """What a decision stands for."""
+        return NoLoop(decision) if decision in (STAY, INLINE) else self.loops[decision]
+
+    def drawn(self, rng: random.Random) -> int:
+        """A legal decision, each as likely as another."""
+        left = [INLINE, STAY, *range(len(self.loops))]
+        while True:
+            decision = rng.choice(left)
+            if self.is_legal(decision):
+                return decision
+            left.remove(decision)
+
+    def nearest(self, decision: int) -> int:
+        """A decision if it is legal, else the nearest legal loop further out, else where the block stands."""
+        if decision < 0:
+            return decision if decision == INLINE and self.is_legal(decision) else STAY
+        return next((n for n in range(min(decision, len(self.loops) - 1), -1, -1) if self.is_legal(n)), STAY)
 
 
 class SampleComputeLocation(Primitive):
@@ -63,12 +90,8 @@ class SampleComputeLocation(Primitive):
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
         ref = block_of(state, inputs[0], self.method)
-        places = compute_locations(state.program_of(ref), ref.func, ref.name)
-        known = sorted(places)
-        if decision is None:
-            decision = state.rng.choice(known)
-        elif type(decision) is not int:
+        if decision is not None and type(decision) is not int:
             raise ScheduleError(f"sample_compute_location: the decision is -2, -1 or the number of a loop, not {decision!r}")
-        elif decision not in places:
-            decision = known[bisect_right(known, decision) - 1] if decision > known[0] else STAY
-        return Applied(state, (places[decision],), decision)
+        places = Places(state.program_of(ref), ref.func, ref.name)
+        decision = places.drawn(state.rng) if decision is None else places.nearest(decision)
+        return Applied(state, (places.at(decision),), decision)

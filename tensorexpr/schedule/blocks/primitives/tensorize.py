@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from ....errors import DeclarationError, ScheduleError
+from ....te.row_crossing import with_flat_views
 from ....tir.attrs import FrozenMap
 from ....tir.block import Block, MatchBufferRegion
 from ....tir.buffer import Buffer, BufferRegion
@@ -36,10 +37,14 @@ def tensorize(program: BlockProgram, name: str, intrin: TensorIntrin, called: st
         regions = matched_regions(intrin.desc, realize.block)
     except Mismatch as reason:
         raise PrimitiveError(f"tensorize: {name} doesn't do what {called} describes: {reason}", realize) from None
-    return program.replace(realize, replace(realize, block=_implemented(realize.block, intrin, regions)))
+    try:
+        made = _implemented(realize.block, intrin, regions, called)
+    except DeclarationError as error:  # vectors that run over the ends of rows which needn't follow each other
+        raise PrimitiveError(f"tensorize: {error}", realize) from None
+    return program.replace(realize, replace(realize, block=made))
 
 
-def _implemented(block: Block, intrin: TensorIntrin, regions: Sequence[BufferRegion]) -> Block:
+def _implemented(block: Block, intrin: TensorIntrin, regions: Sequence[BufferRegion], called: str) -> Block:
     """The block with a copy of the implementation, on views of its regions."""
     impl = renew_defs(intrin.impl)
     body = body_block(impl)
@@ -49,7 +54,7 @@ def _implemented(block: Block, intrin: TensorIntrin, regions: Sequence[BufferReg
         block,
         reads=tuple(_within(region, views) for region in body.reads),
         writes=tuple(_within(region, views) for region in body.writes),
-        body=body.body,
+        body=with_flat_views(body.body, buffers_of(impl), called),
         alloc_buffers=(*block.alloc_buffers, *body.alloc_buffers),
         match_buffers=(*block.match_buffers, *matches, *body.match_buffers),
         annotations=FrozenMap({**block.annotations, **body.annotations}),

@@ -20,10 +20,10 @@ from ....tir.rewriting import Node as TreeNode
 from ....tir.rewriting import post_order_rewrite, substitute, variables
 from ....tir.stmt import BufferStore, For, ForKind, Stmt
 from ..bindings import TRUE, inverted, is_true, loosely
-from ..copying import block_at, ranges_around
+from ..copying import ranges_around
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
-from ..program import BlockProgram, Node
+from ..program import BlockProgram, Node, block_at, realized
 from ..scope import Scope
 from .split import check_plain
 
@@ -89,8 +89,7 @@ def own_loops(program: BlockProgram, node: Node, primitive: str) -> list[For]:
     Raises:
         PrimitiveError: with what is otherwise.
     """
-    realize = node.stmt
-    assert isinstance(realize, BlockRealize)
+    realize = realized(node)
     name, loops = realize.block.name_hint, program.loops_above(node)
     if not is_true(realize.predicate):
         raise PrimitiveError(f"{primitive}: {name} runs under the condition {realize.predicate}; do this before loops are split", node.stmt)

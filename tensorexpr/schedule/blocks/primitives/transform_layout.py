@@ -22,11 +22,11 @@ from ....tir.buffer import Buffer
 from ....tir.expr import IntImm, PrimExpr, Range, Var
 from ....tir.rewriting import variables
 from ..accesses import Indices, Redirection, odd_use
+from ..buffers import region_at
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
 from ..layout_padding import Padding, with_padding
-from ..program import BlockProgram, Node
-from .cache_read import region_at
+from ..program import BlockProgram, Node, realized
 from .reindex import SIDES, Side, side_of
 
 
@@ -42,7 +42,7 @@ def transform_layout(
 ) -> BlockProgram:
     """The program with a buffer that a block reads or writes in another layout."""
     node = program.block_node(name)
-    buffer = region_at(node, SIDES[side], index, "transform_layout").buffer
+    buffer = region_at(realized(node), SIDES[side], index, "transform_layout").buffer
     owner = _owner(program, buffer, node)
     _check_uses(program, buffer, node)
     shape, padding = _planned(buffer, index_map, pad_value, assume_injective, node)

@@ -1,0 +1,31 @@
+"""Which design space a program is of, where a search explores those of several generators: an annotation of the root block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...schedule.blocks import Schedule, Trace
+
+SPACE = "meta_schedule.space"
+_SKETCHES = "ScheduleTensors"
+
+
+def mark(sch: Schedule, name: str) -> None:
+    """Note in a design space which one it is; all programs of it carry that in their traces."""
+    func_name = sch.func_working_on or sch.mod.get_global_vars()[0].name_hint
+    sch.annotate(sch.get_block("root", func_name), SPACE, name)
+
+
+def space_of(trace: Trace | None) -> str:
+    """The design space of a program, by its trace: the name of the generator, or of the sketch; "" if there was only one generator."""
+    for inst in trace.insts if trace is not None else ():
+        if inst.kind == "Annotate" and inst.attrs[0] == SPACE:
+            return str(inst.inputs[1])
+        if inst.kind == _SKETCHES:
+            return f"TensorSketchSpace({inst.attrs[1]})"
+    return ""
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Names, of which those that stood before get a number."""
+    return [name if name not in names[:place] else f"{name} #{names[:place].count(name) + 1}" for place, name in enumerate(names)]

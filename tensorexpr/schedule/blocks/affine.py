@@ -1,0 +1,61 @@
+"""Whether a block's axes are made of the loops around it by splitting and fusing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from ...arith import detect_iter_map
+from ...tir.arithmetic import as_int
+from ...tir.block import BlockRealize
+from ...tir.expr import IntImm, PrimExpr, Range, Var
+from ...tir.rewriting import variables
+from ...tir.stmt import For
+from .bindings import is_true
+from .diagnostics import PrimitiveError
+
+
+def why_not_affine(realize: BlockRealize, loops: Sequence[For]) -> str | None:
+    """What keeps a block's axes from being splits and fusions of the loops around it; None if they are."""
+    return _why_not_affine(realize, tuple((loop.loop_var, loop.min, loop.extent) for loop in loops))
+
+
+@lru_cache(maxsize=256)  # of primitives one after another most ask it of the same block in the same loops
+def _why_not_affine(realize: BlockRealize, loops: tuple[tuple[Var, PrimExpr, PrimExpr], ...]) -> str | None:
+    domain = {var: Range(low, extent) for var, low, extent in loops}
+    if _is_trivial(realize, domain):
+        return None
+    used = set().union(*map(variables, realize.iter_values), variables(realize.predicate)) if realize.iter_values else set()
+    kept = {var: dom for var, dom in domain.items() if var in used}
+    symbolic = {var: _long(dom) for var, dom in kept.items() if as_int(dom.extent) is None}
+    guarded = not symbolic and not is_true(realize.predicate)
+    found = detect_iter_map(realize.iter_values, {**kept, **symbolic}, realize.predicate if guarded else None)
+    return None if found.indices or not realize.iter_values else found.errors[0]
+
+
+def _long(dom: Range) -> Range:
+    """A range that is longer than a symbolic one can be: what tells apart the iterations of it tells apart those of any part of it."""
+    return Range(IntImm(dom.extent.dtype, 0), IntImm(dom.extent.dtype, 1 << 30 if dom.extent.dtype == "int32" else 1 << 62))
+
+
+def _is_trivial(realize: BlockRealize, domain: Mapping[Var, Range]) -> bool:
+    """True if each axis is a loop of its own or a constant."""
+    values = [value for value in realize.iter_values if not _is_constant(value)]
+    return is_true(realize.predicate) and len(set(values)) == len(values) and all(isinstance(v, Var) and v in domain for v in values)
+
+
+def _is_constant(value: PrimExpr) -> bool:
+    return not variables(value)
+
+
+def check_affine(realize: BlockRealize, loops: Sequence[For], primitive: str) -> None:
+    """Refuse a block whose axes aren't splits and fusions of its loops.
+
+    Raises:
+        PrimitiveError: with the reason.
+    """
+    reason = why_not_affine(realize, loops)
+    if reason is not None:
+        raise PrimitiveError(
+            f"{primitive} needs axes that are made of loops by splitting and fusing; {realize.block.name_hint}: {reason}", realize
+        )

@@ -1,0 +1,70 @@
+"""Lowered functions to object code that measuring processes load: what compilers of candidates do alike."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from ...codegen.emit import emit_module
+from ...codegen.signature import BufferParam, Signature
+from ...errors import CodegenError
+from ...runtime import engine
+from ...runtime.entries import entries_text, entry_name
+from ...schedule.tree import AxisExpression
+from ...target import Target
+from ...tir.expr import IntImm
+from ...tir.function import IRModule
+from .compiled import ArrayArgument, CompiledCandidate
+from .spills import spills_in_object
+
+FUNCTION_NAME = "main"
+
+Layout = tuple[AxisExpression, ...]
+
+
+def warm_up(target: Target) -> None:
+    """Import LLVM and make it ready, so that the first candidate doesn't pay for it."""
+    engine.compile_text("define void @warm_up() {\n  ret void\n}\n", target, 0)
+
+
+def compiled(
+    lowered: IRModule, target: Target, opt_level: int, timings: Mapping[str, float], layouts: Sequence[Layout | None] | None = None
+) -> CompiledCandidate:
+    """Object code of the lowered function `FUNCTION_NAME`.
+
+    Args:
+        opt_level: of LLVM's IR passes.
+        timings: seconds of the steps before, by name.
+        layouts: in which each argument is passed; None for its own.
+
+    Raises:
+        CodegenError: if there is no code for it, or it takes anything but arrays of constant shape.
+    """
+    start = time.perf_counter()
+    emitted = emit_module({FUNCTION_NAME: lowered[FUNCTION_NAME]}, target)
+    signature = emitted.signatures[FUNCTION_NAME]
+    text = f"{emitted.text}\n{entries_text([signature])}"
+    written = time.perf_counter()
+    made = engine.compile_text(text, target, opt_level)
+    steps = {**timings, "emit": written - start, **made.timings}
+    arguments = arguments_of(signature, layouts)
+    spills, lines = spills_in_object(made.data), text.count("\n")
+    return CompiledCandidate(made.data, entry_name(FUNCTION_NAME), arguments, tuple(signature.errors), steps, spills, lines)
+
+
+def arguments_of(signature: Signature, layouts: Sequence[Layout | None] | None = None) -> tuple[ArrayArgument, ...]:
+    """The arrays that a function takes.
+
+    Args:
+        layouts: in which each is passed; None for its own.
+
+    Raises:
+        CodegenError: if it takes anything else, or arrays of symbolic shapes.
+    """
+    arrays = []
+    for param, layout in zip(signature.params, layouts or [None] * len(signature.params), strict=True):
+        if not isinstance(param, BufferParam) or signature.symbols:
+            raise CodegenError(f"programs are measured on arrays of constant shape; {param.name} is none")
+        shape = tuple(extent.value for extent in param.shape if isinstance(extent, IntImm))
+        arrays.append(ArrayArgument(param.name, param.dtype, shape, layout))
+    return tuple(arrays)
