@@ -2,12 +2,12 @@
 
 The house, from top to bottom; every row imports only from the rows above it:
 
-    errors, target, log, config
+    errors, target, log, config, processor
     tir/             the language: expressions, loop statements, buffers, functions, printer, interpreter
     ir/              what all programs share, by its customary names: modules, structural equality
     arith/           index algebra: bounds, congruences, affine forms, proofs
     te/              1 DECLARE   placeholder, compute, reduce_axis; the DAG; what it means
-    schedule/        2 SCHEDULE  steps, traces, the immutable tree, te.Schedule
+    schedule/        2 SCHEDULE  steps, traces, the immutable tree, te.Schedule; tir.Schedule
     lower/           3 LOWER     the numbered phases, PassContext
     codegen/         4 EMIT      LLVM IR
     runtime/         5 RUN       arrays, modules, calls, threads, timing
@@ -16,6 +16,8 @@ The house, from top to bottom; every row imports only from the rows above it:
     meta_schedule/   another one, for functions of blocks
     topi/            operators on te, and their default schedules
     workloads/       standard operator suites
+    script/          TVMScript, as decorators and as text
+    driver/          the command line: bench, report
     testing/         strategies and checks for users' own tests (needs hypothesis)
 
 Importing it is cheap: LLVM, sympy and the tuner are loaded on first use.

@@ -30,14 +30,16 @@ _TITLES = {
 _HEAD = """# The primitives of tir.Schedule
 
 Each method with the sentence, the nest before and after, and what is refused, as its docstring has them. Whole programs before and after
-are in the files linked to, which the tests compare. This page is made by `python -m pytest tests/end_to_end/test_documents.py --update-golden`.
+are in the files linked to, which the tests compare. `python -m pytest tests/end_to_end/test_documents.py --update-golden` makes this page.
 """
 
 
 def page() -> str:
     """The text of the page."""
     parts = [_HEAD]
-    groups = {cls.__name__: cls for cls in tir.Schedule.__mro__ if issubclass(cls, ScheduleBase) and cls not in (ScheduleBase, tir.Schedule)}
+    groups = {
+        cls.__name__: cls for cls in tir.Schedule.__mro__ if issubclass(cls, ScheduleBase) and cls not in (ScheduleBase, tir.Schedule)
+    }
     assert set(groups) <= set(_TITLES), "a class of methods has no title here"
     for name in _TITLES:
         methods = {key: value for key, value in vars(groups[name]).items() if inspect.isfunction(value) and key[0] != "_"}

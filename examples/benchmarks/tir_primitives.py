@@ -51,6 +51,7 @@ CASES: dict[str, tuple[Act, Callable[[Any, Any], Any]]] = {
     "get_producers": (lambda s: s.get_block("C"), lambda s, b: s.get_producers(b)),
     "get_consumers": (lambda s: s.get_block("C"), lambda s, b: s.get_consumers(b)),
     "sample_perfect_tile": (lambda s: _loops(s, "C")[0], lambda s, x: s.sample_perfect_tile(x, 4)),
+    "sample_compute_location": (lambda s: (_tiled(s), s.get_block("T9"))[1], lambda s, x: s.sample_compute_location(x)),
     "split": (lambda s: _loops(s, "C")[0], lambda s, x: s.split(x, [None, 16])),
     "split, imperfect": (lambda s: _loops(s, "C")[0], lambda s, x: s.split(x, [None, 15])),
     "fuse": (lambda s: _loops(s, "T3"), lambda s, x: s.fuse(*x)),

@@ -24,6 +24,7 @@ from .analyzer import Analyzer
 from .interval import relax
 from .padded_inverse import padded_inverse
 
+_TRIED = 20  # points at which a stated inverse is tried
 _NUMPY = {Add: np.add, Sub: np.subtract, Mul: np.multiply, FloorDiv: np.floor_divide, FloorMod: np.mod}
 
 
@@ -45,18 +46,28 @@ class IndexMap:
     _to_json: ClassVar[Callable[[IndexMap], str]]  # `index_map_graph` puts it here, as it knows maps
 
     @staticmethod
-    def from_func(mapping_function: Callable[..., Any], ndim: int | None = None, *, index_dtype: str = "int32") -> IndexMap:
+    def from_func(
+        mapping_function: Callable[..., Any],
+        ndim: int | None = None,
+        inverse_index_map: Callable[..., Any] | IndexMap | None = None,
+        *,
+        index_dtype: str = "int32",
+    ) -> IndexMap:
         """The map that a function of indices describes; it returns the new indices as a list.
 
         Args:
             mapping_function: takes one index per dimension, by position.
             ndim: the number of dimensions; needed where the function takes `*indices`.
+            inverse_index_map: the way back, as a map or a function. It is checked only, as maps find theirs.
             index_dtype: the type of the indices.
 
         Raises:
-            DeclarationError: for another number of indices, or a result that is no list of integer expressions of them.
+            DeclarationError: for another number of indices, a result that is no list of integer expressions of them, or an
+                inverse that leads elsewhere.
         """
         index_map, separators = IndexMap.from_func_with_separators(mapping_function, ndim, index_dtype=index_dtype)
+        if inverse_index_map is not None:
+            index_map._check_inverse(inverse_index_map, index_dtype)
         if separators:
             raise DeclarationError("an index map without separators is wanted; use IndexMap.from_func_with_separators, or leave them out")
         return index_map
@@ -77,6 +88,19 @@ class IndexMap:
             else:
                 final.append(_index(item, initial, index_dtype))
         return IndexMap(initial, tuple(final)), separators
+
+    def _check_inverse(self, stated: Callable[..., Any] | IndexMap, index_dtype: str) -> None:
+        """Refuse a stated inverse that certainly leads elsewhere: from small indices there and back."""
+        rank = len(self.final_indices)
+        back = stated if isinstance(stated, IndexMap) else IndexMap.from_func(stated, rank, index_dtype=index_dtype)
+        if len(back.final_indices) != len(self.initial_indices):
+            raise DeclarationError(f"the inverse {back} of {self} gives {len(back.final_indices)} indices, not {len(self.initial_indices)}")
+        for point in range(_TRIED):
+            start = [point * (n + 1) for n in range(len(self.initial_indices))]
+            there = [as_int(index) for index in self.map_indices(start)]
+            reached = [as_int(index) for index in back.map_indices(there)] if None not in there else start
+            if reached != start:
+                raise DeclarationError(f"{back} is not the inverse of {self}: it leads from {there} to {reached}, not to {start}")
 
     def map_indices(self, indices: Sequence[Any]) -> tuple[PrimExpr, ...]:
         """The new indices of the element that had `indices`.

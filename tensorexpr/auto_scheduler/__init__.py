@@ -1,7 +1,7 @@
 """The auto-scheduler: from a computation to a fast program, without a schedule by hand (Zheng et al., Ansor, OSDI 2020).
 
 workload      functions that declare computations, by name
-search_task   one computation on one target: tune, apply_best, print_best
+search_task   one computation on one target: tune, apply_best, print_best;  compute_dag: the computation
 options       TuningOptions, LocalBuilder, LocalRunner, HardwareParams
 policy        SketchPolicy: sketches, then the tuner
 sketch/       the rules that make sketches

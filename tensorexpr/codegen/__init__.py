@@ -2,4 +2,14 @@
 
 `emit.emit_module` is the door. Everything below it works on one function at a time through a
 `context.FunctionContext`, which finds the code for a node in tables keyed by the node's class.
+
+emit, function, signature     the door; a function put together; what a caller must know
+context, builder, memo, types     what a function being written knows: text, values, spellings
+arithmetic, division, casts, low_precision, conditionals, vectors     expressions
+intrinsics, llvm_calls, packed_calls, memory_calls, libm     calls
+lanes, vector_math (exp, log, power, trig: vector_math_exp, vector_math_log, vector_math_power, vector_math_trig)     math functions
+control, parallel     loops and branches; those of several threads
+memory, address, masks, odd_vectors, nontemporal     loads and stores
+storage, registers    allocations; buffers whose slots are SSA values
+spills                registers that a loop saves to the stack, counted
 """

@@ -2,6 +2,14 @@
 
 The package can be called as the function `lower` that it exports: `tensorexpr.lower` is both, as users of TVM expect.
 The passes are loaded when it is first called.
+
+pipeline      the page;  passes: what a pass is, and the one way to run one;  specs: what holds after each phase
+phase0/ phase1/ phase2/ phase3/     the passes, a file each
+context, options, instruments     PassContext, its configuration keys, what watches passes;  plain_context: a context as data
+transform, block_transform        passes as users call them
+tensor_schedules                  schedules of tensors as one instruction of `tir.Schedule`
+rebuild, scopes, copies, pragmas, lanes, register_file     what passes share
+oob_checker   refuses accesses out of bounds
 """
 
 import sys

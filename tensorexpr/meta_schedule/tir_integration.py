@@ -131,7 +131,7 @@ def _tasks(
             continue
         shown = task_name if task_name is not None and len(functions) == 1 else name
         context = TuneContext(
-            func,
+            _alone(mod, func),
             target=target,
             space_generator=own.clone() if isinstance(own, SpaceGenerator) else own,
             search_strategy=strategy.clone() if isinstance(strategy, SearchStrategy) else strategy,
@@ -143,6 +143,11 @@ def _tasks(
     if not found:
         raise TuningError("the module has no function of loops (PrimFunc) to tune")
     return found
+
+
+def _alone(mod: IRModule, func: PrimFunc) -> IRModule:
+    """A function of a module as a program of its own; as it is, so that databases know it again."""
+    return mod if len(mod.functions) == 1 else IRModule({"main": func})
 
 
 def _adapt(tasks: Sequence[TuneContext], sch_rules: Any, postprocs: Any, mutator_probs: Any) -> None:
@@ -171,7 +176,7 @@ def compile_tir(database: Database, mod: PrimFunc | IRModule, target: TargetLike
         return database.query_schedule(module, wanted, "main")
     sch, found = Schedule(module), False
     for var, func in module.functions_items():
-        record = database.query_tuning_record(normalize_mod(func), wanted, var.name_hint) if isinstance(func, PrimFunc) else None
+        record = database.query_tuning_record(_alone(module, func), wanted, var.name_hint) if isinstance(func, PrimFunc) else None
         if record is not None:
             _of_function(record.trace, var.name_hint).apply_to_schedule(sch, remove_postproc=False)
             found = True

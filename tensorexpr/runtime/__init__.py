@@ -6,6 +6,9 @@ function.py    a call: fastcall.py, else arguments.py   ndarray.py   nd.array, D
 timing.py      time_evaluator                           export.py    .so, .o, C header, load_module
 registry.py    Python functions by name                 packed.py    calls of them from compiled code
 cache.py       what is found on disk, not made again    store.py     entries on disk; program_key.py: equal programs
+binding.py     shapes and strides that bind variables   device.py    where arrays live; dlpack.py: DLPack both ways
+sidecar.py     the description beside a saved library   elf.py       which symbols an object needs
+layout.py, python_api.py, fastcall_ir.py    what native calls know of NumPy and the interpreter
 """
 
 from __future__ import annotations

@@ -14,7 +14,9 @@ exact        splits that promise to need no guard;  tilings, the factors of an e
 given_layouts, tiled_layout, layout_rewrite   inputs that are passed, or copied, in the layout in which tiles read them
 te_schedule  `te.create_schedule` and the primitives on `s[C]`; stage_views, what `s[C]` looks like; group, stages placed together
 read_graph   the graph of operations, and what scans look like, for programs that ask
-draw         `print(s)`
+draw         `print(s)`;  explain, why it is legal;  naming, Python names for stages and axes
+projection   a part of a stage's loops as those of another;  lane_reduction, reductions in the lanes of a vector
+blocks/      `tir.Schedule`: programs of blocks and their primitives
 auto_inline  inline by kind of stage
 """
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ..errors import ScheduleError
 from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
+from ..tir.arithmetic import as_int
 from .steps import (
     Annotate,
     BalancedSplit,
@@ -148,8 +149,9 @@ def _loops_of_copy(copy: StageNode) -> Iterator[Step]:
     first, last = copy.spatial[0], copy.spatial[-1]
     if first != last:
         yield Annotate(copy.id, first, "parallel")
-    lanes = copy.axes[last].dom
-    if lanes is not None and int(str(lanes.extent)) <= _MOST_LANES:
+    dom = copy.axes[last].dom
+    lanes = None if dom is None else as_int(dom.extent)
+    if lanes is not None and lanes <= _MOST_LANES:
         yield Annotate(copy.id, last, "vectorize")
 
 

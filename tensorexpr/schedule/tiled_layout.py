@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from ..arith import Analyzer
 from ..arith.linear import linear_form
@@ -137,15 +138,10 @@ def _pieces(stage: StageNode, extents: Mapping[int, int]) -> dict[int, tuple[_Pi
 
 def _cut(whole: _Piece, factors: Sequence[int | None]) -> Iterator[tuple[_Piece, ...]]:
     """The parts of a split, outermost first."""
-    known = 1
-    for factor in factors:
-        known *= factor or 1
+    known = prod(factor or 1 for factor in factors)
     extents = [-(-whole.extent // known) if factor is None else factor for factor in factors]
     for place, extent in enumerate(extents):
-        step = whole.step
-        for inner in extents[place + 1 :]:
-            step *= inner
-        yield (_Piece(whole.of, step, extent),)
+        yield (_Piece(whole.of, whole.step * prod(extents[place + 1 :]), extent),)
 
 
 __all__ = ["tiled_layout"]

@@ -19,6 +19,7 @@ serialize, serialize_extern     the graph as JSON
 create_prim_func     functions of blocks; by compute_block and index_dtype; from_prim_func, the way back
 tensor_intrin, row_crossing     what a few instructions compute, for tensorize
 intrinsics           tensor intrinsics that come with the package
+combiner_laws        whether a reduction may be done in parts
 gradient             derivatives; by derivative, gradient_terms and index_equations
 evaluation, reference     what a computation means, on NumPy arrays; by blocks, contraction and reductions
 tolerance            how far two results of a computation may differ

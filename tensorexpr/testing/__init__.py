@@ -4,6 +4,8 @@ tolerance     how far results may differ, by dtype, reduction length and magnitu
 data          random arrays, with the values at which programs break if asked
 check         `assert_schedule_correct`: reference, every phase and the machine code agree
 check_func    `assert_func_correct`: the same for a function, such as `te.create_prim_func` makes
+fuzz          random computations under random schedules;  case: one of them as JSON;  program: as Python that checks it
+compare       comparing arrays, under the name that programs use
 strategies    Hypothesis strategies for shapes, dtypes, expressions and computations; needs the `testing` extra
 
 What a computation should give is `tensorexpr.te.reference.evaluate`.

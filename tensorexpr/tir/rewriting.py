@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
+from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 from .arithmetic import fold
@@ -47,8 +48,14 @@ def _parts(value: Any) -> Iterator[Node]:
 
 def children(node: Node) -> tuple[Node, ...]:
     """The nodes directly inside `node`, in the order of its fields; loop variables are included, buffers are not."""
-    inside = tuple(part for name in _field_names(type(node)) for part in _parts(getattr(node, name)))
-    return (*(axis.var for axis in node.iter_vars), *node.domains(), *inside) if isinstance(node, Block) else inside
+    inside: list[Node] = []
+    for name in _field_names(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, (PrimExpr, Stmt)):
+            inside.append(value)
+        elif not isinstance(value, (str, int)):  # most of what is no node
+            inside.extend(_parts(value))
+    return (*(axis.var for axis in node.iter_vars), *node.domains(), *inside) if isinstance(node, Block) else tuple(inside)
 
 
 def _map_value(value: Any, rewrite: Callable[[Node], Node]) -> Any:
@@ -149,4 +156,9 @@ def variables(node: Node) -> set[Var]:
     """The variables that occur in `node`, bound ones included."""
     if isinstance(node, (Var, IntImm)):  # most are
         return {node} if isinstance(node, Var) else set()
-    return {n for n in walk(node) if isinstance(n, Var)}
+    return set(_variables(node)) if isinstance(node, PrimExpr) else {n for n in walk(node) if isinstance(n, Var)}
+
+
+@lru_cache(4096)
+def _variables(expr: PrimExpr) -> tuple[Var, ...]:
+    return tuple({n for n in walk(expr) if isinstance(n, Var)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import linecache
 import re
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests import primitive_page
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"```(python)?\n(.*?)```", re.DOTALL)
@@ -20,10 +23,12 @@ def run_blocks(text: str) -> tuple[str, list[str]]:
     """What the Python blocks of a document print, and the text of its other blocks."""
     names: dict[str, Any] = {}
     printed, others = io.StringIO(), []
-    for kind, body in BLOCK.findall(text):
+    for number, (kind, body) in enumerate(BLOCK.findall(text)):
         if kind:
+            place = f"<block {number} of {hash(text)}>"  # scripts are read from where linecache finds them, as in notebooks
+            linecache.cache[place] = (len(body), None, body.splitlines(keepends=True), place)
             with contextlib.redirect_stdout(printed):
-                exec(body, names)
+                exec(compile(body, place, "exec"), names)
         else:
             others.append(body)
     return printed.getvalue(), others
@@ -56,6 +61,9 @@ EXAMPLES = {
     "02_test_your_pass.py": ("T.shift_right(A[i], 3)", "reduce_strength: right in", "reduce_strength_carelessly: wrong", "Trace.from_json"),
     "03_random_search.py": ("sch.sample_perfect_tile(loop=l1", "best of 3 at random"),
     "04_tune_tir.py": ("Total trials: 3", "the best after another search", "sch.vectorize("),
+    "07_custom_schedule_rule.py": ("sch.get_block(", "from PostOrderApply"),
+    "08_custom_search_strategy.py": ("sch.parallel(", "hill climbing: "),
+    "09_tune_one_layer.py": ("linear0: ", "the tuned network computes the same"),
 }
 
 
@@ -74,6 +82,31 @@ def test_every_example_is_run() -> None:
 def test_the_guide_to_declaring_runs() -> None:
     printed, _ = run_blocks((ROOT / "docs/guides/declaring.md").read_text())
     assert printed.splitlines() == ["[8.]", "[1.    1.762 1.943 1.96  1.961]", "[ 2.  4.  6.  8. 10. 12.]", "[2. 2. 2. 2.]", "1.0"]
+
+
+def test_the_guide_to_tensorir_shows_what_it_says() -> None:
+    printed, others = run_blocks((ROOT / "docs/guides/tensorir.md").read_text())
+    assert printed == "".join(others)
+
+
+@pytest.mark.slow
+def test_the_guide_to_meta_schedule_finds_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    printed, others = run_blocks((ROOT / "docs/guides/meta_schedule.md").read_text())
+    assert printed.endswith(others[-1])
+
+
+def test_the_page_of_primitives_is_that_of_their_docstrings(request: pytest.FixtureRequest) -> None:
+    path = ROOT / "docs/primitives.md"
+    if request.config.getoption("--update-golden"):
+        path.write_text(primitive_page.page())
+    assert path.read_text() == primitive_page.page(), "run with --update-golden, and look at the diff"
+
+
+def test_the_guide_to_tensorir_names_every_primitive() -> None:
+    names = re.findall(r"^### (\w+)$", primitive_page.page(), re.M)
+    guide = (ROOT / "docs/guides/tensorir.md").read_text()
+    assert [name for name in names if f"(../primitives.md#{name})" not in guide] == []
 
 
 def test_the_lesson_in_steps_runs_and_its_page_names_every_step() -> None:

@@ -3,7 +3,7 @@
 Python evaluates their annotations here, as in most programs: there is no `from __future__ import annotations`.
 """
 
-# mypy: disable-error-code="valid-type, name-defined, attr-defined, arg-type, index, misc"
+# mypy: disable-error-code="valid-type, name-defined, attr-defined, arg-type, index, misc, override, union-attr"
 
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from tensorexpr.ir.module import IRModule
 from tensorexpr.script import ir as I
 from tensorexpr.script import tir as T
 from tensorexpr.target import Target
+from tests.meta_schedule_programs import tuned
 
 TARGET = "llvm --num-cores=1"
 
@@ -85,6 +86,7 @@ def test_the_form_of_2022_gives_a_schedule(tmp_path: Path) -> None:
     assert_product(sch.mod)
 
 
+@pytest.mark.slow
 def test_a_layer_of_tensor_expressions_is_tuned_by_the_rules(tmp_path: Path) -> None:
     x, w, k = te.placeholder((16, 32), name="x"), te.placeholder((24, 32), name="w"), te.reduce_axis((0, 32), "k")
     dense = te.compute((16, 24), lambda i, j: te.sum(x[i, k] * w[j, k], axis=k), name="dense")
@@ -222,8 +224,14 @@ def test_users_rules_postprocessors_models_and_callbacks_take_part(tmp_path: Pat
     assert_product(ms.tir_integration.compile_tir(database, Gemm, TARGET).mod)
 
 
+def test_a_module_that_says_nothing_of_aliases_is_found_again(tmp_path: Path) -> None:
+    bare = IRModule({"main": Gemm["main"].without_attr("tir.noalias")})
+    database = tuned(bare, space, 2, str(tmp_path), database="memory", num_trials_per_iter=2, cost_model="random")
+    assert ms.tir_integration.compile_tir(database, bare, TARGET) is not None
+
+
 def test_names_that_are_not_known_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(tvm.errors.TuningError, match="no search strategy is called 'genetic'; known: .*replay-trace"):
+    with pytest.raises(tvm.errors.TuningError, match=r"no search strategy is called 'genetic'; known: .*replay-trace"):
         ms.tune_tir(Gemm, TARGET, str(tmp_path), 2, strategy="genetic")
     with pytest.raises(tvm.errors.TuningError, match="max_trials_global"):
         ms.tune_tir(Gemm, TARGET, str(tmp_path))

@@ -15,6 +15,7 @@ from tensorexpr import te, tir
 from tensorexpr.ir.module import IRModule
 from tensorexpr.script import ir as I
 from tensorexpr.script import tir as T
+from tensorexpr.tir.tensor_intrin import x86
 
 N = 32
 
@@ -144,6 +145,26 @@ def test_functions_of_sizes_known_at_the_call_are_split_and_run_in_parallel_vect
     y, positive = random(8), np.zeros(8, "float32")
     lib["relu"](y, positive)
     np.testing.assert_array_equal(positive, np.maximum(y, 0))
+
+
+def test_loops_of_any_length_are_fused_and_split_again() -> None:
+    @T.prim_func
+    def relu(a: T.handle, b: T.handle) -> None:
+        n = T.int64()
+        A = T.match_buffer(a, (n, 48), "float32")
+        B = T.match_buffer(b, (n, 48), "float32")
+        for i, j in T.grid(n, T.int64(48)):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = T.max(A[vi, vj], T.float32(0))
+
+    sch = tir.Schedule(relu)
+    outer, lanes = sch.split(sch.fuse(*sch.get_loops("B")), [None, 16])
+    sch.vectorize(lanes)
+    sch.parallel(outer)
+    x, y = random(7, 48), np.zeros((7, 48), "float32")
+    tvm.build(sch.mod, "llvm")["relu"](x, y)
+    np.testing.assert_array_equal(y, np.maximum(x, 0))
 
 
 def test_functions_are_added_and_replaced_in_modules() -> None:
@@ -374,6 +395,18 @@ def test_a_search_at_random_by_hand() -> None:
         assert_product(sch.mod)
     decisions = [[sch.trace.get_decision(inst) for inst in sch.trace.insts if inst.kind.name == "SamplePerfectTile"] for sch in tried]
     assert all(len(found) == 1 and found[0][0] * found[0][1] == 64 for found in decisions)
+
+
+def test_instructions_know_their_kind() -> None:
+    kind = tir.schedule.InstructionKind.get("GetBlock")
+    assert kind.is_pure and kind.name == "GetBlock" and not tir.schedule.InstructionKind.get("Split").is_pure
+    with pytest.raises(tvm.errors.RecordError, match="no primitive is called 'Spilt'"):
+        tir.schedule.InstructionKind.get("Spilt")
+
+
+def test_the_names_of_intrinsics_for_x86_are_those_of_the_package() -> None:
+    assert all(tir.TensorIntrin.get(name) for key, name in vars(x86).items() if key.endswith("INTRIN"))
+    assert x86.VNNI_DOT_16x4_INTRIN == "dot_16x4_vnni"
 
 
 def test_a_decision_is_replaced_and_the_trace_replayed() -> None:

@@ -52,6 +52,15 @@ def sometimes() -> tir.PrimFunc:
 """)
 
 
+def blocks_in_a_block() -> tir.PrimFunc:
+    """B in tiles, each a block with a block inside."""
+    sch = tir.Schedule(programs.chain())
+    sch.blockize(sch.split(sch.get_loops("B")[1], [None, 2])[1])
+    made = sch.mod["main"]
+    assert isinstance(made, tir.PrimFunc)
+    return made
+
+
 def by_pointer() -> tir.PrimFunc:
     """A call gets the pointer of A."""
     return function("""def main(A: T.Buffer((8,)), C: T.Buffer((8,))):
@@ -148,7 +157,11 @@ CASES: list[tuple[Declared, Request, str]] = [
         "reindex_cache_read: the index map may give one place to several elements",
     ),
     (programs.chain, lambda s: s.reindex_cache_read("B", 0, "global", lambda i: [i]), "takes 1 indices, but there are 2 dimensions"),
-    (programs.fused, lambda s: s.read_at(s.get_loops("D")[0], "C", 0, "global"), "read_at: the loop over i isn't around C"),
+    (
+        programs.fused,
+        lambda s: s.read_at(s.get_loops("D")[0], "C", 0, "global"),
+        "read_at: i (around D) is no loop around C; loops around it: i0, i1, j",
+    ),
     (programs.accumulate, lambda s: s.read_at(s.get_loops("A")[0], "A", 0, "global"), "A is written behind the copy, by A; use cache_read"),
     (
         programs.guarded,
@@ -190,6 +203,7 @@ CASES: list[tuple[Declared, Request, str]] = [
         lambda s: s.transform_block_layout("B", lambda i, j: (j, i)),
         "the loop over i runs PARALLEL; say how loops run after",
     ),
+    (blocks_in_a_block, lambda s: s.cache_index("B_o", "global"), "B_o holds blocks, which load themselves; give one of these"),
     (programs.fused, lambda s: s.transform_block_layout("B", lambda i, j: (j, i)), "B stands in loops with other blocks"),
     (
         programs.matmul_relu,
@@ -199,7 +213,11 @@ CASES: list[tuple[Declared, Request, str]] = [
     (programs.conv, lambda s: s.pad_einsum("Y", [1, 4, 4, 4, 4, 1, 1]), "Y is no einsum: it uses P at"),
     (greatest, lambda s: s.pad_einsum("C", [1, 4]), "padding vk with zeros would change C; it must add products of elements at it"),
     (programs.chain, lambda s: s.decompose_padding("B", s.get_loops("B")[0]), "B is no padding: it stores no if_then_else(inside, value"),
-    (programs.conv, lambda s: s.decompose_padding("P", s.get_loops("Y")[0]), "decompose_padding: the loop over n isn't around P"),
+    (
+        programs.conv,
+        lambda s: s.decompose_padding("P", s.get_loops("Y")[0]),
+        "decompose_padding: n (around Y) is no loop around P; loops around it: n, c, h, v",
+    ),
     (programs.matmul_relu, lambda s: s.decompose_padding("C", s.get_loops("C")[0]), "decompose_padding needs a complete block; C is none"),
 ]
 

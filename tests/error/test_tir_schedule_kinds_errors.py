@@ -54,12 +54,48 @@ def main(A: T.Buffer((8,)), C: T.Buffer((8,))):
 """)
 
 
+def grown() -> tir.PrimFunc:
+    """The same, each block reading what the one before has left."""
+    return programs.function("""
+def main(A: T.Buffer((8,)), C: T.Buffer((8,))):
+    total = T.alloc_buffer((1,))
+    for i in range(8):
+        with T.block("grow"):
+            vi = T.axis.spatial(8, i)
+            T.reads(total[0], A[vi])
+            T.writes(total[0])
+            total[0] = total[0] + A[vi]
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = total[0]
+""")
+
+
+def in_pairs() -> tir.PrimFunc:
+    """Sums that grow over the outer loop, two blocks' in one place."""
+    return programs.function("""
+def main(A: T.Buffer((8, 4)), C: T.Buffer((8, 4))):
+    total = T.alloc_buffer((4,))
+    for k, i in T.grid(4, 8):
+        with T.block("total"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                total[vi // 2] = 0.0
+            total[vi // 2] = total[vi // 2] + A[vi, vk]
+        with T.block("C"):
+            vi, vk = T.axis.remap("SS", [i, k])
+            C[vi, vk] = total[vi // 2]
+""")
+
+
 CASES: list[tuple[Callable[[], tir.PrimFunc], str, int, str]] = [
     (last_of_all, "C", 0, "iterations of i may write the same elements: C may write an element of C more than once"),
     (programs.overlapping, "B", 0, "iterations of i may write the same elements: B may write an element of B more than once"),
     (programs.repeated, "C", 1, "C has no axis bound to j, which repeats it"),
     (neighbours, "C", 0, "it is no reduction: it reads C, which it writes, elsewhere than where it writes it"),
     (programs.prefix_sums, "B", 0, "total reduces over k (its axis vk); use rfactor to make partial results"),
+    (grown, "C", 0, "it is no reduction: it has no init"),
+    (in_pairs, "C", 1, "total may write an element of total more than once"),
     (counted, "C", 0, "grow needs the iterations of i one after another (its axis vi is not spatial)"),
 ]
 

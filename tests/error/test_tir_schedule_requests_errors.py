@@ -52,6 +52,47 @@ def test_what_is_refused(number: int) -> None:
         request(sch, sch.get_loops("C"), sch.get_loops("D"))
 
 
+def test_loops_of_two_types_are_not_fused() -> None:
+    sch = tir.Schedule(
+        programs.function("""
+def main(a: T.handle):
+    n = T.int64()
+    A = T.match_buffer(a, (n, 8))
+    for i, j in T.grid(n, 8):
+        with T.block("A"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            A[vi, vj] = 1.0
+""")
+    )
+    with pytest.raises(
+        ScheduleError, match=r"fuse takes loops of one type, but i is int64 and j int32; write one extent as the other, as T\.int64\(16\)"
+    ):
+        sch.fuse(*sch.get_loops("A"))
+
+
 def test_a_schedule_is_of_a_program() -> None:
-    with pytest.raises(ScheduleError, match="tir.Schedule takes a PrimFunc or an IRModule, not int"):
-        tir.Schedule(3)  # type: ignore[arg-type]
+    wrong: Any = 3
+    with pytest.raises(ScheduleError, match=r"tir\.Schedule takes a PrimFunc or an IRModule, not int"):
+        tir.Schedule(wrong)
+
+
+@pytest.mark.parametrize("scale, message", [(8, "scale 8 doesn't follow from scale 1 with extent 16"), (16, "")])
+def test_iterations_of_loops_of_any_length_are_told_apart(scale: int, message: str) -> None:
+    sch = tir.Schedule(
+        programs.function(f"""
+def main(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,))
+    B = T.match_buffer(b, (n,))
+    for i, j in T.grid((n + 15) // 16, 16):
+        with T.block("B"):
+            vi = T.axis.spatial(n, i * {scale} + j)
+            T.where(i * {scale} + j < n)
+            B[vi] = A[vi] + B[vi]
+""")
+    )
+    if not message:
+        sch.parallel(sch.get_loops("B")[0])
+    else:
+        with pytest.raises(ScheduleError, match=message):
+            sch.parallel(sch.get_loops("B")[0])

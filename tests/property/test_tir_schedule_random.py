@@ -35,6 +35,7 @@ OF_COMPUTES = compute_dags().filter(lambda dag: {type(op) for op in post_dfs_ord
 DECORATED: dict[str, Callable[[], tir.PrimFunc]] = {
     "guarded_copy": BY_HAND["guarded_copy"],
     "tiles": BY_HAND["tiles"],
+    "guarded": placement.guarded,
     "carried": placement.carried,
     "prefix_sums": placement.prefix_sums,
     "updated": placement.updated,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from ...schedule.steps import Annotate, BalancedSplit, RFactor, SampleCategorical, SampleTile, Split, Step, TransformLayout
 from ...schedule.trace import Trace
@@ -141,21 +142,14 @@ def _extents(stage: StageNode) -> dict[int, int]:
     for relation in stage.relations:
         if isinstance(relation, FuseRelation):
             if all(part in found for part in relation.parts):
-                found[relation.fused] = _product([found[part] for part in relation.parts])
+                found[relation.fused] = prod([found[part] for part in relation.parts])
             continue
         given = [None if factor is None else as_int(factor) for factor in relation.factors]
         if relation.parent not in found:
             continue
-        rest = -(-found[relation.parent] // _product([factor for factor in given if factor is not None]))
+        rest = -(-found[relation.parent] // prod([factor for factor in given if factor is not None]))
         found.update({part: rest if factor is None else factor for part, factor in zip(relation.parts, given, strict=True)})
     return found
-
-
-def _product(values: Sequence[int]) -> int:
-    total = 1
-    for value in values:
-        total *= value
-    return total
 
 
 def _numbers(expression: object) -> Iterator[int]:

@@ -1,7 +1,8 @@
 """Phase 0: from a schedule to raw loop nests over multi-dimensional buffers.
 
 inline_stages     inlined stages disappear into what reads them
-infer_bound       which box of each stage is computed, with what loops
+infer_bound       which box of each stage is computed, with what loops;  views: both for people and tests
+short_tiles       tiles of two sizes, seen by the stages that are computed inside them
 overcompute       which guards at borders can go, as computing past the end does no harm
 neutral_terms     which guards at the end of a sum can go, as the terms past it add nothing
 rolling_buffer    stages that keep what the next iteration needs again

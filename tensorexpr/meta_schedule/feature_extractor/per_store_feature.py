@@ -18,7 +18,9 @@ from ...tir.buffer import Buffer
 from ...tir.expr import Var
 from ...tir.function import IRModule, PrimFunc
 from ...tir.stmt import ForKind
-from ...tune.features.operations import KINDS, OPERATIONS, operations_of
+from ...tune.features.operations import OPERATIONS, float_operations, operations_of
+from ...tune.features.per_store import PER_TENSOR, POSITIONS, THREADS, slog
+from ...tune.features.reuse import REUSE_KINDS
 from ..search_strategy.search_strategy import MeasureCandidate
 from .feature_extractor import PyFeatureExtractor
 from .stores import Store, stores_of
@@ -28,10 +30,9 @@ if TYPE_CHECKING:
     from ..tune_context import TuneContext
 
 _ANNOTATED = (ForKind.VECTORIZED, ForKind.UNROLLED, ForKind.PARALLEL)
-_POSITIONS = 8  # where annotated loops stand: nowhere first, anywhere last
-_THREADS = 7
-_PER_BUFFER = 18
-_NONE, _LOOP, _SERIAL = 2, 0, 1
+_THREADS = len(THREADS) + 1  # and virtual ones
+_LOOP, _SERIAL, _NONE = range(len(REUSE_KINDS))
+_LINES, _BYTES = PER_TENSOR.index("lines"), PER_TENSOR.index("bytes")
 _STORAGE, _LOOPS = 4, 3
 # What all runs of a loop touched so far: buffer, elements of one run, bytes of an element.
 Entries = dict[Var, list[tuple[Buffer, float, int]]]
@@ -64,8 +65,8 @@ class PerStoreFeature(PyFeatureExtractor, kind="per-store-feature"):
     @property
     def feature_vector_length(self) -> int:
         """The number of columns."""
-        computation = len(OPERATIONS) + len(_ANNOTATED) * (3 + _POSITIONS) + 1 + _THREADS
-        own = computation + self.buffers_per_store * _PER_BUFFER + self.samples + _STORAGE + _LOOPS
+        computation = len(OPERATIONS) + len(_ANNOTATED) * (3 + len(POSITIONS)) + 1 + _THREADS
+        own = computation + self.buffers_per_store * len(PER_TENSOR) + self.samples + _STORAGE + _LOOPS
         return own + (len(OPERATIONS) if self.extract_workload else 0)
 
     def extract_from(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> list[Any]:
@@ -98,10 +99,10 @@ class PerStoreFeature(PyFeatureExtractor, kind="per-store-feature"):
         outer = math.prod(store.extents)
         found = [*_annotations(store), 0.0, *[1.0] * _THREADS]
         described = [self._buffer(store, tensor, entries, outer) for tensor in store.tensors]
-        described.sort(key=lambda columns: (-columns[5], -columns[3]))  # the most lines, then bytes
+        described.sort(key=lambda columns: (-columns[_LINES], -columns[_BYTES]))
         for columns in described[: self.buffers_per_store]:
             found += columns
-        found += [0.0] * _PER_BUFFER * (self.buffers_per_store - len(described))
+        found += [0.0] * len(PER_TENSOR) * (self.buffers_per_store - len(described))
         found += self._intensity(store)
         size = math.prod(extents_of(store.buffer)) * store.tensors[0].item_bytes
         found += [_slog(size), _slog(size / store.tensors[0].item_bytes), _slog(1.0), _slog(outer)]
@@ -124,7 +125,7 @@ class PerStoreFeature(PyFeatureExtractor, kind="per-store-feature"):
 
     def _intensity(self, store: Store) -> list[float]:
         """Operations on floats for each byte, at equal shares of all operations, along the loops from within."""
-        each = float(operations_of(store.value)[: len(KINDS)].sum())
+        each = float_operations(operations_of(store.value))
         done, ratio, inner = [], [], 1.0
         for level in reversed(range(len(store.loops))):
             if store.extents[level] > 1:
@@ -136,11 +137,6 @@ class PerStoreFeature(PyFeatureExtractor, kind="per-store-feature"):
             return [0.0] * self.samples
         wanted = np.arange(1, self.samples + 1) / self.samples * done[-1]
         return list(slog(np.interp(wanted, done, ratio)))
-
-
-def slog(values: Numbers) -> Numbers:
-    """log2(x + 1), mirrored for negative numbers."""
-    return np.asarray(np.sign(values) * np.log2(np.abs(values) + 1.0))
 
 
 def _slog(value: float) -> float:
@@ -161,7 +157,7 @@ def _annotations(store: Store) -> list[float]:
     found: list[float] = []
     for kind in _ANNOTATED:
         extents = [e for loop, e in zip(store.loops, store.extents, strict=True) if loop.kind is kind and e > 1]
-        position = [0.0] * _POSITIONS
+        position = [0.0] * len(POSITIONS)
         position[-1 if extents else 0] = 1.0
         found += [_slog(len(extents)), _slog(math.prod(extents) if extents else 0.0), _slog(extents[-1] if extents else 0.0), *position]
     return found

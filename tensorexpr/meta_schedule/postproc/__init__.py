@@ -1,7 +1,7 @@
 """What is done with every program before it is measured.
 
 postproc    the protocol, and the lists for kinds of targets;  default: those for CPUs
-blocks      the blocks of a program
+blocks      the blocks of a program;  access_strides, how they go through memory
 
 disallow_dynamic_loop               rejects what can't be measured
 rewrite_parallel_vectorize_unroll   what the root asks for is done to blocks

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...arith import linear_form
+from ...schedule.blocks.bindings import bound_values
 from ...schedule.blocks.program import inner_statements
 from ...tir.arithmetic import as_int
-from ...tir.block import Block, BlockRealize
+from ...tir.block import BlockRealize
 from ...tir.buffer import BufferRegion
 from ...tir.expr import IterVar, PrimExpr, Var
 from ...tir.rewriting import substitute, variables
 from ...tir.stmt import For, Stmt
-
-
-def is_spatial_block(block: Block) -> bool:
-    """Whether all axes of a block are of data."""
-    return all(axis.iter_type == IterVar.DATA_PAR for axis in block.iter_vars)
 
 
 def dependent_loops(outermost: For) -> set[Var]:
@@ -38,7 +34,7 @@ def dependent_loops(outermost: For) -> set[Var]:
 
 def contiguous_loops(realize: BlockRealize, loops: Sequence[For]) -> int:
     """How many of the innermost loops, fused, each access of a block follows without gaps, or without moving at all."""
-    values = {axis.var: value for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)}
+    values = bound_values(realize)
     count = len(loops)
     for access in (*realize.block.reads, *realize.block.writes):
         count = min(count, _contiguous(_strides(access, values, loops), loops))

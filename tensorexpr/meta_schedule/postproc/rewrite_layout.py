@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ...arith import IndexMap, linear_form
 from ...errors import ScheduleError
 from ...schedule.blocks import BlockRV, Schedule
+from ...schedule.blocks.bindings import bound_values
 from ...schedule.blocks.scope import read
 from ...tir.arithmetic import as_int, floordiv, floormod
 from ...tir.buffer import Buffer
@@ -41,14 +42,12 @@ def _rewrite(sch: Schedule, buffer: Buffer, func_name: str) -> None:
     if mapping is None:
         return
     place = read(sch.get(readers[0])).index(buffer)
-    trial = sch.copy()
-    for target in (trial, sch):
-        try:
-            copy = target.cache_read(readers[0], place, "global")
-            target.transform_layout(readers[0], ("read", place), mapping)
-            target.annotate(copy, PREPROCESSING, True)
-        except ScheduleError:
-            return
+    try:
+        copy = sch.cache_read(readers[0], place, "global")
+        sch.annotate(copy, PREPROCESSING, 1)
+        sch.transform_layout(readers[0], ("read", place), mapping)
+    except ScheduleError:  # what was done so far computes the same
+        return
 
 
 def _layout(sch: Schedule, block: BlockRV, buffer: Buffer) -> IndexMap | None:
@@ -56,7 +55,7 @@ def _layout(sch: Schedule, block: BlockRV, buffer: Buffer) -> IndexMap | None:
     realize = sch.realization(block)
     loops = [sch.get(loop) for loop in sch.get_loops(block)]
     region = next(region for region in realize.block.reads if region.buffer is buffer)
-    values = {axis.var: value for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)}
+    values = bound_values(realize)
     indices = [substitute(side.min, values) for side in region.region]
     if any(as_int(side.extent) != 1 for side in region.region):
         return None

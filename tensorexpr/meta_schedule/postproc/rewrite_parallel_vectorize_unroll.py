@@ -10,8 +10,9 @@ from ...errors import ScheduleError
 from ...schedule.blocks import BlockRV, LoopRV, Schedule
 from ...tir.arithmetic import as_int
 from ...tir.stmt import For, ForKind
+from ..schedule_rule.analysis import is_spatial
 from ..schedule_rule.parallelize_vectorize_unroll import PARALLEL, UNROLL_EXPLICIT, UNROLL_IMPLICIT, VECTORIZE
-from .access_strides import contiguous_loops, dependent_loops, is_spatial_block
+from .access_strides import contiguous_loops, dependent_loops
 from .blocks import has_root
 from .postproc import PyPostproc
 
@@ -74,7 +75,7 @@ def _rewrite(sch: Schedule, block: BlockRV, asked: _Asked | None) -> None:
         first = _as_one(sch, loops[:outer], "parallel") if outer else first
         last = _as_one(sch, loops[len(loops) - inner :], "vectorize") if inner else first
         first = last if inner == len(loops) else first
-    if asked.unroll and not is_spatial_block(sch.get(block)):
+    if asked.unroll and not is_spatial(sch.get(block)):
         _annotate(sch, first, "pragma_auto_unroll_max_step", asked.unroll)
         _annotate(sch, first, "pragma_unroll_explicit" if asked.explicit else "pragma_unroll_implicit", 1)
 
@@ -118,7 +119,7 @@ def _is_plain(loop: For) -> bool:
 
 
 def _outer_count(loops: Sequence[For], free: Sequence[bool], limit: int) -> int:
-    """How many of the outermost loops run in parallel: so many that they have more iterations than asked, each directly in the one before."""
+    """How many outer loops run in parallel: up to the one that makes more iterations than asked, each directly in the one before."""
     total, count = 1, 0
     for loop, independent in zip(loops, free, strict=True):
         if not independent or total > limit:

@@ -8,13 +8,15 @@ program      a function of blocks that answers where its loops and blocks are, a
 handles      what stands for blocks and loops in a user's hands and in traces
 scope        who produces and who consumes what, and which blocks may be moved
 bindings     axes of blocks in terms of loops, after loops have changed;  affine, whether they are splits and fusions of loops
+nests        loops around statements: given, new, copied
 accesses     accesses of a buffer, sent to another one
 copying      copies of buffers: which part, where, and the nest that makes it
 layout_padding  what stands where a new layout has no element
 dataflow     whether a block may be computed elsewhere; coverage, whether what it reads is written by then
 moving       a block put into a loop of others; block_domains, over which part of its axes it runs there
 instruction  what a primitive is, and one application of it
-trace        instructions and decisions: Python, JSON, replay;  trace_values, what instructions take, as text
+trace        instructions and decisions: Python, JSON, replay;  trace_values, what instructions take, as text;
+             trace_expressions, of sampled numbers
 apart        iterations that touch different elements
 subspace     axes divided between loops outside and inside of a place
 reducers     which reductions may be done in parts

@@ -34,8 +34,12 @@ def _why_not_affine(realize: BlockRealize, loops: tuple[tuple[Var, PrimExpr, Pri
 
 
 def _long(dom: Range) -> Range:
-    """A range that is longer than a symbolic one can be: what tells apart the iterations of it tells apart those of any part of it."""
-    return Range(IntImm(dom.extent.dtype, 0), IntImm(dom.extent.dtype, 1 << 30 if dom.extent.dtype == "int32" else 1 << 62))
+    """A range in place of a symbolic one: what tells apart the iterations of it tells apart those of any part of it.
+
+    It is so long that a multiple of a longer one overflows its type. Quotients come apart only where they divide, so it has many divisors.
+    """
+    length = 2**15 * 3**6 * 5 * 7 if dom.extent.dtype == "int32" else 2**38 * 3**8 * 5**2 * 7 * 11
+    return Range(IntImm(dom.extent.dtype, 0), IntImm(dom.extent.dtype, length))
 
 
 def _is_trivial(realize: BlockRealize, domain: Mapping[Var, Range]) -> bool:

@@ -11,7 +11,7 @@ from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion
 from ...tir.expr import And, FloorDiv, FloorMod, IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.rewriting import map_children, substitute, walk
-from ...tir.stmt import For, ForKind, Stmt
+from ...tir.stmt import For, Stmt
 from .program import inner_statements
 
 TRUE = IntImm("bool", 1)
@@ -123,24 +123,6 @@ def renewed_axes(axes: Sequence[IterVar]) -> tuple[tuple[IterVar, ...], dict[Var
     """Axes with variables of their own, and these by the old ones."""
     made = tuple(replace(axis, var=Var(axis.var.name, axis.var.dtype)) for axis in axes)
     return made, {old.var: new.var for old, new in zip(axes, made, strict=True)}
-
-
-def renewed_loops(loops: Sequence[For], suffix: str = "", plain: bool = False) -> tuple[list[For], dict[Var, PrimExpr]]:
-    """Loops over the same ranges with variables of their own, and these by the old ones.
-
-    Args:
-        loops: a nest, outermost first.
-        suffix: of the new names.
-        plain: the new loops are serial, without annotations.
-    """
-    values: dict[Var, PrimExpr] = {}
-    made: list[For] = []
-    for loop in loops:
-        var = Var(f"{loop.loop_var.name}{suffix}", loop.loop_var.dtype)
-        low, extent = substitute(loop.min, values), substitute(loop.extent, values)
-        made.append(For(var, low, extent, ForKind.SERIAL, loop.body) if plain else replace(loop, loop_var=var, min=low, extent=extent))
-        values[loop.loop_var] = var
-    return made, values
 
 
 def substituted_region(region: BufferRegion, values: Mapping[Var, PrimExpr]) -> BufferRegion:

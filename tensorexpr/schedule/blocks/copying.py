@@ -20,9 +20,10 @@ from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion, pointer_var
 from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.rewriting import substitute, variables
-from ...tir.stmt import NOP, BufferStore, For, ForKind, IfThenElse, SeqStmt, Stmt, While, seq
+from ...tir.stmt import BufferStore, For, IfThenElse, SeqStmt, Stmt, While, seq
 from .bindings import TRUE, bound_values, is_true, ranges_of, simplified
 from .diagnostics import PrimitiveError
+from .nests import looped
 from .program import BlockProgram, Node, inner_statements, realized
 
 Box = tuple[Range, ...]
@@ -103,16 +104,12 @@ def copy_nest(
         IterVar(Range(const(0, dtype), r.extent), Var(f"v{place}", dtype))
         for place, (dtype, r) in enumerate(zip(dtypes, whole, strict=True))
     ]
-    nest = [For(var, const(0, var.dtype), r.extent, ForKind.SERIAL, NOP) for var, r in zip(ax, here, strict=True)]
     values = tuple(simplified(h.min - w.min, loops) + var for h, w, var in zip(here, whole, ax, strict=True))
     point = tuple(axis.var for axis in axes)
     far = tuple(w.min + axis.var if as_int(w.min) != 0 else axis.var for w, axis in zip(whole, axes, strict=True))
     read_at, write_at = (far, point) if of_source else (point, far)
     realize = BlockRealize(values, TRUE, copy_block(name, axes, source, read_at, target, write_at))
-    stmt: Stmt = realize
-    for loop in reversed(nest):
-        stmt = replace(loop, body=stmt)
-    return stmt, realize
+    return looped(ax, [r.extent for r in here], realize), realize
 
 
 def copy_block(

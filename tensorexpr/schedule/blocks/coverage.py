@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...arith import Analyzer, Interval, detect_iter_map, linear_form, relax
+from ...arith.block_access import on_indices
 from ...tir.arithmetic import as_int
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion
@@ -94,11 +95,12 @@ def _is_contiguous(expr: PrimExpr, domain: Mapping[Var, Range], analyzer: Analyz
         ((atom, scale),) = varying.items()
         return scale == 1 and (isinstance(atom, Var) or _is_contiguous_quotient(atom, domain, analyzer))
     reach = 1  # values from 0 on that the smaller terms take together
+    largest = max(varying, key=lambda atom: varying[atom], default=None)
     for atom, scale in sorted(varying.items(), key=lambda item: item[1]):
         extent = as_int(domain[atom].extent) if isinstance(atom, Var) else None
-        if extent is None or scale > reach:
+        if not isinstance(atom, Var) or scale > reach or (extent is None and atom is not largest):
             return False
-        reach += scale * (extent - 1)
+        reach += 0 if extent is None else scale * (extent - 1)
     return True
 
 
@@ -119,6 +121,8 @@ def _inside(box: Sequence[Interval | None], made: Sequence[Interval], buffer: Bu
     for needed, there, extent in zip(box, made, buffer.shape, strict=True):
         from_start = analyzer.known_less_equal(there.min, 0)
         to_end = analyzer.known_less_equal(extent - 1, there.max)
+        if not to_end and variables(extent):
+            to_end = on_indices(analyzer, extent, there.max).known_less_equal(extent - 1, there.max)
         if not from_start and (needed is None or not analyzer.known_less_equal(there.min, needed.min)):
             return False
         if not to_end and (needed is None or not analyzer.known_less_equal(needed.max, there.max)):

@@ -19,6 +19,7 @@ from .accesses import Redirection
 from .bindings import TRUE, inverted, is_true, loosely
 from .copying import top_statement
 from .diagnostics import PrimitiveError
+from .nests import looped, nested
 from .program import BlockProgram, Node, block_at, fresh, realized
 from .scope import written
 
@@ -164,7 +165,7 @@ def _filled(nest: _Nest, new: Buffer, moved: Redirection, padding: Padding) -> S
     done = replace(made, iter_vars=(*axes[:first], *own, *axes[first:]), reads=reads, writes=writes, body=body, init=init)
     stmt: Stmt = BlockRealize((*bound[:first], *loops, *bound[first:]), TRUE, done)
     replaced = {value for axis, value in zip(block.iter_vars, nest.realize.iter_values, strict=True) if axis.var in spatial}
-    return _looped(nest.loops, replaced, list(zip(loops, padding.shape, strict=True)), stmt)
+    return _with_new_loops(nest.loops, replaced, list(zip(loops, padding.shape, strict=True)), stmt)
 
 
 def _body_of(block: Block) -> Block:
@@ -195,7 +196,7 @@ def _with_loads(value: PrimExpr, old: Buffer, new: Buffer, point: tuple[Var, ...
     return post_order_rewrite(value, load)
 
 
-def _looped(loops: Sequence[For], gone: set[PrimExpr], made: Sequence[tuple[Var, PrimExpr]], stmt: Stmt) -> Stmt:
+def _with_new_loops(loops: Sequence[For], gone: set[PrimExpr], made: Sequence[tuple[Var, PrimExpr]], stmt: Stmt) -> Stmt:
     """Loops with those of the old indices replaced, at the place of the first, by those of the new ones."""
     nest: list[For] = []
     placed = False
@@ -205,9 +206,7 @@ def _looped(loops: Sequence[For], gone: set[PrimExpr], made: Sequence[tuple[Var,
         elif not placed:
             placed = True
             nest += [For(var, const(0, var.dtype), extent, ForKind.SERIAL, stmt) for var, extent in made]
-    for loop in reversed(nest):
-        stmt = replace(loop, body=stmt)
-    return stmt
+    return nested(nest, stmt)
 
 
 def _axes(padding: Padding) -> tuple[list[Var], list[IterVar], list[Var]]:
@@ -217,19 +216,13 @@ def _axes(padding: Padding) -> tuple[list[Var], list[IterVar], list[Var]]:
     return loops, axes, [axis.var for axis in axes]
 
 
-def _around(loops: Sequence[Var], shape: Sequence[PrimExpr], stmt: Stmt) -> Stmt:
-    for var, extent in reversed(list(zip(loops, shape, strict=True))):
-        stmt = For(var, const(0, var.dtype), extent, ForKind.SERIAL, stmt)
-    return stmt
-
-
 def _padding_nest(program: BlockProgram, new: Buffer, padding: Padding) -> Stmt:
     """A block that writes the padding."""
     loops, axes, point = _axes(padding)
     writes = (BufferRegion.from_point(new, point),)
     name = fresh(f"buffer_{new.name}_padding", program.blocks)
     block = Block(tuple(axes), (), writes, name, BufferStore(new, padding.at(point), tuple(point)))
-    return _around(loops, padding.shape, BlockRealize(tuple(loops), padding.where(loops), block))
+    return looped(loops, padding.shape, BlockRealize(tuple(loops), padding.where(loops), block))
 
 
 def _assumed(program: BlockProgram, new: Buffer, padding: Padding) -> BlockProgram:
@@ -239,6 +232,6 @@ def _assumed(program: BlockProgram, new: Buffer, padding: Padding) -> BlockProgr
     name = fresh(f"buffer_{new.name}_assumptions", program.blocks)
     reads = (BufferRegion.from_point(new, point),)
     block = Block(tuple(axes), reads, (), name, Evaluate(Call("bool", "tir.assume", (holds,))))
-    nest = _around(loops, padding.shape, BlockRealize(tuple(loops), TRUE, block))
+    nest = looped(loops, padding.shape, BlockRealize(tuple(loops), TRUE, block))
     root = realized(program.root)
     return program.replace(root.block.body, seq(nest, root.block.body))

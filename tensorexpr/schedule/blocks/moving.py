@@ -12,13 +12,14 @@ from ...tir.arithmetic import is_const_int
 from ...tir.block import BlockRealize
 from ...tir.buffer import Buffer
 from ...tir.expr import IntImm, PrimExpr, Range, Var
-from ...tir.stmt import For, ForKind, SeqStmt, Stmt, seq
+from ...tir.stmt import For, SeqStmt, Stmt, seq
 from ...tir.thread import HARDWARE_TAGS, bound_tag
 from .bindings import TRUE, ranges_of
 from .block_domains import AxisDomain, Box, axis_domains, union_of
 from .coverage import reads_inside, why_not_covered
 from .dataflow import AT_ONCE, REDUCED, check_movable, odd_surroundings, partial_sums, touched_box
 from .diagnostics import PrimitiveError
+from .nests import looped
 from .program import BlockProgram, Node, realized
 from .scope import Scope, check_complete_or_reduction, loops_of_axes, read, written
 
@@ -165,10 +166,8 @@ class Move:
                 bounds = (value >= axis.dom.min, value < axis.dom.min + axis.dom.extent)
                 conditions += [analyzer.simplify(bound) for bound in bounds if not analyzer.known_true(bound)]
         predicate = all_of(*conditions) if conditions else TRUE
-        stmt: Stmt = BlockRealize(tuple(values), predicate, self.realize.block)
-        for var, extent in reversed(loops):
-            stmt = For(var, IntImm(var.dtype, 0), extent, ForKind.SERIAL, stmt)
-        return stmt
+        made = BlockRealize(tuple(values), predicate, self.realize.block)
+        return looped([var for var, _ in loops], [extent for _, extent in loops], made)
 
     def _reasons_against(self, made: BlockProgram) -> Iterator[str]:
         """What the block would get or do wrong in its new place."""

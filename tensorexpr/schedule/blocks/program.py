@@ -48,6 +48,17 @@ def block_at(node: Node) -> Block:
     return realized(node).block
 
 
+def loops_around(node: Node) -> list[For]:
+    """The loops around a node within its scope, outermost first."""
+    found: list[For] = []
+    for above in node.ancestors():
+        if isinstance(above.stmt, BlockRealize):
+            break
+        if isinstance(above.stmt, For):
+            found.append(above.stmt)
+    return found[::-1]
+
+
 def inner_statements(stmt: Stmt) -> tuple[Stmt, ...]:
     """The statements directly inside, but for the init of a block."""
     if isinstance(stmt, Block):
@@ -147,13 +158,7 @@ class BlockProgram:
 
     def loops_above(self, node: Node) -> list[For]:
         """The loops around a node within its scope, outermost first."""
-        found: list[For] = []
-        for above in node.ancestors():
-            if isinstance(above.stmt, BlockRealize):
-                break
-            if isinstance(above.stmt, For):
-                found.append(above.stmt)
-        return found[::-1]
+        return loops_around(node)
 
     def child_blocks(self, node: Node) -> list[Node]:
         """The realizations below a node that no other block lies between, in the order of the text."""

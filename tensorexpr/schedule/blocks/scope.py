@@ -18,7 +18,7 @@ from ...tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var
 from ...tir.rewriting import substitute, variables, walk
 from ...tir.stmt import BufferStore, For
 from .bindings import conditions, ranges_of
-from .diagnostics import PrimitiveError
+from .diagnostics import PrimitiveError, loop_name
 from .program import BlockProgram, Node
 
 SPATIAL = (IterVar.DATA_PAR,)
@@ -219,3 +219,17 @@ def loops_of_axes(realize: BlockRealize, kinds: Sequence[int]) -> set[Var]:
         if axis.iter_type in kinds:
             found |= variables(value)
     return found
+
+
+def loops_with(program: BlockProgram, name: str, var: Var, primitive: str) -> list[For]:
+    """The loops around a block, of which the loop over a variable must be one.
+
+    Raises:
+        PrimitiveError: if it isn't.
+    """
+    node, loop = program.block_node(name), program.loop(var)
+    loops = program.loops_above(node)
+    if all(above is not loop for above in loops):
+        there = ", ".join(above.loop_var.name for above in loops) or "none"
+        raise PrimitiveError(f"{primitive}: {loop_name(program, var)} is no loop around {name}; loops around it: {there}", node.stmt)
+    return loops

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...errors import RecordError
+from ...errors import RecordError, ScheduleError
 from ...tir.expr import PrimExpr, Var
 from .handles import RV, BlockRV, LoopRV
 from .instruction import Instruction, primitive_of
@@ -18,6 +18,8 @@ DecisionProvider = Callable[[Instruction, "list[Any]", "list[Any]", Any], Any]
 
 HEADER = ("# from tensorexpr import tir", "def apply_trace(sch: tir.Schedule) -> None:")
 ENTER_POSTPROC = "EnterPostproc"
+# What gives a list, even of one.
+_LISTS = {"GetLoops", "GetChildBlocks", "GetProducers", "GetConsumers", "GetOutputBlocks", "Split", "LoopPartition"}
 
 
 class Trace:
@@ -98,6 +100,11 @@ class Trace:
             if decision_provider is not None and inst.primitive.is_sampling:
                 decision = decision_provider(inst, inputs, list(inst.attrs), decision)
             made = sch.run(inst.kind, inputs, inst.attrs, decision)
+            if len(made) != len(inst.outputs):
+                raise ScheduleError(
+                    f"{inst.primitive.method} gives {len(made)} values here and {len(inst.outputs)} in the trace: keep loops of one "
+                    "iteration (preserve_unit_loops=True) where their number depends on decisions"
+                )
             meaning.update(zip(inst.outputs, made, strict=True))
 
     def names(self) -> dict[RV, str]:
@@ -121,6 +128,8 @@ class Trace:
             arguments.append(("decision", self.decisions[inst]))
         shown = ", ".join(f"{name}={as_python_text(value, names)}" if name else as_python_text(value, names) for name, value in arguments)
         outputs = ", ".join(names[rv] for rv in inst.outputs)
+        if len(inst.outputs) == 1 and inst.kind in _LISTS:
+            outputs += ","
         return f"{outputs} = sch.{primitive.method}({shown})" if outputs else f"sch.{primitive.method}({shown})"
 
     def as_json(self, remove_postproc: bool = False) -> Any:

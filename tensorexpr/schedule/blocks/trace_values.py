@@ -8,7 +8,9 @@ from typing import Any
 from ...arith import index_map_from_json
 from ...errors import RecordError
 from ...tir.expr import FloatImm, IntImm, PrimExpr, StringImm, Var
+from ...tir.rewriting import variables
 from .handles import RV, BlockRV, LoopRV
+from .trace_expressions import KEY, expression_from_json, expression_to_json, in_names, in_other_handles
 
 MAX_INSTRUCTIONS = 10_000
 
@@ -19,6 +21,8 @@ def handles_in(values: Sequence[Any]) -> list[RV]:
     for value in values:
         if isinstance(value, (BlockRV, LoopRV, Var)):
             found.append(value)
+        elif isinstance(value, PrimExpr):
+            found += variables(value)
         elif isinstance(value, (list, tuple)):
             found += handles_in(value)
         elif isinstance(value, Mapping):
@@ -30,6 +34,8 @@ def mapped(value: Any, meaning: Mapping[RV, RV]) -> Any:
     """A value with its handles replaced by what they mean elsewhere."""
     if isinstance(value, (BlockRV, LoopRV, Var)):
         return meaning.get(value, value)
+    if isinstance(value, PrimExpr):
+        return in_other_handles(value, meaning)
     if isinstance(value, (list, tuple)):
         return type(value)(mapped(item, meaning) for item in value)
     return {key: mapped(item, meaning) for key, item in value.items()} if isinstance(value, dict) else value
@@ -46,7 +52,7 @@ def as_python_text(value: Any, names: Mapping[RV, str]) -> str:
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     as_python = getattr(value, "as_python", None)
-    return as_python() if as_python is not None else str(value) if isinstance(value, PrimExpr) else repr(value)
+    return as_python() if as_python is not None else in_names(value, names) if isinstance(value, PrimExpr) else repr(value)
 
 
 def as_json_value(value: Any, names: Mapping[RV, str]) -> Any:
@@ -57,6 +63,8 @@ def as_json_value(value: Any, names: Mapping[RV, str]) -> Any:
         return "None"
     if isinstance(value, str):
         return f'"{value}"'
+    if isinstance(value, PrimExpr) and variables(value):
+        return expression_to_json(value, names)
     if isinstance(value, Mapping):
         return {key: as_json_value(item, names) for key, item in value.items()}
     return [as_json_value(item, names) for item in value] if isinstance(value, (list, tuple)) else plain(value)
@@ -94,6 +102,8 @@ def from_json_value(value: Any, meaning: Mapping[str, RV]) -> Any:
             raise RecordError(f"the trace uses {value[:40]!r} before an instruction gives it")
         return meaning[value]
     if isinstance(value, dict):
+        if set(value) == {KEY}:
+            return expression_from_json(value[KEY], meaning)
         return {key: from_json_value(item, meaning) for key, item in value.items()}
     return [from_json_value(item, meaning) for item in value] if isinstance(value, list) else value
 

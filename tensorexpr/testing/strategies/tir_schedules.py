@@ -30,7 +30,7 @@ from ...tir.function import IRModule, PrimFunc
 
 FACTORS = (1, 2, 3, 4, 5, 7, 8)
 # They change what is computed, on the caller's word, or need something that no module has by itself.
-BY_PROMISE = frozenset({"UnsafeSetDType", "UnsafeHideBufferAccess", "AnnotateBufferAccess", "Tensorize", "ScheduleTensors"})
+BY_PROMISE = frozenset({"UnsafeSetDType", "UnsafeHideBufferAccess", "AnnotateBufferAccess", "Tensorize", "ScheduleTensors", "Assert"})
 _T = TypeVar("_T")
 
 

@@ -1,6 +1,7 @@
 """Tensor intrinsics as pairs of functions: what a few instructions compute, and the statements that do it.
 
 Both take the same buffers. Each body is a block that states what it reads and writes.
+`x86` has the names of those that come with the package.
 """
 
 from __future__ import annotations

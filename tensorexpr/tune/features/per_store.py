@@ -38,7 +38,7 @@ ANNOTATIONS = (("vec", LoopKind.VECTORIZE), ("unroll", LoopKind.UNROLL), ("paral
 POSITIONS = ("None", "InnerSpatial", "MiddleSpatial", "OuterSpatial", "InnerReduce", "MiddleReduce", "OuterReduce", "Mixed")
 THREADS = ("blockIdx_x", "blockIdx_y", "blockIdx_z", "threadIdx_x", "threadIdx_y", "threadIdx_z")
 ACCESSES = ("Read", "Write", "ReadWrite")
-_PER_TENSOR = (
+PER_TENSOR = (
     *(f"acc_type.k{kind}" for kind in ACCESSES), "bytes", "unique_bytes", "lines", "unique_lines",
     *(f"reuse_type.k{kind}" for kind in REUSE_KINDS), "reuse_dis_iter", "reuse_dis_bytes", "reuse_ct",
     "bytes_d_reuse_ct", "unique_bytes_d_reuse_ct", "lines_d_reuse_ct", "unique_lines_d_reuse_ct", "stride",
@@ -55,7 +55,7 @@ def per_store_names(tensors: int = TENSORS) -> tuple[str, ...]:
     threads = (f"{name}_len" for name in (*THREADS, "vthread"))
     return (
         *OPERATIONS, *annotated, "is_gpu", *threads,
-        *(f"B{number}.{name}" for number in range(tensors) for name in _PER_TENSOR),
+        *(f"B{number}.{name}" for number in range(tensors) for name in PER_TENSOR),
         *(f"arith_intensity_curve_{sample}" for sample in range(SAMPLES)),
         "alloc_size", "alloc_prod", "alloc_outer_prod", "alloc_inner_prod", "outer_prod", "num_loops", "auto_unroll_max_step",
     )  # fmt: skip
@@ -169,7 +169,7 @@ def _largest(tensors: Sequence[Touched], described: Array, most: int) -> list[Ar
     """[n] each: the features of the tensors with most lines, then bytes, then by name; zeros where there are fewer."""
     names = sorted(range(len(tensors)), key=lambda n: tensors[n].tensor.name)
     described = described[:, names]
-    lines, size = (described[:, :, _PER_TENSOR.index(name)] for name in ("lines", "bytes"))
+    lines, size = (described[:, :, PER_TENSOR.index(name)] for name in ("lines", "bytes"))
     order = np.lexsort((-size, -lines), axis=1)[:, :most]
     chosen = np.take_along_axis(described, order[:, :, None], axis=1)
     count, found, width = chosen.shape

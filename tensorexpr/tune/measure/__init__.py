@@ -3,7 +3,7 @@
 measurer     the door: `Measurer(task, options).measure(programs)`
 results, task, errors     what goes in and comes out
 builder      compile workers;  runner: the measuring process;  reference: the process that makes inputs and expected results
-pool, process, protocol     workers as their parent sees them;  child: the worker's side;  folder: what they share
+pool, process, protocol     workers as their parent sees them;  child: the worker's side;  folder, arrays: what they share
 compile_worker, run_worker, reference_worker     what the workers run
 compiling, object_code, spills     from a trace to object code
 bench, timing, memory, native     from object code to costs

@@ -195,7 +195,8 @@ class _Builder:
         panel, within = stage.split(op.axis[convolution.channel], factor=plan.block)
         batches = [op.axis[number] for number in convolution.outer]
         tasks = {Order.PANELS: [panel], Order.BATCHES: [*batches, panel], Order.PIXELS: [*batches]}[plan.order]
-        inside = [*batches, *phases] if plan.order is Order.PANELS else phases
+        # All batches meet the taps of a phase before the next one's: fewer weights at a time.
+        inside = [*phases, *batches] if plan.order is Order.PANELS else phases
         first = self.pixels[0]
         if plan.chunks > 1:
             chunk, axes[first] = stage.split(axes[first], nparts=plan.chunks, balanced=True)

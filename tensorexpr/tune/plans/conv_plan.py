@@ -180,7 +180,8 @@ def _order(convolution: Convolution, panels: int, pixels: list[int], peeled: boo
     if panels > 1 and weights <= half < data:  # all weights stay in the second level cache, and the data is read once
         # Border tiles of a parallel loop would choose their body in every iteration.
         return Order.PIXELS, cores if len(pixels) == 1 and peeled and pixels[0] >= cores else 1
-    if batches == 1 or (_is_even(panels, cores) and panels * data < batches * weights):
+    share = data * convolution.per_group // convolution.extents[convolution.channel]  # a panel reads the channels of its group
+    if batches == 1 or (_is_even(panels, cores) and panels * share < batches * weights):
         return Order.PANELS, _chunks(panels, pixels, cores)
     return Order.BATCHES, _chunks(batches * panels, pixels, cores)
 

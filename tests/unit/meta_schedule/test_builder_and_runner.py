@@ -1,3 +1,5 @@
+"""Builders and runners: what they accept, refuse, and say of programs that fail."""
+
 from __future__ import annotations
 
 import os

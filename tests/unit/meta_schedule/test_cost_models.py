@@ -1,3 +1,5 @@
+"""Cost models learn, predict, and are saved and loaded."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Databases: records come back, the best first, from every kind of storage."""
+
 from __future__ import annotations
 
 import logging
@@ -56,6 +58,21 @@ def test_the_fastest_records_come_first_and_failed_ones_never(database: Database
     assert [r.run_secs for r in top] == [[1.0, 2.0], [2.0], [3.0]]
     assert [r.run_secs for r in database.get_top_k(database.commit_workload(mod), 1)] == [[1.0, 2.0]]
     assert database.get_top_k(database.commit_workload(mod), 0) == []
+
+
+def test_records_of_other_workloads_and_failures_stay_apart(database: Database) -> None:
+    mods = [matmul(), scaled()]
+    sch = tir.Schedule(mods[1])
+    assert sch.trace is not None
+    record(database, mods[0], [2.0])
+    database.commit_tuning_record(TuningRecord(sch.trace, database.commit_workload(mods[1]), None, tvm.Target("llvm")))
+    assert [r.run_secs for r in database.get_top_k(database.commit_workload(mods[0]), 5)] == [[2.0]]
+    database.commit_tuning_record(TuningRecord(sch.trace, database.commit_workload(mods[1]), [1.0], tvm.Target("llvm")))
+    assert [r.run_secs for r in database.get_top_k(database.commit_workload(mods[0]), 5)] == [[2.0]]
+    only_failed, pruned = MemoryDatabase(), MemoryDatabase()
+    record(only_failed, mods[0], None)
+    only_failed.dump_pruned(pruned)
+    assert len(pruned) == 0
 
 
 def test_a_workload_is_known_by_what_it_computes(database: Database) -> None:

@@ -1,3 +1,5 @@
+"""Search strategies propose different programs, as many as asked, and learn from results."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,3 +1,5 @@
+"""Task schedulers: who is next, who is told, and how a search ends."""
+
 from __future__ import annotations
 
 import logging

@@ -1,3 +1,5 @@
+"""`tune_tir` and `compile_tir` from end to end, on small programs."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -192,6 +192,12 @@ def test_panels_that_no_cache_holds_are_packed() -> None:
         assert plan.vectors == 2
 
 
+def test_panels_of_groups_read_a_part_of_the_data() -> None:
+    """16 panels of four groups read small images four times, not sixteen: fewer bytes than all weights for each image."""
+    assert plan_of(operators.conv2d(16, 7, 7, 512, 512, 3, 1, 1, 1, 4)).order is Order.PANELS
+    assert plan_of(operators.conv2d(16, 28, 28, 512, 512, 3, 1, 1, 1, 4)).order is Order.BATCHES
+
+
 @pytest.mark.parametrize("plane", [(8, 8), (7, 7), (3, 14)])
 def test_vectors_of_pixels(monkeypatch: pytest.MonkeyPatch, plane: tuple[int, int]) -> None:
     monkeypatch.setattr(conv, "convolution_plans", lambda found, target: [])

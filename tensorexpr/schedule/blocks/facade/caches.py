@@ -230,7 +230,7 @@ class Caches(ScheduleBase):
 
 
 def as_index_map(index_map: IndexMap | Callable[..., Any], ndim: int, dtype: str) -> IndexMap:
-    """The map, or the one that a function describes.
+    """The map, or the one that a function describes. Memory has one dimension, so an `AXIS_SEPARATOR` in it says nothing.
 
     Raises:
         ScheduleError: if it is none.
@@ -238,7 +238,7 @@ def as_index_map(index_map: IndexMap | Callable[..., Any], ndim: int, dtype: str
     if isinstance(index_map, IndexMap):
         return index_map
     try:
-        return IndexMap.from_func(index_map, ndim, index_dtype=dtype)
+        return IndexMap.from_func_with_separators(index_map, ndim, index_dtype=dtype)[0]
     except DeclarationError as error:
         raise ScheduleError(str(error)) from error
 

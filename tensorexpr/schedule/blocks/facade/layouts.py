@@ -37,7 +37,7 @@ class Layouts(Caches):
 
         Args:
             buffer: ("read", number), ("write", number), a name or a buffer. A parameter changes its shape.
-            index_map: from old indices to new ones.
+            index_map: from old indices to new ones; `IndexMap.AXIS_SEPARATOR` among them changes nothing, as memory has one dimension.
             pad_value: what stands where the new layout has no element: a number, or a function of the new indices.
             assume_injective_transform: don't check that each element has a place of its own.
 

@@ -1,7 +1,7 @@
 """The primitives, one file each: a function from program to program, and the instruction that calls it.
 
 queries, sampling                         blocks, loops, decisions
-split, fuse, reorder, kinds, annotate     loops
+split, fuse, reorder, kinds, annotate     loops;  assert_, what must hold of decisions
 cache_read, cache_write, cache_inplace,   copies of buffers
 cache_index, reindex, reindex_cache, copy_at
 transform_layout, transform_block_layout, layouts, and padding
@@ -22,6 +22,7 @@ from . import (
     add_unit_loop,
     annotate,
     annotate_buffer_access,
+    assert_,
     blockize,
     cache_index,
     cache_inplace,
@@ -62,6 +63,7 @@ __all__ = [
     "add_unit_loop",
     "annotate",
     "annotate_buffer_access",
+    "assert_",
     "blockize",
     "cache_index",
     "cache_inplace",

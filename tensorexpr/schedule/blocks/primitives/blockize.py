@@ -22,14 +22,14 @@ from ....tir.expr import IntImm, IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import map_children, substitute, variables
 from ....tir.stmt import For, SeqStmt, Stmt, seq
 from ..affine import check_affine
-from ..bindings import conditions, conjunction, renewed_loops, substituted_region
+from ..bindings import conditions, conjunction, substituted_region
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef, LoopRef
 from ..instruction import Applied, Primitive, State, block_of
+from ..nests import nested, renewed_loops
 from ..program import BlockProgram, Node, inner_statements, realized
 from ..subspace import DividedAxis, Division, divided
 from .decompose_reduction import updating
-from .split import nested
 
 
 def blockize(program: BlockProgram, var: Var) -> tuple[BlockProgram, str]:

@@ -21,12 +21,13 @@ from ....tir.buffer import Buffer, BufferRegion, decl_buffer
 from ....tir.expr import BufferLoad, Call, IntImm, IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import Node as TreeNode
 from ....tir.rewriting import children, map_children, substitute, variables, walk
-from ....tir.stmt import BufferStore, For, ForKind, Stmt, seq
+from ....tir.stmt import BufferStore, Stmt, seq
 from ..bindings import TRUE
 from ..copying import scope_start
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of
+from ..nests import looped
 from ..program import BlockProgram, Node, block_at
 
 
@@ -139,10 +140,8 @@ def _nest(cached: _Cached, name: str) -> Stmt:
     point = tuple(axis.var for axis in own)
     value = substitute(cached.index, dict(zip((axis.var for axis in cached.axes), point, strict=True)))
     writes = (BufferRegion.from_point(cached.buffer, point),)
-    stmt: Stmt = BlockRealize(tuple(loops), TRUE, Block(tuple(own), (), writes, name, BufferStore(cached.buffer, value, point)))
-    for var, extent in reversed(list(zip(loops, cached.buffer.shape, strict=True))):
-        stmt = For(var, const(0, var.dtype), extent, ForKind.SERIAL, stmt)
-    return stmt
+    block = Block(tuple(own), (), writes, name, BufferStore(cached.buffer, value, point))
+    return looped(loops, cached.buffer.shape, BlockRealize(tuple(loops), TRUE, block))
 
 
 def _with_loads(stmt: Stmt, found: Sequence[_Cached]) -> Stmt:

@@ -20,7 +20,7 @@ from ....tir.block import Block, BlockRealize
 from ....tir.buffer import Buffer, BufferRegion
 from ....tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import substitute, variables
-from ....tir.stmt import BufferStore, For, ForKind, SeqStmt, Stmt, seq
+from ....tir.stmt import BufferStore, For, SeqStmt, Stmt, seq
 from ..accesses import check_plain_use, redirected
 from ..bindings import TRUE
 from ..buffers import region_at
@@ -28,8 +28,9 @@ from ..copying import Box, box_of, ranges_around, scoped_copy
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of, loop_of
+from ..nests import looped
 from ..program import BlockProgram, Node, block_at, realized
-from ..scope import read, written
+from ..scope import loops_with, read, written
 from .cache_read import sole_writer
 from .cache_write import check_written_alone
 
@@ -42,8 +43,7 @@ def copy_at(program: BlockProgram, var: Var, name: str, index: int, storage_scop
     node, loop = program.block_node(name), program.loop(var)
     region = region_at(realized(node), side, index, primitive)
     buffer, scope = region.buffer, program.scope_of(node)
-    if all(above is not loop for above in program.loops_above(node)):
-        raise PrimitiveError(f"{primitive}: the loop over {var.name} isn't around {name}", node.stmt)
+    loops_with(program, name, var, primitive)
     inside = program.child_blocks(program.loop_node(var))
     readers = [below for below in inside if buffer in read(block_at(below))]
     writers = [below for below in inside if buffer in written(block_at(below))]
@@ -126,9 +126,7 @@ def _copy(name: str, source: Buffer, target: Buffer, here: Box, around: Sequence
     box = tuple(Range(substitute(r.min, values), r.extent) for r in here)
     ax = [Var(f"ax{place}", r.extent.dtype) for place, r in enumerate(box)]
     at = tuple(r.min + var for r, var in zip(box, ax, strict=True))
-    body: Stmt = BufferStore(target, BufferLoad(source, at), at)
-    for var, r in reversed(list(zip(ax, box, strict=True))):
-        body = For(var, const(0, var.dtype), r.extent, ForKind.SERIAL, body)
+    body = looped(ax, [r.extent for r in box], BufferStore(target, BufferLoad(source, at), at))
     regions = (BufferRegion(source, box),), (BufferRegion(target, box),)
     block = Block(tuple(own), *regions, name, body, annotations=FrozenMap({AUTO_COPY: 1}))
     return BlockRealize(tuple(loop.loop_var for loop in loops), TRUE, block)

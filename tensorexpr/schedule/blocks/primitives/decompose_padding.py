@@ -18,13 +18,13 @@ from ....tir.block import BlockRealize
 from ....tir.expr import GE, GT, LE, LT, Call, IterVar, PrimExpr, Range, Select, Var
 from ....tir.rewriting import substitute, variables
 from ....tir.stmt import BufferStore, For, Stmt, seq
-from ..bindings import TRUE, conditions, conjunction, is_true, loosely, ranges_of, renewed_axes, renewed_loops, substituted_region
+from ..bindings import TRUE, conditions, conjunction, is_true, loosely, ranges_of, renewed_axes, substituted_region
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of, loop_of
+from ..nests import nested, renewed_loops
 from ..program import BlockProgram, Node, block_at
-from ..scope import Scope, check_complete
-from .split import nested
+from ..scope import Scope, check_complete, loops_with
 from .transform_block_layout import simplified_block
 
 
@@ -42,9 +42,7 @@ def decompose_padding(program: BlockProgram, name: str, var: Var) -> tuple[Block
     """The program with a block that fills in a constant at a loop, before what copies the rest; and the filling block's name."""
     node, loop = program.block_node(name), program.loop(var)
     realize = program.realize(name)
-    above = program.loops_above(node)
-    if all(around is not loop for around in above):
-        raise PrimitiveError(f"decompose_padding: the loop over {var.name} isn't around {name}", node.stmt)
+    above = loops_with(program, name, var, "decompose_padding")
     check_complete(Scope.around(program, node), realize, "decompose_padding")
     inner = above[next(place for place, around in enumerate(above) if around is loop) :]
     if any(outer.body is not below for outer, below in zip(inner, [*inner[1:], realize], strict=True)):

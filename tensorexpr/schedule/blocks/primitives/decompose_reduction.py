@@ -20,13 +20,13 @@ from ....tir.expr import BufferLoad, IterVar, PrimExpr, Var
 from ....tir.rewriting import substitute, variables, walk
 from ....tir.stmt import BufferStore, For, Stmt, seq
 from ..affine import check_affine
-from ..bindings import conditions, conjunction, renewed_axes, renewed_loops, substituted_region
-from ..diagnostics import PrimitiveError, loop_name
+from ..bindings import conditions, conjunction, renewed_axes, substituted_region
+from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of, loop_of
+from ..nests import nested, renewed_loops
 from ..program import BlockProgram
-from ..scope import Scope, check_begins, check_reduction, loops_of_axes, read, written
-from .split import nested
+from ..scope import Scope, check_begins, check_reduction, loops_of_axes, loops_with, read, written
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,7 @@ class Decomposed:
 def decompose_reduction(program: BlockProgram, name: str, var: Var) -> Decomposed:
     """The program with the init of a block in loops of its own before the loop over a variable."""
     node, realize, loop = program.block_node(name), program.realize(name), program.loop(var)
-    loops = program.loops_above(node)
-    if all(above is not loop for above in loops):
-        there = ", ".join(above.loop_var.name for above in loops) or "none"
-        raise PrimitiveError(f"decompose_reduction: {loop_name(program, var)} is no loop around {name}; loops around it: {there}", realize)
+    loops = loops_with(program, name, var, "decompose_reduction")
     check_affine(realize, loops, "decompose_reduction")
     check_reduction(Scope.around(program, node), realize, "decompose_reduction")
     check_begins(realize, loops, "decompose_reduction")

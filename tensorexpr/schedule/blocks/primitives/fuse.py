@@ -38,6 +38,10 @@ def fuse(program: BlockProgram, names: Sequence[Var], preserve_unit_iters: bool 
         if outer.loop_var in variables(inner.extent):
             raise PrimitiveError(f"fuse: the extent of {inner.loop_var.name} depends on {outer.loop_var.name}", inner)
     dtype = names[0].dtype
+    odd = next((loop for loop in loops if loop.loop_var.dtype != dtype), None)
+    if odd is not None:
+        was, is_now = f"{names[0].name} is {dtype}", f"{odd.loop_var.name} {odd.loop_var.dtype}"
+        raise PrimitiveError(f"fuse takes loops of one type, but {was} and {is_now}; write one extent as the other, as T.int64(16)", odd)
     fused = Var("_".join(name.name for name in names) + "_fused", dtype)
     values: dict[Var, PrimExpr] = {}
     rest: PrimExpr = fused

@@ -27,9 +27,10 @@ from ..bindings import ranges_of
 from ..diagnostics import PrimitiveError
 from ..handles import LoopRef
 from ..instruction import Applied, Primitive, State, loop_of
+from ..nests import nested
 from ..program import BlockProgram, Node, inner_statements
 from ..scope import read, written
-from .split import check_plain, nested
+from .split import check_plain
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,13 @@ from ....tir.buffer import Buffer, BufferRegion
 from ....tir.expr import Add, BufferLoad, Cast, Div, FloorDiv, FloorMod, IterVar, Mod, Mul, PrimExpr, Range, Var
 from ....tir.intrin import if_then_else
 from ....tir.rewriting import variables, walk
-from ....tir.stmt import BufferStore, For, ForKind, Stmt, seq
+from ....tir.stmt import BufferStore, For, Stmt, seq
 from ..accesses import check_plain_use, redirected
 from ..bindings import TRUE
 from ..copying import copy_block, scoped_copy
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
+from ..nests import looped
 from ..program import BlockProgram, Node, block_at, fresh
 from ..scope import Scope, check_complete_or_reduction
 from .transform_block_layout import own_loops
@@ -99,10 +100,7 @@ def _nest(name: str, buffer: Buffer, copy: Buffer, is_output: bool) -> Stmt:
         value = if_then_else(inside, BufferLoad(buffer, point), const(0, buffer.dtype))
         regions = (BufferRegion.from_point(buffer, point),), (BufferRegion.from_point(copy, point),)
         block = Block(tuple(axes), *regions, name, BufferStore(copy, value, point))
-    stmt: Stmt = BlockRealize(tuple(loops), TRUE, block)
-    for var, extent in reversed(list(zip(loops, shape, strict=True))):
-        stmt = For(var, const(0, var.dtype), extent, ForKind.SERIAL, stmt)
-    return stmt
+    return looped(loops, shape, BlockRealize(tuple(loops), TRUE, block))
 
 
 def _known(axis: IterVar, node: Node) -> int:

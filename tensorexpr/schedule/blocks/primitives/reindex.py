@@ -19,7 +19,7 @@ from ....tir.block import Block, BlockRealize
 from ....tir.buffer import Buffer
 from ....tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import substitute, variables, walk
-from ....tir.stmt import BufferStore, For, ForKind, SeqStmt, Stmt, seq
+from ....tir.stmt import BufferStore, For, SeqStmt, Stmt, seq
 from ..accesses import Redirection, check_plain_use
 from ..bindings import TRUE
 from ..buffers import region_at
@@ -27,7 +27,8 @@ from ..copying import copy_block, ranges_around, scoped_copy
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of
-from ..program import BlockProgram, Node, block_at, realized
+from ..nests import looped
+from ..program import BlockProgram, Node, block_at, loops_around, realized
 from ..scope import read
 from .cache_read import sole_writer
 from .cache_write import check_behind, check_written_alone
@@ -138,10 +139,7 @@ def _nest(name: str, buffer: Buffer, copy: Buffer, axes: Sequence[IterVar], indi
     values = dict(zip((axis.var for axis in axes), point, strict=True))
     far = tuple(substitute(index, values) for index in indices)
     block = copy_block(name, own, copy, point, buffer, far) if side == WRITE else copy_block(name, own, buffer, far, copy, point)
-    stmt: Stmt = BlockRealize(tuple(loops), TRUE, block)
-    for var, axis in reversed(list(zip(loops, axes, strict=True))):
-        stmt = For(var, const(0, var.dtype), _dom(axis).extent, ForKind.SERIAL, stmt)
-    return stmt
+    return looped(loops, [_dom(axis).extent for axis in axes], BlockRealize(tuple(loops), TRUE, block))
 
 
 def one_access(node: Node, buffer: Buffer, primitive: str) -> tuple[PrimExpr, ...]:
@@ -164,7 +162,7 @@ def one_access(node: Node, buffer: Buffer, primitive: str) -> tuple[PrimExpr, ..
             f"{primitive}: {block.name_hint} must use {buffer.name} at the same indices wherever it does; it does at: {shown}", node.stmt
         )
     indices = next(iter(found))
-    bound = {inner.loop_var for inner in walk(block.body) if isinstance(inner, For)} | {loop.loop_var for loop in _loops_around(node)}
+    bound = {inner.loop_var for inner in walk(block.body) if isinstance(inner, For)} | {loop.loop_var for loop in loops_around(node)}
     foreign = {var for index in indices for var in variables(index)} & bound
     if foreign:
         raise PrimitiveError(
@@ -173,17 +171,6 @@ def one_access(node: Node, buffer: Buffer, primitive: str) -> tuple[PrimExpr, ..
             node.stmt,
         )
     return indices
-
-
-def _loops_around(node: Node) -> list[For]:
-    """The loops around a block within its scope."""
-    found: list[For] = []
-    for above in node.ancestors():
-        if isinstance(above.stmt, BlockRealize):
-            break
-        if isinstance(above.stmt, For):
-            found.append(above.stmt)
-    return found
 
 
 def outermost(program: BlockProgram, node: Node) -> Stmt:

@@ -21,18 +21,18 @@ from ....tir.expr import IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import substitute, variables
 from ....tir.stmt import Stmt
 from ..accesses import Redirection, check_plain_use
-from ..bindings import conditions, conjunction, renewed_loops
+from ..bindings import conditions, conjunction
 from ..buffers import region_at
 from ..copying import Place, before_first, copy_block, scope_end, scope_start, scoped_copy
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of
+from ..nests import nested, renewed_loops
 from ..program import BlockProgram, Node, block_at, realized
 from ..scope import read
 from .cache_read import sole_writer
 from .cache_write import check_behind, check_written_alone
 from .reindex import check_each_once, check_inside, one_access, why_not_one_to_one
-from .split import nested
 
 
 def reindex_cache_read(program: BlockProgram, name: str, index: int, storage_scope: str, index_map: IndexMap) -> tuple[BlockProgram, str]:

@@ -17,9 +17,9 @@ from ....tir.stmt import For
 from ..affine import check_affine
 from ..diagnostics import PrimitiveError, loop_name
 from ..instruction import Applied, Primitive, State, loop_of
+from ..nests import nested
 from ..program import BlockProgram, realized
 from ..scope import Scope, is_update
-from .split import nested
 
 
 def reorder(program: BlockProgram, names: Sequence[Var]) -> BlockProgram:

@@ -22,14 +22,14 @@ from ....tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import substitute, variables
 from ....tir.stmt import BufferStore, For, LetStmt, Stmt, seq
 from ..affine import check_affine
-from ..bindings import conditions, conjunction, ranges_of, renewed_axes, renewed_loops, substituted_region
-from ..diagnostics import PrimitiveError, loop_name
+from ..bindings import conditions, conjunction, ranges_of, renewed_axes, substituted_region
+from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, loop_of
+from ..nests import nested, renewed_loops
 from ..program import ROOT, BlockProgram, Node, fresh, realized
 from ..reducers import Reduction, recognised
-from ..scope import Scope, check_begins, check_reduction, loops_of_axes
-from .split import nested
+from ..scope import Scope, check_begins, check_reduction, loops_of_axes, loops_with
 
 REDUCED = (IterVar.COMM_REDUCE,)
 SPATIAL = (IterVar.DATA_PAR,)
@@ -163,10 +163,7 @@ def _inserted(indices: tuple[PrimExpr, ...], place: int, index: PrimExpr) -> tup
 def _planned(program: BlockProgram, name: str, var: Var, factor_axis: int) -> _Plan:
     """What the two blocks are made of, if it is legal."""
     node, realize, loop = program.block_node(name), program.realize(name), program.loop(var)
-    loops = program.loops_above(node)
-    if all(above is not loop for above in loops):
-        there = ", ".join(above.loop_var.name for above in loops) or "none"
-        raise PrimitiveError(f"rfactor: {loop_name(program, var)} is no loop around {name}; loops around it: {there}", realize)
+    loops = loops_with(program, name, var, "rfactor")
     check_affine(realize, loops, "rfactor")
     check_reduction(Scope.around(program, node), realize, "rfactor")
     check_begins(realize, loops, "rfactor")

@@ -68,7 +68,7 @@ class Places:
 
     def drawn(self, rng: random.Random) -> int:
         """A legal decision, each as likely as another."""
-        left = [INLINE, STAY, *range(len(self.loops))]
+        left: list[int] = [INLINE, STAY, *range(len(self.loops))]
         while True:
             decision = rng.choice(left)
             if self.is_legal(decision):

@@ -7,18 +7,18 @@ for i in range(100)        ->   for i_0, i_1 in T.grid(7, 16)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from ....errors import ScheduleError
 from ....tir.arithmetic import as_int, cast, ceildiv, convert
 from ....tir.dtype import parse_dtype
 from ....tir.expr import IntImm, PrimExpr, Var
-from ....tir.stmt import For, ForKind, Stmt
+from ....tir.stmt import For, ForKind
 from ..bindings import Ranges, knowing, rebound, simplified
 from ..diagnostics import PrimitiveError
 from ..handles import LoopRef
 from ..instruction import Applied, Primitive, State, loop_of
+from ..nests import nested
 from ..program import BlockProgram
 
 
@@ -74,13 +74,6 @@ def _extents(loop: For, factors: Sequence[PrimExpr | int | None]) -> list[PrimEx
         if have is not None and want is not None and have < want:
             raise PrimitiveError(f"split of {loop.loop_var.name}: factors of product {have} don't cover its extent of {want}", loop)
     return [simplified(ceildiv(loop.extent, product), ()) if k is None else k for k in known]
-
-
-def nested(loops: Sequence[For], body: Stmt) -> Stmt:
-    """Loops, outermost first, around a body."""
-    for loop in reversed(loops):
-        body = replace(loop, body=body)
-    return body
 
 
 def check_plain(loop: For, primitive: str) -> None:

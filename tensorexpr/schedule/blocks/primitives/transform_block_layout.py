@@ -23,6 +23,7 @@ from ..bindings import TRUE, inverted, is_true, loosely
 from ..copying import ranges_around
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
+from ..nests import looped
 from ..program import BlockProgram, Node, block_at, realized
 from ..scope import Scope
 from .split import check_plain
@@ -59,10 +60,8 @@ def transform_block_layout(program: BlockProgram, name: str, index_map: IndexMap
     values = {old.var: facts.simplify(new) for old, new in zip(block.iter_vars, back, strict=True)}
     made = simplified_block(substitute(replace(block, iter_vars=()), values), facts)
     ax = [Var(f"ax{place}", dtype) for place in range(len(shape))]
-    stmt: Stmt = BlockRealize(tuple(ax), TRUE, replace(made, iter_vars=axes))
-    for var, extent in reversed(list(zip(ax, shape, strict=True))):
-        stmt = For(var, const(0, dtype), extent, ForKind.SERIAL, stmt)
-    return program.replace(loops[0] if loops else realize, stmt)
+    nest = looped(ax, shape, BlockRealize(tuple(ax), TRUE, replace(made, iter_vars=axes)))
+    return program.replace(loops[0] if loops else realize, nest)
 
 
 def _extent(axis: IterVar, node: Node) -> PrimExpr:

@@ -1,0 +1,70 @@
+"""Postprocessors: what they do to programs, and where they stop."""
+
+from __future__ import annotations
+
+import pytest
+
+from tensorexpr import meta_schedule as ms
+from tensorexpr import te, tir
+from tensorexpr.meta_schedule.postproc.access_strides import contiguous_loops, dependent_loops
+from tensorexpr.meta_schedule.schedule_rule.parallelize_vectorize_unroll import PARALLEL, VECTORIZE
+from tests import loop_programs
+
+
+def rewritten(func: tir.PrimFunc, parallel: int, lanes: int) -> tir.Schedule:
+    """A function after RewriteParallelVectorizeUnroll, with these bounds."""
+    sch = tir.Schedule(func)
+    root = sch.get_block("root")
+    for key, value in ((PARALLEL, parallel), (VECTORIZE, lanes)):
+        if value:
+            sch.annotate(root, key, value)
+    assert ms.postproc.RewriteParallelVectorizeUnroll().apply(sch)
+    assert not sch.get(root).annotations
+    return sch
+
+
+def kinds(sch: tir.Schedule, block: str) -> list[tuple[int, str]]:
+    """The extents and kinds of the loops around a block."""
+    loops = [sch.get(loop) for loop in sch.get_loops(block)]
+    return [(int(loop.extent.value), loop.kind.name) for loop in loops]
+
+
+@pytest.mark.parametrize(
+    ("parallel", "expected"),
+    [(0, [(8, "SERIAL"), (16, "SERIAL"), (12, "SERIAL")]), (4, [(8, "PARALLEL"), (16, "SERIAL"), (12, "SERIAL")]),
+     (100, [(128, "PARALLEL"), (12, "SERIAL")])],
+)  # fmt: skip
+def test_so_many_outer_loops_are_fused_as_are_needed(parallel: int, expected: list[tuple[int, str]]) -> None:
+    assert kinds(rewritten(loop_programs.matmul, parallel, 0), "C") == expected
+
+
+def test_a_loop_that_reduces_is_neither_parallel_nor_a_vector() -> None:
+    assert kinds(rewritten(loop_programs.matmul, 10000, 64), "C") == [(128, "PARALLEL"), (12, "SERIAL")]
+    sch = tir.Schedule(loop_programs.matmul)
+    loops = sch.get_loops("C")
+    assert dependent_loops(sch.get(loops[0])) == {sch.get(loops[2]).loop_var}
+
+
+@pytest.mark.parametrize(("width", "count"), [(12, 2), (16, 1)])
+def test_loops_are_contiguous_where_rows_are_whole(width: int, count: int) -> None:
+    a = te.placeholder((8, width), name="A")
+    sch = tir.Schedule(te.create_prim_func([a, te.compute((8, 12), lambda i, j: a[i, j] * 2.0, name="B")]))
+    block = sch.get_block("B")
+    assert contiguous_loops(sch.realization(block), [sch.get(loop) for loop in sch.get_loops(block)]) == count
+
+
+def test_loops_whose_extents_only_a_run_knows_are_rejected() -> None:
+    n = te.var("n")
+    a = te.placeholder((n,), name="A")
+    some = te.create_prim_func([a, te.compute((n,), lambda i: a[i] * 2.0, name="B")])
+    assert not ms.postproc.DisallowDynamicLoop().apply(tir.Schedule(some))
+    assert ms.postproc.DisallowDynamicLoop().apply(tir.Schedule(loop_programs.chain))
+
+
+def test_reductions_start_before_their_first_loop_that_reduces() -> None:
+    sch = tir.Schedule(loop_programs.matmul)
+    _, j, k = sch.get_loops("C")
+    sch.reorder(k, j)
+    assert ms.postproc.RewriteReductionBlock().apply(sch)
+    assert [extent for extent, _ in kinds(sch, "C_init")] == [8, 16]
+    assert [extent for extent, _ in kinds(sch, "C_update")] == [8, 12, 16]

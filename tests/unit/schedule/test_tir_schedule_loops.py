@@ -1,0 +1,86 @@
+"""Loops and reductions of tir.Schedule: what may change its order, and reductions in two steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorexpr
+from tensorexpr import te, tir
+from tensorexpr.errors import ScheduleError
+from tensorexpr.schedule.blocks.affine import why_not_affine
+from tensorexpr.tir.interpreter import interpret
+from tensorexpr.tir.structural import structural_equal
+from tests import loop_programs
+from tests.placement_programs import function
+
+
+def recurrence() -> tir.PrimFunc:
+    """Each element from one of the row before and the column after."""
+    return function("""
+def main(C: T.Buffer((9, 9))):
+    for i, j in T.grid(8, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(C[vi, vj + 1])
+            T.writes(C[vi + 1, vj])
+            C[vi + 1, vj] = C[vi, vj + 1] * 2.0
+""")
+
+
+def triangle() -> tir.PrimFunc:
+    """The elements on and below a diagonal."""
+    return function("""
+def main(A: T.Buffer((8, 8)), C: T.Buffer((8, 8))):
+    for i in range(8):
+        for j in range(i + 1):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                vj = T.axis.spatial(8, j)
+                C[vi, vj] = A[vi, vj] * 2.0
+""")
+
+
+@pytest.mark.parametrize(
+    ("func", "message"),
+    [
+        (recurrence, "the iterations of C may not change their order: it reads C, which it writes"),
+        (triangle, "the extent of j depends on i, which would stand inside"),
+    ],
+)
+def test_reorder_refuses(func: object, message: str) -> None:
+    assert callable(func)
+    sch = tir.Schedule(func(), error_render_level="fast")
+    i, j = sch.get_loops("C")
+    with pytest.raises(ScheduleError) as error:
+        sch.reorder(j, i)
+    assert message in str(error.value)
+
+
+def test_partial_results_are_counted_from_the_end_too() -> None:
+    made = []
+    for axis in (2, -1):
+        sch = tir.Schedule(loop_programs.matmul)
+        outer, _ = sch.split(sch.get_loops("C")[2], [None, 4])
+        sch.rfactor(outer, axis)
+        made.append(sch.mod)
+    assert structural_equal(*made)
+    partial = next(b for b in made[0]["matmul"].body.block.alloc_buffers if b.name == "C_rf")
+    assert [int(extent.value) for extent in partial.shape] == [8, 16, 3]
+
+
+def test_rfactor_of_reductions_that_share_a_loop() -> None:
+    """Of the fused loops f0 alone makes the first axis, and f0 with f1 the second: both come apart."""
+    a = te.placeholder((3, 4, 8), "int32", name="A")
+    k, r = te.reduce_axis((0, 4), name="k"), te.reduce_axis((0, 8), name="r")
+    func = te.create_prim_func([a, te.compute((3,), lambda i: te.sum(a[i, k, r], axis=[k, r]), name="C")])
+    data = np.arange(96, dtype="int32").reshape(3, 4, 8)
+    for place in (0, 1):
+        sch = tir.Schedule(func)
+        _, *reduced = sch.get_loops("C")
+        parts = sch.split(sch.fuse(*reduced), [8, 4])
+        partial = sch.rfactor(parts[place], 1)
+        assert why_not_affine(sch.realization(partial), [sch.get(loop) for loop in sch.get_loops(partial)]) is None
+        result = np.zeros(3, "int32")
+        interpret(tensorexpr.lower(sch.mod, upto=2)["main"], [data, result])
+        np.testing.assert_array_equal(result, data.sum((1, 2)))
