@@ -27,8 +27,14 @@ def summary(name: str, results: Results) -> str:
     torch = _against(results, "torch")
     worst, best = (min(ratios), max(ratios)) if ratios else (float("nan"),) * 2
     return (
-        f"| {name} | {len(results.cases())} | {geometric_mean(torch):.2f}x | {geometric_mean(ratios):.2f}x | {worst:.2f}x to {best:.2f}x |"
+        f"| {_label(name, results)} | {len(results.cases())} | {geometric_mean(torch):.2f}x | {geometric_mean(ratios):.2f}x | {worst:.2f}x to {best:.2f}x |"
     )
+
+
+def _label(name: str, results: Results) -> str:
+    """The suite, and with how many trials its kernels were tuned if they were."""
+    trials = max((row.trials or 0 for row in results.rows), default=0)
+    return f"{name.removesuffix('_tuned')}, tuned with {trials} trials" if trials else name
 
 
 def _against(results: Results, peer: str) -> list[float]:
@@ -54,7 +60,7 @@ def table() -> str:
         f"{name} {version.removeprefix('OpenBLAS ').split()[0]}" for name, version in found.items() if name != "tensorexpr"
     )
     lines = [
-        f"{machine['processor']}, {machine['threads']} threads, {machine['date']}; {versions}. Default schedules, nothing tuned.",
+        f"{machine['processor']}, {machine['threads']} threads, {machine['date']}; {versions}. Default schedules, nothing tuned but where a row says so.",
         "",
         "| suite | cases | vs PyTorch | vs the best peer of each case | best peer, worst to best case |",
         "|---|---|---|---|---|",

@@ -61,9 +61,9 @@ EXAMPLES = {
     "02_test_your_pass.py": ("T.shift_right(A[i], 3)", "reduce_strength: right in", "reduce_strength_carelessly: wrong", "Trace.from_json"),
     "03_random_search.py": ("sch.sample_perfect_tile(loop=l1", "best of 3 at random"),
     "04_tune_tir.py": ("Total trials: 3", "the best after another search", "sch.vectorize("),
-    "07_custom_schedule_rule.py": ("sch.get_block(", "from PostOrderApply"),
-    "08_custom_search_strategy.py": ("sch.parallel(", "hill climbing: "),
-    "09_tune_one_layer.py": ("linear0: ", "the tuned network computes the same"),
+    "05_custom_schedule_rule.py": ("sch.get_block(", "from PostOrderApply"),
+    "06_custom_search_strategy.py": ("sch.parallel(", "hill climbing: "),
+    "07_tune_one_layer.py": ("linear0: ", "the tuned network computes the same"),
 }
 
 

@@ -37,6 +37,7 @@ DECORATED: dict[str, Callable[[], tir.PrimFunc]] = {
     "tiles": BY_HAND["tiles"],
     "guarded": placement.guarded,
     "carried": placement.carried,
+    "overlapping": placement.overlapping,
     "prefix_sums": placement.prefix_sums,
     "updated": placement.updated,
     "written_twice": placement.written_twice,
@@ -44,6 +45,8 @@ DECORATED: dict[str, Callable[[], tir.PrimFunc]] = {
     "repeated": placement.repeated,
     "halves": placement.halves,
 }
+# They copy all of a buffer, also what was never written there.
+WHOLE_COPIES = ("CacheRead", "CacheWrite", "CacheInplace", "ReIndex", "ReindexCacheRead", "ReindexCacheWrite", "ReadAt", "WriteAt")
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -62,7 +65,7 @@ def test_random_primitives_keep_what_tensors_say(data: st.DataObject) -> None:
 @given(st.data())
 def test_random_primitives_keep_what_programs_do(name: str, data: st.DataObject) -> None:
     func = DECORATED[name]()
-    sch = data.draw(tir_schedules(func, max_steps=8))
+    sch = data.draw(tir_schedules(func, max_steps=8, without=WHOLE_COPIES if name == "guarded" else ()))
     note(str(sch.trace))
     check_forms(func, sch)
     expected = results(func, 0)

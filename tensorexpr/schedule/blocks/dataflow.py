@@ -102,6 +102,17 @@ def why_ambiguous(block: Block) -> str | None:
     return None
 
 
+def check_unambiguous(realize: BlockRealize, primitive: str) -> None:
+    """Refuse to change the order of the points of a block where the last of several that write an element matters.
+
+    Raises:
+        PrimitiveError: with the buffer.
+    """
+    reason = why_ambiguous(realize.block)
+    if reason is not None:
+        raise PrimitiveError(f"{primitive}: the instances of {realize.block.name_hint} may not change their order: {reason}", realize)
+
+
 def place_of_range(r: Range) -> PrimExpr | None:
     """A number that differs for ranges that don't overlap; None if there is none."""
     width = as_int(r.extent)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -41,9 +43,72 @@ def main(A: T.Buffer((8, 8)), C: T.Buffer((8, 8))):
 """)
 
 
+def diagonals() -> tir.PrimFunc:
+    """Sums over diagonals, of which the last point's value is left."""
+    return function("""
+def main(A: T.Buffer((4, 5)), C: T.Buffer((8,))):
+    for i, j in T.grid(4, 5):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi + vj] = A[vi, vj]
+""")
+
+
+def aslant() -> tir.PrimFunc:
+    """C reads what B wrote in the row before, a column further on."""
+    return function("""
+def main(A: T.Buffer((8, 8)), B: T.Buffer((9, 8)), C: T.Buffer((8, 7))):
+    for i, j in T.grid(8, 7):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi + 1, vj] = A[vi, vj]
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj + 1]
+""")
+
+
+def by_a_scratch() -> tir.PrimFunc:
+    """An element at a time by way of one that each iteration has for itself."""
+    return function("""
+def main(A: T.Buffer((8, 7)), C: T.Buffer((8, 7))):
+    one = T.alloc_buffer((1,))
+    for i, j in T.grid(8, 7):
+        with T.block("one"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            one[0] = A[vi, vj] * 2.0
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = one[0]
+""")
+
+
+def test_reorder_of_iterations_that_have_memory_of_their_own() -> None:
+    sch = tir.Schedule(by_a_scratch())
+    i, j = sch.get_loops("C")
+    sch.reorder(j, i)
+    a, c = np.arange(56, dtype="float32").reshape(8, 7), np.zeros((8, 7), "float32")
+    interpret(tensorexpr.lower(sch.mod, upto=2)["main"], [a, c])
+    np.testing.assert_array_equal(c, 2 * a)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        lambda sch: sch.reorder(*sch.get_loops("C")[::-1]),
+        lambda sch: sch.transform_block_layout("C", lambda i, j: (j, i)),
+    ],
+)
+def test_the_last_of_several_values_stays_the_last(request_: Callable[[tir.Schedule], object]) -> None:
+    sch = tir.Schedule(diagonals(), error_render_level="fast")
+    with pytest.raises(ScheduleError, match="may not change their order: C may write an element of C more than once"):
+        request_(sch)
+
+
 @pytest.mark.parametrize(
     ("func", "message"),
     [
+        (aslant, "reorder: C may read of B what B writes in another iteration of j or a loop around it"),
         (recurrence, "the iterations of C may not change their order: it reads C, which it writes"),
         (triangle, "the extent of j depends on i, which would stand inside"),
     ],

@@ -23,6 +23,7 @@ from ....tir.rewriting import map_children, substitute, variables
 from ....tir.stmt import For, SeqStmt, Stmt, seq
 from ..affine import check_affine
 from ..bindings import conditions, conjunction, substituted_region
+from ..dataflow import check_unambiguous
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef, LoopRef
 from ..instruction import Applied, Primitive, State, block_of
@@ -39,6 +40,8 @@ def blockize(program: BlockProgram, var: Var) -> tuple[BlockProgram, str]:
     outer = program.loops_above(node)
     _check_rectangular(inner, outer)
     check_affine(realize, [*outer, *inner], "blockize")
+    if realize.block.init is not None:  # it runs before all the inner points
+        check_unambiguous(realize, "blockize")
     division = divided(realize, outer, inner, "blockize")
     name = program.fresh_block_name(f"{realize.block.name_hint}_o")
     axes = _outer_axes(division.axes)

@@ -19,6 +19,7 @@ from ....tir.expr import GE, GT, LE, LT, Call, IterVar, PrimExpr, Range, Select,
 from ....tir.rewriting import substitute, variables
 from ....tir.stmt import BufferStore, For, Stmt, seq
 from ..bindings import TRUE, conditions, conjunction, is_true, loosely, ranges_of, renewed_axes, substituted_region
+from ..dataflow import check_unambiguous
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of, loop_of
@@ -44,6 +45,7 @@ def decompose_padding(program: BlockProgram, name: str, var: Var) -> tuple[Block
     realize = program.realize(name)
     above = loops_with(program, name, var, "decompose_padding")
     check_complete(Scope.around(program, node), realize, "decompose_padding")
+    check_unambiguous(realize, "decompose_padding")
     inner = above[next(place for place, around in enumerate(above) if around is loop) :]
     if any(outer.body is not below for outer, below in zip(inner, [*inner[1:], realize], strict=True)):
         raise PrimitiveError(f"decompose_padding: other statements stand in the loop over {var.name} besides {name}", loop)

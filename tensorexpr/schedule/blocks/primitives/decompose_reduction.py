@@ -21,6 +21,7 @@ from ....tir.rewriting import substitute, variables, walk
 from ....tir.stmt import BufferStore, For, Stmt, seq
 from ..affine import check_affine
 from ..bindings import conditions, conjunction, renewed_axes, substituted_region
+from ..dataflow import check_unambiguous
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of, loop_of
@@ -43,6 +44,7 @@ def decompose_reduction(program: BlockProgram, name: str, var: Var) -> Decompose
     node, realize, loop = program.block_node(name), program.realize(name), program.loop(var)
     loops = loops_with(program, name, var, "decompose_reduction")
     check_affine(realize, loops, "decompose_reduction")
+    check_unambiguous(realize, "decompose_reduction")
     check_reduction(Scope.around(program, node), realize, "decompose_reduction")
     check_begins(realize, loops, "decompose_reduction")
     place = next(n for n, above in enumerate(loops) if above is loop)

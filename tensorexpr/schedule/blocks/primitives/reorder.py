@@ -15,11 +15,14 @@ from ....tir.expr import IterVar, Var
 from ....tir.rewriting import variables
 from ....tir.stmt import For
 from ..affine import check_affine
+from ..apart import is_private
+from ..coverage import why_not_covered
+from ..dataflow import check_unambiguous, why_ambiguous
 from ..diagnostics import PrimitiveError, loop_name
 from ..instruction import Applied, Primitive, State, loop_of
 from ..nests import nested
-from ..program import BlockProgram, realized
-from ..scope import Scope, is_update
+from ..program import BlockProgram, Node, block_at, realized
+from ..scope import Scope, is_update, read, written
 
 
 def reorder(program: BlockProgram, names: Sequence[Var]) -> BlockProgram:
@@ -63,7 +66,9 @@ def _chain(program: BlockProgram, names: Sequence[Var]) -> list[For]:
 def _check_blocks(program: BlockProgram, chain: Sequence[For]) -> None:
     """The blocks below may run in any order, apart from axes that say they don't."""
     node = program.loop_node(chain[-1].loop_var)
-    for below in program.child_blocks(node):
+    below_all = program.child_blocks(node)
+    _check_carried(program, chain[-1], below_all)
+    for below in below_all:
         realize = realized(below)
         odd = next((a for a in realize.block.iter_vars if a.iter_type not in (IterVar.DATA_PAR, IterVar.COMM_REDUCE)), None)
         if odd is not None or not realize.block.iter_vars:
@@ -74,6 +79,22 @@ def _check_blocks(program: BlockProgram, chain: Sequence[For]) -> None:
         if reason is not None and not is_update(realize.block):
             raise PrimitiveError(f"reorder: the iterations of {realize.block.name_hint} may not change their order: {reason}", realize)
         check_affine(realize, [*program.loops_above(below)], "reorder")
+        if why_ambiguous(realize.block) and not all(is_private(program, chain[-1], buffer) for buffer in written(realize.block)):
+            check_unambiguous(realize, "reorder")
+
+
+def _check_carried(program: BlockProgram, innermost: For, nodes: Sequence[Node]) -> None:
+    """What a block reads of another one below was written in the same iteration."""
+    for place, made in enumerate(nodes):
+        for other_place, other in enumerate(nodes):
+            shared = set(written(block_at(made))) & set(read(block_at(other))) if other is not made else set()
+            if not shared or (other_place > place and why_not_covered(program, made, other) is None):
+                continue
+            raise PrimitiveError(
+                f"reorder: {block_at(other).name_hint} may read of {next(iter(shared)).name} what {block_at(made).name_hint} writes in "
+                f"another iteration of {innermost.loop_var.name} or a loop around it, whose order matters so",
+                innermost,
+            )
 
 
 class Reorder(Primitive):

@@ -23,6 +23,7 @@ from ....tir.rewriting import substitute, variables
 from ....tir.stmt import BufferStore, For, LetStmt, Stmt, seq
 from ..affine import check_affine
 from ..bindings import conditions, conjunction, ranges_of, renewed_axes, substituted_region
+from ..dataflow import check_unambiguous
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, loop_of
@@ -165,6 +166,7 @@ def _planned(program: BlockProgram, name: str, var: Var, factor_axis: int) -> _P
     node, realize, loop = program.block_node(name), program.realize(name), program.loop(var)
     loops = loops_with(program, name, var, "rfactor")
     check_affine(realize, loops, "rfactor")
+    check_unambiguous(realize, "rfactor")
     check_reduction(Scope.around(program, node), realize, "rfactor")
     check_begins(realize, loops, "rfactor")
     _check_loop(realize, loop)

@@ -21,6 +21,7 @@ from ....tir.rewriting import post_order_rewrite, substitute, variables
 from ....tir.stmt import BufferStore, For, ForKind, Stmt
 from ..bindings import TRUE, inverted, is_true, loosely
 from ..copying import ranges_around
+from ..dataflow import check_unambiguous
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
 from ..nests import looped
@@ -41,6 +42,7 @@ def transform_block_layout(program: BlockProgram, name: str, index_map: IndexMap
             odd,
         )
     _check_order(program, node)
+    check_unambiguous(realize, "transform_block_layout")
     extents = [_extent(axis, node) for axis in block.iter_vars]
     try:
         new_values = index_map.map_indices([axis.var for axis in block.iter_vars])

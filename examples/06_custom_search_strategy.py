@@ -1,6 +1,6 @@
-"""Lesson 8: a search strategy of one's own: it climbs a hill, changing one decision of the best program at a time.
+"""Lesson 6: a search strategy of one's own: it climbs a hill, changing one decision of the best program at a time.
 
-python examples/08_custom_search_strategy.py [--size N] [--trials T]
+python examples/06_custom_search_strategy.py [--size N] [--trials T]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Lesson 7: a schedule rule of one's own, beside the default ones: it keeps rows of a product together in one core's cache.
+"""Lesson 5: a schedule rule of one's own, beside the default ones: it keeps rows of a product together in one core's cache.
 
-python examples/07_custom_schedule_rule.py [--size N] [--trials T]
+python examples/05_custom_schedule_rule.py [--size N] [--trials T]
 """
 
 from __future__ import annotations

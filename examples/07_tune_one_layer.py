@@ -1,6 +1,6 @@
-"""Lesson 9: a network of two layers as one module, of which one layer is tuned and put back.
+"""Lesson 7: a network of two layers as one module, of which one layer is tuned and put back.
 
-python examples/09_tune_one_layer.py [--size N] [--trials T]
+python examples/07_tune_one_layer.py [--size N] [--trials T]
 """
 
 from __future__ import annotations
