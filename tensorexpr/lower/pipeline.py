@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import LoweringError
-from ..target import Target
 from ..tir.function import IRModule, PrimFunc
 from .context import PassContext
 from .passes import Pass, deep_recursion, run_pass
@@ -45,6 +44,7 @@ from .phase3.hoist_expression import hoist_expression
 from .phase3.hoist_if_then_else import hoist_if_then_else
 from .phase3.instrument_bound_checkers import instrument_bound_checkers
 from .phase3.remove_no_op import remove_no_op
+from .register_file import RegisterFile
 from .specs import check_module, check_statements
 
 PHASES: dict[int, tuple[Pass, ...]] = {
@@ -130,8 +130,8 @@ def lower(
 
 
 def _options(ctx: PassContext, simple_mode: bool) -> tuple[Any, ...]:
-    """Everything besides the function itself that the passes look at."""
-    return ctx.opt_level, ctx.required_pass, ctx.disabled_pass, dict(ctx.config), simple_mode, Target.current()
+    """Everything besides the function itself that the passes look at; of a target these are its registers."""
+    return ctx.opt_level, ctx.required_pass, ctx.disabled_pass, dict(ctx.config), simple_mode, RegisterFile.current()
 
 
 def _is_lowered(mod: IRModule, options: tuple[Any, ...]) -> bool:

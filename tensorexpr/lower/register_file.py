@@ -19,8 +19,14 @@ class RegisterFile:
     @staticmethod
     def of(func: PrimFunc) -> RegisterFile:
         """The registers of the function's target; without one those of the current target; else those of AVX-512."""
-        target = func.attrs.get("target") or Target.current(allow_none=True)
-        return RegisterFile(target.vector_registers, target.vector_bits) if isinstance(target, Target) else RegisterFile()
+        target = func.attrs.get("target")
+        return RegisterFile(target.vector_registers, target.vector_bits) if isinstance(target, Target) else RegisterFile.current()
+
+    @staticmethod
+    def current() -> RegisterFile:
+        """The registers of the current target; without one those of AVX-512."""
+        target = Target.current(allow_none=True)
+        return RegisterFile() if target is None else RegisterFile(target.vector_registers, target.vector_bits)
 
     def needed(self, dtype: str) -> int:
         """The registers that one value takes; a scalar takes one."""

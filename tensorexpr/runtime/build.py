@@ -56,7 +56,7 @@ def build(
     if program is not None:
         return _compile(program, chosen, None, {"cache": time.perf_counter() - start})
     timings: dict[str, float] = {}
-    program = _emit(_lowered(inputs, args, name or "default_function", binds, timings), chosen, timings)
+    program = _emit(_lowered(inputs, args, name or "default_function", binds, chosen, timings), chosen, timings)
     if key is not None:
         cache.keep_program(key, program)
     return _compile(program, chosen, None, timings)
@@ -78,14 +78,15 @@ def compile_functions(
 
 
 def _lowered(
-    inputs: Any, args: Sequence[Any] | None, name: str, binds: Mapping[Any, Any] | None, timings: dict[str, float]
+    inputs: Any, args: Sequence[Any] | None, name: str, binds: Mapping[Any, Any] | None, target: Target, timings: dict[str, float]
 ) -> dict[str, PrimFunc]:
-    """The lowered functions by symbol."""
+    """The functions by symbol, lowered for the registers of a target."""
     # Not loaded where the cache has the program.
     from ..lower.pipeline import lower
 
     start = time.perf_counter()
-    module = lower(inputs, args, name, binds)
+    with target:
+        module = lower(inputs, args, name, binds)
     timings["lower"] = time.perf_counter() - start
     return {str(var.name_hint): func for var, func in module.functions_items()}
 

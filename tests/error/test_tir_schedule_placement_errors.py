@@ -53,6 +53,13 @@ def places_swapped(sch: tir.Schedule) -> None:
     sch.compute_at("B", sch.get_loops("D")[0], index=1)
 
 
+def diagonals_in_tiles(sch: tir.Schedule) -> object:
+    """B is written along diagonals, in tiles of which the last is cut."""
+    i, j = sch.get_loops("B")
+    sch.split(j, [None, 2])
+    return sch.reverse_compute_at("C", i)
+
+
 CASES: list[tuple[Declared, Request, str]] = [
     (programs.chain, at("C", "B", 0), "compute_at: C writes C, a result; only what is computed on the way can go"),
     (programs.chain, at("B", "B", 0), "compute_at: B stands in the loop i already; give a loop of another block"),
@@ -60,6 +67,7 @@ CASES: list[tuple[Declared, Request, str]] = [
     (programs.diamond, at("B", "C", 0), "B can't go into i: not all its consumers stand there; missing: D"),
     (programs.diamond, back("D", "C", 0), "D can't go into i: not all its producers stand there; missing: B"),
     (programs.chain, back("B", "C", 0), "B can't go into i: it has no producers"),
+    (programs.overlapping, diagonals_in_tiles, "C would read parts of B that B hasn't written yet"),
     (programs.diamond, places_swapped, "index 1 is no place for it; places: 0 to 0, or -1 for the last and -2 for the first"),
     (
         programs.written_twice,

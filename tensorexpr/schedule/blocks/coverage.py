@@ -59,6 +59,9 @@ def _produced(region: BufferRegion, realize: BlockRealize, inner: Sequence[For],
         return []
     found = [_known(touched_box(region, realize, inner, analyzer))]
     if not is_true(realize.predicate):
+        axes = {axis.var for axis in realize.block.iter_vars}
+        if any(len(variables(side.min) & axes) > 1 for side in region.region):
+            return []  # where one axis ends, another may go on: the end of the places isn't that of an axis
         found.append(_known(_image(region, realize, analyzer)))
     return [box for box in found if box is not None] if None not in found else []
 

@@ -47,7 +47,7 @@ class CandidateCompiler:
         start = time.perf_counter()
         schedule = Schedule(self._outputs, Trace.from_json(list(trace)))
         replayed = time.perf_counter()
-        with self._context:
+        with self._target, self._context:
             module = lower(schedule, schedule.arguments(self._args), FUNCTION_NAME)
         timings = {"replay": replayed - start, "lower": time.perf_counter() - replayed}
         return compiled(module, self._target, opt_level, timings, [_layout(schedule, arg) for arg in self._args])
