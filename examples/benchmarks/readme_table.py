@@ -26,9 +26,8 @@ def summary(name: str, results: Results) -> str:
     ratios = [value for case in results.cases() if (value := ratio_to_best_peer(results, case)) == value]
     torch = _against(results, "torch")
     worst, best = (min(ratios), max(ratios)) if ratios else (float("nan"),) * 2
-    return (
-        f"| {_label(name, results)} | {len(results.cases())} | {geometric_mean(torch):.2f}x | {geometric_mean(ratios):.2f}x | {worst:.2f}x to {best:.2f}x |"
-    )
+    means = f"{geometric_mean(torch):.2f}x | {geometric_mean(ratios):.2f}x"
+    return f"| {_label(name, results)} | {len(results.cases())} | {means} | {worst:.2f}x to {best:.2f}x |"
 
 
 def _label(name: str, results: Results) -> str:
@@ -60,7 +59,8 @@ def table() -> str:
         f"{name} {version.removeprefix('OpenBLAS ').split()[0]}" for name, version in found.items() if name != "tensorexpr"
     )
     lines = [
-        f"{machine['processor']}, {machine['threads']} threads, {machine['date']}; {versions}. Default schedules, nothing tuned but where a row says so.",
+        f"{machine['processor']}, {machine['threads']} threads, {machine['date']}; {versions}. "
+        "Default schedules, nothing tuned but where a row says so.",
         "",
         "| suite | cases | vs PyTorch | vs the best peer of each case | best peer, worst to best case |",
         "|---|---|---|---|---|",

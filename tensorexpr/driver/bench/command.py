@@ -7,6 +7,7 @@ import datetime
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from .timing import Contender, Rules, interleaved
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The subcommand's options."""
     parser.add_argument("--suite", action="append", choices=sorted(SUITES), help="may be given several times; default gemm")
-    parser.add_argument("--case", default="", help="only cases whose name contains this")
+    parser.add_argument("--case", default="", help="only cases whose name contains this, or is matched by this pattern with * and ?")
     parser.add_argument("--vs", default=",".join(PEERS), help=f"peers, by commas: {', '.join(PEERS)}; empty for none")
     parser.add_argument("--trials", type=int, default=0, help="tune each case with so many trials first, and show it beside the default")
     parser.add_argument("--tune", type=int, default=0, metavar="TRIALS", help="the same, but leave the default schedules out")
@@ -55,9 +56,9 @@ def run(options: argparse.Namespace) -> int:
     print("\n".join(missing), file=sys.stderr)
     probes = Probes(target)
     limits = measure_limits(target)
-    cases = [(name, case) for name in options.suite or ["gemm"] for case in suite(name) if options.case in case.name]
+    cases = [(name, case) for name in options.suite or ["gemm"] for case in suite(name) if _is_chosen(case.name, options.case)]
     if not cases:
-        raise TensorExprError(f"no case of {', '.join(options.suite or ['gemm'])} has {options.case!r} in its name")
+        raise TensorExprError(f"no case of {', '.join(options.suite or ['gemm'])} is called {options.case!r}, or has it in its name")
     rows: list[Row] = []
     try:
         for name, case in cases:
@@ -172,3 +173,8 @@ def _difference(value: Any, wanted: Any, case: Case) -> str:
     error = float(np.abs(value - wanted).max(initial=0.0)) / scale
     limit = 2e-2 if any("float16" in str(a) for a in case.args) else 2e-4
     return "" if error <= limit else f"wrong: off by {error:.2g} of the largest value"
+
+
+def _is_chosen(name: str, wanted: str) -> bool:
+    """Whether a case has a text in its name; one with * or ? is a pattern for all of it."""
+    return fnmatchcase(name, wanted) if set(wanted) & set("*?") else wanted in name

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tensorexpr.driver.bench.command import _is_chosen
 from tensorexpr.driver.bench.ours import default_kernel, empty_outputs, random_inputs
 from tensorexpr.driver.bench.page import page
 from tensorexpr.driver.bench.peers import installed
@@ -160,7 +161,7 @@ def test_tuned_cases_say_so_and_are_not_tuned_twice(tmp_path: Path, capsys: pyte
 
 def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "--suite", "gemm", "--case", "nothing", "--vs", ""]) == 2
-    assert capsys.readouterr().err.strip().splitlines()[-1] == "error: no case of gemm has 'nothing' in its name"
+    assert capsys.readouterr().err.strip().splitlines()[-1] == "error: no case of gemm is called 'nothing', or has it in its name"
 
 
 @pytest.mark.parametrize("case", [Case("gemm", "suite.gemm", (5, 6, 7)), Case("softmax", "suite.softmax", (3, 5))])
@@ -168,3 +169,8 @@ def test_arrays_start_at_cache_lines_as_peers_allocate_theirs(case: Case) -> Non
     for array in (*random_inputs(case), *empty_outputs(case)):
         assert array.ctypes.data % 64 == 0
         assert array.flags.c_contiguous and array.flags.writeable
+
+
+def test_cases_by_a_part_of_their_name_or_by_a_pattern() -> None:
+    assert _is_chosen("C2D-1-b16", "b16") and _is_chosen("C2D-1-b16", "-b1") and _is_chosen("C2D-1-b16", "")
+    assert _is_chosen("C2D-1-b1", "*-b1") and not _is_chosen("C2D-1-b16", "*-b1") and _is_chosen("C3D-2-b1", "C[23]D-?-b1")

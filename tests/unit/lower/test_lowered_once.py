@@ -50,7 +50,12 @@ def test_a_changed_function_is_lowered_again(change: Any) -> None:
 
 def test_lowered_for_something_else_it_is_lowered_again() -> None:
     mod = lowered()
-    for context in (PassContext(opt_level=1), PassContext(config={"tir.noalias": False}), PassContext(disabled_pass=["x"]), Target("llvm -mcpu=haswell")):
+    for context in (
+        PassContext(opt_level=1),
+        PassContext(config={"tir.noalias": False}),
+        PassContext(disabled_pass=["x"]),
+        Target("llvm -mcpu=haswell"),
+    ):
         with context:
             assert tvm.lower(mod) is not mod
     for part in (lowered(upto=2), lowered(simple_mode=True)):
