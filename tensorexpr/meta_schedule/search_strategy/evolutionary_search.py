@@ -38,8 +38,8 @@ class EvolutionarySearch(PySearchStrategy, kind="evolutionary"):
         genetic_mutate_prob: with which a program of a generation is a varied one of the generation before.
         genetic_max_fail_count: how often varying a program is tried.
         eps_greedy: the share of a round that is proposed at random.
-        time_limit_sec: of the search for one round's programs; None for none. A generation in Python that is cut short
-            costs less than the measuring time that it would take.
+        time_limit_sec: of the search for one round's programs, of which traces get the share that they have of the round; None
+            for none. A generation in Python that is cut short costs less than the measuring time that it would take.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class EvolutionarySearch(PySearchStrategy, kind="evolutionary"):
         share = search.population_share() if search.populations else 0.0
         found = list(self._from_populations(search, round(wanted * share)))
         if search.spaces:
-            found += self._from_traces(search, wanted - len(found))
+            found += self._from_traces(search, wanted - len(found), 1.0 - share)
         elif len(found) < wanted:
             found += self._from_populations(search, wanted - len(found))
         return found
@@ -164,8 +164,9 @@ class EvolutionarySearch(PySearchStrategy, kind="evolutionary"):
                 if sch is not None and search.is_new(individual := Individual(sch, (space, row))):
                     yield individual
 
-    def _from_traces(self, search: Search, wanted: int) -> list[Individual]:
-        deadline = math.inf if self.time_limit_sec is None else time.monotonic() + self.time_limit_sec
+    def _from_traces(self, search: Search, wanted: int, share: float) -> list[Individual]:
+        """Programs of traces, found within their share of the time."""
+        deadline = math.inf if self.time_limit_sec is None else time.monotonic() + share * self.time_limit_sec
         learned = search.model.is_trained
         measured = self._best_measured(search) if learned else []
         least = max(self.init_min_unmeasured, wanted)
