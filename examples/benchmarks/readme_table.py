@@ -31,9 +31,8 @@ def summary(name: str, results: Results) -> str:
 
 
 def _label(name: str, results: Results) -> str:
-    """The suite, and with how many trials its kernels were tuned if they were."""
-    trials = max((row.trials or 0 for row in results.rows), default=0)
-    return f"{name.removesuffix('_tuned')}, tuned with {trials} trials" if trials else name
+    """The suite, and whether its kernels are the faster of a default and a tuned one."""
+    return f"{name}, default or tuned" if any(row.trials for row in results.rows) else name
 
 
 def _against(results: Results, peer: str) -> list[float]:

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from ...schedule.blocks import Instruction, Trace
+from ...schedule.tilings import divisors
 from .mutator import PyMutator
 
 _TILES = ("SamplePerfectTile", "SamplePartitionedTile")
@@ -37,8 +38,7 @@ def _moved(rng: random.Random, factors: list[int], limit: int) -> Any:
     moves = [
         (source, sink, divisor)
         for source, own in enumerate(factors)
-        for divisor in range(2, own + 1)
-        if own % divisor == 0
+        for divisor in divisors(own)[1:]
         for sink in range(len(factors))
         if sink != source and (sink != len(factors) - 1 or not limit or factors[sink] * divisor <= limit)
     ]
