@@ -55,7 +55,7 @@ class LocalBuilder:
 
     @property
     def plug(self) -> str:
-        """The compiler as workers find it: `module:function`."""
+        """How workers find the compiler, by its module and name."""
         return _plug_of(self.build_func)
 
 

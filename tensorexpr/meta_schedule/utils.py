@@ -45,6 +45,8 @@ class Contextual(Extensible):
 def derived_object(cls: Class) -> Class:
     """Decorator of a user's class that derives from one of the `Py` classes.
 
+    Example::
+
         @ms.derived_object
         class Narrow(ms.schedule_rule.PyScheduleRule):
             def apply(self, sch, block):

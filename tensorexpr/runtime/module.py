@@ -40,12 +40,12 @@ class Module:
     def timings(self) -> dict[str, float]:
         """Seconds of each step that made the module.
 
-        lower: passes, from the schedule or function to loops that code generation takes.
-        emit: the text of the LLVM module.
-        parse, optimise, codegen: LLVM reads and checks it, runs its passes, and writes the object file.
-        cache: looking up the program and its object file on disk. Where the program was found there is no lower and no emit,
-            where the object was found no parse, optimise and codegen.
-        load: the object file becomes code in memory, when the first function is asked for.
+        - lower: passes, from the schedule or function to loops that code generation takes.
+        - emit: the text of the LLVM module.
+        - parse, optimise, codegen: LLVM reads and checks it, runs its passes, and writes the object file.
+        - cache: looking up the program and its object file on disk. Where the program was found there is no lower and no emit,
+          where the object was found no parse, optimise and codegen.
+        - load: the object file becomes code in memory, when the first function is asked for.
         """
         return dict(self._code.timings)
 

@@ -220,7 +220,7 @@ class Schedule:
 
 
 class Stage(StageFacts):
-    """The loops of one operation in a schedule. Axes are the `IterVar`s that operations and primitives return."""
+    """The loops of one operation in a schedule. Axes are what operations and primitives return."""
 
     _schedule: Schedule
 

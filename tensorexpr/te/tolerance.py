@@ -30,7 +30,7 @@ _BLOCK_ELEMENTS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """|actual - expected| <= atol + rtol * |expected|; both 0 where results agree exactly."""
+    """`|actual - expected| <= atol + rtol * |expected|`; both 0 where results agree exactly."""
 
     rtol: float
     atol: float

@@ -8,10 +8,10 @@ import numpy as np
 
 
 def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7) -> None:
-    """Fail unless |actual - desired| <= atol + rtol * |desired| everywhere and the shapes agree.
+    """Fail unless `|actual - desired| <= atol + rtol * |desired|` everywhere and the shapes agree.
 
     Args:
-        actual, desired: arrays, `nd.array`s or numbers.
+        actual, desired: NumPy arrays, those of `nd`, or numbers.
 
     Raises:
         AssertionError: with the number of elements that differ and the worst one.
