@@ -97,10 +97,10 @@ def unknown_name() -> Any:
 
 
 def calls_python() -> Any:
-    """A function that calls one of Python."""
+    """A function that calls one of Python, which raises."""
 
     def helper(x: int) -> int:
-        raise AssertionError("a script runs nothing")
+        raise ValueError("of no use")
 
     @T.prim_func
     def wrong(A: T.Buffer((4,), "float32")):

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from .block import Block, BlockRealize
 from .buffer import Buffer
 from .dtype import parse_dtype
-from .expr import IntImm, IterVar, Var
+from .expr import IntImm, Var
 from .scopes import parts, uses
 from .stmt import BufferBind, BufferStore, Stmt
 
 
-def block_violations(stmt: Stmt) -> Iterator[str]:
-    """Everything that is wrong with a block or its realization, one sentence each."""
+def block_violations(stmt: Stmt, regions: bool = True) -> Iterator[str]:
+    """Everything that is wrong with a block or its realization, one sentence each; with `regions` also what it leaves unsaid."""
     if isinstance(stmt, Block):
         yield from _axes(stmt)
         yield from _regions(stmt)
-        if stmt.reads or stmt.writes or stmt.iter_vars:  # a block of nothing but buffers says nothing
+        if regions and (stmt.reads or stmt.writes or stmt.iter_vars):  # a block of nothing but buffers says nothing
             yield from _unstated(stmt)
     elif isinstance(stmt, BlockRealize):
         yield from _bindings(stmt)
@@ -32,8 +32,6 @@ def _axes(block: Block) -> Iterator[str]:
         elif axis.dom is not None and not axis.dom.min.dtype == axis.dom.extent.dtype == axis.dtype:
             bounds = f"{axis.dom.min.dtype}, {axis.dom.extent.dtype}"
             yield f"axis {axis.name} of block {block.name_hint!r} is {axis.dtype} over a range of {bounds}"
-    if block.init is not None and block.iter_vars and all(axis.iter_type != IterVar.COMM_REDUCE for axis in block.iter_vars):
-        yield f"block {block.name_hint!r} has an init but no reduction axis"
 
 
 def _regions(block: Block) -> Iterator[str]:

@@ -15,9 +15,13 @@ from .scopes import buffer_vars, parts, uses
 from .stmt import Allocate, BufferRealize, BufferStore, DeclBuffer, For, IfThenElse, SeqStmt, Stmt, While
 
 
-def violations(func: PrimFunc) -> list[str]:
-    """Everything that is wrong with `func`, one sentence each; empty if it is well formed."""
-    return list(_Check(func).run())
+def violations(func: PrimFunc, regions: bool = True) -> list[str]:
+    """Everything that is wrong with `func`, one sentence each; empty if it is well formed.
+
+    Args:
+        regions: with what its blocks leave out when they say what they read and write.
+    """
+    return list(_Check(func, regions=regions).run())
 
 
 def verify_well_formed(obj: PrimFunc | IRModule, assert_mode: bool = True) -> bool:
@@ -49,8 +53,9 @@ def verify_ssa(func: PrimFunc) -> bool:
 class _Check:
     """One walk over a function with the variables that are defined where it stands."""
 
-    def __init__(self, func: PrimFunc, types: bool = True) -> None:
+    def __init__(self, func: PrimFunc, types: bool = True, regions: bool = True) -> None:
         self._func = func
+        self._regions = regions
         self._types = types
         self._live: set[Var] = set()
         self._ever: set[Var] = set()
@@ -77,7 +82,7 @@ class _Check:
                 yield from self._expr(expr)
             if self._types:
                 yield from _statement_types(stmt)
-                yield from block_violations(stmt)
+                yield from block_violations(stmt, self._regions)
             for var in defines:
                 if var in self._ever:
                     yield f"{var.name} is defined more than once, again by a {type(stmt).__name__}"

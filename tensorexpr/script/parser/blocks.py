@@ -11,7 +11,7 @@ from ...errors import DeclarationError
 from ...tir.arithmetic import as_int, cast, convert, is_const_int
 from ...tir.attrs import FrozenMap
 from ...tir.block import Block, BlockRealize
-from ...tir.buffer import BufferRegion
+from ...tir.buffer import Buffer, BufferRegion
 from ...tir.dtype import parse_dtype
 from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.rewriting import variables, walk
@@ -39,6 +39,8 @@ def block(context: Context, name_hint: str = "", no_realize: bool = False) -> Pe
         )
 
     def make(name: str) -> Opened:
+        if name:
+            raise DeclarationError(f"a block has no value to call {name}; write `with T.block(...):`")
         context.begin()
         frame = BlockFrame(name_hint, not no_realize)
         context.blocks.append(frame)
@@ -47,7 +49,9 @@ def block(context: Context, name_hint: str = "", no_realize: bool = False) -> Pe
             context.blocks.pop()
             owner = context.owner()
             owner.has_blocks = True
-            made = _finished(frame, body, is_root=not context.blocks and name_hint == "root")
+            allocated = (buffer for buffers in (owner.allocated, *(b.allocated for b in context.blocks)) for buffer in buffers)
+            known = {buffer.data: buffer for buffer in (*owner.buffer_map.values(), *allocated)}
+            made = _finished(frame, body, known, is_root=not context.blocks and name_hint == "root")
             if frame.realized and owner.checked:
                 _check_closed(frame, made, context.loops)
                 _check_ranges(frame, context.loops)
@@ -58,20 +62,27 @@ def block(context: Context, name_hint: str = "", no_realize: bool = False) -> Pe
     return Pending("T.block", make, with_only=True)
 
 
-def _finished(frame: BlockFrame, body: Stmt, is_root: bool) -> Block:
-    """The block, with the regions that it does not state taken from its body. A root says nothing of its own accord."""
+def _finished(frame: BlockFrame, body: Stmt, known: Mapping[Var, Buffer], is_root: bool) -> Block:
+    """The block, with the regions that it does not state taken from its body. A root says nothing of its own accord.
+
+    `known` are the buffers around by their pointers.
+    """
     made = Block(
         tuple(frame.axes), tuple(frame.reads or ()), tuple(frame.writes or ()), frame.name, body, frame.init,
-        tuple(frame.allocated), tuple(frame.views), FrozenMap(frame.annotations),
+        tuple(frame.allocated), tuple(frame.views), FrozenMap(frame.annotations or {}),
     )  # fmt: skip
     if (is_root and not frame.axes) or (frame.reads is not None and frame.writes is not None):
         return made
-    reads, writes, opaque = get_block_access_region(made, _pointers(made))
-    found = [_with_opaque(reads, opaque), _with_opaque(writes, opaque)]
+    reads, writes, opaque = get_block_access_region(made, {**_pointers(made), **known})
+    if opaque:
+        raise DeclarationError(
+            f"block {frame.name!r} hands the pointer of {opaque[0].buffer.name} to a call, so nobody sees what is read and written; "
+            "say it with T.reads and T.writes"
+        )
     return replace(
         made,
-        reads=made.reads if frame.reads is not None else found[0],
-        writes=made.writes if frame.writes is not None else found[1],
+        reads=made.reads if frame.reads is not None else tuple(reads),
+        writes=made.writes if frame.writes is not None else tuple(writes),
     )
 
 
@@ -107,11 +118,6 @@ def _check_ranges(frame: BlockFrame, loops: Mapping[Var, Range]) -> None:
                 f"axis {axis.var.name} of block {frame.name!r} has the range {low}:{end}, but its loop {value} has {first}:{last}; "
                 "make them equal, or say with T.where when the block runs"
             )
-
-
-def _with_opaque(regions: Sequence[BufferRegion], opaque: Sequence[BufferRegion]) -> tuple[BufferRegion, ...]:
-    whole = {region.buffer for region in opaque}
-    return (*(region for region in regions if region.buffer not in whole), *opaque)
 
 
 def _pointers(made: Block) -> dict[Var, Any]:
@@ -164,12 +170,17 @@ def where(context: Context, predicate: Any) -> None:
             raise DeclarationError(
                 f"T.where says for which values of loops a block runs, and {axis.var.name} is an axis of the block; write {value} instead"
             )
-    frame.predicate = condition
+    if frame.where:
+        raise DeclarationError(f"block {frame.name!r} states its predicate twice")
+    frame.predicate, frame.where = condition, True
 
 
 def block_attr(context: Context, attrs: Mapping[str, Any]) -> None:
     """Annotations of a block."""
-    context.block("T.block_attr").annotations.update(_mapping("T.block_attr", attrs))
+    frame, given = context.block("T.block_attr"), _mapping("T.block_attr", attrs)
+    if frame.annotations is not None:
+        raise DeclarationError(f"block {frame.name!r} states its attributes twice; write them in one dict")
+    frame.annotations = dict(given)
 
 
 def _mapping(what: str, value: Any) -> Mapping[str, Any]:

@@ -8,7 +8,8 @@ from typing import Any
 from ...errors import DeclarationError
 from ...tir.arithmetic import as_int, convert
 from ...tir.block import MatchBufferRegion
-from ...tir.buffer import Buffer, decl_buffer
+from ...tir.buffer import Buffer, BufferRegion, decl_buffer
+from ...tir.dtype import parse_dtype
 from ...tir.expr import BufferLoad, IntImm, PrimExpr, Var
 from ...tir.stmt import Allocate, BufferBind, DeclBuffer, Stmt
 from .context import Context
@@ -38,7 +39,11 @@ def _declared(
         raise DeclarationError(f"buffer {name}: axis_separators are not supported; memory has one dimension here")
     if data is not None and not isinstance(data, Var):
         raise DeclarationError(f"buffer {name}: data is a pointer variable, such as A.data, not {data!r}")
-    extents = [as_expr(extent) for extent in (shape if isinstance(shape, (list, tuple)) else (shape,))]
+    extents = [as_expr(extent) for extent in (shape if isinstance(shape, Sequence) and not isinstance(shape, str) else (shape,))]
+    odd = next((extent for extent in extents if not parse_dtype(extent.dtype).is_int), None)
+    if odd is not None or any(isinstance(extent, IntImm) and extent.value < 0 for extent in extents):
+        shown = ", ".join(map(str, extents))
+        raise DeclarationError(f"buffer {name}: the extents of a shape are integers of at least 0, not ({shown})")
     kind = extents[0].dtype if extents else "int32"
     steps = [_variable_or(step, kind) for step in strides] if strides else None
     offset = None if elem_offset is None else _variable_or(elem_offset, kind)
@@ -96,6 +101,7 @@ def _match_region(
     """In the lines with which a block begins a view of the block, else a statement."""
     source = as_region(param)
     extents = [r.extent for r in source.region] if shape is None else shape
+    _check_box(name, source, extents if isinstance(extents, (list, tuple)) else (extents,))
     made = _declared(name, extents, dtype or source.buffer.dtype, *options, **named)
     if context.blocks and not context.blocks[-1].begun:
         view = MatchBufferRegion(made, source)
@@ -103,6 +109,25 @@ def _match_region(
         context.blocks[-1].views.append(view)
         return Opened(made)
     return Opened(made, lambda body: BufferBind(made, source, body))
+
+
+def _check_box(name: str, source: BufferRegion, shape: Sequence[Any]) -> None:
+    """A view has the shape of its box, but for leading extents of 1 that it may leave out.
+
+    Raises:
+        DeclarationError: where extents are surely different.
+    """
+    box = [as_int(r.extent) for r in source.region]
+    wanted = [as_int(extent) for extent in shape]
+    missing = len(box) - len(wanted)
+    kept = box[missing:] if missing > 0 else box
+    if (
+        missing < 0
+        or any(extent not in (1, None) for extent in box[: max(missing, 0)])
+        or any(None not in (a, b) and a != b for a, b in zip(kept, wanted, strict=True))
+    ):
+        shown = ", ".join("?" if extent is None else str(extent) for extent in box)
+        raise DeclarationError(f"buffer {name} of shape ({', '.join(map(str, shape))}) can't stand for a box of ({shown}) elements")
 
 
 def decl_buffer_statement(context: Context, shape: Any, dtype: str = "float32", data: Any = None, *options: Any, **named: Any) -> Pending:

@@ -23,6 +23,8 @@ class FunctionFrame:
     attrs: dict[str, Any] = field(default_factory=dict)
     allocated: list[Buffer] = field(default_factory=list)
     has_blocks: bool = False
+    private: bool = False
+    stated: bool = False  # the attributes have been stated
 
 
 @dataclass(eq=False, slots=True)
@@ -36,7 +38,8 @@ class BlockFrame:
     predicate: PrimExpr = field(default_factory=lambda: IntImm("bool", 1))
     reads: list[BufferRegion] | None = None
     writes: list[BufferRegion] | None = None
-    annotations: dict[str, Any] = field(default_factory=dict)
+    where: bool = False  # the predicate has been stated
+    annotations: dict[str, Any] | None = None  # until the block states them
     allocated: list[Buffer] = field(default_factory=list)
     views: list[MatchBufferRegion] = field(default_factory=list)
     init: Stmt | None = None
@@ -51,6 +54,7 @@ class Context:
     blocks: list[BlockFrame] = field(default_factory=list)
     loops: dict[Var, Range] = field(default_factory=dict)
     threads: dict[Var, str] = field(default_factory=dict)
+    arms: list[dict[str, Stmt]] = field(default_factory=list)  # of each T.If around: T.Then, T.Else
 
     def block(self, what: str) -> BlockFrame:
         """The innermost block.

@@ -22,10 +22,12 @@ def variable(dtype: str, annotation: PointerType | None = None, is_size_var: boo
     return Pending(f"T.{dtype}()", lambda name: Opened(kind(name or "v", dtype, annotation)), is_statement=False)
 
 
-def is_vector(name: str) -> bool:
-    """True for the type of vectors of some number of lanes, as float32x8."""
-    scalar, _, lanes = name.partition("x")
-    return scalar in _SCALARS and lanes.isdigit() and int(lanes) > 1
+def is_type(name: str) -> bool:
+    """True for the name of a dtype, such as one of vectors, as float32x8."""
+    try:
+        return bool(parse_dtype(name))
+    except TypeMismatchError:
+        return False
 
 
 def type_builder(dtype: str) -> Callable[..., Any]:
@@ -81,4 +83,5 @@ TYPES: Mapping[str, Callable[..., Any]] = {
     "Ptr": pointer,
     "buffer_var": pointer,
     "boolean": type_builder("bool"),
+    "void": type_builder("handle"),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from types import ModuleType
 from typing import Any, NoReturn, cast
@@ -16,6 +16,7 @@ from ...tir.attrs import FrozenMap
 from ...tir.buffer import Buffer
 from ...tir.expr import BufferLoad, ExprOp, IntImm, IterVar, PrimExpr, Var
 from ...tir.structural import structural_equal
+from . import python
 from .buffers import FIELDS, METHODS
 from .context import Context
 from .frames import let_expression
@@ -24,7 +25,7 @@ from .old_forms import INSTEAD
 from .operators import BINARY, BOOL, COMPARE, UNARY, apply
 from .scope import Scope
 from .source import Source, suggestion
-from .values import Access, Bounds, Builder, Namespace, Number, as_expr
+from .values import Access, Bounds, Builder, Namespace, Number, as_expr, is_python
 
 _CONSTANTS = (bool, int, float, str, type(None))
 _signature = lru_cache(2048)(inspect.signature)
@@ -100,7 +101,9 @@ class ExpressionReader:
             return self._of_buffer(node, owner)
         if isinstance(owner, ExprOp):
             return self._of_expr(node, owner)
-        self.fail(node, f"attributes of a {type(owner).__name__} can't be read in a script; assign {node.attr!r} to a name outside of it")
+        if isinstance(owner, Builder):
+            self.fail(node, f"{owner.name} is a name of the language and has no {node.attr!r}")
+        return self.at(node, python.attribute, owner, node.attr)
 
     def _of_module(self, node: ast.Attribute, module: ModuleType) -> Any:
         value = vars(module).get(node.attr, self)
@@ -131,7 +134,8 @@ class ExpressionReader:
     def _call(self, node: ast.Call) -> Any:
         function = self.value(node.func)
         if not isinstance(function, Builder):
-            self.fail(node.func, f"{ast.unparse(node.func)} can't be called: a script is read, not run, so it calls only T.* and I.*")
+            args, kwargs = self._arguments(node)
+            return self.at(node, python.call, function, *args, **kwargs)
         if function.name == "T.Let":
             return self._let_expression(node)
         args, kwargs = self._arguments(node)
@@ -209,6 +213,8 @@ class ExpressionReader:
     def _bool(self, node: ast.BoolOp) -> Any:
         value = self.value(node.values[0])
         for other in node.values[1:]:
+            if is_python(value) and bool(value) is isinstance(node.op, ast.Or) and not isinstance(value, Number):
+                return value
             value = self.at(node, apply, BOOL[type(node.op)], value, self.value(other))
         return value
 
@@ -235,28 +241,42 @@ class ExpressionReader:
         owner = self.value(node.value)
         index = node.slice
         if isinstance(owner, Buffer):
-            parts = index.elts if isinstance(index, ast.Tuple) else [index]
-            items = [self._index(part) for part in parts]
+            items = self._indices(index, owner)
             if any(isinstance(item, Bounds) for item in items):
                 return Access(owner, tuple(items))
             return self.at(node, lambda: BufferLoad(owner, tuple(map(as_expr, items))))
         if isinstance(owner, Builder) and owner.name in ("T.Buffer", "T.Ptr"):
             return self.at(node, owner.function, *(self._items(index) if _is_pair(index) else [self.value(index)]))
-        if isinstance(owner, (list, tuple, Mapping)):
-            key = self.value(index)
-            place: Any = key.value if isinstance(key, IntImm) else key
-            return self.at(node, lambda: owner[place])
+        if is_python(owner):
+            return self.at(node, python.element, owner, self._key(index))
         self.fail(node, f"{ast.unparse(node.value)} can't be indexed; expected a buffer")
 
-    def _index(self, node: ast.AST) -> Any:
+    def _indices(self, index: ast.AST, buffer: Buffer) -> list[Any]:
+        """The indices of an access, those of a tuple with a star one by one."""
+        parts: list[Any] = []
+        for part in index.elts if isinstance(index, ast.Tuple) else [index]:
+            if isinstance(part, ast.Starred):
+                parts.extend(self._items(part.value))
+            else:
+                extent = buffer.shape[len(parts)] if len(parts) < buffer.ndim else 0
+                found = self._index(part, extent)
+                parts.extend(found if isinstance(found, (tuple, list)) else [found])
+        return parts
+
+    def _key(self, node: ast.AST) -> Any:
+        """What a list or a mapping is indexed with."""
         if not isinstance(node, ast.Slice):
             return self.value(node)
-        if node.lower is None or node.upper is None:
-            self.fail(node, "a slice needs both ends, as in A[0:16]")
+        return slice(*(None if part is None else self.value(part) for part in (node.lower, node.upper, node.step)))
+
+    def _index(self, node: ast.AST, extent: Any) -> Any:
+        """One index of a buffer; a slice without an end goes to the end of the dimension, which has `extent` elements."""
+        if not isinstance(node, ast.Slice):
+            return self.value(node)
         step = 1 if node.step is None else as_int(self.value(node.step))
         if step is None or step < 1:
             self.fail(node, "the step of a slice is a positive constant; for another one write T.Ramp(first, step, lanes)")
-        return Bounds(self.value(node.lower), self.value(node.upper), step)
+        return Bounds(0 if node.lower is None else self.value(node.lower), extent if node.upper is None else self.value(node.upper), step)
 
     def _sequence(self, node: ast.Tuple | ast.List) -> Any:
         items: list[Any] = []
@@ -273,6 +293,65 @@ class ExpressionReader:
         pairs = [(self.value(key), self.value(value)) for key, value in zip(node.keys, node.values, strict=True) if key is not None]
         return FrozenMap({key: _attribute_value(value) for key, value in pairs})
 
+    def _joined(self, node: ast.JoinedStr) -> str:
+        """An f-string of what is known while the script is read."""
+        parts = (self._formatted(part) if isinstance(part, ast.FormattedValue) else str(self.value(part)) for part in node.values)
+        return "".join(parts)
+
+    def _formatted(self, node: ast.FormattedValue) -> str:
+        value = self.value(node.value)
+        form = "" if node.format_spec is None else self.value(node.format_spec)
+        shown: dict[int, Callable[[Any], str]] = {ord("r"): repr, ord("s"): str, ord("a"): ascii}
+        converted = shown[node.conversion](value) if node.conversion in shown else value
+        return cast(str, self.at(node, python.formatted, converted, form))
+
+    def _lambda(self, node: ast.Lambda) -> Any:
+        """A function of expressions, for T.comm_reducer and T.index_map."""
+        args = node.args
+        if args.kwonlyargs or args.vararg or args.kwarg or args.defaults:
+            self.fail(node, "parameters of a lambda have neither defaults nor stars here")
+        names = [arg.arg for arg in (*args.posonlyargs, *args.args)]
+
+        def function(*values: Any) -> Any:
+            self._scope.push()
+            for name, value in zip(names, values, strict=True):
+                self._scope.define(name, value)
+            made = self.value(node.body)
+            self._scope.pop()
+            return made
+
+        vars(function)["__signature__"] = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in names])
+        return function
+
+    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> list[Any]:
+        return list(self._elements(node.generators, lambda: self.value(node.elt)))
+
+    def _dict_comprehension(self, node: ast.DictComp) -> Any:
+        return FrozenMap(dict(self._elements(node.generators, lambda: (self.value(node.key), self.value(node.value)))))
+
+    def _elements(self, generators: Sequence[ast.comprehension], make: Callable[[], Any]) -> Iterator[Any]:
+        """What `make` gives for each combination of the variables of a comprehension."""
+        if not generators:
+            yield make()
+            return
+        first, *rest = generators
+        for item in self.at(first.iter, python.items_of, self.value(first.iter)):
+            self._scope.push()
+            self._unpack(first.target, item)
+            if all(bool(self.value(test)) for test in first.ifs):
+                yield from self._elements(rest, make)
+            self._scope.pop()
+
+    def _unpack(self, target: ast.AST, value: Any) -> None:
+        """Give the names of a target their values."""
+        if isinstance(target, ast.Name):
+            self._scope.define(target.id, value)
+        elif isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (list, tuple)) and len(target.elts) == len(value):
+            for part, item in zip(target.elts, value, strict=True):
+                self._unpack(part, item)
+        else:
+            self.fail(target, "expected a name, or as many names as there are values")
+
 
 def _attribute_value(value: Any) -> Any:
     """Bools of attributes are Python's."""
@@ -286,7 +365,7 @@ def _python_function(value: Any) -> Any:
     return next((PYTHON[name] for name in PYTHON if value is _BUILTINS[name]), value)
 
 
-_BUILTINS = {"range": range, "min": min, "max": max, "abs": abs, "int": int, "float": float, "bool": bool, "len": len}
+_BUILTINS = {"range": range, "min": min, "max": max, "abs": abs, **{name: function for name, (function, _) in python.BUILTINS.items()}}
 
 
 def _is_pair(index: ast.AST) -> bool:
@@ -297,9 +376,7 @@ def _is_pair(index: ast.AST) -> bool:
 
 def _called(node: ast.AST) -> str:
     """A kind of syntax by its name."""
-    return {"JoinedStr": "an f-string", "Lambda": "a lambda", "ListComp": "a comprehension", "Starred": "*"}.get(
-        type(node).__name__, f"`{type(node).__name__}`"
-    )
+    return {"Starred": "*", "Await": "await", "Yield": "yield"}.get(type(node).__name__, f"`{type(node).__name__}`")
 
 
 def _usage(function: Builder) -> str:
@@ -323,4 +400,9 @@ _READERS: Mapping[type[ast.AST], Callable[[ExpressionReader, Any], Any]] = {
     ast.Tuple: ExpressionReader._sequence,
     ast.List: ExpressionReader._sequence,
     ast.Dict: ExpressionReader._dict,
+    ast.JoinedStr: ExpressionReader._joined,
+    ast.Lambda: ExpressionReader._lambda,
+    ast.ListComp: ExpressionReader._comprehension,
+    ast.GeneratorExp: ExpressionReader._comprehension,
+    ast.DictComp: ExpressionReader._dict_comprehension,
 }

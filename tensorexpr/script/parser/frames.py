@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...errors import DeclarationError
+from ...target import Target
 from ...tir.attrs import FrozenMap
-from ...tir.buffer import Buffer, pointer_var
+from ...tir.buffer import Buffer, BufferRegion, pointer_var
 from ...tir.dtype import parse_dtype
-from ...tir.expr import BufferLoad, IntImm, IterVar, Let, PointerType, PrimExpr, Range, Var
-from ...tir.stmt import Allocate, AssertStmt, AttrStmt, BufferRealize, Evaluate, LetStmt
+from ...tir.expr import BufferLoad, CommReducer, IntImm, IterVar, Let, PointerType, PrimExpr, Range, StringImm, Var
+from ...tir.stmt import NOP, Allocate, AssertStmt, AttrStmt, BufferRealize, Evaluate, IfThenElse, LetStmt, Stmt, While
 from ...tir.thread import VIRTUAL_TAGS, is_thread_tag, thread_tags
 from .context import Context
-from .values import Access, Builder, Number, Opened, Pending, as_condition, as_expr, as_region
+from .stores import store
+from .values import Access, Bounds, Builder, Number, Opened, Pending, as_condition, as_expr, as_region
 
 _TRUE = IntImm("bool", 1)
 _ITER_TYPES = (
@@ -36,19 +38,25 @@ def allocate(extents: Any, dtype: str, scope: str = "global", condition: Any = N
 
 def realize(region: Any, storage_scope: str = "", condition: Any = None, annotations: Any = None) -> Pending:
     """Storage of a box of a buffer for what follows."""
-    if not isinstance(region, (Access, BufferLoad)):
+    if not isinstance(region, (Access, BufferLoad, BufferRegion)):
         raise DeclarationError("T.realize takes a box of a buffer, such as A[0:16, 0:16]")
     box = as_region(region)
-    if storage_scope not in ("", box.buffer.scope()):
-        raise DeclarationError(f"buffer {box.buffer.name} is in {box.buffer.scope()!r}, realized in {storage_scope!r}; declare it there")
     holds = _TRUE if condition is None else as_condition(condition)
     notes = FrozenMap(annotations)
-    return Pending("T.realize", lambda _: Opened(None, lambda body: BufferRealize(box.buffer, box.region, holds, body, notes)))
+
+    def around(body: Stmt) -> Stmt:
+        made = BufferRealize(box.buffer, box.region, holds, body, notes)
+        if storage_scope in ("", box.buffer.scope()):
+            return made
+        return AttrStmt(box.buffer, "realize_scope", StringImm(storage_scope), made)
+
+    return Pending("T.realize", lambda _: Opened(None, around))
 
 
 def attr(node: Any, attr_key: str, value: Any) -> Pending:
     """An attribute that holds for what follows."""
-    subject = node if node is None or isinstance(node, (Buffer, IterVar, str, *Number)) else as_expr(node)
+    plain = node is None or isinstance(node, (Buffer, IterVar, CommReducer, list, tuple, Mapping, str, *Number))
+    subject = node if plain else as_expr(node)
     worth = as_expr(value)
     return Pending("T.attr", lambda _: Opened(None, lambda body: AttrStmt(subject, attr_key, worth, body)))
 
@@ -89,6 +97,62 @@ def assertion(condition: Any, message: Any = "") -> Pending:
     """A condition that holds in what follows."""
     holds, text = as_condition(condition), as_expr(message)
     return Pending("T.Assert", lambda _: Opened(None, lambda body: AssertStmt(holds, text, body)))
+
+
+def while_loop(condition: Any) -> Pending:
+    """``with T.While(condition):`` what follows runs as long as the condition holds."""
+    holds = as_condition(condition)
+    return Pending("T.While", lambda _: Opened(None, lambda body: While(holds, body)), with_only=True)
+
+
+def if_frame(context: Context, condition: Any) -> Pending:
+    """``with T.If(condition):`` around ``with T.Then():`` and ``with T.Else():``."""
+    holds = as_condition(condition)
+
+    def make(_: str) -> Opened:
+        arms: dict[str, Stmt] = {}
+        context.arms.append(arms)
+
+        def close(body: Stmt) -> Stmt:
+            context.arms.pop()
+            if body is not NOP:
+                raise DeclarationError("what belongs to T.If stands in `with T.Then():` or `with T.Else():`")
+            if "T.Then" not in arms:
+                raise DeclarationError("T.If needs a `with T.Then():`")
+            return IfThenElse(holds, arms["T.Then"], arms.get("T.Else"))
+
+        return Opened(None, close)
+
+    return Pending("T.If", make, with_only=True)
+
+
+def _arm(what: str) -> Callable[[Context], Pending]:
+    def build(context: Context) -> Pending:
+        """One arm of T.If."""
+
+        def close(body: Stmt) -> None:
+            if not context.arms:
+                raise DeclarationError(f"{what} stands outside of `with T.If(condition):`")
+            if what in context.arms[-1]:
+                raise DeclarationError(f"T.If has one {what}, and this is the second")
+            context.arms[-1][what] = body
+
+        return Pending(what, lambda _: Opened(None, close), with_only=True)
+
+    return build
+
+
+def buffer_store(buffer: Buffer, value: Any, indices: Any, predicate: Any = None) -> Stmt:
+    """``T.buffer_store(A, value, [i, j])``: the statement A[i, j] = value."""
+    places = indices if isinstance(indices, (list, tuple)) else (indices,)
+    access = Access(buffer, tuple(Bounds(place.start, place.stop) if isinstance(place, slice) else place for place in places))
+    return store(buffer, access.indices(), value, None if predicate is None else as_expr(predicate))
+
+
+def target(target_config: Any, host: Any = None) -> Target:
+    """What code is made for, as an attribute: a kind, a line of options, or a dict of them."""
+    config = dict(target_config) if isinstance(target_config, Mapping) else target_config
+    return Target(config, host)
 
 
 def env_thread(context: Context, thread_tag: str, dtype: str = "int32") -> Pending:
@@ -148,7 +212,13 @@ def func_attr(context: Context, attrs: Mapping[str, Any]) -> None:
     """Attributes of the function."""
     if not isinstance(attrs, Mapping) or not all(isinstance(key, str) for key in attrs):
         raise DeclarationError('T.func_attr takes a dict with strings for keys, as {"tir.noalias": True}')
-    context.owner().attrs.update(attrs)
+    function = context.owner()
+    if function.private and "global_symbol" in attrs:
+        raise DeclarationError("a private function has no global_symbol; leave out private=True or the attribute")
+    if function.stated:
+        raise DeclarationError("the attributes of a function are stated twice; write them in one dict")
+    function.stated = True
+    function.attrs.update(attrs)
 
 
 def let_expression(body: Any, where: Mapping[Var, Any]) -> PrimExpr:
@@ -169,9 +239,15 @@ FRAMES: Mapping[str, Callable[..., Any]] = {
     "iter_var": iter_var,
     "Range": range_value,
     "evaluate": evaluate,
+    "While": while_loop,
+    "buffer_store": buffer_store,
+    "target": target,
 }
 FRAMES_IN_CONTEXT: Mapping[str, Callable[..., Any]] = {
     "env_thread": env_thread,
     "launch_thread": launch_thread,
     "func_attr": func_attr,
+    "If": if_frame,
+    "Then": _arm("T.Then"),
+    "Else": _arm("T.Else"),
 }

@@ -126,7 +126,7 @@ class ProgramReader:
     def _function(self, node: ast.FunctionDef) -> PrimFunc:
         options = self._options(node)
         private = options.get("private", False)
-        frame = FunctionFrame(node.name, self._check and options.get("check_well_formed", True))
+        frame = FunctionFrame(node.name, self._check and options.get("check_well_formed", True), private=private)
         reader = self._reader(Context(function=frame))
         reader.parameters(node.args, frame)
         body = _with_root(frame, reader.body(node.body))
@@ -155,7 +155,7 @@ class ProgramReader:
 
     def _verify(self, node: ast.FunctionDef, func: PrimFunc) -> None:
         try:
-            found = violations(func)
+            found = violations(func, regions=False)
         except LoweringError as error:
             found = [str(error)]
         if found:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...errors import DeclarationError
-from ...tir import arithmetic, bitwise, builtin, foreign, intrin, llvm_intrin, pointers
+from ...tir import arithmetic, bitwise, builtin, device_intrin, foreign, intrin, llvm_intrin, pointers
 from ...tir import expr as ir
 from ...tir.buffer import Buffer
 from ...tir.dtype import parse_dtype, scalar_dtype, with_lanes
@@ -176,6 +177,7 @@ _ARITHMETIC: dict[str, Callable[..., ir.PrimExpr]] = {
     "infinity": _constant(intrin.infinity),
     "undef": builtin.undef,
     "q_multiply_shift": _on_values(builtin.q_multiply_shift),
+    "q_multiply_shift_per_axis": _on_values(builtin.q_multiply_shift_per_axis),
     "vectorlow": _on_values(builtin.vectorlow),
     "vectorhigh": _on_values(builtin.vectorhigh),
     "vectorcombine": _on_values(builtin.vectorcombine),
@@ -228,6 +230,33 @@ def _functions() -> dict[str, Callable[..., ir.PrimExpr]]:
     return {**table, **{alias: table[name] for alias, name in _ALIASES.items()}}
 
 
+def comm_reducer(combiner: Callable[..., Any], identity: Sequence[Any]) -> ir.CommReducer:
+    """A combiner as a value: ``T.comm_reducer(lambda x, y: x + y, [T.float32(0)])``.
+
+    Args:
+        combiner: of as many accumulators and then as many new values as there are identity elements; one value, or a
+            tuple of them.
+
+    Raises:
+        DeclarationError: if the numbers don't fit.
+    """
+    start = tuple(map(as_expr, identity))
+    names = list(inspect.signature(combiner).parameters)
+    if len(names) != 2 * len(start):
+        raise DeclarationError(f"a combiner of {len(start)} values takes {2 * len(start)} parameters, not {len(names)}")
+    variables = [ir.Var(name, value.dtype) for name, value in zip(names, (*start, *start), strict=True)]
+    made = combiner(*variables)
+    result = tuple(map(as_expr, made if isinstance(made, (tuple, list)) else (made,)))
+    if len(result) != len(start):
+        raise DeclarationError(f"the combiner gives {len(result)} values for {len(start)} identity elements")
+    return ir.CommReducer(tuple(variables[: len(start)]), tuple(variables[len(start) :]), result, start)
+
+
+_DEVICE = {name: device_intrin.builder(name) for name in device_intrin.DEVICE_INTRINSICS}
 EXPRESSIONS: Mapping[str, Callable[..., ir.PrimExpr]] = {
-    name: stating_dtype(name, build) for name, build in {**_functions(), **_NODES, **_ARITHMETIC, **_SPECIAL}.items()
+    **_DEVICE,
+    "call_cpacked": _DEVICE["tvm_call_cpacked"],
+    "call_cpacked_lowered": _DEVICE["tvm_call_cpacked_lowered"],
+    "call_packed_lowered": _DEVICE["tvm_call_packed_lowered"],
+    **{name: stating_dtype(name, build) for name, build in {**_functions(), **_NODES, **_ARITHMETIC, **_SPECIAL}.items()},
 }

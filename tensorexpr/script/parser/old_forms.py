@@ -23,9 +23,6 @@ INSTEAD: Mapping[str, str] = {
     "scan_axis": "axes are defined inside of the block, as in vk = T.axis.scan(16, k)",
     "opaque_axis": "axes are defined inside of the block, as in vk = T.axis.opaque(16, k)",
     "allocate_const": "pass the array as a parameter, or store its elements in a buffer of T.alloc_buffer",
-    "tvm_thread_allreduce": "a CPU has no such threads; write the reduction as a block with a T.axis.reduce",
-    "tvm_storage_sync": "a CPU has no such threads; a loop of T.parallel ends when all of its iterations have",
-    "comm_reducer": "write the reduction as a block with a T.axis.reduce and a T.init",
 }
 
 

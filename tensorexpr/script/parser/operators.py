@@ -8,15 +8,16 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from ...errors import DeclarationError
 from ...tir import arithmetic, bitwise, intrin
 from ...tir import expr as ir
 from ...tir.dtype import parse_dtype
-from .values import Number, as_condition, as_expr, matched
+from .values import Number, as_condition, as_expr, is_python, matched
 
 _LARGEST_SHIFT = 4096
+_LONGEST = 1 << 16  # of a string or a list that a script makes while it is read
 
 
 def _checked_power(a: Any, b: Any) -> Any:
@@ -32,11 +33,39 @@ def _checked_shift(a: int, b: int) -> int:
     return a << b
 
 
+def _checked_times(a: Any, b: Any) -> Any:
+    """The product, which may repeat a string or a list, unless it is larger than any program needs."""
+    if isinstance(a, int) and isinstance(b, int):
+        if a.bit_length() + b.bit_length() > _LARGEST_SHIFT:
+            raise DeclarationError(f"the product has more than {_LARGEST_SHIFT} bits")
+    elif isinstance(a, (str, list, tuple)) or isinstance(b, (str, list, tuple)):
+        items, count = (a, b) if isinstance(b, int) else (b, a)
+        if isinstance(count, int) and len(items) * count > _LONGEST:
+            raise DeclarationError(
+                f"{len(items)} elements repeated {count} times are more than {_LONGEST}, the most that a script may hold"
+            )
+    return a * b
+
+
+def _checked_plus(a: Any, b: Any) -> Any:
+    if isinstance(a, (str, list, tuple)) and len(a) + len(b) > _LONGEST:
+        raise DeclarationError(f"{len(a) + len(b)} elements are more than {_LONGEST}, the most that a script may hold")
+    return a + b
+
+
+def _remainder(a: Any, b: Any) -> Any:
+    if isinstance(a, str):
+        raise DeclarationError("strings are not formatted with % in a script; write an f-string, or make the text outside of it")
+    return a % b
+
+
 def node(kind: type[ir.BinaryExpr]) -> Callable[[Any, Any], ir.PrimExpr]:
     """The builder of a node of arithmetic; bools take part as int32."""
 
     def build(a: Any, b: Any) -> ir.PrimExpr:
         left, right = matched(a, b)
+        if left.dtype == "handle":
+            raise DeclarationError(f"{kind.__name__} takes numbers, not {left} and {right}, which are handles")
         if parse_dtype(left.dtype).code == "bool" and kind not in (ir.Min, ir.Max):
             return arithmetic.binary(kind, arithmetic.cast(left, "int32"), arithmetic.cast(right, "int32"))
         return kind(left, right)
@@ -52,7 +81,7 @@ def comparison(kind: type[ir.CmpExpr]) -> Callable[[Any, Any], ir.PrimExpr]:
 
 def connective(kind: type[ir.LogicalExpr]) -> Callable[[Any, Any], ir.PrimExpr]:
     """The builder of `and` and `or`."""
-    return lambda a, b: kind(as_condition(a), as_condition(b))
+    return lambda a, b: kind(*matched(as_condition(a), as_condition(b)))
 
 
 def _divide(a: Any, b: Any) -> ir.PrimExpr:
@@ -62,14 +91,18 @@ def _divide(a: Any, b: Any) -> ir.PrimExpr:
     return ir.Div(left, right)
 
 
+def _only_python(a: Any, b: Any) -> NoReturn:
+    raise DeclarationError(f"{a} and {b} are expressions")
+
+
 # Python's operator: on numbers, on expressions.
 BINARY: dict[type[ast.operator], tuple[Callable[[Any, Any], Any], Callable[[Any, Any], ir.PrimExpr]]] = {
-    ast.Add: (operator.add, node(ir.Add)),
+    ast.Add: (_checked_plus, node(ir.Add)),
     ast.Sub: (operator.sub, node(ir.Sub)),
-    ast.Mult: (operator.mul, node(ir.Mul)),
+    ast.Mult: (_checked_times, node(ir.Mul)),
     ast.Div: (operator.truediv, _divide),
     ast.FloorDiv: (operator.floordiv, node(ir.FloorDiv)),
-    ast.Mod: (operator.mod, node(ir.FloorMod)),
+    ast.Mod: (_remainder, node(ir.FloorMod)),
     ast.Pow: (_checked_power, intrin.power),
     ast.LShift: (_checked_shift, bitwise.shift_left),
     ast.RShift: (operator.rshift, bitwise.shift_right),
@@ -84,6 +117,10 @@ COMPARE: dict[type[ast.cmpop], tuple[Callable[[Any, Any], Any], Callable[[Any, A
     ast.LtE: (operator.le, comparison(ir.LE)),
     ast.Gt: (operator.gt, comparison(ir.GT)),
     ast.GtE: (operator.ge, comparison(ir.GE)),
+    ast.In: (lambda a, b: a in b, _only_python),
+    ast.NotIn: (lambda a, b: a not in b, _only_python),
+    ast.Is: (operator.is_, _only_python),
+    ast.IsNot: (operator.is_not, _only_python),
 }
 UNARY: dict[type[ast.unaryop], tuple[Callable[[Any], Any], Callable[[Any], ir.PrimExpr]]] = {
     ast.USub: (operator.neg, lambda a: arithmetic.negate(as_expr(a))),
@@ -103,9 +140,11 @@ def apply(row: tuple[Callable[..., Any], Callable[..., Any]], *operands: Any) ->
     Raises:
         DeclarationError: where it has no value, as a division by zero.
     """
-    if all(isinstance(operand, Number) for operand in operands):
+    if all(map(is_python, operands)):
         try:
             return row[0](*operands)
         except (ArithmeticError, TypeError) as error:
             raise DeclarationError(str(error)) from None
+    if row[1] is _only_python:
+        raise DeclarationError("`is` and `in` are about Python's values, which expressions are not; expected one of == != < <= > >=")
     return row[1](*(operand if isinstance(operand, Number) else as_expr(operand) for operand in operands))

@@ -35,6 +35,10 @@ class Scope:
         found = self._captured.get(name, _NOTHING)
         return (False, None) if found is _NOTHING else (True, found)
 
+    def is_here(self, name: str) -> bool:
+        """True for a name that the innermost block defines."""
+        return name in self._frames[-1]
+
     def is_outer(self, name: str) -> bool:
         """True for a name that a block around this one defines."""
         return name not in self._frames[-1] and any(name in frame for frame in self._frames)

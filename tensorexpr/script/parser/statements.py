@@ -12,7 +12,8 @@ from typing import Any, cast
 
 from ...tir.arithmetic import const
 from ...tir.buffer import Buffer
-from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
+from ...tir.device_intrin import device_call
+from ...tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var
 from ...tir.stmt import NOP, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, While
 from .expressions import ExpressionReader
 from .frames import assertion, typed_variable
@@ -22,7 +23,7 @@ from .macros import DEEPEST, Macro
 from .operators import BINARY, apply
 from .scope import Scope
 from .stores import store
-from .values import Access, Around, Builder, Loops, LoopSpec, Namespace, Number, Opened, Pending, as_condition, as_expr
+from .values import Access, Around, Builder, Loops, LoopSpec, Namespace, Number, Opened, Pending, as_condition, as_expr, is_python
 
 Item = Stmt | tuple[ast.AST, Around]  # a statement, or what goes around those that follow and the place that says so
 _ALIASES = (Buffer, IterVar, Range, list, tuple, Mapping, str, Builder, Namespace)
@@ -81,10 +82,19 @@ class StatementReader(ExpressionReader):
             yield node, opened.around
         elif isinstance(value, Stmt):
             yield value
-        elif isinstance(value, PrimExpr) and not isinstance(value, (BufferLoad, Var, IntImm)):
-            yield Evaluate(value)
-        elif value is not None:
+        elif isinstance(value, (PrimExpr, Access, *Number)):
+            yield Evaluate(self.at(node, as_expr, value))
+        elif isinstance(value, (Buffer, Builder, Namespace, Loops)):
             self.fail(node, "this has no effect; expected a store such as A[i] = ..., a definition, or a call")
+
+    def _return(self, node: ast.Return) -> Iterable[Item]:
+        """``return value``: the value that a function has for its callers."""
+        value = None if node.value is None else self.value(node.value)
+        if isinstance(value, (Stmt, Pending)):
+            self.fail(node, "a function returns a number; write the statement by itself")
+        if value is None:
+            self.fail(node, "a function returns nothing, or a number; leave the return out, or write return value")
+        yield Evaluate(device_call("ret", self.at(node, as_expr, value)))
 
     def _macro(self, node: ast.AST) -> Macro | None:
         """The macro that a call names."""
@@ -128,17 +138,28 @@ class StatementReader(ExpressionReader):
         elif isinstance(target, ast.Subscript):
             yield self._store(target, source, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
-            values = [value] if isinstance(value, Pending) else value
-            if not isinstance(values, (list, tuple)) or len(values) != len(target.elts):
-                count = len(values) if isinstance(values, (list, tuple)) else 1
-                self.fail(target, f"{len(target.elts)} names for {count} value{'s' * (count != 1)}")
-            for part, item in zip(target.elts, values, strict=True):
+            for part, item in self._paired(target, [value] if isinstance(value, Pending) else value):
                 yield from self._bind(part, source, item)
         else:
             self.fail(target, "this can't be assigned; expected a name or an element such as A[i, j]")
 
+    def _paired(self, target: ast.Tuple | ast.List, value: Any) -> list[tuple[ast.AST, Any]]:
+        """Each name of a target with its value; one with a star takes those that the others leave."""
+        values = list(value) if isinstance(value, (list, tuple)) else [value]
+        starred = [number for number, part in enumerate(target.elts) if isinstance(part, ast.Starred)]
+        names, count = len(target.elts), len(values)
+        if len(starred) > 1 or names - len(starred) > count or (not starred and names != count):
+            self.fail(target, f"{names} names for {count} value{'s' * (count != 1)}")
+        if starred:
+            first, last = starred[0], count - (names - starred[0] - 1)
+            values[first:last] = [values[first:last]]
+        parts = (part.value if isinstance(part, ast.Starred) else part for part in target.elts)
+        return list(zip(parts, values, strict=True))
+
     def _define(self, target: ast.Name, source: ast.AST, value: Any) -> Iterable[Item]:
         """A name for a value: a definition, another name of what is no number, or else a variable."""
+        if self._scope.is_here(target.id) and self._scope.find(target.id)[1] is not value:
+            self.fail(target, f"{target.id} is defined already in this block; take another name")
         if isinstance(value, Pending):
             opened = self._open(source, value, target.id, False)
             self._scope.define(target.id, opened.value)
@@ -146,7 +167,7 @@ class StatementReader(ExpressionReader):
                 yield source, opened.around
         elif isinstance(value, MetaVar):
             self._scope.define(target.id, value.value)
-        elif isinstance(value, _ALIASES):
+        elif isinstance(value, _ALIASES) or (is_python(value) and not isinstance(value, Number)):
             self._scope.define(target.id, value)
         else:
             worth = cast(PrimExpr, self.at(source, as_expr, value))
@@ -201,11 +222,8 @@ class StatementReader(ExpressionReader):
             self.fail(node.iter, f"expected the header of a loop: range, {', '.join(f'T.{name}' for name in LOOPS)}")
         if node.orelse:
             self.fail(node.orelse[0], "a loop has no else here; write what follows it behind it")
-        targets = node.target.elts if isinstance(node.target, (ast.Tuple, ast.List)) else [node.target]
-        if len(targets) != len(header.specs):
-            self.fail(node.target, f"{len(targets)} loop variable{'s' * (len(targets) != 1)} for {len(header.specs)} loops")
         self._scope.push()
-        variables = [self._loop_variable(target, spec) for target, spec in zip(targets, header.specs, strict=True)]
+        variables = self._loop_variables(node.target, header.specs)
         stmt = self.body(node.body)
         for var, spec in zip(reversed(variables), reversed(header.specs), strict=True):
             del self._context.loops[var]
@@ -216,10 +234,30 @@ class StatementReader(ExpressionReader):
         self._scope.pop()
         yield stmt
 
-    def _loop_variable(self, target: ast.AST, spec: LoopSpec) -> Var:
+    def _loop_variables(self, target: ast.AST, specs: Sequence[LoopSpec]) -> list[Var]:
+        """The variables of the loops of one header; one name for several of them is a tuple."""
+        if isinstance(target, ast.Name) and len(specs) > 1:
+            found = [self._loop_variable(target, f"{target.id}_{number}", spec) for number, spec in enumerate(specs)]
+            self._scope.define(target.id, tuple(found))
+            return found
+        if not isinstance(target, (ast.Tuple, ast.List)):
+            return [self._loop_variable(target, "", spec) for spec in specs]
+        found = []
+        for part, spec in self._paired(target, list(specs)):
+            if isinstance(spec, LoopSpec):
+                found.append(self._loop_variable(part, "", spec))
+                continue
+            name = getattr(part, "id", "i")
+            made = [self._loop_variable(part, f"{name}_{number}", one) for number, one in enumerate(spec)]
+            self._scope.define(name, made)
+            found += made
+        return found
+
+    def _loop_variable(self, target: ast.AST, name: str, spec: LoopSpec) -> Var:
+        """The variable of one loop: `target` itself, or one by another name."""
         if not isinstance(target, ast.Name):
             self.fail(target, "expected the name of a loop variable")
-        var = Var(target.id, spec.extent.dtype)
+        var = Var(name or target.id, spec.extent.dtype)
         self._scope.define(target.id, var)
         self._context.loops[var] = Range(spec.min, spec.extent)
         return var
@@ -288,7 +326,6 @@ def _sequence(stmts: Iterable[Stmt]) -> Stmt:
 
 
 _ADVICE: Mapping[type[ast.stmt], str] = {
-    ast.Return: "a function returns nothing; store the result in a buffer",
     ast.Break: "a loop can't be left early; write a while loop with a condition",
     ast.Continue: "an iteration can't be left early; write an if around the rest of it",
     ast.FunctionDef: "functions can't be nested; write it beside this one, in the module",
@@ -297,6 +334,7 @@ _ADVICE: Mapping[type[ast.stmt], str] = {
 }
 _READERS: Mapping[type[ast.stmt], Callable[[StatementReader, Any], Iterable[Item]]] = {
     ast.Pass: StatementReader._pass,
+    ast.Return: StatementReader._return,
     ast.Expr: StatementReader._expression,
     ast.Assign: StatementReader._assign,
     ast.AnnAssign: StatementReader._annotated,

@@ -168,6 +168,11 @@ class Namespace:
         return found if found is not None or self.other is None else self.other(name)
 
 
+def is_python(value: Any) -> bool:
+    """True for what Python's own operators calculate with: numbers, strings, lists, and objects of the program around."""
+    return not isinstance(value, (ExprOp, Access, Buffer, Pending, Builder, Namespace, Loops))
+
+
 def as_expr(value: Any) -> PrimExpr:
     """A value as an expression.
 
@@ -209,6 +214,8 @@ def as_region(value: Any) -> BufferRegion:
         return BufferRegion.full_region(value)
     if isinstance(value, BufferLoad):
         return BufferRegion.from_point(value.buffer, value.indices)
+    if isinstance(value, BufferRegion):
+        return value
     if isinstance(value, Access):
         if len(value.items) != value.buffer.ndim:
             raise DeclarationError(f"buffer {value.buffer.name} has {value.buffer.ndim} dimensions, and the region {len(value.items)}")

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ...target import Target
 from .. import expr as ir
 from ..buffer import Buffer
+from ..device_intrin import STATING_FIRST, STATING_LAST
 from ..dtype import parse_dtype
 from .text import AND, ANY, ATOM, COMPARE, NOT, OR, PRODUCT, SUM, Format, Names, Operand, Parts, call, join, render
 
@@ -30,11 +32,12 @@ _TYPED_CALLS = frozenset(
         "tir.call_llvm_intrin",
         "tir.call_llvm_pure_intrin",
         "tir.type_annotation",
+        *STATING_FIRST,
     }
 )
 
 
-_CALL_NAMES = {"tir.tvm_call_packed": "call_packed"}
+_CALL_NAMES = {f"tir.tvm_call_{name}": f"call_{name}" for name in ("packed", "cpacked", "packed_lowered", "cpacked_lowered")}
 
 # TVMScript writes integral values in full, however large; Python would change to an exponent here.
 _ALL_DIGITS_FROM = 1e16
@@ -130,7 +133,8 @@ def _let(node: ir.Let, names: Names) -> tuple[int, Parts]:
 
 def _call(node: ir.Call, names: Names) -> tuple[int, Parts]:
     typed = (quoted(node.dtype),) if node.op in _TYPED_CALLS else ()
-    return call(f"T.{_CALL_NAMES.get(node.op, node.op.removeprefix('tir.'))}", *typed, *((arg, ANY) for arg in node.args))
+    last = (quoted(node.dtype),) if node.op in STATING_LAST else ()
+    return call(f"T.{_CALL_NAMES.get(node.op, node.op.removeprefix('tir.'))}", *typed, *((arg, ANY) for arg in node.args), *last)
 
 
 def _comm_reducer(combiner: ir.CommReducer, names: Names) -> Parts:
@@ -214,7 +218,11 @@ def script_value(value: Any, names: Names) -> str:
     if isinstance(value, ir.PrimExpr):
         return script_expr(value, names)
     if isinstance(value, ir.IterVar):
-        return "".join(part if isinstance(part, str) else render(part[0], SCRIPT, names) for part in iter_var_parts(value))
+        return _joined(iter_var_parts(value), names)
+    if isinstance(value, ir.CommReducer):
+        return _joined(_comm_reducer(value, names), names)
+    if isinstance(value, Target):
+        return f"T.target({script_map(value.export(), names)})"
     if isinstance(value, Buffer):
         return names.get(value, value.name)
     if isinstance(value, (list, tuple)):
@@ -222,6 +230,10 @@ def script_value(value: Any, names: Names) -> str:
     if hasattr(value, "items"):
         return script_map(value, names)
     return "None" if value is None else quoted(str(value))
+
+
+def _joined(parts: Parts, names: Names) -> str:
+    return "".join(part if isinstance(part, str) else render(part[0], SCRIPT, names, part[1]) for part in parts)
 
 
 def script_map(items: Any, names: Names) -> str:

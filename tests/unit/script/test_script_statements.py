@@ -123,7 +123,7 @@ def test_variables() -> None:
     check("z: T.float32 = 1\nA[0] = z", tir.LetStmt(z, tir.const(1.0), store(z, 0)))
     check("z = T.meta_var(x + x)\nA[0] = z", store(x + x, 0))
     first, second = tir.Var("a"), tir.Var("a")
-    check("a = n\na = a + 1\nN[0, 0] = a", tir.LetStmt(first, n, tir.LetStmt(second, first + 1, store(second, 0, 0, to=N))))
+    check("a = n\nb = a + 1\nN[0, 0] = b", tir.LetStmt(first, n, tir.LetStmt(second, first + 1, store(second, 0, 0, to=N))))
 
 
 def test_pointer_variables() -> None:

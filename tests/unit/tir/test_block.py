@@ -137,7 +137,6 @@ def test_a_guarded_init_asks_for_reduction_axes_only() -> None:
         (lambda: copy(reads=()), "block 'copy' reads A and doesn't say so in T.reads"),
         (lambda: copy(writes=()), "block 'copy' writes B and doesn't say so in T.writes"),
         (lambda: copy(reads=(box(A, (0, 1), (0, 1)),)), "block 'copy' states a box of 2 dimensions of A, which has 1"),
-        (lambda: copy(init=tir.BufferStore(B, tir.const(0.0), (tir.const(0),))), "block 'copy' has an init but no reduction axis"),
         (lambda: copy(value=8), "axis vi of block 'copy' is bound to 8, out of 0:8"),
         (lambda: copy(predicate=tir.Var("n") < 3), "n is used in n < 3 where it is not defined"),
     ],
