@@ -56,7 +56,7 @@ class IndexMap:
         """The map that a function of indices describes; it returns the new indices as a list.
 
         Args:
-            mapping_function: takes one index per dimension, by position.
+            mapping_function: takes one index per dimension; parameters that are keywords only are the last ones, as in `*indices, n`.
             ndim: the number of dimensions; needed where the function takes `*indices`.
             inverse_index_map: the way back, as a map or a function. It is checked only, as maps find theirs.
             index_dtype: the type of the indices.
@@ -77,8 +77,9 @@ class IndexMap:
         mapping_function: Callable[..., Any], ndim: int | None = None, *, index_dtype: str = "int32"
     ) -> tuple[IndexMap, list[int]]:
         """As `from_func`, and the places among the new indices where `AXIS_SEPARATOR` stood."""
-        initial = tuple(Var(name, index_dtype) for name in _index_names(mapping_function, ndim))
-        returned = mapping_function(*initial)
+        positional, keywords = _index_names(mapping_function, ndim)
+        initial = tuple(Var(name, index_dtype) for name in (*positional, *keywords))
+        returned = mapping_function(*initial[: len(positional)], **dict(zip(keywords, initial[len(positional) :], strict=True)))
         items = list(returned) if isinstance(returned, (list, tuple)) else [returned]
         final: list[PrimExpr] = []
         separators: list[int] = []
@@ -135,6 +136,8 @@ class IndexMap:
     def map_shape(self, shape: Sequence[Any]) -> tuple[PrimExpr, ...]:
         """The extents that hold all elements of a tensor of `shape` in the new layout, padding included.
 
+        An index `i % c` has the extent c, also where i stays below c.
+
         Raises:
             DeclarationError: for another rank, or new indices that may be negative.
         """
@@ -144,7 +147,8 @@ class IndexMap:
         for index, found in zip(self.final_indices, ranges, strict=True):
             if not analyzer.known_nonnegative(found.min):
                 raise DeclarationError(f"the index map {self} has the index {index}, which starts at {found.min}; indices start at 0")
-            extents.append(analyzer.simplify(found.min + found.extent))
+            blocked = isinstance(index, FloorMod) and isinstance(index.b, IntImm)
+            extents.append(index.b if blocked else analyzer.simplify(found.min + found.extent))  # type: ignore[attr-defined]
         return tuple(extents)
 
     def map_ndarray(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -154,6 +158,12 @@ class IndexMap:
         points = dict(zip(self.initial_indices, np.indices(array.shape, sparse=True), strict=True))
         made[tuple(np.broadcast_to(_evaluated(index, points), array.shape) for index in self.final_indices)] = array
         return made
+
+    def unmap_ndarray(self, array: np.ndarray[Any, Any], shape: Sequence[int]) -> np.ndarray[Any, Any]:
+        """The array of `shape` whose elements `array` holds in the new layout: the way back of `map_ndarray`."""
+        points = dict(zip(self.initial_indices, np.indices(tuple(shape), sparse=True), strict=True))
+        found: np.ndarray[Any, Any] = array[tuple(np.broadcast_to(_evaluated(index, points), tuple(shape)) for index in self.final_indices)]
+        return found
 
     def inverse(self, shape: Sequence[Any]) -> IndexMap:
         """The map back, for a tensor of `shape` (extents or ranges that start at 0) that fills the new layout.
@@ -238,23 +248,23 @@ def _extent(item: Any) -> PrimExpr:
     return convert(item)
 
 
-def _index_names(mapping_function: Callable[..., Any], ndim: int | None) -> list[str]:
-    """The names of the old indices: those of the function's parameters, numbered for `*indices`."""
+def _index_names(mapping_function: Callable[..., Any], ndim: int | None) -> tuple[list[str], list[str]]:
+    """The names of the old indices, numbered for `*indices`: those given by position, and the last ones, which are keywords only."""
     try:
         parameters = list(inspect.signature(mapping_function).parameters.values())
     except (TypeError, ValueError) as error:
         raise DeclarationError(f"an index map is made of a function of indices, not of {mapping_function!r}") from error
     positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
-    if any(p.kind is p.KEYWORD_ONLY and p.default is p.empty for p in parameters):
-        raise DeclarationError("the function of an index map takes its indices by position, but has parameters that are keywords only")
+    keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    named = len(positional) + len(keywords)
     if rest is None:
-        if ndim is not None and ndim != len(positional):
-            raise DeclarationError(f"the function of an index map takes {len(positional)} indices, but there are {ndim} dimensions")
-        return positional
-    if ndim is None or ndim < len(positional):
-        raise DeclarationError(f"the function of an index map takes *{rest}; give ndim, at least {len(positional)}")
-    return [*positional, *(f"{rest}_{n}" for n in range(ndim - len(positional)))]
+        if ndim is not None and ndim != named:
+            raise DeclarationError(f"the function of an index map takes {named} indices, but there are {ndim} dimensions")
+        return positional, keywords
+    if ndim is None or ndim < named:
+        raise DeclarationError(f"the function of an index map takes *{rest}; give ndim, at least {named}")
+    return [*positional, *(f"{rest}_{n}" for n in range(ndim - named))], keywords
 
 
 def _index(item: Any, initial: tuple[Var, ...], dtype: str) -> PrimExpr:

@@ -396,7 +396,8 @@ class Stage(StageFacts):
 
         for k: for n: B[k, n] = ...     ->     for n.o: for k: for n.i: B[n.o, k, n.i] = ...
 
-        After cache_read this is packing: compute_at a loop of the reader makes it pack what is read there.
+        After cache_read this is packing: compute_at a loop of the reader makes it pack what is read there. The layout of an input or
+        output is what the caller passes: `tvm.lower(s, [A, B])` makes a function of A and B in their new layouts.
 
         Args:
             mapping_function: takes the stage's spatial axes and returns the new indices, such as
@@ -405,11 +406,11 @@ class Stage(StageFacts):
             pad_value: what the places hold that no element maps to; None if nobody cares.
 
         Returns:
-            The new axes, outermost first.
+            The new axes, outermost first; none for an input, which has no loops.
 
         Raises:
-            ScheduleError: for inputs and outputs, whose layout belongs to the caller, for a stage that was scheduled already,
-                and for a mapping that can't be inverted.
+            ScheduleError: for a stage that was scheduled already, for a mapping that can't be inverted, and for an output with
+                places that nothing maps to, unless pad_value says what they hold.
         """
         mapping = mapping_of(self._node, mapping_function)
         self._schedule.apply_step(TransformLayout(self.id, mapping, pad_value_of(self._node, pad_value)))
@@ -455,7 +456,7 @@ class Stage(StageFacts):
         self._schedule.apply_step(StoreNontemporal(self.id))
 
     def set_scope(self, scope: str) -> None:
-        """Say where the stage's storage lives: "global" or "local"."""
+        """Say where the stage's storage lives: "global", "local", "shared", ...; see `tir.storage_scope`."""
         self._schedule.apply_step(SetScope(self.id, scope))
 
     def __repr__(self) -> str:

@@ -103,11 +103,12 @@ class _Run:
     def _function(self) -> Callable[[list[Array]], object]:
         given = self.schedule.arguments(self.args)
         layouts = [None if new is old else self.schedule.layout_of(old) for new, old in zip(given, self.args, strict=True)]
+        outputs = [not isinstance(arg.op, PlaceholderOp) for arg in self.args]
         if self.phase is None:
             module = build(self.schedule, given, name="main")
-            return lambda arrays: module(*_packed(arrays, layouts))
+            return _in_layouts(lambda *arrays: module(*arrays), layouts, outputs)
         lowered = lower(self.schedule, given, upto=self.phase)["main"]
-        return lambda arrays: interpret(lowered, _packed(arrays, layouts))
+        return _in_layouts(lambda *arrays: interpret(lowered, list(arrays)), layouts, outputs)
 
     def _mismatch(self, problem: str) -> ScheduleMismatch:
         where = "the compiled code" if self.phase is None else f"phase {self.phase}"
@@ -131,8 +132,17 @@ def problem_of(
     return None
 
 
-def _packed(arrays: Sequence[Array], layouts: Sequence[IndexMap | None]) -> list[Array]:
-    return [array if layout is None else layout.map_ndarray(array) for array, layout in zip(arrays, layouts, strict=True)]
+def _in_layouts(run: Callable[..., object], layouts: Sequence[IndexMap | None], outputs: Sequence[bool]) -> Callable[[list[Array]], object]:
+    """`run` on arrays in the layouts that a schedule wants; results come back as they were declared."""
+
+    def call(arrays: list[Array]) -> None:
+        packed = [array if layout is None else layout.map_ndarray(array) for array, layout in zip(arrays, layouts, strict=True)]
+        run(*packed)
+        for array, made, layout, output in zip(arrays, packed, layouts, outputs, strict=True):
+            if layout is not None and output:
+                array[...] = layout.unmap_ndarray(made, array.shape)
+
+    return call
 
 
 def _allowed(tensor: Tensor, expected: Array) -> Tolerance:

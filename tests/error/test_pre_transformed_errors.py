@@ -85,7 +85,7 @@ def test_loops_of_what_the_caller_passes() -> None:
 
 def test_the_layout_of_what_is_no_input() -> None:
     s, _, b, _ = program()
-    with pytest.raises(ScheduleError, match="layout_of takes an input of the schedule, not B; inputs: A"):
+    with pytest.raises(ScheduleError, match="layout_of takes an input or output of the schedule, not B; inputs: A"):
         s.layout_of(b)
 
 

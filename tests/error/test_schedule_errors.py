@@ -62,7 +62,7 @@ REFUSED: dict[str, tuple[Case, str]] = {
     "compute at itself": (lambda s, m, o: s[m].compute_at(s[m], m.op.axis[0]), "computed inside matmul itself"),
     "compute at tensor": (lambda s, m, o: s[m].compute_at(o, o.op.axis[0]), "takes a stage such as s[C]"),  # type: ignore[arg-type]
     "placeholder": (lambda s, m, o: s[m.op.input_tensors[0]].compute_root(), "A is a placeholder and has no loops; use cache_read"),
-    "scope": (lambda s, m, o: s.cache_write(o, "shared"), "no storage scope 'shared' on a CPU; scopes: global, local"),
+    "scope": (lambda s, m, o: s.cache_write(o, "share"), "'share' is no storage scope; scopes: global, shared, "),
     "late cache_write": (
         lambda s, m, o: both(lambda: s[o].vectorize(o.op.axis[1]), lambda: s.cache_write(o, "local")),
         "cache_write comes before split",

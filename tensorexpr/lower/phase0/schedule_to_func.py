@@ -10,6 +10,7 @@ from ...arith import Analyzer
 from ...errors import InternalError, LoweringError
 from ...schedule.domain import StageDomain
 from ...schedule.exact import check_exact
+from ...schedule.given_layouts import relaid
 from ...schedule.legality import check_tree
 from ...schedule.scans import storage_of
 from ...schedule.te_schedule import Schedule
@@ -95,15 +96,12 @@ def _parameters(
         stage = tree.find(tensor.op)
         if stage is None:
             raise LoweringError(f"argument {position}, {tensor.name}, is no part of the schedule; its tensors: {_names(tree)}")
-        if tensor.op is not stage.origin and tensor.op is not stage.op:
-            raise LoweringError(
-                f"argument {position}, {tensor.name}, has another layout in this schedule, made by transform_layout; "
-                "take it out of args, or cache_read it and transform the copy"
-            )
+        declared, tensor = tensor, relaid(tree, tensor)
         key = storage_of(tree, stage, tensor.value_index)
         if key in bound:
             raise LoweringError(f"argument {position}, {tensor.name}, is given twice; each tensor is one argument")
-        buffer = arg if isinstance(arg, Buffer) else binds.get(tensor) or decl_buffer(tensor.shape, tensor.dtype, tensor.name)
+        given = binds.get(declared) or binds.get(tensor)
+        buffer = arg if isinstance(arg, Buffer) else given or decl_buffer(tensor.shape, tensor.dtype, tensor.name)
         _check_buffer(position, tensor, buffer)
         bound[key] = buffer
         params[Var(buffer.name, "handle")] = buffer

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...errors import ScheduleError
 from ...tir.expr import Reduce
+from ...tir.storage_scope import SCOPE_KINDS, is_storage_scope
 from ..scans import check_update_stays
 from ..tree import At, Inline, LoopKind, ScheduleTree, StageNode
 from .base import Step, check_leaf, check_not_inlined, stage_of
@@ -119,12 +120,9 @@ class ComputeRoot(Step):
         return [f"s[{names.stage(after[self.stage])}].compute_root()"]
 
 
-SCOPES = ("", "global", "local")
-
-
 @dataclass(frozen=True)
 class SetScope(Step):
-    """Where a stage's storage lives: "global" memory or "local" (small, private, a candidate for registers)."""
+    """Where a stage's storage lives: "global" memory, "local" (small, private, a candidate for registers), or one of a device's."""
 
     code: ClassVar[str] = "set_scope"
     stage: int
@@ -141,6 +139,9 @@ class SetScope(Step):
 
 
 def check_scope(name: str, scope: str) -> None:
-    """Refuse a storage scope that this machine does not have."""
-    if scope not in SCOPES:
-        raise ScheduleError(f"In schedule for {name}: no storage scope {scope!r} on a CPU; scopes: {', '.join(filter(None, SCOPES))}")
+    """Refuse a name that is no storage scope. Any scope may be named for any target: a CPU has one memory for all of them."""
+    if scope and not is_storage_scope(scope):
+        raise ScheduleError(
+            f"In schedule for {name}: {scope!r} is no storage scope; scopes: {', '.join(SCOPE_KINDS)}, "
+            "each also with a tag behind a dot, such as shared.dyn or global.texture"
+        )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ...arith.index_map import IndexMap
 from ...arith.linear import is_scalar_int
 from ...errors import DeclarationError, ScheduleError, TypeMismatchError
-from ...te.operation import ComputeOp, Operation
+from ...te.operation import ComputeOp, Operation, PlaceholderOp
 from ...te.tensor import Tensor
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import const, is_const_int, logical_not
@@ -19,6 +19,7 @@ from ...tir.expr import And, FloatImm, IntImm, IterVar, PrimExpr, ProducerLoad, 
 from ...tir.intrin import if_then_else, likely
 from ...tir.rewriting import Node, post_order_rewrite, substitute
 from ..axis_expression import as_python, axes_of, decode, encode, problem_of
+from ..scans import check_scan_primitive
 from ..tree import AxisExpression, ScheduleTree, StageNode, make_stage
 from .base import Step, check_has_loops, check_not_inlined, stage_of
 from .caching import check_unscheduled
@@ -26,6 +27,7 @@ from .caching import check_unscheduled
 if TYPE_CHECKING:
     from ..naming import PythonNames
 
+SEPARATOR: AxisExpression = ("axis_separator",)  # in a mapping: memory of several physical dimensions would begin the next one here
 PadValue = int | float | str | None  # what JSON has no number for is "inf", "-inf" or "nan"
 
 
@@ -33,7 +35,8 @@ PadValue = int | float | str | None  # what JSON has no number for is "inf", "-i
 class TransformLayout(Step):
     """A stage's elements move to other indices, and its loops run over those. `mapping` has the new indices over the old axes.
 
-    Places of the new layout that no element maps to are padding. They hold `pad_value`; with None nobody cares what they hold.
+    An input or output is then passed in the new layout: the signature changes. Places of the new layout that no element maps to
+    are padding. They hold `pad_value`; with None nobody cares what they hold.
 
     for k: for n: B[k, n] = f(k, n)    ->    for n.o: for k: for n.i: B[n.o, k, n.i] = f(k, n.o*32 + n.i) if n.o*32 + n.i < N else pad
     for i, k, n: C[i, n] += B[k, n]          for i, k, n: C[i, n] += B[n // 32, k, n % 32]
@@ -45,38 +48,56 @@ class TransformLayout(Step):
     pad_value: PadValue = None
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
-        if 0 <= self.stage < len(tree.stages):
-            _check_owner(tree[self.stage])
+        if 0 <= self.stage < len(tree.stages) and tree[self.stage].is_placeholder:
+            return self._of_input(tree, tree[self.stage])
         stage = stage_of(tree, self.stage, "transform_layout")
         _check_computed(stage)
         check_not_inlined(stage, "transform_layout")
         check_unscheduled(stage, "transform_layout")
         _check_untouched(tree, stage)
         layout = _Layout.of(stage, self.mapping)
+        if stage.is_output and self.pad_value is None and not is_const_int(layout.valid, 1):
+            raise ScheduleError(
+                f"In schedule for {stage.name}: transform_layout: the layout {layout.index_map} of an output has places that no element "
+                "maps to, and the caller would find anything there; give pad_value, what they hold, or a layout that the elements fill"
+            )
         moved = layout.moved(stage.compute, _pad_values(stage, self.pad_value))
-        for reader in tree.consumers(stage):
-            op = _redirect(reader.compute, stage.origin, moved, layout.index_map)
-            tree = tree.with_stage(replace(tree[reader.id], op=op))
         shown = make_stage(stage.id, stage.name, moved)
         words = (*stage.layouts, layout.in_words(self.pad_value))
-        tree = tree.with_stage(replace(stage, op=moved, origin=moved, axes=shown.axes, leaf=shown.leaf, marks={}, layouts=words))
-        tree = tree.with_stage(replace(tree[stage.id], maps=(*stage.maps, layout.index_map)))
-        return replace(tree, index={**tree.index, moved: stage.id})
+        made = replace(stage, op=moved, origin=moved, axes=shown.axes, leaf=shown.leaf, marks={}, layouts=words)
+        return _placed(tree, made, stage.origin, layout.index_map)
+
+    def _of_input(self, tree: ScheduleTree, stage: StageNode) -> ScheduleTree:
+        """The caller passes an input in the new layout."""
+        check_scan_primitive(tree, stage, "transform_layout")
+        _check_readers(tree, stage)
+        if self.pad_value is not None:
+            raise ScheduleError(f"In schedule for {stage.name}: transform_layout of an input takes no pad_value; nothing reads its padding")
+        layout = _Layout.of(stage, self.mapping)
+        old = stage.op
+        given = PlaceholderOp(old.name, tuple(axis.dom.extent for axis in layout.axis if axis.dom), old.output_dtype(0), old.tag, old.attrs)
+        source = stage.source or stage.origin.output(0)
+        made = replace(make_stage(stage.id, stage.name, given), source=source, maps=stage.maps, layouts=stage.layouts)
+        made = replace(made, layouts=(*made.layouts, layout.in_words(None)))
+        return _placed(tree, made, stage.origin, layout.index_map)
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
         old, new = before[self.stage], after[self.stage]
         name = names.stage(new)
+        parameters = [f"i{axis}" for axis in range(len(old.op.output_shape(0)))]
+        mapped = ", ".join("te.AXIS_SEPARATOR" if index == SEPARATOR else as_python(index, parameters) for index in self.mapping)
+        value = f'float("{self.pad_value}")' if isinstance(self.pad_value, str) else repr(self.pad_value)
+        pad = "" if self.pad_value is None else f", pad_value={value}"
+        call = f"s[{name}].transform_layout(lambda {', '.join(parameters)}: [{mapped}]{pad})"
+        if old.is_placeholder:
+            return [call]
         reduction = [names.axis(old, axis) for axis in old.reduction]
         made = [names.name_axis(new, axis, f"{name}_{_identifier(new.axes[axis].name)}") for axis in new.spatial]
         for axis, kept in zip(new.reduction, reduction, strict=True):
             names.name_axis(new, axis, kept)
         names.redefined(new)
-        parameters = [f"i{axis}" for axis in old.spatial]
-        mapped = ", ".join(as_python(index, parameters) for index in self.mapping)
-        value = f'float("{self.pad_value}")' if isinstance(self.pad_value, str) else repr(self.pad_value)
-        pad = "" if self.pad_value is None else f", pad_value={value}"
         bound = ", ".join(made) + ("," if len(made) == 1 else "")
-        return [f"{bound} = s[{name}].transform_layout(lambda {', '.join(parameters)}: [{mapped}]{pad})"]
+        return [f"{bound} = {call}"]
 
 
 def mapping_of(stage: StageNode, mapping_function: Any) -> tuple[AxisExpression, ...]:
@@ -85,14 +106,17 @@ def mapping_of(stage: StageNode, mapping_function: Any) -> tuple[AxisExpression,
     Raises:
         ScheduleError: if it is no function of as many indices as there are axes, or returns something else than indices.
     """
-    _check_owner(stage)
-    check_has_loops(stage, "transform_layout")
-    _check_computed(stage)
-    rank = len(stage.spatial)
+    if not stage.is_placeholder:
+        check_has_loops(stage, "transform_layout")
+        _check_computed(stage)
+    rank = len(stage.op.output_shape(0))
     try:
-        index_map, _ = IndexMap.from_func_with_separators(mapping_function, rank)
+        index_map, separators = IndexMap.from_func_with_separators(mapping_function, rank)
         numbers = {var: axis for axis, var in enumerate(index_map.initial_indices)}
-        return tuple(encode(index, numbers) for index in index_map.final_indices)
+        mapping = [encode(index, numbers) for index in index_map.final_indices]
+        for place in reversed(separators):
+            mapping.insert(place, SEPARATOR)
+        return tuple(mapping)
     except (DeclarationError, ScheduleError) as error:
         raise ScheduleError(f"In schedule for {stage.name}: transform_layout: {error}") from error
 
@@ -116,20 +140,6 @@ def _identifier(name: str) -> str:
     return name.replace(".", "_")
 
 
-def _check_owner(stage: StageNode) -> None:
-    """The layout of an argument belongs to the caller."""
-    if stage.is_placeholder:
-        raise ScheduleError(
-            f"In schedule for {stage.name}: the layout of an input belongs to the caller, so transform_layout can't change it; "
-            "transform_layout a copy that cache_read makes"
-        )
-    if stage.is_output:
-        raise ScheduleError(
-            f"In schedule for {stage.name}: the layout of an output belongs to the caller, so transform_layout can't change it; "
-            "transform_layout the stage that cache_write makes"
-        )
-
-
 def _check_computed(stage: StageNode) -> None:
     if not isinstance(stage.op, ComputeOp):
         raise ScheduleError(
@@ -139,7 +149,7 @@ def _check_computed(stage: StageNode) -> None:
 
 
 def _check_untouched(tree: ScheduleTree, stage: StageNode) -> None:
-    """Nothing refers to the axes that disappear, and every reader can be told of the new indices."""
+    """Nothing refers to the axes that disappear."""
     holds = [other.name for other in tree.attached_to(stage.id)]
     if holds:
         raise ScheduleError(
@@ -152,12 +162,25 @@ def _check_untouched(tree: ScheduleTree, stage: StageNode) -> None:
             f"In schedule for {stage.name}: transform_layout replaces the axes that pragma, storage_align, prefetch, set_store_predicate "
             "or rolling_buffer spoke of; it comes before them"
         )
+    _check_readers(tree, stage)
+
+
+def _check_readers(tree: ScheduleTree, stage: StageNode) -> None:
+    """Every reader can be told of the new indices."""
     others = [other.name for other in tree.consumers(stage) if not isinstance(other.op, ComputeOp)]
     if others:
         raise ScheduleError(
             f"In schedule for {stage.name}: {others[0]}, an extern or a scan, reads it in the layout it was declared with; "
             "transform_layout a copy that cache_read makes for the other readers"
         )
+
+
+def _placed(tree: ScheduleTree, made: StageNode, old: Operation, index_map: IndexMap) -> ScheduleTree:
+    """The tree with a stage whose elements have moved, and its readers told so."""
+    for reader in tree.consumers(tree[made.id]):
+        tree = tree.with_stage(replace(tree[reader.id], op=_redirect(reader.compute, old, made.op, index_map)))
+    tree = tree.with_stage(replace(made, maps=(*made.maps, index_map)))
+    return replace(tree, index={**tree.index, made.op: made.id})
 
 
 def _pad_values(stage: StageNode, pad_value: PadValue) -> tuple[PrimExpr | None, ...]:
@@ -187,10 +210,11 @@ class _Layout:
         Raises:
             ScheduleError: if they are no indices, may be negative, or two elements may share a place.
         """
-        op = stage.compute
+        axes = _indices_of(stage)
+        indices = tuple(index for index in mapping if index != SEPARATOR)
         try:
-            index_map = IndexMap(tuple(a.var for a in op.axis), tuple(_checked_index(stage, index) for index in mapping))
-            known = _analysed(tuple((a.var.name, a.var.dtype) for a in op.axis), mapping, tuple(op.output_shape(0)))
+            index_map = IndexMap(axes, tuple(_checked_index(stage, index, axes) for index in indices))
+            known = _analysed(tuple((var.name, var.dtype) for var in axes), indices, tuple(stage.op.output_shape(0)))
         except DeclarationError as error:
             raise ScheduleError(f"In schedule for {stage.name}: transform_layout: {error}") from error
         own = {var: Var(var.name, var.dtype) for var in known.inverse.initial_indices}
@@ -250,17 +274,24 @@ def _analysed(axes: tuple[tuple[str, str], ...], mapping: tuple[AxisExpression, 
     return _Analysis(index_map.map_shape(shape), *index_map.non_surjective_inverse(shape))
 
 
-def _checked_index(stage: StageNode, index: Any) -> PrimExpr:
+def _indices_of(stage: StageNode) -> tuple[Var, ...]:
+    """What stands for the indices of a stage's elements: its axes, or variables in place of those that an input hasn't."""
+    if stage.is_placeholder:
+        return tuple(Var(f"i{axis}", extent.dtype) for axis, extent in enumerate(stage.op.output_shape(0)))
+    return tuple(axis.var for axis in stage.op.axis)
+
+
+def _checked_index(stage: StageNode, index: Any, axes: Sequence[Var]) -> PrimExpr:
     problem = problem_of(index)
     if problem is not None:
         raise ScheduleError(f"In schedule for {stage.name}: transform_layout can't take {problem}")
-    wrong = [axis for axis in axes_of(index) if axis not in stage.spatial]
+    wrong = [axis for axis in axes_of(index) if axis not in range(len(axes))]
     if wrong:
         raise ScheduleError(
-            f"In schedule for {stage.name}: transform_layout maps its {len(stage.spatial)} spatial axes, so there is no axis {wrong[0]}"
+            f"In schedule for {stage.name}: transform_layout maps its {len(axes)} spatial axes, so there is no axis {wrong[0]}"
         )
     try:
-        found = decode(index, [stage.axes[axis].var for axis in stage.spatial])
+        found = decode(index, axes)
     except ScheduleError as error:
         raise ScheduleError(f"In schedule for {stage.name}: transform_layout: {error}") from error
     if not is_scalar_int(found.dtype):
@@ -275,7 +306,7 @@ def _hinted(condition: PrimExpr) -> PrimExpr:
     return condition if isinstance(condition, IntImm) else likely(condition)
 
 
-def _redirect(op: ComputeOp, old: Operation, new: ComputeOp, index_map: IndexMap) -> ComputeOp:
+def _redirect(op: ComputeOp, old: Operation, new: Operation, index_map: IndexMap) -> ComputeOp:
     """`op` reading the new layout wherever it read the result of `old`."""
 
     def rule(node: Node) -> Node | None:

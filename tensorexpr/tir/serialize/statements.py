@@ -32,13 +32,13 @@ from ..stmt import (
     Stmt,
     While,
 )
+from ..storage_scope import SCOPE_KINDS, is_storage_scope
 from .reader import ExprReader, Limits
 from .rows import shown
 from .writer import ExprWriter
 
 JSON = Any
 _DEPTH = 200
-_SCOPES = ("global", "local")
 _KINDS = (ForKind.SERIAL, ForKind.PARALLEL, ForKind.VECTORIZED, ForKind.UNROLLED)
 _FIELDS = ("rows", "pointers", "buffers", "body")
 
@@ -148,8 +148,8 @@ class _Reader(ExprReader):
         super().__init__(data["rows"], names, None, None, limits)
 
     def _pointer(self, item: JSON) -> Var:
-        if not isinstance(item, list) or len(item) != 3 or item[2] not in _SCOPES:
-            raise RecordError(f"a pointer is [name, dtype, scope] with a scope of {', '.join(_SCOPES)}")
+        if not isinstance(item, list) or len(item) != 3 or not is_storage_scope(self.text(item[2])):
+            raise RecordError(f"a pointer is [name, dtype, scope] with a scope of {', '.join(SCOPE_KINDS)}")
         return pointer_var(self.text(item[0]), self.dtype(item[1]), item[2])
 
     def pointer(self, number: JSON) -> Var:

@@ -106,7 +106,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "no function": (lambda: IndexMap.from_func(3), "made of a function of indices, not of 3"),  # type: ignore[arg-type]
     "rank": (lambda: IndexMap.from_func(lambda i: [i], ndim=2), "takes 1 indices, but there are 2 dimensions"),
     "no rank": (lambda: IndexMap.from_func(lambda *i: i), "takes *i; give ndim, at least 0"),
-    "keywords": (lambda: IndexMap.from_func(lambda i, *, j: [i, j]), "parameters that are keywords only"),
+    "keywords": (lambda: IndexMap.from_func(lambda i, *, j: [i, j], 3), "takes 2 indices, but there are 3 dimensions"),
     "floats": (lambda: IndexMap.from_func(lambda i: [i * 0.5]), "returns integer expressions of its indices"),
     "separator": (lambda: IndexMap.from_func(lambda i: [i, IndexMap.AXIS_SEPARATOR]), "use IndexMap.from_func_with_separators"),
     "variable": (

@@ -199,3 +199,59 @@ def hot_loop(assembly: str) -> str:
     lines = assembly.splitlines()
     places = [n for n, line in enumerate(lines) if "fmadd" in line or "fmla" in line]
     return "\n".join(lines[places[0] : places[-1]]) if places else ""
+
+
+@pytest.mark.parametrize("target", ["input", "output", "both"])
+def test_arguments_are_passed_in_their_new_layout(target: str) -> None:
+    a = te.placeholder((6, 8), name="A")
+    c = te.compute((6, 8), lambda i, j: a[i, j] + 1.0, name="C")
+    s = create_schedule(c.op)
+    if target in ("input", "both"):
+        assert s[a].transform_layout(lambda i, j: [j, i]) == []
+    if target in ("output", "both"):
+        axes = s[c].transform_layout(lambda i, *, j: [j // 4, i, j % 4])
+        s[c].vectorize(axes[-1])
+    shapes = [[str(e) for e in b.shape] for b in tvm.lower(s, [a, c])["main"].buffer_map.values()]
+    assert shapes == [["6", "8"] if target == "output" else ["8", "6"], ["6", "8"] if target == "input" else ["2", "6", "4"]]
+    data = np.arange(48, dtype="float32").reshape(6, 8)
+    packed = [s.layout_of(t).map_ndarray(data) for t in (a, c)]
+    tvm.build(s, [a, c])(*packed)
+    np.testing.assert_array_equal(s.layout_of(c).unmap_ndarray(packed[1], (6, 8)), data + 1)
+    assert_schedule_correct(s, [a, c])
+    assert_schedule_correct(s, s.arguments([a, c]))
+
+
+def test_layouts_of_arguments_survive_caches_and_the_printed_program() -> None:
+    a = te.placeholder((6, 8), name="A")
+    b = te.compute((6, 8), lambda i, j: a[i, j] * 2.0, name="B")
+    c = te.compute((6, 8), lambda i, j: b[i, j] + a[i, j], name="C")
+    s = create_schedule([b.op, c.op])
+    s[a].transform_layout(lambda i, j: [j, te.AXIS_SEPARATOR, i])
+    s[b].transform_layout(lambda i, j: [i // 2, j, i % 2])
+    copy = s.cache_read(a, "shared", [b, c])
+    local = s.cache_write(c, "local")
+    s[local].transform_layout(lambda i, j: [j, i])
+    s[c].transform_layout(lambda i, j: [j // 3, i, j % 3], pad_value=-1)
+    s[copy].compute_inline()
+    replayed = create_schedule([b.op, c.op])
+    exec(s.as_python(), {"s": replayed, "A": a, "B": b, "C": c, "te": te})
+    assert replayed.trace == s.trace
+    assert_schedule_correct(s, [a, b, c])
+    out = np.zeros((3, 6, 3), "float32")
+    tvm.build(s, [a, b, c])(np.ones((8, 6), "float32"), np.zeros((3, 8, 2), "float32"), out)
+    assert (out[:2] == 3).all() and (out[2, :, 2] == -1).all()
+
+
+def test_a_block_of_an_input_has_its_whole_extent() -> None:
+    a = te.placeholder((1, 3, 8, 8), name="A")
+    c = te.compute(a.shape, lambda *i: a[i] + 1.0, name="C")
+    s = create_schedule(c.op)
+    s[a].transform_layout(lambda n, c, h, w: [n, c // 4, h, w, c % 4])
+    assert "A: T.Buffer((1, 1, 8, 8, 4)" in str(tvm.lower(s, [a, c]))
+    assert_schedule_correct(s, [a, c])
+
+
+def test_an_intermediate_argument_has_its_new_layout_too() -> None:
+    s, b, (a, c) = copied(0.0)
+    shapes = [", ".join(map(str, buffer.shape)) for buffer in tvm.lower(s, [a, b, c])["main"].buffer_map.values()]
+    assert shapes == ["3, 10", "3, 3, 4", "3, 10"]
