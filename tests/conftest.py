@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,10 @@ import pytest
 os.environ.setdefault("TENSOREXPR_VERIFY", "1")
 # A test must see what the present code makes. Those of the cache switch it on, in a folder of their own.
 os.environ.setdefault("TENSOREXPR_CACHE", "0")
+
+# A shell starts what runs in the background with interrupts ignored, and children inherit that: no test could send one then.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Golden = Callable[[str, str], None]
 

@@ -89,6 +89,7 @@ FINAL: tuple[Pass, ...] = (
     Pass("tir.InstrumentBoundCheckers", instrument_bound_checkers),  # so that it checks the accesses that will happen
 )
 LAST_PHASE = max(PHASES)
+_NONE_ADDED: dict[int, list[Pass]] = {phase: [] for phase in PHASES}
 
 
 def lower(
@@ -126,17 +127,22 @@ def lower(
         options = _options(ctx, simple_mode)
         if not ctx.instruments and _is_lowered(mod, options):
             return mod
+        if _is_lowered(mod, options, but_registers=True):
+            added = _NONE_ADDED  # the registers change what our passes do; the user's have seen the program
         return _run(mod, ctx, added, simple_mode, LAST_PHASE).map_functions(lambda func: func.marked_lowered(options))
 
 
 def _options(ctx: PassContext, simple_mode: bool) -> tuple[Any, ...]:
-    """Everything besides the function itself that the passes look at; of a target these are its registers."""
+    """Everything besides the function itself that the passes look at; of a target these are its registers, which come last."""
     return ctx.opt_level, ctx.required_pass, ctx.disabled_pass, dict(ctx.config), simple_mode, RegisterFile.current()
 
 
-def _is_lowered(mod: IRModule, options: tuple[Any, ...]) -> bool:
-    functions = mod.functions.values()
-    return bool(functions) and all(func.is_lowered_under(options) for func in functions)
+def _is_lowered(mod: IRModule, options: tuple[Any, ...], but_registers: bool = False) -> bool:
+    """Whether all functions were lowered under these options, or under such that differ in the registers at most."""
+    marks = [func.lowered_under for func in mod.functions.values()]
+    if but_registers:
+        return bool(marks) and all(isinstance(mark, tuple) and mark[:-1] == options[:-1] for mark in marks)
+    return bool(marks) and all(mark == options for mark in marks)
 
 
 def _run(mod: IRModule, ctx: PassContext, added: Mapping[int, list[Pass]], simple_mode: bool, upto: int) -> IRModule:

@@ -65,9 +65,10 @@ class PrimFunc:
         object.__setattr__(copy, "_lowered_under", options)
         return copy
 
-    def is_lowered_under(self, options: object) -> bool:
-        """Whether it was lowered under just these options and not changed since."""
-        return self._lowered_under is not None and self._lowered_under == options
+    @property
+    def lowered_under(self) -> object:
+        """The options that it was lowered under and not changed since; None if it wasn't lowered."""
+        return self._lowered_under
 
     def script(self, *, show_meta: bool = False) -> str:
         """The function as TVMScript text."""

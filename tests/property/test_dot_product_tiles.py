@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tensorexpr import te, topi
@@ -19,6 +18,7 @@ from tensorexpr.runtime.engine import check_runs_here
 from tensorexpr.schedule import Schedule, Trace
 from tensorexpr.schedule.steps import Tensorize
 from tensorexpr.target import Target
+from tensorexpr.te.operation import ComputeOp
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.tune.features import extract
@@ -35,6 +35,9 @@ def runs_here() -> bool:
     except TargetError:
         return False
     return True
+
+
+RUNS_HERE = runs_here()
 
 
 def product(kind: str, rows: int, columns: int, depth: int, transposed: bool, follows: bool) -> list[Tensor]:
@@ -71,6 +74,13 @@ def convolution(kind: str, channels: int, plane: int, outputs: int, taps: int, l
     return [a, w, te.compute(shape, body, name="C", attrs={"layout_free_placeholders": [w]})]
 
 
+def groups_are_whole(tensors: list[Tensor]) -> bool:
+    """Whether the instruction's groups divide what is summed."""
+    (made,) = (op for op in ComputeDAG(tensors).ops if isinstance(op, ComputeOp) and op.reduce_axis)
+    extent = made.reduce_axis[0].dom.extent  # type: ignore[union-attr]
+    return int(str(extent)) % (4 if tensors[0].dtype == "uint8" else 2) == 0
+
+
 KINDS = st.sampled_from(sorted(TYPES))
 CONTRACTIONS = st.one_of(
     st.builds(product, KINDS, st.integers(1, 9), st.integers(16, 70), st.integers(4, 23), st.booleans(), st.booleans()),
@@ -78,10 +88,11 @@ CONTRACTIONS = st.one_of(
 )
 
 
-@pytest.mark.skipif(not runs_here(), reason="this processor lacks AVX512-VNNI or AVX512-BF16")
 @settings(deadline=None, derandomize=True, max_examples=16)
 @given(CONTRACTIONS, st.sampled_from(LayoutRewriteOption), st.integers(0, 1000))
 def test_sampled_tiles_are_right(tensors: list[Tensor], option: LayoutRewriteOption, seed: int) -> None:
+    # An array that comes in its layout is not known to be zero past the end of a sum, so its groups have to be whole.
+    assume(option is not LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED or groups_are_whole(tensors))
     dag, rng = ComputeDAG(tensors), np.random.default_rng(seed)
     sketches = generate_sketches(dag.outputs, dag.initial_tree, RuleOptions(MACHINE, layout_rewrite=option))
     tiles = [sketch for sketch in sketches if "DotTile" in sketch.name]
@@ -93,4 +104,4 @@ def test_sampled_tiles_are_right(tensors: list[Tensor], option: LayoutRewriteOpt
     assert any(isinstance(step, Tensorize) for step in trace)
     assert Trace.from_json(json.loads(json.dumps(trace.to_json()))) == trace
     with MACHINE:
-        assert_schedule_correct(Schedule(dag.outputs, trace), tensors, phases=(0,))
+        assert_schedule_correct(Schedule(dag.outputs, trace), tensors, phases=(0,), compiled=RUNS_HERE)

@@ -84,10 +84,10 @@ PROGRAMS = {
 }
 
 
-def sketches_of(args: list[Tensor]) -> list[Sketch]:
+def sketches_of(args: list[Tensor], target: Target = MACHINE) -> list[Sketch]:
     """The design spaces that plans made."""
     dag = ComputeDAG(args)
-    return [s for s in generate_sketches(dag.outputs, dag.initial_tree, RuleOptions(MACHINE)) if ":Plan" in s.name]
+    return [s for s in generate_sketches(dag.outputs, dag.initial_tree, RuleOptions(target)) if ":Plan" in s.name]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -125,11 +125,13 @@ def test_31_a_trace_from_json_is_the_same(name: str) -> None:
         assert Trace.from_json(json.loads(json.dumps(trace.to_json()))) == trace
 
 
+@pytest.mark.parametrize("cpu", ["haswell", "znver5"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_34_features_are_finite_and_the_plan_may_be_built(name: str) -> None:
-    for sketch in sketches_of(PROGRAMS[name]):
+def test_34_features_are_finite_and_the_plan_may_be_built(name: str, cpu: str) -> None:
+    target = Target(f"llvm -mcpu={cpu} -num-cores=4")
+    for sketch in sketches_of(PROGRAMS[name], target):
         rows = np.concatenate([np.array([sketch.preferred_row], np.int64), sample(sketch, 50, np.random.default_rng(2))])
-        made = extract(sketch, inline_stages(sketch.tree), rows, MACHINE)
+        made = extract(sketch, inline_stages(sketch.tree), rows, target)
         assert made.features.shape == (51, len(FEATURE_NAMES))
         assert np.isfinite(made.features).all()
         assert (made.cycles > 0).all()

@@ -1,6 +1,6 @@
 """The machine's limits, measured: multiply-adds per second and bytes per second, on the threads that kernels use.
 
-Both are LLVM IR text through the same compiler and the same OpenMP runtime as kernels. The FMA probe keeps 24
+Both are LLVM IR text through the same compiler and the same OpenMP runtime as kernels. The FMA probe keeps
 independent accumulators of full vectors in registers; the bandwidth probe reads and writes whole vectors of arrays.
 """
 
@@ -17,7 +17,9 @@ from ...runtime import engine
 from ...runtime.timing import repeat
 from ...target import Target
 
-_CHAINS = 24
+# Accumulators of the FMA probe: two units with a latency of four or five cycles need ten; all the others only have to fit.
+_MOST_CHAINS = 24
+_OTHER_REGISTERS = 4
 _DRAM_BYTES = 64 << 20
 _CACHE_BYTES = 4 << 20
 
@@ -61,7 +63,8 @@ class Probes:
     def __init__(self, target: Target) -> None:
         self._threads = target.num_cores
         self._lanes = target.vector_bits // 32
-        text = _text(self._lanes)
+        self._chains = min(_MOST_CHAINS, target.vector_registers - _OTHER_REGISTERS)
+        text = _text(self._lanes, self._chains)
         self._code = engine.load_object(engine.compile_text(text, target, 1).data, ("fma", "read", "triad"))
         self._arrays: dict[int, Any] = {}
 
@@ -72,7 +75,7 @@ class Probes:
         while seconds < milliseconds * 1e-3:
             steps *= 2
             seconds = self._run("fma", steps)
-        return 2.0 * _CHAINS * self._lanes * steps * self._threads / seconds / 1e9
+        return 2.0 * self._chains * self._lanes * steps * self._threads / seconds / 1e9
 
     def read(self, size: int) -> float:
         """GB/s of reading an array of so many bytes."""
@@ -103,12 +106,12 @@ class Probes:
         return max(seconds, 1e-9)
 
 
-def _text(lanes: int) -> str:
+def _text(lanes: int, chains: int) -> str:
     vector = f"<{lanes} x float>"
     half = f"{vector} <{', '.join(['float 0.5'] * lanes)}>"
-    phis = "\n".join(f"  %x{c} = phi {vector} [ zeroinitializer, %entry ], [ %y{c}, %loop ]" for c in range(_CHAINS))
-    steps = "\n".join(f"  %y{c} = call {vector} @llvm.fmuladd.v{lanes}f32({vector} %x{c}, {half}, {half})" for c in range(_CHAINS))
-    sinks = "\n".join(f"  store volatile {vector} %y{c}, ptr %sink" for c in range(_CHAINS))
+    phis = "\n".join(f"  %x{c} = phi {vector} [ zeroinitializer, %entry ], [ %y{c}, %loop ]" for c in range(chains))
+    steps = "\n".join(f"  %y{c} = call {vector} @llvm.fmuladd.v{lanes}f32({vector} %x{c}, {half}, {half})" for c in range(chains))
+    sinks = "\n".join(f"  store volatile {vector} %y{c}, ptr %sink" for c in range(chains))
     sums = "\n".join(f"  %s{c} = phi {vector} [ zeroinitializer, %entry ], [ %t{c}, %loop ]" for c in range(4))
     reads = "\n".join(
         f"  %i{c} = add i64 %i, {c}\n  %p{c} = getelementptr {vector}, ptr %mine, i64 %i{c}\n"

@@ -12,7 +12,7 @@ import pytest
 from tensorexpr.driver.bench.command import _is_chosen
 from tensorexpr.driver.bench.ours import default_kernel, empty_outputs, random_inputs
 from tensorexpr.driver.bench.page import page
-from tensorexpr.driver.bench.peers import installed
+from tensorexpr.driver.bench.peers import installed, numpy_peer
 from tensorexpr.driver.bench.peers.base import Peer, Unsupported
 from tensorexpr.driver.bench.probes import Limits, measure_limits
 from tensorexpr.driver.bench.rows import Results, Row, geometric_mean, read
@@ -72,6 +72,13 @@ def test_every_contender_computes_the_case(case: Case, peers: list[Peer]) -> Non
         except Unsupported:
             continue
         np.testing.assert_allclose(peer.result(call()), wanted, rtol=1e-3, atol=1e-3, err_msg=peer.name)
+
+
+def test_kernels_that_the_cpu_cannot_run_are_no_peer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numpy_peer, "host_features", lambda: frozenset({"avx2", "fma", "avx512f", "avx512vl"}))
+    found, missing = installed(["numpy"], 1)
+    assert [peer.name for peer in found] == ["numpy"]
+    assert missing[0].startswith("openblas-avx512: not measured: this CPU lacks avx512bw, avx512cd, avx512dq; NumPy chooses")
 
 
 def test_a_peer_that_is_not_installed_is_left_out_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,7 +97,7 @@ def test_other_architectures_are_compiled_but_not_loaded() -> None:
 def test_a_target_with_missing_features_does_not_run_here() -> None:
     lacking = Target("llvm -mtriple=x86_64-linux-gnu -mcpu=znver5 -mattr=+amx-tile,+avx512fp16")
     if HERE.arch == "x86_64" and not HERE.features & {"amx-tile", "avx512fp16"}:
-        with pytest.raises(TargetError, match="needs amx-tile, avx512fp16, which this machine"):
+        with pytest.raises(TargetError, match=r"needs amx-tile, (.*, )?avx512fp16, (.*, )?which this machine"):
             engine.check_runs_here(lacking)
     engine.check_runs_here(HERE)
 

@@ -321,7 +321,6 @@ def test_tiles_fit_the_registers(target: Target) -> None:
             assert all(rows * vectors + vectors + 1 <= target.vector_registers for rows, vectors in sizes), case.name
 
 
-@pytest.mark.skipif("avx512f" not in Target("llvm").features, reason="the count is of a build for registers of 512 bits, which is loaded")
 @pytest.mark.parametrize("args", [(1, 64, 14, 28, 64, 3, 1, 1), (1, 64, 56, 56, 64, 1, 1, 0), (1, 3, 56, 56, 64, 7, 2, 3)])
 def test_loops_over_the_reduction_keep_their_registers(args: tuple[int, ...]) -> None:
     tensors = bias_relu(*args)

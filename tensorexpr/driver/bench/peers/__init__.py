@@ -1,7 +1,7 @@
 """Peers by name. A peer that isn't installed is left out, with a line that says so.
 
 base           what a peer is
-numpy_peer     NumPy, and its OpenBLAS with AVX-512 kernels
+numpy_peer     NumPy, and its OpenBLAS with AVX-512 kernels where the CPU has them
 torch_peer     PyTorch, and oneDNN with packed weights
 onnx_peer      ONNX Runtime
 tvm_peer       TVM, in an interpreter of its own; tvm_child is the program that runs there

@@ -1,4 +1,4 @@
-"""NumPy as installed, and the OpenBLAS inside it with its AVX-512 kernels."""
+"""NumPy as installed, and the OpenBLAS inside it with its AVX-512 kernels, where the CPU has them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from ....processor import host_features
 from ....workloads import Case
 from .base import Array, Call, Peer, Unsupported
 
 Make = Callable[[Case, Sequence[Array]], Call]
+
+# What the kernels that OpenBLAS calls SkylakeX are made of. They are forced below, so OpenBLAS itself does not ask.
+_SKYLAKE_X = frozenset({"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"})
 
 
 def _gemm(case: Case, arrays: Sequence[Array]) -> Call:
@@ -143,12 +147,18 @@ class NumPy(Peer):
 
 
 class OpenBLAS(Peer):
-    """The OpenBLAS that NumPy carries, loaded a second time with its AVX-512 kernels: the honest peer of a matrix product."""
+    """The OpenBLAS that NumPy carries, loaded a second time with its AVX-512 kernels: the honest peer of a matrix product.
+
+    Raises:
+        ImportError: where there is no such OpenBLAS, or the CPU can't run these kernels.
+    """
 
     name = "openblas-avx512"
 
     def __init__(self, threads: int) -> None:
         super().__init__(threads)
+        if lacking := sorted(_SKYLAKE_X - host_features()):
+            raise ImportError(f"this CPU lacks {', '.join(lacking)}; NumPy chooses its OpenBLAS' best kernels for it by itself")
         self._folder = tempfile.mkdtemp()
         self._gemm, self.version = _second_openblas(Path(self._folder), threads)
 
