@@ -30,7 +30,7 @@ class Schedule(Questions, Samples, Loops, Notes, Placement, Nests, Reductions, M
     ScheduleError and changes nothing.
 
     Args:
-        mod: a module, or a function, which becomes one.
+        mod: a module, or a function, which becomes one under the name "main" (its attributes stay, the global symbol among them).
         seed: of sampling; None or -1 for a random one.
         debug_mask: "none", "all" or a number; accepted, since programs here are checked always.
         error_render_level: "detail": errors show the program with the place marked; "fast": the sentence; "none": only that there is one.

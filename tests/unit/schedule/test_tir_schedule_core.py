@@ -165,6 +165,13 @@ def test_functions_of_a_module() -> None:
     assert sch.get_loops(sch.get_block("C", func_name="one"))
 
 
+def test_a_function_alone_is_main_and_keeps_its_symbol() -> None:
+    func = matmul(4).with_attr("global_symbol", "product")
+    sch = tir.Schedule(func)
+    assert [var.name_hint for var in sch.mod.get_global_vars()] == ["main"] and sch.func_working_on == "main"
+    assert structural_equal(sch.mod["main"], func)
+
+
 def test_untraced() -> None:
     sch = tir.Schedule(matmul(), traced=False)
     sch.parallel(sch.get_loops("C")[0])

@@ -42,7 +42,7 @@ def test_a_map_with_an_inverse_in_a_trace_of_tvm() -> None:
     assert str(found) == "(i) -> (i // 4, i % 4)"
     assert str(found.inverse([16])) == "(i_o, i_i) -> (i_o * 4 + i_i)"
     func = tir.Schedule(loop_programs.shifted)
-    trace = [[["GetBlock", [], ["B", "shifted"], ["b0"]], ["TransformLayout", ["b0", text], [0, 1, None, 0], []]], []]
+    trace = [[["GetBlock", [], ["B", "main"], ["b0"]], ["TransformLayout", ["b0", text], [0, 1, None, 0], []]], []]
     tir.schedule.Trace.apply_json_to_schedule(json.loads(json.dumps(trace)), func)
     (buffer,) = func.get(func.get_block("root")).alloc_buffers
     assert [int(extent.value) for extent in buffer.shape] == [4, 4]

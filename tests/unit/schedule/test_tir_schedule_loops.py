@@ -130,7 +130,7 @@ def test_partial_results_are_counted_from_the_end_too() -> None:
         sch.rfactor(outer, axis)
         made.append(sch.mod)
     assert structural_equal(*made)
-    partial = next(b for b in made[0]["matmul"].body.block.alloc_buffers if b.name == "C_rf")
+    partial = next(b for b in made[0]["main"].body.block.alloc_buffers if b.name == "C_rf")
     assert [int(extent.value) for extent in partial.shape] == [8, 16, 3]
 
 

@@ -36,7 +36,7 @@ class ScheduleBase:
             raise ScheduleError(
                 f"tir.Schedule takes a PrimFunc or an IRModule, not {type(mod).__name__}; see te.create_prim_func for tensors"
             )
-        module = IRModule.from_expr(mod)
+        module = IRModule({MAIN: mod}) if isinstance(mod, PrimFunc) else mod
         functions = {gv.name_hint: func for gv, func in module.functions_items() if isinstance(func, PrimFunc)}
         if not functions:
             raise ScheduleError("a schedule needs a module with at least one function of loops (PrimFunc)")
