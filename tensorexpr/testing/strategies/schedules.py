@@ -38,9 +38,10 @@ from ...schedule.steps import (
     StoreNontemporal,
     TransformLayout,
 )
-from ...schedule.te_schedule import Schedule
+from ...schedule.te_schedule import Schedule, create_schedule
 from ...schedule.tree import At, ScheduleTree, SplitRelation, StageNode
 from ...te.operation import Operation
+from ...te.tensor import Tensor
 from ...tir.arithmetic import as_int
 from .layouts import layout_mappings
 
@@ -50,12 +51,12 @@ Draw = st.DrawFn
 
 
 @st.composite
-def schedules(draw: Draw, outputs: Sequence[Operation], max_steps: int = 10) -> Schedule:
-    """A schedule of `outputs` made of up to `max_steps` random primitives, each legal where it stands.
+def schedules(draw: Draw, outputs: Sequence[Operation | Tensor], max_steps: int = 10) -> Schedule:
+    """A schedule of `outputs`, tensors or their operations, made of up to `max_steps` random primitives, each legal where it stands.
 
     Proposals that the schedule refuses are dropped, so what comes out also says that refusing left it intact.
     """
-    schedule = Schedule(tuple(outputs))
+    schedule = create_schedule(outputs)
     for _ in range(draw(st.integers(0, max_steps))):
         step = _proposal(draw, schedule.tree)
         if step is None:
