@@ -19,12 +19,28 @@ class TypeMismatchError(DeclarationError, TypeError):
     """Operands whose data types can't be combined."""
 
 
-class ParseError(TensorExprError, ValueError):
-    """A text that is no program. `line` and `column` count from 1; None where there is no text."""
+class DiagnosticError(TensorExprError):
+    """Something is wrong with the text of a program."""
 
-    def __init__(self, message: str, filename: str = "<script>", line: int | None = None, column: int | None = None) -> None:
+
+class ParseError(DiagnosticError, ValueError):
+    """A text that is no program. `line` and `column` count from 1; None where there is no text.
+
+    `reason` is the message without the place, `width` the number of characters that it is about.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        filename: str = "<script>",
+        line: int | None = None,
+        column: int | None = None,
+        reason: str | None = None,
+        width: int = 1,
+    ) -> None:
         super().__init__(message)
         self.filename, self.line, self.column = filename, line, column
+        self.reason, self.width = message if reason is None else reason, width
 
 
 class ScheduleError(TensorExprError, ValueError):

@@ -6,8 +6,9 @@ from ..tir.expr import PointerType, PrimExpr, PrimType, Range
 from ..tir.function import GlobalVar
 from ..tir.structural import structural_equal, structural_hash
 from ..tir.structural_difference import assert_structural_equal
-from . import module
+from . import diagnostics, module
 from .module import IRModule
+from .source import SourceMap, SourceName, Span
 
 __all__ = [
     "GlobalVar",
@@ -16,7 +17,11 @@ __all__ = [
     "PrimExpr",
     "PrimType",
     "Range",
+    "SourceMap",
+    "SourceName",
+    "Span",
     "assert_structural_equal",
+    "diagnostics",
     "module",
     "structural_equal",
     "structural_hash",

@@ -14,7 +14,7 @@ import tensorexpr
 
 PACKAGE = Path(tensorexpr.__file__).parent
 ROWS = (
-    ("errors", "target", "processor", "log", "config"),
+    ("errors", "error", "target", "processor", "log", "config"),
     ("tir",),
     ("ir",),
     ("arith",),

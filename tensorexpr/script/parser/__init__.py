@@ -9,13 +9,26 @@ old_forms                       what earlier releases wrote
 macros                          statements with a name
 language                        the tables as the namespace T
 expressions, statements, functions          readers of the syntax tree, each with a table of its own
+core, tir, ir                               other names for all this
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from .functions import IR, MODULES, ProgramReader
 from .language import TIR
 from .macros import Macro, macro_of
 from .source import Source
+
+
+def __getattr__(name: str) -> Any:
+    """The decorators and `parse`, which are made of what is here."""
+    if name not in ("ir_module", "parse"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .. import read
+
+    return getattr(read, name)
+
 
 __all__ = ["IR", "MODULES", "TIR", "Macro", "ProgramReader", "Source", "macro_of"]

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from ...errors import DeclarationError, LoweringError
+from ...errors import DeclarationError, LoweringError, ParseError
+from ...ir.diagnostics import report
 from ...tir.attrs import FrozenMap
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer
@@ -77,6 +78,13 @@ class ProgramReader:
 
     def program(self) -> PrimFunc | IRModule:
         """The one function or module of the text."""
+        try:
+            return self._program()
+        except ParseError as error:
+            report(error)
+            raise
+
+    def _program(self) -> PrimFunc | IRModule:
         tree = self._source.tree()
         found: list[ast.FunctionDef | ast.ClassDef] = []
         for node in tree.body:

@@ -80,7 +80,12 @@ class Source:
         marked = f"{' ' * column}{'^' * max(min(width, len(text) - column), 1)}"
         place = f"{self.filename}:{number}:{column + self.indent + 1}"
         return ParseError(
-            f"{place}: {message}\n  {number} | {text}\n  {margin} | {marked}", self.filename, number, column + self.indent + 1
+            f"{place}: {message}\n  {number} | {text}\n  {margin} | {marked}",
+            self.filename,
+            number,
+            column + self.indent + 1,
+            message,
+            width,
         )
 
     def _line(self, number: int) -> str:
