@@ -26,6 +26,9 @@ class Trace:
     def __len__(self) -> int:
         return len(self.steps)
 
+    def __str__(self) -> str:
+        return "\n".join(str(step) for step in self.steps)
+
     def append(self, step: Step) -> Trace:
         """This trace with one more step."""
         return Trace((*self.steps, step))

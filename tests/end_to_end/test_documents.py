@@ -112,3 +112,8 @@ def test_the_table_of_the_readme_is_that_of_the_results() -> None:
     table = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     text = (ROOT / "README.md").read_text()
     assert text.split("<!-- performance: start -->\n")[1].split("<!-- performance: end -->")[0] == table
+
+
+def test_the_guide_for_those_who_come_from_tvm_runs() -> None:
+    printed, _ = run_blocks((ROOT / "docs/guides/coming_from_tvm.md").read_text())
+    assert printed == "True\n"
