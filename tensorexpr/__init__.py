@@ -34,8 +34,9 @@ from .target import Target
 from .tir.function import IRModule
 
 if TYPE_CHECKING:
-    from . import auto_scheduler, ir, meta_schedule, runtime, schedule, script, target, testing, topi, workloads
+    from . import auto_scheduler, driver, ir, meta_schedule, runtime, schedule, script, target, testing, topi, workloads
     from .driver.build import build
+    from .lower import instruments as instrument
     from .lower import transform
     from .lower.pipeline import lower
     from .runtime import ndarray as nd
@@ -50,8 +51,10 @@ _LAZY: dict[str, tuple[str, str | None]] = {
     "build": ("tensorexpr.driver.build", "build"),
     "cpu": ("tensorexpr.runtime.device", "cpu"),
     "device": ("tensorexpr.runtime.device", "device"),
+    "driver": ("tensorexpr.driver", None),
     "error": ("tensorexpr.error", None),
     "get_global_func": ("tensorexpr.runtime.registry", "get_global_func"),
+    "instrument": ("tensorexpr.lower.instruments", None),
     "ir": ("tensorexpr.ir", None),
     "lower": ("tensorexpr.lower.pipeline", "lower"),
     "meta_schedule": ("tensorexpr.meta_schedule", None),
@@ -77,9 +80,11 @@ __all__ = [
     "build",
     "cpu",
     "device",
+    "driver",
     "error",
     "errors",
     "get_global_func",
+    "instrument",
     "ir",
     "lower",
     "meta_schedule",

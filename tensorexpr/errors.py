@@ -51,6 +51,14 @@ class LoweringError(TensorExprError):
     """A schedule or function that can't be lowered as asked (limits, options, user passes)."""
 
 
+class PassError(LoweringError, TypeError, ValueError):
+    """A pass, instrument or list of them that is none, or lacks what it must say."""
+
+
+class ConfigError(LoweringError, AttributeError):
+    """A configuration key of a PassContext that nobody knows, or a value that doesn't fit it."""
+
+
 class CodegenError(TensorExprError):
     """A lowered function for which no machine code can be made on this target."""
 

@@ -5,3 +5,14 @@ cli       subcommands
 bench/    measuring against peers
 report/   a tuning log as a page
 """
+
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("build_module", "lower"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    build_module = importlib.import_module(f"{__name__}.build_module")
+    return build_module if name == "build_module" else build_module.lower

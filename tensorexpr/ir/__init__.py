@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from ..tir.expr import PointerType, PrimExpr, PrimType, Range
 from ..tir.function import GlobalVar
 from ..tir.structural import structural_equal, structural_hash
@@ -9,6 +12,12 @@ from ..tir.structural_difference import assert_structural_equal
 from . import diagnostics, module
 from .module import IRModule
 from .source import SourceMap, SourceName, Span
+
+if TYPE_CHECKING:
+    from . import instrument, transform
+
+# What lives in a higher row: loaded on first use.
+_HIGHER = ("instrument", "transform")
 
 __all__ = [
     "GlobalVar",
@@ -22,7 +31,15 @@ __all__ = [
     "Span",
     "assert_structural_equal",
     "diagnostics",
+    "instrument",
     "module",
     "structural_equal",
     "structural_hash",
+    "transform",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HIGHER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module(f"{__name__}.{name}")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType, TracebackType
 from typing import Any, TypeVar
 
-from ..errors import LoweringError
+from ..errors import LoweringError, PassError
 from .options import CONFIG_KEYS, STRUCTS, validated
 
 _local = threading.local()
@@ -16,9 +16,22 @@ _STRUCT_KEYS: dict[type, str] = {struct: key for key, struct in STRUCTS.items()}
 
 
 def _names(what: str, value: Sequence[str] | None) -> tuple[str, ...]:
-    if isinstance(value, str) or not all(isinstance(name, str) for name in value or ()):
-        raise LoweringError(f"PassContext {what} takes a list of pass names, not {value!r}")
+    items = value if value is None or isinstance(value, (list, tuple, set, frozenset)) else None
+    if (items is None and value is not None) or not all(isinstance(name, str) for name in items or ()):
+        raise PassError(f"PassContext {what} takes a list of pass names, not {value!r}")
     return tuple(value or ())
+
+
+def _instruments(instruments: Iterable[Any] | None) -> list[Any]:
+    if not isinstance(instruments or (), Iterable):
+        raise PassError(f"PassContext instruments takes a list of instruments, not {instruments!r}")
+    return list(instruments or ())
+
+
+def _tell(instrument: Any, event: str) -> None:
+    hook = getattr(instrument, event, None)
+    if hook is not None:
+        hook()
 
 
 class PassContext:
@@ -33,7 +46,8 @@ class PassContext:
         trace, trace_stack, make_traceable, num_evals, tuning_api_database: kept for programs that pass them along.
 
     Raises:
-        LoweringError: for an unknown config key or a value of another type.
+        ConfigError: for an unknown config key or a value of another type.
+        PassError: for names or instruments that are no list.
     """
 
     def __init__(
@@ -52,7 +66,7 @@ class PassContext:
         self.opt_level = int(opt_level)
         self.required_pass = _names("required_pass", required_pass)
         self.disabled_pass = _names("disabled_pass", disabled_pass)
-        self.instruments: tuple[Any, ...] = tuple(instruments or ())
+        self.instruments = _instruments(instruments)
         self.config: Mapping[str, Any] = MappingProxyType(validated(config))
         self.trace_stack: list[Any] = list(trace_stack or ([trace] if trace is not None else []))
         self.make_traceable = tuple(make_traceable or ())
@@ -78,25 +92,41 @@ class PassContext:
     def __enter__(self) -> PassContext:
         if not hasattr(_local, "stack"):
             _local.stack = []
+        self._enter_instruments()
         _local.stack.append(self)
-        self._tell("enter_pass_ctx")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         _local.stack.pop()
-        self._tell("exit_pass_ctx")
+        self._exit_instruments()
 
-    def _tell(self, event: str) -> None:
-        for instrument in self.instruments:
-            hook = getattr(instrument, event, None)
-            if hook is not None:
-                hook()
+    def _enter_instruments(self) -> None:
+        """Tell the instruments that the context begins; if one fails, those before it leave and none is left."""
+        entered: list[Any] = []
+        try:
+            for instrument in self.instruments:
+                _tell(instrument, "enter_pass_ctx")
+                entered.append(instrument)
+        except BaseException:
+            self.instruments = []
+            for instrument in entered:
+                _tell(instrument, "exit_pass_ctx")
+            raise
+
+    def _exit_instruments(self) -> None:
+        """Tell the instruments that the context ends; after one that fails none is left."""
+        try:
+            for instrument in self.instruments:
+                _tell(instrument, "exit_pass_ctx")
+        except BaseException:
+            self.instruments = []
+            raise
 
     def override_instruments(self, instruments: Iterable[Any] | None) -> None:
         """Replace the instruments; those that were there leave, the new ones enter."""
-        self._tell("exit_pass_ctx")
-        self.instruments = tuple(instruments or ())
-        self._tell("enter_pass_ctx")
+        self._exit_instruments()
+        self.instruments = _instruments(instruments)
+        self._enter_instruments()
 
     def flag(self, key: str, default: bool = False) -> bool:
         """The value of an integer option as a switch."""

@@ -5,59 +5,113 @@ from __future__ import annotations
 import difflib
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, TextIO
 
-from ..errors import LoweringError
+from ..errors import PassError
 from ..tir.function import IRModule
 from .passes import PassInfo
 from .specs import check_module
 
 HOOKS = ("enter_pass_ctx", "exit_pass_ctx", "should_run", "run_before_pass", "run_after_pass")
-_Class = TypeVar("_Class", bound=type)
 
 
-def pass_instrument(pi_cls: _Class) -> _Class:
-    """Class decorator: check that the class is an instrument, that is, has at least one hook and only callables for them.
+class PassInstrument:
+    """Base of instruments: hooks that do nothing, to be overridden."""
+
+    def enter_pass_ctx(self) -> None:
+        """The context begins."""
+
+    def exit_pass_ctx(self) -> None:
+        """The context ends."""
+
+    def should_run(self, mod: IRModule, info: PassInfo) -> bool:
+        """Whether the pass `info` may run on `mod`; it runs if all instruments agree."""
+        return True
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        """The pass is about to run."""
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        """The pass has run; `mod` is its result."""
+
+
+def pass_instrument(pi_cls: Any = None) -> Any:
+    """Class decorator: an instrument with the hooks that the class has.
 
     Raises:
-        LoweringError: if it has none; the message lists the hooks.
+        PassError: for something that is no class, or has no hook; the message lists them.
     """
-    found = [name for name in HOOKS if callable(getattr(pi_cls, name, None))]
-    if not isinstance(pi_cls, type) or not found:
-        raise LoweringError(f"@pass_instrument takes a class with any of {', '.join(HOOKS)}; {pi_cls!r} has none")
-    return pi_cls
+
+    def make(cls: Any) -> type[PassInstrument]:
+        if not isinstance(cls, type) or not any(callable(getattr(cls, name, None)) for name in HOOKS):
+            raise PassError(f"@pass_instrument takes a class with any of {', '.join(HOOKS)}; {cls!r} has none")
+        if issubclass(cls, PassInstrument):
+            return cls
+        names = {"__doc__": cls.__doc__, "__module__": cls.__module__, "__qualname__": cls.__qualname__}
+        return type(cls.__name__, (cls, PassInstrument), names)
+
+    return make if pi_cls is None else make(pi_cls)
 
 
-class PassTimingInstrument:
-    """Measures passes: `rows` holds (name, seconds) in the order of execution, `render()` is a table."""
+@dataclass
+class _Profile:
+    """One run of a pass, and the passes that it ran."""
+
+    name: str
+    seconds: float = 0.0
+    children: list[_Profile] = field(default_factory=list)
+
+    def lines(self, depth: int, whole: float, parent: float) -> Iterator[str]:
+        """Its own line and those of its children: time, time without the children, shares of the whole and of the parent."""
+        own = self.seconds - sum(child.seconds for child in self.children)
+        shares = f"({_percent(self.seconds, whole)}; {_percent(self.seconds, parent)})"
+        yield f"{chr(9) * depth}{self.name}: {self.seconds * 1e6:.0f}us [{own * 1e6:.0f}us] {shares}\n"
+        for child in self.children:
+            yield from child.lines(depth + 1, whole, self.seconds)
+
+
+def _percent(part: float, whole: float) -> str:
+    return f"{100 * part / whole if whole else 0:.2f}%"
+
+
+class PassTimingInstrument(PassInstrument):
+    """Measures passes: `rows` holds (name, seconds) in the order in which they ended, `render()` is a table."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, float]] = []
-        self._starts: list[float] = []
+        self._done: list[_Profile] = []
+        self._open: list[tuple[_Profile, float]] = []
 
     def enter_pass_ctx(self) -> None:
         """Start over."""
         self.rows.clear()
-        self._starts.clear()
+        self._done.clear()
+        self._open.clear()
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
         """Note the time."""
-        self._starts.append(time.perf_counter())
+        self._open.append((_Profile(info.name), time.perf_counter()))
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
         """Note how long the pass took."""
-        self.rows.append((info.name, time.perf_counter() - self._starts.pop()))
+        profile, start = self._open.pop()
+        profile.seconds = time.perf_counter() - start
+        self.rows.append((info.name, profile.seconds))
+        (self._open[-1][0].children if self._open else self._done).append(profile)
 
     def render(self) -> str:
-        """Milliseconds per pass and in total."""
-        total = sum(seconds for _, seconds in self.rows)
-        lines = [f"{seconds * 1e3:9.3f} ms  {name}" for name, seconds in self.rows]
-        return "\n".join([*lines, f"{total * 1e3:9.3f} ms  total"])
+        """A line for each pass, passes that others ran below them: microseconds with and without those, and shares."""
+        whole = sum(profile.seconds for profile in self._done)
+        return "".join(line for profile in self._done for line in profile.lines(0, whole, whole))
 
 
-class PassPrintingInstrument:
+PassesTimeInstrument = PassTimingInstrument  # its name in release 0.8
+
+
+class PassPrintingInstrument(PassInstrument):
     """Prints the module before and after the named passes."""
 
     def __init__(
@@ -73,31 +127,33 @@ class PassPrintingInstrument:
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
         """Print if the pass is among those wished for."""
         if info.name in self.print_before_pass_names:
-            print(f"# before {info.name}\n{mod.script()}", file=self.file)
+            print(f"Print IR before: {info.name}\n{mod}\n\n", file=self.file)
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
         """Print if the pass is among those wished for."""
         if info.name in self.print_after_pass_names:
-            print(f"# after {info.name}\n{mod.script()}", file=self.file)
+            print(f"Print IR after: {info.name}\n{mod}\n\n", file=self.file)
 
 
-class PrintBeforeAll:
+class PrintBeforeAll(PassInstrument):
     """Prints the module before every pass."""
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
         """Print the module."""
-        print(f"# before {info.name}\n{mod.script()}")
+        print(f"Before Running Pass: {info}")
+        print(mod)
 
 
-class PrintAfterAll:
+class PrintAfterAll(PassInstrument):
     """Prints the module after every pass."""
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
         """Print the module."""
-        print(f"# after {info.name}\n{mod.script()}")
+        print(f"After Running Pass: {info}")
+        print(mod)
 
 
-class _TextInstrument:
+class _TextInstrument(PassInstrument):
     """Keeps the text before a pass, to say afterwards what changed."""
 
     def __init__(self) -> None:
@@ -118,18 +174,26 @@ class _TextInstrument:
         """Say what the pass did."""
 
 
-class DumpInstrument(_TextInstrument):
-    """Writes the module after every pass to numbered files in `folder`; a pass without effect has it in its file's name."""
+class DumpIR(_TextInstrument):
+    """Writes the module after every pass to numbered files in a folder; a pass without effect has it in its file's name.
 
-    def __init__(self, folder: str | Path) -> None:
+    Args:
+        dump_dir: the folder; it is made when there is something to write.
+        refresh: remove what an earlier run wrote there.
+    """
+
+    def __init__(self, dump_dir: str | Path, refresh: bool = False) -> None:
         super().__init__()
-        self.folder = Path(folder)
+        self.dump_dir = Path(dump_dir)
+        if refresh:
+            for old in self.dump_dir.glob("[0-9][0-9][0-9]_*.py"):
+                old.unlink()
 
     def report(self, info: PassInfo, before: str, after: str) -> None:
         """Write one file."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.dump_dir.mkdir(parents=True, exist_ok=True)
         note = ".unchanged" if before == after else ""
-        (self.folder / f"{self.count:03d}_{info.name}{note}.txt").write_text(after, encoding="utf-8")
+        (self.dump_dir / f"{self.count:03d}_{info.name}{note}.py").write_text(after, encoding="utf-8")
 
 
 class DiffInstrument(_TextInstrument):
@@ -148,9 +212,15 @@ class DiffInstrument(_TextInstrument):
             self.write("\n".join(lines))
 
 
-class VerifyInstrument:
+class VerifyInstrument(PassInstrument):
     """Checks after every pass what holds for any program, whatever its phase: definitions before uses, dtypes, shapes."""
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
         """Check the module; raises InternalError naming the pass."""
         check_module(mod, info.name, phase=None, by_user=False)
+
+
+__all__ = [
+    "DiffInstrument", "DumpIR", "PassInstrument", "PassPrintingInstrument", "PassTimingInstrument", "PassesTimeInstrument",
+    "PrintAfterAll", "PrintBeforeAll", "VerifyInstrument", "pass_instrument",
+]  # fmt: skip

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from ..errors import LoweringError
+from ..errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,15 +166,15 @@ def _as_struct(key: str, value: Any, struct: type[_Struct]) -> _Struct:
     if isinstance(value, struct):
         return value
     if not isinstance(value, Mapping):
-        raise LoweringError(f"PassContext config {key!r} takes a mapping of options or a {struct.__name__}, not {value!r}")
+        raise ConfigError(f"PassContext config {key!r} takes a mapping of options or a {struct.__name__}, not {value!r}")
     known: dict[str, Any] = {f.name: f.default for f in fields(struct)}  # type: ignore[arg-type]
     for name, option in value.items():
         if name not in known:
-            raise LoweringError(
+            raise ConfigError(
                 f"PassContext config {key!r} has no option {name!r}{_nearest(str(name), list(known))} Options: {', '.join(known)}."
             )
         if not isinstance(option, (int, bool)):
-            raise LoweringError(f"PassContext config {key!r}: option {name!r} is an integer or a bool, not {option!r}")
+            raise ConfigError(f"PassContext config {key!r}: option {name!r} is an integer or a bool, not {option!r}")
     return struct(**{name: type(known[name])(option) for name, option in value.items()})
 
 
@@ -182,12 +182,12 @@ def validated(config: Mapping[str, Any] | None) -> dict[str, Any]:
     """`config` with every key known and every value of its key's type.
 
     Raises:
-        LoweringError: for an unknown key (with the nearest known one) or a value of another type.
+        ConfigError: for an unknown key (with the nearest known one) or a value of another type.
     """
     result: dict[str, Any] = {}
     for key, value in (config or {}).items():
         if key not in CONFIG_KEYS:
-            raise LoweringError(
+            raise ConfigError(
                 f"PassContext has no config {key!r}{_nearest(str(key), list(CONFIG_KEYS))} PassContext.list_configs() lists all."
             )
         name, wanted = CONFIG_KEYS[key]
@@ -200,5 +200,5 @@ def validated(config: Mapping[str, Any] | None) -> dict[str, Any]:
         elif wanted is str and isinstance(value, str):
             result[key] = value
         else:
-            raise LoweringError(f"PassContext config {key!r} takes {name}, not {value!r}")
+            raise ConfigError(f"PassContext config {key!r} takes {name}, not {value!r}")
     return result

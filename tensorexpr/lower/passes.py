@@ -50,6 +50,10 @@ class PassInfo:
     required: tuple[str, ...] = ()
     traceable: bool = False
 
+    def __str__(self) -> str:
+        wanted = ", ".join(f'"{name}"' for name in self.required)
+        return f"The meta data of the pass - pass name: {self.name}, opt_level: {self.opt_level}, required passes: [{wanted}]\n"
+
 
 @dataclass(frozen=True)
 class Pass:
@@ -66,11 +70,12 @@ class Pass:
     opt_level: int = 0
     required: tuple[str, ...] = ()
     by_user: bool = False
+    traceable: bool = False
 
     @property
     def info(self) -> PassInfo:
         """The name, level and requirements of this pass."""
-        return PassInfo(self.opt_level, self.name, self.required)
+        return PassInfo(self.opt_level, self.name, self.required, self.traceable)
 
     def transform(self, mod: IRModule, ctx: PassContext) -> IRModule:
         """Every function of `mod` transformed; `mod` itself if none changed."""
@@ -133,7 +138,8 @@ def run_pass(one: Pass, mod: IRModule, ctx: PassContext) -> IRModule:
     if not ctx.instruments:
         return one.transform(mod, ctx)
     info = one.info
-    if not all(_ask(instrument, mod, info) for instrument in ctx.instruments):
+    wanted = [_ask(instrument, mod, info) for instrument in ctx.instruments]  # each is asked, whatever the others say
+    if not all(wanted) and one.name not in ctx.required_pass:
         return mod
     _tell(ctx, "run_before_pass", mod, info)
     result = one.transform(mod, ctx)

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from ..errors import LoweringError
 from .context import PassContext
+from .instruments import PassInstrument
 from .options import STRUCTS
 
 PlainValue: TypeAlias = "int | bool | str"
@@ -33,7 +34,8 @@ def context_to_json(ctx: PassContext) -> dict[str, Any]:
             "required_pass and disabled_pass can"
         )
     for instrument in ctx.instruments:
-        if callable(getattr(instrument, "should_run", None)):
+        decides = getattr(type(instrument), "should_run", None)
+        if decides is not None and decides is not PassInstrument.should_run:
             raise LoweringError(
                 f"the instrument {type(instrument).__name__} decides with should_run which passes run, and can't travel to another "
                 "process; disabled_pass can"

@@ -195,7 +195,7 @@ if TYPE_CHECKING:
 
 # Names that users expect here and that live in a higher row: loaded on first use, so that nothing here depends on them.
 _HIGHER = {
-    "transform": "tensorexpr.lower.transform",
+    "transform": "tensorexpr.tir.transform",
     "IndexMap": "tensorexpr.arith.index_map",
     "Schedule": "tensorexpr.lower.tensor_schedules",
     "schedule": "tensorexpr.schedule.blocks",

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
 
 from tensorexpr.errors import InternalError, LoweringError
-from tensorexpr.lower import lower
+from tensorexpr.lower import lower, transform
 from tensorexpr.lower.context import PassContext
 from tensorexpr.lower.instruments import (
     DiffInstrument,
-    DumpInstrument,
+    DumpIR,
+    PassInstrument,
     PassPrintingInstrument,
     PassTimingInstrument,
     PrintAfterAll,
@@ -41,18 +43,46 @@ def test_timing() -> None:
     with PassContext(instruments=[timing]):
         lower(_module())
         table = timing.render().splitlines()
-    assert len(timing.rows) == COUNT
-    assert table[0].endswith(FIRST)
-    assert table[-1].endswith("total")
+    assert len(timing.rows) == len(table) == COUNT
+    assert re.fullmatch(rf"{FIRST}: \d+us \[\d+us\] \([\d.]+%; [\d.]+%\)", table[0])
+
+
+def test_timing_nests() -> None:
+    timing = PassTimingInstrument()
+    with PassContext(instruments=[timing]):
+        transform.Sequential([transform.Simplify(), transform.RemoveNoOp()])(_module())
+        table = timing.render().splitlines()
+    assert [line.split(":")[0] for line in table] == ["sequential", "\ttir.Simplify", "\ttir.RemoveNoOp"]
+    assert "(100.00%; 100.00%)" in table[0]
+
+
+def test_a_context_that_an_instrument_does_not_let_in_leaves_no_trace() -> None:
+    class Failing(PassInstrument):
+        def enter_pass_ctx(self) -> None:
+            raise ValueError("not today")
+
+    first = Picky()
+    outside = PassContext.current()
+    with pytest.raises(ValueError, match="not today"), PassContext(instruments=[first, Failing()]):
+        pass
+    assert first.events == ["enter", "exit"]
+    assert PassContext.current() is outside
+
+
+def test_every_instrument_is_asked_and_required_passes_run_anyway() -> None:
+    first, second = Picky(), Picky()
+    with PassContext(instruments=[first, second], required_pass=["tir.Simplify"]):
+        transform.Simplify()(_module())
+    assert first.events == second.events == ["enter", "before tir.Simplify", "after tir.Simplify", "exit"]
 
 
 def test_printing() -> None:
     file = io.StringIO()
     with PassContext(instruments=[PassPrintingInstrument(["tir.UnrollLoop"], ["tir.Simplify"], file)]):
         lower(_module())
-    assert [line for line in file.getvalue().splitlines() if line.startswith(("# before", "# after"))] == [
-        "# after tir.Simplify",
-        "# before tir.UnrollLoop",
+    assert [line for line in file.getvalue().splitlines() if line.startswith(("Print IR before", "Print IR after"))] == [
+        "Print IR after: tir.Simplify",
+        "Print IR before: tir.UnrollLoop",
     ]
 
 
@@ -60,16 +90,16 @@ def test_print_all(capsys: pytest.CaptureFixture[str]) -> None:
     with PassContext(instruments=[PrintBeforeAll(), PrintAfterAll()]):
         lower(_module(), upto=1)
     text = capsys.readouterr().out
-    assert text.count("# before tir.") == text.count("# after tir.") == len(PHASES[1])
+    assert text.count("Before Running Pass: The meta data of the pass - pass name: tir.") == text.count("After Running Pass: ") == len(PHASES[1])
 
 
 def test_dump(tmp_path: Path) -> None:
-    with PassContext(instruments=[DumpInstrument(tmp_path / "dump")]):
+    with PassContext(instruments=[DumpIR(tmp_path / "dump")]):
         lower(_module())
     names = sorted(path.name for path in (tmp_path / "dump").iterdir())
     assert len(names) == COUNT
-    assert names[0] == f"000_{FIRST}.unchanged.txt"
-    assert sum(name.endswith("_tir.UnrollLoop.txt") for name in names) == 1
+    assert names[0] == f"000_{FIRST}.unchanged.py"
+    assert sum(name.endswith("_tir.UnrollLoop.py") for name in names) == 1
 
 
 def test_diff() -> None:

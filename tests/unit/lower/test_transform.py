@@ -44,7 +44,7 @@ def test_prim_func_pass_of_a_class() -> None:
         def transform_function(self, function: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
             return function.with_attr("marked", 1)
 
-    marker = transform.prim_func_pass(opt_level=0)(Marker)
+    marker = transform.prim_func_pass(opt_level=0)(Marker)()
     assert marker(_module())["f"].attrs["marked"] == 1
 
 
@@ -126,7 +126,7 @@ def test_factories_apply_to_modules() -> None:
     assert "VECTORIZED" not in str(loops(transform.VectorizeLoop(False)(tile)["main"]))
 
 
-@pytest.mark.parametrize("name", sorted(transform._BY_NAME))
+@pytest.mark.parametrize("name", sorted(transform.PASSES))
 def test_every_factory_makes_a_pass_that_runs(name: str) -> None:
     one = getattr(transform, name)()
     assert one.name.startswith("tir.")

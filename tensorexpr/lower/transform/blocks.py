@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .passes import Pass
-from .phase1.compact_buffer_allocation import compact_buffer_allocation
-from .phase1.convert_blocks_to_opaque import convert_blocks_to_opaque
-from .phase1.lower_init_block import lower_init_block
-from .phase1.lower_match_buffer import lower_match_buffer
-from .phase1.lower_opaque_block import lower_opaque_block
-from .phase1.plan_and_update_buffer_allocation_location import plan_and_update_buffer_allocation_location
+from ..passes import Pass
+from ..phase1.compact_buffer_allocation import compact_buffer_allocation
+from ..phase1.convert_blocks_to_opaque import convert_blocks_to_opaque
+from ..phase1.lower_init_block import lower_init_block
+from ..phase1.lower_match_buffer import lower_match_buffer
+from ..phase1.lower_opaque_block import lower_opaque_block
+from ..phase1.plan_and_update_buffer_allocation_location import plan_and_update_buffer_allocation_location
 
 
 def LowerInitBlock() -> Pass:

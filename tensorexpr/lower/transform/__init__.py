@@ -1,0 +1,57 @@
+"""Passes as users see them: `tir.transform` and `transform`.
+
+A pass is applied to an IRModule and returns one. `PASSES` says which file makes the pass of which name; a file is loaded
+when its pass is first asked for.
+
+house, blocks            the passes of the pipeline itself
+decorators, combinators, function_pass     passes made of functions, and of other passes
+the other files          one pass each, on IR as TVM has it at that point; they are not part of the pipeline
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from ..context import PassContext
+from ..passes import ModulePass, Pass, PassInfo, PrimFuncPass
+from .combinators import Apply, ApplyPassToFunction, Filter, PrintIR, Sequential
+from .decorators import module_pass, prim_func_pass
+
+# Pass -> the module here that makes it.
+PASSES: dict[str, str] = {
+    **dict.fromkeys(
+        ("StorageFlatten", "FlattenBuffer", "NarrowDataType", "ForceNarrowIndexToInt32", "Simplify", "TrimNoOps", "LoopPartition",
+         "VectorizeLoop", "ReduceBranchingThroughOvercompute", "InjectDoubleBuffer", "InjectVirtualThread", "UnrollRegisterTile",
+         "UnrollLoop", "RegisterPromotion", "StorageRewrite", "HoistIfThenElse", "HoistExpression", "RemoveNoOp",
+         "InstrumentBoundCheckers", "ConvertForLoopsToSerial", "SkipAssert", "InjectPrefetch"), "house",
+    ),
+    **dict.fromkeys(
+        ("LowerInitBlock", "PlanAndUpdateBufferAllocationLocation", "ConvertBlocksToOpaque", "CompactBufferAllocation",
+         "LowerMatchBuffer", "LowerOpaqueBlock"), "blocks",
+    ),
+}  # fmt: skip
+
+
+def factory(name: str) -> Callable[..., Any]:
+    """What makes the pass of this name."""
+    made: Callable[..., Any] = getattr(importlib.import_module(f"{__name__}.{PASSES[name]}"), name)
+    return made
+
+
+def __getattr__(name: str) -> Any:
+    if name not in PASSES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = factory(name)
+    return found
+
+
+__all__ = [
+    "Apply", "ApplyPassToFunction", "Filter", "ModulePass", "Pass", "PassContext", "PassInfo", "PrimFuncPass", "PrintIR", "Sequential",
+    "module_pass", "prim_func_pass", *PASSES,
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__

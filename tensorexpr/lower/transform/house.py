@@ -1,0 +1,150 @@
+"""The passes of the pipeline, and a few small ones, as users call them: `tir.transform.UnrollLoop()` and so on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...tir.stmt import AssertStmt, For, ForKind, Stmt
+from ..context import PassContext
+from ..passes import Pass
+from ..phase1.inject_prefetch import inject_prefetch
+from ..phase1.narrow_dtype import narrow_dtype
+from ..phase1.simplify import simplify
+from ..phase1.storage_flatten import storage_flatten
+from ..phase2.inject_double_buffer import inject_double_buffer
+from ..phase2.inject_virtual_thread import inject_virtual_thread
+from ..phase2.loop_partition import loop_partition
+from ..phase2.reduce_branching_through_overcompute import reduce_branching_through_overcompute
+from ..phase2.register_promotion import register_promotion
+from ..phase2.storage_rewrite import storage_rewrite
+from ..phase2.trim_no_ops import trim_no_ops
+from ..phase2.unroll_loop import unroll_loop
+from ..phase2.unroll_register_tile import unroll_register_tile
+from ..phase2.vectorize_loop import vectorize_loop
+from ..phase3.hoist_expression import hoist_expression
+from ..phase3.hoist_if_then_else import hoist_if_then_else
+from ..phase3.instrument_bound_checkers import instrument_bound_checkers
+from ..phase3.remove_no_op import remove_no_op
+from ..rebuild import map_stmt
+
+
+def StorageFlatten(cache_line_size: int = 64, create_bound_attribute: bool = False) -> Pass:
+    """Every buffer with one dimension, BufferRealize as Allocate. Allocations are aligned to 64 bytes in any case."""
+    return Pass("tir.StorageFlatten", storage_flatten)
+
+
+def InjectPrefetch() -> Pass:
+    """Scheduled prefetches as calls, one per cache line."""
+    return Pass("tir.InjectPrefetch", inject_prefetch)
+
+
+def FlattenBuffer() -> Pass:
+    """As `StorageFlatten`."""
+    return StorageFlatten()
+
+
+def NarrowDataType(target_bits: int = 32) -> Pass:
+    """Indices in `target_bits` bits where that is proved to be enough."""
+    return Pass("tir.NarrowDataType", lambda func, ctx: narrow_dtype(func, ctx, target_bits))
+
+
+def ForceNarrowIndexToInt32() -> Pass:
+    """As `NarrowDataType(32)`: what can't be proved to fit stays wide."""
+    return NarrowDataType(32)
+
+
+def Simplify() -> Pass:
+    """Simpler expressions, without guards and loops that decide nothing."""
+    return Pass("tir.Simplify", simplify)
+
+
+def TrimNoOps() -> Pass:
+    """Trim reduction loops to the iterations that a condition lets do something."""
+    return Pass("tir.TrimNoOps", trim_no_ops)
+
+
+def ReduceBranchingThroughOvercompute() -> Pass:
+    """Local tiles computed whole where that is safe, so that only what leaves them is guarded. For the end of phase 1."""
+    return Pass("tir.ReduceBranchingThroughOvercompute", reduce_branching_through_overcompute)
+
+
+def LoopPartition() -> Pass:
+    """Loops cut at the borders of their guards."""
+    return Pass("tir.LoopPartition", loop_partition)
+
+
+def VectorizeLoop(enable_vectorize: bool = True) -> Pass:
+    """VECTORIZED loops as vector code, or as serial loops."""
+    if enable_vectorize:
+        return Pass("tir.VectorizeLoop", vectorize_loop)
+    return Pass("tir.VectorizeLoop", lambda func, ctx: vectorize_loop(func, PassContext(config={"tir.disable_vectorize": 1})))
+
+
+def UnrollRegisterTile() -> Pass:
+    """The loops of register tiles marked as unrolled."""
+    return Pass("tir.UnrollRegisterTile", unroll_register_tile)
+
+
+def UnrollLoop() -> Pass:
+    """Unrolled loops expanded."""
+    return Pass("tir.UnrollLoop", unroll_loop)
+
+
+def RegisterPromotion() -> Pass:
+    """Accumulators and small buffers in registers."""
+    return Pass("tir.RegisterPromotion", register_promotion)
+
+
+def InjectDoubleBuffer() -> Pass:
+    """Double buffered stages filled one iteration ahead."""
+    return Pass("tir.InjectDoubleBuffer", inject_double_buffer)
+
+
+def InjectVirtualThread() -> Pass:
+    """Virtual threads interleaved."""
+    return Pass("tir.InjectVirtualThread", inject_virtual_thread)
+
+
+def StorageRewrite() -> Pass:
+    """Allocations hoisted out of serial loops, and shared."""
+    return Pass("tir.StorageRewrite", storage_rewrite)
+
+
+def HoistIfThenElse(variant: str | None = None) -> Pass:
+    """Invariant conditions outside their loops."""
+    return Pass("tir.HoistIfThenElse", hoist_if_then_else)
+
+
+def HoistExpression() -> Pass:
+    """Invariant values in front of their loops."""
+    return Pass("tir.HoistExpression", hoist_expression)
+
+
+def RemoveNoOp() -> Pass:
+    """No statements without effect."""
+    return Pass("tir.RemoveNoOp", remove_no_op)
+
+
+def InstrumentBoundCheckers() -> Pass:
+    """Bounds asserted before every access, whatever the context says."""
+    ctx = PassContext(config={"tir.instrument_bound_checkers": 1})
+    return Pass("tir.InstrumentBoundCheckers", lambda func, _: instrument_bound_checkers(func, ctx))
+
+
+def ConvertForLoopsToSerial() -> Pass:
+    """Every parallel loop serial."""
+
+    def serial(stmt: Stmt) -> Stmt:
+        result = map_stmt(stmt, serial)
+        return replace(result, kind=ForKind.SERIAL) if isinstance(result, For) and result.kind is ForKind.PARALLEL else result
+
+    return Pass("tir.ConvertForLoopsToSerial", lambda func, ctx: func.with_body(serial(func.body)))
+
+
+def SkipAssert() -> Pass:
+    """No asserts."""
+
+    def skip(stmt: Stmt) -> Stmt:
+        return skip(stmt.body) if isinstance(stmt, AssertStmt) else map_stmt(stmt, skip)
+
+    return Pass("tir.SkipAssert", lambda func, ctx: func.with_body(skip(func.body)))
