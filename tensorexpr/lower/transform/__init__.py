@@ -23,7 +23,7 @@ from .decorators import module_pass, prim_func_pass
 PASSES: dict[str, str] = {
     **dict.fromkeys(
         ("StorageFlatten", "FlattenBuffer", "NarrowDataType", "ForceNarrowIndexToInt32", "Simplify", "TrimNoOps", "LoopPartition",
-         "VectorizeLoop", "ReduceBranchingThroughOvercompute", "InjectDoubleBuffer", "InjectVirtualThread", "UnrollRegisterTile",
+         "ReduceBranchingThroughOvercompute", "InjectDoubleBuffer", "InjectVirtualThread", "UnrollRegisterTile",
          "UnrollLoop", "RegisterPromotion", "StorageRewrite", "HoistIfThenElse", "HoistExpression", "RemoveNoOp",
          "InstrumentBoundCheckers", "ConvertForLoopsToSerial", "SkipAssert", "InjectPrefetch"), "house",
     ),
@@ -31,6 +31,7 @@ PASSES: dict[str, str] = {
         ("LowerInitBlock", "PlanAndUpdateBufferAllocationLocation", "ConvertBlocksToOpaque", "CompactBufferAllocation",
          "LowerMatchBuffer", "LowerOpaqueBlock"), "blocks",
     ),
+    "VectorizeLoop": "vectorize_loop",
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...errors import LoweringError, PassError
-from ...tir.function import IRModule, PrimFunc
+from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ..context import PassContext
 from ..passes import ModulePass, Pass, PassInfo, PrimFuncPass, run_pass
 from .decorators import unused
@@ -71,7 +71,7 @@ def Filter(fcond: Callable[[PrimFunc], bool]) -> Pass:
     """A pass that keeps the functions for which `fcond` holds."""
 
     def keep(mod: IRModule, ctx: PassContext) -> IRModule:
-        kept = {var.name_hint: func for var, func in mod.functions_items() if not isinstance(func, PrimFunc) or fcond(func)}
+        kept: dict[str | GlobalVar, PrimFunc] = {var.name_hint: func for var, func in mod.functions_items() if not isinstance(func, PrimFunc) or fcond(func)}
         return IRModule(kept, mod.attrs)
 
     return ModulePass("tir.Filter", unused, module_func=keep)
@@ -86,7 +86,7 @@ def ApplyPassToFunction(transform: Pass, func_name_regex: str, error_if_no_funct
             names = ", ".join(var.name_hint for var, _ in mod.functions_items())
             raise LoweringError(f"ApplyPassToFunction: no function matches {func_name_regex!r}; there are {names}")
         changed = run_pass(transform, IRModule({var.name_hint: func for var, func in chosen.items()}), ctx)
-        merged: dict[str, Any] = {var.name_hint: func for var, func in mod.functions_items()}
+        merged: dict[str | GlobalVar, PrimFunc] = {var.name_hint: func for var, func in mod.functions_items()}
         merged.update({var.name_hint: func for var, func in changed.functions_items()})
         return IRModule(merged, mod.attrs)
 

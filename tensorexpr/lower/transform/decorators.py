@@ -29,21 +29,12 @@ class PassDecorator(Protocol):
     @overload
     def __call__(
         self,
-        pass_func: type,
-        opt_level: int | None = None,
-        name: str | None = None,
-        required: Sequence[str] | None = None,
-        traceable: bool = False,
-    ) -> Callable[..., Pass]: ...
-    @overload
-    def __call__(
-        self,
         pass_func: _UserFunc,
         opt_level: int | None = None,
         name: str | None = None,
         required: Sequence[str] | None = None,
         traceable: bool = False,
-    ) -> Pass: ...
+    ) -> Any: ...
 
 
 def unused(func: PrimFunc, ctx: PassContext) -> PrimFunc:
@@ -67,7 +58,7 @@ def _decorator(base: type[Pass], field: str, method: str, summary: str) -> PassD
 
         def make(func: Any) -> Any:
             title = str(name or getattr(func, "__name__", type(func).__name__))
-            fields = {"name": title, "run": unused, "opt_level": opt_level, "required": tuple(required or ()), "traceable": traceable}
+            fields: dict[str, Any] = {"name": title, "run": unused, "opt_level": opt_level, "required": tuple(required or ()), "traceable": traceable}
             if isinstance(func, type):
                 return _pass_class(base, func, field, method, fields)
             if not callable(func):

@@ -20,7 +20,6 @@ from ..phase2.storage_rewrite import storage_rewrite
 from ..phase2.trim_no_ops import trim_no_ops
 from ..phase2.unroll_loop import unroll_loop
 from ..phase2.unroll_register_tile import unroll_register_tile
-from ..phase2.vectorize_loop import vectorize_loop
 from ..phase3.hoist_expression import hoist_expression
 from ..phase3.hoist_if_then_else import hoist_if_then_else
 from ..phase3.instrument_bound_checkers import instrument_bound_checkers
@@ -71,13 +70,6 @@ def ReduceBranchingThroughOvercompute() -> Pass:
 def LoopPartition() -> Pass:
     """Loops cut at the borders of their guards."""
     return Pass("tir.LoopPartition", loop_partition)
-
-
-def VectorizeLoop(enable_vectorize: bool = True) -> Pass:
-    """VECTORIZED loops as vector code, or as serial loops."""
-    if enable_vectorize:
-        return Pass("tir.VectorizeLoop", vectorize_loop)
-    return Pass("tir.VectorizeLoop", lambda func, ctx: vectorize_loop(func, PassContext(config={"tir.disable_vectorize": 1})))
 
 
 def UnrollRegisterTile() -> Pass:
