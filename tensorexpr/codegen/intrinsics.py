@@ -16,7 +16,7 @@ from .context import FunctionContext
 from .llvm_calls import emit_access_ptr, emit_address_of, emit_llvm_intrinsic
 from .masks import splat_value
 from .memo import IMPURE
-from .memory_calls import emit_assume, emit_atomic_add, emit_isnullptr, emit_ldexp
+from .memory_calls import emit_assume, emit_atomic_add, emit_isnullptr, emit_ldexp, emit_undef
 from .packed_calls import emit_packed
 from .registers import is_register
 from .types import VALUE_TYPE, splat, suffix, symbol
@@ -193,6 +193,7 @@ _CALLS: Mapping[str, CallHandler] = {
     "tir.prefetch": _emit_prefetch,
     "tir.assume": emit_assume,
     "tir.isnullptr": emit_isnullptr,
+    "tir.undef": emit_undef,
     "tir.atomic_add": emit_atomic_add,
     "tir.ldexp": emit_ldexp,
     "tir.no_load_merge": _emit_no_load_merge,

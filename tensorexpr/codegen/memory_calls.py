@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..tir.arithmetic import const
 from ..tir.dtype import parse_dtype
 from ..tir.expr import Call
 from .casts import low_precision, narrow, widen
@@ -21,6 +22,11 @@ def emit_assume(ctx: FunctionContext, call: Call) -> str:
 def emit_isnullptr(ctx: FunctionContext, call: Call) -> str:
     """isnullptr."""
     return ctx.text.value(f"icmp eq ptr {ctx.value(call.args[0])}, null")
+
+
+def emit_undef(ctx: FunctionContext, call: Call) -> str:
+    """undef: zero, so that a program does the same every time."""
+    return ctx.value(const(0, call.dtype))
 
 
 def emit_atomic_add(ctx: FunctionContext, call: Call) -> str:

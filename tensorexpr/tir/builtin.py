@@ -104,8 +104,8 @@ def large_uint_imm(dtype: str, low: int, high: int) -> PrimExpr:
 
 
 def undef(dtype: str = "float32") -> PrimExpr:
-    """A value that nobody looks at: zero, as good as any other."""
-    return cast(const(0, scalar_dtype(dtype)), dtype)
+    """A value that nobody looks at. Code generation and the interpreter take zero, as good as any other."""
+    return Call(dtype, "tir.undef", ())
 
 
 def assume(cond: Any) -> PrimExpr:

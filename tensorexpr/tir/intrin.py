@@ -148,6 +148,7 @@ _ROWS = (
     Intrinsic("prefetch", -1, "special", pure=False),
     Intrinsic("assume", 1, "special", pure=False),
     Intrinsic("isnullptr", 1, "special"),
+    Intrinsic("undef", 0, "special"),
     Intrinsic("atomic_add", 2, "special", pure=False),
     Intrinsic("no_load_merge", 0, "special", pure=False),  # loads after it don't reuse what loads before it gave
     Intrinsic("tvm_call_packed", -1, "special", pure=False),

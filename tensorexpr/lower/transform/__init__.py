@@ -22,7 +22,7 @@ from .decorators import module_pass, prim_func_pass
 # Pass -> the module here that makes it.
 PASSES: dict[str, str] = {
     **dict.fromkeys(
-        ("StorageFlatten", "FlattenBuffer", "NarrowDataType", "ForceNarrowIndexToInt32", "Simplify", "TrimNoOps", "LoopPartition",
+        ("StorageFlatten", "Simplify", "TrimNoOps", "LoopPartition",
          "ReduceBranchingThroughOvercompute", "InjectDoubleBuffer", "InjectVirtualThread", "UnrollRegisterTile",
          "UnrollLoop", "RegisterPromotion", "StorageRewrite", "HoistIfThenElse", "HoistExpression", "RemoveNoOp",
          "InstrumentBoundCheckers", "ConvertForLoopsToSerial", "SkipAssert", "InjectPrefetch"), "house",
@@ -31,6 +31,19 @@ PASSES: dict[str, str] = {
         ("LowerInitBlock", "PlanAndUpdateBufferAllocationLocation", "ConvertBlocksToOpaque", "CompactBufferAllocation",
          "LowerMatchBuffer", "LowerOpaqueBlock"), "blocks",
     ),
+    "AnnotateEntryFunc": "annotate_entry_func",
+    "BindTarget": "bind_target",
+    "ConvertSSA": "convert_ssa",
+    "FlattenBuffer": "flatten_buffer",
+    "ForceNarrowIndexToInt32": "force_narrow_index_to_int32",
+    "NarrowDataType": "narrow_data_type",
+    "DecorateDeviceScope": "decorate_device_scope",
+    "InstrumentProfileIntrinsics": "instrument_profile_intrinsics",
+    "LiftAttrScope": "lift_attr_scope",
+    "RemoveAssume": "remove_assume",
+    "RemoveStoreUndef": "remove_store_undef",
+    "RewriteUnsafeSelect": "rewrite_unsafe_select",
+    "UnifyThreadBinding": "unify_thread_binding",
     "VectorizeLoop": "vectorize_loop",
 }  # fmt: skip
 

@@ -8,7 +8,6 @@ from ...tir.stmt import AssertStmt, For, ForKind, Stmt
 from ..context import PassContext
 from ..passes import Pass
 from ..phase1.inject_prefetch import inject_prefetch
-from ..phase1.narrow_dtype import narrow_dtype
 from ..phase1.simplify import simplify
 from ..phase1.storage_flatten import storage_flatten
 from ..phase2.inject_double_buffer import inject_double_buffer
@@ -35,21 +34,6 @@ def StorageFlatten(cache_line_size: int = 64, create_bound_attribute: bool = Fal
 def InjectPrefetch() -> Pass:
     """Scheduled prefetches as calls, one per cache line."""
     return Pass("tir.InjectPrefetch", inject_prefetch)
-
-
-def FlattenBuffer() -> Pass:
-    """As `StorageFlatten`."""
-    return StorageFlatten()
-
-
-def NarrowDataType(target_bits: int = 32) -> Pass:
-    """Indices in `target_bits` bits where that is proved to be enough."""
-    return Pass("tir.NarrowDataType", lambda func, ctx: narrow_dtype(func, ctx, target_bits))
-
-
-def ForceNarrowIndexToInt32() -> Pass:
-    """As `NarrowDataType(32)`: what can't be proved to fit stays wide."""
-    return NarrowDataType(32)
 
 
 def Simplify() -> Pass:

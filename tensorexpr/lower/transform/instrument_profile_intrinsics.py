@@ -18,18 +18,11 @@ from ..rebuild import map_stmt, sub_statements
 
 def InstrumentProfileIntrinsics() -> Pass:
     """`start_profile_intrinsic(id)` and `end_profile_intrinsic(id)` around what the options choose; ids count loops in order."""
-    numbers = _Numbers()
-
-    def run(func: PrimFunc, ctx: PassContext) -> PrimFunc:
-        if not ctx.flag("tir.instrument_lwp") or not func.attrs.get("global_symbol"):
-            return func
-        return _Instrumenter(func, ctx, numbers).run()
-
-    return Pass("tir.InstrumentProfileIntrinsics", run)
+    return Pass("tir.InstrumentProfileIntrinsics", lambda func, ctx: _Instrumenter(func, ctx).run())
 
 
 class _Numbers:
-    """The ids of one pass: they go on from function to function."""
+    """The ids of this process: they go on from function to function, so that a profile tells all loops apart."""
 
     def __init__(self) -> None:
         self._next = 0
@@ -44,6 +37,9 @@ class _Numbers:
         return self._next - 1
 
 
+_numbers = _Numbers()
+
+
 @dataclass(frozen=True)
 class _Loop:
     number: int
@@ -53,16 +49,16 @@ class _Loop:
 
 
 class _Instrumenter:
-    def __init__(self, func: PrimFunc, ctx: PassContext, numbers: _Numbers) -> None:
-        self._func, self._numbers = func, numbers
+    def __init__(self, func: PrimFunc, ctx: PassContext) -> None:
+        self._func = func
         self._max_depth = int(ctx.config.get("tir.lwp_max_depth", 0))
         self._min_height = int(ctx.config.get("tir.lwp_min_height", 1))
         self._siblings = ctx.flag("tir.instr_siblings", True)
         self._with_function = not ctx.flag("tir.lwp_disable_func_prof")
         if ctx.flag("tir.reset_start_id"):
-            numbers.restart()
+            _numbers.restart()
         self._loops: dict[For, _Loop] = {}
-        self._number = numbers.take()
+        self._number = _numbers.take()
 
     def run(self) -> PrimFunc:
         """The function with the calls."""
@@ -73,13 +69,13 @@ class _Instrumenter:
     def _measure(self, stmt: Stmt, depth: int, sibling: bool) -> int:
         """Number the loops of `stmt` in order; the height of the nest."""
         if isinstance(stmt, For):
-            number = self._numbers.take()
+            number = _numbers.take()
             inner = stmt.body
             height = 1 + self._measure(inner, depth + 1, False)
             self._loops[stmt] = _Loop(number, depth, height, sibling)
             return height
         if isinstance(stmt, SeqStmt):
-            several = sum(isinstance(one, For) for one in stmt.seq) > 1
+            several = depth > 0 and sum(isinstance(one, For) for one in stmt.seq) > 1
             return max(self._measure(one, depth, several) for one in stmt.seq)
         return max((self._measure(one, depth, False) for one in sub_statements(stmt)), default=0)
 

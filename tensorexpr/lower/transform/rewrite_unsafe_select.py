@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from ...tir.expr import BufferLoad, Call, Div, FloorDiv, FloorMod, IntImm, Mod, PrimExpr, Select
-from ...tir.intrin import if_then_else
+from ...tir.expr import BufferLoad, Call, PrimExpr, Select
+from ...tir.intrin import INTRINSICS, if_then_else
 from ...tir.rewriting import Node, post_order_rewrite
 from ..passes import Pass
 from ..rebuild import operands
 
-_DIVISIONS = (Div, Mod, FloorDiv, FloorMod)
-
 
 def RewriteUnsafeSelect() -> Pass:
-    """`Select` of arms that may fault (loads, calls with effects, divisions by a variable) as `if_then_else`."""
+    """`Select` of arms that may fault (loads, calls with effects) as `if_then_else`."""
     return Pass("tir.RewriteUnsafeSelect", lambda func, ctx: func.with_body(post_order_rewrite(func.body, _rule)))
 
 
@@ -36,13 +34,9 @@ def unsafe(expr: PrimExpr) -> bool:
         return not _pure(expr.op) or any(map(unsafe, expr.args))
     if isinstance(expr, Select):
         return unsafe(expr.condition)
-    if isinstance(expr, _DIVISIONS) and not (isinstance(expr.b, IntImm) and expr.b.value):
-        return True
     return any(map(unsafe, operands(expr)))
 
 
 def _pure(op: str) -> bool:
-    from ...tir.intrin import INTRINSICS
-
     row = INTRINSICS.get(op)
     return row is not None and row.pure

@@ -1,17 +1,18 @@
-"""One variable for each thread axis, wherever it is bound.
+"""One variable for each thread axis of a kernel, bound around all of it.
 
-    for i in T.thread_binding(8, "threadIdx.x"): ...; for j in T.thread_binding(8, "threadIdx.x"): ...
-->  threadIdx_x = T.launch_thread("threadIdx.x", 8): ...; ...   the same variable in both
+    for b in T.thread_binding(4, "blockIdx.x"):             for blockIdx_x in T.thread_binding(4, "blockIdx.x"):
+        for i in T.thread_binding(8, "threadIdx.x"): f          for threadIdx_x in T.thread_binding(8, "threadIdx.x"):
+        for j in T.thread_binding(8, "threadIdx.x"): g  ->          f; g
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from ...arith import Analyzer
 from ...errors import LoweringError
-from ...tir.expr import IterVar, PrimExpr, Range, Var
+from ...tir.attrs import FrozenMap
+from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.function import PrimFunc
 from ...tir.stmt import AttrStmt, For, ForKind, Stmt
 from ...tir.stmt_functor import Renaming
@@ -19,14 +20,12 @@ from ..context import PassContext
 from ..passes import Pass
 from ..rebuild import map_stmt
 
-_VIRTUAL = ("vthread", "vthread.x", "vthread.y", "vthread.z")
-
 
 def UnifyThreadBinding() -> Pass:
-    """Loops bound to threads as "thread_extent" attributes of one axis per tag; functions lowered from te stay.
+    """Loops bound to threads gathered at the top of their kernel, one for each tag; functions lowered from te stay.
 
     Raises:
-        LoweringError: when it runs, where one tag is bound with different extents.
+        LoweringError: when it runs, where one tag is bound with different extents in one kernel.
     """
 
     def run(func: PrimFunc, ctx: PassContext) -> PrimFunc:
@@ -37,49 +36,51 @@ def UnifyThreadBinding() -> Pass:
     return Pass("tir.UnifyThreadBinding", run)
 
 
+@dataclass
+class _Launch:
+    """The threads of one kernel, by tag in the order in which they are met, and what their loops were annotated with."""
+
+    axes: dict[str, IterVar] = field(default_factory=dict)
+    annotations: dict[str, object] = field(default_factory=dict)
+
+
 class _Unifier:
     def __init__(self) -> None:
-        self._axes: dict[str, IterVar] = {}
-        self._open: list[str] = []  # tags that hold here
+        self._launch: _Launch | None = None
         self._analyzer = Analyzer()
 
     def stmt(self, stmt: Stmt) -> Stmt:
-        """The statement with one variable for each tag."""
+        """The statement with the threads of each kernel around it."""
         if isinstance(stmt, AttrStmt) and stmt.attr_key in ("thread_extent", "virtual_thread") and isinstance(stmt.node, IterVar):
-            return self._bound(stmt.node.var, stmt.node.thread_tag, stmt.value, stmt.body, {}, stmt.node)
+            return self._bound(stmt.node.var, stmt.node, stmt.value, stmt.body, {})
         if isinstance(stmt, For) and stmt.kind is ForKind.THREAD_BINDING and stmt.thread_binding is not None:
-            return self._bound(stmt.loop_var, stmt.thread_binding.thread_tag, stmt.extent, stmt.body, dict(stmt.annotations), stmt.thread_binding)
+            return self._bound(stmt.loop_var, stmt.thread_binding, stmt.extent, stmt.body, dict(stmt.annotations))
         return map_stmt(stmt, self.stmt)
 
-    def _bound(self, var: Var, tag: str, extent: PrimExpr, body: Stmt, annotations: dict[str, Any], origin: IterVar) -> Stmt:
-        virtual = tag in _VIRTUAL
-        axis = self._axis(tag, var.dtype, extent, virtual, origin)
-        value = axis.var
-        body = Renaming({var: value}, folding=False).apply(body)
-        nested = tag in self._open and not virtual
-        self._open.append(tag)
-        result = self.stmt(body)
-        self._open.pop()
-        if not nested:
-            result = AttrStmt(axis, "virtual_thread" if virtual else "thread_extent", _extent(axis), result)
-        for key, mark in annotations.items():
-            result = AttrStmt(axis, key, mark, result)
+    def _bound(self, var: Var, origin: IterVar, extent: PrimExpr, body: Stmt, annotations: dict[str, object]) -> Stmt:
+        outermost = self._launch is None
+        launch = self._launch = self._launch or _Launch()
+        launch.annotations.update({key: value for key, value in annotations.items() if key not in launch.annotations})
+        axis = self._axis(launch, origin, var.dtype, extent)
+        result = self.stmt(Renaming({var: axis.var}, folding=False).apply(body))
+        if not outermost:
+            return result
+        self._launch = None
+        for number, one in reversed(list(enumerate(launch.axes.values()))):
+            assert one.dom is not None
+            marks = FrozenMap(launch.annotations if number == 0 else {})
+            binding = replace(one, dom=None, var=Var("", one.dtype))
+            result = For(one.var, one.dom.min, one.dom.extent, ForKind.THREAD_BINDING, result, binding, marks)
         return result
 
-    def _axis(self, tag: str, dtype: str, extent: PrimExpr, virtual: bool, origin: IterVar) -> IterVar:
-        known = self._axes.get(tag)
-        if known is not None and not virtual:
-            if not self._analyzer.can_prove_equal(_extent(known), extent):
-                raise LoweringError(f"{tag} is bound with extent {_extent(known)} and with {extent}; one kernel launches one number of threads")
+    def _axis(self, launch: _Launch, origin: IterVar, dtype: str, extent: PrimExpr) -> IterVar:
+        tag = origin.thread_tag
+        known = launch.axes.get(tag)
+        if known is not None and known.dom is not None:
+            if not self._analyzer.can_prove_equal(known.dom.extent, extent):
+                raise LoweringError(f"{tag} is bound with extent {known.dom.extent} and with {extent}; a kernel has one number of threads")
             return known
-        low = origin.dom.min if origin.dom is not None else type(extent)("int32", 0)  # type: ignore[call-arg]
-        axis = replace(origin, dom=Range(low, extent), var=Var(tag.replace(".", "_") if not virtual else tag, dtype), iter_type=IterVar.THREAD_INDEX, thread_tag=tag)
-        self._axes[tag] = axis
-        return axis
-
-
-def _extent(axis: IterVar) -> PrimExpr:
-    assert axis.dom is not None
-    return axis.dom.extent
-
-
+        low = IntImm(dtype, 0) if origin.dom is None else origin.dom.min
+        var = Var(tag.replace(".", "_"), dtype)
+        launch.axes[tag] = replace(origin, dom=Range(low, extent), var=var, iter_type=IterVar.THREAD_INDEX, thread_tag=tag)
+        return launch.axes[tag]

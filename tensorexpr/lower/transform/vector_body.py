@@ -53,8 +53,9 @@ class VectorBody:
     def __init__(self, loop: For, predicate: bool) -> None:
         self._loop = loop
         self._predicate = predicate
-        self._lanes: Any = loop.extent.value if isinstance(loop.extent, IntImm) else loop.extent
-        self._ramp = Ramp(loop.min, IntImm(loop.loop_var.dtype, 1), self._lanes)
+        lanes: Any = loop.extent.value if isinstance(loop.extent, IntImm) else loop.extent
+        self._lanes = lanes
+        self._ramp = Ramp(loop.min, IntImm(loop.loop_var.dtype, 1), lanes)
         self._vectors: dict[Var, PrimExpr] = {loop.loop_var: self._ramp}
         self._widened: dict[Var, Var] = {}
         self._slots: set[Var] = set()  # pointers of storage that every lane has its own of
@@ -212,7 +213,7 @@ class VectorBody:
             case Let():
                 value = self.expr(expr.value)
                 return Let(self._defined(expr.var, value), value, self.expr(expr.body))
-        return cast(PrimExpr, map_children(expr, lambda node: self.expr(cast(PrimExpr, node))))
+        return map_children(expr, lambda node: self.expr(cast(PrimExpr, node)))
 
     def _defined(self, var: Var, value: PrimExpr) -> Var:
         """What a variable that stands for `value` is called from here on."""

@@ -23,7 +23,7 @@ from .arithmetic import (
     wrapped,
 )
 from .calls import access_ptr, address_of, llvm_call, type_annotation
-from .memory_calls import assume, atomic_add, isnullptr
+from .memory_calls import assume, atomic_add, isnullptr, undef
 from .packed import call_packed, call_trace, make_array, make_shape
 from .storage import InterpreterError
 
@@ -248,6 +248,7 @@ _SPECIAL_CALLS: dict[str, Callable[[Machine, ir.Call], Thunk]] = {
     "tir.no_load_merge": _hint,
     "tir.assume": assume,
     "tir.isnullptr": isnullptr,
+    "tir.undef": undef,
     "tir.atomic_add": atomic_add,
     "tir.tvm_call_packed": call_packed,
     "tir.tvm_call_trace_packed": call_trace,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .. import expr as ir
+from ..arithmetic import const
 from ..dtype import parse_dtype, wrap_int
 from .arithmetic import Thunk
 from .storage import InterpreterError
@@ -29,6 +30,11 @@ def isnullptr(machine: Machine, node: ir.Call) -> Thunk:
     """Memory is never null here."""
     pointer = machine.compile(node.args[0])
     return lambda: pointer() is None
+
+
+def undef(machine: Machine, node: ir.Call) -> Thunk:
+    """Zero, as compiled code has it."""
+    return machine.compile(const(0, node.dtype))
 
 
 def atomic_add(machine: Machine, node: ir.Call) -> Thunk:

@@ -89,7 +89,8 @@ def test_sequential_respects_levels_and_requirements() -> None:
             ran.append(f"{name}:{len(loops(function))}")
             return function
 
-        return transform.prim_func_pass(body, opt_level=level, name=name, required=required)
+        made: Pass = transform.prim_func_pass(body, opt_level=level, name=name, required=required)
+        return made
 
     mod = IRModule({"f": _module()["f"]})
     both = transform.Sequential([note("a", 0), note("b", 3), note("c", 1, ["tir.UnrollLoop"])])
