@@ -26,7 +26,10 @@ _THREADS = ("thread_extent", "virtual_thread")
 
 
 def NarrowDataType(target_bits: int = 32) -> Pass:
-    """Loop variables and indices in `target_bits` bits where that is proved to be enough; nothing gets wider."""
+    """Loop variables and indices in `target_bits` bits where that is proved to be enough.
+
+    Nothing gets wider, except for a thread axis whose extent is.
+    """
 
     return Pass("tir.NarrowDataType", lambda func, ctx: narrowed(func, Needs(target_bits)))
 
@@ -84,6 +87,8 @@ class Needs:
         elif isinstance(expr, IntImm) or (isinstance(expr, Cast) and _is_int(expr) and _is_int(expr.value)):
             if _is_int(expr):
                 self._need(expr, min(bits_of(expr), bits))
+        if isinstance(expr, BufferLoad):
+            bits = self._target  # where an element stands has nothing to do with what it is used for
         for operand in operands(expr):
             self.expr(operand, bits)
 
@@ -128,7 +133,7 @@ class Narrower:
 
     def _narrowed(self, var: Var) -> Var:
         bits = self._bits.get(var, bits_of(var))
-        if bits >= bits_of(var):
+        if bits == bits_of(var):
             return self._vars.setdefault(var, var)
         if var not in self._vars:
             self._vars[var] = type(var)(var.name, f"int{bits}")
