@@ -20,7 +20,19 @@ from . import processor
 from .errors import TargetError
 
 _BUILT_KINDS = ("llvm",)
-_KNOWN_KINDS = ("c", "cuda", "hexagon", "metal", "nvptx", "opencl", "rocm", "vulkan", "webgpu")
+_NVIDIA = {"max_num_threads": 1024, "thread_warp_size": 32}
+# What code can be scheduled and transformed for, though not generated: labels, and what is assumed of the device.
+_KNOWN_KINDS: dict[str, tuple[tuple[str, ...], dict[str, int]]] = {
+    "c": (("cpu",), {}),
+    "cuda": (("cuda", "gpu"), _NVIDIA),
+    "hexagon": (("hexagon", "cpu"), {}),
+    "metal": (("metal", "gpu"), {"max_num_threads": 256, "thread_warp_size": 16}),
+    "nvptx": (("cuda", "gpu"), _NVIDIA),
+    "opencl": (("opencl", "gpu"), {"max_num_threads": 256, "thread_warp_size": 1}),
+    "rocm": (("rocm", "gpu"), {"max_num_threads": 256, "thread_warp_size": 64}),
+    "vulkan": (("vulkan", "gpu"), {"max_num_threads": 256, "thread_warp_size": 1}),
+    "webgpu": (("webgpu", "gpu"), {"max_num_threads": 256}),
+}
 _NUMBER = re.compile(r"^[1-9][0-9]*$")
 _active: ContextVar[tuple[Target, ...]] = ContextVar("tensorexpr_targets", default=())
 
@@ -89,7 +101,8 @@ class Target:
         host: where the host part of the code runs; for CPUs the target itself.
 
     Raises:
-        TargetError: for a kind or option that doesn't exist or isn't built yet; the message lists the known ones.
+        TargetError: for a kind or option that doesn't exist; the message lists the known ones. Kinds of devices that code
+            isn't generated for yet describe what to schedule for; building for them is refused.
     """
 
     kind: TargetKind
@@ -101,7 +114,7 @@ class Target:
         named_host = config.pop("host", None)
         host = host if host is not None else named_host
         object.__setattr__(self, "kind", _parse_kind(config.pop("kind", None)))
-        object.__setattr__(self, "options", _parse_options(config))
+        object.__setattr__(self, "options", _parse_options(config, self.kind))
         object.__setattr__(self, "host", host if isinstance(host, Target) or host is None else Target(host))
 
     @property
@@ -113,6 +126,35 @@ class Target:
     def keys(self) -> tuple[str, ...]:
         """Labels by which schedules and strategies are chosen, most specific first."""
         return tuple(self.attrs["keys"])
+
+    @property
+    def is_built(self) -> bool:
+        """Whether code is generated for targets of this kind."""
+        return self.kind.name in _BUILT_KINDS
+
+    def check_built(self) -> None:
+        """Refuse a target that code isn't generated for.
+
+        Raises:
+            TargetError: naming the kinds that are built.
+        """
+        if not self.is_built:
+            raise TargetError(f"target kind {self.kind.name!r} is not built yet; built: {', '.join(_BUILT_KINDS)}")
+
+    @property
+    def max_num_threads(self) -> int:
+        """Threads of a block on the device."""
+        return int(self.attrs.get("max_num_threads", 1))
+
+    @property
+    def thread_warp_size(self) -> int:
+        """Threads that run in step."""
+        return int(self.attrs.get("thread_warp_size", 1))
+
+    @property
+    def max_shared_memory_per_block(self) -> int:
+        """Bytes of shared memory of a block on the device; 0 where it isn't said."""
+        return int(self.attrs.get("max_shared_memory_per_block", 0))
 
     @property
     def mcpu(self) -> str:
@@ -318,24 +360,31 @@ def _parse_words(text: str) -> dict[str, Any]:
 
 
 def _parse_kind(kind: Any) -> TargetKind:
-    if kind in _BUILT_KINDS:
+    if kind in _BUILT_KINDS or kind in _KNOWN_KINDS:
         return TargetKind(kind)
-    if kind in _KNOWN_KINDS:
-        raise TargetError(f"target kind {kind!r} is not built yet; built: {', '.join(_BUILT_KINDS)}")
     kinds = f"built: {', '.join(_BUILT_KINDS)}; not built yet: {', '.join(_KNOWN_KINDS)}"
     raise TargetError(f"a target starts with its kind ({kinds})" if kind is None else f"no target kind {kind!r}; {kinds}")
 
 
-def _parse_options(config: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+def _parse_options(config: dict[str, Any], kind: TargetKind) -> tuple[tuple[str, Any], ...]:
+    labels, assumed = _KNOWN_KINDS.get(kind.name, (("cpu",), {}))
+    if kind.name not in _BUILT_KINDS:
+        config = {**assumed, **config}
     for name in config:
-        if name not in _OPTIONS:
+        if name not in _OPTIONS and kind.name in _BUILT_KINDS:
             raise TargetError(f"no target option -{name}. {_known_options(name)}")
     values = {name: parse(name, config[name]) for name, parse in _OPTIONS.items() if name in config}
+    values.update({name: _device_value(value) for name, value in config.items() if name not in _OPTIONS})
     if values.get("vector-width") not in (None, 128, 256, 512):
         raise TargetError(f"target option -vector-width takes 128, 256 or 512 bits, not {values['vector-width']}")
     device = (values["device"],) if "device" in values else ()
-    keys = tuple(dict.fromkeys((*values.get("keys", ()), *device, *(() if "keys" in values else ("cpu",)))))
+    keys = tuple(dict.fromkeys((*values.get("keys", ()), *device, *(() if "keys" in values else labels))))
     return tuple({"keys": keys, **{name: value for name, value in values.items() if name != "keys"}}.items())
+
+
+def _device_value(value: Any) -> Any:
+    """An option of a device that code isn't generated for, kept as it was written; numbers as numbers."""
+    return int(value) if isinstance(value, str) and _NUMBER.match(value) else value
 
 
 def _known_options(name: str) -> str:

@@ -20,13 +20,12 @@ class RegisterFile:
     def of(func: PrimFunc) -> RegisterFile:
         """The registers of the function's target; without one those of the current target; else those of AVX-512."""
         target = func.attrs.get("target")
-        return RegisterFile(target.vector_registers, target.vector_bits) if isinstance(target, Target) else RegisterFile.current()
+        return _registers(target) if isinstance(target, Target) else RegisterFile.current()
 
     @staticmethod
     def current() -> RegisterFile:
         """The registers of the current target; without one those of AVX-512."""
-        target = Target.current(allow_none=True)
-        return RegisterFile() if target is None else RegisterFile(target.vector_registers, target.vector_bits)
+        return _registers(Target.current(allow_none=True))
 
     def needed(self, dtype: str) -> int:
         """The registers that one value takes; a scalar takes one."""
@@ -37,3 +36,9 @@ class RegisterFile:
     def promotable(self) -> int:
         """How many registers' worth of values may be kept out of memory: twice the file, as LLVM spills less than memory costs."""
         return 2 * self.count
+
+
+def _registers(target: Target | None) -> RegisterFile:
+    if target is None or not target.is_built:  # a device has registers for scalars
+        return RegisterFile()
+    return RegisterFile(target.vector_registers, target.vector_bits)

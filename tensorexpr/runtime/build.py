@@ -50,6 +50,7 @@ def build(
     chosen = Target.target_or_current(target)
     if target_host is not None:
         chosen = Target(chosen, target_host)
+    chosen.check_built()
     start = time.perf_counter()
     key = program_key(inputs, args, name or "default_function", binds, chosen)
     program = None if key is None else cache.fetch_program(key)
@@ -73,6 +74,7 @@ def compile_functions(
         opt_level: LLVM's; that of the current PassContext if None.
         timings: seconds of earlier steps, kept with the module's.
     """
+    target.check_built()
     seconds = dict(timings or {})
     return _compile(_emit(functions, target, seconds), target, opt_level, seconds)
 

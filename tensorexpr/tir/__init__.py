@@ -17,8 +17,7 @@
     pointers, llvm_intrin        calls about machines: pointers into buffers, LLVM's own intrinsics
     serialize                    expressions as strict JSON
     interpreter                  the reference semantics of every phase
-
-`tir.transform`, the passes, lives with the lowering phases and is loaded when it is first asked for.
+    transform                    the passes, which live with the lowering phases and are loaded when they are first asked for
 """
 
 from __future__ import annotations

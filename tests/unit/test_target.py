@@ -125,6 +125,16 @@ def test_current_target_nests() -> None:
     assert Target.target_or_current(None) == Target("llvm")
 
 
+def test_a_device_that_code_is_not_generated_for_describes_what_to_schedule_for() -> None:
+    target = Target("cuda -arch=sm_80 -libs=cudnn", host="llvm")
+    assert (target.keys, target.max_num_threads, target.thread_warp_size) == (("cuda", "gpu"), 1024, 32)
+    assert target.attrs["arch"] == "sm_80" and target.host == Target("llvm")
+    assert Target(str(target)) == target and Target(target.export()) == target
+    assert not target.is_built and Target("llvm").is_built
+    with pytest.raises(TargetError, match="target kind 'cuda' is not built yet; built: llvm"):
+        target.check_built()
+
+
 def test_current_target_ends_with_an_error() -> None:
     with pytest.raises(KeyError), Target("llvm"):
         raise KeyError
@@ -134,8 +144,6 @@ def test_current_target_ends_with_an_error() -> None:
 @pytest.mark.parametrize(
     ("form", "message"),
     [
-        ("cuda", "target kind 'cuda' is not built yet; built: llvm"),
-        ({"kind": "opencl"}, "'opencl' is not built yet"),
         ("gcc", "no target kind 'gcc'; built: llvm; not built yet: c, cuda"),
         ("-mcpu=znver5", "a target starts with its kind"),
         ("", "a target starts with its kind"),

@@ -14,12 +14,15 @@ _IS_HOST = "tir.is_host_func"
 def BindTarget(target: Target) -> Pass:
     """The attribute "target" on every function that has none.
 
-    A function that is seen from outside (it has a `global_symbol`) also gets the host of `target`, by which its arguments
-    are unpacked; an internal one runs on the device and gets the target alone. One marked `tir.is_host_func` gets the host, as its own host too.
+    A function that is seen from outside (it has a `global_symbol`) also gets the host of `target`, by which its arguments are
+    unpacked; an internal one runs on the device and gets the target alone. One marked `tir.is_host_func` gets the host, as
+    its own host too.
     """
 
     def bind(mod: IRModule, ctx: PassContext) -> IRModule:
-        return IRModule({var: _bound(func, target) if isinstance(func, PrimFunc) else func for var, func in mod.functions_items()}, mod.attrs)
+        return IRModule(
+            {var: _bound(func, target) if isinstance(func, PrimFunc) else func for var, func in mod.functions_items()}, mod.attrs
+        )
 
     return ModulePass("tir.BindTarget", unused, module_func=bind, by_user=False)
 

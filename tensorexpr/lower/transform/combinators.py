@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ...errors import LoweringError, PassError
 from ...tir.function import GlobalVar, IRModule, PrimFunc
@@ -71,7 +70,9 @@ def Filter(fcond: Callable[[PrimFunc], bool]) -> Pass:
     """A pass that keeps the functions for which `fcond` holds."""
 
     def keep(mod: IRModule, ctx: PassContext) -> IRModule:
-        kept: dict[str | GlobalVar, PrimFunc] = {var.name_hint: func for var, func in mod.functions_items() if not isinstance(func, PrimFunc) or fcond(func)}
+        kept: dict[str | GlobalVar, PrimFunc] = {
+            var.name_hint: func for var, func in mod.functions_items() if not isinstance(func, PrimFunc) or fcond(func)
+        }
         return IRModule(kept, mod.attrs)
 
     return ModulePass("tir.Filter", unused, module_func=keep)

@@ -58,7 +58,13 @@ def _decorator(base: type[Pass], field: str, method: str, summary: str) -> PassD
 
         def make(func: Any) -> Any:
             title = str(name or getattr(func, "__name__", type(func).__name__))
-            fields: dict[str, Any] = {"name": title, "run": unused, "opt_level": opt_level, "required": tuple(required or ()), "traceable": traceable}
+            fields: dict[str, Any] = {
+                "name": title,
+                "run": unused,
+                "opt_level": opt_level,
+                "required": tuple(required or ()),
+                "traceable": traceable,
+            }
             if isinstance(func, type):
                 return _pass_class(base, func, field, method, fields)
             if not callable(func):

@@ -49,7 +49,9 @@ def flat_buffer(buffer: Buffer) -> Buffer:
     dtype = "int8" if buffer.dtype == "bool" else buffer.dtype
     groups = _groups(buffer)
     if not buffer.shape or (len(groups) == buffer.ndim and not buffer.strides and dtype == buffer.dtype):
-        return buffer if buffer.shape and dtype == buffer.dtype else replace(buffer, dtype=dtype, shape=buffer.shape or (IntImm("int32", 1),))
+        return (
+            buffer if buffer.shape and dtype == buffer.dtype else replace(buffer, dtype=dtype, shape=buffer.shape or (IntImm("int32", 1),))
+        )
     if buffer.strides:  # what is spanned, padding of the outermost dimension included
         shape = tuple(binary(Mul, buffer.strides[group[0]], buffer.shape[group[0]]) for group in groups)
     else:

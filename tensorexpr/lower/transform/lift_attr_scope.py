@@ -1,7 +1,7 @@
 """An attribute that holds in all of several statements, said once around them.
 
-    for i:                              attr: A[i]..  -> for i: A[i]..
-        attr: A[i]..                    two neighbours of the same attribute -> one around both
+for i:                              attr: A[i]..  -> for i: A[i]..
+    attr: A[i]..                    two neighbours of the same attribute -> one around both
 """
 
 from __future__ import annotations

@@ -37,6 +37,8 @@ def NarrowDataType(target_bits: int = 32) -> Pass:
 def narrowed(func: PrimFunc, needs: Needs) -> PrimFunc:
     """`func` with the bits that `needs` finds."""
     needs.stmt(func.body)
+    if all(bits == bits_of(expr) for expr, bits in needs.bits.items()):
+        return func
     return func.with_body(Narrower(needs).stmt(func.body))
 
 
@@ -81,12 +83,10 @@ class Needs:
         if parse_dtype(expr.dtype).code == "int":
             own = self._target if bits_of(expr) <= self._target or self._fits(expr) else 64
             bits = max(bits, own)
-        if isinstance(expr, Var):
-            if expr in self._extents:
-                self._need(expr, min(self._extents[expr], bits))
-        elif isinstance(expr, IntImm) or (isinstance(expr, Cast) and _is_int(expr) and _is_int(expr.value)):
-            if _is_int(expr):
-                self._need(expr, min(bits_of(expr), bits))
+        if isinstance(expr, Var) and expr in self._extents:
+            self._need(expr, min(self._extents[expr], bits))
+        elif _is_int(expr) and (isinstance(expr, IntImm) or (isinstance(expr, Cast) and _is_int(expr.value))):
+            self._need(expr, min(bits_of(expr), bits))
         if isinstance(expr, BufferLoad):
             bits = self._target  # where an element stands has nothing to do with what it is used for
         for operand in operands(expr):

@@ -13,7 +13,10 @@ def RemoveAssume() -> Pass:
     """No `T.assume`, and no statement that had nothing else to do."""
     from . import factory
 
-    return Sequential([Pass("tir.RemoveAssumeInternal", lambda func, ctx: func.with_body(_without(func.body))), factory("RemoveNoOp")()], name="tir.RemoveAssume")
+    return Sequential(
+        [Pass("tir.RemoveAssumeInternal", lambda func, ctx: func.with_body(_without(func.body))), factory("RemoveNoOp")()],
+        name="tir.RemoveAssume",
+    )
 
 
 def _without(stmt: Stmt) -> Stmt:

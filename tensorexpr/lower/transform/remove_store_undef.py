@@ -38,7 +38,11 @@ class _Remover:
 
     def _is_undefined(self, value: PrimExpr) -> bool:
         """True where the value depends on an undefined one, but not by way of an index."""
-        return any(node in self._undefined or (isinstance(node, Call) and node.op == "tir.undef") for node in walk(value) if isinstance(node, (Var, Call)))
+        return any(
+            node in self._undefined or (isinstance(node, Call) and node.op == "tir.undef")
+            for node in walk(value)
+            if isinstance(node, (Var, Call))
+        )
 
     def stmt(self, stmt: Stmt) -> Stmt:
         """The statement without stores of undefined values."""

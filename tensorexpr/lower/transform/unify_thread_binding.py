@@ -1,8 +1,8 @@
 """One variable for each thread axis of a kernel, bound around all of it.
 
-    for b in T.thread_binding(4, "blockIdx.x"):             for blockIdx_x in T.thread_binding(4, "blockIdx.x"):
-        for i in T.thread_binding(8, "threadIdx.x"): f          for threadIdx_x in T.thread_binding(8, "threadIdx.x"):
-        for j in T.thread_binding(8, "threadIdx.x"): g  ->          f; g
+for b in T.thread_binding(4, "blockIdx.x"):             for blockIdx_x in T.thread_binding(4, "blockIdx.x"):
+    for i in T.thread_binding(8, "threadIdx.x"): f          for threadIdx_x in T.thread_binding(8, "threadIdx.x"):
+    for j in T.thread_binding(8, "threadIdx.x"): g  ->          f; g
 """
 
 from __future__ import annotations

@@ -92,9 +92,7 @@ class VectorBody:
             case DeclBuffer() if stmt.buffer.data in self._slots:
                 return DeclBuffer(self._private(stmt.buffer), self.stmt(stmt.body))
             case While():
-                raise LoweringError(
-                    f"the loop over {self._loop.loop_var.name}: A while loop inside a vectorized loop not supported"
-                )
+                raise LoweringError(f"the loop over {self._loop.loop_var.name}: A while loop inside a vectorized loop not supported")
             case AttrStmt() | AssertStmt():
                 value = stmt.value if isinstance(stmt, AttrStmt) else stmt.condition
                 self._scalar_only(value)
@@ -261,10 +259,10 @@ class VectorBody:
         base, stride = self.expr(expr.base), self.expr(expr.stride)
         if base is expr.base and stride is expr.stride:
             return expr
-        if lane_count(expr.dtype) < 0 or lane_count(base.dtype) < 0:
-            if is_vector(base):
-                text = "Vectorizing over existing scalable vectors" if lane_count(expr.dtype) < 0 and lane_count(self._ramp.dtype) > 0 else None
-                raise LoweringError(f"{expr}: {text or 'Creating scalable vectors from existing vectors'} is not supported.")
+        if (lane_count(expr.dtype) < 0 or lane_count(base.dtype) < 0) and is_vector(base):
+            known = lane_count(expr.dtype) < 0 and lane_count(self._ramp.dtype) > 0
+            what = "Vectorizing over existing scalable vectors" if known else "Creating scalable vectors from existing vectors"
+            raise LoweringError(f"{expr}: {what} is not supported.")
         if is_vector(base) and not is_vector(stride) and isinstance(base, Ramp):
             step, inner = base.stride, expr.stride
             if isinstance(step, IntImm) and isinstance(inner, IntImm) and step.value == inner.value * expr.lanes:

@@ -86,4 +86,3 @@ class _Vectorizer:
 
 def _mentions_vscale(loop: For) -> bool:
     return any(isinstance(node, Call) and node.op == "tir.vscale" for node in walk(loop.extent))
-

@@ -90,7 +90,11 @@ def test_print_all(capsys: pytest.CaptureFixture[str]) -> None:
     with PassContext(instruments=[PrintBeforeAll(), PrintAfterAll()]):
         lower(_module(), upto=1)
     text = capsys.readouterr().out
-    assert text.count("Before Running Pass: The meta data of the pass - pass name: tir.") == text.count("After Running Pass: ") == len(PHASES[1])
+    assert (
+        text.count("Before Running Pass: The meta data of the pass - pass name: tir.")
+        == text.count("After Running Pass: ")
+        == len(PHASES[1])
+    )
 
 
 def test_dump(tmp_path: Path) -> None:

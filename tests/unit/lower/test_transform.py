@@ -10,6 +10,7 @@ from tensorexpr.errors import LoweringError
 from tensorexpr.lower import transform
 from tensorexpr.lower.context import PassContext
 from tensorexpr.lower.passes import Pass
+from tensorexpr.target import Target
 from tensorexpr.tir.expr import IntImm
 from tensorexpr.tir.function import IRModule, PrimFunc
 from tensorexpr.tir.stmt import AssertStmt, For
@@ -127,9 +128,12 @@ def test_factories_apply_to_modules() -> None:
     assert "VECTORIZED" not in str(loops(transform.VectorizeLoop(False)(tile)["main"]))
 
 
+ARGUMENTS: dict[str, tuple[Any, ...]] = {"BindTarget": (Target("llvm"),), "LiftAttrScope": ("scope",), "ThreadSync": ("shared",)}
+
+
 @pytest.mark.parametrize("name", sorted(transform.PASSES))
 def test_every_factory_makes_a_pass_that_runs(name: str) -> None:
-    one = getattr(transform, name)()
+    one = getattr(transform, name)(*ARGUMENTS.get(name, ()))
     assert one.name.startswith("tir.")
     assert isinstance(one(_module()), IRModule)
 
