@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .errors import DiagnosticError, InternalError, TensorExprError, TVMError
+from .errors import DiagnosticError, TensorExprError, TVMError
+
+# TVM raises it for every check that fails, most of which are about what a user asked for; bugs of ours are `errors.InternalError`.
+InternalError = TensorExprError
 
 
 class OpError(TensorExprError):

@@ -1,23 +1,23 @@
 """The language: what all phases are written in. The modules, from the ground up:
 
-    dtype, attrs, interning      data types, immutable mappings, one object per distinct expression
-    expr, operators, arithmetic, bitwise, intrin     expressions, and all that builds them
-    stmt, block, buffer, function     statements, blocks, memory, functions and modules
-    ir_builder                   loop nests written by hand, statement by statement
-    rewriting, scopes            walks and rewrites; what a statement mentions and defines
-    thread                       tags of threads, which loops are bound to
-    builtin                      fixed-point products, halves of vectors, atomic additions, assumptions
-    foreign                      calls of registered Python functions and of the math library
-    printer                      TVMScript text of everything
-    structural, structural_difference     equality and hash up to renaming; where programs differ
-    specialize                   functions for known sizes
-    tensor_intrin                what a few instructions compute, and the statements that do it
-    verify, block_rules, analysis     what must always hold, also of blocks; questions about functions
-    stmt_functor                 visitors for user passes, by their customary names
-    pointers, llvm_intrin        calls about machines: pointers into buffers, LLVM's own intrinsics
-    serialize                    expressions as strict JSON
-    interpreter                  the reference semantics of every phase
-    transform                    the passes, which live with the lowering phases and are loaded when they are first asked for
+dtype, attrs, interning      data types, immutable mappings, one object per distinct expression
+expr, operators, arithmetic, bitwise, intrin     expressions, and all that builds them
+stmt, block, buffer, function     statements, blocks, memory, functions and modules
+ir_builder                   loop nests written by hand, statement by statement
+rewriting, scopes            walks and rewrites; what a statement mentions and defines
+thread                       tags of threads, which loops are bound to
+builtin                      fixed-point products, halves of vectors, atomic additions, assumptions
+foreign                      calls of registered Python functions and of the math library
+printer                      TVMScript text of everything
+structural, structural_difference     equality and hash up to renaming; where programs differ
+specialize                   functions for known sizes
+tensor_intrin                what a few instructions compute, and the statements that do it
+verify, block_rules, analysis     what must always hold, also of blocks; questions about functions
+stmt_functor                 visitors for user passes, by their customary names
+pointers, llvm_intrin        calls about machines: pointers into buffers, LLVM's own intrinsics
+serialize                    expressions as strict JSON
+interpreter                  the reference semantics of every phase
+transform                    the passes, which live with the lowering phases and are loaded when they are first asked for
 """
 
 from __future__ import annotations
