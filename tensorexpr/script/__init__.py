@@ -12,13 +12,14 @@ def double(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
 tir, ir     the words, as T and I
 read        decorators, and `parse` of text
 parser      how a syntax tree becomes a program
+ir_builder  the same by calls
 """
 
 from __future__ import annotations
 
-from . import ir, tir
+from . import ir, ir_builder, tir
 from .ir import ir_module
 from .read import asscript, from_source, parse
 from .tir import prim_func
 
-__all__ = ["asscript", "from_source", "ir", "ir_module", "parse", "prim_func", "tir"]
+__all__ = ["asscript", "from_source", "ir", "ir_builder", "ir_module", "parse", "prim_func", "tir"]

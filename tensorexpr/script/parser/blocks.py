@@ -16,7 +16,7 @@ from ...tir.dtype import parse_dtype
 from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.rewriting import variables, walk
 from ...tir.stmt import Stmt
-from .context import BlockFrame, Context
+from .context import BlockFrame, Context, FunctionFrame
 from .values import Number, Opened, Pending, as_condition, as_expr, as_region, span
 
 _KINDS = {
@@ -30,24 +30,25 @@ _KINDS = {
 _LETTERS = {"S": IterVar.DATA_PAR, "R": IterVar.COMM_REDUCE}
 
 
-def block(context: Context, name_hint: str = "", no_realize: bool = False) -> Pending:
+def block(context: Context, name: str = "", no_realize: bool = False) -> Pending:
     """``with T.block("C"):``; one without a realization is a block alone."""
+    name_hint = name
     if not isinstance(name_hint, str):
         raise DeclarationError(
             'T.block takes a name, and its axes are defined inside: for `with T.block([16], "C") as [vi]:` write '
             '`with T.block("C"):` and in it vi = T.axis.spatial(16, i)'
         )
 
-    def make(name: str) -> Opened:
-        if name:
-            raise DeclarationError(f"a block has no value to call {name}; write `with T.block(...):`")
+    def make(target: str) -> Opened:
+        if target:
+            raise DeclarationError(f"a block has no value to call {target}; write `with T.block(...):`")
         context.begin()
         frame = BlockFrame(name_hint, not no_realize)
         context.blocks.append(frame)
 
         def close(body: Stmt) -> Stmt:
             context.blocks.pop()
-            owner = context.owner()
+            owner = context.function or FunctionFrame("", False)  # which a builder may lack
             owner.has_blocks = True
             allocated = (buffer for buffers in (owner.allocated, *(b.allocated for b in context.blocks)) for buffer in buffers)
             known = {buffer.data: buffer for buffer in (*owner.buffer_map.values(), *allocated)}
@@ -210,7 +211,7 @@ def _add_axis(context: Context, name: str, kind: int, dom: Any, binding: Any, dt
         value = convert(binding, wanted)
     if not parse_dtype(wanted).is_int:
         raise DeclarationError(f"axis {name} is bound to {value} ({wanted}); axes are integers")
-    var = Var(name, wanted)
+    var = Var(name or "v", wanted)
     frame.axes.append(IterVar(Range(cast(bounds.min, wanted), cast(bounds.extent, wanted)), var, kind))
     if value is not None:
         frame.values.append(value)
@@ -243,7 +244,7 @@ def _remapped(context: Context, letter: str, value: PrimExpr) -> Pending:
 
     def make(name: str) -> Opened:
         frame = context.block("T.axis.remap")
-        var = Var(name, value.dtype)
+        var = Var(name or "v", value.dtype)
         frame.axes.append(IterVar(dom, var, _LETTERS[letter]))
         frame.values.append(value)
         return Opened(var)

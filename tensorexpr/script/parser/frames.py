@@ -30,7 +30,7 @@ def allocate(extents: Any, dtype: str, scope: str = "global", condition: Any = N
     holds = _TRUE if condition is None else as_condition(condition)
 
     def make(name: str) -> Opened:
-        var = pointer_var(name or "buffer", dtype, scope or "global")
+        var = pointer_var(name or "v", dtype, scope or "global")
         return Opened(var, lambda body: Allocate(var, dtype, sizes, holds, body, FrozenMap(annotations)))
 
     return Pending("T.allocate", make)

@@ -58,14 +58,25 @@ class FunctionReader(StatementReader):
 def _parameter(name: str, annotation: Any, frame: FunctionFrame) -> Buffer | Var:
     """Add a parameter of an annotated type to a function; what its name stands for."""
     made = annotation.make(name).value if isinstance(annotation, Pending) else annotation
-    if isinstance(made, Buffer):
-        handle = Var(f"var_{name}", "handle")
-        frame.params.append(handle)
-        frame.buffer_map[handle] = made
+    return add_parameter(name, made if isinstance(made, (Buffer, Var)) else typed_variable(name, annotation, "int32"), frame)
+
+
+def add_parameter(name: str, made: Buffer | Var, frame: FunctionFrame) -> Buffer | Var:
+    """Add a parameter to a function; a buffer comes by a handle."""
+    if isinstance(made, Var):
+        frame.params.append(made)
         return made
-    var = made if isinstance(made, Var) else typed_variable(name, annotation, "int32")
-    frame.params.append(var)
-    return var
+    handle = Var(f"var_{name}", "handle")
+    frame.params.append(handle)
+    frame.buffer_map[handle] = made
+    return made
+
+
+def finished_function(frame: FunctionFrame, body: Stmt) -> PrimFunc:
+    """The function whose statements have been read."""
+    named: dict[str, Any] = {} if frame.private else {"global_symbol": frame.name}
+    attrs = FrozenMap({**named, **frame.attrs})
+    return PrimFunc(params=tuple(frame.params), body=_with_root(frame, body), buffer_map=frame.buffer_map, attrs=attrs)
 
 
 class ProgramReader:
@@ -137,9 +148,7 @@ class ProgramReader:
         frame = FunctionFrame(node.name, self._check and options.get("check_well_formed", True), private=private)
         reader = self._reader(Context(function=frame))
         reader.parameters(node.args, frame)
-        body = _with_root(frame, reader.body(node.body))
-        named: dict[str, Any] = {} if private else {"global_symbol": node.name}
-        func = PrimFunc(tuple(frame.params), body, frame.buffer_map, FrozenMap({**named, **frame.attrs}))
+        func = finished_function(frame, reader.body(node.body))
         if frame.checked:
             self._verify(node, func)
         return func

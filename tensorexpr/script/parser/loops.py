@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...errors import DeclarationError
 from ...tir.attrs import FrozenMap
-from ...tir.stmt import ForKind
+from ...tir.expr import IterVar, Var
+from ...tir.stmt import For, ForKind, Stmt
 from ...tir.thread import is_thread_tag, thread_tags
 from .values import Loops, LoopSpec, span
 
@@ -46,6 +47,16 @@ def _grid(*extents: Any) -> Loops:
 
 def _bounds(extent: Any) -> tuple[Any, Any]:
     return (extent[0], extent[1]) if isinstance(extent, tuple) and len(extent) == 2 else (extent, None)
+
+
+def loop_nest(variables: Sequence[Var], specs: Sequence[LoopSpec], body: Stmt) -> Stmt:
+    """The loops of one header around `body`."""
+    for var, spec in zip(reversed(variables), reversed(specs), strict=True):
+        axis = None
+        if spec.kind is ForKind.THREAD_BINDING:
+            axis = IterVar(None, Var(spec.thread or "", var.dtype), IterVar.THREAD_INDEX, spec.thread or "")
+        body = For(var, spec.min, spec.extent, spec.kind, body, axis, spec.annotations)
+    return body
 
 
 range_loop = _range

@@ -14,14 +14,15 @@ from ...tir.arithmetic import const
 from ...tir.buffer import Buffer
 from ...tir.device_intrin import device_call
 from ...tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var
-from ...tir.stmt import NOP, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, While
+from ...tir.stmt import NOP, Evaluate, IfThenElse, LetStmt, Stmt, While
 from .expressions import ExpressionReader
 from .frames import assertion, typed_variable
 from .language import MetaVar
-from .loops import LOOPS
+from .loops import LOOPS, loop_nest
 from .macros import DEEPEST, Macro
 from .operators import BINARY, apply
 from .scope import Scope
+from .sequences import sequence
 from .stores import store
 from .values import Access, Around, Builder, Loops, LoopSpec, Namespace, Number, Opened, Pending, as_condition, as_expr, is_python
 
@@ -47,9 +48,9 @@ class StatementReader(ExpressionReader):
             if isinstance(item, Stmt):
                 rest.append(item)
             else:
-                around = self.at(item[0], item[1], _sequence(reversed(rest)))
+                around = self.at(item[0], item[1], sequence(reversed(rest)))
                 rest = [around] if around is not None else []
-        return _sequence(reversed(rest))
+        return sequence(reversed(rest))
 
     def _statement(self, node: ast.stmt) -> Iterable[Item]:
         reader = _READERS.get(type(node))
@@ -225,12 +226,9 @@ class StatementReader(ExpressionReader):
         self._scope.push()
         variables = self._loop_variables(node.target, header.specs)
         stmt = self.body(node.body)
-        for var, spec in zip(reversed(variables), reversed(header.specs), strict=True):
+        for var in variables:
             del self._context.loops[var]
-            axis = None
-            if spec.kind is ForKind.THREAD_BINDING:
-                axis = IterVar(None, Var(spec.thread or "", var.dtype), IterVar.THREAD_INDEX, spec.thread or "")
-            stmt = For(var, spec.min, spec.extent, spec.kind, stmt, axis, spec.annotations)
+        stmt = loop_nest(variables, header.specs, stmt)
         self._scope.pop()
         yield stmt
 
@@ -316,13 +314,6 @@ class StatementReader(ExpressionReader):
         if not isinstance(item.optional_vars, ast.Name):
             self.fail(item.optional_vars, "expected a name after `as`")
         return item.optional_vars.id
-
-
-def _sequence(stmts: Iterable[Stmt]) -> Stmt:
-    flat = [part for stmt in stmts for part in (stmt.seq if isinstance(stmt, SeqStmt) else (stmt,))]
-    if not flat:
-        return NOP
-    return flat[0] if len(flat) == 1 else SeqStmt(tuple(flat))
 
 
 _ADVICE: Mapping[type[ast.stmt], str] = {

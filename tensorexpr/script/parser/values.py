@@ -10,6 +10,7 @@ Builder, Namespace                         T.exp, T.axis
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -25,6 +26,15 @@ from ...tir.dtype import parse_dtype
 from ...tir.expr import Add, BufferLoad, ExprOp, IntImm, PrimExpr, Ramp, Range
 from ...tir.stmt import ForKind, Stmt
 
+
+class _Active(threading.local):
+    """The builders of programs that a thread has open (`script.ir_builder`), innermost last."""
+
+    def __init__(self) -> None:
+        self.builders: list[Any] = []
+
+
+ACTIVE = _Active()
 Around = Callable[[Stmt], "Stmt | None"]
 Number = (bool, int, float, np.bool_, np.integer, np.floating)
 
@@ -135,8 +145,10 @@ class Builder:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The expression, where it is one."""
+        if ACTIVE.builders:
+            return ACTIVE.builders[-1].call(self, args, kwargs)
         if self.in_context:
-            raise DeclarationError(f"{self.name} is read by @T.prim_func and can't be called outside of a script")
+            raise DeclarationError(f"{self.name} is read by @T.prim_func and can't be called outside of a script or an IRBuilder")
         made = self.function(*(() if self.owner is None else (self.owner,)), *args, **kwargs)
         return made.make("v").value if isinstance(made, Pending) else made
 
@@ -161,6 +173,12 @@ class Namespace:
 
     def __repr__(self) -> str:
         return self.name
+
+    def __getattr__(self, name: str) -> Any:
+        found = None if name.startswith("__") else self.find(name)
+        if found is None:
+            raise AttributeError(f"{self.name} has no {name!r}")
+        return found
 
     def find(self, name: str) -> Any:
         """The entry of this name, or None."""
