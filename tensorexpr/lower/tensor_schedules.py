@@ -14,7 +14,7 @@ from typing import Any
 from ..errors import DeclarationError, RecordError, ScheduleError
 from ..schedule.blocks.instruction import Applied, Primitive, State
 from ..schedule.blocks.program import BlockProgram
-from ..schedule.blocks.tir_schedule import Schedule
+from ..schedule.blocks.schedule import Schedule
 from ..schedule.steps import Step
 from ..schedule.te_schedule import Schedule as TensorSchedule
 from ..schedule.trace import Trace

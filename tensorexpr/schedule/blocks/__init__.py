@@ -24,7 +24,7 @@ tensor_match, intrinsics     blocks that do what an intrinsic describes; those t
 buffers      which buffer a primitive is about
 diagnostics  errors that show the program with the offending place marked
 primitives/  one file each
-tir_schedule the façade; facade/ has its methods by subject
+schedule     the façade; facade/ has its methods by subject
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ...errors import ScheduleError
 from . import intrinsics
 from .handles import BlockRV, LoopRV
 from .instruction import Instruction, InstructionKind
-from .tir_schedule import Schedule
+from .schedule import Schedule
 from .trace import Trace
 
 __all__ = ["BlockRV", "Instruction", "InstructionKind", "LoopRV", "Schedule", "ScheduleError", "Trace", "intrinsics"]

@@ -10,7 +10,17 @@ from dataclasses import dataclass
 from ...tir.expr import Var
 
 
-class BlockRV:
+class _Handle:
+    """What blocks and loops share: a handle is equal to itself alone."""
+
+    __slots__ = ()
+
+    def same_as(self, other: object) -> bool:
+        """True if the other is this very handle."""
+        return self is other
+
+
+class BlockRV(_Handle):
     """A block of a schedule."""
 
     __slots__ = ()
@@ -19,7 +29,7 @@ class BlockRV:
         return f"BlockRV({id(self):#x})"
 
 
-class LoopRV:
+class LoopRV(_Handle):
     """A loop of a schedule."""
 
     __slots__ = ()

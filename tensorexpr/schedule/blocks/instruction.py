@@ -17,8 +17,11 @@ from ...errors import RecordError, ScheduleError
 from ...tir.expr import Var
 from .handles import RV, BlockRef, BlockRV, LoopRef, LoopRV, NoLoop, Ref
 from .program import BlockProgram
+from .trace_values import as_python_text
 
 KINDS: dict[str, Primitive] = {}
+# What gives a list, even of one.
+_LISTS = {"GetLoops", "GetChildBlocks", "GetProducers", "GetConsumers", "GetOutputBlocks", "Split", "LoopPartition"}
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,10 @@ class InstructionKind(str):
         """The name in traces."""
         return str(self)
 
+    def same_as(self, other: object) -> bool:
+        """True if the other is the same kind."""
+        return self == other
+
     @property
     def is_pure(self) -> bool:
         """True if it only asks or samples."""
@@ -148,6 +155,30 @@ class Instruction:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", InstructionKind(self.kind))
+
+    def same_as(self, other: object) -> bool:
+        """True if the other is this very instruction."""
+        return self is other
+
+    def __str__(self) -> str:
+        """The line of Python; handles have no names outside of a trace."""
+        return self.as_python({})
+
+    def as_python(self, names: Mapping[RV, str], decision: Any = None) -> str:
+        """The line of Python that does this.
+
+        Args:
+            names: of handles.
+            decision: what was decided, if something was.
+        """
+        arguments = self.primitive.arguments(self.inputs, self.attrs)
+        if decision is not None:
+            arguments.append(("decision", decision))
+        shown = ", ".join(f"{name}={as_python_text(value, names)}" if name else as_python_text(value, names) for name, value in arguments)
+        outputs = ", ".join(names.get(rv, "_") for rv in self.outputs)
+        if len(self.outputs) == 1 and self.kind in _LISTS:
+            outputs += ","
+        return f"{outputs} = sch.{self.primitive.method}({shown})" if outputs else f"sch.{self.primitive.method}({shown})"
 
     @property
     def primitive(self) -> Primitive:

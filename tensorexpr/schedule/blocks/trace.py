@@ -9,17 +9,15 @@ from ...errors import RecordError, ScheduleError
 from ...tir.expr import PrimExpr, Var
 from .handles import RV, BlockRV, LoopRV
 from .instruction import Instruction, primitive_of
-from .trace_values import as_json_value, as_python_text, checked_trace, from_json_value, handles_in, mapped, plain
+from .trace_values import as_json_value, checked_trace, from_json_value, handles_in, mapped, plain
 
 if TYPE_CHECKING:
-    from .tir_schedule import Schedule
+    from .schedule import Schedule
 
 DecisionProvider = Callable[[Instruction, "list[Any]", "list[Any]", Any], Any]
 
 HEADER = ("# from tensorexpr import tir", "def apply_trace(sch: tir.Schedule) -> None:")
 ENTER_POSTPROC = "EnterPostproc"
-# What gives a list, even of one.
-_LISTS = {"GetLoops", "GetChildBlocks", "GetProducers", "GetConsumers", "GetOutputBlocks", "Split", "LoopPartition"}
 
 
 class Trace:
@@ -119,18 +117,7 @@ class Trace:
     def as_python(self, remove_postproc: bool = False) -> list[str]:
         """One line of Python for each instruction."""
         names = self.names()
-        return [self._line(inst, names) for inst in self.kept(remove_postproc)]
-
-    def _line(self, inst: Instruction, names: Mapping[RV, str]) -> str:
-        primitive = inst.primitive
-        arguments = primitive.arguments(inst.inputs, inst.attrs)
-        if inst in self.decisions:
-            arguments.append(("decision", self.decisions[inst]))
-        shown = ", ".join(f"{name}={as_python_text(value, names)}" if name else as_python_text(value, names) for name, value in arguments)
-        outputs = ", ".join(names[rv] for rv in inst.outputs)
-        if len(inst.outputs) == 1 and inst.kind in _LISTS:
-            outputs += ","
-        return f"{outputs} = sch.{primitive.method}({shown})" if outputs else f"sch.{primitive.method}({shown})"
+        return [inst.as_python(names, self.decisions.get(inst)) for inst in self.kept(remove_postproc)]
 
     def as_json(self, remove_postproc: bool = False) -> Any:
         """Instructions and decisions as TVM writes them: [[kind, inputs, attrs, outputs], ...], [[place, decision], ...]."""
@@ -186,7 +173,13 @@ class Trace:
         print(PrimExpr._printers["shown"](str(self), style))
 
     def __str__(self) -> str:
-        return "\n".join((*HEADER, *(f"  {line}" for line in self.as_python())))
+        return "\n".join((*HEADER, *(f"  {line}" for line in self.as_python() or ["pass"])))
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return PrimExpr._printers["html"](str(self))
 
     def __len__(self) -> int:
         return len(self.insts)

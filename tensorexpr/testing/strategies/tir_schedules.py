@@ -23,7 +23,7 @@ from ...errors import ScheduleError
 from ...schedule.blocks.handles import BlockRV, LoopRV
 from ...schedule.blocks.instruction import KINDS, Primitive
 from ...schedule.blocks.program import ROOT, BlockProgram
-from ...schedule.blocks.tir_schedule import Schedule
+from ...schedule.blocks.schedule import Schedule
 from ...tir.block import Block
 from ...tir.expr import Var
 from ...tir.function import IRModule, PrimFunc

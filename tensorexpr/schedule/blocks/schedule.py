@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...errors import ScheduleError
 from ...tir.function import IRModule, PrimFunc
 from . import primitives
 from .facade.layouts import Layouts
@@ -14,7 +15,7 @@ from .facade.questions import Questions
 from .facade.reductions import Reductions
 from .facade.samples import Samples
 
-__all__ = ["Schedule", "primitives"]
+__all__ = ["Schedule", "ScheduleError", "primitives"]
 
 
 class Schedule(Questions, Samples, Loops, Notes, Placement, Nests, Reductions, Memory, Layouts):
