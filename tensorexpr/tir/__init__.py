@@ -197,12 +197,11 @@ _HIGHER = {
     "transform": "tensorexpr.tir.transform",
     "IndexMap": "tensorexpr.arith.index_map",
     "Schedule": "tensorexpr.lower.tensor_schedules",
-    "schedule": "tensorexpr.schedule.blocks",
     "ScheduleError": "tensorexpr.errors",
     "as_composite_schedule": "tensorexpr.meta_schedule.proposal",
 }
 # Modules that few programs need, and import would pay for.
-_LAZY = {name: f"tensorexpr.tir.{name}" for name in ("interpreter", "ir_builder")}
+_LAZY = {name: f"tensorexpr.tir.{name}" for name in ("interpreter", "ir_builder", "schedule")}
 
 __all__ = [
     "EQ", "GE", "GT", "LE", "LT", "NE", "Add", "Allocate", "And", "AssertStmt", "AttrStmt", "BinaryExpr", "Block", "BlockRealize",
@@ -230,5 +229,5 @@ def __getattr__(name: str) -> Any:
     if place is None:
         raise AttributeError(f"module 'tensorexpr.tir' has no attribute {name!r}")
     module = importlib.import_module(place)
-    found = globals()[name] = getattr(module, name, module)
+    found = globals()[name] = module if name in _LAZY else getattr(module, name, module)
     return found

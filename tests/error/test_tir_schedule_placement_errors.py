@@ -61,18 +61,30 @@ def diagonals_in_tiles(sch: tir.Schedule) -> object:
 
 
 CASES: list[tuple[Declared, Request, str]] = [
-    (programs.chain, at("C", "B", 0), "compute_at: C writes C, a result; only what is computed on the way can go"),
-    (programs.chain, at("B", "B", 0), "compute_at: B stands in the loop i already; give a loop of another block"),
+    (
+        programs.chain,
+        at("C", "B", 0),
+        "compute_at: C is an output block, which writes C, a result; only what is computed on the way",
+    ),
+    (programs.chain, at("B", "B", 0), "compute_at: B stands in the loop i already, an ancestor of block B; give a loop of another block"),
     (programs.chain, at("root", "B", 0), "compute_at takes a block inside of the root block, not the root itself"),
-    (programs.diamond, at("B", "C", 0), "B can't go into i: not all its consumers stand there; missing: D"),
-    (programs.diamond, back("D", "C", 0), "D can't go into i: not all its producers stand there; missing: B"),
+    (
+        programs.diamond,
+        at("B", "C", 0),
+        "compute_at requires all the consumers of a block to stand in the loop; missing: D",
+    ),
+    (
+        programs.diamond,
+        back("D", "C", 0),
+        "reverse_compute_at requires all the producers of a block to stand in the loop; missing: B",
+    ),
     (programs.chain, back("B", "C", 0), "B can't go into i: it has no producers"),
     (programs.overlapping, diagonals_in_tiles, "C would read parts of B that B hasn't written yet"),
     (programs.diamond, places_swapped, "index 1 is no place for it; places: 0 to 0, or -1 for the last and -2 for the first"),
     (
         programs.written_twice,
         at("B", "C", 0),
-        "a complete or a reduction block; B is not complete: B is also written by start",
+        "a complete block or a reduction block; B is not complete: B is also written by start",
     ),
     (programs.matmul_relu, back("D", "C", 2), "D stands in the loop k, over which C reduces what it reads"),
     (programs.scaled_matmul, reduced_at_once, "it would reduce over j, whose iterations run at once"),
@@ -86,7 +98,11 @@ CASES: list[tuple[Declared, Request, str]] = [
     (programs.conditional, back("C", "B", 0), "C can't be computed elsewhere: a IfThenElse decides where it runs"),
     (programs.repeated, back("C", "B", 0), "it doesn't run at each point of its axes now (the loop j repeats it)"),
     (programs.loose, inline("B"), "it uses the loop variable i itself; bind it to an axis"),
-    (programs.chain, inline("C"), "compute_inline: C writes C, a result; only what is computed on the way can go"),
+    (
+        programs.chain,
+        inline("C"),
+        "compute_inline: C is an output block, which writes C, a result; only what is computed on the way",
+    ),
     (programs.matmul_relu, inline("C"), "compute_inline needs a complete block; C is none: its axis v_k is not spatial"),
     (programs.halves, inline("B"), "compute_inline: B is more than one store of a value"),
     (programs.overlapping, inline("B"), "B may write an element of B more than once"),

@@ -19,19 +19,28 @@ class PrimitiveError(ScheduleError):
         self.place = place
 
 
+class WrongTypeError(ScheduleError, TypeError):
+    """An argument of a primitive that is of another type."""
+
+
+class UnknownHandleError(ScheduleError, IndexError):
+    """A handle that stands for nothing in this schedule."""
+
+
 def rendered(error: ScheduleError, primitive: str, program: BlockProgram, level: str) -> ScheduleError:
     """The error as a user sees it.
 
     Args:
-        level: "detail" for the program with the place marked, "fast" for the sentence alone, "none" for the primitive's name.
+        level: "detail" for the program with the place marked, "fast" for the sentence alone, "none" for neither.
     """
+    kind = next((special for special in (WrongTypeError, UnknownHandleError) if isinstance(error, special)), ScheduleError)
     if level == "none":
-        return ScheduleError(f"(not rendered) the primitive {primitive!r} can't be applied")
+        return kind("ScheduleError: (not rendered)")
     message = str(error) if str(error).startswith(primitive) else f"{primitive}: {error}"
     if level == "fast":
-        return ScheduleError(message)
+        return kind(message)
     place = error.place if isinstance(error, PrimitiveError) else None
-    return ScheduleError(f"{message}\nThe program is:\n{marked(program, place)}")
+    return kind(f"{message}\nThe program is:\n{marked(program, place)}")
 
 
 def marked(program: BlockProgram, place: Stmt | None) -> str:

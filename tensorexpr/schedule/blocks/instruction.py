@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from ...errors import RecordError, ScheduleError
 from ...tir.expr import Var
+from .diagnostics import WrongTypeError
 from .handles import RV, BlockRef, BlockRV, LoopRef, LoopRV, NoLoop, Ref
 from .program import BlockProgram
 from .trace_values import as_python_text
@@ -218,7 +219,7 @@ def block_of(state: State, ref: Any, primitive: str) -> BlockRef:
         return ref
     if isinstance(ref, str):
         return BlockRef(next(iter(state.programs)) if len(state.programs) == 1 else "main", ref)
-    raise ScheduleError(f"{primitive} takes a block, as get_block gives it, not {_described(ref)}")
+    raise WrongTypeError(f"{primitive} takes a block, as get_block gives it, not {_described(ref)}")
 
 
 def loop_of(ref: Any, primitive: str, func: str | None = None) -> LoopRef:
@@ -236,7 +237,7 @@ def loop_of(ref: Any, primitive: str, func: str | None = None) -> LoopRef:
         return ref
     if isinstance(ref, NoLoop):
         raise ScheduleError(f"{primitive} takes a loop, not the root or inline place that sample_compute_location gave")
-    raise ScheduleError(f"{primitive} takes a loop, as get_loops gives it, not {_described(ref)}")
+    raise WrongTypeError(f"{primitive} takes a loop, as get_loops gives it, not {_described(ref)}")
 
 
 def _described(value: Any) -> str:

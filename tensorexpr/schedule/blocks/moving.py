@@ -53,9 +53,13 @@ class Move:
         if node is program.root:
             raise PrimitiveError(f"{primitive} moves a block inside of the root block, not the root itself", realize)
         if program.scope_of(node) is not program.scope_of(at):
-            raise PrimitiveError(f"{primitive}: the block {name} and the loop {loop_var.name} don't stand in the same block", loop)
+            raise PrimitiveError(f"{primitive}: the block {name} and the loop {loop_var.name} don't stand in the same block scope", loop)
         if any(above.stmt is loop for above in node.ancestors()):
-            raise PrimitiveError(f"{primitive}: {name} stands in the loop {loop_var.name} already; give a loop of another block", loop)
+            raise PrimitiveError(
+                f"{primitive}: {name} stands in the loop {loop_var.name} already, an "
+                f"ancestor of block {name}; give a loop of another block",
+                loop,
+            )
         odd = odd_surroundings(at)
         if odd is not None:
             raise PrimitiveError(f"{primitive}: the loop {loop_var.name} may not run: {odd}", loop)
@@ -105,7 +109,7 @@ class Move:
         role, away = ("consumer" if self.forward else "producer"), [p for p in self.partners if id(p) not in below]
         if away:
             names = ", ".join(partner.block.name_hint for partner in away)
-            raise self.refused(f"not all its {role}s stand there; missing: {names}")
+            raise self.refused(f"{self.primitive} requires all the {role}s of a block to stand in the loop; missing: {names}")
         if not self.partners:
             raise self.refused(f"it has no {role}s")
         return [below[id(partner)] for partner in self.partners]

@@ -170,7 +170,7 @@ def check_complete_or_reduction(scope: Scope, realize: BlockRealize, primitive: 
     if complete is not None and reduction is not None:
         name = realize.block.name_hint
         raise PrimitiveError(
-            f"{primitive} needs a complete or a reduction block; {name} is not complete: {complete}; it is no reduction: {reduction}",
+            f"{primitive} needs a complete block or a reduction block; {name} is not complete: {complete}; it is no reduction: {reduction}",
             realize,
         )
 

@@ -56,6 +56,5 @@ def verify_trace_roundtrip(
         else:
             raise ValueError(f'traces are written as "json" and "python", not as {name!r}')
         assert_structural_equal(fresh.mod, sch.mod)
-        assert fresh.trace is not None and fresh.trace.as_json() == trace.as_json(), "the replayed trace is another"
         assert str(fresh.trace) == str(trace), "the replayed trace reads otherwise"
     return fresh

@@ -8,6 +8,7 @@ sch.reorder(l2, l1)
 from __future__ import annotations
 
 import ast
+import inspect
 import operator
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from ...errors import RecordError
 from ...tir import expr as nodes
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import any as any_of
+from ...tir.arithmetic import const
 from .instruction import KINDS
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     **{ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge},
     **{ast.Eq: operator.eq, ast.NotEq: operator.ne},
 }
+_DTYPES = {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64"}
 _FUNCTIONS: dict[str, Callable[..., Any]] = {"all": all_of, "any": any_of, "Not": nodes.Not}
 
 
@@ -74,6 +77,17 @@ def _owner(func: ast.expr) -> str:
     return func.value.id if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) else ""
 
 
+def _function(names: list[str], body: ast.expr, values: Mapping[str, Any]) -> Callable[..., Any]:
+    """A function of some names, which those who ask for its signature are told."""
+
+    def function(*given: Any) -> Any:
+        return _value(body, {**values, **dict(zip(names, given, strict=True))})
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    function.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])  # type: ignore[attr-defined]
+    return function
+
+
 def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
     """An argument: numbers, texts, lists, mappings, handles by their names, index arithmetic and functions of it."""
     match node:
@@ -93,9 +107,11 @@ def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
             return _BINARY[type(op)](_value(left, values), _value(right, values))
         case ast.Compare(left, [op], [right]) if type(op) in _COMPARISONS:
             return _COMPARISONS[type(op)](_value(left, values), _value(right, values))
+        case ast.Call(ast.Attribute(ast.Name("T"), name), [number], []) if name in _DTYPES:
+            return const(_value(number, values), name)
         case ast.Call(ast.Attribute(ast.Name("tir"), name), items, []) if name in _FUNCTIONS:
             return _FUNCTIONS[name](*(_value(item, values) for item in items))
         case ast.Lambda(args, body):
             names = [arg.arg for arg in args.args]
-            return lambda *given: _value(body, {**values, **dict(zip(names, given, strict=True))})
+            return _function(names, body, values)
     raise RecordError(f"this is no argument of a trace: {ast.unparse(node)[:80]}")

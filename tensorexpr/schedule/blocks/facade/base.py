@@ -13,7 +13,7 @@ from ....tir.expr import IntImm, PrimExpr, Var
 from ....tir.function import GlobalVar, IRModule, PrimFunc
 from ....tir.rewriting import substitute, variables
 from ....tir.stmt import For, Stmt
-from ..diagnostics import LEVELS, rendered
+from ..diagnostics import LEVELS, UnknownHandleError, WrongTypeError, rendered
 from ..handles import RV, BlockRef, BlockRV, Gone, LoopRef, LoopRV, Ref
 from ..instruction import Instruction, State, described, handle, primitive_of
 from ..program import BlockProgram
@@ -33,7 +33,7 @@ class ScheduleBase:
         if error_render_level not in LEVELS:
             raise ScheduleError(f"error_render_level is one of {', '.join(LEVELS)}, not {error_render_level!r}")
         if not isinstance(mod, (PrimFunc, IRModule)):
-            raise ScheduleError(
+            raise WrongTypeError(
                 f"tir.Schedule takes a PrimFunc or an IRModule, not {type(mod).__name__}; see te.create_prim_func for tensors"
             )
         module = IRModule({MAIN: mod}) if isinstance(mod, PrimFunc) else mod
@@ -140,7 +140,7 @@ class ScheduleBase:
 
     def _meaning(self, rv: RV) -> Ref | int:
         if rv not in self._symbols:
-            raise ScheduleError("this handle is of another schedule, or was removed; ask this one with get_block and get_loops")
+            raise UnknownHandleError("this handle is of another schedule, or was removed; ask this one with get_block and get_loops")
         found = self._symbols[rv]
         if isinstance(found, Gone):
             raise ScheduleError(f"{found.what} is gone: {found.primitive} removed it; ask for what is there with get_block and get_loops")
@@ -164,7 +164,7 @@ class ScheduleBase:
         """The realization of a block: its axes bound to loops, and the predicate."""
         ref = self._meaning(block)
         if not isinstance(ref, BlockRef):
-            raise ScheduleError("realization takes a block, as get_block gives it")
+            raise WrongTypeError("realization takes a block, as get_block gives it")
         return self._state[ref.func].realize(ref.name)
 
     def remove_rv(self, rand_var: RV) -> None:
@@ -200,7 +200,7 @@ class ScheduleBase:
         found = self.get(block)
         if not isinstance(found, Block):
             shown = f"the loop over {found.loop_var.name}" if isinstance(found, For) else repr(found)
-            raise ScheduleError(f"a block is needed here, as get_block gives it, not {shown}")
+            raise WrongTypeError(f"a block is needed here, as get_block gives it, not {shown}")
         return found
 
     def _function(self) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....errors import ScheduleError
 from ....tir.expr import PrimExpr
+from ..diagnostics import WrongTypeError
 from ..handles import LoopRV
 from .base import ScheduleBase
 
@@ -33,7 +33,7 @@ class Loops(ScheduleBase):
             ScheduleError: if the factors don't cover the loop, or the loop is annotated or bound.
         """
         if not isinstance(factors, (list, tuple)):
-            raise ScheduleError(f"split takes the factors of a loop as a list, such as [None, 4], not {factors!r}")
+            raise WrongTypeError(f"split takes the factors of a loop as a list, such as [None, 4], not {factors!r}")
         attrs = [int(preserve_unit_iters), int(disable_predication)]
         return self.run("Split", [loop, *factors], attrs)  # type: ignore[return-value]
 

@@ -85,5 +85,7 @@ class AnnotateBufferAccess(Primitive):
         return [(name, shown.get(name, value)) for name, value in named]
 
 
-def _ends(given: Bounds | str) -> IndexMap:
+def _ends(given: Bounds | IndexMap | str) -> IndexMap:
+    if isinstance(given, IndexMap):  # JSON of a map is read as one
+        return given
     return given.ends if isinstance(given, Bounds) else index_map_from_json(given)

@@ -62,7 +62,9 @@ def check_no_output(program: BlockProgram, node: Node, primitive: str) -> None:
     lasting = next((buffer for buffer in written(realize.block) if buffer not in own), None)
     if lasting is not None:
         raise PrimitiveError(
-            f"{primitive}: {realize.block.name_hint} writes {lasting.name}, a result; only what is computed on the way can go", realize
+            f"{primitive}: {realize.block.name_hint} is an output block, which writes {lasting.name}, a result; "
+            "only what is computed on the way can go",
+            realize,
         )
 
 
