@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
@@ -124,7 +128,8 @@ def features_of(triple: str, mcpu: str, given: str, changes: tuple[str, ...]) ->
     known = {"base": (forced, f"{forced},+{first}")}
     # A name that is no feature changes nothing: the call is inlined even when the caller is told not to have it.
     known |= {f"?{change[1:]}": (f"{forced},-{change[1:]}", f"{forced},-{change[1:]},+{change[1:]}") for change in changes}
-    inlined = _inlined_probes(triple, mcpu, known)
+    with _without_complaints("is not a recognized"):
+        inlined = _inlined_probes(triple, mcpu, known)
     if "base" not in inlined:
         raise TargetError(f"mcpu {mcpu!r} is no {arch} CPU that LLVM knows; this machine's is {host_cpu()!r}")
     unknown = sorted(name[1:] for name in inlined if name.startswith("?"))
@@ -134,6 +139,24 @@ def features_of(triple: str, mcpu: str, given: str, changes: tuple[str, ...]) ->
     named = (part[1:] for part in (*given.split(","), *changes) if part.startswith("+"))
     probes = {name: (told, f"{told},+{name}") for name in sorted({*VECTOR_FEATURES[arch], *named})}
     return frozenset(_inlined_probes(triple, mcpu, probes))
+
+
+@contextmanager
+def _without_complaints(about: str) -> Iterator[None]:
+    """Leaves out the lines about something that LLVM itself writes to the error stream; an exception says the same once."""
+    sys.stderr.flush()
+    real = os.dup(2)
+    with tempfile.TemporaryFile() as caught:
+        os.dup2(caught.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(real, 2)
+            os.close(real)
+            caught.seek(0)
+            for line in caught.readlines():
+                if about.encode() not in line:
+                    os.write(2, line)
 
 
 def _inlined_probes(triple: str, mcpu: str, probes: dict[str, tuple[str, str]]) -> set[str]:

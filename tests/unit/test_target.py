@@ -9,7 +9,19 @@ import pytest
 
 from tensorexpr import processor
 from tensorexpr.errors import TargetError
-from tensorexpr.target import Target
+from tensorexpr.target import (
+    Target,
+    TargetKind,
+    VirtualDevice,
+    codegen,
+    generic_func,
+    get_native_generic_func,
+    list_tags,
+    models,
+    override_native_generic_func,
+    register_tag,
+    tag,
+)
 
 FORMS: list[Any] = [
     "llvm",
@@ -40,7 +52,8 @@ def test_canonical_string() -> None:
 def test_kind_is_text_and_has_a_name() -> None:
     kind = Target("llvm").kind
     assert (str(kind), kind.name, kind == "llvm") == ("llvm", "llvm", True)
-    assert Target.list_kinds() == ["llvm"]
+    assert Target.list_kinds()[0] == "llvm" and {"cuda", "opencl", "c", "ext_dev"} <= set(Target.list_kinds())
+    assert kind.options["num-cores"] == TargetKind.options_from_name("llvm")["num-cores"] == "positive int"
 
 
 def test_default_is_this_machine() -> None:
@@ -144,7 +157,11 @@ def test_current_target_ends_with_an_error() -> None:
 @pytest.mark.parametrize(
     ("form", "message"),
     [
-        ("gcc", "no target kind 'gcc'; built: llvm; not built yet: c, cuda"),
+        ("gcc", "no target kind 'gcc'; built: llvm; not built yet: aocl,"),
+        ("nvidia/geforce-rtx-309", "no target tag 'nvidia/geforce-rtx-309'; similar: nvidia/geforce-rtx-3090"),
+        ("cuda -mtriple=x", "no target option -mtriple. Known: -keys"),
+        ("cuda -max_num_threads=many", "-max_num_threads takes an integer from 0, not 'many'"),
+        ("vulkan -supports_int8=perhaps", "-supports_int8 takes 1 or 0, true or false, not 'perhaps'"),
         ("-mcpu=znver5", "a target starts with its kind"),
         ("", "a target starts with its kind"),
         ("llvm -num_cores=2", "no target option -num_cores. Did you mean -num-cores?"),
@@ -192,6 +209,145 @@ def test_no_current_target_can_be_an_error() -> None:
 
 
 def test_target_of_a_device() -> None:
-    assert Target.from_device("cpu") == Target("llvm")
+    assert Target.from_device("cpu") == Target({"kind": "llvm", "mcpu": processor.host_cpu(), "mtriple": processor.host_triple()})
     with pytest.raises(TargetError, match="no target for device cuda"):
         Target.from_device("cuda(0)")
+
+
+OTHER_KINDS: list[Any] = [
+    "cuda",
+    "cuda -arch=sm_80 -max_num_threads=512 -host=llvm",
+    "nvidia/geforce-rtx-3090",
+    "opencl -device=mali",
+    "vulkan -supports_int8=1 -supports_float32=0",
+    "metal",
+    "ext_dev",
+    {"kind": "rocm", "mcpu": "gfx906", "keys": []},
+]
+
+
+@pytest.mark.parametrize("form", OTHER_KINDS, ids=str)
+def test_targets_of_other_kinds_survive_their_string_and_their_dict(form: Any) -> None:
+    target = Target(form)
+    assert Target(str(target)) == target == Target(target.export()) == target.resolved()
+    assert Target(target.export()).host == target.host
+    assert target.vector_bits == 128 and not target.features
+
+
+def test_limits_of_gpus_are_attributes_with_their_kinds_defaults() -> None:
+    target = Target("cuda -arch=sm_80")
+    assert str(target) == "cuda -keys=cuda,gpu -arch=sm_80 -max_num_threads=1024 -thread_warp_size=32"
+    assert (target.arch, target.max_num_threads, target.thread_warp_size, target.get_target_device_type()) == ("sm_80", 1024, 32, 2)
+    assert target.attrs == {"arch": "sm_80", "max_num_threads": 1024, "thread_warp_size": 32}
+    with pytest.raises(TargetError, match="has no max_shared_memory_per_block"):
+        _ = target.max_shared_memory_per_block
+    assert Target("llvm").max_function_args == 0 and Target("opencl").max_function_args == 128
+    assert Target("vulkan -supports_integer_dot_product=1").supports_integer_dot_product is True
+    assert target.get_kind_attr("default_keys") == ("cuda", "gpu")
+
+
+def test_tags_stand_for_machines() -> None:
+    card = Target("nvidia/geforce-rtx-3090")
+    assert (card.arch, card.max_shared_memory_per_block, card.attrs["registers_per_block"]) == ("sm_86", 49152, 65536)
+    assert Target("nvidia/nvidia-a100").l2_cache_size_bytes == 40 << 20
+    assert Target("nvidia/jetson-nano").attrs["registers_per_block"] == 32768
+    board = Target("raspberry-pi/4b-aarch64")
+    assert board.num_cores == 4 and board.host == board
+    assert all(Target(name) == found for name, found in list_tags().items())
+
+
+def test_a_tag_can_be_registered() -> None:
+    made = register_tag("mine/board", {"kind": "llvm", "mcpu": "haswell"})
+    try:
+        assert Target("mine/board") == made
+        with pytest.raises(TargetError, match="exists"):
+            register_tag("mine/board", {"kind": "cuda"})
+        assert register_tag("mine/board", {"kind": "cuda"}, override=True).kind == "cuda"
+    finally:
+        del tag.TAGS["mine/board"]
+    with pytest.raises(TargetError, match="can't be a tag"):
+        register_tag("llvm", {"kind": "cuda"})
+
+
+def test_targets_of_device_families_by_function() -> None:
+    assert str(models.cuda(arch="sm_80", options="-max_num_threads=512")).endswith(
+        "-max_num_threads=512 -model=unknown -thread_warp_size=32"
+    )
+    assert models.arm_cpu("rasp4b64").mcpu == "cortex-a72" and models.arm_cpu("new").model == "new"
+    assert models.mali().keys == ("mali", "opencl", "gpu") and models.intel_graphics().thread_warp_size == 16
+    assert models.hexagon("v69").vtcm_capacity == 8 << 20
+    assert models.riscv_cpu().triple == "riscv64-unknown-linux-gnu" and models.rasp() == models.arm_cpu("rasp3b")
+    assert models.stm32("stm32F4xx").attrs["mcpu"] == "cortex-m4" and models.create("llvm") == Target("llvm")
+    for family, wrong in ((models.stm32, {"series": "x"}), (models.hexagon, {"cpu_ver": "v1"}), (models.hexagon, {"hvx": 3})):
+        with pytest.raises(TargetError):
+            family(**wrong)
+
+
+def test_code_is_refused_for_what_is_not_built() -> None:
+    for text, message in (("cuda", "'cuda' is not built yet; built: llvm"), ("llvm -fast-math=1", "-fast-math is not served")):
+        with pytest.raises(TargetError, match=message):
+            Target(text).check_built()
+    Target("llvm -opt-level=3 -jit=orcjit").check_built()
+
+
+def test_hosts_are_given_to_one_or_many() -> None:
+    target, host = Target.canon_target_and_host("cuda", "llvm")
+    assert target is not None and target.host == host == Target("llvm") == Target("cuda").with_host("llvm").host
+    assert Target.canon_target_and_host(None) == (None, None)
+    targets, host = Target.canon_target_map_and_host({"llvm": 1, "cuda": 2}, "llvm -num-cores=1")
+    assert list(targets.values()) == [1, 2] and all(one.host == host for one in targets)
+    assert Target.canon_multi_target("llvm") == Target.canon_multi_target(["llvm"]) == [Target("llvm")]
+    assert Target.canon_multi_target({"cpu": "llvm"}) == [Target("llvm")] and Target.canon_multi_target(None) is None
+    assert [one.host for one in Target.canon_multi_target_and_host(["cuda", "llvm"], "llvm")] == [Target("llvm")] * 2
+    with pytest.raises(TargetError, match="no target"):
+        Target.canon_multi_target_and_host([])
+
+
+def test_generic_functions_are_chosen_by_label() -> None:
+    @generic_func
+    def lanes() -> int:
+        """As said."""
+        return 8
+
+    lanes.register(["gpu", "mine"])(lambda: 32)
+    assert lanes() == 8 and lanes.__doc__ == "As said."
+    with Target("cuda"):
+        assert lanes() == 32
+    with Target("llvm -keys=mine,cpu"):
+        assert lanes() == 32
+    with pytest.raises(TargetError, match="lanes is registered for gpu"):
+        lanes.register(lambda: 1, "gpu")
+    native = get_native_generic_func("test.native")
+    with pytest.raises(TargetError, match=r"test.native has no implementation for target None"):
+        native()
+    assert override_native_generic_func("test.native")(lambda: 3) is native and native() == 3
+
+
+def test_a_cpu_that_llvm_does_not_know_is_said_once(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(TargetError, match="mcpu 'nobody' is no x86_64 CPU"):
+        _ = Target("llvm -mtriple=x86_64-linux-gnu -mcpu=nobody").features
+    assert capfd.readouterr().err == ""
+
+
+def test_what_llvm_knows() -> None:
+    haswell = "llvm -mtriple=x86_64-linux-gnu -mcpu=haswell"
+    assert (codegen.llvm_version_major() or 0) >= 15 and {"x86_64", "aarch64"} <= set(codegen.llvm_get_targets())
+    assert codegen.target_has_features("avx2", haswell) and not codegen.llvm_cpu_has_features(["avx2", "avx512f"], haswell)
+    assert {"haswell", "znver4"} <= set(codegen.llvm_get_cpu_archlist(haswell))
+    assert codegen.llvm_get_cpu_features(haswell)["avx2"]
+    assert (codegen.llvm_get_system_cpu(), codegen.llvm_get_system_triple()) == (processor.host_cpu(), processor.host_triple())
+    assert codegen.llvm_get_system_x86_vendor() in ("intel", "amd", "other", "unknown")
+    assert codegen.llvm_get_intrinsic_name(codegen.llvm_lookup_intrinsic_id("llvm.fabs")) == "llvm.fabs"
+    with pytest.raises(TargetError, match="LLVM lists no CPUs"):
+        codegen.llvm_get_cpu_archlist("llvm -mtriple=vax-dec-ultrix")
+
+
+def test_features_can_be_asked_by_attribute() -> None:
+    features = Target("llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1").features
+    assert features.has_asimd and features.has_dotprod and features.is_aarch64 and not features.has_sme
+    with pytest.raises(AttributeError, match="has_<feature>"):
+        _ = features.nonsense
+
+
+def test_virtual_devices_know_their_device_type() -> None:
+    assert VirtualDevice(None, Target("cuda")).device_type == 2 and VirtualDevice().device_type_int == -1

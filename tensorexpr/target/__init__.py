@@ -1,0 +1,78 @@
+"""What code is built for: CPUs, and the other kinds of machines that programs name.
+
+target         Target: strings, dicts and tags in; attributes, features, caches out
+reading        the forms of a target, and which options a kind has
+kinds          the table of kinds: labels, options and their defaults
+tag            well-known machines by name
+models         Targets of device families by function: cuda(), arm_cpu(), ...
+dispatch       functions whose meaning depends on the target
+detect_target  the target of a device of this machine
+virtual_device a device with its target and memory
+codegen        what LLVM knows of CPUs
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from .target import Target, TargetFeatures, TargetKind, TargetLike
+
+if TYPE_CHECKING:
+    from . import codegen, detect_target, models, tag
+    from .dispatch import GenericFunc, generic_func, get_native_generic_func, override_native_generic_func
+    from .models import arm_cpu, bifrost, create, cuda, hexagon, intel_graphics, mali, rasp, riscv_cpu, rocm, stm32
+    from .tag import list_tags, register_tag
+    from .virtual_device import VirtualDevice
+
+__all__ = [
+    "GenericFunc",
+    "Target",
+    "TargetFeatures",
+    "TargetKind",
+    "TargetLike",
+    "VirtualDevice",
+    "arm_cpu",
+    "bifrost",
+    "codegen",
+    "create",
+    "cuda",
+    "detect_target",
+    "generic_func",
+    "get_native_generic_func",
+    "hexagon",
+    "intel_graphics",
+    "list_tags",
+    "mali",
+    "models",
+    "override_native_generic_func",
+    "rasp",
+    "register_tag",
+    "riscv_cpu",
+    "rocm",
+    "stm32",
+    "tag",
+]
+
+_MODULES = ("codegen", "detect_target", "models", "tag")
+_HOMES = {
+    "dispatch": ("GenericFunc", "generic_func", "get_native_generic_func", "override_native_generic_func"),
+    "models": ("arm_cpu", "bifrost", "create", "cuda", "hexagon", "intel_graphics", "mali", "rasp", "riscv_cpu", "rocm", "stm32"),
+    "tag": ("list_tags", "register_tag"),
+    "virtual_device": ("VirtualDevice",),
+}
+_LAZY = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

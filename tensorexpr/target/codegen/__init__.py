@@ -1,0 +1,45 @@
+"""What LLVM knows: its version, its targets, and the features of CPUs. `build_module` is `tensorexpr.build`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .llvm import (
+    llvm_cpu_has_features,
+    llvm_get_cpu_archlist,
+    llvm_get_cpu_features,
+    llvm_get_intrinsic_name,
+    llvm_get_system_cpu,
+    llvm_get_system_triple,
+    llvm_get_system_x86_vendor,
+    llvm_get_targets,
+    llvm_lookup_intrinsic_id,
+    llvm_version_major,
+    target_has_features,
+)
+
+if TYPE_CHECKING:
+    from ...runtime.build import build as build_module
+
+__all__ = [
+    "build_module",
+    "llvm_cpu_has_features",
+    "llvm_get_cpu_archlist",
+    "llvm_get_cpu_features",
+    "llvm_get_intrinsic_name",
+    "llvm_get_system_cpu",
+    "llvm_get_system_triple",
+    "llvm_get_system_x86_vendor",
+    "llvm_get_targets",
+    "llvm_lookup_intrinsic_id",
+    "llvm_version_major",
+    "target_has_features",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "build_module":
+        from ...runtime.build import build
+
+        return build
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
