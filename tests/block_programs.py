@@ -79,7 +79,7 @@ DECLARED: dict[str, Callable[[], list[Tensor]]] = {
 
 def axis(name: str, extent: int, kind: int = tir.IterVar.DATA_PAR, low: int = 0) -> tir.IterVar:
     """An axis of a block."""
-    return tir.IterVar(tir.Range(tir.const(low), tir.const(extent)), tir.Var(name), kind)
+    return tir.IterVar(tir.Range.from_min_extent(tir.const(low), tir.const(extent)), tir.Var(name), kind)
 
 
 def loop(var: tir.Var, extent: int, body: tir.Stmt, kind: tir.ForKind = tir.ForKind.SERIAL) -> tir.For:
@@ -89,7 +89,7 @@ def loop(var: tir.Var, extent: int, body: tir.Stmt, kind: tir.ForKind = tir.ForK
 
 def box(buffer: tir.Buffer, *sides: tuple[object, int]) -> tir.BufferRegion:
     """A part of a buffer: where it begins and how far it goes, for each dimension."""
-    return tir.BufferRegion(buffer, tuple(tir.Range(tir.convert(low), tir.const(extent)) for low, extent in sides))
+    return tir.BufferRegion(buffer, tuple(tir.Range.from_min_extent(tir.convert(low), tir.const(extent)) for low, extent in sides))
 
 
 def function(params: list[tir.Buffer], body: tir.Stmt, allocated: tuple[tir.Buffer, ...] = ()) -> tir.PrimFunc:
@@ -97,7 +97,7 @@ def function(params: list[tir.Buffer], body: tir.Stmt, allocated: tuple[tir.Buff
     handles = [tir.Var(f"var_{buffer.name}", "handle") for buffer in params]
     root = tir.BlockRealize((), TRUE, tir.Block((), (), (), "root", body, alloc_buffers=allocated))
     attrs = FrozenMap({"global_symbol": "main", "tir.noalias": True})
-    return tir.PrimFunc(tuple(handles), root, dict(zip(handles, params, strict=True)), attrs)
+    return tir.PrimFunc(tuple(handles), root, None, dict(zip(handles, params, strict=True)), attrs)
 
 
 def guarded_copy() -> tir.PrimFunc:

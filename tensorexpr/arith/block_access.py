@@ -135,12 +135,12 @@ class _Boxes:
     def _range(self, buffer: Buffer, dimension: int, side: Interval | None) -> Range:
         if side is None:
             extent = buffer.shape[dimension]
-            return Range(IntImm(extent.dtype, 0), extent)
+            return Range.from_min_extent(IntImm(extent.dtype, 0), extent)
         if side.min is side.max:
-            return Range(side.min, IntImm(side.min.dtype, 1))
+            return Range.from_min_extent(side.min, IntImm(side.min.dtype, 1))
         extent = on_indices(self.analyzer, side.min, side.max).simplify(side.max - side.min + 1)
         # Of a hull of unrelated ends nothing gets simpler; scripts show it in this order.
-        return Range(side.min, side.max + 1 - side.min if any(isinstance(n, (Min, Max)) for n in walk(extent)) else extent)
+        return Range.from_min_extent(side.min, side.max + 1 - side.min if any(isinstance(n, (Min, Max)) for n in walk(extent)) else extent)
 
 
 class _Accesses:
@@ -168,7 +168,7 @@ class _Accesses:
         for expr in _evaluated(stmt, own.exprs):
             self._expr(expr, domain)
         if isinstance(stmt, For):
-            domain = {**domain, stmt.loop_var: Range(stmt.min, stmt.extent)}
+            domain = {**domain, stmt.loop_var: Range.from_min_extent(stmt.min, stmt.extent)}
         elif isinstance(stmt, LetStmt) and parse_dtype(stmt.var.dtype).is_int:
             body = substitute(stmt.body, {stmt.var: stmt.value}) if _is_index(stmt.value) else stmt.body
             self.visit(body, domain)

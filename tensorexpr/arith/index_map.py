@@ -196,7 +196,7 @@ class IndexMap:
             return False
         analyzer = Analyzer()
         for var in self.initial_indices:
-            analyzer.bind(var, Range(const(0, var.dtype), const((1 << 31) - 1, var.dtype)))
+            analyzer.bind(var, Range.from_min_extent(const(0, var.dtype), const((1 << 31) - 1, var.dtype)))
         mapped = other.map_indices(self.initial_indices)
         return all(analyzer.known_equal(a, b) for a, b in zip(self.final_indices, mapped, strict=True))
 

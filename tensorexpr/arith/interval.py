@@ -213,4 +213,4 @@ def _clipped(facts: Facts, var: Var, dom: Range, form: Linear) -> Range:
     else:
         high = minimum(high, floordiv(rest, -k))
     low, high = simplify(facts, low), simplify(facts, high)
-    return Range(low, simplify(facts, high - low + 1))
+    return Range.from_min_extent(low, simplify(facts, high - low + 1))

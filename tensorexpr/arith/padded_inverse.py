@@ -44,7 +44,7 @@ def padded_inverse(
             f"the index map {shown} can't be inverted: {inverse}; each element needs a place of its own, found from "
             "quotients and remainders by constants, sums and orders of the indices"
         )
-    inner = Analyzer({var: Range(const(0, var.dtype), extent) for var, extent in zip(new, new_extents, strict=True)})
+    inner = Analyzer({var: Range.from_min_extent(const(0, var.dtype), extent) for var, extent in zip(new, new_extents, strict=True)})
     back = {var: inner.simplify(inverse[var]) for var in old}
     conditions = [
         *(condition for var, extent in zip(old, extents, strict=True) for condition in (back[var] >= 0, back[var] < extent)),
@@ -64,7 +64,7 @@ def _inverse(
     used = [var for total in sums for var in variables(total)]
     if not sums or len(used) != len(set(used)):
         return _inverse_of_splits(old, mapped, extents, new)
-    ranges = {var: Range(const(0, var.dtype), extent) for var, extent in zip(old, extents, strict=True)}
+    ranges = {var: Range.from_min_extent(const(0, var.dtype), extent) for var, extent in zip(old, extents, strict=True)}
     fused = {total: Var(f"fused_{n}", total.dtype) for n, total in enumerate(sums)}
     found = [relax(total, ranges, Analyzer(ranges)) for total in sums]
     if any(interval is None or not Analyzer(ranges).known_nonnegative(interval.min) for interval in found):
@@ -92,7 +92,7 @@ def _inverse_of_splits(
 ) -> dict[Var, PrimExpr] | str:
     analyzer = Analyzer()
     for var in old:
-        analyzer.bind(var, Range(const(0, var.dtype), const((1 << 31) - 1, var.dtype)))
+        analyzer.bind(var, Range.from_min_extent(const(0, var.dtype), const((1 << 31) - 1, var.dtype)))
     indices = [analyzer.simplify(index) for index in mapped]
     found = _bijection(old, indices, extents)
     return found.errors[0] if found.errors else inverse_affine_iter_map(found, new)
@@ -111,7 +111,9 @@ def _bijection(old: Sequence[Var], indices: Sequence[PrimExpr], extents: Sequenc
         if value is None:
             rounding.unbounded(var)
     boxes.append(rounding.extents)
-    results = (detect_iter_map(indices, {v: Range(const(0, v.dtype), const(n, v.dtype)) for v, n in box.items()}) for box in boxes)
+    results = (
+        detect_iter_map(indices, {v: Range.from_min_extent(const(0, v.dtype), const(n, v.dtype)) for v, n in box.items()}) for box in boxes
+    )
     last = IterMapResult((), ("it has no indices",))
     for last in results:
         if not last.errors:

@@ -71,7 +71,7 @@ def _single(ctx: FunctionContext, loop: For) -> None:
     ctx.wide[loop.loop_var] = ctx.index_value(loop.min)
     ctx.values.pop(loop.loop_var, None)
     ctx.levels[loop.loop_var] = 0 if isinstance(loop.min, IntImm) else len(ctx.loops)
-    with ctx.scope(), ctx.ranged(loop.loop_var, Range(loop.min, loop.extent)):
+    with ctx.scope(), ctx.ranged(loop.loop_var, Range.from_min_extent(loop.min, loop.extent)):
         statement(ctx, loop.body)
 
 
@@ -97,7 +97,7 @@ def run(ctx: FunctionContext, loop: For, first: str, last: str, may_be_empty: bo
     ctx.wide[loop.loop_var] = variable
     ctx.values.pop(loop.loop_var, None)
     ctx.levels[loop.loop_var] = len(ctx.loops)
-    with ctx.scope(), ctx.ranged(loop.loop_var, Range(loop.min, loop.extent)):
+    with ctx.scope(), ctx.ranged(loop.loop_var, Range.from_min_extent(loop.min, loop.extent)):
         statement(ctx, loop.body)
     ctx.loops.pop()
     ctx.load_epoch = outer_epoch

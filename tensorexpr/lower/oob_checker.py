@@ -49,7 +49,7 @@ class _Check:
         match stmt:
             case For():
                 with inside_loop(self._analyzer, stmt):
-                    yield from self._inside(stmt, {**domain, stmt.loop_var: Range(stmt.min, stmt.extent)}, guarded)
+                    yield from self._inside(stmt, {**domain, stmt.loop_var: Range.from_min_extent(stmt.min, stmt.extent)}, guarded)
                 return
             case BlockRealize():
                 for axis, value in zip(stmt.block.iter_vars, stmt.iter_values, strict=True):

@@ -102,7 +102,7 @@ def _map_field(old: Any, rewrite: Callable[[Any], Any]) -> Any:
         return old if all(map(_same, new, old)) else new
     if isinstance(old, Range):
         low, extent = rewrite(old.min), rewrite(old.extent)
-        return old if low is old.min and extent is old.extent else Range(low, extent)
+        return old if low is old.min and extent is old.extent else Range.from_min_extent(low, extent)
     if isinstance(old, BufferRegion):
         region = _map_field(old.region, rewrite)
         return old if region is old.region else BufferRegion(old.buffer, region)
@@ -328,7 +328,7 @@ class Copier:
                 return map_stmt(stmt, self.stmt, self.expr)
 
     def _bind(self, stmt: BufferBind) -> Stmt:
-        region = tuple(Range(self.expr(r.min), self.expr(r.extent)) for r in stmt.source.region)
+        region = tuple(Range.from_min_extent(self.expr(r.min), self.expr(r.extent)) for r in stmt.source.region)
         source, bound = BufferRegion(self.buffer(stmt.source.buffer), region), stmt.buffer
         for var in stmt.defines():
             self._fresh(var)

@@ -14,7 +14,7 @@ from ..tir.stmt import For
 def inside_loop(analyzer: Analyzer, loop: For) -> Iterator[None]:
     """Inside the `with` block the loop's variable is in its range."""
     outer = analyzer.facts
-    analyzer.bind(loop.loop_var, Range(loop.min, loop.extent), allow_override=True)
+    analyzer.bind(loop.loop_var, Range.from_min_extent(loop.min, loop.extent), allow_override=True)
     try:
         yield
     finally:
@@ -28,7 +28,7 @@ def under_conditions(analyzer: Analyzer, scopes: list[For | PrimExpr]) -> Iterat
     try:
         for scope in scopes:
             if isinstance(scope, For):
-                analyzer.bind(scope.loop_var, Range(scope.min, scope.extent), allow_override=True)
+                analyzer.bind(scope.loop_var, Range.from_min_extent(scope.min, scope.extent), allow_override=True)
             else:
                 with analyzer.constraint_scope(scope):
                     inner = analyzer.facts

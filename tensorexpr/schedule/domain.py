@@ -55,7 +55,7 @@ class StageDomain:
     def loop_range(self, axis: int) -> Range:
         """The range of a loop; loops count from 0."""
         extent = self.extents[axis]
-        return Range(IntImm(extent.dtype, 0), extent)
+        return Range.from_min_extent(IntImm(extent.dtype, 0), extent)
 
     def loops(self) -> dict[Var, Range]:
         """The loop variables that take more than one value, with their ranges."""
@@ -79,7 +79,10 @@ def full_region(stage: StageNode) -> dict[int, Range]:
 
 def stage_domain(stage: StageNode, region: Mapping[int, Range], analyzer: Analyzer) -> StageDomain:
     """The domain of `stage` computing `region` (reduction axes always run in full)."""
-    full = {axis: Range(analyzer.simplify(r.min), analyzer.simplify(r.extent)) for axis, r in {**full_region(stage), **region}.items()}
+    full = {
+        axis: Range.from_min_extent(analyzer.simplify(r.min), analyzer.simplify(r.extent))
+        for axis, r in {**full_region(stage), **region}.items()
+    }
     extents = _extents(stage, {axis: r.extent for axis, r in full.items()}, analyzer)
     _check_values(stage, extents)
     values = _values(stage, extents, analyzer)

@@ -82,7 +82,7 @@ def check_bounds(op: ComputeOp, start: int = 0) -> None:
         first, extent = op.axis[0].var, domains[op.axis[0].var].extent
         if first in ranges:
             ranges[first] = (start, ranges[first][1])
-        domains[first] = Range(IntImm(first.dtype, start), extent - start)
+        domains[first] = Range.from_min_extent(IntImm(first.dtype, start), extent - start)
     if any(high < low for low, high in ranges.values()):
         return
     analyzer = Analyzer(domains)

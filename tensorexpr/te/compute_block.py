@@ -71,10 +71,10 @@ class ComputeBlocks:
 
     def _loop_axis(self, axis: IterVar) -> tuple[IterVar, Range]:
         """A loop variable of its own, and its range."""
-        dom = axis.dom or Range(IntImm(axis.dtype, 0), IntImm(axis.dtype, 1))
+        dom = axis.dom or Range.from_min_extent(IntImm(axis.dtype, 0), IntImm(axis.dtype, 1))
         if self.index_dtype is not None:
             low, extent = (cast(retyped(e, self.sizes, self.index_dtype), self.index_dtype) for e in (dom.min, dom.extent))
-            dom = Range(low, extent)
+            dom = Range.from_min_extent(low, extent)
         return replace(axis, var=Var(axis.name, dom.extent.dtype), dom=dom), dom
 
     def _realize(self, loops: Sequence[tuple[IterVar, Range]], name: str, outputs: Sequence[Tensor], body: PrimExpr) -> Stmt:
@@ -85,7 +85,7 @@ class ComputeBlocks:
         mapping: dict[Var, PrimExpr] = {old.var: new.var for old, new in zip(originals, axes, strict=True)}
         indices = tuple(axis.var for axis in axes[: len(self.op.axis)])
         if not axes:  # a block has at least one axis
-            axes, values = (IterVar(Range(IntImm("int32", 0), IntImm("int32", 1)), Var("vi")),), (IntImm("int32", 0),)
+            axes, values = (IterVar(Range.from_min_extent(IntImm("int32", 0), IntImm("int32", 1)), Var("vi")),), (IntImm("int32", 0),)
         buffers = [self.buffers[tensor] for tensor in outputs]
         init, update = self._statements(body, buffers, indices, mapping)
         block = Block(axes, (), (), self.names.fresh(name), update, init, annotations=self.annotations)

@@ -94,7 +94,7 @@ class _Builder:
             annotations = self._annotations(op)
             nests.append(ComputeBlocks(op, self._buffers, names, annotations, self._index_dtype, self._sizes).build())
         root = Block((), (), (), "root", seq(*nests), alloc_buffers=tuple(allocated))
-        func = PrimFunc(tuple(self._params), BlockRealize((), TRUE, root), self._buffer_map, self._attrs())
+        func = PrimFunc(tuple(self._params), BlockRealize((), TRUE, root), None, self._buffer_map, self._attrs())
         self._check_defined(func)
         return func
 

@@ -80,7 +80,7 @@ def compute(
     where = f"compute {name}"
     extents = as_shape(shape, where)
     axes = tuple(
-        IterVar(Range(IntImm(extent.dtype, 0), extent), Var(axis_name, extent.dtype), IterVar.DATA_PAR)
+        IterVar(Range.from_min_extent(IntImm(extent.dtype, 0), extent), Var(axis_name, extent.dtype), IterVar.DATA_PAR)
         for axis_name, extent in zip(_axis_names(fcompute, len(extents), varargs_names, where), extents, strict=True)
     )
     returned = fcompute(*(axis.var for axis in axes))
@@ -178,7 +178,7 @@ def reduce_axis(dom: Any, name: str = "rv", thread_tag: str = "") -> IterVar:
     """
     if isinstance(dom, (tuple, list)) and len(dom) == 2:
         begin, end = convert(dom[0]), convert(dom[1])
-        dom = Range(begin, end - begin)
+        dom = Range.from_min_extent(begin, end - begin)
     if not isinstance(dom, Range):
         raise DeclarationError(f"reduce_axis {name}: the domain is (begin, end), not {dom!r}")
     extent = dom.extent

@@ -208,7 +208,7 @@ def scalar_symbols(op: ExternOp) -> tuple[Var, ...]:
 def extern_function(op: ExternOp) -> PrimFunc:
     """The body as a function of the inputs, the outputs, and the `scalar_symbols`."""
     handles = {Var(buffer.name, "handle"): buffer for buffer, _ in op.pairs()}
-    return PrimFunc((*handles, *scalar_symbols(op)), op.body, handles)
+    return PrimFunc((*handles, *scalar_symbols(op)), op.body, None, handles)
 
 
 def is_plain(buffer: Buffer) -> bool:

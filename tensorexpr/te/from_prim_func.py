@@ -67,7 +67,7 @@ class _Reader:
     def statement(self, stmt: Stmt, loops: Mapping[Var, Range]) -> None:
         """Read the blocks of loops and sequences."""
         if isinstance(stmt, For):
-            self.statement(stmt.body, {**loops, stmt.loop_var: Range(stmt.min, stmt.extent)})
+            self.statement(stmt.body, {**loops, stmt.loop_var: Range.from_min_extent(stmt.min, stmt.extent)})
         elif isinstance(stmt, SeqStmt):
             for part in stmt.seq:
                 self.statement(part, loops)
@@ -119,7 +119,7 @@ class _Computed:
                     raise DeclarationError(f"axis {index.name} doesn't span its dimension of {store.buffer.name}")
                 axes.append(axis)
             elif as_int(index) == 0 and as_int(extent) == 1:
-                axes.append(IterVar(Range(index, extent), Var("unit", index.dtype)))
+                axes.append(IterVar(Range.from_min_extent(index, extent), Var("unit", index.dtype)))
             else:
                 raise DeclarationError(f"{store.buffer.name} is written at {index}, which is no axis of its own")
         unused = [axis for axis in known.values() if axis.dom is None or as_int(axis.dom.extent) != 1]

@@ -80,9 +80,9 @@ def scan_of(
         DeclarationError: as `te.scan`.
     """
     from_row, end = _check_states(f"scan {name}", init, update, state)
-    time = IterVar(Range(from_row, end - from_row), Var(f"{name}_idx", end.dtype), IterVar.ORDERED)
+    time = IterVar(Range.from_min_extent(from_row, end - from_row), Var(f"{name}_idx", end.dtype), IterVar.ORDERED)
     spatial = tuple(
-        IterVar(Range(IntImm(extent.dtype, 0), extent), Var(f"{name}_out{i}_i{d + 1}", extent.dtype), IterVar.DIM_INFO)
+        IterVar(Range.from_min_extent(IntImm(extent.dtype, 0), extent), Var(f"{name}_out{i}_i{d + 1}", extent.dtype), IterVar.DIM_INFO)
         for i, tensor in enumerate(state)
         for d, extent in enumerate(tensor.shape[1:])
     )

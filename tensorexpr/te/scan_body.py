@@ -97,7 +97,7 @@ def _analyzer(scan: ScanOp) -> Analyzer:
     assert dom is not None
     shapes = [extent for tensor in (*scan.state_placeholder, *scan.init) for extent in tensor.shape]
     for var in dict.fromkeys(node for extent in shapes for node in walk(extent) if isinstance(node, Var) and not isinstance(node, SizeVar)):
-        analyzer.bind(var, Range(IntImm(var.dtype, 0), IntImm(var.dtype, _MAX_SIZE)))
+        analyzer.bind(var, Range.from_min_extent(IntImm(var.dtype, 0), IntImm(var.dtype, _MAX_SIZE)))
     analyzer.bind(scan.scan_axis.var, dom)
     return analyzer
 
@@ -126,7 +126,7 @@ class _Step:
             self.values[axis.var] = interval.min
             if interval.min is not interval.max:
                 extent = analyzer.simplify(interval.max - interval.min + 1)
-                self.domain[axis.var] = Range(const(0, axis.dtype), extent)
+                self.domain[axis.var] = Range.from_min_extent(const(0, axis.dtype), extent)
                 self.values[axis.var] = interval.min + axis.var
         self.domain |= {axis.var: axis.dom for axis in op.reduce_axis if axis.dom is not None}
         for var, dom in self.domain.items():

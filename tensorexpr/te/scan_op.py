@@ -65,7 +65,7 @@ class ScanOp(Operation):
     def init_axis(self) -> IterVar:
         """The rows that init gives."""
         extent = self.init[0].shape[0]
-        return IterVar(Range(IntImm(extent.dtype, 0), extent), Var(f"{self.name}_init", extent.dtype), IterVar.ORDERED)
+        return IterVar(Range.from_min_extent(IntImm(extent.dtype, 0), extent), Var(f"{self.name}_init", extent.dtype), IterVar.ORDERED)
 
     @cached_property
     def init_reads(self) -> tuple[ProducerLoad, ...]:

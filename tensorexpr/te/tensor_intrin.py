@@ -226,7 +226,7 @@ def _function(stmt: Stmt | None, ins: Sequence[Buffer], outs: Sequence[Buffer], 
             raise DeclarationError(f"tensor intrinsic {name}: its statement writes {buffer.name}, an input; only outputs are written")
     params = {Var(b.name, "handle"): b for b in buffers}
     body = with_flat_views(stmt, buffers, name)
-    return PrimFunc((*params, *scalars), body, params, FrozenMap({"global_symbol": name, "tir.noalias": True}))
+    return PrimFunc((*params, *scalars), body, None, params, FrozenMap({"global_symbol": name, "tir.noalias": True}))
 
 
 def _written(stmt: Stmt) -> Iterator[Buffer]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DeclarationError, TypeMismatchError
-from .dtype import int_limits, parse_dtype, scalar_dtype, to_numpy, with_lanes, wrap_int
+from .dtype import from_numpy, int_limits, parse_dtype, rounded_float, scalar_dtype, with_lanes, wrap_int
 from .expr import (
     EQ,
     GE,
@@ -46,41 +46,37 @@ from .expr import (
 )  # fmt: skip
 
 
-def const(value: Any, dtype: str | None = None) -> PrimExpr:
-    """A constant of `dtype`; without one, bool, int32 (int64 if it must) or float32 after the Python value.
+def const(value: Any, dtype: str | None = None, span: object = None) -> PrimExpr:
+    """A constant of `dtype`; without one, bool, int32 (int64 if it must) or float32 (float64) after the Python value.
 
     Raises:
         TypeMismatchError: if the value has no place in the dtype.
     """
-    if dtype is None:
-        if isinstance(value, (bool, np.bool_)):
-            dtype = "bool"
-        elif isinstance(value, (int, np.integer)) and not isinstance(value, np.generic):
-            dtype = "int32" if -(1 << 31) <= int(value) < (1 << 31) else "int64"
-        elif isinstance(value, np.generic):
-            dtype = value.dtype.name
-        else:
-            dtype = "float32"
+    dtype = _natural_dtype(value) if dtype is None else str(dtype)
     parsed = parse_dtype(dtype)
     if parsed.lanes > 1:
         return Broadcast(const(value, scalar_dtype(dtype)), parsed.lanes)
     if parsed.is_float:
-        return FloatImm(dtype, _round_float(float(value), dtype))
+        return FloatImm(dtype, float(value))
     if parsed.code == "handle":
         return StringImm(str(value))
     if isinstance(value, (float, np.floating)) and not float(value).is_integer():
         raise TypeMismatchError(f"{value} is no {dtype}; write a float dtype or round it first")
-    low, high = int_limits(dtype)
-    if not low <= int(value) <= high:
-        raise TypeMismatchError(f"{int(value)} does not fit {dtype} [{low}, {high}]; use a wider dtype")
     return IntImm(dtype, int(value))
 
 
-def _round_float(value: float, dtype: str) -> float:
-    if dtype == "float64":
-        return value
-    with np.errstate(over="ignore"):
-        return float(to_numpy(dtype).type(value))
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+def _natural_dtype(value: Any) -> str:
+    """The dtype that a number of Python or NumPy takes on its own."""
+    if isinstance(value, (bool, np.bool_)):
+        return "bool"
+    if isinstance(value, np.generic):
+        return from_numpy(value.dtype)
+    if isinstance(value, (int, np.integer)):
+        return "int32" if -(1 << 31) <= value < (1 << 31) else "int64" if value < (1 << 63) else "uint64"
+    return "float64" if _FLOAT32_MAX < abs(value) < np.inf else "float32"
 
 
 def convert(value: Any, dtype: str | None = None) -> PrimExpr:
@@ -115,7 +111,8 @@ def is_const_int(expr: Any, value: int) -> bool:
 
 
 def match_types(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
-    """Both operands in one dtype: Python numbers take the other's; ints become floats; the wider width wins; lanes broadcast."""
+    """Both operands in one dtype, as TVM has it: integers become floats; the wider wins, of equal widths the unsigned;
+    lanes broadcast. A Python integer is an int32 or more, a Python float a float32 or more."""
     if not isinstance(a, ExprOp) and isinstance(b, ExprOp):
         second = convert(b)
         return _adapt(a, second.dtype), second
@@ -144,25 +141,30 @@ def _common_dtype(first: PrimExpr, second: PrimExpr) -> str:
         if left.bits == right.bits:
             return "float32"  # float16 with bfloat16: neither holds the other
         return str(left if left.bits > right.bits else right)
-    if left.code == "bool" or right.code == "bool":
-        return str(right if left.code == "bool" else left)
-    bits = max(left.bits, right.bits)
-    return f"int{bits}" if left.is_signed or right.is_signed else f"uint{bits}"
+    if left.bits == right.bits and left.code != right.code:
+        return str(left if left.code == "uint" else right)
+    return str(left if left.bits >= right.bits else right)
 
 
 def _adapt(value: Any, dtype: str) -> PrimExpr:
-    """A Python number in the dtype of its partner, unless that would lose it."""
+    """A Python number beside a value of `dtype`: in that dtype, unless it is narrower than what Python numbers are or would lose it."""
     parsed = parse_dtype(dtype)
-    if isinstance(value, (float, np.floating)) and not parsed.is_float:
-        return const(value, with_lanes("float32", parsed.lanes))
-    if parsed.code == "bool" and not isinstance(value, (bool, np.bool_)):
-        return const(value)
-    if parsed.is_int and isinstance(value, (int, np.integer)):
-        low, high = int_limits(scalar_dtype(dtype))
-        if not low <= int(value) <= high:
+    if isinstance(value, (bool, np.bool_)):
+        return const(int(value), dtype) if parsed.code != "handle" else const(value)
+    if isinstance(value, (int, np.integer)):
+        if parsed.is_float:
+            return const(value, dtype)
+        if parsed.is_int and parsed.bits >= 32:
+            low, high = int_limits(scalar_dtype(dtype))
+            if low <= int(value) <= high:
+                return const(value, dtype)
             return const(value, with_lanes("int64", parsed.lanes))
-    if isinstance(value, (int, float, np.generic)):
-        return const(value, dtype)
+        return const(int(value), with_lanes(_natural_dtype(int(value)), parsed.lanes))
+    if isinstance(value, (float, np.generic)):
+        own = _natural_dtype(value)
+        if parsed.is_float and parsed.bits >= parse_dtype(own).bits:
+            return const(value, dtype)
+        return const(value, with_lanes(own, parsed.lanes))
     return convert(value)
 
 
@@ -182,10 +184,10 @@ def cast(value: Any, dtype: str) -> PrimExpr:
         return Broadcast(cast(expr.value, scalar_dtype(dtype)), wanted.lanes)
     if isinstance(expr, IntImm):
         if wanted.is_float:
-            return FloatImm(dtype, _round_float(float(expr.value), dtype))
+            return FloatImm(dtype, rounded_float(float(expr.value), dtype))
         return IntImm(dtype, int(expr.value != 0) if wanted.code == "bool" else wrap_int(expr.value, dtype))
     if isinstance(expr, FloatImm) and wanted.is_float:
-        return FloatImm(dtype, _round_float(expr.value, dtype))
+        return FloatImm(dtype, rounded_float(expr.value, dtype))
     return Cast(dtype, expr)
 
 
@@ -226,7 +228,7 @@ def fold_binary(op: type[BinaryExpr], a: PrimExpr, b: PrimExpr) -> PrimExpr | No
         return IntImm(a.dtype, wrap_int(_INT_FOLD[op](a.value, b.value), a.dtype))
     if isinstance(a, FloatImm) and isinstance(b, FloatImm) and op in _FLOAT_FOLD and a.dtype in ("float32", "float64"):
         with np.errstate(all="ignore"):
-            return FloatImm(a.dtype, _round_float(_FLOAT_FOLD[op](a.value, b.value), a.dtype))
+            return FloatImm(a.dtype, rounded_float(_FLOAT_FOLD[op](a.value, b.value), a.dtype))
     if isinstance(a, Broadcast) and isinstance(b, Broadcast):
         inner = fold_binary(op, a.value, b.value)
         return Broadcast(inner, a.lanes) if inner is not None else None
@@ -241,7 +243,11 @@ _COMMUTATIVE = (Add, Mul, Min, Max)
 
 def binary(op: type[BinaryExpr], a: Any, b: Any) -> PrimExpr:
     """`op` of two operands after type matching, folded where that is exact, constants on the right."""
-    left, right = match_types(a, b)
+    return build_binary(op, *match_types(a, b))
+
+
+def build_binary(op: type[BinaryExpr], left: PrimExpr, right: PrimExpr) -> PrimExpr:
+    """`op` of two operands of one dtype, folded where that is exact, constants on the right."""
     folded = fold_binary(op, left, right)
     if folded is not None:
         return folded
@@ -258,33 +264,33 @@ def binary(op: type[BinaryExpr], a: Any, b: Any) -> PrimExpr:
     return op(left, right)
 
 
-def _numeric(a: Any) -> Any:
-    """Bools take part in arithmetic as int32."""
-    if isinstance(a, ExprOp):
-        expr = convert(a)
-        parsed = parse_dtype(expr.dtype)
-        return cast(expr, with_lanes("int32", parsed.lanes)) if parsed.code == "bool" else expr
-    return a
+def _operands(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
+    """Two operands in one dtype; bools among themselves take part in arithmetic as int32."""
+    left, right = match_types(a, b)
+    if left.dtype.startswith("bool"):
+        wide = with_lanes("int32", parse_dtype(left.dtype).lanes)
+        return cast(left, wide), cast(right, wide)
+    return left, right
 
 
-def add(lhs: Any, rhs: Any) -> PrimExpr:
+def add(lhs: Any, rhs: Any, span: object = None) -> PrimExpr:
     """lhs + rhs."""
-    return binary(Add, _numeric(lhs), _numeric(rhs))
+    return build_binary(Add, *_operands(lhs, rhs))
 
 
-def subtract(lhs: Any, rhs: Any) -> PrimExpr:
+def subtract(lhs: Any, rhs: Any, span: object = None) -> PrimExpr:
     """lhs - rhs."""
-    return binary(Sub, _numeric(lhs), _numeric(rhs))
+    return build_binary(Sub, *_operands(lhs, rhs))
 
 
-def multiply(lhs: Any, rhs: Any) -> PrimExpr:
+def multiply(lhs: Any, rhs: Any, span: object = None) -> PrimExpr:
     """lhs * rhs."""
-    return binary(Mul, _numeric(lhs), _numeric(rhs))
+    return build_binary(Mul, *_operands(lhs, rhs))
 
 
-def div(a: Any, b: Any) -> PrimExpr:
+def div(a: Any, b: Any, span: object = None) -> PrimExpr:
     """a / b: IEEE on floats, truncated towards zero on integers."""
-    return binary(Div, _numeric(a), _numeric(b))
+    return build_binary(Div, *_operands(a, b))
 
 
 def true_divide(a: Any, b: Any) -> PrimExpr:
@@ -293,7 +299,7 @@ def true_divide(a: Any, b: Any) -> PrimExpr:
     Raises:
         TypeMismatchError: if both sides are integers; the message names the integer divisions.
     """
-    left, right = match_types(_numeric(a), _numeric(b))
+    left, right = _operands(a, b)
     if _is_integral(left):
         raise TypeMismatchError(
             f"`/` of the integers {left} and {right} is ambiguous; use // (floor), te.truncdiv, or convert to a float dtype"
@@ -302,8 +308,8 @@ def true_divide(a: Any, b: Any) -> PrimExpr:
 
 
 def _integral_only(name: str, op: type[BinaryExpr]) -> Callable[[Any, Any], PrimExpr]:
-    def build(a: Any, b: Any) -> PrimExpr:
-        left, right = match_types(_numeric(a), _numeric(b))
+    def build(a: Any, b: Any, span: object = None) -> PrimExpr:
+        left, right = _operands(a, b)
         if not _is_integral(left):
             raise TypeMismatchError(f"{name} takes integers, not {left.dtype}; use te.floor(a / b) or te.fmod on floats")
         return binary(op, left, right)
@@ -321,7 +327,7 @@ indexdiv = floordiv
 indexmod = floormod
 
 
-def ceildiv(lhs: Any, rhs: Any) -> PrimExpr:
+def ceildiv(lhs: Any, rhs: Any, span: object = None) -> PrimExpr:
     """The integer quotient rounded towards plus infinity, for a positive divisor."""
     numerator, divisor = as_int(lhs), as_int(rhs)
     if numerator is not None and divisor:  # the sum below may be more than the dtype holds
@@ -330,12 +336,12 @@ def ceildiv(lhs: Any, rhs: Any) -> PrimExpr:
     return floordiv(add(lhs, subtract(rhs, 1)), rhs)
 
 
-def minimum(a: Any, b: Any) -> PrimExpr:
+def minimum(a: Any, b: Any, span: object = None) -> PrimExpr:
     """The smaller of two values, element by element."""
     return _same_or(Min, a, b)
 
 
-def maximum(a: Any, b: Any) -> PrimExpr:
+def maximum(a: Any, b: Any, span: object = None) -> PrimExpr:
     """The larger of two values, element by element."""
     return _same_or(Max, a, b)
 
@@ -347,7 +353,9 @@ def _same_or(op: type[BinaryExpr], a: Any, b: Any) -> PrimExpr:
 
 def negate(a: Any) -> PrimExpr:
     """-a; on floats the sign flips, -0.0 and NaN included."""
-    expr = _numeric(convert(a))
+    expr = convert(a)
+    if expr.dtype.startswith("bool"):
+        expr = cast(expr, with_lanes("int32", parse_dtype(expr.dtype).lanes))
     if isinstance(expr, FloatImm):
         return FloatImm(expr.dtype, -expr.value)
     if _is_integral(expr):
@@ -374,7 +382,7 @@ def compare(op: Any, a: Any, b: Any) -> PrimExpr:
     return node
 
 
-def logical_and(a: Any, b: Any) -> PrimExpr:
+def logical_and(a: Any, b: Any, span: object = None) -> PrimExpr:
     """a and b on bools, with constants folded."""
     left, right = _bools(a, b)
     for x, y in ((left, right), (right, left)):
@@ -383,7 +391,7 @@ def logical_and(a: Any, b: Any) -> PrimExpr:
     return left if left is right else And(left, right)
 
 
-def logical_or(a: Any, b: Any) -> PrimExpr:
+def logical_or(a: Any, b: Any, span: object = None) -> PrimExpr:
     """a or b on bools, with constants folded."""
     left, right = _bools(a, b)
     for x, y in ((left, right), (right, left)):
@@ -392,7 +400,7 @@ def logical_or(a: Any, b: Any) -> PrimExpr:
     return left if left is right else Or(left, right)
 
 
-def logical_not(a: Any) -> PrimExpr:
+def logical_not(a: Any, span: object = None) -> PrimExpr:
     """not a, with constants folded."""
     expr = to_bool(a)
     if isinstance(expr, IntImm):
@@ -413,7 +421,7 @@ def _bools(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
     return cast(left, with_lanes("bool", lanes)), cast(right, with_lanes("bool", lanes))
 
 
-def all(*args: Any) -> PrimExpr:
+def all(*args: Any, span: object = None) -> PrimExpr:
     """The conjunction of conditions; true of none."""
     result: PrimExpr = IntImm("bool", 1)
     for arg in args:
@@ -421,7 +429,7 @@ def all(*args: Any) -> PrimExpr:
     return result
 
 
-def any(*args: Any) -> PrimExpr:
+def any(*args: Any, span: object = None) -> PrimExpr:
     """The disjunction of conditions; false of none."""
     result: PrimExpr = IntImm("bool", 0)
     for arg in args:
@@ -453,7 +461,7 @@ def fold(node: PrimExpr) -> PrimExpr | None:
 
 
 ExprOp._build.update(
-    add=add, sub=subtract, mul=multiply, true_divide=true_divide, floordiv=floordiv, floormod=floormod, neg=negate,
+    const=const, add=add, sub=subtract, mul=multiply, true_divide=true_divide, floordiv=floordiv, floormod=floormod, neg=negate,
     cast=cast, convert=convert,
     eq=lambda a, b: compare(EQ, a, b), ne=lambda a, b: compare(NE, a, b),
     lt=lambda a, b: compare(LT, a, b), le=lambda a, b: compare(LE, a, b),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from .interning import ADAPTERS
+
 
 class FrozenMap(Mapping[str, Any]):
     """A mapping that can't change, so nodes may share it; identity is its hash, contents its equality."""
@@ -23,6 +25,9 @@ class FrozenMap(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._items)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FrozenMap, (self._items,)
+
     def __hash__(self) -> int:
         return id(self) >> 4
 
@@ -35,6 +40,7 @@ class FrozenMap(Mapping[str, Any]):
 
 
 EMPTY = FrozenMap()
+ADAPTERS["FrozenMap"] = (FrozenMap, lambda items: FrozenMap(items) if items else EMPTY, None)
 
 PREFETCH_SCOPE = "prefetch_scope"
 """Node: a Buffer. Each iteration of the loop around the attribute fetches what the body reads so many iterations later."""

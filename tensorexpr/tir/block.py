@@ -21,12 +21,14 @@ from ..errors import DeclarationError, TypeMismatchError
 from .arithmetic import all as all_of
 from .attrs import EMPTY, FrozenMap
 from .buffer import Buffer, BufferRegion
-from .expr import EQ, IntImm, IterVar, PrimExpr, Var
+from .expr import EQ, IntImm, IterVar, PrimExpr, Var, each, refuse
+from .interning import ADAPTERS, Built
+from .node import Object
 from .stmt import NOP, BufferBind, IfThenElse, Stmt, seq
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class MatchBufferRegion:
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class MatchBufferRegion(Object, metaclass=Built):
     """`buffer` stands for the box `source` of another buffer, within one block."""
 
     buffer: Buffer
@@ -41,7 +43,10 @@ class MatchBufferRegion:
         return self.bind(NOP).defines()
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+ADAPTERS["tuple[MatchBufferRegion, ...]"] = each(MatchBufferRegion, refuse("match_buffer"))
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Block(Stmt):
     """`body` at one point of the axes `iter_vars`, which states the regions that it `reads` and `writes`.
 
@@ -79,7 +84,7 @@ class Block(Stmt):
         return (*self.reads, *self.writes, *(match.source for match in self.match_buffers))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class BlockRealize(Stmt):
     """`block` with its axes bound to `iter_values`, where `predicate` holds."""
 

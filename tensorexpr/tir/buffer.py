@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from ..errors import DeclarationError
-from .arithmetic import convert, floordiv
+from .arithmetic import as_int, convert, floordiv
 from .dtype import parse_dtype, with_lanes
-from .expr import BufferLoad, IntImm, PointerType, PrimExpr, PrimType, Ramp, Range, Var
-from .pointers import access_mask_of, tvm_access_ptr
+from .expr import BufferLoad, ExprOp, IntImm, PointerType, PrimExpr, PrimType, Ramp, Range, Var, each, refuse
+from .interning import ADAPTERS, Built
+from .node import Object
+from .pointers import READ, WRITE, access_mask_of, tvm_access_ptr
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Buffer:
+class Buffer(Object, metaclass=Built):
     """Memory of `dtype` elements with `shape`, seen through `data`.
 
     `strides` are in elements; empty means compact, last index fastest. `elem_offset` is in elements,
     `data_alignment` in bytes. Several buffers may share one `data` variable (a flattened view does).
     """
 
+    READ: ClassVar[int] = READ
+    WRITE: ClassVar[int] = WRITE
+    DEFAULT: ClassVar[int] = 1
+    AUTO_BROADCAST: ClassVar[int] = 2
     _store: ClassVar[Any]  # BufferStore, which `stmt` puts here: statements know buffers, not the other way round
 
     data: Var
@@ -31,6 +39,19 @@ class Buffer:
     name: str = "buffer"
     data_alignment: int = 64
     offset_factor: int = 1
+    buffer_type: int = 1
+    axis_separators: tuple[PrimExpr, ...] = ()
+
+    # The iteration protocol over __getitem__ would never end.
+    __iter__ = None
+    __contains__ = None
+
+    def __post_init__(self) -> None:
+        cuts = [-1 if (cut := as_int(separator)) is None else cut for separator in self.axis_separators]
+        if any(not low <= cut <= len(self.shape) for low, cut in zip([0, *cuts], cuts, strict=False)):
+            raise DeclarationError(
+                f"buffer {self.name}: axis_separators {cuts} are no increasing positions between its {len(self.shape)} dimensions"
+            )
 
     @property
     def ndim(self) -> int:
@@ -51,18 +72,43 @@ class Buffer:
             lanes *= parse_dtype(index.dtype).lanes
         return with_lanes(self.dtype, lanes)
 
-    def __getitem__(self, indices: Any) -> PrimExpr:
-        items = indices if isinstance(indices, tuple) else (indices,)
-        return BufferLoad(self, tuple(convert(i) for i in items))
+    def __getitem__(self, indices: Any) -> Any:
+        """A load; with slices the region of them (which reads as a vector), with steps a load of a vector."""
+        items = indices if isinstance(indices, (tuple, list)) else (indices,)
+        slices = [item for item in items if isinstance(item, slice)]
+        if not slices:
+            return BufferLoad(self, tuple(convert(i) for i in items))
+        if len(items) > len(self.shape):
+            raise DeclarationError(f"buffer {self.name} has {len(self.shape)} dimensions, accessed with {len(items)} indices")
+        if all(item.step is None for item in slices):
+            return BufferRegion(self, tuple(self._range(d, item) for d, item in enumerate(items)))
+        return BufferLoad(self, tuple(self._lanes(d, item) if isinstance(item, slice) else convert(item) for d, item in enumerate(items)))
 
-    def vload(self, begin: Sequence[Any], dtype: str | None = None) -> PrimExpr:
+    def _range(self, dimension: int, item: Any) -> Range:
+        if not isinstance(item, slice):
+            return Range.from_min_extent(item, IntImm(convert(item).dtype, 1))
+        start = convert(0 if item.start is None else item.start)
+        stop = convert(self.shape[dimension] if item.stop is None else item.stop)
+        return Range.from_min_extent(start, difference(stop, start))
+
+    def _lanes(self, dimension: int, item: slice) -> PrimExpr:
+        box = self._range(dimension, item)
+        step = convert(1 if item.step is None else item.step)
+        lanes = as_int(floordiv(box.extent + step - 1, step))
+        if lanes is None or lanes < 1:
+            raise DeclarationError(
+                f"buffer {self.name}: a slice with a step is a vector, whose lanes must be a constant, not {box.extent} // {step}"
+            )
+        return box.min if lanes == 1 else Ramp(box.min, step, lanes)
+
+    def vload(self, begin: Sequence[Any], dtype: str | None = None, predicate: Any = None) -> PrimExpr:
         """The load at `begin`, of one element, or of as many as the lanes of `dtype` along the last axis."""
-        return BufferLoad(self, self._vector_indices(begin, dtype))
+        return BufferLoad(self, self._vector_indices(begin, dtype), predicate)
 
-    def vstore(self, begin: Sequence[Any], value: Any) -> Any:
+    def vstore(self, begin: Sequence[Any], value: Any, predicate: Any = None) -> Any:
         """The statement that stores `value` at `begin`; a vector goes to as many elements along the last axis."""
         stored = convert(value)
-        return Buffer._store(self, stored, self._vector_indices(begin, stored.dtype))
+        return Buffer._store(self, stored, self._vector_indices(begin, stored.dtype), predicate)
 
     def access_ptr(
         self, access_mask: str | int, ptr_type: str = "handle", content_lanes: int = 1, offset: Any = 0, extent: Any = None
@@ -96,10 +142,45 @@ class Buffer:
         """The number of elements from the first to the last."""
         if self.strides and self.shape:
             return sum(((extent - 1) * step for extent, step in zip(self.shape, self.strides, strict=True)), start=IntImm("int32", 1))
-        total: PrimExpr = IntImm("int32", 1)
-        for extent in self.shape:
-            total = total * extent
-        return total
+        return product(self.shape)
+
+    def _by_axis(self) -> list[range]:
+        """The dimensions that each axis of the storage holds, as the separators say."""
+        cuts = [0, *(as_int(cut) or 0 for cut in self.axis_separators), len(self.shape)]
+        return [range(low, high) for low, high in pairwise(cuts)]
+
+    def offset_of(self, indices: Sequence[Any]) -> list[PrimExpr]:
+        """Where an element stands, in elements behind `data`: one number for each axis of the storage, simplified.
+
+        Raises:
+            DeclarationError: if there is not one index for each dimension.
+        """
+        if len(indices) != len(self.shape):
+            raise DeclarationError(f"buffer {self.name} has {len(self.shape)} dimensions, accessed with {len(indices)} indices")
+        found: list[PrimExpr] = []
+        for dims in self._by_axis():
+            place: PrimExpr = IntImm("int32", 0)
+            for d in dims:
+                place = place + convert(indices[d]) * self.strides[d] if self.strides else place * self.shape[d] + convert(indices[d])
+            found.append(place)
+        found[0] = found[0] + self.elem_offset
+        return [simplified(place) for place in found]
+
+    def get_flattened_buffer(self) -> Buffer:
+        """This buffer as its storage has it: one dimension for each axis of it; itself if it is flat."""
+        axes = self._by_axis()
+        if len(axes) == len(self.shape) and not self.strides:
+            return self
+        if self.strides:
+            sizes = [simplified(self.strides[dims[0]] * self.shape[dims[0]]) if len(dims) else IntImm("int32", 1) for dims in axes]
+        else:
+            sizes = [product([self.shape[d] for d in dims]) for dims in axes]
+        cuts = tuple(IntImm("int32", place) for place in range(1, len(axes)))
+        return replace(self, shape=tuple(sizes), strides=(), axis_separators=cuts)
+
+    def is_flat(self) -> bool:
+        """Whether it is what `get_flattened_buffer` gives."""
+        return self.get_flattened_buffer() is self
 
     def _vector_indices(self, begin: Sequence[Any], dtype: str | None) -> tuple[PrimExpr, ...]:
         indices = [convert(i) for i in begin]
@@ -112,17 +193,46 @@ class Buffer:
         return f"Buffer({self.name!r}, {self.dtype!r}, [{', '.join(map(str, self.shape))}])"
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class BufferRegion:
-    """A box inside a buffer."""
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class BufferRegion(ExprOp, Object, metaclass=Built):
+    """A box inside a buffer. In an expression it is the vector of its elements along one dimension."""
 
     buffer: Buffer
     region: tuple[Range, ...]
 
+    __iter__ = None
+    __eq__ = ExprOp.__eq__  # type: ignore[assignment]
+    __hash__ = ExprOp.__hash__
+
+    @property
+    def dtype(self) -> str:
+        """That of the vector."""
+        return self.asobject().dtype
+
+    def asobject(self) -> PrimExpr:
+        """The load of all elements, with constant extents.
+
+        Raises:
+            DeclarationError: for an extent that is no constant.
+        """
+        indices = []
+        for side in self.region:
+            lanes = as_int(side.extent)
+            if lanes is None:
+                raise DeclarationError(f"{self}: a vector has a constant number of lanes, not {side.extent}")
+            indices.append(side.min if lanes == 1 else Ramp(side.min, IntImm(side.min.dtype, 1), lanes))
+        return BufferLoad(self.buffer, tuple(indices))
+
+    def __str__(self) -> str:
+        sides = (str(r.min) if as_int(r.extent) == 1 else f"{r.min}:{r.end}" for r in self.region)
+        return f"{self.buffer.name}[{', '.join(sides)}]"
+
+    __repr__ = __str__
+
     @staticmethod
     def full_region(buffer: Buffer) -> BufferRegion:
         """All of a buffer."""
-        return BufferRegion(buffer, tuple(Range(IntImm(extent.dtype, 0), extent) for extent in buffer.shape))
+        return BufferRegion(buffer, tuple(Range.from_min_extent(IntImm(extent.dtype, 0), extent) for extent in buffer.shape))
 
     @staticmethod
     def from_point(buffer: Buffer, indices: Sequence[Any]) -> BufferRegion:
@@ -136,7 +246,36 @@ class BufferRegion:
                 f"buffer {buffer.name} has {buffer.ndim} dimensions, and a point of it as many indices, not {len(indices)}"
             )
         point = tuple(convert(index) for index in indices)
-        return BufferRegion(buffer, tuple(Range(index, IntImm(index.dtype, 1)) for index in point))
+        return BufferRegion(buffer, tuple(Range.from_min_extent(index, IntImm(index.dtype, 1)) for index in point))
+
+
+ADAPTERS.update({
+    "tuple[Buffer, ...]": each(Buffer, refuse("buffer")),
+    "BufferRegion": (BufferRegion, refuse("region"), None),
+    "tuple[BufferRegion, ...]": each(BufferRegion, refuse("region")),
+})  # fmt: skip
+
+
+def product(extents: Sequence[PrimExpr]) -> PrimExpr:
+    """The number of elements of a box."""
+    total: PrimExpr | None = None
+    for extent in extents:
+        total = extent if total is None else total * extent
+    return IntImm("int32", 1) if total is None else total
+
+
+def difference(stop: PrimExpr, start: PrimExpr) -> PrimExpr:
+    """stop - start, simplified where they aren't constants."""
+    size = stop - start
+    return size if isinstance(size, IntImm) else simplified(size)
+
+
+def simplified(expr: PrimExpr) -> PrimExpr:
+    """An index as the algebra of indices has it, which stands in a higher row and is loaded when it is asked."""
+    if isinstance(expr, (IntImm, Var)):
+        return expr
+    found: PrimExpr = importlib.import_module("tensorexpr.arith").Analyzer().simplify(expr)
+    return found
 
 
 def pointer_var(name: str, dtype: str, scope: str = "global") -> Var:
@@ -154,6 +293,9 @@ def decl_buffer(
     scope: str = "",
     data_alignment: int = -1,
     offset_factor: int = 0,
+    buffer_type: str = "",
+    axis_separators: Sequence[int] | None = None,
+    span: object = None,
 ) -> Buffer:
     """Declare a buffer.
 
@@ -166,16 +308,22 @@ def decl_buffer(
             offset_factor a variable that binding the buffer defines.
         data_alignment: promised alignment of `data` in bytes; -1 means 64.
         offset_factor: promised divisor of elem_offset; 0 promises nothing.
+        buffer_type: "auto_broadcast" makes every stride a variable, which is 0 where an argument has one element.
+        axis_separators: positions between the dimensions: storage has an axis for each group that they cut off.
 
     Raises:
-        DeclarationError: if there is not one integer stride for each dimension.
+        DeclarationError: if there is not one integer stride for each dimension, or the separators are no increasing positions.
     """
-    dtype = dtype or "float32"
+    dtype = str(dtype or "float32")
+    if buffer_type not in ("", "default", "auto_broadcast"):
+        raise DeclarationError(f'buffer {name}: buffer_type is "" or "auto_broadcast", not {buffer_type!r}')
     parse_dtype(dtype)
     extents = shape if isinstance(shape, (list, tuple)) else (shape,)
     steps = _strides(name, len(extents), strides)
+    if buffer_type == "auto_broadcast" and not steps:
+        steps = tuple(Var(f"{name}_stride{d}", convert(extent).dtype) for d, extent in enumerate(extents))
     if elem_offset is None:
-        elem_offset = Var(f"{name}_elem_offset", "int32") if offset_factor else 0
+        elem_offset = Var(f"{name}_elem_offset", convert(extents[0]).dtype if extents else "int32") if offset_factor else 0
     return Buffer(
         data if data is not None else pointer_var(name, dtype, scope or "global"),
         dtype,
@@ -185,6 +333,8 @@ def decl_buffer(
         name,
         data_alignment if data_alignment > 0 else 64,
         offset_factor or 1,
+        Buffer.AUTO_BROADCAST if buffer_type == "auto_broadcast" else Buffer.DEFAULT,
+        tuple(convert(cut) for cut in axis_separators or ()),
     )
 
 

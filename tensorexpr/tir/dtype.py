@@ -5,6 +5,7 @@ A dtype is its string everywhere in the IR; `DataType` is the parsed form, cache
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -14,14 +15,22 @@ import numpy as np
 
 from ..errors import TypeMismatchError
 
-_PATTERN = re.compile(r"^(float|int|uint|bfloat)(\d+)(?:x(\d+))?$")
-_BITS = {"float": (16, 32, 64), "int": (8, 16, 32, 64), "uint": (1, 8, 16, 32, 64), "bfloat": (16,)}
+_PATTERN = re.compile(r"^(float|int|uint|bfloat|e4m3_float|e5m2_float|handle)(\d+)?(?:x(vscalex)?(\d+))?$")
+_BITS: dict[str, tuple[int, ...]] = {
+    "float": (16, 32, 64), "int": (4, 8, 16, 32, 64), "uint": (1, 4, 8, 16, 32, 64),
+    "bfloat": (16,), "e4m3_float": (8,), "e5m2_float": (8,), "handle": (64,),
+}  # fmt: skip
+_FLOATS = frozenset(("float", "bfloat", "e4m3_float", "e5m2_float"))
+_ML_DTYPES = {"bfloat16": "bfloat16", "e4m3_float8": "float8_e4m3fn", "e5m2_float8": "float8_e5m2", "int4": "int4", "uint4": "uint4"}
 INDEX_DTYPE = "int32"
 
 
 @dataclass(frozen=True, slots=True)
 class DataType:
-    """A parsed dtype: `code` is one of float, bfloat, int, uint, bool, handle; `bits` per lane; `lanes` >= 1."""
+    """A parsed dtype: `code` is one of float, bfloat, e4m3_float, e5m2_float, int, uint, bool, handle; `bits` per lane.
+
+    `lanes` >= 1; of scalable vectors it is minus the number that `tir.vscale()` multiplies.
+    """
 
     code: str
     bits: int
@@ -30,7 +39,7 @@ class DataType:
     @property
     def is_float(self) -> bool:
         """True for float16/32/64 and bfloat16."""
-        return self.code in ("float", "bfloat")
+        return self.code in _FLOATS
 
     @property
     def is_int(self) -> bool:
@@ -40,7 +49,7 @@ class DataType:
     @property
     def is_signed(self) -> bool:
         """True where negative values exist."""
-        return self.code in ("int", "float", "bfloat")
+        return self.code == "int" or self.code in _FLOATS
 
     @property
     def itemsize(self) -> int:
@@ -59,7 +68,23 @@ class DataType:
     def __str__(self) -> str:
         """The dtype as the IR spells it."""
         base = self.code if self.code in ("bool", "handle") else f"{self.code}{self.bits}"
-        return base if self.lanes == 1 else f"{base}x{self.lanes}"
+        return base if self.lanes == 1 else f"{base}x{self.lanes}" if self.lanes > 0 else f"{base}xvscalex{-self.lanes}"
+
+
+class IntValue(int):
+    """An integer of a node, such as the lanes of a vector, that reads as an `IntImm`, too: it has `value` and `dtype`."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> int:
+        """The integer."""
+        return int(self)
+
+    @property
+    def dtype(self) -> str:
+        """Always int32."""
+        return "int32"
 
 
 @cache
@@ -71,15 +96,17 @@ def parse_dtype(dtype: str) -> DataType:
     """
     if not isinstance(dtype, str):
         raise TypeMismatchError(f"a dtype is a string such as 'float32', not {dtype!r}")
-    base, _, lanes = dtype.partition("x")
+    base, _, rest = dtype.partition("x")
     if base in ("bool", "uint1"):
-        return DataType("bool", 1, int(lanes) if lanes.isdigit() and int(lanes) > 0 else 1)
-    if base == "handle" and not lanes:
-        return DataType("handle", 64, 1)
+        lanes = rest.removeprefix("vscalex")
+        count = int(lanes) if lanes.isdigit() and int(lanes) > 0 else 1
+        return DataType("bool", 1, count if lanes == rest else -count)
     found = _PATTERN.match(dtype)
-    if found and int(found[2]) in _BITS[found[1]] and int(found[3] or 1) > 0:
-        return DataType(found[1], int(found[2]), int(found[3] or 1))
-    known = [f"{code}{bits}" for code, widths in _BITS.items() for bits in widths if bits > 1]
+    if found and int(found[4] or 1) > 0:
+        code, bits, count = found[1], int(found[2] or 64 if found[1] == "handle" else found[2] or 0), int(found[4] or 1)
+        if bits in _BITS[code]:
+            return DataType(code, bits, -count if found[3] else count)
+    known = [f"{code}{bits}" for code, widths in _BITS.items() for bits in widths if bits > 1 and code != "handle"]
     raise TypeMismatchError(f"{dtype!r} is no dtype; known: bool, {', '.join(known)}, each also with lanes as in 'float32x8'")
 
 
@@ -116,12 +143,13 @@ def wrap_int(value: int, dtype: str) -> int:
 
 @cache
 def to_numpy(dtype: str) -> np.dtype[np.generic]:
-    """The NumPy dtype of one lane; bfloat16 comes from ml_dtypes, imported on first use."""
+    """The NumPy dtype of one lane; bfloat16, fp8 and int4 come from ml_dtypes, imported on first use."""
     parsed = parse_dtype(dtype)
-    if parsed.code == "bfloat":
+    special = _ML_DTYPES.get(str(parsed.scalar))
+    if special is not None:
         import ml_dtypes
 
-        return cast("np.dtype[np.generic]", np.dtype(ml_dtypes.bfloat16))
+        return cast("np.dtype[np.generic]", np.dtype(getattr(ml_dtypes, special)))
     if parsed.code == "handle":
         return np.dtype(np.uint64)
     return np.dtype(str(parsed.scalar))
@@ -134,5 +162,30 @@ def from_numpy(dtype: np.dtype[np.generic] | type) -> str:
         TypeMismatchError: for dtypes the IR has no name for (complex, structured, strings, ...).
     """
     name: str = np.dtype(dtype).name
+    name = next((own for own, theirs in _ML_DTYPES.items() if theirs == name), name)
     parse_dtype(name)
     return name
+
+
+def round_float(value: float, dtype: str) -> float:
+    """The nearest value that a float dtype has.
+
+    Raises:
+        TypeMismatchError: for a finite value beyond the range of the dtype, or a dtype that is no float.
+    """
+    if dtype == "float64":
+        return value
+    rounded = rounded_float(value, dtype)
+    if not math.isfinite(rounded) and math.isfinite(value):
+        raise TypeMismatchError(f"{value} is beyond the range of {dtype}; use a wider dtype")
+    return rounded
+
+
+def rounded_float(value: float, dtype: str) -> float:
+    """The value as a machine would round it, beyond the range to infinity."""
+    if dtype == "float64":
+        return value
+    if not parse_dtype(dtype).is_float:
+        raise TypeMismatchError(f"{value} as a float constant of {dtype}; write an integer or a float dtype")
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(to_numpy(dtype).type(value))

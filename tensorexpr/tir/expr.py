@@ -24,11 +24,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from types import NoneType
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, cast
 
 from ..errors import TypeMismatchError
-from .dtype import parse_dtype, with_lanes
-from .interning import Interned
+from .dtype import IntValue, int_limits, parse_dtype, round_float, with_lanes
+from .interning import ADAPTERS, Built, Interned
+from .node import Object
+from .op_registry import Op
 from .operators import EqualOp as EqualOp
 from .operators import ExprOp as ExprOp
 
@@ -46,7 +49,13 @@ if TYPE_CHECKING:
         def shape(self) -> tuple[PrimExpr, ...]: ...
 
 
-class PrimExpr(ExprOp, metaclass=Interned):
+Lanes: TypeAlias = int  # an `IntValue`; of scalable vectors an expression of tir.vscale()
+Lane: TypeAlias = int
+OpName: TypeAlias = str  # an `Op`
+Condition: TypeAlias = "PrimExpr"  # None makes it true
+
+
+class PrimExpr(ExprOp, Object, metaclass=Interned):
     """Base of all expression nodes. `dtype` is the type of the value, with lanes for vectors."""
 
     __slots__ = ("__weakref__",)
@@ -62,22 +71,26 @@ class PrimExpr(ExprOp, metaclass=Interned):
     def __str__(self) -> str:
         return self._printers["expr"](self) if self._printers else object.__repr__(self)
 
-    # The printer registers itself here: `str(expr)` is its text, without a cycle between the two modules.
-    _printers: ClassVar[dict[str, Callable[..., str]]] = {}
-
-    __eq__ = ExprOp.__eq__
+    __repr__ = __str__
+    __eq__ = ExprOp.__eq__  # type: ignore[assignment]
     __hash__ = ExprOp.__hash__
 
 
+class Type(Object):
+    """Base of the types of variables and functions."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class PrimType:
+class PrimType(Type):
     """The type of a scalar value that a pointer points to."""
 
     dtype: str
 
 
 @dataclass(frozen=True, slots=True)
-class PointerType:
+class PointerType(Type):
     """A pointer to elements of `element_type` that live in `storage_scope`."""
 
     element_type: PrimType
@@ -93,17 +106,25 @@ class Var(PrimExpr):
     name: str
     type_annotation: PointerType | None
 
-    def __init__(self, name: str = "v", dtype: str = "int32", type_annotation: PointerType | None = None) -> None:
-        parse_dtype(dtype)
-        object.__setattr__(self, "name", name)
-        object.__setattr__(self, "dtype", dtype)
+    def __init__(
+        self, name: str = "v", dtype: str | Type = "int32", type_annotation: PointerType | None = None, span: object = None
+    ) -> None:
+        if isinstance(dtype, Type):  # the place of a type in TVM
+            dtype, type_annotation = (dtype.dtype, None) if isinstance(dtype, PrimType) else ("handle", cast(PointerType, dtype))
+        object.__setattr__(self, "name", str(name))
+        object.__setattr__(self, "dtype", str(parse_dtype(str(dtype))))
         object.__setattr__(self, "type_annotation", type_annotation)
 
     def __setattr__(self, key: str, value: object) -> None:
         raise AttributeError(f"variable {self.name} is immutable; make a new tir.Var instead of setting {key}")
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r}, {self.dtype!r})"
+    @property
+    def name_hint(self) -> str:
+        """The name."""
+        return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name, self.dtype, self.type_annotation)
 
 
 class SizeVar(Var):
@@ -112,12 +133,19 @@ class SizeVar(Var):
     __slots__ = ()
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class IntImm(PrimExpr):
     """An integer or bool constant."""
 
     dtype: str
     value: int
+
+    def __post_init__(self) -> None:
+        if type(self.value) is not int:
+            object.__setattr__(self, "value", int(self.value))
+        low, high = int_limits(self.dtype)
+        if not low <= self.value <= high:
+            raise TypeMismatchError(f"{self.value} does not fit {self.dtype} [{low}, {high}]; use a wider dtype")
 
     def __int__(self) -> int:
         return self.value
@@ -129,7 +157,7 @@ class IntImm(PrimExpr):
         return bool(self.value)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class FloatImm(PrimExpr):
     """A floating point constant, already rounded to `dtype`."""
 
@@ -140,11 +168,16 @@ class FloatImm(PrimExpr):
         return self.value
 
     @staticmethod
+    def _normal(values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Rounded, so that equal constants are one."""
+        return (str(values[0]), round_float(float(values[1]), str(values[0])))
+
+    @staticmethod
     def _intern_key(values: tuple[Any, ...]) -> tuple[Any, ...]:
         return (values[0], struct.pack("<d", values[1]))  # keeps -0.0 and 0.0 apart, and NaN equal to itself
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class StringImm(PrimExpr):
     """A string constant: an attribute's value or an extern symbol."""
 
@@ -163,7 +196,7 @@ def _check_same_dtype(node: BinaryExpr | CmpExpr) -> None:
         )
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class BinaryExpr(PrimExpr):
     """Two operands of one dtype, which is also the result's."""
 
@@ -230,7 +263,7 @@ class Max(BinaryExpr):
     __slots__ = ()
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class CmpExpr(PrimExpr):
     """A comparison of two operands of one dtype; the result is bool with their lanes."""
 
@@ -279,7 +312,7 @@ class GE(CmpExpr):
     __slots__ = ()
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class LogicalExpr(PrimExpr):
     """A connective of two bools."""
 
@@ -305,7 +338,7 @@ class Or(LogicalExpr):
     __slots__ = ()
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Not(PrimExpr):
     """not a."""
 
@@ -316,7 +349,7 @@ class Not(PrimExpr):
         object.__setattr__(self, "dtype", self.a.dtype)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Select(PrimExpr):
     """condition ? true_value : false_value with both arms evaluated; lane by lane on vectors."""
 
@@ -333,7 +366,7 @@ class Select(PrimExpr):
         object.__setattr__(self, "dtype", self.true_value.dtype)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Cast(PrimExpr):
     """`value` converted to `dtype`."""
 
@@ -341,7 +374,7 @@ class Cast(PrimExpr):
     value: PrimExpr
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class BufferLoad(PrimExpr):
     """An element, or with a `Ramp` as the last index a vector, of a buffer.
 
@@ -357,7 +390,7 @@ class BufferLoad(PrimExpr):
         object.__setattr__(self, "dtype", self.buffer.access_dtype(self.indices))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class ProducerLoad(PrimExpr):
     """An element of a tensor that some other operation produces."""
 
@@ -369,44 +402,57 @@ class ProducerLoad(PrimExpr):
         object.__setattr__(self, "dtype", self.producer.dtype)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+def vector_dtype(dtype: str, lanes: Any) -> str:
+    """The dtype of `lanes` elements, a number or for scalable vectors `tir.vscale() * number`."""
+    if isinstance(lanes, PrimExpr):
+        number = next((side.value for side in (lanes.a, lanes.b) if isinstance(side, IntImm)), None) if isinstance(lanes, Mul) else 1
+        scaled = isinstance(lanes, Call) or (
+            isinstance(lanes, Mul) and any(isinstance(s, Call) and s.op == "tir.vscale" for s in (lanes.a, lanes.b))
+        )
+        if number is None or not scaled:
+            raise TypeMismatchError(f"the lanes {lanes} are neither a number nor tir.vscale() times a number")
+        return with_lanes(dtype, -number)
+    return with_lanes(dtype, lanes)
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Ramp(PrimExpr):
     """The vector base, base + stride, ..., base + (lanes - 1) * stride."""
 
     base: PrimExpr
     stride: PrimExpr
-    lanes: int
+    lanes: Lanes
     dtype: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dtype", with_lanes(self.base.dtype, self.lanes))
+        object.__setattr__(self, "dtype", vector_dtype(self.base.dtype, self.lanes))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Broadcast(PrimExpr):
     """The scalar `value` in every one of `lanes` lanes."""
 
     value: PrimExpr
-    lanes: int
+    lanes: Lanes
     dtype: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dtype", with_lanes(self.value.dtype, self.lanes))
+        object.__setattr__(self, "dtype", vector_dtype(self.value.dtype, self.lanes))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Shuffle(PrimExpr):
     """Lanes picked by number out of the concatenation of `vectors`."""
 
     vectors: tuple[PrimExpr, ...]
-    indices: tuple[int, ...]
+    indices: tuple[Lane, ...]
     dtype: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", with_lanes(self.vectors[0].dtype, len(self.indices)))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Let(PrimExpr):
     """`body` with `var` standing for `value`."""
 
@@ -419,31 +465,58 @@ class Let(PrimExpr):
         object.__setattr__(self, "dtype", self.body.dtype)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Call(PrimExpr):
     """A call of the intrinsic named `op` (``"tir.exp"``); `intrin` lists them with their properties."""
 
     dtype: str
-    op: str
+    op: OpName
     args: tuple[PrimExpr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The integers from `min` up to, not including, `min + extent`."""
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Range(Object):
+    """The integers from `min` up to, not including, `min + extent`: `Range(begin, end)`, or `Range(end)` from 0."""
 
     min: PrimExpr
     extent: PrimExpr
 
+    def __init__(self, begin: Any, end: Any = None, span: object = None) -> None:
+        first, last = (0, begin) if end is None else (begin, end)
+        convert, subtract = ExprOp._build["convert"], ExprOp._build["sub"]
+        if not isinstance(first, ExprOp) and isinstance(last, ExprOp):
+            first = ExprOp._build["const"](first, convert(last).dtype)
+        object.__setattr__(self, "min", convert(first))
+        object.__setattr__(self, "extent", convert(last) if end is None else subtract(last, first))
+
     @staticmethod
-    def from_min_extent(min: Any, extent: Any) -> Range:
+    def from_min_extent(min: Any, extent: Any, span: object = None) -> Range:
         """The range that starts at `min` and has `extent` elements."""
         convert = ExprOp._build["convert"]
-        return Range(convert(min), convert(extent))
+        made: Range = object.__new__(Range)
+        object.__setattr__(made, "min", min if isinstance(min, PrimExpr) else convert(min))
+        object.__setattr__(made, "extent", extent if isinstance(extent, PrimExpr) else convert(extent))
+        return made
+
+    @property
+    def end(self) -> PrimExpr:
+        """The first integer behind it."""
+        return self.min + self.extent
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Range.from_min_extent, (self.min, self.extent)
+
+    def __repr__(self) -> str:
+        return f"Range({self.min}, {self.end})"
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class IterVar(ExprOp):
+def as_range(value: Any) -> Range | None:
+    """A range as `Range`, a pair (begin, end), or None."""
+    return value if value is None or isinstance(value, Range) else Range(*value)
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class IterVar(ExprOp, Object, metaclass=Built):
     """An axis: a variable, the range it takes and its role. Identity is equality.
 
     `iter_type` is one of `IterVar.DATA_PAR` (a spatial axis), `COMM_REDUCE`, `THREAD_INDEX`, ... as numbered by TE.
@@ -453,6 +526,11 @@ class IterVar(ExprOp):
     var: Var
     iter_type: int = 0
     thread_tag: str = ""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.var, str):
+            dtype = "int32" if self.dom is None else self.dom.extent.dtype
+            object.__setattr__(self, "var", Var(self.var, dtype))
 
     DATA_PAR: ClassVar[int] = 0
     THREAD_INDEX: ClassVar[int] = 1
@@ -478,12 +556,12 @@ class IterVar(ExprOp):
         """The variable."""
         return self.var
 
-    __eq__ = ExprOp.__eq__
+    __eq__ = ExprOp.__eq__  # type: ignore[assignment]
     __hash__ = ExprOp.__hash__
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class CommReducer(ExprOp):
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class CommReducer(ExprOp, Object, metaclass=Built):
     """A combiner: `result` in terms of the accumulators `lhs` and the new values `rhs`, and the identity elements.
 
     It is taken to be associative and commutative: that is what reordering a reduction relies on.
@@ -494,24 +572,82 @@ class CommReducer(ExprOp):
     result: tuple[PrimExpr, ...]
     identity_element: tuple[PrimExpr, ...]
 
-    __eq__ = ExprOp.__eq__
+    __eq__ = ExprOp.__eq__  # type: ignore[assignment]
     __hash__ = ExprOp.__hash__
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Reduce(PrimExpr):
     """The reduction of `source` over `axis` where `condition` holds; element `value_index` of the tuple.
 
     `init` replaces the combiner's identity elements as the starting value; empty means the identity.
     """
 
+    _aliases: ClassVar[dict[str, str]] = {"src": "source", "rdom": "axis"}
+
     combiner: CommReducer
     source: tuple[PrimExpr, ...]
     axis: tuple[IterVar, ...]
-    condition: PrimExpr
+    condition: Condition
     value_index: int = 0
     init: tuple[PrimExpr, ...] = ()
     dtype: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", self.source[self.value_index].dtype)
+
+
+def _sequence(value: Any) -> tuple[Any, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, (list, tuple)) or hasattr(value, "__iter__"):
+        return tuple(value)
+    return (value,)
+
+
+def _int(value: Any) -> int:
+    """An integer field: numbers and constants of any kind, without loss."""
+    number = value.value if isinstance(value, (IntImm, FloatImm)) else value
+    whole = int(number)
+    if whole != number and not isinstance(number, str):
+        raise TypeMismatchError(f"{value} is no integer")
+    return whole
+
+
+def _lanes(value: Any) -> Any:
+    return value if isinstance(value, PrimExpr) and not isinstance(value, IntImm) else IntValue(_int(value))
+
+
+def refuse(kind: str) -> Callable[[Any], Any]:
+    """An adapter that takes nothing: the field holds a `kind`."""
+
+    def refuse(value: Any) -> Any:
+        raise TypeMismatchError(f"{value!r} ({type(value).__name__}) is no {kind}")
+
+    return refuse
+
+
+def each(classes: type, convert: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """The adapter of a sequence of `classes`, whose other items `convert` makes such."""
+    return tuple, lambda value: tuple(item if isinstance(item, classes) else convert(item) for item in _sequence(value)), classes
+
+
+def _expr(value: Any) -> PrimExpr:
+    return ExprOp._build["convert"](value)
+
+
+ADAPTERS.update({
+    "PrimExpr": (PrimExpr, _expr, None),
+    "PrimExpr | None": ((PrimExpr, NoneType), _expr, None),
+    "tuple[PrimExpr, ...]": each(PrimExpr, _expr),
+    "Condition": (PrimExpr, lambda value: _expr(True if value is None else value), None),
+    "Range | None": ((Range, NoneType), as_range, None),
+    "tuple[Range, ...]": each(Range, as_range),
+    "tuple[Var, ...]": each(Var, refuse("variable")),
+    "tuple[IterVar, ...]": each(IterVar, refuse("axis")),
+    "str": (str, str, None),
+    "int": (int, _int, None),
+    "OpName": (Op, Op.of, None),
+    "Lanes": (IntValue, _lanes, None),
+    "tuple[Lane, ...]": each(IntValue, lambda value: IntValue(_int(value))),
+})  # fmt: skip

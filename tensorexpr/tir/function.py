@@ -9,12 +9,16 @@ from typing import Any, ClassVar
 from ..errors import DeclarationError
 from .attrs import EMPTY, FrozenMap
 from .buffer import Buffer
-from .expr import PrimExpr, Var
+from .expr import Type, Var
+from .interning import ADAPTERS, Built
+from .node import Object
 from .stmt import Stmt
 
+ADAPTERS["Mapping[Var, Buffer]"] = (Mapping, dict, None)
 
-@dataclass(frozen=True, eq=False, slots=True)
-class PrimFunc:
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class PrimFunc(Object, metaclass=Built):
     """A loop-level function.
 
     `params` are scalars and handles; `buffer_map` says which buffer a handle stands for. Variables that
@@ -25,6 +29,7 @@ class PrimFunc:
 
     params: tuple[Var, ...]
     body: Stmt
+    ret_type: Type | None = None
     buffer_map: Mapping[Var, Buffer] = field(default_factory=dict)
     attrs: FrozenMap = EMPTY
     # Under which options the body was lowered; None if it wasn't. No function that is made of this one has it.
@@ -70,28 +75,13 @@ class PrimFunc:
         """The options that it was lowered under and not changed since; None if it wasn't lowered."""
         return self._lowered_under
 
-    def script(self, *, show_meta: bool = False) -> str:
-        """The function as TVMScript text."""
-        return PrimExpr._printers["function"](self)
-
-    def show(self, style: str | None = None, black_format: bool = False, *, show_meta: bool = False) -> None:
-        """Print the function as TVMScript.
-
-        Args:
-            style: "ansi", "light" or "dark" for colours, "plain" for none; None for colours on a terminal alone.
-            black_format: accepted and without effect; the layout is always the printer's own.
-            show_meta: accepted and without effect; the text has everything.
-        """
-        print(PrimExpr._printers["shown"](self.script(), style))
-
-    def _repr_html_(self) -> str:
-        return PrimExpr._printers["html"](self.script())
-
     def __str__(self) -> str:
         return self.script()
 
+    __repr__ = __str__
 
-class GlobalVar:
+
+class GlobalVar(Object):
     """The name of a function in a module."""
 
     __slots__ = ("name_hint",)
@@ -105,16 +95,32 @@ class GlobalVar:
     def __hash__(self) -> int:
         return hash(self.name_hint)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return GlobalVar, (self.name_hint,)
+
     def __repr__(self) -> str:
         return f"I.GlobalVar({self.name_hint!r})"
 
 
-class IRModule:
+class IRModule(Object):
     """Functions by name. `mod["main"]` is one of them; `update_func` replaces one in place."""
 
     def __init__(self, functions: Mapping[str | GlobalVar, PrimFunc] | None = None, attrs: Mapping[str, Any] | None = None) -> None:
         self._functions = {_name(key): func for key, func in (functions or {}).items()}
         self.attrs = FrozenMap(attrs)
+
+    def __copy__(self) -> IRModule:
+        return self._with(self.attrs)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> IRModule:
+        return self._with(self.attrs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return IRModule, (dict(self._functions), dict(self.attrs))
+
+    def clone(self) -> IRModule:
+        """A copy that can be changed on its own."""
+        return self._with(self.attrs)
 
     @staticmethod
     def from_expr(expr: PrimFunc | IRModule) -> IRModule:
@@ -191,25 +197,10 @@ class IRModule:
         """A new module with every function transformed."""
         return IRModule({name: transform(func) for name, func in self._functions.items()}, self.attrs)
 
-    def script(self, *, show_meta: bool = False) -> str:
-        """The module as TVMScript text."""
-        return PrimExpr._printers["module"](self)
-
-    def show(self, style: str | None = None, black_format: bool = False, *, show_meta: bool = False) -> None:
-        """Print the module as TVMScript.
-
-        Args:
-            style: "ansi", "light" or "dark" for colours, "plain" for none; None for colours on a terminal alone.
-            black_format: accepted and without effect; the layout is always the printer's own.
-            show_meta: accepted and without effect; the text has everything.
-        """
-        print(PrimExpr._printers["shown"](self.script(), style))
-
-    def _repr_html_(self) -> str:
-        return PrimExpr._printers["html"](self.script())
-
     def __str__(self) -> str:
         return self.script()
+
+    __repr__ = __str__
 
 
 def _name(var: str | GlobalVar) -> str:

@@ -1,7 +1,12 @@
-"""Hash consing: building a node that exists returns the one that exists.
+"""How nodes are made: TVM's ways of writing arguments on one side, one object per distinct expression on the other.
 
-Structural equality of expressions is therefore identity, and memoising a rewrite by identity
-finds every repeated subexpression. Nodes die with their last user (the table holds weak references).
+All nodes take lists for sequences, Python numbers for constants, None for an empty sequence or mapping, and `span`
+(accepted and dropped: texts are located by the parser). Which field takes what follows from its annotation, see
+`ADAPTERS`; a value that is right already costs one `isinstance`.
+
+Expressions are hash-consed: building a node that exists returns the one that exists. Structural equality is
+therefore identity, and memoising a rewrite by identity finds every repeated subexpression. Nodes die with their
+last user (the table holds weak references).
 """
 
 from __future__ import annotations
@@ -15,24 +20,70 @@ _Node = TypeVar("_Node")
 _table: dict[tuple[Any, ...], ref[Any]] = {}
 _layouts: dict[type, _Layout] = {}
 
+Adapter = tuple[type | tuple[type, ...], Callable[[Any], Any], type | None]
+ADAPTERS: dict[str, Adapter] = {}
+"""Annotation of a field -> the classes that fit as they are, what makes one of anything else, the class of a sequence's items.
+
+The modules that define the classes fill it when they are imported.
+"""
+
 
 class _Layout:
-    """What building a node of one class needs to know: field names, defaults and how its key is made."""
+    """What building a node of one class needs to know: field names, defaults, conversions and how its key is made."""
 
-    __slots__ = ("count", "defaults", "key")
+    __slots__ = ("adapters", "aliases", "count", "defaults", "key", "normal")
 
     def __init__(self, cls: type) -> None:
         own = [f for f in fields(cast(Any, cls)) if f.init]
-        self.defaults = tuple((f.name, f.default) for f in own)
+        self.defaults = tuple((f.name, f.default, f.default_factory) for f in own)
         self.count = len(own)
+        self.adapters = tuple((index, *ADAPTERS[str(f.type)]) for index, f in enumerate(own) if str(f.type) in ADAPTERS)
+        self.aliases: dict[str, str] = getattr(cls, "_aliases", {})
         self.key: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = getattr(cls, "_intern_key", None)
+        self.normal: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = getattr(cls, "_normal", None)
 
     def positional(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All field values in order, so that equal nodes have equal keys however they were written."""
-        rest = [kwargs.pop(name, default) for name, default in self.defaults[len(args) :]]
+        if "span" in kwargs:
+            del kwargs["span"]
+        elif len(args) == self.count + 1 and not kwargs:
+            args = args[:-1]
+        for alias, name in self.aliases.items():
+            if alias in kwargs:
+                kwargs[name] = kwargs.pop(alias)
+        rest = [
+            kwargs.pop(name) if name in kwargs else default if factory is MISSING else factory()
+            for name, default, factory in self.defaults[len(args) :]
+        ]
         if kwargs or len(args) > self.count or any(value is MISSING for value in rest):
-            raise TypeError(f"{cls.__name__} takes {', '.join(name for name, _ in self.defaults)}")
+            raise TypeError(f"{cls.__name__} takes {', '.join(name for name, *_ in self.defaults)}")
         return args + tuple(rest)
+
+    def adapted(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The values as the fields hold them; `args` itself if all fit."""
+        changed: list[Any] | None = None
+        for index, classes, convert, items in self.adapters:
+            value = args[index]
+            if not isinstance(value, classes) or (items is not None and not _all_are(value, items)):
+                fitting = convert(value)
+                if fitting is not value:
+                    changed = list(args) if changed is None else changed
+                    changed[index] = fitting
+        return args if changed is None else tuple(changed)
+
+
+def _all_are(values: Any, cls: type) -> bool:
+    for value in values:  # noqa: SIM110  # a generator costs more than the checks
+        if not isinstance(value, cls):
+            return False
+    return True
+
+
+def _layout_of(cls: type) -> _Layout:
+    layout = _layouts.get(cls)
+    if layout is None:
+        layout = _layouts[cls] = _Layout(cls)
+    return layout
 
 
 def _forget(dead: ref[Any]) -> None:
@@ -42,8 +93,19 @@ def _forget(dead: ref[Any]) -> None:
         del _table[key]
 
 
+class Built(type):
+    """Metaclass of nodes that are distinct objects: statements, buffers, axes, functions."""
+
+    def __call__(cls: type[_Node], *args: Any, **kwargs: Any) -> _Node:
+        """A new node of these field values."""
+        layout = _layouts.get(cls) or _layout_of(cls)
+        if kwargs or len(args) != layout.count:
+            args = layout.positional(cls, args, kwargs)
+        return cast(_Node, type.__call__(cls, *layout.adapted(args)))
+
+
 class Interned(type):
-    """Metaclass of nodes that are unique by class and field values. Fields must be hashable (tuples, not lists).
+    """Metaclass of nodes that are unique by class and field values.
 
     A class with `_unique = True` opts out: each call makes a new object (variables).
     """
@@ -54,16 +116,31 @@ class Interned(type):
         if layout is None:
             if getattr(cls, "_unique", False):
                 return cast(_Node, type.__call__(cls, *args, **kwargs))
-            layout = _layouts[cls] = _Layout(cls)
+            layout = _layout_of(cls)
         if kwargs or len(args) != layout.count:
             args = layout.positional(cls, args, kwargs)
+        if layout.normal:
+            args = layout.normal(args)
         key = (cls, layout.key(args) if layout.key else args)
-        entry = _table.get(key)
+        try:
+            entry = _table.get(key)
+        except TypeError:  # a list where a tuple belongs
+            return cls(*_hashable(cls, layout, args))
         found = entry() if entry is not None else None
         if found is None:
+            fitting = layout.adapted(args)
+            if fitting is not args:
+                return cls(*fitting)
             made = type.__call__(cls, *args)
             entry = _table.setdefault(key, KeyedRef(made, _forget, key))
             found = entry()
             if found is None:  # the dead node's entry was still there
                 found, _table[key] = made, KeyedRef(made, _forget, key)
         return cast(_Node, found)
+
+
+def _hashable(cls: type, layout: _Layout, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    fitting = layout.adapted(args)
+    if fitting is args:
+        raise TypeError(f"{cls.__name__} takes {', '.join(name for name, *_ in layout.defaults)}; not {args}")
+    return fitting

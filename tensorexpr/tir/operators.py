@@ -66,6 +66,12 @@ class ExprOp:
     def __lshift__(self, other: Any) -> PrimExpr:
         return self._build["shift_left"](self, other)
 
+    def __rlshift__(self, other: Any) -> PrimExpr:
+        return self._build["shift_left"](other, self)
+
+    def __rrshift__(self, other: Any) -> PrimExpr:
+        return self._build["shift_right"](other, self)
+
     def __rshift__(self, other: Any) -> PrimExpr:
         return self._build["shift_right"](self, other)
 
@@ -116,17 +122,20 @@ class ExprOp:
             "te.all or te.any in place of `if`, `and`, `or` and chained comparisons"
         )
 
-    def astype(self, dtype: str) -> PrimExpr:
+    def astype(self, dtype: str, span: object = None) -> PrimExpr:
         """This value converted to `dtype`; integers wrap, floats truncate towards zero when made integers."""
         return self._build["cast"](self, dtype)
 
-    def equal(self, other: Any) -> PrimExpr:
+    def equal(self, other: Any, span: object = None) -> PrimExpr:
         """The comparison `self == other` as an expression node."""
         return self._build["eq"](self, other)
 
 
 class EqualOp(ExprOp):
-    """`a == b` before anyone said what it is for: an expression when used as one, else identity of the two."""
+    """`a == b` before anyone said what it is for: an expression when used as one, else identity of the two.
+
+    A constant is also the Python number that it holds: `axis.dom.extent == 16`.
+    """
 
     __slots__ = ("a", "b", "negated")
 
@@ -134,8 +143,22 @@ class EqualOp(ExprOp):
         self.a, self.b, self.negated = a, b, negated
 
     def __bool__(self) -> bool:
-        return (self.a is self.b) is not self.negated
+        same = self.a is self.b
+        if not same and not isinstance(self.b, ExprOp):
+            value = getattr(self.a, "value", None)
+            same = isinstance(value, (int, float, str)) and bool(value == self.b)
+        return same is not self.negated
+
+    @property
+    def dtype(self) -> str:
+        """That of the comparison: bool, or a vector of it."""
+        return self.asobject().dtype
 
     def asobject(self) -> PrimExpr:
         """The comparison as a node."""
         return self._build["ne" if self.negated else "eq"](self.a, self.b)
+
+    def __str__(self) -> str:
+        return str(self.asobject())
+
+    __repr__ = __str__

@@ -63,7 +63,7 @@ def _map_value(value: Any, rewrite: Callable[[Node], Node]) -> Any:
         return rewrite(value)
     if isinstance(value, Range):
         low, extent = rewrite(value.min), rewrite(value.extent)
-        return value if low is value.min and extent is value.extent else Range(cast(PrimExpr, low), cast(PrimExpr, extent))
+        return value if low is value.min and extent is value.extent else Range.from_min_extent(cast(PrimExpr, low), cast(PrimExpr, extent))
     if isinstance(value, BufferRegion):
         region = _map_value(value.region, rewrite)
         return value if region is value.region else BufferRegion(value.buffer, region)

@@ -16,15 +16,19 @@ Statements are frozen; identity is equality. `None` stands for "no else case".
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from types import NoneType
 from typing import Any
 
-from ..errors import DeclarationError, InternalError, TypeMismatchError
+from ..errors import DeclarationError, TypeMismatchError
 from .attrs import EMPTY, FrozenMap
 from .buffer import Buffer, BufferRegion
 from .dtype import parse_dtype
-from .expr import IntImm, IterVar, PrimExpr, Range, Var
+from .expr import IntImm, IterVar, PrimExpr, Range, Var, each, refuse
+from .interning import ADAPTERS, Built
+from .node import Object
 
 
 class ForKind(IntEnum):
@@ -37,16 +41,18 @@ class ForKind(IntEnum):
     THREAD_BINDING = 4
 
 
-class Stmt:
+class Stmt(Object, metaclass=Built):
     """Base of all statements."""
 
     __slots__ = ("__weakref__",)
 
     def __str__(self) -> str:
-        return PrimExpr._printers["stmt"](self) if PrimExpr._printers else object.__repr__(self)
+        return self._printers["stmt"](self) if self._printers else object.__repr__(self)
+
+    __repr__ = __str__
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class For(Stmt):
     """`body` for loop_var in [min, min + extent). `annotations` carry pragmas such as unroll hints."""
 
@@ -59,7 +65,7 @@ class For(Stmt):
     annotations: FrozenMap = EMPTY
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class While(Stmt):
     """`body` as long as `condition` holds."""
 
@@ -67,7 +73,7 @@ class While(Stmt):
     body: Stmt
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class BufferStore(Stmt):
     """buffer[indices] = value; lanes where `predicate` is false stay as they are."""
 
@@ -85,7 +91,7 @@ class BufferStore(Stmt):
 Buffer._store = BufferStore
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class BufferRealize(Stmt):
     """`buffer` exists for `body`, with storage for the box `bounds`; indices count from the tensor's origin.
 
@@ -100,7 +106,7 @@ class BufferRealize(Stmt):
     annotations: FrozenMap = EMPTY
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Allocate(Stmt):
     """`buffer_var` points to fresh storage of prod(extents) elements of `dtype` for `body`."""
 
@@ -121,7 +127,7 @@ class Allocate(Stmt):
         return total
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class DeclBuffer(Stmt):
     """`buffer` is a view of memory that exists already, for `body`."""
 
@@ -129,7 +135,7 @@ class DeclBuffer(Stmt):
     body: Stmt
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class BufferBind(Stmt):
     """`buffer` stands for the box `source` of another buffer within `body`.
 
@@ -157,18 +163,29 @@ class BufferBind(Stmt):
         return tuple(dict.fromkeys((self.buffer.data, *found)))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class SeqStmt(Stmt):
-    """The statements in order; never nested directly, never of length one (`seq` makes them)."""
+    """The statements in order; sequences within are flattened, and there are at least two (`stmt_seq` takes any number)."""
 
     seq: tuple[Stmt, ...]
 
     def __post_init__(self) -> None:
-        if len(self.seq) < 2 or any(isinstance(s, SeqStmt) for s in self.seq):
-            raise InternalError("a SeqStmt holds at least two statements and no SeqStmt; use stmt.seq(...)")
+        if any(isinstance(s, SeqStmt) for s in self.seq):
+            object.__setattr__(self, "seq", tuple(s for part in self.seq for s in (part.seq if isinstance(part, SeqStmt) else (part,))))
+        if len(self.seq) < 2:
+            raise DeclarationError(f"a SeqStmt holds at least two statements, not {len(self.seq)}; tir.stmt_seq(...) takes any number")
+
+    def __getitem__(self, i: int) -> Stmt:
+        return self.seq[i]
+
+    def __len__(self) -> int:
+        return len(self.seq)
+
+    def __iter__(self) -> Iterator[Stmt]:
+        return iter(self.seq)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class IfThenElse(Stmt):
     """`then_case` where the scalar `condition` holds, else `else_case`."""
 
@@ -181,7 +198,7 @@ class IfThenElse(Stmt):
             raise TypeMismatchError(f"the condition of an if is {self.condition.dtype}, not bool")
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class LetStmt(Stmt):
     """`body` with `var` bound to `value`."""
 
@@ -190,7 +207,7 @@ class LetStmt(Stmt):
     body: Stmt
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class AssertStmt(Stmt):
     """`condition` holds in `body`; checked where asserts are on."""
 
@@ -199,7 +216,7 @@ class AssertStmt(Stmt):
     body: Stmt
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class AttrStmt(Stmt):
     """An attribute of `node` that holds for `body` (pragmas, thread extents)."""
 
@@ -209,12 +226,19 @@ class AttrStmt(Stmt):
     body: Stmt
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Evaluate(Stmt):
     """`value` for its side effect."""
 
     value: PrimExpr
 
+
+ADAPTERS.update({
+    "Stmt": (Stmt, refuse("statement"), None),
+    "Stmt | None": ((Stmt, NoneType), refuse("statement"), None),
+    "tuple[Stmt, ...]": each(Stmt, refuse("statement")),
+    "ForKind": (ForKind, ForKind, None),
+})  # fmt: skip
 
 NOP = Evaluate(IntImm("int32", 0))
 

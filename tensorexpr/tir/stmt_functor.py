@@ -181,7 +181,7 @@ class Renaming:
 
     def _axis(self, axis: IterVar) -> IterVar:
         var = self._mapping.get(axis.var, axis.var)
-        dom = axis.dom and Range(self.apply(axis.dom.min), self.apply(axis.dom.extent))
+        dom = axis.dom and Range.from_min_extent(self.apply(axis.dom.min), self.apply(axis.dom.extent))
         same = var is axis.var and (dom is None or axis.dom is None or (dom.min is axis.dom.min and dom.extent is axis.dom.extent))
         return axis if same or not isinstance(var, Var) else replace(axis, var=var, dom=dom)
 

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from .block import Block
 from .buffer import Buffer
+from .dtype import IntValue
 from .expr import CommReducer, FloatImm, IntImm, IterVar, Let, PrimExpr, Reduce, StringImm, Var
 from .function import IRModule, PrimFunc
 from .scopes import buffer_vars, parts
@@ -202,7 +203,10 @@ class Comparison:
 
 
 def _layout(buffer: Buffer) -> tuple[Any, ...]:
-    return tuple(getattr(buffer, name) for name in _names(Buffer))
+    """All of a buffer; what few have counts only where it is there, so that hashes of the others stay."""
+    usual = (buffer.data, buffer.dtype, buffer.shape, buffer.strides, buffer.elem_offset, buffer.data_alignment, buffer.offset_factor)
+    special = buffer.buffer_type != Buffer.DEFAULT or buffer.axis_separators
+    return (*usual, buffer.buffer_type, buffer.axis_separators) if special else usual
 
 
 def _functions(mod: IRModule) -> dict[str, PrimFunc]:
@@ -256,7 +260,7 @@ class _Digest:
             self._todo.append(_Action(lambda: self._combine(node, len(operands))))
             self._todo.extend(reversed(operands))
         else:
-            self._results.append(_hash(type(node).__name__, repr(node)))
+            self._results.append(_hash("int" if isinstance(node, IntValue) else type(node).__name__, repr(node)))
 
     def _combine(self, node: Any, count: int, *extra: str) -> None:
         """Replace the digests of the operands by the digest of the node."""
@@ -312,6 +316,8 @@ def _operands(node: Any) -> list[Any] | None:
         return [item for key in sorted(node, key=str) for item in (key, node[key])]
     if isinstance(node, IRModule):
         return [dict(node.attrs), _functions(node)]
+    if isinstance(node, Buffer):
+        return list(_layout(node))
     if hasattr(node, "__dataclass_fields__"):
         return [getattr(node, name) for name in _names(type(node))]
     return None

@@ -78,7 +78,7 @@ def function(reads: bool = True, writes: bool = True) -> tir.PrimFunc:
     value = source[0] if reads else tir.const(1.0)
     body = tir.BufferStore(target, value, (tir.const(0),)) if writes else tir.Evaluate(value)
     handles = {tir.Var("source", "handle"): source, tir.Var("target", "handle"): target}
-    return tir.PrimFunc(tuple(handles), body, handles)
+    return tir.PrimFunc(tuple(handles), body, None, handles)
 
 
 @pytest.mark.parametrize(("declare", "message"), DECLARATIONS, ids=[message[:40] for _, message in DECLARATIONS])

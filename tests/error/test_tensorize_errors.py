@@ -403,10 +403,10 @@ def test_a_layout_that_the_place_does_not_have() -> None:
 
 
 def bound(buffer: tir.Buffer, source: tir.Buffer, region: Sequence[tuple[int, int]]) -> tir.PrimFunc:
-    box = tuple(tir.Range(tir.IntImm("int32", low), tir.IntImm("int32", extent)) for low, extent in region)
+    box = tuple(tir.Range.from_min_extent(tir.IntImm("int32", low), tir.IntImm("int32", extent)) for low, extent in region)
     body = tir.BufferBind(buffer, tir.BufferRegion(source, box), buffer.vstore([0] * buffer.ndim, 1.0))
     handle = tir.Var(source.name, "handle")
-    return tir.PrimFunc((handle,), body, {handle: source})
+    return tir.PrimFunc((handle,), body, None, {handle: source})
 
 
 @pytest.mark.parametrize(
@@ -444,7 +444,9 @@ def test_an_interpreted_box_out_of_bounds() -> None:
 def test_bindings_that_make_no_sense() -> None:
     source = tir.decl_buffer((8,), name="A")
     with pytest.raises(TypeMismatchError, match="buffer b of int8 can't stand for a part of A, which is float32"):
-        tir.BufferBind(tir.decl_buffer((4,), "int8", name="b"), tir.BufferRegion(source, (tir.Range(ZERO, ZERO),)), tir.Evaluate(ZERO))
+        tir.BufferBind(
+            tir.decl_buffer((4,), "int8", name="b"), tir.BufferRegion(source, (tir.Range.from_min_extent(ZERO, ZERO),)), tir.Evaluate(ZERO)
+        )
     with pytest.raises(DeclarationError, match="buffer b has 2 dimensions, more than the 1 of A"):
         bound(tir.decl_buffer((1, 4), name="b"), source, [(0, 4)])
     with pytest.raises(DeclarationError, match="a box of A has 1 dimensions, not 2"):

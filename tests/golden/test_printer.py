@@ -27,7 +27,7 @@ def flat(buffer: tir.Buffer, size: int) -> tir.Buffer:
 
 def func(buffers: list[tir.Buffer], body: tir.Stmt, *scalars: tir.Var, **attrs: object) -> tir.PrimFunc:
     handles = [tir.Var(b.name, "handle") for b in buffers]
-    return tir.PrimFunc((*handles, *scalars), body, dict(zip(handles, buffers, strict=True)), FrozenMap(attrs or NAMES))
+    return tir.PrimFunc((*handles, *scalars), body, None, dict(zip(handles, buffers, strict=True)), FrozenMap(attrs or NAMES))
 
 
 def store(buffer: tir.Buffer, value: object, *indices: object) -> tir.Stmt:
@@ -56,7 +56,7 @@ def test_realize_and_annotations(golden: Golden) -> None:
     a, b = tir.decl_buffer((16, 16), name="A"), tir.decl_buffer((16, 16), name="B", scope="local")
     out = tir.decl_buffer((16, 16), name="out")
     i, j, j2 = tir.Var("i"), tir.Var("j"), tir.Var("j")
-    bounds = (tir.Range(i, tir.const(1)), tir.Range(tir.const(0), tir.const(16)))
+    bounds = (tir.Range.from_min_extent(i, tir.const(1)), tir.Range.from_min_extent(tir.const(0), tir.const(16)))
     produce = loop(j, 16, store(b, tir.exp(a[i, j]), i, j), tir.ForKind.UNROLLED, pragma_unroll_explicit=True)
     consume = loop(j2, 16, store(out, b[i, j2] * 2.0, i, j2), pragma_auto_unroll_max_step=64)
     body = loop(i, 16, tir.BufferRealize(b, bounds, TRUE, tir.stmt_seq(produce, consume)))
@@ -66,7 +66,7 @@ def test_realize_and_annotations(golden: Golden) -> None:
 def test_realize_with_a_condition_before_other_statements(golden: Golden) -> None:
     out, b = tir.decl_buffer((4,), name="out"), tir.decl_buffer((8,), name="B")
     i = tir.Var("i")
-    inner = tir.BufferRealize(b, (tir.Range(i * 2, tir.const(2)),), i < 3, store(b, tir.const(1.0), i * 2))
+    inner = tir.BufferRealize(b, (tir.Range.from_min_extent(i * 2, tir.const(2)),), i < 3, store(b, tir.const(1.0), i * 2))
     golden("printer/realize_with.py", str(func([out], loop(i, 4, tir.stmt_seq(inner, store(out, tir.const(0.0), i))))))
 
 

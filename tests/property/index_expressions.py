@@ -155,7 +155,7 @@ def random_ranges(rng: random.Random, dtype: str) -> dict[Var, Range]:
         low = max(rng.choice((0, 0, 0, -3, -8, -20, 5, 16)), least)
         if rng.random() < 0.1:
             low = rng.choice((least, most - extent + 1))
-        found[Var(name, dtype)] = Range(IntImm(dtype, low), IntImm(dtype, extent))
+        found[Var(name, dtype)] = Range.from_min_extent(IntImm(dtype, low), IntImm(dtype, extent))
     return found
 
 

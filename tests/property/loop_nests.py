@@ -127,7 +127,7 @@ class _Builder:
         handles = {Var(buffer.name, "handle"): buffer for buffer in (self.a, self.b, self.c)}
         symbols = [extent for extent in nest.extents.values() if isinstance(extent, Var)]
         body = self._loops(nest.levels[: nest.shared], {}, self._inside)
-        return PrimFunc((*handles, *symbols), body, handles, FrozenMap({"global_symbol": "main", "tir.noalias": True}))
+        return PrimFunc((*handles, *symbols), body, None, handles, FrozenMap({"global_symbol": "main", "tir.noalias": True}))
 
     def _loops(self, levels: tuple[Level, ...], terms: dict[Level, PrimExpr], body: Callable[[dict[Level, PrimExpr]], Stmt]) -> Stmt:
         if not levels:

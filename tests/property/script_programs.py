@@ -55,7 +55,7 @@ class Programs:
             root = tir.Block((), (), (), "root", body, alloc_buffers=self.local_buffers())
             body = tir.BlockRealize((), TRUE, root)
         attrs = FrozenMap({"global_symbol": self.rng.choice(["main", "other"]), **self.rng.choice(NOTES)})
-        return tir.PrimFunc((*handles, *scalars), body, dict(zip(handles, buffers, strict=True)), attrs)
+        return tir.PrimFunc((*handles, *scalars), body, None, dict(zip(handles, buffers, strict=True)), attrs)
 
     # Expressions.
 
@@ -243,7 +243,7 @@ class Programs:
     def box(self, depth: int) -> tir.Stmt:
         """A buffer that stands for a part of another."""
         of = self.rng.choice(self.buffers)
-        region = tuple(tir.Range(self.expr("int32", 1), tir.const(4)) for _ in of.shape)
+        region = tuple(tir.Range.from_min_extent(self.expr("int32", 1), tir.const(4)) for _ in of.shape)
         offset = self.rng.choice([tir.Var("e"), tir.Var("e", "int64")])
         steps = [self.rng.choice([tir.Var("s"), tir.SizeVar("s")]) for _ in of.shape] if self.rng.random() < 0.5 else None
         buffer = tir.decl_buffer((4,) * of.ndim, of.dtype, "M", strides=steps, elem_offset=offset)
@@ -251,7 +251,7 @@ class Programs:
 
     def realize(self, depth: int) -> tir.Stmt:
         buffer = tir.decl_buffer((8, 8), self.rng.choice(DTYPES), "R", scope=self.rng.choice(["global", "local"]))
-        bounds = tuple(tir.Range(self.expr("int32", 1), self.expr("int32", 1)) for _ in buffer.shape)
+        bounds = tuple(tir.Range.from_min_extent(self.expr("int32", 1), self.expr("int32", 1)) for _ in buffer.shape)
         notes = FrozenMap(self.rng.choice(NOTES))
         return self.within(buffer, depth, lambda body: tir.BufferRealize(buffer, bounds, self.expr("bool", 1), body, notes))
 
@@ -289,7 +289,7 @@ class Programs:
             value: tir.PrimExpr = self.rng.choice(loops) if loops and self.rng.random() < 0.6 else self.expr("int32", 1)
             low, kind = self.rng.choice([0, 0, 0, 2]) if value not in loops else 0, self.rng.choice([0, 0, 2, 3, 4])
             var = tir.Var(f"v{number}", value.dtype)
-            dom = tir.Range(tir.const(low, var.dtype), tir.const(self.rng.choice([8, 100]), var.dtype))
+            dom = tir.Range.from_min_extent(tir.const(low, var.dtype), tir.const(self.rng.choice([8, 100]), var.dtype))
             axes.append(tir.IterVar(dom, var, kind))
             values.append(value if not isinstance(value, tir.IntImm) else dom.min)
         outer, outer_buffers = list(self.variables), list(self.buffers)
@@ -313,10 +313,12 @@ class Programs:
     def region(self, buffer: tir.Buffer) -> tir.BufferRegion:
         if self.rng.random() < 0.5:
             return tir.BufferRegion.full_region(buffer)
-        return tir.BufferRegion(buffer, tuple(tir.Range(self.small_index(), tir.const(self.rng.choice([1, 4]))) for _ in buffer.shape))
+        return tir.BufferRegion(
+            buffer, tuple(tir.Range.from_min_extent(self.small_index(), tir.const(self.rng.choice([1, 4]))) for _ in buffer.shape)
+        )
 
     def match(self) -> tir.MatchBufferRegion:
         of = self.rng.choice(self.buffers)
-        region = tir.BufferRegion(of, tuple(tir.Range(self.small_index(), tir.const(4)) for _ in of.shape))
+        region = tir.BufferRegion(of, tuple(tir.Range.from_min_extent(self.small_index(), tir.const(4)) for _ in of.shape))
         buffer = tir.decl_buffer((4,) * of.ndim, of.dtype, "M", elem_offset=tir.Var("e"))
         return tir.MatchBufferRegion(buffer, region)

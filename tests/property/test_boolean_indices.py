@@ -75,7 +75,10 @@ def test_7_a_condition_is_no_index(name: str) -> None:
 
 
 X, Y = Var("x"), Var("y")
-RANGES = {X: Range(IntImm("int32", -3), IntImm("int32", 8)), Y: Range(IntImm("int32", 0), IntImm("int32", 5))}
+RANGES = {
+    X: Range.from_min_extent(IntImm("int32", -3), IntImm("int32", 8)),
+    Y: Range.from_min_extent(IntImm("int32", 0), IntImm("int32", 5)),
+}
 
 
 @st.composite

@@ -119,7 +119,7 @@ def test_2_every_lane(seed: int, dtype: str, lanes: int) -> None:
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 12), st.sampled_from([-40, -16, 0, 3]), st.sampled_from([1, 2, 3, -3, 4, 8]))
 def test_3_quotients_of_remainders(a: int, b: int, c: int, low: int, k: int) -> None:
     x = Var("x")
-    ranges = {x: Range(IntImm("int32", low), IntImm("int32", 60))}
+    ranges = {x: Range.from_min_extent(IntImm("int32", low), IntImm("int32", 60))}
     for analyzer in (Analyzer(ranges), Analyzer()):
         for expr in (x * k % a // b, x * k // b % c, x * k // a // b, x * k % a % b, (x * k + c) // a % b, (x // a * a + x % a) // b):
             for op in (FloorDiv, FloorMod, Div, Mod):
@@ -132,7 +132,10 @@ def test_3_quotients_of_remainders(a: int, b: int, c: int, low: int, k: int) -> 
 def test_3_quotients_meet_their_remainders(seed: int, bounded: bool) -> None:
     rng = random.Random(seed)
     x, y = Var("x"), Var("y")
-    ranges = {x: Range(IntImm("int32", -40), IntImm("int32", 80)), y: Range(IntImm("int32", 0), IntImm("int32", 4))}
+    ranges = {
+        x: Range.from_min_extent(IntImm("int32", -40), IntImm("int32", 80)),
+        y: Range.from_min_extent(IntImm("int32", 0), IntImm("int32", 4)),
+    }
     expr = random_pieces(rng, rng.choice((x, x, x + 3, x * 4 + y)))
     if rng.random() < 0.3:
         expr = rng.choice((FloorDiv, FloorMod))(expr, IntImm("int32", rng.choice((2, 3, 4, 6, 10))))
@@ -185,7 +188,9 @@ def check_interval(rng: random.Random, loops: Loops, expr: PrimExpr, exact: bool
         return
     bound = extent_bound(interval, analyzer)
     for env in loops.envs[:4]:
-        inner = {v: Range(IntImm("int32", lane(r.min, env)), IntImm("int32", lane(r.extent, env))) for v, r in domain.items()}
+        inner = {
+            v: Range.from_min_extent(IntImm("int32", lane(r.min, env)), IntImm("int32", lane(r.extent, env))) for v, r in domain.items()
+        }
         envs = [{**env, **point} for point in points(inner)]
         (low,), (high,) = values(interval.min, [env]), values(interval.max, [env])
         seen = [value for value in values(expr, envs) if value is not None]
@@ -214,7 +219,10 @@ def test_5_simplify_is_idempotent(seed: int, dtype: str) -> None:
 def test_5_deep_expressions(seed: int) -> None:
     rng = random.Random(seed)
     x, y = Var("x"), Var("y")
-    ranges = {x: Range(IntImm("int32", 0), IntImm("int32", 8)), y: Range(IntImm("int32", -4), IntImm("int32", 8))}
+    ranges = {
+        x: Range.from_min_extent(IntImm("int32", 0), IntImm("int32", 8)),
+        y: Range.from_min_extent(IntImm("int32", -4), IntImm("int32", 8)),
+    }
     op = rng.choice((Add, Sub, Min, Max, FloorDiv, FloorMod))
     expr: PrimExpr = x
     for _ in range(2500):
@@ -232,7 +240,10 @@ def test_6_division_by_zero_and_the_most_negative_number(seed: int, dtype: str) 
     rng = random.Random(seed)
     least, most = int_limits(dtype)
     x, y = Var("x", dtype), Var("y", dtype)
-    ranges = {x: Range(IntImm(dtype, least), IntImm(dtype, 3)), y: Range(IntImm(dtype, -1), IntImm(dtype, 3))}
+    ranges = {
+        x: Range.from_min_extent(IntImm(dtype, least), IntImm(dtype, 3)),
+        y: Range.from_min_extent(IntImm(dtype, -1), IntImm(dtype, 3)),
+    }
     divisor = rng.choice((IntImm(dtype, 0), IntImm(dtype, -1), IntImm(dtype, least), y, y * 0))
     quotient = rng.choice((FloorDiv, FloorMod, Div, Mod))(rng.choice((x, x + 1, IntImm(dtype, least), y)), divisor)
     expr = Select(rng.choice((y != 0, y > 0, x < y)).asobject(), quotient, rng.choice((x, y)))
@@ -250,7 +261,9 @@ def test_9_detected_maps_give_the_original_index(seed: int) -> None:
     rng = random.Random(seed)
     extents = [rng.choice((1, 2, 3, 4, 6)) for _ in range(3)]
     lows = [rng.choice((0, 0, 2, -3)) for _ in extents]
-    iters = {Var(n): Range(IntImm("int32", low), IntImm("int32", e)) for n, low, e in zip("ijk", lows, extents, strict=True)}
+    iters = {
+        Var(n): Range.from_min_extent(IntImm("int32", low), IntImm("int32", e)) for n, low, e in zip("ijk", lows, extents, strict=True)
+    }
     indices = random_map(rng, iters)
     found = detect_iter_map(indices, iters)
     if not found.indices:

@@ -58,7 +58,7 @@ def test_solutions_are_all_iterations_and_no_others(
     points = [(1,) * len(found), (4,) * len(found), (0, 5)[: len(found)], (1, 2)[: len(found)]]
     if data is not None:
         points.append(data.draw(st.tuples(*[st.sampled_from(_TARGETS)] * len(found))))
-    ranges = {target: Range(const(-2, "int32"), const(16, "int32")) for target in targets}
+    ranges = {target: Range.from_min_extent(const(-2, "int32"), const(16, "int32")) for target in targets}
     guard = solution.guard(Analyzer(ranges | {axis.var: domain(axis) for axis in solution.free}))
     for point in points:
         env = dict(zip(targets, point, strict=True))

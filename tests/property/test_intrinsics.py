@@ -180,7 +180,7 @@ def test_halves_of_vectors() -> None:
     b = tir.decl_buffer((8,), "int32", name="b")
     handle = tir.Var("b", "handle")
     store = tir.BufferStore(b, tir.vectorcombine("int32x8", high, low), (vector,))
-    func = tir.PrimFunc((handle,), store, {handle: b}).with_attr("global_symbol", "main")
+    func = tir.PrimFunc((handle,), store, None, {handle: b}).with_attr("global_symbol", "main")
     runs: list[Callable[[Array], object]] = [lambda out: interpret(func, [out]), tvm.build(func)]
     for run in runs:
         out = np.zeros(8, np.int32)

@@ -76,15 +76,15 @@ def broken() -> Iterator[PrimFunc]:
     i, x = Var("i"), Var("x")
     one = Evaluate(x + 1)
     loop = For(i, IntImm("int32", 0), IntImm("int32", 4), ForKind.SERIAL, Evaluate(i + 1))
-    yield PrimFunc((), one, {})
-    yield PrimFunc((), seq(loop, loop), {})
-    yield PrimFunc((), seq(LetStmt(x, IntImm("int32", 3), one), one), {})
-    yield PrimFunc((x,), LetStmt(x, IntImm("int32", 3), one), {})
-    yield PrimFunc((), LetStmt(x, x + 1, one), {})
+    yield PrimFunc((), one, None, {})
+    yield PrimFunc((), seq(loop, loop), None, {})
+    yield PrimFunc((), seq(LetStmt(x, IntImm("int32", 3), one), one), None, {})
+    yield PrimFunc((x,), LetStmt(x, IntImm("int32", 3), one), None, {})
+    yield PrimFunc((), LetStmt(x, x + 1, one), None, {})
 
 
 def test_21_the_check_finds_what_is_wrong() -> None:
     """A check that passes everything would make the others worthless."""
     assert [verify_ssa(func) for func in broken()] == [False] * 5
     n = te.var("n")
-    assert verify_ssa(PrimFunc((n,), Evaluate(n + 1), {}))
+    assert verify_ssa(PrimFunc((n,), Evaluate(n + 1), None, {}))

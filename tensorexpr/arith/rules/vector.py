@@ -61,7 +61,7 @@ def rewrite_vector(facts: Facts, node: PrimExpr, simplify: Simplify) -> PrimExpr
         return None
     inner = facts.scopes.get(number)
     if inner is None:
-        dom = Range(IntImm(number.dtype, 0), IntImm(number.dtype, lanes))
+        dom = Range.from_min_extent(IntImm(number.dtype, 0), IntImm(number.dtype, lanes))
         inner = facts.scopes[number] = bind_range(facts, number, dom)
     result = _over_lanes(inner, simplify(inner, scalar), number, lanes)
     return None if result is node else result

@@ -36,6 +36,6 @@ def extern_body(op: ExternOp, buffer_of: Callable[[Tensor], Buffer]) -> Stmt:
     for placeholder, tensor in reversed(op.pairs()):
         if placeholder not in plain:
             source = buffer_of(tensor)
-            box = tuple(Range(IntImm(extent.dtype, 0), extent) for extent in source.shape)
+            box = tuple(Range.from_min_extent(IntImm(extent.dtype, 0), extent) for extent in source.shape)
             body = BufferBind(placeholder, BufferRegion(source, box), body)
     return Copier(mapping, plain).stmt(body)

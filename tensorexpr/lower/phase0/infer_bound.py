@@ -105,10 +105,10 @@ class _Inference:
         extent = extent_bound(Interval(low, high), self.analyzer)
         whole = as_int(size)
         if extent is not None:
-            return None if whole is not None and extent >= whole else Range(low, const(extent, low.dtype))
+            return None if whole is not None and extent >= whole else Range.from_min_extent(low, const(extent, low.dtype))
         symbolic = self.analyzer.simplify(high - low + 1)
         loops = {var for domain in self.domains.values() for var in domain.loops()}
-        return None if variables(symbolic) & loops else Range(low, symbolic)
+        return None if variables(symbolic) & loops else Range.from_min_extent(low, symbolic)
 
     def _pick(self, a: PrimExpr, b: PrimExpr, smaller: bool) -> PrimExpr:
         if self.analyzer.known_less_equal(a, b):

@@ -52,7 +52,7 @@ def SchedulePostProcToPrimFunc(
     if missing:
         raise LoweringError(f"the statement accesses {', '.join(missing)}, which is missing from arg_list; add its tensor")
     attrs = FrozenMap({"global_symbol": "main", "from_legacy_te_schedule": True, "tir.noalias": True})
-    return PrimFunc(tuple(params), _with_buffers(stmt, renamed), {var: b for var, b in params.items() if b is not None}, attrs)
+    return PrimFunc(tuple(params), _with_buffers(stmt, renamed), None, {var: b for var, b in params.items() if b is not None}, attrs)
 
 
 def _accessed(stmt: Stmt) -> dict[Buffer, None]:

@@ -40,7 +40,7 @@ class RollingPlan:
     def bounds(self) -> tuple[Range, ...]:
         """The box of the storage."""
         region = tuple(self.each.region[axis] for axis in self.each.stage.spatial)
-        window = Range(IntImm(self.size.dtype, 0), self.size)
+        window = Range.from_min_extent(IntImm(self.size.dtype, 0), self.size)
         return tuple(window if n == self.dimension else r for n, r in enumerate(region))
 
     def visit(self, first: Stmt, each: Stmt) -> Stmt:
@@ -88,8 +88,8 @@ def _plan(stage: StageNode, domain: StageDomain, loop: Var, target: str, analyze
             f"so none of them is needed again; {remedy}"
         )
     kept = IntImm(size.dtype, size.value - step.value)
-    first = _part(domain, axis, Range(low, kept), analyzer)
-    each = _part(domain, axis, Range(analyzer.simplify(low + kept), IntImm(size.dtype, step.value)), analyzer)
+    first = _part(domain, axis, Range.from_min_extent(low, kept), analyzer)
+    each = _part(domain, axis, Range.from_min_extent(analyzer.simplify(low + kept), IntImm(size.dtype, step.value)), analyzer)
     return RollingPlan(loop, axis, size, first, each)
 
 

@@ -35,7 +35,7 @@ def _rows(op: ScanOp) -> IterVar:
     if axis.dom is None or (isinstance(axis.dom.extent, IntImm) and isinstance(end, IntImm)):
         return axis
     extent = minimum(axis.dom.extent, end)
-    return IterVar(Range(axis.dom.min, extent), axis.var, axis.iter_type)
+    return IterVar(Range.from_min_extent(axis.dom.min, extent), axis.var, axis.iter_type)
 
 
 def _first_rows(axes: tuple[IterVar, ...], buffer: Buffer, value: PrimExpr, keep_trivial_loops: bool) -> Stmt:

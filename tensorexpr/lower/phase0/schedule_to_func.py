@@ -65,7 +65,7 @@ def schedule_to_func(
     bodies = inline_stages(tree)
     analyzer = Analyzer()
     for size in _sizes(bound.values()):
-        analyzer.bind(size, Range(IntImm(size.dtype, 0), IntImm(size.dtype, (1 << 31) - 1)))
+        analyzer.bind(size, Range.from_min_extent(IntImm(size.dtype, 0), IntImm(size.dtype, (1 << 31) - 1)))
     domains = infer_bound(tree, bodies, analyzer)
     check_extents(tree, domains)
     for domain in domains.values():
@@ -73,7 +73,7 @@ def schedule_to_func(
     program = _Program(tree, bodies, domains, dict(bound), keep_trivial_loops, plan_rolling_buffers(tree, domains, analyzer))
     buffer_map = {var: param for var, param in params.items() if param is not None}
     attrs = FrozenMap({"global_symbol": name, "from_legacy_te_schedule": True, "tir.noalias": noalias})
-    return PrimFunc(tuple(params), counted(domains.values(), program.build()), buffer_map, attrs)
+    return PrimFunc(tuple(params), counted(domains.values(), program.build()), None, buffer_map, attrs)
 
 
 Key = tuple[int, int]  # stage, output
@@ -216,7 +216,7 @@ class _Program:
     def _bounds(self, stage: StageNode, number: int) -> tuple[Range, ...]:
         """The box of output `number` that one visit computes."""
         if not stage.has_loops or isinstance(stage.op, ScanOp):
-            return tuple(Range(IntImm(extent.dtype, 0), extent) for extent in stage.origin.output_shape(number))
+            return tuple(Range.from_min_extent(IntImm(extent.dtype, 0), extent) for extent in stage.origin.output_shape(number))
         region = self.domains[stage.id].region
         return tuple(region[axis] for axis in stage.spatial)
 

@@ -106,7 +106,7 @@ def match_region(
             _check_inside(inputs, analyzer)
     except Mismatch as reason:
         _fail(where, stage.name, spatial, reduction, shown, intrin, reason)
-    output = tuple(Range(low, IntImm(low.dtype, extent)) for low, extent in zip(spatial.lows, spatial.extents, strict=True))
+    output = tuple(Range.from_min_extent(low, IntImm(low.dtype, extent)) for low, extent in zip(spatial.lows, spatial.extents, strict=True))
     return TensorMatch(inputs, tuple(BufferRegion(b, output) for b in buffers), comparison.scalars)
 
 
@@ -194,7 +194,7 @@ def _region(domain: StageDomain, axes: Sequence[int], inside: Mapping[Var, Range
         local.append(Var(root.name, root.dtype) if extent > 1 else IntImm(root.dtype, 0))
     for var, size in zip(local, extents, strict=True):
         if isinstance(var, Var):
-            analyzer.bind(var, Range(IntImm(var.dtype, 0), IntImm(var.dtype, size)))
+            analyzer.bind(var, Range.from_min_extent(IntImm(var.dtype, 0), IntImm(var.dtype, size)))
     return Region(tuple(lows), tuple(extents), tuple(local))
 
 
@@ -230,7 +230,9 @@ class _Comparison:
         """Where the elements of an input are."""
         buffer, offsets = self.places[tensor]
         sizes = [ONE] * (len(offsets) - len(tensor.shape)) + list(tensor.shape)
-        return BufferRegion(buffer, tuple(Range(o, IntImm(o.dtype, as_int(n) or 0)) for o, n in zip(offsets, sizes, strict=True)))
+        return BufferRegion(
+            buffer, tuple(Range.from_min_extent(o, IntImm(o.dtype, as_int(n) or 0)) for o, n in zip(offsets, sizes, strict=True))
+        )
 
     def same(self, ours: PrimExpr, theirs: PrimExpr) -> None:
         """Learn from two expressions that they are the same.

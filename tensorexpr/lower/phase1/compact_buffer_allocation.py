@@ -93,7 +93,7 @@ class _Compaction:
         if isinstance(low, IntImm) and isinstance(high, IntImm) and isinstance(full.extent, IntImm):  # guarded accesses may go beyond
             low, high = IntImm(low.dtype, max(low.value, 0)), IntImm(high.dtype, min(high.value, full.extent.value - 1))
         extent = self._extent(low, high)
-        return Range(low, extent) if analyzer.known_true(extent < full.extent) else full
+        return Range.from_min_extent(low, extent) if analyzer.known_true(extent < full.extent) else full
 
     def _extent(self, low: PrimExpr, high: PrimExpr) -> PrimExpr:
         bound = extent_bound(Interval(low, high), self._analyzer)

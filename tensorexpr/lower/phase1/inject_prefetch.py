@@ -98,7 +98,7 @@ def _loads(stmt: Stmt, buffer: Buffer, inside: dict[Var, Range]) -> Iterator[tup
             if isinstance(node, BufferLoad) and node.buffer is buffer:
                 yield node, inside
     if isinstance(stmt, For):
-        inside = {**inside, stmt.loop_var: Range(stmt.min, stmt.extent)}
+        inside = {**inside, stmt.loop_var: Range.from_min_extent(stmt.min, stmt.extent)}
     for child in sub_statements(stmt):
         yield from _loads(child, buffer, inside)
 

@@ -89,7 +89,7 @@ class _Narrower:
         return map_stmt(stmt, self.stmt, self.expr)
 
     def _loop(self, loop: For) -> Stmt:
-        self._analyzer.bind(loop.loop_var, Range(loop.min, loop.extent), allow_override=True)
+        self._analyzer.bind(loop.loop_var, Range.from_min_extent(loop.min, loop.extent), allow_override=True)
         if loop.loop_var.dtype == self._dtype:
             return map_stmt(loop, self.stmt, self.expr)
         low, extent = self._narrow(loop.min), self._narrow(loop.extent)

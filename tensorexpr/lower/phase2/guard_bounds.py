@@ -120,7 +120,7 @@ class GuardBounds:
             if factor:
                 last = linear_form(loop.min).add(linear_form(loop.extent)).shift(-1)
                 form = form.without(loop.loop_var).add(last if factor > 0 else linear_form(loop.min), factor)
-        inner = {loop.loop_var: Range(loop.min, loop.extent) for loop in guard.inner}
+        inner = {loop.loop_var: Range.from_min_extent(loop.min, loop.extent) for loop in guard.inner}
         if self.vars(form).isdisjoint(inner):
             return form
         interval = relax(excess(condition).to_expr(condition.a.dtype), inner, self._analyzer)

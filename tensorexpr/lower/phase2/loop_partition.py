@@ -195,7 +195,7 @@ class _Partitioner:
         low = begin if cut.low is None else cut.low
         high = end if cut.high is None else cut.high
         if loop.kind is ForKind.PARALLEL or not interval:
-            return self._chosen(loop, cut, known, Range(low, high - low) if interval else None)
+            return self._chosen(loop, cut, known, Range.from_min_extent(low, high - low) if interval else None)
         # A part may decide extrema, as those in the starts of balanced tiles, and with them more guards.
         settles = self._extrema is not None and all(isinstance(bound, IntImm) for bound in (low, high, loop.extent))
         again = cut.again or settles

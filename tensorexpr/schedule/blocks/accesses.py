@@ -50,7 +50,7 @@ class _Rewrite:
         """A statement, and what is inside of it."""
         with self._facts.scope():
             if isinstance(stmt, For):
-                self._facts.bind(stmt.loop_var, loosely(Range(stmt.min, stmt.extent)), allow_override=True)
+                self._facts.bind(stmt.loop_var, loosely(Range.from_min_extent(stmt.min, stmt.extent)), allow_override=True)
             if isinstance(stmt, Block):
                 return self._block(stmt)
             made = map_children(stmt, self._child)
@@ -98,7 +98,7 @@ def shifted(origin: Sequence[PrimExpr]) -> tuple[Callable[..., Indices], Callabl
         return tuple(_less(i, low, facts) for i, low in zip(indices, origin, strict=True))
 
     def region(ranges: tuple[Range, ...], facts: Analyzer) -> tuple[Range, ...]:
-        return tuple(Range(_less(r.min, low, facts), r.extent) for r, low in zip(ranges, origin, strict=True))
+        return tuple(Range.from_min_extent(_less(r.min, low, facts), r.extent) for r, low in zip(ranges, origin, strict=True))
 
     return index, region
 

@@ -22,7 +22,7 @@ def why_not_affine(realize: BlockRealize, loops: Sequence[For]) -> str | None:
 
 @lru_cache(maxsize=256)  # of primitives one after another most ask it of the same block in the same loops
 def _why_not_affine(realize: BlockRealize, loops: tuple[tuple[Var, PrimExpr, PrimExpr], ...]) -> str | None:
-    domain = {var: Range(low, extent) for var, low, extent in loops}
+    domain = {var: Range.from_min_extent(low, extent) for var, low, extent in loops}
     if _is_trivial(realize, domain):
         return None
     used = set().union(*map(variables, realize.iter_values), variables(realize.predicate)) if realize.iter_values else set()
@@ -39,7 +39,7 @@ def _long(dom: Range) -> Range:
     It is so long that a multiple of a longer one overflows its type. Quotients come apart only where they divide, so it has many divisors.
     """
     length = 2**15 * 3**6 * 5 * 7 if dom.extent.dtype == "int32" else 2**38 * 3**8 * 5**2 * 7 * 11
-    return Range(IntImm(dom.extent.dtype, 0), IntImm(dom.extent.dtype, length))
+    return Range.from_min_extent(IntImm(dom.extent.dtype, 0), IntImm(dom.extent.dtype, length))
 
 
 def _is_trivial(realize: BlockRealize, domain: Mapping[Var, Range]) -> bool:

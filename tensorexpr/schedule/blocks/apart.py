@@ -34,7 +34,7 @@ def is_apart(late: BufferRegion, early: BufferRegion, loops: Sequence[For], arou
         ahead = Var("ahead", var.dtype)
         other = {deeper.loop_var: Var(deeper.loop_var.name, var.dtype) for deeper in loops[level + 1 :]}
         analyzer = Analyzer({**around, **ranges, **{fresh: ranges[deeper] for deeper, fresh in other.items()}})
-        analyzer.bind(ahead, Range(IntImm(var.dtype, 1), loop.extent - 1))
+        analyzer.bind(ahead, Range.from_min_extent(IntImm(var.dtype, 1), loop.extent - 1))
         if not _are_disjoint(analyzer, late, early, {var: var + ahead, **other}):
             return False
     return True

@@ -42,14 +42,16 @@ class Ranges:
     def __init__(self, loops: Sequence[For], unit_loops: bool = False) -> None:
         self.exact = knowing(loops)
         self._unit_loops = unit_loops
-        self._loose = Analyzer({loop.loop_var: loosely(Range(loop.min, loop.extent)) for loop in loops}) if unit_loops else self.exact
+        self._loose = (
+            Analyzer({loop.loop_var: loosely(Range.from_min_extent(loop.min, loop.extent)) for loop in loops}) if unit_loops else self.exact
+        )
         self._has_unit = unit_loops and any(_is_unit(loop) for loop in loops)
 
     def bind(self, loop: For) -> None:
         """Know of a loop inside of the others too."""
-        self.exact.bind(loop.loop_var, Range(loop.min, loop.extent), allow_override=True)
+        self.exact.bind(loop.loop_var, Range.from_min_extent(loop.min, loop.extent), allow_override=True)
         if self._unit_loops:
-            self._loose.bind(loop.loop_var, loosely(Range(loop.min, loop.extent)), allow_override=True)
+            self._loose.bind(loop.loop_var, loosely(Range.from_min_extent(loop.min, loop.extent)), allow_override=True)
             self._has_unit = self._has_unit or _is_unit(loop)
 
     def simplify(self, value: PrimExpr) -> PrimExpr:
@@ -99,7 +101,7 @@ def bound_values(realize: BlockRealize) -> dict[Var, PrimExpr]:
 
 def ranges_of(loops: Sequence[For]) -> dict[Var, Range]:
     """The ranges of loops by their variables."""
-    return {loop.loop_var: Range(loop.min, loop.extent) for loop in loops}
+    return {loop.loop_var: Range.from_min_extent(loop.min, loop.extent) for loop in loops}
 
 
 def knowing(loops: Sequence[For]) -> Analyzer:
@@ -127,7 +129,9 @@ def renewed_axes(axes: Sequence[IterVar]) -> tuple[tuple[IterVar, ...], dict[Var
 
 def substituted_region(region: BufferRegion, values: Mapping[Var, PrimExpr]) -> BufferRegion:
     """A region with axes replaced."""
-    return BufferRegion(region.buffer, tuple(Range(substitute(r.min, values), substitute(r.extent, values)) for r in region.region))
+    return BufferRegion(
+        region.buffer, tuple(Range.from_min_extent(substitute(r.min, values), substitute(r.extent, values)) for r in region.region)
+    )
 
 
 def in_other_buffer(block: Block, old: Buffer, new: Buffer) -> Block:
@@ -147,7 +151,7 @@ def in_other_buffer(block: Block, old: Buffer, new: Buffer) -> Block:
 def loosely(dom: Range) -> Range:
     """The range of an axis for simplifying indices: of an axis of one value it is wider, so that indices keep the axis's name."""
     extent = dom.extent
-    return Range(dom.min, IntImm(extent.dtype, 2)) if isinstance(extent, IntImm) and extent.value == 1 else dom
+    return Range.from_min_extent(dom.min, IntImm(extent.dtype, 2)) if isinstance(extent, IntImm) and extent.value == 1 else dom
 
 
 def inverted(index_map: IndexMap, inverse: IndexMap, point: Sequence[Var]) -> list[PrimExpr]:

@@ -99,7 +99,7 @@ def _inverted(indices: Sequence[PrimExpr], axes: Mapping[Var, Range], box: Box, 
     places = [Var(f"place_{n}", index.dtype) for n, index in enumerate(indices)]
     inverse = inverse_affine_iter_map(found, places)
     ranges = {
-        place: Range(side.min, analyzer.simplify(side.max - side.min + 1))
+        place: Range.from_min_extent(side.min, analyzer.simplify(side.max - side.min + 1))
         for place, side in zip(places, box, strict=True)
         if side is not None
     }

@@ -61,7 +61,7 @@ def _side(low: PrimExpr, extent: PrimExpr, whole: PrimExpr, domain: Mapping[Var,
     zero = const(0, whole.dtype)
     first, last = relax(low, domain, facts), relax(low + extent - 1, domain, facts)
     if first is None or last is None:
-        return Range(zero, whole)
+        return Range.from_min_extent(zero, whole)
     return cut(facts.simplify(first.min), facts.simplify(last.max + 1), whole, facts)
 
 
@@ -73,7 +73,7 @@ def cut(start: PrimExpr, end: PrimExpr, whole: PrimExpr, facts: Analyzer) -> Ran
     if not facts.known_less_equal(0, start):
         start = facts.simplify(maximum(start, const(0, whole.dtype)))
     count = facts.simplify(end - start)
-    return Range(start, count if facts.known_less_equal(end, whole) else facts.simplify(minimum(count, whole - start)))
+    return Range.from_min_extent(start, count if facts.known_less_equal(end, whole) else facts.simplify(minimum(count, whole - start)))
 
 
 def ranges_around(node: Node) -> dict[Var, Range]:
@@ -83,7 +83,7 @@ def ranges_around(node: Node) -> dict[Var, Range]:
         if isinstance(above.stmt, BlockRealize):
             found.update({axis.var: axis.dom for axis in above.stmt.block.iter_vars if axis.dom is not None})
         elif isinstance(above.stmt, For):
-            found[above.stmt.loop_var] = Range(above.stmt.min, above.stmt.extent)
+            found[above.stmt.loop_var] = Range.from_min_extent(above.stmt.min, above.stmt.extent)
     return found
 
 
@@ -101,7 +101,7 @@ def copy_nest(
     dtypes = [r.extent.dtype for r in whole]
     ax = [Var(f"{inner}{place}", dtype) for place, dtype in enumerate(dtypes)]
     axes = [
-        IterVar(Range(const(0, dtype), r.extent), Var(f"v{place}", dtype))
+        IterVar(Range.from_min_extent(const(0, dtype), r.extent), Var(f"v{place}", dtype))
         for place, (dtype, r) in enumerate(zip(dtypes, whole, strict=True))
     ]
     values = tuple(simplified(h.min - w.min, loops) + var for h, w, var in zip(here, whole, ax, strict=True))
@@ -193,7 +193,7 @@ def covers(program: BlockProgram, node: Node, region: BufferRegion) -> bool:
             return False
         if extent > 1:
             inside = Var("t", index.dtype)
-            domain[inside] = Range(const(0, index.dtype), r.extent)
+            domain[inside] = Range.from_min_extent(const(0, index.dtype), r.extent)
             index = index + inside
         indices.append(index)
     if not indices or (is_true(realize.predicate) and _distinct_variables(indices, domain)):

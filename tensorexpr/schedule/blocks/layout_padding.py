@@ -36,7 +36,7 @@ class Padding:
 
     def where(self, point: Sequence[Var]) -> PrimExpr:
         """The condition that nothing stands at new indices."""
-        facts = Analyzer({var: Range(const(0, var.dtype), extent) for var, extent in zip(point, self.shape, strict=True)})
+        facts = Analyzer({var: Range.from_min_extent(const(0, var.dtype), extent) for var, extent in zip(point, self.shape, strict=True)})
         found = []
         for old, extent in zip(self.old(point), self.old_shape, strict=True):
             if not facts.known_less(old, extent):
@@ -62,7 +62,9 @@ class Padding:
 
     def old(self, point: Sequence[Var]) -> tuple[PrimExpr, ...]:
         """The old indices of new ones."""
-        facts = Analyzer({var: loosely(Range(const(0, var.dtype), extent)) for var, extent in zip(point, self.shape, strict=True)})
+        facts = Analyzer(
+            {var: loosely(Range.from_min_extent(const(0, var.dtype), extent)) for var, extent in zip(point, self.shape, strict=True)}
+        )
         return tuple(map(facts.simplify, inverted(self.index_map, self.inverse, point)))
 
     def at(self, point: Sequence[PrimExpr]) -> PrimExpr:
@@ -147,7 +149,7 @@ def _filled(nest: _Nest, new: Buffer, moved: Redirection, padding: Padding) -> S
     dtype = block.iter_vars[0].var.dtype
     loops = [Var(f"axis{place}", dtype) for place in range(len(padding.shape))]
     point = [Var(f"v_axis{place}", dtype) for place in range(len(padding.shape))]
-    own = [IterVar(Range(const(0, dtype), extent), var) for var, extent in zip(point, padding.shape, strict=True)]
+    own = [IterVar(Range.from_min_extent(const(0, dtype), extent), var) for var, extent in zip(point, padding.shape, strict=True)]
     values = dict(zip(nest.replaced, padding.old(point), strict=True))
     spatial = set(nest.replaced)
     where = padding.where(point)
@@ -176,7 +178,7 @@ def _body_of(block: Block) -> Block:
 def _own_region(region: BufferRegion, new: Buffer, point: Sequence[PrimExpr], moved: Redirection, facts: Analyzer) -> BufferRegion:
     if region.buffer is moved.old:
         return BufferRegion.from_point(new, point)
-    return BufferRegion(region.buffer, tuple(Range(facts.simplify(r.min), r.extent) for r in region.region))
+    return BufferRegion(region.buffer, tuple(Range.from_min_extent(facts.simplify(r.min), r.extent) for r in region.region))
 
 
 def _guarded(stmt: Stmt | None, new: Buffer, point: Sequence[Var], where: PrimExpr, padding: Padding) -> Stmt | None:
@@ -212,7 +214,9 @@ def _with_new_loops(loops: Sequence[For], gone: set[PrimExpr], made: Sequence[tu
 def _axes(padding: Padding) -> tuple[list[Var], list[IterVar], list[Var]]:
     dtype = padding.old_shape[0].dtype if padding.old_shape else "int32"
     loops = [Var(f"axis{place}", dtype) for place in range(len(padding.shape))]
-    axes = [IterVar(Range(const(0, dtype), extent), Var(f"v_axis{place}", dtype)) for place, extent in enumerate(padding.shape)]
+    axes = [
+        IterVar(Range.from_min_extent(const(0, dtype), extent), Var(f"v_axis{place}", dtype)) for place, extent in enumerate(padding.shape)
+    ]
     return loops, axes, [axis.var for axis in axes]
 
 

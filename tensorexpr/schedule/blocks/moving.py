@@ -163,7 +163,7 @@ class Move:
             if preserve_unit_loops or not is_const_int(extent, 1):
                 var = Var(f"ax{len(loops)}", axis.dtype)
                 loops.append((var, extent))
-                analyzer.bind(var, Range(IntImm(axis.dtype, 0), extent))
+                analyzer.bind(var, Range.from_min_extent(IntImm(axis.dtype, 0), extent))
                 value = value + var
             values.append(value)
             if domain.cut and axis.dom is not None:

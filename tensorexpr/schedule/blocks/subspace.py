@@ -95,12 +95,12 @@ def _divided_axis(axis: IterVar, value: PrimExpr, own: set[Var], analyzer: Analy
         return DividedAxis(axis, outside, axis.dom)
     if not variables(outside):
         whole = as_int(axis.dom.extent)
-        only = Range(IntImm(dtype, 0), IntImm(dtype, 1))
+        only = Range.from_min_extent(IntImm(dtype, 0), IntImm(dtype, 1))
         return DividedAxis(axis, outside, only, inside, min(extent, whole or extent)) if is_const_int(outside, 0) else None
     if not analyzer.known_divisible(outside, extent):
         return None
     count = analyzer.simplify(ceildiv(axis.dom.extent, extent))
-    return DividedAxis(axis, analyzer.simplify(outside // extent), Range(IntImm(dtype, 0), count), inside, extent)
+    return DividedAxis(axis, analyzer.simplify(outside // extent), Range.from_min_extent(IntImm(dtype, 0), count), inside, extent)
 
 
 def _sides(value: PrimExpr, own: set[Var]) -> tuple[PrimExpr, PrimExpr] | None:

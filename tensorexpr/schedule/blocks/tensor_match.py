@@ -155,7 +155,7 @@ class _Match:
                     f"{found.loop_var.name} of the block over {found.min}..{found.min + found.extent}"
                 )
         self._bind(desc.loop_var, found.loop_var)
-        self._analyzer.bind(found.loop_var, Range(found.min, found.extent), allow_override=True)
+        self._analyzer.bind(found.loop_var, Range.from_min_extent(found.min, found.extent), allow_override=True)
         self.statement(desc.body, found.body)
 
     def _expr(self, desc: PrimExpr, found: PrimExpr) -> None:

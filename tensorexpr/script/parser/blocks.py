@@ -212,7 +212,7 @@ def _add_axis(context: Context, name: str, kind: int, dom: Any, binding: Any, dt
     if not parse_dtype(wanted).is_int:
         raise DeclarationError(f"axis {name} is bound to {value} ({wanted}); axes are integers")
     var = Var(name or "v", wanted)
-    frame.axes.append(IterVar(Range(cast(bounds.min, wanted), cast(bounds.extent, wanted)), var, kind))
+    frame.axes.append(IterVar(Range.from_min_extent(cast(bounds.min, wanted), cast(bounds.extent, wanted)), var, kind))
     if value is not None:
         frame.values.append(value)
     return var
@@ -222,9 +222,13 @@ def _range_of(dom: Any) -> Range:
     if isinstance(dom, (tuple, list)):
         if len(dom) != 2:
             raise DeclarationError("the range of an axis is its extent, or a pair (first, end)")
-        return Range(*span(dom[0], dom[1]))
+        return Range.from_min_extent(*span(dom[0], dom[1]))
     extent: PrimExpr = as_expr(dom)
-    return Range(IntImm(extent.dtype, 0), extent) if parse_dtype(extent.dtype).is_int else Range(*span(0, extent))
+    return (
+        Range.from_min_extent(IntImm(extent.dtype, 0), extent)
+        if parse_dtype(extent.dtype).is_int
+        else Range.from_min_extent(*span(0, extent))
+    )
 
 
 def remap(context: Context, kinds: str, bindings: Any, dtype: str = "int32") -> list[Pending] | Pending:

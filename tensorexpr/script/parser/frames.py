@@ -200,7 +200,7 @@ def iter_var(var: Any, dom: Any, iter_type: str, thread_tag: str = "") -> IterVa
 
 def range_value(first: Any, extent: Any) -> Range:
     """``T.Range(first, extent)``: the range of an axis as a value."""
-    return Range(as_expr(first), as_expr(extent))
+    return Range.from_min_extent(as_expr(first), as_expr(extent))
 
 
 def evaluate(value: Any) -> Evaluate:

@@ -257,7 +257,7 @@ class StatementReader(ExpressionReader):
             self.fail(target, "expected the name of a loop variable")
         var = Var(name or target.id, spec.extent.dtype)
         self._scope.define(target.id, var)
-        self._context.loops[var] = Range(spec.min, spec.extent)
+        self._context.loops[var] = Range.from_min_extent(spec.min, spec.extent)
         return var
 
     def _while(self, node: ast.While) -> Iterable[Item]:

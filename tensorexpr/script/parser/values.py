@@ -73,7 +73,7 @@ class Bounds:
         low, extent = span(self.low, self.stop)
         if self.step != 1:
             raise DeclarationError(f"a region has no gaps, but the slice has a step of {self.step}; leave the step out")
-        return Range(low, extent)
+        return Range.from_min_extent(low, extent)
 
     def vector(self) -> PrimExpr:
         """The indices as a vector, or as the one index."""
@@ -245,7 +245,7 @@ def _side(item: Any) -> Range:
     if isinstance(item, Bounds):
         return item.range()
     index = as_expr(item)
-    return Range(index, IntImm(index.dtype, 1))
+    return Range.from_min_extent(index, IntImm(index.dtype, 1))
 
 
 def matched(*args: Any) -> tuple[PrimExpr, ...]:

@@ -43,7 +43,7 @@ class Scope:
 
     def domains(self) -> dict[Var, Range]:
         """The ranges as half-open `Range`s."""
-        return {var: Range(IntImm(var.dtype, low), IntImm(var.dtype, high - low + 1)) for var, low, high in self.ranges}
+        return {var: Range.from_min_extent(IntImm(var.dtype, low), IntImm(var.dtype, high - low + 1)) for var, low, high in self.ranges}
 
     def points(self) -> st.SearchStrategy[dict[Var, int]]:
         """A value for every variable."""

@@ -192,7 +192,7 @@ def make_function(
             raise RecordError("the buffers of a function are those of its parameters")
     if ret_type.fields:
         raise RecordError("a function of loops returns nothing")
-    return PrimFunc(params, body, buffer_map, plain_annotations(attrs.items))
+    return PrimFunc(params, body, None, buffer_map, plain_annotations(attrs.items))
 
 
 def make_module(attrs: Attributes, functions: dict[Any, Any], **others: Any) -> SavedModule:

@@ -149,7 +149,7 @@ def _iter_var(reader: ExprReader, var: JSON, dom: JSON, iter_type: JSON, tag: JS
         bounds = reader.exprs(dom)
         if len(bounds) != 2 or not all(parse_dtype(b.dtype).is_int for b in bounds):
             _fail("the domain of an axis is its minimum and its extent, both integers")
-        span = Range(*bounds)
+        span = Range.from_min_extent(*bounds)
     return IterVar(span, reader.variable(var), reader.integer(iter_type, 0, IterVar.TENSORIZED), reader.text(tag))
 
 

@@ -14,7 +14,11 @@ n = SizeVar("n")
 free = Var("free")
 byte = Var("byte", "uint8")
 wide = Var("wide", "int64")
-RANGES = {x: Range.from_min_extent(-3, 8), y: Range.from_min_extent(2, 5), byte: Range(IntImm("uint8", 200), IntImm("uint8", 50))}
+RANGES = {
+    x: Range.from_min_extent(-3, 8),
+    y: Range.from_min_extent(2, 5),
+    byte: Range.from_min_extent(IntImm("uint8", 200), IntImm("uint8", 50)),
+}
 INT32 = (-(1 << 31), (1 << 31) - 1)
 
 
@@ -85,8 +89,8 @@ def test_contradictory_constraints_are_survived() -> None:
         (x * 4 + 2, 4, 2),
         (x * 6 + y * 4 + 1, 2, 1),
         (free * 12, 12, 0),
-        (byte * 3, 1, 0),  # wraps at 256
-        (byte * 4, 4, 0),
+        (byte * op.const(3, "uint8"), 1, 0),  # wraps at 256
+        (byte * op.const(4, "uint8"), 4, 0),
         (op.minimum(x * 4, y * 6), 2, 0),
         ((x * 8 + 4) // 4, 2, 1),
         ((x * 8 + 5) % 4, 0, 1),

@@ -136,7 +136,7 @@ def test_scopes_end() -> None:
 
 def test_products_that_wrap_prove_nothing() -> None:
     a, b, c = (Var(name, "int8") for name in "abc")
-    byte = Range(IntImm("int8", 100), IntImm("int8", 4))
-    analyzer = Analyzer({a: byte, b: byte, c: Range(IntImm("int8", 0), IntImm("int8", 2))})
+    byte = Range.from_min_extent(IntImm("int8", 100), IntImm("int8", 4))
+    analyzer = Analyzer({a: byte, b: byte, c: Range.from_min_extent(IntImm("int8", 0), IntImm("int8", 2))})
     assert not analyzer.known_nonnegative((a + b) * c)  # 200 is -56
     assert analyzer.known_nonnegative((a - b + 3) * c)

@@ -185,7 +185,7 @@ def test_wrapping_is_respected() -> None:
     check(
         [
             (x + 1 > x, "x < x + 1"),  # the largest int32 plus 1 is the smallest
-            (p * 4 // 4, "p * T.int8(4) // T.int8(4)"),
+            (p * op.const(4, "int8") // op.const(4, "int8"), "p * T.int8(4) // T.int8(4)"),
             (op.cast(op.cast(x, "int8"), "int32"), 'T.Cast("int32", T.Cast("int8", x))'),
             (op.cast(op.cast(x, "int64"), "int32"), "x"),
             (op.cast(i + 1, "int64") - op.cast(i, "int64"), "T.int64(1)"),

@@ -124,7 +124,7 @@ def primfunc(params: Sequence[Buffer | Var], body: Stmt, noalias: bool = True, n
             buffers[handle] = param
         else:
             variables.append(param)
-    return PrimFunc(tuple(variables), body, buffers).with_attr({"global_symbol": name, "tir.noalias": noalias})
+    return PrimFunc(tuple(variables), body, None, buffers).with_attr({"global_symbol": name, "tir.noalias": noalias})
 
 
 def flat(name: str, size: Any, dtype: str = "float32", scope: str = "") -> Buffer:

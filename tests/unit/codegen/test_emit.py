@@ -29,7 +29,7 @@ def test_a_signature_lists_arrays_numbers_and_symbols() -> None:
     view = flat("view", 100)
     view = type(view)(a.data, "float32", view.shape, name="A_flat")
     body = store(out, 0, load(view, 0) > scale)
-    func = PrimFunc((handle, scale, out_handle, n), body, {handle: a, out_handle: out}).with_attr("tir.noalias", True)
+    func = PrimFunc((handle, scale, out_handle, n), body, None, {handle: a, out_handle: out}).with_attr("tir.noalias", True)
     emitted = emit_module({"main": func}, host())
     signature = emitted.signatures["main"]
     assert signature.name == "main" and signature.symbols == (m,) and signature.errors == ()

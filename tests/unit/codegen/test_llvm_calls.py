@@ -31,7 +31,7 @@ def one_call(name: str, types: list[str], result: str) -> tir.PrimFunc:
     loads = [b.vload([0], t) for b, t in zip(buffers, types, strict=False)]
     handles = [tir.Var(b.name, "handle") for b in buffers]
     body = buffers[-1].vstore([0], tir.call_llvm_pure_intrin(result, name, *loads))
-    return tir.PrimFunc(tuple(handles), body, dict(zip(handles, buffers, strict=True)))
+    return tir.PrimFunc(tuple(handles), body, None, dict(zip(handles, buffers, strict=True)))
 
 
 def random_bits(rng: np.random.Generator, buffer: tir.Buffer) -> Any:
@@ -92,7 +92,7 @@ def test_pointers_are_handed_to_the_c_library() -> None:
     after = b.vstore([0], b.vload([5]) + 1.0)  # reads what the function wrote
     handles = [tir.Var(n, "handle") for n in "ab"]
     body = tir.stmt_functor.stmt_seq(b.vstore([5], 0.0), tir.Evaluate(copy), after)
-    func = tir.PrimFunc(tuple(handles), body, dict(zip(handles, (a, b), strict=True)))
+    func = tir.PrimFunc(tuple(handles), body, None, dict(zip(handles, (a, b), strict=True)))
     x, out = np.arange(8, dtype=np.float32), nd.array(np.zeros(8, np.float32))
     tensorexpr.build(func, target="llvm")(nd.array(x), out)
     np.testing.assert_array_equal(out.numpy(), [4, 0, 0, 0, 2, 3, 0, 0])
@@ -111,5 +111,5 @@ def test_an_array_whose_address_is_taken_stays_in_memory() -> None:
         local.data, "float32", (size,), true, tir.stmt_functor.stmt_seq(*stores, copy, out.vstore([3], local.vload([3]) * 2.0))
     )
     given = nd.array(np.zeros(4, np.float32))
-    tensorexpr.build(tir.PrimFunc((handle,), body, {handle: out}), target="llvm")(given)
+    tensorexpr.build(tir.PrimFunc((handle,), body, None, {handle: out}), target="llvm")(given)
     np.testing.assert_array_equal(given.numpy(), [1, 2, 3, 8])

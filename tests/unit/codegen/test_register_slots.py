@@ -23,7 +23,7 @@ def test_a_slot_that_only_an_empty_loop_sets() -> None:
     body = seq(For(k, ZERO, IntImm("int32", 3), ForKind.SERIAL, never), BufferStore(out, FloatImm("float32", 2.5), (i,)))
     loop = For(i, ZERO, IntImm("int32", 2), ForKind.SERIAL, Allocate(tile.data, "float32", (IntImm("int32", 1),), ONE, body))
     func = PrimFunc((Var("out", "handle"),), loop, attrs=FrozenMap({"global_symbol": "main"}))
-    func = PrimFunc(func.params, loop, {func.params[0]: out}, func.attrs)
+    func = PrimFunc(func.params, loop, None, {func.params[0]: out}, func.attrs)
     result = np.zeros(2, np.float32)
     compile_functions({"main": func}, Target("llvm"))(result)  # not through the passes, which drop empty loops
     assert result.tolist() == [2.5, 2.5]

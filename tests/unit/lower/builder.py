@@ -82,7 +82,7 @@ def realize(
 ) -> BufferRealize:
     """Multi-dimensional storage of the box `bounds` for body(buffer)."""
     buffer = decl_buffer(tuple(shape or (e for _, e in bounds)), "float32", name)
-    ranges = tuple(Range(convert(low), convert(extent)) for low, extent in bounds)
+    ranges = tuple(Range.from_min_extent(convert(low), convert(extent)) for low, extent in bounds)
     return BufferRealize(buffer, ranges, TRUE, body(buffer))
 
 
@@ -96,7 +96,7 @@ def func(body: Stmt, *params: Buffer | Var, **attrs: Any) -> PrimFunc:
     handles = {p: Var(p.name, "handle") for p in params if isinstance(p, Buffer)}
     buffer_map = {handle: buffer for buffer, handle in handles.items()}
     names = {"global_symbol": "main", "tir.noalias": True, **attrs}
-    return PrimFunc(tuple(handles[p] if isinstance(p, Buffer) else p for p in params), body, buffer_map, FrozenMap(names))
+    return PrimFunc(tuple(handles[p] if isinstance(p, Buffer) else p for p in params), body, None, buffer_map, FrozenMap(names))
 
 
 def matmul(m: int, n: int, k: int, mr: int, nr: int, lanes: int, pragma: int = 0) -> PrimFunc:

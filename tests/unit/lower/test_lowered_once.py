@@ -39,7 +39,7 @@ def test_a_lowered_module_comes_back_as_it_is() -> None:
         lambda func: func.with_attr("tir.noalias", False),
         lambda func: func.with_body(stmt.seq(func.body, stmt.Evaluate(tvm.tir.StringImm("end")))),
         lambda func: replace(func, body=func.body),
-        lambda func: PrimFunc(func.params, func.body, func.buffer_map, func.attrs),
+        lambda func: PrimFunc(func.params, func.body, None, func.buffer_map, func.attrs),
     ],
 )
 def test_a_changed_function_is_lowered_again(change: Any) -> None:

@@ -85,7 +85,7 @@ def test_bounded_symbolic_extents_become_constants() -> None:
 def test_strides_of_intermediates_are_kept() -> None:
     out = decl_buffer((3, 4), "float32", "O")
     padded = decl_buffer((3, 4), "float32", "T", strides=(5, 1))
-    bounds = tuple(Range(IntImm("int32", 0), IntImm("int32", n)) for n in (3, 4))
+    bounds = tuple(Range.from_min_extent(IntImm("int32", 0), IntImm("int32", n)) for n in (3, 4))
     copy = loop("i", 3, lambda i: loop("j", 4, lambda j: store(out, load(padded, i, j), i, j)))
     make = loop("i", 3, lambda i: loop("j", 4, lambda j: store(padded, 1.0, i, j)))
     start = func(BufferRealize(padded, bounds, IntImm("bool", 1), seq(make, copy)), out)
@@ -153,7 +153,7 @@ def test_wrong_rank_is_found() -> None:
     a = decl_buffer((4, 4), "float32", "A")
     flat_a = Buffer(a.data, "float32", (IntImm("int32", 16),))
     realized = decl_buffer((4,), "float32", "T")
-    two = (Range(IntImm("int32", 0), IntImm("int32", 2)),) * 2
+    two = (Range.from_min_extent(IntImm("int32", 0), IntImm("int32", 2)),) * 2
     body = BufferRealize(realized, two, IntImm("bool", 1), store(flat_a, load(realized, 0), 0))
     with pytest.raises(InternalError, match="T has 2 dimensions, but is accessed with 1 indices"):
         storage_flatten(func(body, a), PassContext())

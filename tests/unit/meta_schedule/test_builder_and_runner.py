@@ -77,12 +77,12 @@ def test_outputs_that_are_read_first_can_not_be_compared(
 ) -> None:
     buffer = tir.decl_buffer((8,), name="A")
     i, handle = tir.Var("i", "int32"), tir.Var("a", "handle")
-    axis = tir.IterVar(tir.Range(tir.const(0), tir.const(8)), tir.Var("vi", "int32"))
+    axis = tir.IterVar(tir.Range.from_min_extent(tir.const(0), tir.const(8)), tir.Var("vi", "int32"))
     region = tir.BufferRegion.from_point(buffer, [axis.var])
     body = tir.BufferStore(buffer, buffer[axis.var] + 1.0, (axis.var,))
     block = tir.Block((axis,), (region,), (region,), "B", body)
     loop = tir.For(i, tir.const(0), tir.const(8), tir.ForKind.SERIAL, tir.BlockRealize((i,), tir.const(True), block))
-    mod = tvm.IRModule({"main": tir.PrimFunc((handle,), loop, {handle: buffer})})
+    mod = tvm.IRModule({"main": tir.PrimFunc((handle,), loop, None, {handle: buffer})})
     (built,) = builder.build([BuilderInput(mod, TARGET)])
     assert run(runner, built.artifact_path, mod, mod).is_success
     assert "reads what A holds before it writes it" in caplog.text

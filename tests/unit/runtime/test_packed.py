@@ -37,7 +37,7 @@ def register() -> Iterator[Register]:
 def kernel(*statements: tir.Stmt | tir.PrimExpr, buffers: list[tir.Buffer], scalars: list[tir.Var] | None = None) -> tvm.runtime.Module:
     body = tir.stmt_seq(*(tir.Evaluate(s) if isinstance(s, tir.PrimExpr) else s for s in statements))
     handles = {tir.Var(buffer.name, "handle"): buffer for buffer in buffers}
-    return tvm.build(tir.PrimFunc((*handles, *(scalars or ())), body, handles).with_attr("global_symbol", "main"))
+    return tvm.build(tir.PrimFunc((*handles, *(scalars or ())), body, None, handles).with_attr("global_symbol", "main"))
 
 
 def store(buffer: tir.Buffer, value: Any, *indices: Any) -> tir.Stmt:
@@ -150,7 +150,7 @@ def test_a_parallel_loop_refuses_it_when_lowered(register: Register) -> None:
     loop = tir.For(i, tir.const(0), tir.const(4), tir.ForKind.PARALLEL, tir.Evaluate(tir.call_packed(name, a, i)))
     handle = tir.Var("a", "handle")
     with pytest.raises(LoweringError, match=r"is called inside the parallel loop row.*make the loop serial"):
-        tvm.lower(tir.PrimFunc((handle,), loop, {handle: a}))
+        tvm.lower(tir.PrimFunc((handle,), loop, None, {handle: a}))
 
 
 def test_it_is_not_exported(register: Register, tmp_path: Path) -> None:

@@ -52,14 +52,14 @@ def shown(regions: Sequence[tir.BufferRegion]) -> list[str]:
 def test_axes(line: str, kind: int, low: int, extent: int, value: str) -> None:
     _, realize = block_of(f'for i in range(16):\n    with T.block("B"):\n        {line}\n        C[v] = A[v, v]')
     (axis,) = realize.block.iter_vars
-    assert axis.name == "v" and axis.iter_type == kind and axis.dom == tir.Range(tir.const(low), tir.const(extent))
+    assert axis.name == "v" and axis.iter_type == kind and axis.dom == tir.Range.from_min_extent(tir.const(low), tir.const(extent))
     assert str(realize.iter_values[0]) == value
 
 
 def test_axes_have_the_dtype_of_their_loops() -> None:
     _, realize = block_of('for i in range(T.int64(16)):\n    with T.block("B"):\n        v = T.axis.spatial(16, i)\n        C[v] = A[v, v]')
     (axis,) = realize.block.iter_vars
-    assert axis.dtype == "int64" and axis.dom == tir.Range(tir.const(0, "int64"), tir.const(16, "int64"))
+    assert axis.dtype == "int64" and axis.dom == tir.Range.from_min_extent(tir.const(0, "int64"), tir.const(16, "int64"))
 
 
 def test_several_axes_in_one_line() -> None:

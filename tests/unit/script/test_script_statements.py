@@ -22,7 +22,7 @@ HEADER = '@T.prim_func\ndef main(A: T.Buffer((16,), "float32"), N: T.Buffer((4, 
 def function(body: tir.Stmt) -> tir.PrimFunc:
     """The function that `HEADER` begins."""
     handles = [tir.Var("var_A", "handle"), tir.Var("var_N", "handle")]
-    return tir.PrimFunc((*handles, n, x, p), body, dict(zip(handles, (A, N), strict=True)), FrozenMap({"global_symbol": "main"}))
+    return tir.PrimFunc((*handles, n, x, p), body, None, dict(zip(handles, (A, N), strict=True)), FrozenMap({"global_symbol": "main"}))
 
 
 def check(text: str, body: tir.Stmt) -> None:
@@ -152,7 +152,7 @@ def test_all_options_of_a_buffer() -> None:
     view = tir.decl_buffer((4,), "int32", "V", N.data, [2], 3, data_alignment=128, offset_factor=4)
     check('V = T.decl_buffer((4,), "int32", data=N.data, strides=(2,), elem_offset=3, align=128, offset_factor=4)\nV[0] = 1',
           tir.DeclBuffer(view, tir.BufferStore(view, tir.const(1), (tir.const(0),))))  # fmt: skip
-    box = tir.BufferRegion(A, (tir.Range(n, tir.const(4)),))
+    box = tir.BufferRegion(A, (tir.Range.from_min_extent(n, tir.const(4)),))
     part = tir.decl_buffer((4,), name="P", strides=[step], elem_offset=offset)
     made = tir.BufferBind(part, box, tir.BufferStore(part, part[step] + offset.astype("float32"), (tir.const(0),)))
     check(
@@ -166,7 +166,7 @@ def test_all_options_of_a_buffer() -> None:
 def test_realization() -> None:
     made = tir.decl_buffer((8, 8), name="R", scope="local")
     body = tir.BufferStore(made, x, (n, n))
-    bounds = (tir.Range(n, tir.const(1)), tir.Range(tir.const(0), tir.const(8)))
+    bounds = (tir.Range.from_min_extent(n, tir.const(1)), tir.Range.from_min_extent(tir.const(0), tir.const(8)))
     stmt = tir.BufferRealize(made, bounds, n < 3, body, FrozenMap({"double_buffer_scope": 1}))
     declared = 'R = T.Buffer((8, 8), scope="local")\n'
     arguments = 'R[n, 0:8], condition=n < 3, annotations={"double_buffer_scope": 1}'

@@ -34,7 +34,7 @@ def run(expr: PrimExpr, **values: Any) -> Array:
         (arithmetic.negate(i), [7, 1, 0, -7]),
         ((i << 2) ^ 1, [-27, -3, 1, 29]),
         (i >> 1, [-4, -1, 0, 3]),
-        (i.astype("int8") * 100, [68, -100, 0, -68]),
+        (i.astype("int8") * arithmetic.const(100, "int8"), [68, -100, 0, -68]),
         (i.astype("uint8"), [249, 255, 0, 7]),
         (intrin.select(i < 0, 0, i), [0, 0, 0, 7]),
         (arithmetic.all(i > -2, arithmetic.logical_not(i > 0)), [False, True, True, False]),

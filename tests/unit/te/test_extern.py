@@ -170,7 +170,7 @@ def scaled(rows: Any = 4) -> tir.PrimFunc:
     with ib.for_range(0, rows, name="i") as i:
         ib.buffer_ptr(target)[i] = ib.buffer_ptr(source)[i] * 3.0
     params = {tir.Var("source", "handle"): source, tir.Var("target", "handle"): target}
-    return tir.PrimFunc(tuple(params), ib.get(), params)
+    return tir.PrimFunc(tuple(params), ib.get(), None, params)
 
 
 def test_a_function_as_a_stage_even_twice() -> None:

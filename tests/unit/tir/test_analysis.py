@@ -28,7 +28,7 @@ def test_undefined_vars() -> None:
     assert undefined_vars(tir.Let(j, q, j * 2) + j * 2) == [q, j]  # one node, once inside its scope and once not
     assert undefined_vars(tir.stmt_seq(body, tir.Evaluate(i))) == [n, f.data, q, i]
     k = tir.Var("k")
-    axis = tir.IterVar(tir.Range(tir.const(0), n), k, tir.IterVar.COMM_REDUCE)
+    axis = tir.IterVar(tir.Range.from_min_extent(tir.const(0), n), k, tir.IterVar.COMM_REDUCE)
     combiner = tir.CommReducer((i,), (j,), (i + j,), (tir.const(0),))
     assert undefined_vars(tir.Reduce(combiner, (k * q,), (axis,), TRUE)) == [n, q]
 
@@ -75,7 +75,7 @@ def test_allocated_bytes_are_the_peak() -> None:
 
     leaf: tir.Stmt = tir.Evaluate(i)
     box = tir.decl_buffer((9,), "float64", "B", scope="local")
-    realized = tir.BufferRealize(box, (tir.Range(i, tir.const(3)),), TRUE, leaf)
+    realized = tir.BufferRealize(box, (tir.Range.from_min_extent(i, tir.const(3)),), TRUE, leaf)
     body = allocate(
         10, "float32", "global", tir.stmt_seq(allocate(5, "int8", "global", realized), allocate(3, "float32x4", "global", leaf))
     )

@@ -72,7 +72,7 @@ def test_an_unchanged_block_keeps_its_identity() -> None:
 
 def test_substitution_reaches_ranges_and_regions_but_not_the_axes() -> None:
     n, vi = tir.Var("n"), tir.Var("vi")
-    span = tir.IterVar(tir.Range(tir.const(0), n), vi)
+    span = tir.IterVar(tir.Range.from_min_extent(tir.const(0), n), vi)
     made = tir.Block((span,), (box(A, (n, 1)),), (point(B, [vi]),), "b", tir.BufferStore(B, A[n], (vi,)))
     new = tir.stmt_functor.substitute(made, {n: 4, vi: 3})
     assert isinstance(new, tir.Block)
@@ -149,7 +149,7 @@ def test_axes_are_integers_and_stand_once() -> None:
     vi = axis("vi", 8)
     twice = tir.Block((vi, vi), (), (), "twice", tir.Evaluate(tir.const(0)))
     assert "block 'twice' has an axis twice" in violations(function([A], tir.BlockRealize((tir.const(0), tir.const(0)), TRUE, twice)))
-    wide = tir.IterVar(tir.Range(tir.const(0), tir.const(8)), tir.Var("w", "int64"))
+    wide = tir.IterVar(tir.Range.from_min_extent(tir.const(0), tir.const(8)), tir.Var("w", "int64"))
     block = tir.Block((wide,), (), (), "wide", tir.Evaluate(tir.const(0)))
     found = violations(function([A], tir.BlockRealize((tir.const(0, "int64"),), TRUE, block)))
     assert "axis w of block 'wide' is int64 over a range of int32, int32" in found

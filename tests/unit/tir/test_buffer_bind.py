@@ -29,13 +29,13 @@ def add_one_by_tiles(factor: int = 16, name: str = "tile") -> tir.PrimFunc:
     body: tir.Stmt = tiles[1].vstore([x, y], tiles[0].vload([x, y]) + 1.0)
     for var, extent in ((y, factor), (x, 4)):
         body = tir.For(var, constant(0), constant(extent), tir.ForKind.SERIAL, body)
-    box = (tir.Range(i * 4, constant(4)), tir.Range(j * factor, constant(factor)))
+    box = (tir.Range.from_min_extent(i * 4, constant(4)), tir.Range.from_min_extent(j * factor, constant(factor)))
     for buffer, source in ((tiles[1], c), (tiles[0], a)):
         body = tir.BufferBind(buffer, tir.BufferRegion(source, box), body)
     for var, extent in ((j, 32 // factor), (i, 2)):
         body = tir.For(var, constant(0), constant(extent), tir.ForKind.SERIAL, body)
     handles = [tir.Var(b.name, "handle") for b in (a, c)]
-    return tir.PrimFunc(tuple(handles), body, dict(zip(handles, (a, c), strict=True)))
+    return tir.PrimFunc(tuple(handles), body, None, dict(zip(handles, (a, c), strict=True)))
 
 
 def check(func: tir.PrimFunc) -> None:
@@ -108,9 +108,9 @@ def test_views_and_offsets_of_a_bound_buffer() -> None:
     row = tir.decl_buffer((8,), name="row", offset_factor=1)
     view = tir.decl_buffer((4,), name="view", data=row.data, elem_offset=row.elem_offset + 2)
     body = tir.DeclBuffer(view, view.vstore([0], tir.Broadcast(tir.FloatImm("float32", 3.0), 4)))
-    box = tir.BufferRegion(a, (tir.Range(constant(2), constant(1)), tir.Range(constant(0), constant(8))))
+    box = tir.BufferRegion(a, (tir.Range.from_min_extent(constant(2), constant(1)), tir.Range.from_min_extent(constant(0), constant(8))))
     handle = tir.Var("A", "handle")
-    func = tir.PrimFunc((handle,), tir.BufferBind(row, box, body), {handle: a})
+    func = tir.PrimFunc((handle,), tir.BufferBind(row, box, body), None, {handle: a})
     wanted = np.zeros((4, 8), np.float32)
     wanted[2, 2:6] = 3
     for version in (func, lower(func)["main"]):
@@ -128,9 +128,9 @@ def test_pointers_reach_the_box() -> None:
         tir.call_extern("int32", "fill", tir.address_of(row.vload([6])), 6.0),
     )
     body = tir.stmt_functor.stmt_seq(*map(tir.Evaluate, calls))
-    box = tir.BufferRegion(a, (tir.Range(constant(1), constant(1)), tir.Range(constant(0), constant(8))))
+    box = tir.BufferRegion(a, (tir.Range.from_min_extent(constant(1), constant(1)), tir.Range.from_min_extent(constant(0), constant(8))))
     handle = tir.Var("A", "handle")
-    func = tir.PrimFunc((handle,), tir.BufferBind(row, box, body), {handle: a})
+    func = tir.PrimFunc((handle,), tir.BufferBind(row, box, body), None, {handle: a})
 
     def fill(memory: np.ndarray[tuple[int], np.dtype[np.float32]], value: float) -> int:
         memory[0] = value
@@ -145,7 +145,7 @@ def test_pointers_reach_the_box() -> None:
 def test_a_read_through_a_pointer_is_checked() -> None:
     data = tir.decl_buffer((4,), name="t")
     call = tir.Evaluate(tir.call_extern("int32", "use", data.access_ptr("r")))
-    func = tir.PrimFunc((), tir.Allocate(data.data, "float32", (constant(4),), tir.IntImm("bool", 1), call), {})
+    func = tir.PrimFunc((), tir.Allocate(data.data, "float32", (constant(4),), tir.IntImm("bool", 1), call), None, {})
     with pytest.raises(InterpreterError, match=r"t\[0\] is read, but nothing was written there"):
         interpret(func, [], externs={"use": len})
 

@@ -31,7 +31,7 @@ def store(buffer: tir.Buffer, value: Any, *indices: Any) -> tir.Stmt:
 
 def func(buffers: list[tir.Buffer], body: tir.Stmt, *scalars: tir.Var) -> tir.PrimFunc:
     handles = [tir.Var(b.name, "handle") for b in buffers]
-    return tir.PrimFunc((*handles, *scalars), body, dict(zip(handles, buffers, strict=True)))
+    return tir.PrimFunc((*handles, *scalars), body, None, dict(zip(handles, buffers, strict=True)))
 
 
 def allocated(name: str, size: int, body: Callable[[tir.Buffer], tir.Stmt], dtype: str = "float32") -> tir.Stmt:
@@ -95,7 +95,7 @@ def test_flat_views_allocations_and_parallel_order(order: Any) -> None:
 
 def test_realized_box_counts_from_the_tensor_origin() -> None:
     a, t, c = (tir.decl_buffer((4, 4), name=name) for name in "ATC")
-    box = (tir.Range(i, tir.const(1)), tir.Range(tir.const(1), tir.const(3)))
+    box = (tir.Range.from_min_extent(i, tir.const(1)), tir.Range.from_min_extent(tir.const(1), tir.const(3)))
     inner = tir.stmt_seq(loop(j, 3, store(t, a[i, j + 1], i, j + 1)), loop(j, 3, store(c, t[i, j + 1], i, j)))
     program = func([a, c], loop(i, 4, tir.BufferRealize(t, box, TRUE, inner)))
     x, z = np.arange(16, dtype=np.float32).reshape(4, 4), np.zeros((4, 4), np.float32)
@@ -105,7 +105,9 @@ def test_realized_box_counts_from_the_tensor_origin() -> None:
 
 def test_a_parameter_may_be_realized() -> None:
     c = tir.decl_buffer((4,), name="C")
-    program = func([c], tir.BufferRealize(c, (tir.Range(tir.const(0), tir.const(4)),), TRUE, loop(i, 4, store(c, tir.const(1.0), i))))
+    program = func(
+        [c], tir.BufferRealize(c, (tir.Range.from_min_extent(tir.const(0), tir.const(4)),), TRUE, loop(i, 4, store(c, tir.const(1.0), i)))
+    )
     z = np.zeros(4, np.float32)
     interpret(program, [z])
     assert z.tolist() == [1, 1, 1, 1]
@@ -191,7 +193,9 @@ def test_deep_expressions_and_statements() -> None:
         deep = tir.Add(deep, n)
     body = store(c, deep, 0)
     for number in range(1_000):
-        body = tir.BufferRealize(tir.decl_buffer((1,), name=f"t{number}"), (tir.Range(tir.const(0), tir.const(1)),), TRUE, body)
+        body = tir.BufferRealize(
+            tir.decl_buffer((1,), name=f"t{number}"), (tir.Range.from_min_extent(tir.const(0), tir.const(1)),), TRUE, body
+        )
     z = np.zeros(1, np.int32)
     interpret(func([c], body, n), [z, 2])
     assert z[0] == 6_002
@@ -368,7 +372,7 @@ def test_out_of_bounds() -> None:
     part = tir.decl_buffer((8,), name="A", data=a.data)
     fails(func([a, c], store(c, part[i], 0), i), [x, z, 8], r"A\[8\] is out of bounds; A has the elements \[0:8\]")
     fails(func([a, c], tir.BufferStore(c, view[ramp(i, 4)], (ramp(0, 4),)), i), [x, z, 13], r"A\[\[13, 14, 15, 16\]\]")
-    box = (tir.Range(tir.const(2), tir.const(3)),)
+    box = (tir.Range.from_min_extent(tir.const(2), tir.const(3)),)
     t = tir.decl_buffer((8,), name="T")
     fails(
         func([c], tir.BufferRealize(t, box, TRUE, store(t, tir.const(0.0), i)), i),
@@ -390,7 +394,7 @@ def test_uninitialised_reads() -> None:
     body = allocated("t", 1, lambda t: tir.stmt_seq(tir.IfThenElse(i < 1, store(t, tir.const(1.0), 0)), store(c, t[0], i)))
     fails(func([c], loop(i, 2, body)), [z], r"t\[0\] is read")
     t = tir.decl_buffer((4, 4), name="T")
-    box = (tir.Range(tir.const(1), tir.const(2)), tir.Range(tir.const(2), tir.const(2)))
+    box = (tir.Range.from_min_extent(tir.const(1), tir.const(2)), tir.Range.from_min_extent(tir.const(2), tir.const(2)))
     realized = tir.BufferRealize(t, box, TRUE, tir.stmt_seq(store(t, tir.const(1.0), 1, 2), store(c, t[2, 3], 0)))
     fails(func([c], realized), [z], r"T\[2, 3\] is read")
 

@@ -18,7 +18,7 @@ def last_size(shape: tuple[PrimExpr, ...], size: PrimExpr) -> PrimFunc:
     """Stores `size` into its first argument; the second has `shape`."""
     out, a = tir.decl_buffer((1,), "int32", name="out"), tir.decl_buffer(shape, name="A")
     first, second = Var("o", "handle"), Var("a", "handle")
-    return PrimFunc((first, second), BufferStore(out, size, (IntImm("int32", 0),)), {first: out, second: a})
+    return PrimFunc((first, second), BufferStore(out, size, (IntImm("int32", 0),)), None, {first: out, second: a})
 
 
 @pytest.mark.parametrize(

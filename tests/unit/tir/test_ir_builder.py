@@ -15,7 +15,7 @@ from tensorexpr.tir.ir_builder import IRBuilder, create
 
 def run(body: tir.Stmt, *buffers: tir.Buffer, arrays: list[Any]) -> None:
     handles = {tir.Var(buffer.name, "handle"): buffer for buffer in buffers}
-    func = tir.PrimFunc(tuple(handles), body, handles)
+    func = tir.PrimFunc(tuple(handles), body, None, handles)
     assert not tir.verify.violations(func)
     interpret(func, arrays)
 

@@ -105,7 +105,7 @@ def test_script_expression(expr: tir.PrimExpr, text: str) -> None:
 
 
 def test_reduction_is_spelled_out() -> None:
-    axis = tir.IterVar(tir.Range(tir.const(0), tir.const(16)), k, tir.IterVar.COMM_REDUCE)
+    axis = tir.IterVar(tir.Range.from_min_extent(tir.const(0), tir.const(16)), k, tir.IterVar.COMM_REDUCE)
     lhs, rhs = tir.Var("x", "float32"), tir.Var("y", "float32")
     total = tir.CommReducer((lhs,), (rhs,), (lhs + rhs,), (f32(0.0),))
     reduce = tir.Reduce(total, (A[i, k],), (axis,), tir.const(True))

@@ -24,7 +24,7 @@ RAMP = tir.Ramp(i, tir.const(1), 4)
 
 def reduction() -> tir.PrimExpr:
     k, lhs, rhs = tir.Var("k"), tir.Var("l", "float32"), tir.Var("r", "float32")
-    axis = tir.IterVar(tir.Range(tir.const(0), n), k, tir.IterVar.COMM_REDUCE)
+    axis = tir.IterVar(tir.Range.from_min_extent(tir.const(0), n), k, tir.IterVar.COMM_REDUCE)
     total = tir.CommReducer((lhs,), (rhs,), (lhs + rhs,), (tir.const(0.0),))
     return tir.Reduce(total, (T[i, k],), (axis,), k < i, 0, (x,))  # type: ignore[arg-type]
 

@@ -130,14 +130,14 @@ def test_renew_defs() -> None:
     x, y, free = tir.Var("x"), tir.Var("y"), tir.Var("free")
     body: tir.Stmt = tir.BufferStore(t, view[tir.Let(x, i + n, x * 2 + stride)] + free.astype("float32"), (y,))
     body = tir.Allocate(t.data, "float32", (tir.const(8),), TRUE, tir.LetStmt(y, 1 + i, tir.AttrStmt(t, "key", n, body)))
-    old = tir.PrimFunc((handle,), loop(i, 4, body), {handle: a}, FrozenMap({"global_symbol": "f"}))
+    old = tir.PrimFunc((handle,), loop(i, 4, body), None, {handle: a}, FrozenMap({"global_symbol": "f"}))
     new = renew_defs(old)
     assert tir.structural_equal(old, new) and str(new) == str(old)
     assert not set(new.params) & set(old.params)
 
     def side_by_side(second: tir.PrimFunc) -> tir.PrimFunc:
         buffers = {**old.buffer_map, **second.buffer_map}
-        return tir.PrimFunc((*old.params, *second.params, free), tir.stmt_seq(old.body, second.body), buffers)
+        return tir.PrimFunc((*old.params, *second.params, free), tir.stmt_seq(old.body, second.body), None, buffers)
 
     assert violations(side_by_side(new)) == []
     assert len(violations(side_by_side(old))) == 4  # the handle, i, t and y

@@ -40,10 +40,10 @@ def program(
         tir.BufferStore(temporary, tir.Let(x, first + second, x * x).astype(dtype), (second,)),
         tir.BufferStore(view, temporary[second] + box[0] + tir.const(value, dtype), (first,)),
     )
-    body = tir.BufferRealize(box, (tir.Range(tir.const(0), tir.const(1)),), TRUE, body)
+    body = tir.BufferRealize(box, (tir.Range.from_min_extent(tir.const(0), tir.const(1)),), TRUE, body)
     body = tir.Allocate(temporary.data, dtype, (tir.const(8),), TRUE, tir.LetStmt(y, i + 1, body))
     nest = loop(i, 4, loop(j, extent, body, tir.ForKind.VECTORIZED, pragma=note))
-    return tir.PrimFunc((handle,), nest, {handle: a}, FrozenMap({"global_symbol": "main"}))
+    return tir.PrimFunc((handle,), nest, None, {handle: a}, FrozenMap({"global_symbol": "main"}))
 
 
 def check(a: Any, b: Any, equal: bool, **options: bool) -> None:
@@ -129,7 +129,7 @@ def test_views_are_equal_by_layout_and_other_buffers_by_definition() -> None:
 def reduction(kind: Callable[[Any, Any], tir.PrimExpr] = tir.Add, extent: int = 4, init: tuple[tir.PrimExpr, ...] = ()) -> tir.PrimExpr:
     x, y, k = tir.Var("x"), tir.Var("y"), tir.Var("k")
     combiner = tir.CommReducer((x,), (y,), (kind(x, y),), (tir.const(0),))
-    axis = tir.IterVar(tir.Range(tir.const(0), tir.const(extent)), k, tir.IterVar.COMM_REDUCE)
+    axis = tir.IterVar(tir.Range.from_min_extent(tir.const(0), tir.const(extent)), k, tir.IterVar.COMM_REDUCE)
     return tir.Reduce(combiner, (k * 2,), (axis,), k < 3, 0, init)
 
 

@@ -18,7 +18,7 @@ HANDLE = tir.Var("A", "handle")
 
 
 def func(body: tir.Stmt, *params: tir.Var) -> tir.PrimFunc:
-    return tir.PrimFunc((HANDLE, *params), body, {HANDLE: A})
+    return tir.PrimFunc((HANDLE, *params), body, None, {HANDLE: A})
 
 
 def loop(var: tir.Var, extent: Any, body: tir.Stmt) -> tir.For:
@@ -43,9 +43,13 @@ def test_a_well_formed_function() -> None:
     body: tir.Stmt = tir.stmt_seq(
         tir.BufferStore(t, box[i, 0] + view[i * 8 + x], (i,)), store(t[tir.Let(y, i * 2, y + y)] + n.astype("float32"), i, 0)
     )
-    body = tir.BufferRealize(box, (tir.Range(i, tir.const(1)), tir.Range(tir.const(0), n)), TRUE, body)
+    body = tir.BufferRealize(box, (tir.Range.from_min_extent(i, tir.const(1)), tir.Range.from_min_extent(tir.const(0), n)), TRUE, body)
     body = loop(i, n, tir.Allocate(pointer, "float32", (tir.const(8),), TRUE, tir.LetStmt(x, i % 8, body)))
-    main = func(tir.BufferRealize(A, (tir.Range(tir.const(0), n), tir.Range(tir.const(0), tir.const(8))), TRUE, body))
+    main = func(
+        tir.BufferRealize(
+            A, (tir.Range.from_min_extent(tir.const(0), n), tir.Range.from_min_extent(tir.const(0), tir.const(8))), TRUE, body
+        )
+    )
     assert violations(main) == []
     assert verify_well_formed(main) and verify_ssa(main)
     assert verify_well_formed(tir.IRModule({"main": main}))
@@ -67,7 +71,7 @@ def test_buffers_without_memory_or_with_unknown_sizes() -> None:
     assert found(tir.DeclBuffer(stray, store())) == "buffer S is used where its pointer S is not defined"
     sized = tir.decl_buffer((m,), name="V", data=A.data)
     assert found(store(sized[0])) == "buffer V is shaped by m, which is not defined there"
-    realized = tir.BufferRealize(stray, (tir.Range(tir.const(0), tir.const(8)),), TRUE, store(stray[0]))
+    realized = tir.BufferRealize(stray, (tir.Range.from_min_extent(tir.const(0), tir.const(8)),), TRUE, store(stray[0]))
     assert found(tir.stmt_seq(realized, store(stray[1]))) == "buffer S is used where its pointer S is not defined"
 
 
@@ -82,8 +86,8 @@ def test_definitions_are_unique() -> None:
 
 def test_signatures() -> None:
     assert violations(tir.PrimFunc((n, n), tir.Evaluate(n))) == ["a parameter occurs twice"]
-    assert "is no parameter" in violations(tir.PrimFunc((), tir.Evaluate(tir.const(0)), {HANDLE: A}))[0]
-    assert "gives n, a int32, a buffer" in violations(tir.PrimFunc((n,), tir.Evaluate(tir.const(0)), {n: A}))[0]
+    assert "is no parameter" in violations(tir.PrimFunc((), tir.Evaluate(tir.const(0)), None, {HANDLE: A}))[0]
+    assert "gives n, a int32, a buffer" in violations(tir.PrimFunc((n,), tir.Evaluate(tir.const(0)), None, {n: A}))[0]
 
 
 def test_types_of_operands() -> None:
@@ -98,7 +102,7 @@ def test_types_of_operands() -> None:
     lanes = tir.Broadcast(TRUE, 4)
     assert found(tir.IfThenElse(lanes, store())) == "the condition T.Broadcast(T.bool(True), 4) is boolx4, not bool"
     assert "is int32, not a handle" in found(tir.Allocate(i, "float32", (tir.const(1),), TRUE, store()))
-    short = tir.BufferRealize(tir.decl_buffer((8, 8), name="B"), (tir.Range(tir.const(0), tir.const(8)),), TRUE, store())
+    short = tir.BufferRealize(tir.decl_buffer((8, 8), name="B"), (tir.Range.from_min_extent(tir.const(0), tir.const(8)),), TRUE, store())
     assert found(short) == "B has 2 dimensions and is realized with 1 bounds"
     assert verify_ssa(func(store(1.0, i < 2, 0), i))  # not its business
 

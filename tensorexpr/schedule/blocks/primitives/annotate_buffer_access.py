@@ -54,7 +54,7 @@ def annotate_buffer_access(program: BlockProgram, name: str, index: int, side: s
         )
     points = ends.map_indices([axis.var for axis in axes])
     analyzer = Analyzer()
-    region = tuple(Range(low, analyzer.simplify(high - low)) for low, high in zip(points[::2], points[1::2], strict=True))
+    region = tuple(Range.from_min_extent(low, analyzer.simplify(high - low)) for low, high in zip(points[::2], points[1::2], strict=True))
     regions = list(regions_of(realize.block, side))
     regions[index] = BufferRegion(buffer, region)
     key = f"explicit_{side}_region"

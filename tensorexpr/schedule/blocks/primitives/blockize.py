@@ -98,7 +98,7 @@ class _InnerParts:
             if one.inner is None:
                 meaning[old] = out.var
                 continue
-            dom = Range(IntImm(old.dtype, 0), IntImm(old.dtype, one.extent))
+            dom = Range.from_min_extent(IntImm(old.dtype, 0), IntImm(old.dtype, one.extent))
             axis = replace(one.axis, dom=dom, var=Var(f"{old.name}_i", old.dtype))
             axes.append(axis)
             values.append(one.inner)

@@ -150,7 +150,7 @@ def _with_loads(stmt: Stmt, found: Sequence[_Cached]) -> Stmt:
     loads: dict[PrimExpr, PrimExpr] = {c.index: BufferLoad(c.buffer, tuple(axis.var for axis in c.axes)) for c in found}
     body = _rewritten(stmt.block.body, loads, False)
     assert isinstance(body, Stmt)
-    regions = tuple(BufferRegion(c.buffer, tuple(Range(a.var, const(1, a.var.dtype)) for a in c.axes)) for c in found)
+    regions = tuple(BufferRegion(c.buffer, tuple(Range.from_min_extent(a.var, const(1, a.var.dtype)) for a in c.axes)) for c in found)
     return replace(stmt, block=replace(stmt.block, body=body, reads=(*stmt.block.reads, *regions)))
 
 

@@ -121,9 +121,9 @@ def _check_between(program: BlockProgram, loop: For, top: Stmt, others: Sequence
 def _copy(name: str, source: Buffer, target: Buffer, here: Box, around: Sequence[For]) -> Stmt:
     used = set().union(*(variables(r.min) for r in here))
     loops = [loop for loop in around if loop.loop_var in used]
-    own = [IterVar(Range(loop.min, loop.extent), Var(f"v{place}", loop.loop_var.dtype)) for place, loop in enumerate(loops)]
+    own = [IterVar(Range.from_min_extent(loop.min, loop.extent), Var(f"v{place}", loop.loop_var.dtype)) for place, loop in enumerate(loops)]
     values: dict[Var, PrimExpr] = {loop.loop_var: axis.var for loop, axis in zip(loops, own, strict=True)}
-    box = tuple(Range(substitute(r.min, values), r.extent) for r in here)
+    box = tuple(Range.from_min_extent(substitute(r.min, values), r.extent) for r in here)
     ax = [Var(f"ax{place}", r.extent.dtype) for place, r in enumerate(box)]
     at = tuple(r.min + var for r, var in zip(box, ax, strict=True))
     body = looped(ax, [r.extent for r in box], BufferStore(target, BufferLoad(source, at), at))

@@ -116,7 +116,7 @@ def _alone(axis: IterVar, loop: For, realize: BlockRealize) -> bool:
 def _narrowed(axis: IterVar, found: tuple[int, int] | None) -> IterVar:
     if found is None:
         return axis
-    return replace(axis, dom=Range(const(0, axis.var.dtype), const(found[1] - found[0], axis.var.dtype)))
+    return replace(axis, dom=Range.from_min_extent(const(0, axis.var.dtype), const(found[1] - found[0], axis.var.dtype)))
 
 
 def _pattern(node: Node) -> _Pattern:

@@ -35,7 +35,7 @@ def with_kind(program: BlockProgram, var: Var, kind: ForKind, primitive: str, th
     _check_independent(program, loop, primitive)
     axis = None
     if thread is not None:
-        axis = IterVar(Range(loop.min, loop.extent), Var("", loop.loop_var.dtype), IterVar.THREAD_INDEX, thread)
+        axis = IterVar(Range.from_min_extent(loop.min, loop.extent), Var("", loop.loop_var.dtype), IterVar.THREAD_INDEX, thread)
     return program.replace(loop, replace(loop, kind=kind, thread_binding=axis))
 
 

@@ -83,14 +83,16 @@ def _padded(
 
 
 def _wider(axis: IterVar, extent: int) -> IterVar:
-    return replace(axis, dom=Range(const(0, axis.var.dtype), const(extent, axis.var.dtype)))
+    return replace(axis, dom=Range.from_min_extent(const(0, axis.var.dtype), const(extent, axis.var.dtype)))
 
 
 def _nest(name: str, buffer: Buffer, copy: Buffer, is_output: bool) -> Stmt:
     """The block that pads an operand, or takes the result out of its padding."""
     shape = buffer.shape if is_output else copy.shape
     loops = [Var(f"i{place}", extent.dtype) for place, extent in enumerate(shape)]
-    axes = [IterVar(Range(const(0, extent.dtype), extent), Var(f"v{place}", extent.dtype)) for place, extent in enumerate(shape)]
+    axes = [
+        IterVar(Range.from_min_extent(const(0, extent.dtype), extent), Var(f"v{place}", extent.dtype)) for place, extent in enumerate(shape)
+    ]
     point = tuple(axis.var for axis in axes)
     if is_output:
         block = copy_block(name, axes, copy, point, buffer, point)

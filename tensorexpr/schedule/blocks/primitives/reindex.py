@@ -72,7 +72,7 @@ def reindex(program: BlockProgram, name: str, index: int, side: int) -> tuple[Bl
     made_name = program.fresh_block_name(copy.name if side == WRITE else f"{copy.name}_reindex")
     nest = _nest(made_name, buffer, copy, axes, indices, side)
     point = tuple(axis.var for axis in axes)
-    box = tuple(Range(var, const(1, var.dtype)) for var in point)
+    box = tuple(Range.from_min_extent(var, const(1, var.dtype)) for var in point)
     moved = Redirection(buffer, copy, lambda *_: point, lambda *_: box)(node.stmt)
     outermost(program, node)
     made = program.replace(node.stmt, moved)

@@ -87,7 +87,7 @@ def _with_copy(
     far_at, near_at = ([substitute(index, renamed) for index in some] for some in (indices, near))
     made = copy_block(name, own, buffer, far_at, copy, near_at) if is_read else copy_block(name, own, copy, near_at, buffer, far_at)
     nest = _nest(program, node, place, made, [axis.var for axis in axes])
-    box = tuple(Range(index, const(1, index.dtype)) for index in near)
+    box = tuple(Range.from_min_extent(index, const(1, index.dtype)) for index in near)
     moved = Redirection(buffer, copy, lambda *_: tuple(near), lambda *_: box)(node.stmt)
     result = place.put(program, nest).replace(node.stmt, moved)
     return result.allocated(block_at(program.scope_of(node)).name_hint, copy), name

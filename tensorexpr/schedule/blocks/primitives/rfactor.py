@@ -114,7 +114,7 @@ class _Plan:
 
     def _factor_axis(self, kind: int) -> IterVar:
         var = self.loop.loop_var
-        return IterVar(Range(self.loop.min, self.loop.extent), Var(f"v{var.name}", var.dtype), kind)
+        return IterVar(Range.from_min_extent(self.loop.min, self.loop.extent), Var(f"v{var.name}", var.dtype), kind)
 
     def _axes_of_partial(self, factor: IterVar) -> tuple[tuple[IterVar, ...], tuple[PrimExpr, ...], dict[Var, PrimExpr]]:
         """Spatial axes and reductions without the loop as they are; others come apart into their loops."""
@@ -131,7 +131,9 @@ class _Plan:
                 continue
             for var in [loop.loop_var for loop in self.loops if loop.loop_var in variables(value)]:
                 if var not in own:
-                    made = IterVar(Range(loops[var].min, loops[var].extent), Var(f"v{var.name}", var.dtype), IterVar.COMM_REDUCE)
+                    made = IterVar(
+                        Range.from_min_extent(loops[var].min, loops[var].extent), Var(f"v{var.name}", var.dtype), IterVar.COMM_REDUCE
+                    )
                     own[var] = made.var
                     axes.append(made)
                     bound.append(var)

@@ -152,7 +152,11 @@ def _rolled(program: BlockProgram, realize: BlockRealize, readers: Sequence[Bloc
     def region(sides: tuple[Range, ...], facts: Analyzer) -> tuple[Range, ...]:
         side = sides[window.place]
         point = isinstance(side.extent, IntImm) and side.extent.value == 1
-        rolled = Range(floormod(side.min, window.extent), side.extent) if point else Range(IntImm(size.dtype, 0), size)
+        rolled = (
+            Range.from_min_extent(floormod(side.min, window.extent), side.extent)
+            if point
+            else Range.from_min_extent(IntImm(size.dtype, 0), size)
+        )
         return (*sides[: window.place], rolled, *sides[window.place + 1 :])
 
     fresh = any_of(window.loop.loop_var < 1, window.inside >= window.extent - window.stride)

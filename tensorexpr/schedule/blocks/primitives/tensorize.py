@@ -65,7 +65,10 @@ def _within(region: BufferRegion, views: dict[Buffer, BufferRegion]) -> BufferRe
     """A region of a view as one of what it is a view of."""
     source = views[region.buffer]
     leading = len(source.region) - len(region.region)
-    moved = [Range(outer.min + inner.min, inner.extent) for outer, inner in zip(source.region[leading:], region.region, strict=True)]
+    moved = [
+        Range.from_min_extent(outer.min + inner.min, inner.extent)
+        for outer, inner in zip(source.region[leading:], region.region, strict=True)
+    ]
     return BufferRegion(source.buffer, (*source.region[:leading], *moved))
 
 

@@ -54,7 +54,7 @@ def transform_block_layout(program: BlockProgram, name: str, index_map: IndexMap
     dtype = next((axis.var.dtype for axis in block.iter_vars), "int32")
     shape = tuple(const(as_int(extent), dtype) if as_int(extent) is not None else extent for extent in shape)
     axes = tuple(
-        IterVar(Range(const(0, dtype), extent), Var(f"v{place}", dtype), kind)
+        IterVar(Range.from_min_extent(const(0, dtype), extent), Var(f"v{place}", dtype), kind)
         for place, (extent, kind) in enumerate(zip(shape, kinds, strict=True))
     )
     facts = Analyzer({**ranges_around(node), **{axis.var: loosely(axis.dom) for axis in axes if axis.dom is not None}})
@@ -135,7 +135,7 @@ def simplified_block(block: Stmt, facts: Analyzer) -> Block:
         return None
 
     def region(r: Range) -> Range:
-        return Range(facts.simplify(r.min), facts.simplify(r.extent))
+        return Range.from_min_extent(facts.simplify(r.min), facts.simplify(r.extent))
 
     reads, writes = (
         tuple(replace(one, region=tuple(map(region, one.region))) for one in regions) for regions in (block.reads, block.writes)

@@ -168,7 +168,7 @@ def _regions(index_map: IndexMap, shape: Sequence[PrimExpr]) -> Any:
                 indices.append(r.min)
                 continue
             var = Var("t", r.min.dtype)
-            inside[var] = Range(const(0, var.dtype), r.extent)
+            inside[var] = Range.from_min_extent(const(0, var.dtype), r.extent)
             indices.append(r.min + var)
         return tuple(_side(index, extent, inside, facts) for index, extent in zip(_map(index_map, indices), shape, strict=True))
 
@@ -181,12 +181,12 @@ def _simple(index: PrimExpr, facts: Analyzer) -> PrimExpr:
 
 def _side(index: PrimExpr, whole: PrimExpr, inside: dict[Var, Range], facts: Analyzer) -> Range:
     if not inside or not variables(index) & inside.keys():
-        return Range(_simple(index, facts), const(1, index.dtype))
+        return Range.from_min_extent(_simple(index, facts), const(1, index.dtype))
     interval = relax(index, inside, facts)
     if interval is None:
-        return Range(const(0, whole.dtype), whole)
+        return Range.from_min_extent(const(0, whole.dtype), whole)
     low = facts.simplify(interval.min)
-    return Range(low, facts.simplify(interval.max - interval.min + 1))
+    return Range.from_min_extent(low, facts.simplify(interval.max - interval.min + 1))
 
 
 class TransformLayout(Primitive):

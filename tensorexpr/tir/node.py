@@ -1,0 +1,84 @@
+"""What all nodes of the language have in common, whatever they stand for: identity, text, copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, ClassVar
+
+
+class Object:
+    """Base of expressions, statements, buffers, axes, functions and modules. Nodes don't change, so a copy is the node."""
+
+    __slots__ = ()
+
+    # The printer registers itself here, so that a node has a text without a cycle between the two modules:
+    # by kind of node ("expr", "stmt", "function", "module"), and "shown" and "html" of a text.
+    _printers: ClassVar[dict[str, Callable[..., str]]] = {}
+
+    @property
+    def span(self) -> None:
+        """Where a node stands in a source text: not kept, None."""
+        return None
+
+    def same_as(self, other: object) -> bool:
+        """Whether `other` is this very object."""
+        return self is other
+
+    def script(
+        self,
+        *,
+        name: str | None = None,
+        show_meta: bool = False,
+        ir_prefix: str = "I",
+        tir_prefix: str = "T",
+        relax_prefix: str = "R",
+        module_alias: str = "cls",
+        buffer_dtype: str = "float32",
+        int_dtype: str = "int32",
+        float_dtype: str = "void",
+        verbose_expr: bool = False,
+        indent_spaces: int = 4,
+        print_line_numbers: bool = False,
+        num_context_lines: int = -1,
+        syntax_sugar: bool = True,
+        show_object_address: bool = False,
+        show_all_struct_info: bool = True,
+        path_to_underline: Any = None,
+        path_to_annotate: Any = None,
+        obj_to_underline: Any = None,
+        obj_to_annotate: Any = None,
+    ) -> str:
+        """The node as TVMScript text.
+
+        Args:
+            name: of the function or module, in place of its own.
+            indent_spaces, print_line_numbers: how lines begin.
+            obj_to_underline, obj_to_annotate: nodes to mark, and nodes -> remarks.
+            show_meta, syntax_sugar and the others: accepted, so that programs run; the text has everything there is.
+        """
+        options = {key: value for key, value in locals().items() if key != "self"}
+        return self._printers["node"](self, **options)
+
+    def show(self, style: str | None = None, black_format: bool | None = None, *, name: str | None = None, **options: Any) -> None:
+        """Print the node as TVMScript.
+
+        Args:
+            style: "ansi", "light" or "dark" for colours, "plain" for none; None for colours on a terminal alone.
+            black_format: accepted and without effect; the layout is always the printer's own.
+            name, options: as of `script`.
+        """
+        print(self._printers["shown"](self.script(name=name, **options), style))
+
+    def _repr_html_(self) -> str:
+        return self._printers["html"](self.script())
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle: the class and its fields, so that a node read again is built, checked and hash-consed as any other."""
+        return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)  # type: ignore[arg-type]

@@ -1,0 +1,136 @@
+"""Names of operations, and what programs register about them: attributes, and rules that lower intrinsics of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import IntEnum
+from typing import Any, ClassVar
+
+
+class CallEffectKind(IntEnum):
+    """What a call does besides giving a value, for the attribute "TCallEffectKind"."""
+
+    ExprAnnotation = 0
+    Pure = 1
+    ReadState = 2
+    UpdateState = 3
+    SpecialCallArg = 4
+    EmbedInfo = 5
+    ControlJump = 6
+
+    # by the name of an older release
+    Opaque = 3
+
+
+_attributes: dict[str, dict[str, Any]] = {}
+_lowering: dict[str, dict[str, Callable[..., Any]]] = {}
+LOWERING_RULE = "FLowerIntrinsic"
+
+
+class Op(str):
+    """The name of an operation (``"tir.exp"``): a string that also answers to `name` and `get_attr`."""
+
+    __slots__ = ()
+    _known: ClassVar[dict[str, Op]] = {}
+
+    @staticmethod
+    def of(name: Any) -> Op:
+        """The operation of that name, one object for each."""
+        text = str(name)
+        found = Op._known.get(text)
+        return Op._known.setdefault(text, Op(text)) if found is None else found
+
+    @staticmethod
+    def get(op_name: str) -> Op:
+        """The operation of that name.
+
+        Raises:
+            ValueError: for a name that no intrinsic has and nothing was registered for.
+        """
+        if op_name not in Op.list_op_names():
+            raise ValueError(f"no operation {op_name!r}; Op.list_op_names() lists all, ir.register_op_attr adds one")
+        return Op.of(op_name)
+
+    @staticmethod
+    def list_op_names() -> list[str]:
+        """All operations."""
+        return sorted({*_builtin_names(), *_attributes, *_lowering})
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return str.__str__(self)
+
+    def same_as(self, other: object) -> bool:
+        """Whether `other` is this operation."""
+        return self is other
+
+    def get_attr(self, attr_name: str) -> Any:
+        """What was registered as an attribute, or None."""
+        return _attributes.get(self, {}).get(attr_name)
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Whether an attribute was registered."""
+        return attr_name in _attributes.get(self, {})
+
+    def set_attr(self, attr_name: str, value: Any, plevel: int = 10) -> None:
+        """Register an attribute."""
+        _attributes.setdefault(self.name, {})[attr_name] = value
+
+    def reset_attr(self, attr_name: str) -> None:
+        """Forget an attribute."""
+        _attributes.get(self, {}).pop(attr_name, None)
+
+
+def _builtin_names() -> Iterator[str]:
+    """The table of intrinsics puts its own here."""
+    return iter(())
+
+
+def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
+    """Register an attribute of an operation, and the operation itself if it is new; as a decorator without `value`.
+
+    Args:
+        op_name: such as ``"tir.mylog"``, which `tir.call_intrin` takes from then on.
+        attr_key: such as ``"TCallEffectKind"``: `CallEffectKind.Pure` lets passes reorder and drop calls.
+        level: accepted; what is registered last counts.
+    """
+
+    def register(what: Any) -> Any:
+        Op.of(op_name).set_attr(attr_key, what, level)
+        return what
+
+    return register if value is None else register(value)
+
+
+def register_intrin_lowering(op_name: str, target: str, *, f: Callable[[Any], Any] | None = None, level: int = 10) -> Any:
+    """Register how calls of an intrinsic are lowered for one kind of target, or for all with "default".
+
+    Args:
+        op_name: the intrinsic, a new one or one of the table: the rule goes before the built-in code.
+        target: a kind such as ``"llvm"``, or ``"default"``.
+        f: the call -> the expression in its place, or None to leave it; without it this is a decorator.
+        level: accepted; what is registered last counts.
+    """
+
+    def register(rule: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        _lowering.setdefault(op_name, {})[target] = rule
+        return rule
+
+    return register if f is None else register(f)
+
+
+def lowering_rule(op: str, target_kind: str) -> Callable[[Any], Any] | None:
+    """The rule of a user for calls of `op`, that of the target's kind before the default one."""
+    rules = _lowering.get(op)
+    return None if rules is None else rules.get(target_kind, rules.get("default"))
+
+
+def registered_effect(op: str) -> Any:
+    """The effect that was registered for an operation, or None."""
+    return _attributes.get(op, {}).get("TCallEffectKind")
+
+
+def is_registered(op: str) -> bool:
+    """Whether a user registered something about an operation."""
+    return op in _attributes or op in _lowering
