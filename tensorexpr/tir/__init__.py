@@ -6,7 +6,7 @@ expr, operators, arithmetic, bitwise, intrin     expressions, and all that build
 stmt, block, buffer, function     statements, blocks, memory, functions and modules
 ir_builder                   loop nests written by hand, statement by statement
 rewriting, scopes            walks and rewrites; what a statement mentions and defines
-thread                       tags of threads, which loops are bound to
+thread, storage_scope, device_intrin     tags of threads, which loops are bound to; kinds of memory; calls of devices
 builtin                      fixed-point products, halves of vectors, atomic additions, assumptions
 foreign                      calls of registered Python functions and of the math library
 printer                      TVMScript text of everything
