@@ -12,7 +12,7 @@ from typing import cast as typing_cast
 
 from ...arith import Analyzer
 from ...errors import LoweringError
-from ...tir.arithmetic import binary, cast
+from ...tir.arithmetic import as_int, binary, cast
 from ...tir.block import Block
 from ...tir.buffer import Buffer, BufferRegion
 from ...tir.expr import Add, BufferLoad, IntImm, Mul, PrimExpr, Range, Sub
@@ -57,12 +57,12 @@ def flat_buffer(buffer: Buffer) -> Buffer:
     else:
         shape = tuple(Analyzer().simplify(_product(tuple(buffer.shape[axis] for axis in group))) for group in groups)
     changed = replace(buffer, dtype=dtype, shape=shape, strides=())
-    return replace(changed, axis_separators=tuple(range(1, len(groups)))) if len(groups) > 1 else changed  # type: ignore[call-arg]
+    return replace(changed, axis_separators=tuple(IntImm("int32", at) for at in range(1, len(groups)))) if len(groups) > 1 else changed
 
 
 def _groups(buffer: Buffer) -> list[list[int]]:
     """The dimensions that each physical axis holds."""
-    borders = [int(at) for at in getattr(buffer, "axis_separators", ()) or ()]
+    borders = [as_int(at) or 0 for at in buffer.axis_separators]
     starts = [0, *borders]
     return [list(range(low, high)) for low, high in zip(starts, [*borders, buffer.ndim], strict=True)]
 
@@ -146,7 +146,7 @@ class _Flattener:
         first = flat_indices(buffer, tuple(r.min for r in region.region), self._analyzer)
         ends = tuple(binary(Sub, binary(Add, r.min, r.extent), cast(one, r.min.dtype)) for r in region.region)
         last = flat_indices(buffer, ends, self._analyzer)
-        ranges = [Range(low, self._analyzer.simplify(high - low + 1)) for low, high in zip(first, last, strict=True)]
+        ranges = [Range.from_min_extent(low, self._analyzer.simplify(high - low + 1)) for low, high in zip(first, last, strict=True)]
         return BufferRegion(self._buffer(buffer), tuple(ranges))
 
     def expr(self, expr: PrimExpr) -> PrimExpr:

@@ -60,9 +60,9 @@ class Needs:
     def stmt(self, stmt: Stmt) -> None:
         """Look at everything in a statement."""
         if isinstance(stmt, For):
-            self._bind(stmt.loop_var, Range(stmt.min, stmt.extent))
+            self._bind(stmt.loop_var, Range.from_min_extent(stmt.min, stmt.extent))
         elif isinstance(stmt, AttrStmt) and stmt.attr_key in _THREADS and isinstance(stmt.node, IterVar):
-            self._bind(stmt.node.var, Range(IntImm(stmt.value.dtype, 0), stmt.value))
+            self._bind(stmt.node.var, Range.from_min_extent(IntImm(stmt.value.dtype, 0), stmt.value))
         elif isinstance(stmt, BlockRealize):
             for axis in stmt.block.iter_vars:
                 self._bind(axis.var, typing_cast(Range, axis.dom))
@@ -165,7 +165,7 @@ class Narrower:
     def _thread(self, stmt: AttrStmt, axis: IterVar) -> Stmt:
         var = self._narrowed(axis.var)
         value = cast(self.index(stmt.value), var.dtype)
-        dom = axis.dom and Range(cast(axis.dom.min, var.dtype), cast(axis.dom.extent, var.dtype))
+        dom = axis.dom and Range.from_min_extent(cast(axis.dom.min, var.dtype), cast(axis.dom.extent, var.dtype))
         node = axis if var is axis.var else replace(axis, var=var, dom=dom)
         return AttrStmt(node, stmt.attr_key, value, self.stmt(stmt.body))
 
@@ -173,7 +173,7 @@ class Narrower:
         axes, values = [], []
         for axis, value in zip(stmt.block.iter_vars, stmt.iter_values, strict=True):
             var, dom = self._narrowed(axis.var), typing_cast(Range, axis.dom)
-            bounds = Range(cast(self.index(dom.min), var.dtype), cast(self.index(dom.extent), var.dtype))
+            bounds = Range.from_min_extent(cast(self.index(dom.min), var.dtype), cast(self.index(dom.extent), var.dtype))
             axes.append(replace(axis, var=var, dom=bounds))
             values.append(cast(self.index(value), var.dtype))
         block = stmt.block
@@ -189,7 +189,7 @@ class Narrower:
         for bound in region.region:
             low, extent = self.index(bound.min), self.index(bound.extent)
             wide = max(low.dtype, extent.dtype, key=lambda dtype: parse_dtype(dtype).bits)
-            ranges.append(Range(cast(low, wide), cast(extent, wide)))
+            ranges.append(Range.from_min_extent(cast(low, wide), cast(extent, wide)))
         return BufferRegion(region.buffer, tuple(ranges))
 
     def index(self, expr: PrimExpr) -> PrimExpr:

@@ -82,5 +82,5 @@ class _Unifier:
             return known
         low = IntImm(dtype, 0) if origin.dom is None else origin.dom.min
         var = Var(tag.replace(".", "_"), dtype)
-        launch.axes[tag] = replace(origin, dom=Range(low, extent), var=var, iter_type=IterVar.THREAD_INDEX, thread_tag=tag)
+        launch.axes[tag] = replace(origin, dom=Range.from_min_extent(low, extent), var=var, iter_type=IterVar.THREAD_INDEX, thread_tag=tag)
         return launch.axes[tag]
