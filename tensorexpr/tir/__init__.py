@@ -18,7 +18,7 @@ stmt_functor                 visitors for user passes, by their customary names
 pointers, llvm_intrin        calls about machines: pointers into buffers, LLVM's own intrinsics
 serialize                    expressions as strict JSON
 interpreter                  the reference semantics of every phase
-transform, schedule          the passes and the schedules of functions, which live in higher rows and are loaded when they are first asked for
+transform, schedule          passes, and schedules of functions: in higher rows, loaded when they are first asked for
 """
 
 from __future__ import annotations
