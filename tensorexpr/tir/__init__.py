@@ -199,6 +199,9 @@ _HIGHER = {
     "IndexMap": "tensorexpr.arith.index_map",
     "Schedule": "tensorexpr.lower.tensor_schedules",
     "ScheduleError": "tensorexpr.errors",
+    "ScheduleState": "tensorexpr.schedule.blocks.state",
+    "StmtSRef": "tensorexpr.schedule.blocks.block_scope",
+    "BlockScope": "tensorexpr.schedule.blocks.block_scope",
     "as_composite_schedule": "tensorexpr.meta_schedule.proposal",
 }
 # Modules that few programs need, and import would pay for.

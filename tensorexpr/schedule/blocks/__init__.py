@@ -15,8 +15,10 @@ layout_padding  what stands where a new layout has no element
 dataflow     whether a block may be computed elsewhere; coverage, whether what it reads is written by then
 moving       a block put into a loop of others; block_domains, over which part of its axes it runs there
 instruction  what a primitive is, and one application of it
+state, block_scope   the module with the places of its blocks and loops, for those who change it by themselves
+testing      checks of traces
 trace        instructions and decisions: Python, JSON, replay;  trace_values, what instructions take, as text;
-             trace_expressions, of sampled numbers
+             trace_expressions, of sampled numbers; trace_python, traces read from their text
 apart        iterations that touch different elements
 subspace     axes divided between loops outside and inside of a place
 reducers     which reductions may be done in parts
@@ -31,9 +33,26 @@ from __future__ import annotations
 
 from ...errors import ScheduleError
 from . import intrinsics
+from .block_scope import BlockScope, Dependency, DepKind, StmtSRef
 from .handles import BlockRV, LoopRV
 from .instruction import Instruction, InstructionKind
 from .schedule import Schedule
+from .state import ScheduleDebugMask, ScheduleState
 from .trace import Trace
 
-__all__ = ["BlockRV", "Instruction", "InstructionKind", "LoopRV", "Schedule", "ScheduleError", "Trace", "intrinsics"]
+__all__ = [
+    "BlockRV",
+    "BlockScope",
+    "DepKind",
+    "Dependency",
+    "Instruction",
+    "InstructionKind",
+    "LoopRV",
+    "Schedule",
+    "ScheduleDebugMask",
+    "ScheduleError",
+    "ScheduleState",
+    "StmtSRef",
+    "Trace",
+    "intrinsics",
+]

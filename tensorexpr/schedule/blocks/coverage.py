@@ -6,16 +6,20 @@ from collections.abc import Mapping, Sequence
 
 from ...arith import Analyzer, Interval, detect_iter_map, linear_form, relax
 from ...arith.block_access import on_indices
-from ...tir.arithmetic import as_int
+from ...tir.arithmetic import as_int, maximum, minimum
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion
 from ...tir.expr import FloorDiv, FloorMod, IntImm, PrimExpr, Range, Var
 from ...tir.rewriting import substitute, variables
 from ...tir.stmt import For
+from ...tir.thread import HARDWARE_TAGS, bound_tag
 from .bindings import bound_values, is_true, ranges_of
 from .dataflow import place_of_range, shared_loops, touched_box, why_beyond_domain
 from .program import BlockProgram, Node, realized
 from .scope import read, written
+
+# How far memory reaches, and threads do: threads share memory of at most their own rank.
+_MEMORY_RANKS = {"global": 0, "shared": 1, "local": 3}
 
 
 def why_not_covered(program: BlockProgram, producer: Node, consumer: Node) -> str | None:
@@ -37,6 +41,67 @@ def why_not_covered(program: BlockProgram, producer: Node, consumer: Node) -> st
             why = f" ({reason})" if reason is not None else ""
             return f"{user.block.name_hint} would read parts of {buffer.name} that {made.block.name_hint} hasn't written yet{why}"
     return None
+
+
+def is_covered(program: BlockProgram, region: BufferRegion, consumer: Node, producers: Sequence[Node]) -> bool:
+    """True if several producers together write what a consumer reads of a buffer, before the loops that all stand in go on.
+
+    Threads that share the buffer write for each other.
+    """
+    buffer = region.buffer
+    shared = shared_loops(program, consumer, consumer)
+    for producer in producers:
+        shared = shared[: len(shared_loops(program, producer, consumer))]
+    threads = [loop for loop in shared if shares(loop, buffer)]
+    analyzer = Analyzer(ranges_of(shared))
+    below = program.loops_above(consumer)[len(shared) :]
+    needed = touched_box(region, realized(consumer), [*threads, *below], analyzer)
+    boxes: list[list[Interval]] = []
+    for producer in producers:
+        inner = program.loops_above(producer)[len(shared) :]
+        for made in (made for made in realized(producer).block.writes if made.buffer is buffer):
+            boxes += _produced(made, realized(producer), [*threads, *inner], analyzer)[:1]
+    return any(_inside(needed, box, buffer, analyzer) for box in _united(boxes, analyzer))
+
+
+def _united(boxes: list[list[Interval]], analyzer: Analyzer) -> list[list[Interval]]:
+    """The boxes, those that make a larger one in its place."""
+    for place, one in enumerate(boxes):
+        for other in boxes[place + 1 :]:
+            whole = _joined(one, other, analyzer)
+            if whole is not None:
+                return _united([whole, *(box for box in boxes if box is not one and box is not other)], analyzer)
+    return boxes
+
+
+def _joined(one: list[Interval], other: list[Interval], analyzer: Analyzer) -> list[Interval] | None:
+    """The box that two make together; None if they make none: they differ in more than one dimension, or don't touch there."""
+    sides = enumerate(zip(one, other, strict=True))
+    odd = [n for n, (a, b) in sides if not (_equal(a.min, b.min, analyzer) and _equal(a.max, b.max, analyzer))]
+    if len(odd) > 1:
+        return None
+    made = list(one)
+    for n in odd:
+        a, b = one[n], other[n]
+        if not analyzer.known_less_equal(b.min, a.max + 1) or not analyzer.known_less_equal(a.min, b.max + 1):
+            return None
+        made[n] = Interval(analyzer.simplify(minimum(a.min, b.min)), analyzer.simplify(maximum(a.max, b.max)))
+    return made
+
+
+def _equal(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> bool:
+    return a is b or analyzer.known_equal(a, b)
+
+
+def shares(loop: For, buffer: Buffer) -> bool:
+    """True if the threads of a loop share a buffer, so that one of them needs what all do; virtual ones run one after the other."""
+    tag = bound_tag(loop)
+    if tag is None or tag not in HARDWARE_TAGS:
+        return False
+    scope = buffer.scope().split(".")[0]
+    if scope == "warp":
+        return tag == "threadIdx.x"
+    return _MEMORY_RANKS.get(scope, 3) <= (0 if tag.startswith("blockIdx") else 1)
 
 
 def reads_inside(block: Block, region: BufferRegion) -> bool:

@@ -57,9 +57,12 @@ class LoopRef:
     var: Var
 
 
+INLINE = -2
+
+
 @dataclass(frozen=True, slots=True)
 class NoLoop:
-    """No loop: a computation that is to stand at the root (-1) or to be inlined (-2)."""
+    """No loop: a computation that is to stand at the root (-1) or to be inlined (INLINE)."""
 
     place: int
 

@@ -13,10 +13,9 @@ from ...tir.block import BlockRealize
 from ...tir.buffer import Buffer
 from ...tir.expr import IntImm, PrimExpr, Range, Var
 from ...tir.stmt import For, SeqStmt, Stmt, seq
-from ...tir.thread import HARDWARE_TAGS, bound_tag
 from .bindings import TRUE, ranges_of
 from .block_domains import AxisDomain, Box, axis_domains, union_of
-from .coverage import reads_inside, why_not_covered
+from .coverage import reads_inside, shares, why_not_covered
 from .dataflow import AT_ONCE, REDUCED, check_movable, odd_surroundings, partial_sums, touched_box
 from .diagnostics import PrimitiveError
 from .nests import looped
@@ -24,8 +23,6 @@ from .program import BlockProgram, Node, realized
 from .scope import Scope, check_complete_or_reduction, loops_of_axes, read, written
 
 FIRST_PLACE, LAST_PLACE = -2, -1
-# How far memory reaches, and threads do: threads share memory of at most their own rank.
-_MEMORY_RANKS = {"global": 0, "shared": 1, "warp": 2, "local": 3}
 
 
 @dataclass(frozen=True)
@@ -137,7 +134,7 @@ class Move:
         analyzer = Analyzer(ranges_of(above))
         boxes: dict[Buffer, Box] = {}
         for buffer in written(block) if self.forward else read(block):
-            threads = [loop for loop in above if _shares(loop, buffer)]
+            threads = [loop for loop in above if shares(loop, buffer)]
             needed = []
             for partner in partners:
                 inner = program.loops_above(partner)[len(above) :]
@@ -193,11 +190,3 @@ class Move:
 
 def _subtrees(loop: For) -> tuple[Stmt, ...]:
     return loop.body.seq if isinstance(loop.body, SeqStmt) else (loop.body,)
-
-
-def _shares(loop: For, buffer: Buffer) -> bool:
-    """True if the threads of a loop share a buffer, so that one of them needs what all do; virtual ones run one after the other."""
-    tag = bound_tag(loop)
-    if tag is None or tag not in HARDWARE_TAGS:
-        return False
-    return _MEMORY_RANKS.get(buffer.scope().split(".")[0], 3) <= (0 if tag.startswith("blockIdx") else 1)

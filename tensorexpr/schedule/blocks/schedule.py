@@ -49,7 +49,7 @@ class Schedule(Questions, Samples, Loops, Notes, Placement, Nests, Reductions, M
         enable_check: bool = True,
         traced: bool = True,
     ) -> None:
-        self._begin(mod, seed, error_render_level, traced)
+        self._begin(mod, seed, error_render_level, traced, debug_mask)
 
     def copy(self) -> Schedule:
         """A schedule that goes on by itself from here; handles stand for the same in both."""

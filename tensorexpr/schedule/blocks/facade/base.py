@@ -13,10 +13,12 @@ from ....tir.expr import IntImm, PrimExpr, Var
 from ....tir.function import GlobalVar, IRModule, PrimFunc
 from ....tir.rewriting import substitute, variables
 from ....tir.stmt import For, Stmt
+from ..block_scope import StmtSRef
 from ..diagnostics import LEVELS, UnknownHandleError, WrongTypeError, rendered
-from ..handles import RV, BlockRef, BlockRV, Gone, LoopRef, LoopRV, Ref
+from ..handles import INLINE, RV, BlockRef, BlockRV, Gone, LoopRef, LoopRV, NoLoop, Ref
 from ..instruction import Instruction, State, described, handle, primitive_of
 from ..program import BlockProgram
+from ..state import ScheduleState, debug_mask_of
 from ..trace import Trace
 
 MAIN = "main"
@@ -29,7 +31,10 @@ class ScheduleBase:
     _trace: Trace | None
     _symbols: dict[RV, Ref | int]
 
-    def _begin(self, mod: PrimFunc | IRModule, seed: int | None, error_render_level: str, traced: bool) -> None:
+    def _begin(
+        self, mod: PrimFunc | IRModule, seed: int | None, error_render_level: str, traced: bool, debug_mask: str | int = "none"
+    ) -> None:
+        self.debug_mask = debug_mask_of(debug_mask)
         if error_render_level not in LEVELS:
             raise ScheduleError(f"error_render_level is one of {', '.join(LEVELS)}, not {error_render_level!r}")
         if not isinstance(mod, (PrimFunc, IRModule)):
@@ -48,6 +53,7 @@ class ScheduleBase:
         self._level = error_render_level
         self._working_on = MAIN if MAIN in functions else next(iter(functions)) if len(functions) == 1 else None
         self._module: tuple[State, IRModule] | None = None
+        self._places: tuple[State, ScheduleState] | None = None
 
     @property
     def mod(self) -> IRModule:
@@ -151,11 +157,33 @@ class ScheduleBase:
         if isinstance(rand_var_or_sref, PrimExpr):
             found = self._resolved(rand_var_or_sref)
             return found if isinstance(found, int) or as_int(found) is None else as_int(found)
-        return self.get_sref(rand_var_or_sref)
+        return self._statement(rand_var_or_sref)
 
-    def get_sref(self, rand_var_or_stmt: Any) -> Stmt | None:
-        """The statement that a block or loop stands for now; None for no loop."""
+    def get_sref(self, rand_var_or_stmt: Any) -> StmtSRef | None:
+        """The place in `state` of what a block or loop stands for now, or of a statement of the module.
+
+        A place of no loop, as `sample_compute_location` may give, is `StmtSRef.root_mark()` or `StmtSRef.inline_mark()`.
+        """
+        if isinstance(rand_var_or_stmt, (Block, For)):
+            return self.state.get_sref(rand_var_or_stmt)
         ref = self._meaning(rand_var_or_stmt)
+        if isinstance(ref, NoLoop):
+            return StmtSRef.inline_mark() if ref.place == INLINE else StmtSRef.root_mark()
+        found = self._statement(rand_var_or_stmt)
+        return self.state.get_sref(found) if isinstance(found, (Block, For)) else None
+
+    @property
+    def state(self) -> ScheduleState:
+        """The module as it is now with the places of its blocks and loops; changes that are made to it by hand stay there."""
+        if self._places is None or self._places[0] is not self._state:
+            self._places = (self._state, ScheduleState(self.mod))
+        return self._places[1]
+
+    def _statement(self, value: Any) -> Stmt | None:
+        """The statement that a handle or a place stands for now; None for no loop."""
+        if isinstance(value, StmtSRef):
+            return value.stmt
+        ref = self._meaning(value)
         if isinstance(ref, BlockRef):
             return self._state[ref.func].block(ref.name)
         return self._state[ref.func].loop(ref.var) if isinstance(ref, LoopRef) else None

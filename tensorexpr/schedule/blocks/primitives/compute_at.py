@@ -16,11 +16,11 @@ from typing import Any
 from ....tir.expr import Var
 from ..coverage import why_not_covered
 from ..dataflow import why_beyond_domain, why_not_whole
-from ..handles import NoLoop
+from ..handles import INLINE, NoLoop
 from ..instruction import Applied, Primitive, State, block_of, loop_of
 from ..moving import LAST_PLACE, Move
 from ..program import BlockProgram
-from .compute_inline import INLINE, check_no_output, compute_inline
+from .compute_inline import check_no_output, compute_inline
 from .reverse_compute_inline import reverse_compute_inline
 
 

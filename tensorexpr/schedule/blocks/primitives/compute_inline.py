@@ -26,8 +26,6 @@ from ..instruction import Applied, Primitive, State, block_of
 from ..program import ROOT, BlockProgram, Node, realized
 from ..scope import Scope, check_complete, written
 
-INLINE = -2
-
 
 def compute_inline(program: BlockProgram, name: str) -> BlockProgram:
     """The program with a block's value in place of the loads of its buffer."""

@@ -12,12 +12,12 @@ from functools import cached_property
 from typing import Any
 
 from ....errors import ScheduleError
-from ..handles import LoopRef, NoLoop
+from ..handles import INLINE, LoopRef, NoLoop
 from ..instruction import Applied, Primitive, State, block_of
 from ..program import BlockProgram, realized
 from ..scope import Scope
 from .compute_at import compute_at
-from .compute_inline import INLINE, compute_inline
+from .compute_inline import compute_inline
 
 STAY = -1
 
