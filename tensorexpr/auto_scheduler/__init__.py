@@ -1,9 +1,11 @@
 """The auto-scheduler: from a computation to a fast program, without a schedule by hand (Zheng et al., Ansor, OSDI 2020).
 
-workload      functions that declare computations, by name
+workload      functions that declare computations, by name;  workload_registry: the same by TVM's name, and for other processes
 search_task   one computation on one target: tune, apply_best, print_best;  compute_dag: the computation
-options       TuningOptions, LocalBuilder, LocalRunner, HardwareParams
-policy        SketchPolicy: sketches, then the tuner
+loop_state    a program to look at and to change by hand;  state_views, state_ranges, state_text: how it looks
+options       TuningOptions, HardwareParams;  workers: LocalBuilder, LocalRunner and what they build and run
+measure       what is measured and what comes of it;  measure_input: a program of a task
+policy        SketchPolicy: sketches, then the tuner;  search_policy: the same by TVM's name, and EmptyPolicy
 sketch/       the rules that make sketches
 custom_rule   rules of your own, on the State of loop_state
 default       default_schedule: the analytic model's choice, without measuring
@@ -12,12 +14,12 @@ records       logs: load_records, load_best_record, save_records, distill;  load
 measure_record   the same by TVM's name, and its command
 layout_rewrite   LayoutRewriteOption: inputs that the caller packs;  packed_inputs: computations that read them
 preload       going on where an old log ended;  task_input: arrays to measure with
-cost_model    XGBModel and PythonBasedModel;  model_quality: evaluate_cost_model
+cost_model/   XGBModel, RandomModel and PythonBasedModel;  model_quality: evaluate_cost_model
 feature       what programs look like to models, by TVM's names
 task_scheduler   many tasks, one budget;  final_phase: how it ends;  task_callbacks: its table and its log of latencies
 task_policies    a policy for each task;  task_similarity: tasks of one kind;  known_trials: what a log holds of them
 dispatcher    ApplyHistoryBest: schedules looked up in logs;  explain_miss: why a log has none;  explain_failures: what went wrong
-session       one search under way;  state_text: a program as loops with their ranges
+session       one search under way
 console, progress   what tuning prints;  summary, failures: what it says in the end
 """
 
@@ -26,11 +28,10 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ..tune.cost_model import RandomModel
-from . import feature
+from . import _ffi_api, compute_dag, feature, loop_state, measure, search_policy, search_task, task_scheduler, utils, workload_registry
 from .callbacks import MeasureCallback, PythonBasedMeasureCallback, RecordToFile
-from .compute_dag import ComputeDAG
-from .cost_model import PythonBasedModel, XGBModel
+from .compute_dag import ComputeDAG, get_shape_from_rewritten_layout
+from .cost_model import PythonBasedModel, RandomModel, XGBModel
 from .custom_rule import PreloadCustomSketchRule
 from .default import default_schedule
 from .dispatcher import ApplyHistoryBest, ApplyHistoryBestOrSample, DispatchContext, best_schedule
@@ -38,13 +39,14 @@ from .explain_failures import explain_failures
 from .explain_miss import explain_miss
 from .layout_rewrite import LayoutRewriteOption
 from .loop_state import State
-from .measure import MeasureErrorNo, MeasureInput, MeasureResult
+from .measure import BuildResult, MeasureErrorNo, MeasureInput, MeasureResult
 from .model_quality import evaluate_cost_model
-from .options import HardwareParams, LocalBuilder, LocalRPCMeasureContext, LocalRunner, TuningOptions
+from .options import HardwareParams, LocalBuilder, LocalRPCMeasureContext, LocalRunner, RPCRunner, TuningOptions
 from .policy import SketchPolicy
 from .preload import PreloadMeasuredStates
 from .records import RecordReader, load_best_record, load_records, save_records
-from .search_task import SearchTask
+from .search_policy import EmptyPolicy
+from .search_task import SearchTask, auto_schedule, create_task
 from .task_callbacks import LogEstimatedLatency, PrintTableInfo, TaskSchedulerCallback
 from .task_input import register_task_input_check_func
 from .task_scheduler import TaskScheduler
@@ -53,8 +55,10 @@ from .workload import make_workload_key, register_workload, workload_key_to_tens
 __all__ = [
     "ApplyHistoryBest",
     "ApplyHistoryBestOrSample",
+    "BuildResult",
     "ComputeDAG",
     "DispatchContext",
+    "EmptyPolicy",
     "HardwareParams",
     "LayoutRewriteOption",
     "LocalBuilder",
@@ -70,6 +74,7 @@ __all__ = [
     "PrintTableInfo",
     "PythonBasedMeasureCallback",
     "PythonBasedModel",
+    "RPCRunner",
     "RandomModel",
     "RecordReader",
     "RecordToFile",
@@ -80,19 +85,31 @@ __all__ = [
     "TaskSchedulerCallback",
     "TuningOptions",
     "XGBModel",
+    "_ffi_api",
+    "auto_schedule",
     "best_schedule",
+    "compute_dag",
+    "create_task",
     "default_schedule",
     "evaluate_cost_model",
     "explain_failures",
     "explain_miss",
     "feature",
+    "get_shape_from_rewritten_layout",
     "load_best_record",
     "load_records",
+    "loop_state",
     "make_workload_key",
+    "measure",
     "register_task_input_check_func",
     "register_workload",
     "save_records",
+    "search_policy",
+    "search_task",
+    "task_scheduler",
+    "utils",
     "workload_key_to_tensors",
+    "workload_registry",
 ]
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from .records import save_records
 
 if TYPE_CHECKING:
-    from .measure import MeasureInput, MeasureResult
+    from ..tune.measure import MeasureResult
+    from .measure_input import MeasureInput
     from .policy import SketchPolicy
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 from ..errors import WorkloadError
 from ..schedule.te_schedule import Schedule
 from ..schedule.trace import Trace
 from ..schedule.tree import ScheduleTree, initial_tree
+from ..te import serialize
+from ..te.access import AccessAnalysis
 from ..te.dag import output_ops, topological_order
 from ..te.dag_text import format_dag
 from ..te.flops import flop_count
@@ -20,6 +24,7 @@ from ..te.tensor import Tensor
 from .layout_rewrite import LayoutRewriteOption, checked_option, rewrite_layouts
 from .loop_state import State
 from .packed_inputs import with_packed_inputs
+from .scheduled_ops import boundary_tensors, scheduled_operations
 from .sketch.state import SketchState
 from .workload import workload_key_to_tensors
 
@@ -32,11 +37,12 @@ class ComputeDAG:
     """
 
     def __init__(self, compute_or_sche: Sequence[Tensor] | str | Schedule) -> None:
+        self._ordered: tuple[Operation, ...] = ()
         if isinstance(compute_or_sche, str):
             self.tensors = workload_key_to_tensors(compute_or_sche)
         elif isinstance(compute_or_sche, Schedule):
-            inputs = [s.op.output(0) for s in compute_or_sche.stages if not s.op.input_tensors]
-            self.tensors = [*inputs, *(op.output(n) for op in compute_or_sche.outputs for n in range(op.num_outputs))]
+            made = scheduled_operations(compute_or_sche.tree)
+            self.tensors, self._ordered = boundary_tensors(compute_or_sche.tree, made), tuple(made.values())
         else:
             self.tensors = list(compute_or_sche)
         if not self.tensors or not all(isinstance(tensor, Tensor) for tensor in self.tensors):
@@ -51,7 +57,7 @@ class ComputeDAG:
     @cached_property
     def ops(self) -> tuple[Operation, ...]:
         """All operations, producers first."""
-        return topological_order(self.tensors)
+        return self._ordered or topological_order(self.tensors)
 
     @cached_property
     def outputs(self) -> tuple[Operation, ...]:
@@ -90,6 +96,26 @@ class ComputeDAG:
         """The unscheduled program, to be changed step by step."""
         return State(self)
 
+    @property
+    def init_state(self) -> State:
+        """The unscheduled program, to be changed step by step."""
+        return State(self)
+
+    @cached_property
+    def access_analyzer(self) -> AccessAnalysis:
+        """What the sketch rules ask about stages; `print(dag.access_analyzer)` lists it."""
+        return AccessAnalysis(self.ops)
+
+    def infer_bound_from_state(self, state: State | SketchState | Trace) -> State:
+        """The program with the ranges of all iterators, which steps that move stages leave open.
+
+        Raises:
+            ScheduleError: if it is illegal, has open sizes, or is no program of this computation.
+        """
+        trace = _trace_of(state)
+        again = State(state if isinstance(state, State) else SketchState(trace.apply(self.initial_tree), trace), self)
+        return again.with_bounds()
+
     def print_python_code_from_state(self, state: State | SketchState | Trace) -> str:
         """The Python lines that schedule a program by hand.
 
@@ -127,11 +153,53 @@ class ComputeDAG:
     def __str__(self) -> str:
         return format_dag(self.tensors)
 
+    def print_min(self) -> str:
+        """The computation without the data types of inputs, which `print` doesn't show either: the same text."""
+        return str(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ComputeDAG.loads, (self.dumps(),)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ComputeDAG:
+        return ComputeDAG(self.tensors)
+
+    def dumps(self) -> str:
+        """The computation as JSON.
+
+        Raises:
+            RecordError: for attributes that JSON has no place for.
+        """
+        return serialize.dumps(self.tensors)
+
+    @staticmethod
+    def loads(text: str) -> ComputeDAG:
+        """The computation that `dumps` wrote.
+
+        Raises:
+            RecordError: if the text is anything else.
+        """
+        return ComputeDAG(serialize.loads(text))
+
     def __repr__(self) -> str:
         return f"ComputeDAG({[tensor.name for tensor in self.tensors]})"
 
 
+def get_shape_from_rewritten_layout(rewritten_layout: str, axis_names: Sequence[str]) -> list[int]:
+    """The sizes of some axes of a layout such as "2N4c8h8c": the product of the numbers before each name.
+
+    Raises:
+        ValueError: for an axis that the layout hasn't.
+    """
+    sizes: dict[str, int] = {}
+    for size, name in re.findall(r"(\d+)([a-zA-Z]+)", rewritten_layout):
+        sizes[name] = sizes.get(name, 1) * int(size)
+    missing = [name for name in axis_names if name not in sizes]
+    if missing:
+        raise ValueError(f"the layout {rewritten_layout!r} has no axis {', '.join(missing)}; it has {', '.join(sizes)}")
+    return [sizes[name] for name in axis_names]
+
+
 def _trace_of(state: State | SketchState | Trace) -> Trace:
     if isinstance(state, State):
-        return state.transform_steps
+        return state.trace
     return state.trace if isinstance(state, SketchState) else state

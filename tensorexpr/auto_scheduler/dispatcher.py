@@ -104,7 +104,7 @@ class ApplyHistoryBest(DispatchContext):
             RecordError: if a log can't be read.
         """
         for source in [records] if isinstance(records, (str, Path)) else records:
-            found = [source] if isinstance(source, LoadedRecord) else load_records(source)[:n_lines]
+            found = [source] if isinstance(source, LoadedRecord) else load_records(source, repeats=True)[:n_lines]
             for record in found:
                 self._records.setdefault(record.dag_hash, []).append(record)
 

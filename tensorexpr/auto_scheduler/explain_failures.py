@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from ..tune.measure import Measurer
 from .failures import failures_of, minimised_by_measuring, repeating_program
-from .measure import measure_options, measure_task
-from .options import TuningOptions
 from .records import load_records
+from .workers import LocalBuilder, LocalRunner, measure_options, measure_task
 
 if TYPE_CHECKING:
     from .search_task import SearchTask
@@ -29,7 +28,9 @@ def explain_failures(log: str | Path, task: SearchTask, minimise: bool = False) 
         TuningError: if no worker can be started.
     """
     wanted = task.compute_dag.hash_key()
-    records = [r for r in load_records(log) if r.workload_key == task.workload_key and r.dag_hash == wanted and "rounds" not in r.policy]
+    records = [
+        r for r in load_records(log, repeats=True) if r.workload_key == task.workload_key and r.dag_hash == wanted and not r.is_timed_again
+    ]
     failures = failures_of([(record.trace, record) for record in records])
     lines = [f"Failures: {failures}"]
     lines += [f"  first {first.kind}: trial {first.number + 1}: {' '.join(first.message.split())}" for first in failures.first]
@@ -37,6 +38,6 @@ def explain_failures(log: str | Path, task: SearchTask, minimise: bool = False) 
         return lines[0]
     first = failures.first[0]
     if minimise:
-        with Measurer(measure_task(task, 0), measure_options(TuningOptions())) as measurer:
+        with Measurer(measure_task(task, 0), measure_options(LocalBuilder(), LocalRunner())) as measurer:
             first = minimised_by_measuring(first, measurer)
     return "\n".join([*lines, "A program that repeats the first of them:", "", repeating_program(task.compute_dag, task.target, first)])

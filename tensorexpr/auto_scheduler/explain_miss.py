@@ -32,7 +32,7 @@ def explain_miss(log: str | Path, task: SearchTask) -> str:
     Raises:
         RecordError: if the log can't be read.
     """
-    records = load_records(log)
+    records = load_records(log, repeats=True)
     if not records:
         return f"{log} holds no records."
     ranked = [(list(differences(record, task)), number, record) for number, record in enumerate(records)]

@@ -19,9 +19,10 @@ from ..lower.phase0.inline_stages import inline_stages
 from ..schedule.trace import Trace
 from ..tune.features import per_store, per_store_names
 from ..tune.features.per_store import TENSORS
+from ..tune.measure import MeasureResult
 from ..tune.space import Sketch
 from .compute_dag import ComputeDAG
-from .measure import MeasureInput, MeasureResult
+from .measure_input import MeasureInput
 from .records import RecordReader
 
 if TYPE_CHECKING:

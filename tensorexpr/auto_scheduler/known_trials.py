@@ -31,7 +31,7 @@ def known_of_tasks(tasks: Sequence[SearchTask], log_file: str | Path) -> list[Kn
     """What a log holds of each task: of records of the same computation on the same target."""
     keys = {(task.workload_key, task.compute_dag.hash_key(), str(task.target.resolved())): number for number, task in enumerate(tasks)}
     found: list[list[LoadedRecord]] = [[] for _ in tasks]
-    for record in load_records(log_file):
+    for record in load_records(log_file, repeats=True):
         number = keys.get((record.workload_key, record.dag_hash, record.target))
         if number is not None:
             found[number].append(record)

@@ -15,7 +15,9 @@ from ..tune.measure import MeasureResult
 from ..tune.records import Record, V06Line, checked_v06, is_v06, parse_json, parse_record, replay_v06
 from .compute_dag import ComputeDAG
 from .layout_rewrite import LayoutRewriteOption, rewrite_layouts
-from .measure import MeasureInput
+from .measure_input import MeasureInput
+from .options import HardwareParams
+from .task_json import HARDWARE
 
 # Under this name the policy of a record holds the option.
 LAYOUT_KEY = "layout_rewrite_option"
@@ -30,6 +32,18 @@ class RecordedTask:
     target: Target
     desc: str = ""
     layout_rewrite_option: LayoutRewriteOption = LayoutRewriteOption.INSERT_TRANSFORM_STAGE
+    task_input_names: tuple[str, ...] = ()
+
+    @property
+    def hardware_params(self) -> HardwareParams:
+        """The numbers of the target's machine."""
+        return HardwareParams(target=self.target)
+
+    def serialize(self) -> list[Any]:
+        """The task as JSON values, see `SearchTask.serialize`; the computation isn't among them."""
+        hardware = [getattr(self.hardware_params, name) or 0 for name in HARDWARE]
+        host = str(self.target.host or "")
+        return [self.workload_key, str(self.target), hardware, host, int(self.layout_rewrite_option), list(self.task_input_names)]
 
     @cached_property
     def compute_dag(self) -> ComputeDAG:
@@ -69,7 +83,9 @@ class LoadedRecord(Record):
     def input(self) -> MeasureInput:
         """The program that was measured."""
         option = self.layout_rewrite_option
-        return MeasureInput(RecordedTask(self.workload_key, self.dag_hash, Target(self.target), layout_rewrite_option=option), self.trace)
+        target, names = Target(self.target, self.task.get("host")), tuple(self.task.get("inputs", ()))
+        made = RecordedTask(self.workload_key, self.dag_hash, target, layout_rewrite_option=option, task_input_names=names)
+        return MeasureInput(made, self.trace)
 
     @property
     def layout_rewrite_option(self) -> LayoutRewriteOption:
@@ -81,7 +97,6 @@ class LoadedRecord(Record):
     def result(self) -> MeasureResult:
         """How it did."""
         return MeasureResult(
-            number=0,
             costs=self.costs,
             error_no=self.error_no,
             error_msg=self.error_msg,
@@ -165,6 +180,7 @@ class LineReader:
             spills=0,
             ir_lines=0,
             verified=False,
+            task={**({"host": line.target_host} if line.target_host else {}), **({"inputs": list(line.inputs)} if line.inputs else {})},
             source="v0.6",
         )
 

@@ -1,20 +1,22 @@
-"""A program while rules of your own make sketches of it: stages and iterators by name, changed step by step.
+"""A program as it is changed step by step, by name: stages and their iterators. A façade on the trace.
 
-state = State(state_object, dag)
+state = dag.get_init_state()
 i, j, k = state[C].iters
 state.split(C, i, [8])          # an iterator becomes two
 state.split(C, j, [None, None]) # three, whose sizes the search finds
+print(state)
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from ..errors import ScheduleError
 from ..schedule.steps import (
     Annotate,
+    Bind,
     CacheRead,
     CacheWrite,
     ComputeAt,
@@ -22,6 +24,8 @@ from ..schedule.steps import (
     ComputeRoot,
     Pragma,
     RFactor,
+    Split,
+    Step,
     StorageAlign,
 )
 from ..schedule.steps.loops import Factor
@@ -30,6 +34,9 @@ from ..schedule.tree import At, StageNode
 from ..te.operation import Operation
 from ..te.tensor import Tensor
 from .sketch.state import SketchState
+from .state_ranges import Known, forgotten, inferred, range_of, unknown
+from .state_text import state_text
+from .state_views import ANNOTATIONS, THREADS, ComputeAtKind, Iterator, Stage, iterators_of, view_of
 
 if TYPE_CHECKING:
     from .compute_dag import ComputeDAG
@@ -38,45 +45,74 @@ StageKey = Tensor | Operation | int
 _MOST_INNERMOST = 64
 
 
-@dataclass(frozen=True)
-class Iterator:
-    """A loop of a stage. It stays valid until it is split or fused."""
-
-    name: str
-    stage: int
-    axis: int
-
-
-@dataclass(frozen=True, eq=False)
-class StageView:
-    """A stage as it is now: its operation, its loops from the outside in, and where it is computed."""
-
-    op: Operation
-    name: str
-    iters: tuple[Iterator, ...]
-    compute_at: str
-
-
 class State:
-    """A program and the steps that made it.
+    """A program and the steps that made it. `print(state)` shows its loops; two states are equal if they print alike.
 
-    Stages are given by tensor, operation, or place in `stages`, which lists producers before consumers.
+    Stages are given by tensor, operation, or place in `stages`, which lists producers before consumers. What a step may do is what
+    `te` schedules may do: an illegal one raises ScheduleError and leaves the state as it was.
 
     Args:
         state_object: what a rule was given, or another state's `state_object`; a ComputeDAG starts from its plain loops.
         dag: the computation; it is known from the first argument and kept for programs that pass it.
     """
 
+    ANNOTATION_TRANS_TABLE: ClassVar[Mapping[str, int]] = ANNOTATIONS
+
     def __init__(self, state_object: SketchState | State | ComputeDAG, dag: ComputeDAG | None = None) -> None:
+        self._known: Known = {}
+        self._steps: tuple[int, ...] = ()
+        self._replay: Callable[[], None] | None = None
         if isinstance(state_object, State):
-            state_object = state_object.state_object
-        self.state_object: SketchState = state_object if isinstance(state_object, SketchState) else SketchState(state_object.initial_tree)
-        self.compute_dag = dag
+            dag = dag or state_object.compute_dag
+            made, self._known, self._steps = state_object.state_object, state_object._known, state_object._steps
+        elif isinstance(state_object, SketchState):
+            made, self._steps = state_object, tuple(range(len(state_object.trace)))
+        else:
+            dag, made = state_object, SketchState(state_object.initial_tree)
+        self._made, self._trace, self._dag = made, made.trace, dag
+
+    @staticmethod
+    def of_trace(trace: Trace, dag: Callable[[], ComputeDAG]) -> State:
+        """The program of a trace, which is replayed when something of it is asked for; with bounds inferred if it is legal and
+        all its decisions are made."""
+        state = object.__new__(State)
+        state._known, state._steps, state._trace = {}, tuple(range(len(trace))), trace
+
+        def replay() -> None:
+            state._dag = dag()
+            tree = trace.apply(state._dag.initial_tree)
+            state._made, state._replay = SketchState(tree, trace), None
+            if not trace.open_decisions:
+                with contextlib.suppress(ScheduleError):
+                    state._known = inferred(tree)
+
+        state._replay = replay
+        return state
+
+    def _replayed(self) -> State:
+        if self._replay is not None:
+            self._replay()
+        return self
 
     @property
-    def stages(self) -> list[StageView]:
+    def state_object(self) -> SketchState:
+        """What rules and schedules work on."""
+        return self._replayed()._made
+
+    @state_object.setter
+    def state_object(self, made: SketchState) -> None:
+        self._made, self._trace = made, made.trace
+
+    @property
+    def compute_dag(self) -> ComputeDAG | None:
+        """The computation, if it was given."""
+        return self._replayed()._dag
+
+    @property
+    def stages(self) -> list[Stage]:
         """All stages, producers first."""
-        return [self._view(stage) for stage in self.state_object.tree.in_order()]
+        tree = self.state_object.tree
+        return [view_of(stage, self._known) for stage in tree.in_order()]
 
     @property
     def stage_ops(self) -> list[Operation]:
@@ -84,40 +120,105 @@ class State:
         return [stage.origin for stage in self.state_object.tree.in_order()]
 
     @property
-    def transform_steps(self) -> Trace:
-        """The steps so far."""
-        return self.state_object.trace
+    def trace(self) -> Trace:
+        """The program as schedules and records know it."""
+        return self._trace
 
-    def __getitem__(self, key: StageKey) -> StageView:
-        return self._view(self._stage(key))
+    @property
+    def transform_steps(self) -> tuple[Step, ...]:
+        """The steps so far, one for each call; `follow_split` names one by its place here."""
+        return tuple(self.trace.steps[place] for place in self._steps)
+
+    def __getitem__(self, key: StageKey) -> Stage:
+        stage = self._stage(key)
+        return view_of(stage, self._known)
+
+    def __str__(self) -> str:
+        tree = self.state_object.tree
+        return state_text(tree, known=self._known)
+
+    def __repr__(self) -> str:
+        return f"<State of {len(self._steps)} steps>\n{self}"
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == str(other) if isinstance(other, State) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # a state changes
 
     def copy(self) -> State:
         """A state to change while this one stays."""
-        return State(self.state_object, self.compute_dag)
+        return State(self)
+
+    def with_bounds(self) -> State:
+        """This program with the ranges of all iterators.
+
+        Raises:
+            ScheduleError: if it is illegal, or has sizes that are still open.
+        """
+        if self.trace.open_decisions:
+            raise ScheduleError("bounds can't be inferred: the program has splits whose sizes the search finds")
+        made = State(self)
+        made._known = inferred(self.state_object.tree)
+        return made
 
     def split(self, stage: StageKey, iterator: Iterator, lengths: Sequence[int | None], inner_to_outer: bool = True) -> list[Iterator]:
         """Split a loop in len(lengths) + 1. Lengths are of the inner loops (or the outer ones); if all are None the search finds them."""
-        number, parts = self._stage(stage).id, len(lengths) + 1
         if not lengths or (None in lengths and any(length is not None for length in lengths)):
             raise ScheduleError(f"split of {iterator.name} takes a length for each new loop, or None for all of them; got {list(lengths)}")
-        factors: tuple[Factor, ...]
-        if lengths[0] is None:
-            self.state_object, sample = self.state_object.sample_tile(number, iterator.axis, parts, _MOST_INNERMOST)
-            factors = (None, *((sample, part) for part in range(1, parts)))
+        number, open_sizes = self._stage(stage).id, lengths[0] is None
+        if open_sizes:
+            self.state_object, sample = self.state_object.sample_tile(number, iterator.axis, len(lengths) + 1, _MOST_INNERMOST)
+            lengths_made: list[Factor] = [(sample, part) for part in range(1, len(lengths) + 1)]
         else:
-            factors = (None, *lengths) if inner_to_outer else (*lengths, None)
-        self.state_object, axes = self.state_object.split(number, iterator.axis, factors)
-        return self._iterators(number, axes)
+            lengths_made = list(lengths)
+        return self._split(number, iterator.axis, lengths_made, open_sizes or inner_to_outer)
+
+    def follow_split(self, stage: StageKey, iterator: Iterator, src_step_id: int, n_split: int) -> list[Iterator]:
+        """Split a loop in n_split + 1 as another was split: the last length is the product of those that are left over.
+
+        Args:
+            src_step_id: the place of that split in `transform_steps`.
+            n_split: how many lengths; one more than there are means all of them.
+
+        Raises:
+            ScheduleError: if that step is no split into as many parts.
+        """
+        lengths = self._lengths(src_step_id)
+        if not 1 <= n_split <= len(lengths) + 1:
+            raise ScheduleError(f"follow_split of {iterator.name} at level {n_split}; step {src_step_id} made {len(lengths) + 1} loops")
+        if n_split <= len(lengths):
+            lengths = [*lengths[: n_split - 1], _product(iterator, lengths[n_split - 1 :])]
+        return self._split(self._stage(stage).id, iterator.axis, lengths, True)
+
+    def follow_fused_split(
+        self, stage: StageKey, iterator: Iterator, src_step_ids: Sequence[int], level: int, factor_or_nparts: bool
+    ) -> list[Iterator]:
+        """Split a loop in two by the product of what several splits made at a level; the product is the inner length, or the outer.
+
+        Raises:
+            ScheduleError: if one of the steps is no split, or has no such level.
+        """
+        sources = [self._lengths(number) for number in src_step_ids]
+        if not sources or not all(0 <= level < len(lengths) for lengths in sources):
+            raise ScheduleError(f"follow_fused_split of {iterator.name}: steps {list(src_step_ids)} have no level {level}")
+        made = _product(iterator, [lengths[level] for lengths in sources])
+        return self._split(self._stage(stage).id, iterator.axis, [made], bool(factor_or_nparts))
 
     def fuse(self, stage: StageKey, iters: Sequence[Iterator]) -> Iterator:
         """Make one loop of neighbours."""
         number = self._stage(stage).id
+        moved = self._detached(number, [it.axis for it in iters])
+        before = len(self.trace)
         self.state_object, axis = self.state_object.fuse(number, tuple(it.axis for it in iters))
+        self._count(before)
+        self._attach(moved, number, axis)
         return self._iterators(number, (axis,))[0]
 
     def reorder(self, stage: StageKey, order: Sequence[Iterator]) -> None:
         """Put all loops of a stage in order."""
+        before = len(self.trace)
         self.state_object = self.state_object.reorder(self._stage(stage).id, tuple(it.axis for it in order))
+        self._count(before)
 
     def parallel(self, stage: StageKey, iterator: Iterator) -> Iterator:
         """Run a loop on all threads."""
@@ -128,8 +229,24 @@ class State:
         return self._annotate(stage, iterator, "vectorize")
 
     def unroll(self, stage: StageKey, iterator: Iterator, max_unroll: int | None = None) -> Iterator:
-        """Write out a loop; `max_unroll` is kept for programs that pass it."""
+        """Write out a loop, if it runs `max_unroll` times at most."""
+        number = self._stage(stage).id
+        found = range_of(self.state_object.tree[number], iterator.axis, self._known)
+        if max_unroll is not None and found is not None and int(found.extent) > max_unroll:  # type: ignore[call-overload]
+            return self._iterators(number, (iterator.axis,))[0]
         return self._annotate(stage, iterator, "unroll")
+
+    def bind(self, stage: StageKey, iterator: Iterator, thread_name: str) -> Iterator:
+        """Make the iterations of a loop threads: "blockIdx.x", "threadIdx.x" (or .y, .z), "vthread".
+
+        Raises:
+            ValueError: for another name.
+        """
+        if thread_name not in THREADS:
+            raise ValueError(f"bind of {iterator.name}: no threads {thread_name!r}; there are {', '.join(THREADS)}")
+        number = self._stage(stage).id
+        self._add(Bind(number, iterator.axis, thread_name, thread_name, None))
+        return self._iterators(number, (iterator.axis,))[0]
 
     def pragma(self, stage: StageKey, iterator: Iterator, pragma_type: str) -> None:
         """Give a hint, such as "auto_unroll_max_step$64"."""
@@ -138,7 +255,7 @@ class State:
 
     def compute_at(self, stage: StageKey, target_stage: StageKey, target_iter: Iterator) -> None:
         """Compute a stage inside a loop of its consumer."""
-        self._add(ComputeAt(self._stage(stage).id, self._stage(target_stage).id, target_iter.axis))
+        self._move(ComputeAt(self._stage(stage).id, self._stage(target_stage).id, target_iter.axis))
 
     def compute_inline(self, stage: StageKey) -> None:
         """Compute a stage where it is read."""
@@ -146,35 +263,73 @@ class State:
 
     def compute_root(self, stage: StageKey) -> None:
         """Compute a stage whole, before what reads it."""
-        self._add(ComputeRoot(self._stage(stage).id))
+        self._move(ComputeRoot(self._stage(stage).id))
 
     def cache_read(self, stage: StageKey, scope_name: str, reader_stages: Sequence[StageKey]) -> Operation:
         """Let stages read a copy; returns the operation of the copy."""
-        self._add(CacheRead(self._stage(stage).id, scope_name, tuple(self._stage(reader).id for reader in reader_stages)))
-        return self.state_object.tree.stages[-1].origin
+        return self._make(CacheRead(self._stage(stage).id, scope_name, tuple(self._stage(reader).id for reader in reader_stages)))
 
     def cache_write(self, stage: StageKey, scope_name: str) -> Operation:
         """Compute a stage in a place of its own and copy it out; returns the operation that computes."""
-        self._add(CacheWrite(self._stage(stage).id, scope_name))
-        return self.state_object.tree.stages[-1].origin
+        return self._make(CacheWrite(self._stage(stage).id, scope_name))
 
     def rfactor(self, stage: StageKey, iterator: Iterator, factor_iter_id: int) -> Operation:
         """Make a reduction loop an axis of partial results; returns their operation."""
-        self._add(RFactor(self._stage(stage).id, iterator.axis, factor_iter_id))
-        return self.state_object.tree.stages[-1].origin
+        return self._make(RFactor(self._stage(stage).id, iterator.axis, factor_iter_id))
 
     def storage_align(self, stage: StageKey, iterator: Iterator, factor: int, offset: int) -> None:
         """Pad the rows of a stage's storage."""
         self._add(StorageAlign(self._stage(stage).id, iterator.axis, factor, offset))
 
-    def _add(
-        self, step: Annotate | Pragma | ComputeAt | ComputeInline | ComputeRoot | CacheRead | CacheWrite | RFactor | StorageAlign
-    ) -> None:
+    def _add(self, step: Step) -> None:
+        before = len(self.trace)
         self.state_object = self.state_object.add(step)
+        self._count(before)
+
+    def _count(self, before: int) -> None:
+        """A call of the user ends: the last step that it made stands for it."""
+        if len(self.trace) > before:
+            self._steps = (*self._steps, len(self.trace) - 1)
+
+    def _move(self, step: ComputeAt | ComputeRoot) -> None:
+        self._add(step)
+        self._known = unknown(self.state_object.tree[step.stage], self._known)
+
+    def _make(self, step: CacheRead | CacheWrite | RFactor) -> Operation:
+        self._add(step)
+        if not isinstance(step, CacheRead):
+            self._known = forgotten(step.stage, self._known)
+        return self.state_object.tree.stages[-1].origin
+
+    def _split(self, number: int, axis: int, lengths: Sequence[Factor], inner_to_outer: bool) -> list[Iterator]:
+        moved = self._detached(number, [axis])
+        self.state_object, axes = self.state_object.split(number, axis, (None, *lengths) if inner_to_outer else (*lengths, None))
+        self._count(0)
+        self._attach(moved, number, axes[-1])
+        return self._iterators(number, axes)
+
+    def _detached(self, number: int, axes: Sequence[int]) -> list[int]:
+        """Take away the stages that are computed at loops which are about to go; they follow to what the loops become."""
+        found = [s.id for s in self.state_object.tree.attached_to(number) if isinstance(s.attach, At) and s.attach.axis in axes]
+        for stage in found:
+            self.state_object = self.state_object.add(ComputeRoot(stage))
+        return found
+
+    def _attach(self, stages: Sequence[int], target: int, axis: int) -> None:
+        for stage in reversed(stages):
+            self.state_object = self.state_object.add(ComputeAt(stage, target, axis))
+
+    def _lengths(self, step_id: int) -> list[Factor]:
+        steps = self.transform_steps
+        step = steps[step_id] if 0 <= step_id < len(steps) else None
+        if not isinstance(step, Split):
+            raise ScheduleError(f"step {step_id} is no split to follow; the state has {len(steps)} steps")
+        return [factor for factor in step.factors if factor is not None]
 
     def _annotate(self, stage: StageKey, iterator: Iterator, kind: str) -> Iterator:
-        self._add(Annotate(self._stage(stage).id, iterator.axis, kind))
-        return iterator
+        number = self._stage(stage).id
+        self._add(Annotate(number, iterator.axis, kind))
+        return self._iterators(number, (iterator.axis,))[0]
 
     def _stage(self, key: StageKey) -> StageNode:
         tree = self.state_object.tree
@@ -189,9 +344,21 @@ class State:
         return found
 
     def _iterators(self, stage: int, axes: Sequence[int]) -> list[Iterator]:
-        node = self.state_object.tree[stage]
-        return [Iterator(node.axes[axis].name, stage, axis) for axis in axes]
+        return iterators_of(self.state_object.tree[stage], axes, self._known)
 
-    def _view(self, stage: StageNode) -> StageView:
-        where = "iter" if isinstance(stage.attach, At) else type(stage.attach).__name__.lower()
-        return StageView(stage.origin, stage.name, tuple(self._iterators(stage.id, stage.leaf)), where)
+
+def _product(iterator: Iterator, factors: Sequence[Factor]) -> Factor:
+    """The product of the lengths of earlier splits: a number, or the parts of a sample that is still open."""
+    numbers = [factor for factor in factors if isinstance(factor, int)]
+    samples = [factor for factor in factors if isinstance(factor, tuple)]
+    if not samples:
+        made = 1
+        for number in numbers:
+            made *= number
+        return made
+    if numbers or len({sample[0] for sample in samples}) > 1:
+        raise ScheduleError(f"a split of {iterator.name} can follow open sizes of one split only")
+    return (samples[0][0], *(part for sample in samples for part in sample[1:]))
+
+
+__all__ = ["ComputeAtKind", "Iterator", "Stage", "State"]

@@ -1,63 +1,132 @@
-"""How a task's programs are measured: what callbacks see, and the options of workers."""
+"""What is measured and what comes of it, as callbacks and programs of TVM see it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from ..schedule.trace import Trace
-from ..tune.measure import FAILED_COST, MeasureErrorNo, MeasureOptions, MeasureResult, MeasureTask, TimingPolicy
-from .options import TuningOptions
-from .task_input import inputs_of_task, register_task_input_check_func
+from ..errors import TuningError
+from ..te.tensor import Tensor
+from ..tune.measure import FAILED_COST, MeasureErrorNo, MeasureResult
+from .callbacks import MeasureCallback, PythonBasedMeasureCallback
+from .loop_state import State
+from .measure_input import MeasureInput
+from .search_task import SearchTask
+from .task_input import TASK_INPUT_CHECK_FUNC_REGISTRY, Array, inputs_of_task, register_task_input_check_func
+from .workers import BuildResult, LocalBuilder, LocalRPCMeasureContext, LocalRunner, RPCRunner, measure_options, measure_task
 
-if TYPE_CHECKING:
-    from .loaded import RecordedTask
-    from .search_task import SearchTask
+MAX_FLOAT = FAILED_COST
+ProgramBuilder = LocalBuilder
+ProgramRunner = LocalRunner
 
 __all__ = [
     "FAILED_COST",
+    "MAX_FLOAT",
+    "TASK_INPUT_CHECK_FUNC_REGISTRY",
+    "BuildResult",
+    "LocalBuilder",
+    "LocalRPCMeasureContext",
+    "LocalRunner",
+    "MeasureCallback",
     "MeasureErrorNo",
     "MeasureInput",
     "MeasureResult",
+    "ProgramBuilder",
+    "ProgramMeasurer",
+    "ProgramRunner",
+    "PythonBasedMeasureCallback",
+    "RPCRunner",
     "measure_options",
     "measure_task",
+    "prepare_input_map",
+    "recover_measure_input",
     "register_task_input_check_func",
 ]
 
 
-@dataclass(frozen=True, eq=False)
-class MeasureInput:
-    """A program of a task: its trace with all decisions made. Of a record, the task is what the record knows of it."""
+def prepare_input_map(args: Sequence[Tensor], workload_key: str | None = None) -> Mapping[Tensor, Array]:
+    """The arrays that a function of `register_task_input_check_func` makes for the inputs of a workload; the others are random.
 
-    task: SearchTask | RecordedTask
-    trace: Trace
+    Args:
+        args: the tensors of the computation.
+        workload_key: of the workload; without one nothing is known.
 
-    @property
-    def state(self) -> Trace:
-        """The program, by the name that it has in TVM."""
-        return self.trace
-
-
-def measure_task(task: SearchTask, seed: int) -> MeasureTask:
-    """The task in the form that workers get."""
-    tensors = tuple(task.compute_dag.tensors)
-    inputs = inputs_of_task(task.workload_key, tensors, task.task_input_names)
-    return MeasureTask(tensors, task.target, inputs, seed)
+    Raises:
+        TuningError: for arrays that don't fit.
+    """
+    return inputs_of_task(workload_key, args, ()) if workload_key is not None else {}
 
 
-def measure_options(options: TuningOptions) -> MeasureOptions:
-    """The options of workers that a user's tuning options ask for."""
-    builder, runner = options.builder, options.runner
-    usual = TimingPolicy()
-    timing = replace(
-        usual,
-        number=usual.number if runner.number is None else runner.number,
-        repeat=usual.repeat if runner.repeat is None else runner.repeat,
-        min_repeat_ms=usual.min_repeat_ms if runner.min_repeat_ms is None else runner.min_repeat_ms,
-        flush_caches=runner.enable_cpu_cache_flush,
-        cooldown_s=runner.cooldown_interval,
-    )
-    if timing.flush_caches:  # only the first call after a flush is a cold one
-        timing = replace(timing, number=1, min_repeat_ms=0.0)
-    made = MeasureOptions(timing=timing, build_timeout_s=builder.timeout, run_timeout_s=runner.timeout, compiler=builder.plug)
-    return made if builder.n_parallel is None else replace(made, n_parallel=builder.n_parallel)
+def recover_measure_input(inp: MeasureInput, rebuild_state: bool = False) -> MeasureInput:
+    """A record's input with a task that can be searched and measured: what a log says, made whole again.
+
+    Args:
+        inp: as a log gives it.
+        rebuild_state: make the program now; else when it is asked for.
+
+    Raises:
+        WorkloadError: if the workload isn't registered here.
+        ScheduleError: if `rebuild_state` and the program is none of this computation.
+    """
+    made = MeasureInput(SearchTask.deserialize(inp.task.serialize()), inp.trace)
+    if rebuild_state:
+        str(made.state)
+    return made
+
+
+class ProgramMeasurer:
+    """Builds and runs programs, and tells callbacks: what `SketchPolicy.continue_search_one_round` measures with.
+
+    Args:
+        builder, runner: the workers; "local" for those of this machine.
+        callbacks: called with every batch of results.
+        verbose: 0 says nothing, 1 the progress.
+        max_continuous_error: so many errors in a row are a reason to stop; 150 if None.
+    """
+
+    def __init__(
+        self,
+        builder: LocalBuilder | str,
+        runner: LocalRunner | str,
+        callbacks: Sequence[MeasureCallback] | None = None,
+        verbose: int = 1,
+        max_continuous_error: int | None = None,
+    ) -> None:
+        self.builder = LocalBuilder() if isinstance(builder, str) else builder
+        self.runner = LocalRunner() if isinstance(runner, str) else runner
+        self.callbacks = tuple(callbacks or ())
+        self.verbose = verbose
+        self.max_continuous_error = 150 if max_continuous_error is None else max_continuous_error
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was measured."""
+        self.ct, self.error_ct = 0, 0
+        self.best_cost: dict[str, float] = {}
+        self.best_state: dict[str, State] = {}
+
+    def measure(self, task: SearchTask, policy: Any, inputs: Sequence[MeasureInput]) -> list[MeasureResult]:
+        """Build and run programs of a task, and hand the results to the callbacks.
+
+        Raises:
+            TuningError: if no worker can be started, or nothing but errors came for too long.
+        """
+        results = self.runner.run(inputs, self.builder.build(inputs, self.verbose), self.verbose)
+        for callback in self.callbacks:
+            callback.callback(policy, inputs, results)
+        self.count(task, inputs, results)
+        return results
+
+    def count(self, task: SearchTask, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+        """Take note of what was measured.
+
+        Raises:
+            TuningError: if nothing but errors came for too long.
+        """
+        for made, result in zip(inputs, results, strict=True):
+            self.ct += 1
+            self.error_ct = 0 if result.is_success else self.error_ct + 1
+            if result.mean < self.best_cost.get(task.workload_key, FAILED_COST):
+                self.best_cost[task.workload_key], self.best_state[task.workload_key] = result.mean, made.state
+        if self.error_ct > self.max_continuous_error:
+            raise TuningError(f"{self.error_ct} programs in a row failed, the last with: {results[-1].error_msg}")

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from ..errors import TensorExprError
 from .records import (
     RecordReader,
-    calc_workload_dis_factor,
     distill_record_file,
     dump_record_to_string,
     load_best_record,
@@ -20,6 +19,7 @@ from .records import (
     load_records,
     save_records,
 )
+from .utils import calc_workload_dis_factor
 
 __all__ = [
     "RecordReader",

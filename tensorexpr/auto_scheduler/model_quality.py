@@ -35,7 +35,7 @@ def evaluate_cost_model(
     Raises:
         TuningError: if no task has so many programs, or the model gives anything but one number for each.
     """
-    listed = load_records(records) if isinstance(records, (str, Path)) else records
+    listed = load_records(records, repeats=True) if isinstance(records, (str, Path)) else records
     tasks: dict[tuple[str, str], dict[str, LoadedRecord]] = {}
     for record in listed:
         if record.is_success and _is_known(record):  # of a program that was timed again, the later record counts

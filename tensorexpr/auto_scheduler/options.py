@@ -2,26 +2,51 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import TuningError
-from ..target import Target
-from ..tune.measure.compiled import DEFAULT_PLUG, MakeCompiler
+from ..target import Target, TargetLike
+from .workers import LocalBuilder, LocalRPCMeasureContext, LocalRunner, RPCRunner
 
 if TYPE_CHECKING:
     from .callbacks import MeasureCallback
 
+__all__ = ["UNLIMITED", "HardwareParams", "LocalBuilder", "LocalRPCMeasureContext", "LocalRunner", "RPCRunner", "TuningOptions"]
+
 
 @dataclass(frozen=True)
 class HardwareParams:
-    """The machine that candidates are made for; None means what the target says."""
+    """The machine that candidates are made for. What isn't given, the target says, if one is given too; else it is None.
+
+    Args:
+        num_cores: that parallel loops may use.
+        vector_unit_bytes, cache_line_bytes: sizes of a vector register and of a cache line.
+        max_shared_memory_per_block, max_local_memory_per_block, max_threads_per_block, max_vthread_extent, warp_size: of GPUs;
+            kept for programs that pass them, nothing here is made for GPUs.
+        target, target_host: what to take the numbers from.
+    """
 
     num_cores: int | None = None
     vector_unit_bytes: int | None = None
     cache_line_bytes: int | None = None
+    max_shared_memory_per_block: int | None = None
+    max_local_memory_per_block: int | None = None
+    max_threads_per_block: int | None = None
+    max_vthread_extent: int | None = None
+    warp_size: int | None = None
+    target: InitVar[TargetLike | None] = None
+    target_host: InitVar[TargetLike | None] = None
+
+    def __post_init__(self, target: TargetLike | None, target_host: TargetLike | None) -> None:
+        if target is None:
+            return
+        made = Target(target) if target_host is None else Target(target, target_host)
+        usual = {"num_cores": made.num_cores, "vector_unit_bytes": made.vector_bits // 8, "cache_line_bytes": made.cache_line_bytes}
+        for name, value in usual.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
 
     def apply_to(self, target: Target) -> Target:
         """The target with these numbers."""
@@ -29,107 +54,9 @@ class HardwareParams:
             return target
         return Target({**target.export(), "num-cores": self.num_cores})
 
-
-@dataclass(frozen=True)
-class LocalBuilder:
-    """Candidates are compiled in worker processes on this machine.
-
-    Args:
-        timeout: seconds for one candidate, from the start of its job.
-        n_parallel: workers; None means one per usable core.
-        build_func: "default", or a compiler of your own, as a function of a module that workers can import or as
-            "module:function": it takes the task as JSON and returns what makes object code of traces, as
-            `tune.measure.compiled.MakeCompiler` says.
-
-    Raises:
-        TuningError: for another build_func.
-    """
-
-    timeout: float = 15.0
-    n_parallel: int | None = None
-    build_func: str | MakeCompiler = "default"
-
-    def __post_init__(self) -> None:
-        """Refuse at once what `plug` can't name."""
-        _plug_of(self.build_func)
-
-    @property
-    def plug(self) -> str:
-        """How workers find the compiler, by its module and name."""
-        return _plug_of(self.build_func)
-
-
-@dataclass(frozen=True)
-class LocalRunner:
-    """Candidates run in a process of their own on this machine.
-
-    Args:
-        timeout: seconds for one candidate, from the start of its run.
-        number, repeat, min_repeat_ms: as `Module.time_evaluator`; None leaves it to the runner's adaptive policy.
-        cooldown_interval: seconds to rest after each candidate.
-        enable_cpu_cache_flush: measure with cold caches.
-        device: 0; a CPU is one device.
-
-    Raises:
-        TuningError: for another device, or a rest of negative length.
-    """
-
-    timeout: float = 10.0
-    number: int | None = None
-    repeat: int | None = None
-    min_repeat_ms: int | None = None
-    cooldown_interval: float = 0.0
-    enable_cpu_cache_flush: bool = False
-    device: int = 0
-
-    def __post_init__(self) -> None:
-        if self.device != 0:
-            raise TuningError(f"LocalRunner: device is {self.device!r}; a CPU is device 0")
-        if not 0 <= self.cooldown_interval < float("inf"):
-            raise TuningError(f"LocalRunner: cooldown_interval is {self.cooldown_interval!r}; it takes seconds from 0")
-
-
-class LocalRPCMeasureContext:
-    """What programs write that measure through a tracker on their own machine: `measure_ctx.runner` is a `LocalRunner`.
-
-    Args:
-        priority, n_parallel: accepted; there is no tracker, and programs that run at the same time measure each other.
-        timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush, device: see `LocalRunner`.
-    """
-
-    def __init__(
-        self,
-        priority: int = 1,
-        n_parallel: int = 1,
-        timeout: float = 10.0,
-        number: int = 3,
-        repeat: int = 1,
-        min_repeat_ms: int = 0,
-        cooldown_interval: float = 0.0,
-        enable_cpu_cache_flush: bool = False,
-        device: int = 0,
-    ) -> None:
-        self.runner = LocalRunner(timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush, device)
-
-
-def _plug_of(build_func: str | MakeCompiler) -> str:
-    """A compiler as workers find it: `module:function`."""
-    if build_func == "default":
-        return DEFAULT_PLUG
-    name = build_func if isinstance(build_func, str) else _importable_name(build_func)
-    if not all(part.replace(".", "_").isidentifier() for part in name.split(":", 1)) or name.count(":") != 1:
-        raise TuningError(
-            f'LocalBuilder: build_func is {build_func!r}; it takes "default", or a function of a module that workers can '
-            'import, also as "module:function"'
-        )
-    return name
-
-
-def _importable_name(function: object) -> str:
-    """`module:function` of a function at the top of a module; empty for others, such as those of the program that runs."""
-    module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
-    found = getattr(sys.modules.get(module), name, None)
-    return f"{module}:{name}" if found is function and module != "__main__" else ""
+    def filled(self, target: Target) -> HardwareParams:
+        """These numbers, and the target's for those that aren't given."""
+        return replace(self, target=target, target_host=None)
 
 
 UNLIMITED = 1 << 30

@@ -5,26 +5,34 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..errors import TuningError
 from ..lower.phase0.inline_stages import inline_stages
+from ..schedule.trace import Trace
 from ..tune.cost_model import CostModel, PriorModel, default_model
-from ..tune.evolution import EvolutionOptions
-from ..tune.measure import Measurer
+from ..tune.evolution import Candidate, EvolutionOptions, evolve
+from ..tune.learning import Learner
+from ..tune.measure import Measurer, MeasureResult
+from ..tune.population import sample, unique_rows
 from ..tune.space import Sketch
 from ..tune.tuner import Trial, Tuner, TunerObserver, TunerOptions
 from .console import Console
-from .cost_model import PythonBasedModel, UserModel, XGBModel
+from .cost_model import PythonBasedModel, RandomModel, UserModel, XGBModel
 from .custom_rule import PreloadCustomSketchRule
-from .measure import MeasureInput, MeasureResult
+from .loop_state import State
+from .measure_input import MeasureInput
 from .options import TuningOptions
-from .preload import Preloaded, PreloadMeasuredStates, recall
+from .preload import CandidateIndex, Preloaded, PreloadMeasuredStates, recall
 from .session import SearchSession
 from .sketch.generate import generate_sketches
 from .sketch.rule import RuleOptions
 
 if TYPE_CHECKING:
+    from .measure import ProgramMeasurer
     from .search_task import SearchTask
 
 DEFAULT_PARAMS: Mapping[str, float | int | str] = {
@@ -33,7 +41,13 @@ DEFAULT_PARAMS: Mapping[str, float | int | str] = {
     "evolutionary_search_num_iters": 4,
     "evolutionary_search_mutation_prob": 0.85,
     "cpu_multi_level_tiling_structure": "SSRSRS",
+    "gpu_multi_level_tiling_structure": "SSSRRSRS",
     "max_innermost_split_factor": 64,
+    "max_vectorize_size": 16,
+    "disable_change_compute_location": 0,
+    "retry_search_one_round_on_empty": 1,
+    "sample_init_min_population": 50,
+    "sample_init_use_measured_ratio": 0.2,
     "rules": "all",
     "descent_share": 0.2,
 }
@@ -49,7 +63,8 @@ class SketchPolicy:
         program_cost_model: predicts throughput; by default a boosted model that starts from the analytic one. `XGBModel` may
             be shared with other tasks, a `PythonBasedModel` is your own.
         params: overrides of `DEFAULT_PARAMS`. `descent_share` of the trials (from 32 on) or of the time goes to a coordinate descent
-            from the best program at the end; 0 does without, as the rules "ansor" do unless it is given.
+            from the best program at the end; 0 does without, as the rules "ansor" do unless it is given. Those that TVM has
+            and that have no use here (of GPUs, of steps that sketches decide here) are accepted.
         seed: of all random choices; the same seed proposes the same candidates for the same results.
         verbose: overrides the tuning options' verbosity if given.
         init_search_callbacks: `PreloadMeasuredStates`, to go on with an old log, and `PreloadCustomSketchRule`.
@@ -63,7 +78,7 @@ class SketchPolicy:
     def __init__(
         self,
         task: SearchTask,
-        program_cost_model: CostModel | PythonBasedModel | None = None,
+        program_cost_model: CostModel | PythonBasedModel | RandomModel | None = None,
         params: Mapping[str, Any] | None = None,
         seed: int | None = None,
         verbose: int | None = None,
@@ -118,10 +133,77 @@ class SketchPolicy:
         with SearchSession(self, options) as session:
             return session.run()
 
-    def continue_search_one_round(self, num_measure: int, options: TuningOptions) -> list[Trial]:
+    def sample_initial_population(self) -> list[State]:
+        """Random programs that may be built, at least `sample_init_min_population` if there are as many."""
+        sketches = self.generate_sketches()
+        return [self._state(sketches, candidate) for candidate in self._drawn(sketches)]
+
+    def evolutionary_search(self, init_populations: Sequence[State], out_size: int) -> list[State]:
+        """The programs that the cost model likes best, up to `out_size`, found from some programs and random ones.
+
+        Args:
+            init_populations: programs of `sample_initial_population`, or of records; what no sketch makes is left out.
+            out_size: how many to return at most.
+        """
+        sketches = self.generate_sketches()
+        index = CandidateIndex(sketches)
+        seeds: dict[int, list[tuple[int, ...]]] = {}
+        for state in init_populations:
+            if (found := index.find(state.trace)) is not None:
+                seeds.setdefault(found.sketch, []).append(found.row)
+        user, seen = self._models(self._model if self._model is not None else default_model(self.seed))
+        learner = Learner(sketches, [inline_stages(sketch.tree) for sketch in sketches], self.task.target, seen, user)
+        starts = {number: np.array(rows, np.int64) for number, rows in seeds.items()}
+        random = np.random.default_rng(self.seed)
+        best = evolve(sketches, learner.score, starts, out_size, self._evolution(), random, TunerObserver())
+        return [self._state(sketches, candidate) for candidate in best[:out_size]]
+
+    def _drawn(self, sketches: Sequence[Sketch]) -> list[Candidate]:
+        """Random candidates of all sketches in turn."""
+        bodies = [inline_stages(sketch.tree) for sketch in sketches]
+        learner = Learner(sketches, bodies, self.task.target, PriorModel())
+        random, drawn = np.random.default_rng(self.seed), []
+        share = max(1, 4 * int(self.params["sample_init_min_population"]) // max(1, len(sketches)))
+        for number, sketch in enumerate(sketches):
+            rows = unique_rows(sample(sketch, share, random))
+            drawn.append([Candidate(number, tuple(map(int, rows[row]))) for row in learner.buildable(number, rows)])
+        return [candidate for turn in zip_longest(*drawn) for candidate in turn if candidate is not None]
+
+    def _state(self, sketches: Sequence[Sketch], candidate: Candidate) -> State:
+        return State.of_trace(sketches[candidate.sketch].trace_of(candidate.row), lambda: self.task.compute_dag)
+
+    def best_predicted(self) -> Trace:
+        """The program that the cost model likes best, of those that no record tells of; the plain one where there is none."""
+        found = self.evolutionary_search((), 1)
+        return found[0].trace if found else Trace()
+
+    def continue_search_one_round(self, num_measure: int, measurer: ProgramMeasurer) -> tuple[list[MeasureInput], list[MeasureResult]]:
         """Propose, measure and learn from up to `num_measure` more programs; none if all there are have been measured.
 
         Workers stay until `close`; what was learned stays with the policy.
+
+        Args:
+            num_measure: how many.
+            measurer: says how to build and run; its callbacks are called, and it counts.
+
+        Raises:
+            TuningError: if no worker can be started.
+        """
+        options = TuningOptions(
+            max(1, num_measure),
+            verbose=measurer.verbose,
+            builder=measurer.builder,
+            runner=measurer.runner,
+            measure_callbacks=measurer.callbacks,
+        )
+        trials = self.one_round(num_measure, options)
+        inputs = [MeasureInput(self.task, trial.trace) for trial in trials]
+        results = [trial.result for trial in trials]
+        measurer.count(self.task, inputs, results)
+        return inputs, results
+
+    def one_round(self, num_measure: int, options: TuningOptions) -> list[Trial]:
+        """One round as a task scheduler has it run: see `continue_search_one_round`.
 
         Raises:
             TuningError: if no worker can be started.
@@ -131,12 +213,12 @@ class SketchPolicy:
         return self._session.open().round(num_measure, self._deadline)
 
     def descend(self) -> None:
-        """From now on `continue_search_one_round` measures the neighbours of the best program, as long as there are any."""
+        """From now on `one_round` measures the neighbours of the best program, as long as there are any."""
         if self._session is not None:
             self._session.descend()
 
     def time_again(self) -> Trial | None:
-        """Time the best few programs of `continue_search_one_round` again, in turn.
+        """Time the best few programs of `one_round` again, in turn.
 
         Returns:
             the best of all; None if none ran.
@@ -144,11 +226,11 @@ class SketchPolicy:
         return None if self._session is None else self._session.time_again()
 
     def stop_at(self, deadline: float) -> None:
-        """Let `continue_search_one_round` measure nothing after a moment of `time.monotonic`."""
+        """Let `one_round` measure nothing after a moment of `time.monotonic`."""
         self._deadline = deadline
 
     def close(self) -> None:
-        """End the workers of `continue_search_one_round`."""
+        """End the workers of `one_round`."""
         if self._session is not None:
             self._session.close()
 
@@ -161,14 +243,13 @@ class SketchPolicy:
         sketches = self.generate_sketches()
         preloaded = self._preload(sketches, observer)
         model = self._model if self._model is not None else default_model(self.seed)
-        user = UserModel(model, self.task) if isinstance(model, PythonBasedModel) and not isinstance(model, XGBModel) else None
-        seen = model.for_task(self.task) if isinstance(model, XGBModel) else model
+        user, seen = self._models(model)
         measurer.best_cost = min([measurer.best_cost, *(cost for _, cost in preloaded.candidates)])
         return Tuner(
             sketches=sketches,
             bodies=[inline_stages(sketch.tree) for sketch in sketches],
             target=self.task.target,
-            model=PriorModel() if isinstance(seen, PythonBasedModel) else seen,
+            model=seen,
             measurer=measurer,
             options=self._tuner_options(options),
             observer=observer,
@@ -178,6 +259,12 @@ class SketchPolicy:
             program_model=user,
             with_baseline=preloaded.baseline is None,
         )
+
+    def _models(self, model: Any) -> tuple[UserModel | None, CostModel]:
+        """A model as the tuner takes it: one that looks at programs, or one that looks at features."""
+        if isinstance(model, (XGBModel, RandomModel)):
+            return None, model.for_task(self.task)
+        return (UserModel(model, self.task), PriorModel()) if isinstance(model, PythonBasedModel) else (None, model)
 
     def _preload(self, sketches: Sequence[Sketch], observer: TunerObserver) -> Preloaded:
         """What the callbacks know of earlier runs."""
@@ -199,11 +286,6 @@ class SketchPolicy:
         return preloaded
 
     def _tuner_options(self, options: TuningOptions) -> TunerOptions:
-        evolution = EvolutionOptions(
-            population=int(self.params["evolutionary_search_population"]),
-            generations=int(self.params["evolutionary_search_num_iters"]),
-            mutation_prob=float(self.params["evolutionary_search_mutation_prob"]),
-        )
         return TunerOptions(
             trials=options.most_trials,
             round_size=options.round_size,
@@ -211,7 +293,14 @@ class SketchPolicy:
             early_stopping=options.early_stopping,
             budget_s=options.budget_s,
             descent_share=float(self.params["descent_share"]),
-            evolution=evolution,
+            evolution=self._evolution(),
+        )
+
+    def _evolution(self) -> EvolutionOptions:
+        return EvolutionOptions(
+            population=int(self.params["evolutionary_search_population"]),
+            generations=int(self.params["evolutionary_search_num_iters"]),
+            mutation_prob=float(self.params["evolutionary_search_mutation_prob"]),
         )
 
     def _record(self, batch: Sequence[Trial], options: TuningOptions) -> None:

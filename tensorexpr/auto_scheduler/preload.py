@@ -45,7 +45,7 @@ class PreloadMeasuredStates:
         options = options_in_words(context_to_json(PassContext.current()))
         return [
             record
-            for record in load_records(self.filename)
+            for record in load_records(self.filename, repeats=True)
             if record.workload_key == task.workload_key
             and record.dag_hash == dag_hash
             and record.target == target
@@ -68,23 +68,39 @@ class Preloaded:
     baseline: float | None = None
 
 
+class CandidateIndex:
+    """Finds the candidate of some sketches that makes a program.
+
+    Args:
+        sketches: the spaces.
+    """
+
+    def __init__(self, sketches: Sequence[Sketch]) -> None:
+        self._sketches = sketches
+        self._columns = [_columns(sketch) for sketch in sketches]
+        self._shapes: dict[tuple[Any, ...], list[int]] = {}
+        for number, sketch in enumerate(sketches):
+            self._shapes.setdefault(_shape(sketch.trace if sketch.finish is None else _samples(sketch.trace)), []).append(number)
+
+    def find(self, trace: Trace) -> Candidate | None:
+        """The candidate that makes the program of a trace; None if no sketch does."""
+        for number in (*self._shapes.get(_shape(trace), ()), *self._shapes.get(_shape(_samples(trace)), ())):
+            row = _row(self._sketches[number], self._columns[number], trace)
+            if row is not None:
+                return Candidate(number, row)
+        return None
+
+
 def recall(records: Sequence[LoadedRecord], sketches: Sequence[Sketch]) -> Preloaded:
     """The candidates that records tell of; programs that no sketch can make are left out. The last record of a program counts."""
-    shapes: dict[tuple[Any, ...], list[int]] = {}
-    for number, sketch in enumerate(sketches):
-        shapes.setdefault(_shape(sketch.trace if sketch.finish is None else _samples(sketch.trace)), []).append(number)
-    columns = [_columns(sketch) for sketch in sketches]
+    index = CandidateIndex(sketches)
     found: dict[Candidate, float] = {}
     baseline = None
     for record in records:
         if not len(record.trace):
             baseline = record.median
-            continue
-        for number in (*shapes.get(_shape(record.trace), ()), *shapes.get(_shape(_samples(record.trace)), ())):
-            row = _row(sketches[number], columns[number], record.trace)
-            if row is not None:
-                found[Candidate(number, row)] = record.median
-                break
+        elif (candidate := index.find(record.trace)) is not None:
+            found[candidate] = record.median
     return Preloaded(tuple(found.items()), baseline)
 
 

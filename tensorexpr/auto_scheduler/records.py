@@ -5,6 +5,7 @@ python -m tensorexpr.auto_scheduler.measure_record --mode distill -i log.json -o
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -13,12 +14,15 @@ from statistics import median
 
 from ..errors import RecordError, ScheduleError
 from ..schedule.legality import check_tree
+from ..schedule.trace import Trace
 from ..target import Target, TargetLike
+from ..tune.measure import MeasureResult
 from ..tune.records import Record, V06Line, append_records, choose_best, make_record, misfit, read_log
 from .compute_dag import ComputeDAG
 from .layout_rewrite import LayoutRewriteOption
-from .loaded import LAYOUT_KEY, LineReader, LoadedRecord, RecordedTask, workload_name_and_args
-from .measure import MeasureInput, MeasureResult
+from .loaded import LAYOUT_KEY, LineReader, LoadedRecord, RecordedTask
+from .measure_input import MeasureInput
+from .utils import calc_workload_dis_factor, decode_workload_key
 
 __all__ = [
     "RecordReader",
@@ -35,7 +39,9 @@ def _record(made: MeasureInput, result: MeasureResult) -> Record:
     task = made.task
     key = task.dag_hash if isinstance(task, RecordedTask) else task.compute_dag.hash_key()
     policy = {**result.policy, LAYOUT_KEY: int(task.layout_rewrite_option)}
-    return make_record(task.workload_key, key, task.target, made.trace, replace(result, policy=policy))
+    more = {"host": str(task.target.host)} if task.target.host is not None else {}
+    said = {**more, "inputs": list(task.task_input_names)} if task.task_input_names else more
+    return replace(make_record(task.workload_key, key, task.target, made.trace, replace(result, policy=policy)), task=said)
 
 
 def save_records(filename: str | Path, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
@@ -46,16 +52,35 @@ def save_records(filename: str | Path, inputs: Sequence[MeasureInput], results: 
     append_records(filename, [_record(made, result) for made, result in zip(inputs, results, strict=True)])
 
 
-def load_records(filename: str | Path) -> list[LoadedRecord]:
-    """All records of a log that can be read; a torn last line and foreign lines are skipped with a warning.
+def load_records(filename: str | Path, repeats: bool = False) -> list[LoadedRecord]:
+    """The records of a log that can be read, one for each trial; a torn last line and foreign lines are skipped with a warning.
 
     Each comes apart into what was measured and how it did: `for inp, res in load_records(log)`. Lines of TVM's v0.6 logs
     are replayed; their workloads must be registered.
 
+    Args:
+        filename: the log.
+        repeats: also those of programs that ran before and were timed again, which are no trials; else what they say stands in
+            place of the first measurement.
+
     Raises:
         RecordError: if the file can't be read.
     """
-    return list(read_log(filename, LineReader()))
+    records = read_log(filename, LineReader())
+    return list(records) if repeats else _one_a_trial(records)
+
+
+def _one_a_trial(records: Iterable[LoadedRecord]) -> list[LoadedRecord]:
+    made: list[LoadedRecord] = []
+    places: dict[tuple[str, str, str, Trace], int] = {}
+    for record in records:
+        key = (record.workload_key, record.dag_hash, record.target, record.trace)
+        if record.is_timed_again and key in places:
+            made[places[key]] = record
+        else:
+            places[key] = len(made)
+            made.append(record)
+    return made
 
 
 class RecordReader:
@@ -94,7 +119,17 @@ class RecordReader:
                 raise RecordError(f"{self.filename}: record {number} is of workload {record.workload_key[:200]}, not {workload_key[:200]}")
 
     def _records(self) -> Iterator[LoadedRecord]:
-        return read_log(self.filename, LineReader())
+        return iter(load_records(self.filename))
+
+    def check_workload_key(self, inputs: Sequence[MeasureInput]) -> None:
+        """Check that inputs name the workload of the first of them.
+
+        Raises:
+            RecordError: naming the first one that does not.
+        """
+        for number, made in enumerate(inputs):
+            if made.task.workload_key != inputs[0].task.workload_key:
+                raise RecordError(f"input {number} is of workload {made.task.workload_key[:200]}, not {inputs[0].task.workload_key[:200]}")
 
     def __iter__(self) -> Iterator[LoadedRecord]:
         return self._records()
@@ -174,8 +209,8 @@ def compatible_record(
     wanted = None if target is None else str(Target(target).resolved())
     ranked = []
     for record in records:
-        factor = calc_workload_dis_factor(workload_key, record.workload_key)
-        if factor is not None and not misfit(record, None, None, wanted):
+        factor = calc_workload_dis_factor(decode_workload_key(workload_key), decode_workload_key(record.workload_key))
+        if factor < math.inf and not misfit(record, None, None, wanted):
             ranked.append((record.median * factor, record))
     for _, record in sorted(ranked, key=lambda entry: entry[0]):
         try:
@@ -184,24 +219,6 @@ def compatible_record(
             continue
         return record
     return None
-
-
-def calc_workload_dis_factor(target_key: str, other_key: str) -> float | None:
-    """How much more work a workload is than another of the same function; None where their programs have nothing in common.
-
-    Integer arguments must be multiples of the other's, all others equal.
-    """
-    wanted, other = workload_name_and_args(target_key), workload_name_and_args(other_key)
-    if wanted is None or other is None or wanted[0] != other[0] or len(wanted[1]) != len(other[1]):
-        return None
-    factor = 1.0
-    for mine, theirs in zip(wanted[1], other[1], strict=True):
-        if mine == theirs:
-            continue
-        if type(mine) is not int or type(theirs) is not int or theirs <= 0 or mine % theirs:
-            return None
-        factor *= mine / theirs
-    return factor
 
 
 def distill_record_file(in_file: str | Path, out_file: str | Path) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,19 @@ from .layout_rewrite import LayoutRewriteOption, checked_option
 from .options import HardwareParams, TuningOptions
 from .policy import SketchPolicy
 from .records import load_best_record
-from .task_input import get_task_input_buffer, register_task_input_buffer
-from .workload import Workload, make_workload_key
+from .task_input import TASK_INPUT_BUFFER_TABLE, get_task_input_buffer, register_task_input_buffer
+from .task_json import HARDWARE, checked_task
+from .workload import WORKLOAD_FUNC_REGISTRY, Workload, is_registered, make_workload_key, register_workload_tensors
 
-__all__ = ["SearchTask", "get_task_input_buffer", "register_task_input_buffer"]
+__all__ = [
+    "TASK_INPUT_BUFFER_TABLE",
+    "WORKLOAD_FUNC_REGISTRY",
+    "SearchTask",
+    "auto_schedule",
+    "create_task",
+    "get_task_input_buffer",
+    "register_task_input_buffer",
+]
 
 
 class SearchTask:
@@ -73,8 +83,8 @@ class SearchTask:
         self.workload_key = workload_key or made.workload_key()
         chosen = Target.target_or_current(target)
         chosen = Target(chosen, target_host) if target_host is not None else chosen
-        self.target = hardware_params.apply_to(chosen) if hardware_params else chosen
-        self.hardware_params = hardware_params or HardwareParams()
+        self.target = (hardware_params.apply_to(chosen) if hardware_params else chosen).resolved()
+        self.hardware_params = (hardware_params or HardwareParams()).filled(self.target)
         usual = LayoutRewriteOption.get_target_default(self.target)
         self.layout_rewrite_option = usual if layout_rewrite_option is None else checked_option(layout_rewrite_option, "SearchTask")
         self.task_input_names = tuple(task_inputs or ())
@@ -82,6 +92,46 @@ class SearchTask:
             for name, data in task_inputs.items():
                 register_task_input_buffer(self.workload_key, name, data, task_inputs_overwrite, task_inputs_save_to_file)
         self.desc = desc
+
+    def serialize(self) -> list[Any]:
+        """The task as JSON values: what TVM's logs hold of one, then the computation and the description."""
+        hardware = [getattr(self.hardware_params, name) or 0 for name in HARDWARE]
+        host = str(self.target.host or "")
+        option, names = int(self.layout_rewrite_option), list(self.task_input_names)
+        return [self.workload_key, str(self.target), hardware, host, option, names, self.compute_dag.dumps(), self.desc]
+
+    @staticmethod
+    def deserialize(data: Sequence[Any]) -> SearchTask:
+        """The task of such values; of older ones the last are missing. The arrays of its inputs must be registered here.
+
+        Raises:
+            WorkloadError: if the computation isn't among them and its workload isn't registered here.
+            RecordError: for other values.
+        """
+        key, target, hardware, host, option, names, dag, desc = checked_task(data)
+        known = {name: value for name, value in zip(HARDWARE, hardware, strict=False) if value}
+        if dag and not is_registered(key):
+            register_workload_tensors(key, ComputeDAG.loads(dag).tensors)
+        return SearchTask(
+            compute_dag=ComputeDAG.loads(dag) if dag else None,
+            workload_key=key,
+            target=Target(target, host or None),
+            hardware_params=HardwareParams(**known),
+            layout_rewrite_option=option,
+            task_inputs=names,
+            desc=desc,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SearchTask.deserialize, (self.serialize(),)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SearchTask:
+        return copy.copy(self)
+
+    def __copy__(self) -> SearchTask:
+        made = object.__new__(SearchTask)
+        made.__dict__.update(self.__dict__)
+        return made
 
     def tune(self, tuning_options: TuningOptions, search_policy: SketchPolicy | None = None, adaptive_training: bool = False) -> None:
         """Search for a fast program and call the options' callbacks with every result.
@@ -136,3 +186,36 @@ class SearchTask:
 
     def __repr__(self) -> str:
         return f"SearchTask({self.workload_key}, {str(self.target)!r})"
+
+
+def create_task(
+    func: str | Workload,
+    args: Any,
+    target: TargetLike,
+    target_host: TargetLike | None = None,
+    hardware_params: HardwareParams | None = None,
+) -> SearchTask:
+    """A task as older programs make one; see `SearchTask`."""
+    return SearchTask(func, args, target=target, target_host=target_host, hardware_params=hardware_params)
+
+
+def auto_schedule(
+    task: SearchTask, search_policy: SketchPolicy | None = None, tuning_options: TuningOptions | None = None
+) -> tuple[Schedule, list[Tensor]]:
+    """Search as older programs do: the schedule of the fastest program, with the arguments to build it.
+
+    Args:
+        task: what to search.
+        search_policy: how; sketches and a learned model if None.
+        tuning_options: how much to measure. By default nothing: then it is the program that is predicted to be fastest.
+
+    Raises:
+        TuningError: if no program ran, or no worker starts.
+    """
+    options, policy = tuning_options or TuningOptions(), search_policy or SketchPolicy(task)
+    if options.most_trials < 1:
+        return task.compute_dag.schedule(policy.best_predicted())
+    good = [trial for trial in policy.search(options) if trial.result.is_success]
+    if not good:
+        raise TuningError(f"no program of {task.workload_key[:200]} ran; see auto_scheduler.explain_failures")
+    return task.compute_dag.schedule(min(good, key=lambda trial: trial.result.median).trace)

@@ -11,11 +11,11 @@ from ..schedule.trace import Trace
 from ..tune.measure import Measurer
 from ..tune.tuner import Trial, Tuner
 from .console import Console, MeasureMarks
-from .measure import measure_options, measure_task
 from .options import TuningOptions
 from .progress import terminal_console
 from .state_text import state_text
 from .summary import summary
+from .workers import measure_options, measure_task
 
 if TYPE_CHECKING:
     from .policy import SketchPolicy
@@ -56,7 +56,7 @@ class SearchSession:
         """
         if self._measurer is None:
             task = measure_task(self.policy.task, self.policy.seed)
-            made = Measurer(task, measure_options(self.options), MeasureMarks(self.console))
+            made = Measurer(task, measure_options(self.options.builder, self.options.runner), MeasureMarks(self.console))
             if self.tuner is None:
                 self.tuner = self.policy.tuner(made, self.options, self.console)
                 self.console.searching(len(self.tuner.sketches))

@@ -22,8 +22,8 @@ from ..tir.dtype import to_numpy
 Array = np.ndarray[Any, np.dtype[Any]]
 InputCheck = Callable[[Sequence[Tensor]], Mapping[Tensor, Array]]
 _F = TypeVar("_F", bound=InputCheck)
-_buffers: dict[str, dict[str, Array]] = {}
-_checks: dict[str, InputCheck] = {}
+TASK_INPUT_BUFFER_TABLE: dict[str, dict[str, Array]] = {}
+TASK_INPUT_CHECK_FUNC_REGISTRY: dict[str, InputCheck] = {}
 
 
 def register_task_input_buffer(
@@ -41,7 +41,7 @@ def register_task_input_buffer(
     Raises:
         TuningError: if the data is no array, or the file of an earlier one can't be read.
     """
-    known = _buffers.setdefault(workload_key, {})
+    known = TASK_INPUT_BUFFER_TABLE.setdefault(workload_key, {})
     if input_name in known and not overwrite:
         return known[input_name]
     name = Path(_file_name(input_name, _as_array(input_name, input_data)))
@@ -61,9 +61,9 @@ def get_task_input_buffer(workload_key: str, input_name: str) -> Array:
         TuningError: if there is none.
     """
     for key in (workload_key, ""):
-        if input_name in _buffers.get(key, {}):
-            return _buffers[key][input_name]
-    names = ", ".join(sorted({*_buffers.get(workload_key, {}), *_buffers.get("", {})})) or "none"
+        if input_name in TASK_INPUT_BUFFER_TABLE.get(key, {}):
+            return TASK_INPUT_BUFFER_TABLE[key][input_name]
+    names = ", ".join(sorted({*TASK_INPUT_BUFFER_TABLE.get(workload_key, {}), *TASK_INPUT_BUFFER_TABLE.get("", {})})) or "none"
     raise TuningError(f"no task input {input_name!r} is registered for {workload_key[:200]}; registered: {names}")
 
 
@@ -89,9 +89,9 @@ def register_task_input_check_func(func_name: Any, f: Any = None, override: bool
     name, given = (func_name.__name__, func_name) if callable(func_name) else (func_name, f)
 
     def register(function: InputCheck) -> InputCheck:
-        if name in _checks and _checks[name] is not function and not override:
+        if name in TASK_INPUT_CHECK_FUNC_REGISTRY and TASK_INPUT_CHECK_FUNC_REGISTRY[name] is not function and not override:
             raise WorkloadError(f"task inputs of {name!r} have a function already; pass override=True to replace it")
-        _checks[name] = function
+        TASK_INPUT_CHECK_FUNC_REGISTRY[name] = function
         return function
 
     return register if given is None else register(given)
@@ -110,7 +110,7 @@ def inputs_of_task(workload_key: str, tensors: Sequence[Tensor], names: Sequence
     """
     placeholders = {tensor.name: tensor for tensor in tensors if isinstance(tensor.op, PlaceholderOp)}
     made: dict[Tensor, Array] = {}
-    check = _checks.get(_function_name(workload_key))
+    check = TASK_INPUT_CHECK_FUNC_REGISTRY.get(_function_name(workload_key))
     if check is not None:
         made.update({tensor: _as_array(str(tensor), data) for tensor, data in check(tensors).items()})
     for name in names:

@@ -174,7 +174,7 @@ class TaskScheduler:
         policy = self._opened(number)
         policy.stop_at(deadline)
         policy.descend()
-        while count > 0 and (trials := policy.continue_search_one_round(count, self.tune_option)):
+        while count > 0 and (trials := policy.one_round(count, self.tune_option)):
             self._learn_of(number, trials)
             count -= len(trials)
         self._call_back("post_tune", number)
@@ -234,7 +234,7 @@ class TaskScheduler:
         self._call_back("pre_tune", number)
         policy = self._opened(number)
         policy.stop_at(deadline)
-        trials = policy.continue_search_one_round(min(count, self.tune_option.most_trials - self.ct) or 1, self.tune_option)
+        trials = policy.one_round(min(count, self.tune_option.most_trials - self.ct) or 1, self.tune_option)
         self._learn_of(number, trials)
         if not trials:
             self.dead_tasks.add(number)

@@ -9,12 +9,12 @@ from typing import Any, TypeVar, overload
 
 from ..errors import WorkloadError
 from ..te.tensor import Tensor
-from ..tir.arithmetic import as_int
-from ..tir.expr import PrimExpr
+from .utils import serialize_args
 
 Workload = Callable[..., Sequence[Tensor]]
 _F = TypeVar("_F", bound=Callable[..., Any])
-_registry: dict[str, Workload] = {}
+# Name -> the function that declares a computation, or key -> its tensors.
+WORKLOAD_FUNC_REGISTRY: dict[str, Workload | list[Tensor]] = {}
 
 
 @overload
@@ -46,9 +46,9 @@ def register_workload(func_name: Any, f: Any = None, override: bool = False) -> 
 
 
 def _register(name: str, func: Workload, override: bool) -> Workload:
-    if name in _registry and _registry[name] is not func and not override:
+    if name in WORKLOAD_FUNC_REGISTRY and WORKLOAD_FUNC_REGISTRY[name] is not func and not override:
         raise WorkloadError(f"workload {name!r} is registered already; pass override=True to replace it, or register under another name")
-    _registry[name] = func
+    WORKLOAD_FUNC_REGISTRY[name] = func
     return func
 
 
@@ -59,18 +59,18 @@ def workload_name(func: str | Workload) -> str:
         WorkloadError: if it isn't registered; the message lists what is.
     """
     if isinstance(func, str):
-        if func not in _registry:
+        if func not in WORKLOAD_FUNC_REGISTRY:
             raise WorkloadError(_unknown(func))
         return func
-    for name, registered in _registry.items():
+    for name, registered in WORKLOAD_FUNC_REGISTRY.items():
         if registered is func:
             return name
     raise WorkloadError(_unknown(getattr(func, "__name__", repr(func))))
 
 
 def _unknown(name: str) -> str:
-    listed = ", ".join(sorted(_registry)) or "none"
-    close = get_close_matches(name, _registry, 1)
+    listed = ", ".join(sorted(WORKLOAD_FUNC_REGISTRY)) or "none"
+    close = get_close_matches(name, WORKLOAD_FUNC_REGISTRY, 1)
     hint = f"did you mean {close[0]!r}? " if close else ""
     return f"workload {name!r} is not registered; {hint}decorate its function with @auto_scheduler.register_workload; registered: {listed}"
 
@@ -81,27 +81,11 @@ def make_workload_key(func: str | Workload, args: Any) -> str:
     Raises:
         WorkloadError: if the workload isn't registered, or an argument has no place in JSON.
     """
-    listed = args if isinstance(args, (list, tuple)) else (args,)
-    return json.dumps((workload_name(func), *(_plain(arg) for arg in listed)))
-
-
-def _plain(arg: Any) -> Any:
-    if arg is None or isinstance(arg, (bool, int, float, str)):
-        return arg
-    if isinstance(arg, (list, tuple)):
-        return [_plain(item) for item in arg]
-    if isinstance(arg, Tensor):
-        return ["TENSOR", [_plain(extent) for extent in arg.shape], arg.dtype]
-    number = as_int(arg) if isinstance(arg, PrimExpr) else None
-    if number is None and hasattr(arg, "__int__") and not isinstance(arg, PrimExpr):
-        number = int(arg)
-    if number is None:
-        raise WorkloadError(f"argument {arg!r} of a workload is no number, string, sequence or tensor")
-    return number
+    return json.dumps((workload_name(func), *serialize_args(args)))
 
 
 def workload_key_to_tensors(workload_key: str) -> list[Tensor]:
-    """The tensors that a key's workload declares.
+    """The tensors that a key's workload declares, or that were registered under the key.
 
     Raises:
         WorkloadError: for a key that can't be read, an unknown workload, or one that doesn't return tensors.
@@ -112,7 +96,10 @@ def workload_key_to_tensors(workload_key: str) -> list[Tensor]:
         raise WorkloadError(f"{workload_key!r} is no workload key: {error}") from error
     if not isinstance(data, list) or not data or not isinstance(data[0], str):
         raise WorkloadError(f"{workload_key!r} is no workload key: a list that starts with the workload's name")
-    func = _registry[workload_name(data[0])]
+    if isinstance(known := WORKLOAD_FUNC_REGISTRY.get(workload_key), list):
+        return known
+    func = WORKLOAD_FUNC_REGISTRY[workload_name(data[0])]
+    assert not isinstance(func, list)
     try:
         made = func(*data[1:])
     except TypeError as error:
@@ -122,3 +109,32 @@ def workload_key_to_tensors(workload_key: str) -> list[Tensor]:
     if not tensors or len(tensors) != len(listed):
         raise WorkloadError(f"workload {data[0]!r} returns {made!r}; it must return the list of its tensors, inputs and outputs")
     return tensors
+
+
+def register_workload_tensors(workload_key: str, tensors: Sequence[Tensor], override: bool = True) -> str:
+    """Keep the tensors of a computation under a key, for computations that no function declares.
+
+    Args:
+        workload_key: such as `ComputeDAG.workload_key()`.
+        tensors: inputs and outputs.
+        override: replace what is registered under that key.
+
+    Returns:
+        the key.
+
+    Raises:
+        WorkloadError: if the key is taken.
+    """
+    if workload_key in WORKLOAD_FUNC_REGISTRY and not override:
+        raise WorkloadError(f"workload {workload_key[:200]!r} is registered already; pass override=True to replace it")
+    WORKLOAD_FUNC_REGISTRY[workload_key] = list(tensors)
+    return workload_key
+
+
+def is_registered(workload_key: str) -> bool:
+    """Whether `workload_key_to_tensors` knows the key, or the function that it names."""
+    try:
+        data = json.loads(workload_key)
+    except ValueError:
+        return workload_key in WORKLOAD_FUNC_REGISTRY
+    return workload_key in WORKLOAD_FUNC_REGISTRY or (isinstance(data, list) and bool(data) and data[0] in WORKLOAD_FUNC_REGISTRY)

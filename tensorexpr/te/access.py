@@ -180,6 +180,19 @@ class AccessAnalysis:
                 best[reader] = min(best.get(reader, shared), best[current], shared)
         return best.get(target, 0)
 
+    def __str__(self) -> str:
+        return "\n".join(line for op in self.ops for line in self._lines(op)) + "\n"
+
+    def _lines(self, op: Operation) -> list[str]:
+        reads = ", ".join(tensor.op.name for tensor in dict.fromkeys(op.input_tensors))
+        facts = {
+            "needs_multi_level_tiling": isinstance(op, ComputeOp) and needs_multi_level_tiling(op),
+            "is_strictly_inlineable": isinstance(op, ComputeOp) and is_strictly_inlineable(op),
+            "is_output": self.is_output(op),
+        }
+        words = "  ".join(f"{word}: {int(value)}" for word, value in facts.items())
+        return [op.name, f"  {words}", f"  reads: {reads}", f"  read by: {', '.join(other.name for other in self.consumers[op])}"]
+
 
 def _loads(op: Operation) -> tuple[ProducerLoad, ...]:
     return tuple(loads(op)) if isinstance(op, ComputeOp) else ()

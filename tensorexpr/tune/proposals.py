@@ -47,7 +47,7 @@ class Proposals:
             known: candidates that ran, and their seconds: evolution starts from the fastest.
             is_first: no sketch was tried in this search yet, so all of them are worth a look.
         """
-        if count <= 0:
+        if count <= 0 or not self.sketches:
             return []
         start = time.perf_counter()
         options = self.options

@@ -244,7 +244,7 @@ class Tuner:
     def _contest(self, candidates: Sequence[Candidate]) -> list[Sequence[float]]:
         """Seconds of rounds of candidates that ran before, now or in the log that was loaded."""
         measured = {trial.candidate: trial for trial in self.trials}
-        unknown = MeasureResult(0, (math.inf,), MeasureErrorNo.NO_ERROR, "", 0.0, 0.0)
+        unknown = MeasureResult((math.inf,), MeasureErrorNo.NO_ERROR, "", 0.0, 0.0)
         trials = [measured.get(candidate) or Trial(candidate, self._trace(candidate), unknown) for candidate in candidates]
         return [result.costs if result.is_success else () for result in self._time_again(trials)]
 

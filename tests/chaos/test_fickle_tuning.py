@@ -70,7 +70,7 @@ def test_every_record_says_what_its_candidate_did(log: Path) -> None:
 
 def test_healthy_candidates_are_what_they_are_alone(log: Path, task: auto_scheduler.SearchTask) -> None:
     healthy = [record for record in first_records(log) if not mishap(record)][:12]
-    options = measure_options(auto_scheduler.TuningOptions(runner=RUNNER))
+    options = measure_options(auto_scheduler.LocalBuilder(), RUNNER)
     with Measurer(measure_task(task, 0), options) as measurer:
         alone = list(measurer.measure([Program(number, record.trace) for number, record in enumerate(healthy)]))
     for record, result in zip(healthy, alone, strict=True):

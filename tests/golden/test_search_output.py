@@ -24,7 +24,9 @@ FLOPS = 2.0e9
 def trial(number: int, cost: float | None, predicted: float | None = None, round_number: int = 0) -> Trial:
     error = MeasureErrorNo.NO_ERROR if cost is not None else MeasureErrorNo.RUN_TIMEOUT
     timings = {"lower": 0.25, "time": 0.5}
-    made = MeasureResult(number, (cost or FAILED_COST,), error, "" if cost else "took longer than 10 s", 1.0, 2.0, True, timings=timings)
+    made = MeasureResult(
+        (cost or FAILED_COST,), error, "" if cost else "took longer than 10 s", 1.0, 2.0, True, timings=timings, number=number
+    )
     return Trial(Candidate(0, (number,)) if number else None, Trace(), made, predicted, round_number)
 
 

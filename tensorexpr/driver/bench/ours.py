@@ -70,8 +70,7 @@ def recorded_trials(task: SearchTask, log: Path) -> int:
     if not log.exists():
         return 0
     key, target = (task.workload_key, task.compute_dag.hash_key()), str(task.target.resolved())
-    found = [record for record in load_records(log) if (record.workload_key, record.dag_hash) == key and record.fits_target(target)]
-    return sum("rounds" not in record.policy for record in found)
+    return sum((record.workload_key, record.dag_hash) == key and record.fits_target(target) for record in load_records(log))
 
 
 def tune(case: Case, target: Target, log: Path, trials: int, budget: float | None) -> float | None:

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
             importlib.import_module(name)
         except ImportError as error:
             raise WorkloadError(f"--import {name}: {error}") from error
-    runs = runs_of(load_records(options.log))
+    runs = runs_of(load_records(options.log, repeats=True))
     if not runs:
         raise RecordError(f"{options.log} holds no records, so there is nothing to report")
     output = options.output or options.log.with_suffix(".html")

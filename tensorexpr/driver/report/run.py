@@ -51,7 +51,7 @@ class Run:
     @cached_property
     def trials(self) -> tuple[LoadedRecord, ...]:
         """The records of first measurements: those of the best few, timed again at the end, are left out."""
-        return tuple(record for record in self.records if "rounds" not in record.policy)
+        return tuple(record for record in self.records if not record.is_timed_again)
 
     @cached_property
     def best(self) -> LoadedRecord | None:

@@ -15,7 +15,7 @@ from .compiled import CompiledCandidate
 from .errors import MeasureErrorNo
 from .folder import SharedFolder
 from .reference import Reference
-from .results import FAILED_COST, MeasureObserver, MeasureOptions, MeasureResult, Program, SilentObserver
+from .results import FAILED_COST, TIMED_AGAIN, MeasureObserver, MeasureOptions, MeasureResult, Program, SilentObserver
 from .runner import Runner
 from .task import MeasureTask
 
@@ -93,6 +93,23 @@ class Measurer:
                 self.close()
                 raise
 
+    def compile(self, programs: Sequence[Program]) -> list[Build]:
+        """Compile programs without running them.
+
+        Raises:
+            TuningError: if workers can't be started at all.
+        """
+        made = dict(self._the_builder().build(programs, self.options.opt_level))
+        return [made[position] for position in range(len(programs))]
+
+    def run(self, program: Program, build: Build) -> MeasureResult:
+        """Run what `compile` made of a program, to the end however slow it is.
+
+        Raises:
+            TuningError: if workers can't be started at all.
+        """
+        return self._measure_one(program, build, math.inf)
+
     def remeasure(self, programs: Sequence[Program], rounds: int = 7, opt_level: int | None = None) -> list[MeasureResult]:
         """Measure the best programs again, in turn, so that they can be compared to the percent.
 
@@ -113,6 +130,7 @@ class Measurer:
         results = [self._measure_one(program, build, math.inf) for program, build in zip(programs, builds, strict=True)]
         able = [n for n, result in enumerate(results) if result.is_success]
         made = [build.made for n in able if isinstance((build := builds[n]).made, CompiledCandidate)]
+        results = [replace(result, policy={**result.policy, TIMED_AGAIN: True}) for result in results]
         costs = self._the_runner().interleave(made, [results[n].median for n in able], rounds) if made else []
         if isinstance(costs, Failure):  # each ran alone, so those results stand
             return results
@@ -170,9 +188,15 @@ class Measurer:
         )
 
     def _failed(self, program: Program, failure: Failure, seconds: float) -> MeasureResult:
-        costs, now = (FAILED_COST,), time.time()
         return MeasureResult(
-            program.number, costs, failure.error_no, failure.message, seconds, now, policy=self._policy, detail=failure.detail
+            (FAILED_COST,),
+            failure.error_no,
+            failure.message,
+            seconds,
+            time.time(),
+            policy=self._policy,
+            detail=failure.detail,
+            number=program.number,
         )
 
     def _note(self, program: Program, result: MeasureResult, build: Build) -> None:

@@ -16,6 +16,8 @@ from .errors import MeasureErrorNo
 from .timing import TimingPolicy
 
 FAILED_COST = 1e10
+# In the policy of the results of programs that ran before and were timed again: that is no trial.
+TIMED_AGAIN = "again"
 
 
 @dataclass(frozen=True)
@@ -36,13 +38,28 @@ class Program:
         return json.dumps(self.steps, separators=(",", ":"))
 
 
+class Seconds(float):
+    """A time. TVM's programs read it as `cost.value`, others as the number that it is."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> float:
+        """The number."""
+        return float(self)
+
+    @property
+    def dtype(self) -> str:
+        """The type of the number."""
+        return "float64"
+
+
 @dataclass(frozen=True)
 class MeasureResult:
     """How one program did.
 
     Args:
-        number: the program's.
-        costs: seconds per call, one number a repeat; (1e10,) if it failed.
+        costs: seconds per call, one number a repeat; (1e10,) if it failed. Each has `.value`, as in TVM.
         error_no: what went wrong; 0 if nothing did.
         error_msg: the first line of the error.
         all_cost: seconds spent on it, compiling and running.
@@ -55,9 +72,9 @@ class MeasureResult:
         ir_lines: lines of LLVM IR.
         timings: seconds of each step.
         detail: traceback, or what its process printed before it died.
+        number: the program's.
     """
 
-    number: int
     costs: tuple[float, ...]
     error_no: MeasureErrorNo
     error_msg: str
@@ -69,6 +86,12 @@ class MeasureResult:
     ir_lines: int = 0
     timings: Mapping[str, float] = field(default_factory=dict)
     detail: str = field(default="", repr=False)
+    number: int = 0
+
+    def __post_init__(self) -> None:
+        """Take what programs write: a list of costs, a plain number for the error."""
+        object.__setattr__(self, "costs", tuple(map(Seconds, self.costs)))
+        object.__setattr__(self, "error_no", MeasureErrorNo(self.error_no))
 
     @property
     def is_success(self) -> bool:

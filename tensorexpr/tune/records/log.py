@@ -157,7 +157,7 @@ def choose_best(
             others[reason] += 1
             continue
         fitting.append(record)
-        if "rounds" in record.policy:
+        if record.is_timed_again:
             again[record.trace] = record
     best = min((again.get(record.trace, record) for record in fitting), key=lambda record: record.median, default=None)
     return best, "" if best is not None else f"no record {_wish(workload_key, dag_hash, wanted)}; {_holdings(others)}"

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import Any, TypeAlias
 
@@ -22,7 +22,7 @@ from ...errors import RecordError, ScheduleError
 from ...schedule.trace import Trace
 from ...target import Target
 from ..measure.errors import MeasureErrorNo
-from ..measure.results import FAILED_COST, MeasureResult
+from ..measure.results import FAILED_COST, TIMED_AGAIN, MeasureResult
 from .schema import Field, check_fields, is_bool, is_integer, is_number, is_text, parse_json, shown
 
 FORMAT = "tensorexpr"
@@ -47,6 +47,13 @@ def _is_policy(value: Any) -> bool:
     return all(is_name(name) and (item is None or is_bool(item) or is_size(item) or is_name(item)) for name, item in value.items())
 
 
+def _is_task(value: Any) -> bool:
+    if not isinstance(value, dict) or not set(value) <= {"host", "inputs"}:
+        return False
+    names, is_name = value.get("inputs", []), is_text(256)
+    return is_text(4096)(value.get("host", "")) and isinstance(names, list) and len(names) <= 256 and all(map(is_name, names))
+
+
 def _is_hash(value: Any) -> bool:
     return isinstance(value, str) and 8 <= len(value) <= 128 and all(digit in "0123456789abcdef" for digit in value)
 
@@ -67,6 +74,7 @@ _FIELDS: dict[str, Field] = {
     "code": (lambda value: isinstance(value, dict), "an object"),
     "verified": (is_bool, "true or false"),
 }
+_MORE: dict[str, Field] = {"task": (_is_task, "an object with a host as text and the names of inputs")}
 _CODE_FIELDS: dict[str, Field] = {
     "spills": (is_integer(0, 1 << 40), "a number of instructions"),
     "ir_lines": (is_integer(0, 1 << 40), "a number of lines"),
@@ -96,6 +104,8 @@ class Record:
         spills: vector registers moved to and from the stack, counted in its machine code.
         ir_lines: lines of LLVM IR.
         verified: whether its results were compared with the definition's, and agreed.
+        task: what else the task says, where it says more: "host", its target's host, and "inputs", the names of those of its
+            inputs that were given.
     """
 
     workload_key: str
@@ -112,6 +122,12 @@ class Record:
     spills: int
     ir_lines: int
     verified: bool
+    task: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def is_timed_again(self) -> bool:
+        """Whether the program ran before, and this is no trial but a better time of it."""
+        return TIMED_AGAIN in self.policy or "rounds" in self.policy
 
     @property
     def is_success(self) -> bool:
@@ -146,7 +162,7 @@ class Record:
             "target": self.target,
             "num_threads": self.num_threads,
             "trace": self.trace.to_json(),
-            "costs": list(self.costs),
+            "costs": [float(cost) for cost in self.costs],
             "error_no": int(self.error_no),
             "error_msg": self.error_msg,
             "all_cost": self.all_cost,
@@ -154,6 +170,7 @@ class Record:
             "policy": dict(self.policy),
             "code": {"spills": self.spills, "ir_lines": self.ir_lines},
             "verified": self.verified,
+            **({"task": dict(self.task)} if self.task else {}),
         }
 
     def dumps(self) -> str:
@@ -178,7 +195,7 @@ def parse_record(line: str | bytes) -> Record:
 
 def _checked(data: Any) -> Record:
     _check_origin(data)
-    fields = check_fields("a record", data, _FIELDS)
+    fields = check_fields("a record", data, {**_FIELDS, **_MORE} if "task" in data else _FIELDS)
     workload = check_fields("workload", fields["workload"], _WORKLOAD_FIELDS)
     code = check_fields("code", fields["code"], _CODE_FIELDS)
     if fields["error_no"] and fields["verified"]:
@@ -202,6 +219,7 @@ def _checked(data: Any) -> Record:
         spills=code["spills"],
         ir_lines=code["ir_lines"],
         verified=fields["verified"],
+        task=fields.get("task", {}),
     )
 
 

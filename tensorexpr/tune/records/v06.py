@@ -76,6 +76,7 @@ class V06Line:
         layout_rewrite_option: how inputs whose layout is free were passed; see `auto_scheduler.LayoutRewriteOption`.
         steps: of the state.
         costs: seconds per call of each repeat.
+        target_host, inputs: where the host's part runs, and the names of inputs that were given; empty where the line says nothing.
     """
 
     workload_key: str
@@ -87,6 +88,8 @@ class V06Line:
     error_no: MeasureErrorNo
     all_cost: float
     timestamp: float
+    target_host: str = ""
+    inputs: tuple[str, ...] = ()
 
 
 # Place in the task -> what stands there. Logs of older releases end after any of them but the second.
@@ -147,6 +150,8 @@ def checked_v06(data: Any) -> V06Line:
         error_no=MeasureErrorNo(error_no),
         all_cost=float(all_cost),
         timestamp=float(timestamp),
+        target_host=rest[1] if len(rest) > 1 else "",
+        inputs=tuple(rest[3]) if len(rest) > 3 else (),
     )
 
 

@@ -141,7 +141,7 @@ def test_a_rule_of_your_own_comes_first() -> None:
         place = second.stage_ops[stage_id]
         i, _, _ = second[place].iters
         outer, inner = second.split(place, i, [8])
-        assert (outer.name, inner.name) == ("i.outer", "i.inner")
+        assert (outer.name, inner.name) == ("i.0", "i.1")
         return [[first.state_object, -1], [second, -1]]
 
     rule = auto_scheduler.PreloadCustomSketchRule(condition, apply, "Mine")
@@ -162,7 +162,7 @@ def test_a_state_says_and_does_what_it_is_told() -> None:
     state.parallel(out, io)
     state.pragma(product, state[product].iters[0], "auto_unroll_max_step$16")
     assert [it.name for it in state[out].iters] == [io.name, fused.name]
-    assert state[product].compute_at == "iter"
+    assert state[product].compute_at == 2
     state.split(product, state[product].iters[0], [None, None])
     assert len(state.state_object.trace.open_decisions) == 1
     copied = state.cache_read(args[0], "local", [product])

@@ -44,7 +44,7 @@ def task() -> SearchTask:
 
 def failed(error: int, policy: dict[str, Any] | None = None, message: str = "broken") -> MeasureResult:
     """A failure."""
-    return MeasureResult(0, (FAILED_COST,), MeasureErrorNo(error), message, 0.1, 1.0, policy=policy or {})
+    return MeasureResult((FAILED_COST,), MeasureErrorNo(error), message, 0.1, 1.0, policy=policy or {})
 
 
 def run(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -78,7 +78,7 @@ def test_a_run_that_fails_throughout_can_be_explained_and_repeated(tmp_path: Pat
 
 
 def test_nothing_to_explain(tmp_path: Path) -> None:
-    good = MeasureResult(0, (1.0,), MeasureErrorNo(0), "", 0.1, 1.0, True)
+    good = MeasureResult((1.0,), MeasureErrorNo(0), "", 0.1, 1.0, True)
     save_records(tmp_path / "log.json", [MeasureInput(task(), Trace())], [good])
     assert explain_failures(tmp_path / "log.json", task()) == "Failures: none of 1"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,12 +14,12 @@ import pytest
 import tests.v06_workloads  # noqa: F401  (registers the workloads)
 from tensorexpr import auto_scheduler, te
 from tensorexpr.auto_scheduler.measure_record import (
-    calc_workload_dis_factor,
     distill_record_file,
     dump_record_to_string,
     load_record_from_string,
     main,
 )
+from tensorexpr.auto_scheduler.utils import calc_workload_dis_factor, decode_workload_key
 from tensorexpr.errors import RecordError, TensorExprError
 from tensorexpr.schedule.te_schedule import create_schedule
 from tensorexpr.schedule.trace import Trace
@@ -45,7 +46,7 @@ def result(cost: float, verified: bool = True, error: int = 0, rounds: int = 0) 
     policy = {"rounds": rounds} if rounds else {}
     number = MeasureErrorNo(error)
     costs = (FAILED_COST,) if error else (cost,)
-    return auto_scheduler.MeasureResult(0, costs, number, "broken" if error else "", 0.1, 1.0, verified and not error, policy)
+    return auto_scheduler.MeasureResult(costs, number, "broken" if error else "", 0.1, 1.0, verified and not error, policy)
 
 
 def save(log: Path, of: auto_scheduler.SearchTask, *entries: tuple[int, auto_scheduler.MeasureResult]) -> None:
@@ -60,7 +61,7 @@ def test_records_come_apart_as_they_were_saved(tmp_path: Path) -> None:
     (first, good), (_, bad) = auto_scheduler.load_records(log)
     assert first.task.workload_key == of.workload_key
     assert first.task.target == of.target.resolved()
-    assert first.state == trace(of, 2)
+    assert first.trace == trace(of, 2) and str(first.state) == str(auto_scheduler.MeasureInput(of, trace(of, 2)).state)
     assert good.costs == (0.5,) and good.verified
     assert bad.error_no == MeasureErrorNo.RUNTIME_DEVICE and bad.median == float("inf")
     again = tmp_path / "again.json"
@@ -185,16 +186,18 @@ def test_a_compatible_record_is_of_the_same_function_and_legal(tmp_path: Path) -
         ('["f", 8, "x"]', '["f", 4, "x"]', 2.0),
         ('["f", 8, 9]', '["f", 4, 3]', 6.0),
         ('["f", 8]', '["f", 8]', 1.0),
-        ('["f", 8]', '["g", 8]', None),
-        ('["f", 8]', '["f", 3]', None),
-        ('["f", 8]', '["f", 8, 8]', None),
-        ('["f", "x"]', '["f", "y"]', None),
-        ('["f", true]', '["f", 0]', None),
-        ("no JSON", '["f"]', None),
+        ('["f", 8]', '["g", 8]', math.inf),
+        ('["f", 8]', '["f", 3]', math.inf),
+        ('["f", 8]', '["f", 8, 8]', math.inf),
+        ('["f", "x"]', '["f", "y"]', math.inf),
+        ('["f", true]', '["f", 0]', math.inf),
+        ("no JSON", '["f"]', math.inf),
+        ('["f", [8, 6], "x"]', '["f", [2, 3], "x"]', 8.0),
+        ('["f", [8, 6]]', '["f", [2, 0]]', math.inf),
     ],
 )
-def test_how_much_more_work_a_workload_is(wanted: str, other: str, factor: float | None) -> None:
-    assert calc_workload_dis_factor(wanted, other) == factor
+def test_how_much_more_work_a_workload_is(wanted: str, other: str, factor: float) -> None:
+    assert calc_workload_dis_factor(decode_workload_key(wanted), decode_workload_key(other)) == factor
 
 
 def test_a_context_finds_the_best_of_its_log(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ TASK = SearchTask(func="v06_matmul", args=(64, 64, 64), target=TARGET)
 
 def result(cost: float | None) -> MeasureResult:
     error = MeasureErrorNo.NO_ERROR if cost is not None else MeasureErrorNo.RUNTIME_DEVICE
-    return MeasureResult(0, (cost or FAILED_COST,), error, "", 0.1, 1.0, cost is not None)
+    return MeasureResult((cost or FAILED_COST,), error, "", 0.1, 1.0, cost is not None)
 
 
 def programs(count: int) -> list[Trace]:

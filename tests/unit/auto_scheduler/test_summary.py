@@ -33,7 +33,7 @@ ILLEGAL = LEGAL.append(Annotate(2, 2, "parallel"))
 
 def trial(number: int, cost: float | None = None, error: int = 0, detail: str = "", trace: Trace = LEGAL) -> Trial:
     costs = (FAILED_COST,) if error else (cost or 1.0,)
-    made = MeasureResult(number, costs, MeasureErrorNo(error), "broken\nbadly" if error else "", 0.1, 1.0, not error, detail=detail)
+    made = MeasureResult(costs, MeasureErrorNo(error), "broken\nbadly" if error else "", 0.1, 1.0, not error, detail=detail, number=number)
     made = MeasureResult(**{**vars(made), "timings": {"lower": 0.25, "time": 1.5}})
     return Trial(Candidate(0, (number,)) if number else None, trace, made)
 

@@ -22,8 +22,8 @@ ARRAY = np.arange(6, dtype=np.float32).reshape(2, 3)
 @pytest.fixture(autouse=True)
 def empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """Nothing registered, and files in a folder of their own."""
-    monkeypatch.setattr(task_input, "_buffers", {})
-    monkeypatch.setattr(task_input, "_checks", {})
+    monkeypatch.setattr(task_input, "TASK_INPUT_BUFFER_TABLE", {})
+    monkeypatch.setattr(task_input, "TASK_INPUT_CHECK_FUNC_REGISTRY", {})
     monkeypatch.chdir(tmp_path)
     yield
 
@@ -52,7 +52,7 @@ def test_what_is_registered_stays_unless_it_is_to_be_replaced() -> None:
 def test_saved_arrays_are_found_again_by_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
     register_task_input_buffer(KEY, "A", ARRAY, save_to_file=True)
     assert Path("A.2x3_float32.npy").is_file()
-    monkeypatch.setattr(task_input, "_buffers", {})
+    monkeypatch.setattr(task_input, "TASK_INPUT_BUFFER_TABLE", {})
     assert np.array_equal(register_task_input_buffer(KEY, "A", ARRAY * 0, save_to_file=True), ARRAY)
 
 

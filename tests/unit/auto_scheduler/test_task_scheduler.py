@@ -50,13 +50,13 @@ class MadeUp:
     def time_again(self) -> Trial | None:
         return min((trial for trial in self.made if trial.result.is_success), key=lambda trial: trial.result.median, default=None)
 
-    def continue_search_one_round(self, count: int, options: TuningOptions) -> list[Trial]:
+    def one_round(self, count: int, options: TuningOptions) -> list[Trial]:
         made = []
         for _ in range(min(count, self.end - self.trials)):
             cost = self.cost(self.trials)
             self.trials += 1
             error = MeasureErrorNo.NO_ERROR if cost is not None else MeasureErrorNo.RUNTIME_DEVICE
-            made.append(Trial(None, Trace(), MeasureResult(0, (cost or FAILED_COST,), error, "", 0.1, 1.0, cost is not None)))
+            made.append(Trial(None, Trace(), MeasureResult((cost or FAILED_COST,), error, "", 0.1, 1.0, cost is not None)))
         self.made += made
         return made
 
@@ -195,7 +195,7 @@ def test_a_task_without_a_program_gets_no_descent() -> None:
 def test_what_the_best_take_when_timed_again_counts_in_the_end() -> None:
     class Noisy(MadeUp):
         def time_again(self) -> Trial | None:
-            return Trial(None, Trace(), MeasureResult(0, (0.5,), MeasureErrorNo.NO_ERROR, "", 0.1, 1.0, True))
+            return Trial(None, Trace(), MeasureResult((0.5,), MeasureErrorNo.NO_ERROR, "", 0.1, 1.0, True))
 
     made = scheduler(2)
     tune(made, 4, [Noisy(lambda n: 0.4), MadeUp(lambda n: 0.25)])
@@ -225,7 +225,7 @@ def test_workers_end_also_when_a_callback_raises() -> None:
 def test_a_log_is_counted_before_it_goes_on(tmp_path: Path) -> None:
     log, known = tmp_path / "log.json", task(8)
     costs = [0.5, 0.2, 0.4, 0.3]
-    results = [MeasureResult(0, (cost,), MeasureErrorNo.NO_ERROR, "", 0.1, 1.0, True) for cost in costs]
+    results = [MeasureResult((cost,), MeasureErrorNo.NO_ERROR, "", 0.1, 1.0, True) for cost in costs]
     auto_scheduler.save_records(log, [auto_scheduler.MeasureInput(known, Trace())] * 4, results)
     auto_scheduler.save_records(log, [auto_scheduler.MeasureInput(task(64), Trace())], results[:1])
     made = scheduler(2, load_log_file=log)
@@ -238,7 +238,7 @@ def test_a_log_is_counted_before_it_goes_on(tmp_path: Path) -> None:
 def test_what_was_timed_again_is_no_trial_of_a_log_but_its_cost_counts(tmp_path: Path) -> None:
     log, known = tmp_path / "log.json", task(8)
     again = {"rounds": 7}
-    results = [MeasureResult(0, (cost,), MeasureErrorNo.NO_ERROR, "", 0.1, 1.0, True, policy) for cost, policy in ((0.2, {}), (0.3, again))]
+    results = [MeasureResult((cost,), MeasureErrorNo.NO_ERROR, "", 0.1, 1.0, True, policy) for cost, policy in ((0.2, {}), (0.3, again))]
     auto_scheduler.save_records(log, [auto_scheduler.MeasureInput(known, Trace())] * 2, results)
     made = scheduler(2, load_log_file=log)
     tune(made, 4, [MadeUp(lambda n: 0.5), MadeUp(lambda n: 0.1)])

@@ -34,7 +34,7 @@ def result(cost: float | None, predicted: float | None = None, rounds: int = 0) 
     error = MeasureErrorNo.NO_ERROR if cost is not None else MeasureErrorNo.RUN_TIMEOUT
     policy = {**({"predicted": predicted} if predicted is not None else {}), **({"rounds": rounds} if rounds else {})}
     message = "" if cost is not None else "<script>too long</script>"
-    return MeasureResult(0, (cost or FAILED_COST,), error, message, 0.1, 1.0, cost is not None, policy)
+    return MeasureResult((cost or FAILED_COST,), error, message, 0.1, 1.0, cost is not None, policy)
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ class Checker(HTMLParser):
 
 
 def test_a_run_in_numbers(log: Path) -> None:
-    run, other = runs_of(auto_scheduler.load_records(log))
+    run, other = runs_of(auto_scheduler.load_records(log, repeats=True))
     assert len(run.records) == 6 and len(run.trials) == 5
     assert run.best_so_far == [0.5, 0.4, 0.1, 0.1, 0.1]
     assert run.best is not None and run.best.median == 0.2

@@ -182,7 +182,7 @@ class MadeUp:
 
     def result(self, program: Program) -> MeasureResult:
         cost = 0.5 if not len(program.trace) else 1e-3 * (1 + (sum(map(ord, program.key)) * (7 + self.seed)) % 97)
-        return MeasureResult(program.number, (cost,), MeasureErrorNo.NO_ERROR, "", 0.1, 1.0, True)
+        return MeasureResult((cost,), MeasureErrorNo.NO_ERROR, "", 0.1, 1.0, True, number=program.number)
 
 
 class Heard(TunerObserver):

@@ -144,9 +144,9 @@ def test_a_measurer_works_within_its_context_only() -> None:
 
 
 def test_results_print_as_logs_know_them() -> None:
-    good = MeasureResult(0, (0.0697, 0.07), MeasureErrorNo.NO_ERROR, "", 0.456, 1677585142.241)
+    good = MeasureResult((0.0697, 0.07), MeasureErrorNo.NO_ERROR, "", 0.456, 1677585142.241)
     assert str(good) == "MeasureResult(cost:[0.0697,0.07], error_no:0, all_cost:0.46, Tstamp:1677585142.24)"
-    bad = MeasureResult(0, (FAILED_COST,), MeasureErrorNo.RUNTIME_DEVICE, "it broke", 1.0, 1677585142.241)
+    bad = MeasureResult((FAILED_COST,), MeasureErrorNo.RUNTIME_DEVICE, "it broke", 1.0, 1677585142.241)
     assert str(bad) == "MeasureResult(error_type:RuntimeDeviceError, error_msg:it broke, all_cost:1.00, Tstamp:1677585142.24)"
     assert bad.mean == bad.median == float("inf")
 

@@ -163,7 +163,7 @@ def task() -> SearchTask:
 def result(cost: float) -> MeasureResult:
     """A result; of a failure, if the cost is that of one."""
     error = MeasureErrorNo(4 if cost == FAILED_COST else 0)
-    return MeasureResult(0, (cost,), error, "", 0.1, 1.0, not error)
+    return MeasureResult((cost,), error, "", 0.1, 1.0, not error)
 
 
 def test_features_of_programs_and_of_logs(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_mean_and_median_are_those_of_the_costs() -> None:
 
 
 def test_a_result_becomes_a_record() -> None:
-    result = MeasureResult(3, (FAILED_COST,), MeasureErrorNo.WRONG_ANSWER, "x" * 5000, 1.5, 1795263232.5)
+    result = MeasureResult((FAILED_COST,), MeasureErrorNo.WRONG_ANSWER, "x" * 5000, 1.5, 1795263232.5, number=3)
     target = Target("llvm -num-cores=3")
     record = make_record("key", dag_key(ARGS), target, TRACE, result)
     assert (record.num_threads, record.error_no, record.verified) == (3, MeasureErrorNo.WRONG_ANSWER, False)

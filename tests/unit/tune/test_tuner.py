@@ -53,8 +53,8 @@ class MadeUp:
     def result(self, program: Program) -> MeasureResult:
         cost = 0.5 if not len(program.trace) else 0.001 * (1 + sum(map(ord, program.key)) % 97)
         if self.failing and len(program.trace):
-            return MeasureResult(program.number, (FAILED_COST,), MeasureErrorNo.RUNTIME_DEVICE, "broken", 0.1, 1.0)
-        return MeasureResult(program.number, (cost,), MeasureErrorNo.NO_ERROR, "", 0.1, 1.0, True)
+            return MeasureResult((FAILED_COST,), MeasureErrorNo.RUNTIME_DEVICE, "broken", 0.1, 1.0, number=program.number)
+        return MeasureResult((cost,), MeasureErrorNo.NO_ERROR, "", 0.1, 1.0, True, number=program.number)
 
 
 class Heard(TunerObserver):

@@ -1,12 +1,7 @@
-"""Cost models as users of the auto-scheduler know them: from programs and results, and shared by several tasks.
-
-The tuner's own models (`tune.cost_model`) see features of one task; here are the classes that make features of programs,
-keep the tasks apart, and let users write a model in Python.
-"""
+"""The learned model as users of the auto-scheduler know it: it makes features of programs, and keeps several tasks apart."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,33 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import TensorExprError, TuningError
-from ..lower.phase0.inline_stages import inline_stages
-from ..schedule.trace import Trace
-from ..target import Target
-from ..tune.cost_model import BoostedModel, CostModel, FloatArray
-from ..tune.features import extract
-from ..tune.space import Sketch
-from ..tune.tuner import Trial
-from .compute_dag import ComputeDAG
-from .loaded import RecordedTask
-from .measure import MeasureInput, MeasureResult
-from .records import load_records
+from ...errors import TensorExprError, TuningError
+from ...lower.phase0.inline_stages import inline_stages
+from ...schedule.trace import Trace
+from ...target import Target
+from ...tune.cost_model import BoostedModel, CostModel, FloatArray
+from ...tune.features import extract
+from ...tune.measure import MeasureResult
+from ...tune.space import Sketch
+from ..compute_dag import ComputeDAG
+from ..loaded import RecordedTask
+from ..measure_input import MeasureInput
+from ..records import load_records
+from .cost_model import PythonBasedModel, trace_of
 
 if TYPE_CHECKING:
-    from .search_task import SearchTask
-
-
-class PythonBasedModel(ABC):
-    """Base of cost models that users write: give `update` and `predict`, and pass it to `SketchPolicy`."""
-
-    @abstractmethod
-    def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
-        """Learn from new measurements."""
-
-    @abstractmethod
-    def predict(self, task: SearchTask | RecordedTask, states: Sequence[Trace]) -> Sequence[float] | FloatArray:
-        """Scores of programs of a task, more is better."""
+    from ..loop_state import State
+    from ..search_task import SearchTask
 
 
 @dataclass
@@ -104,12 +89,20 @@ class XGBModel(PythonBasedModel):
             self._tasks.setdefault(key, _Programs()).add(features, priors, speeds)
         self._train()
 
-    def predict(self, task: SearchTask | RecordedTask, states: Sequence[Trace]) -> FloatArray:
-        """Predicted log-throughput [n] of programs of a task, up to a constant."""
+    def predict(self, task: SearchTask | RecordedTask, states: Sequence[State | Trace]) -> FloatArray:
+        """Predicted throughput [n] of programs of a task: 1 is that of the fastest known one, or of the most promising of these."""
         if not states:
             return np.zeros(0)
-        features, priors = features_of(task.compute_dag, task.target, states)
-        return self.scores(_key(task), features, priors)
+        features, priors = features_of(task.compute_dag, task.target, [trace_of(state) for state in states])
+        return np.asarray(np.exp(np.clip(self.scores(_key(task), features, priors), -30.0, 30.0)))
+
+    def predict_stages(self, task: SearchTask | RecordedTask, states: Sequence[State | Trace]) -> FloatArray:
+        """The model looks at whole programs, so it has no scores of single stages.
+
+        Raises:
+            TuningError: always; `predict` gives the scores of programs.
+        """
+        raise TuningError("XGBModel predicts whole programs, not their stages; use predict")
 
     def update_from_file(self, file_name: str | Path, n_lines: int | None = None) -> int:
         """Learn from the records of a log; those of workloads that aren't registered here are left out.
@@ -121,7 +114,7 @@ class XGBModel(PythonBasedModel):
             RecordError: if the file can't be read.
         """
         usable = []
-        for record in load_records(file_name)[:n_lines]:
+        for record in load_records(file_name, repeats=True)[:n_lines]:
             try:
                 fits = record.input.task.compute_dag.hash_key() == record.dag_hash
             except TensorExprError:
@@ -194,31 +187,6 @@ class _TaskView:
 
     def load(self, path: str | Path) -> None:
         self._model.load(path)
-
-
-class UserModel:
-    """A user's model, for the tuner of one task: programs instead of features."""
-
-    def __init__(self, model: PythonBasedModel, task: SearchTask) -> None:
-        self._model = model
-        self._task = task
-
-    def score(self, traces: Sequence[Trace]) -> FloatArray:
-        """The user's predictions.
-
-        Raises:
-            TuningError: if they are not one number for each program.
-        """
-        scores = np.asarray(self._model.predict(self._task, traces), np.float64)
-        if scores.shape != (len(traces),):
-            raise TuningError(
-                f"{type(self._model).__name__}.predict gave {scores.shape} numbers for {len(traces)} programs; one each is needed"
-            )
-        return np.nan_to_num(scores, nan=-np.inf, neginf=-1e30, posinf=1e30)
-
-    def learn(self, trials: Sequence[Trial]) -> None:
-        """Hand new trials on."""
-        self._model.update([MeasureInput(self._task, trial.trace) for trial in trials], [trial.result for trial in trials])
 
 
 def features_of(dag: ComputeDAG, target: Target, traces: Sequence[Trace]) -> tuple[FloatArray, FloatArray]:
