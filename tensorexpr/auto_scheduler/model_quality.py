@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import TensorExprError, TuningError
-from ..tune.cost_model import CostModel, FloatArray, Quality, quality
-from .cost_model import PythonBasedModel, features_of
+from ..tune.cost_model import CostModel as FeatureModel
+from ..tune.cost_model import FloatArray, Quality, quality
+from .cost_model import CostModel, features_of
 from .loaded import LoadedRecord, RecordedTask
 from .records import load_records
 
@@ -18,14 +19,14 @@ _FEWEST = 3
 
 
 def evaluate_cost_model(
-    model: PythonBasedModel | CostModel, records: str | Path | Iterable[LoadedRecord], top: int | None = None
+    model: CostModel | FeatureModel, records: str | Path | Iterable[LoadedRecord], top: int | None = None
 ) -> dict[str, Quality]:
     """How well a model orders the programs of a log that it should not have learned from.
 
         evaluate_cost_model(MyModel(), "held_out.json")
 
     Args:
-        model: an `XGBModel`, a `PythonBasedModel` of your own, or a model of features as `RandomModel`.
+        model: an `XGBModel`, a `PythonBasedModel` of your own, `RandomModel`, or a model of features as the tuner has them.
         records: a log, or its records. Those that failed are left out, and so are those of workloads that aren't registered here.
         top: how many programs count as the best; a quarter of them, at most 32, if None.
 
@@ -58,12 +59,12 @@ def _is_known(record: LoadedRecord) -> bool:
         return False
 
 
-def _predictions(model: PythonBasedModel | CostModel, programs: list[LoadedRecord]) -> FloatArray:
+def _predictions(model: CostModel | FeatureModel, programs: list[LoadedRecord]) -> FloatArray:
     traces = [record.trace for record in programs]
     task = programs[0].input.task
     assert isinstance(task, RecordedTask)
-    if isinstance(model, PythonBasedModel):
-        scores = np.asarray(model.predict(task, traces), np.float64)
+    if isinstance(model, CostModel):
+        scores = np.asarray(model.predict(task, [record.input.state for record in programs]), np.float64)
     else:
         scores = np.asarray(model.predict(*features_of(task.compute_dag, task.target, traces)), np.float64)
     if scores.shape != (len(programs),):
