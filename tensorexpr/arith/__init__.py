@@ -1,42 +1,61 @@
-"""Index algebra: affine forms, bounds, congruences, proofs and the simplifier made of them.
+"""Index algebra: affine forms, bounds, congruences, proofs and the simplifiers made of them.
 
-analyzer      one place to bind variables, enter constraints and ask;  facts, constraints: what is known at a point
+analyzer      one place to bind variables, enter constraints and ask, exact for machine arithmetic: what passes use
+index_analyzer  the same for indices that don't overflow, with TVM's forms: what programs use;  queries: proofs by name
+facts, constraints: what is known at a point
 linear        affine forms, the fast path of everything;  exact: those that hold over the integers;  origin: where a value comes from
 bounds        constant bounds;  node_limits: of one node from its operands;  modular: congruences;  interval: symbolic bounds
 proofs        the engine behind every `known_*` query
 simplify      the simplifier's driver;  rules/: one module per kind of node;  polynomial: products;  sympy_bridge: what is left
-iter_map      indices as splits and fusions of iterators, and their inverses
+rewrite       rewriting by the tables of laws/;  canonical: sums of splits
+int_set       sets with symbolic ends;  deduce: one comparison solved for a variable, linear equations, clips
+narrow        conditions without some of their variables;  regions: the bounds of regions;  int_solver: linear systems
+iter_map      indices as splits and fusions of iterators, and their inverses;  iter_affine_map: with symbolic extents and padding
 index_map     layouts and their inverses;  padded_inverse: where there is padding;  index_map_graph: as the JSON that traces carry
 block_access  which regions a block touches
 """
 
-from .analyzer import Analyzer
 from .bounds import NEG_INF, POS_INF, ConstIntBound
+from .deduce import deduce_bound, detect_clip_bound, detect_common_subexpr, detect_linear_equation
+from .index_analyzer import Analyzer, ConstraintScope, Extension, ProofStrength
 from .index_map import IndexMap
 from .index_map_graph import index_map_from_json, index_map_to_json
+from .int_set import IntervalSet, IntSet, PresburgerSet
 from .interval import Interval, extent_bound, relax
 from .iter_map import IterMapResult, IterMark, IterSplitExpr, IterSumExpr, detect_iter_map, inverse_affine_iter_map
 from .linear import Linear, linear_form
 from .modular import ModularSet
+from .narrow import narrow_predicate_expression
 
 __all__ = [
     "NEG_INF",
     "POS_INF",
     "Analyzer",
     "ConstIntBound",
+    "ConstraintScope",
+    "Extension",
     "IndexMap",
+    "IntSet",
     "Interval",
+    "IntervalSet",
     "IterMapResult",
     "IterMark",
     "IterSplitExpr",
     "IterSumExpr",
     "Linear",
     "ModularSet",
+    "PresburgerSet",
+    "ProofStrength",
+    "deduce_bound",
+    "detect_clip_bound",
+    "detect_common_subexpr",
     "detect_iter_map",
+    "detect_linear_equation",
     "extent_bound",
     "index_map_from_json",
     "index_map_to_json",
     "inverse_affine_iter_map",
     "linear_form",
+    "narrow_predicate_expression",
     "relax",
 ]

@@ -7,14 +7,12 @@ from contextlib import contextmanager
 
 from ..errors import DeclarationError
 from ..tir.arithmetic import convert
-from ..tir.expr import EQ, GE, GT, LE, LT, NE, CmpExpr, ExprOp, IntImm, PrimExpr, Range, Var
-from .bounds import NEG_INF, POS_INF, ConstIntBound, form_limits, limits_of
-from .constraints import bind_range, bind_value, conjuncts, facts_of, under
-from .exact import difference
+from ..tir.expr import ExprOp, IntImm, PrimExpr, Range, Var
+from .bounds import NEG_INF, POS_INF, ConstIntBound, limits_of
+from .constraints import bind_range, bind_value, facts_of, under
 from .facts import Facts
-from .linear import is_scalar_int
-from .modular import ModularSet, congruence_of, form_congruence
-from .proofs import known_nonnegative
+from .modular import ModularSet, congruence_of
+from .queries import at_least, equal, holds, unequal
 from .simplify import simplify
 
 Scalar = ExprOp | int
@@ -72,8 +70,6 @@ class Analyzer:
         """The simplest form found of `expr`; `steps` is accepted for compatibility, one call reaches the fixed point."""
         return simplify(self.facts, convert(expr))
 
-    rewrite_simplify = canonical_simplify = simplify
-
     def const_int_bound(self, expr: Scalar) -> ConstIntBound:
         """Inclusive bounds of an integer expression."""
         low, high = limits_of(self.facts, convert(expr))
@@ -85,58 +81,27 @@ class Analyzer:
 
     def known_true(self, condition: ExprOp | bool) -> bool:
         """True if the condition is proved to hold."""
-        condition = convert(condition)
-        decided = self.facts.decided
-        if condition not in decided:
-            decided[condition] = all(self._holds(part, positive) for part, positive in conjuncts(condition))
-        return decided[condition]
-
-    def _holds(self, condition: PrimExpr, positive: bool) -> bool:
-        if isinstance(condition, IntImm):
-            return bool(condition.value) is positive
-        if condition in self.facts.truths:
-            return self.facts.truths[condition] is positive
-        if not isinstance(condition, CmpExpr) or not is_scalar_int(condition.a.dtype):
-            found = simplify(self.facts, condition)
-            return isinstance(found, IntImm) and bool(found.value) is positive
-        queries = _QUERIES if positive else _NEGATED_QUERIES
-        name, swapped = queries[type(condition)]
-        a, b = (condition.b, condition.a) if swapped else (condition.a, condition.b)
-        return bool(getattr(self, name)(a, b)) if name else False
-
-    def _proved(self, a: Scalar, b: Scalar, margin: int) -> bool:
-        """True if b - a >= margin is proved: by bounds of the forms as they are, else of the simplified ones."""
-        facts = self.facts
-        left, right = _integer(a), _integer(b)
-        gap = difference(facts, right, left).shift(-margin)
-        if form_limits(facts, gap)[0] >= 0:
-            return True
-        return known_nonnegative(facts, difference(facts, simplify(facts, right), simplify(facts, left)).shift(-margin))
+        return holds(self.facts, convert(condition))
 
     def known_equal(self, a: Scalar, b: Scalar) -> bool:
         """True if a == b is proved."""
-        return a is b or (self._proved(a, b, 0) and self._proved(b, a, 0))
+        return a is b or equal(self.facts, _integer(a), _integer(b))
 
     def known_unequal(self, a: Scalar, b: Scalar) -> bool:
         """True if a != b is proved."""
-        facts = self.facts
-        gap = difference(facts, simplify(facts, _integer(b)), simplify(facts, _integer(a)))
-        coeff, base = form_congruence(facts, gap)
-        if base % coeff if coeff else base:
-            return True
-        return self._proved(a, b, 1) or self._proved(b, a, 1)
+        return unequal(self.facts, _integer(a), _integer(b))
 
     def known_less(self, a: Scalar, b: Scalar) -> bool:
         """True if a < b is proved."""
-        return self._proved(a, b, 1)
+        return at_least(self.facts, _integer(b), _integer(a), 1)
 
     def known_less_equal(self, a: Scalar, b: Scalar) -> bool:
         """True if a <= b is proved."""
-        return self._proved(a, b, 0)
+        return at_least(self.facts, _integer(b), _integer(a))
 
     def known_nonnegative(self, a: Scalar) -> bool:
         """True if a >= 0 is proved."""
-        return self._proved(0, a, 0)
+        return self.known_less_equal(0, a)
 
     def known_divisible(self, a: Scalar, k: int) -> bool:
         """True if a is proved to be a multiple of k."""
@@ -154,21 +119,3 @@ class Analyzer:
     def can_prove_greater_equal(self, a: Scalar, b: Scalar) -> bool:
         """True if a >= b is proved."""
         return self.known_less_equal(b, a)
-
-
-_QUERIES: dict[type[PrimExpr], tuple[str, bool]] = {
-    EQ: ("known_equal", False),
-    NE: ("known_unequal", False),
-    LT: ("known_less", False),
-    LE: ("known_less_equal", False),
-    GT: ("known_less", True),
-    GE: ("known_less_equal", True),
-}
-_NEGATED_QUERIES: dict[type[PrimExpr], tuple[str, bool]] = {
-    EQ: ("known_unequal", False),
-    NE: ("known_equal", False),
-    LT: ("known_less_equal", True),
-    LE: ("known_less", True),
-    GT: ("known_less_equal", False),
-    GE: ("known_less", False),
-}

@@ -7,7 +7,7 @@ from functools import cache
 from typing import ClassVar
 
 from ..tir.dtype import int_limits, parse_dtype, scalar_dtype
-from ..tir.expr import IntImm, Mul, PrimExpr, SizeVar, Var
+from ..tir.expr import Cast, IntImm, Mul, PrimExpr, SizeVar, Var
 from .facts import Facts, Limits
 from .linear import Linear, is_scalar_int, linear_form
 from .node_limits import multiply, operands, rule_of
@@ -101,6 +101,8 @@ def _is_index(facts: Facts, form: Linear, dtype: str, free: bool) -> bool:
     """True for arithmetic on index variables, which is taken not to overflow."""
     if dtype not in INDEX_DTYPES:
         return False
+    if facts.index:
+        return True
     flags = form_origin(facts, form)
     if flags & DATA:
         return False
@@ -143,13 +145,14 @@ def _derived(facts: Facts, node: PrimExpr) -> Limits:
     found = rule(node, facts.bounds)
     if isinstance(node, Mul) and is_scalar_int(dtype):
         return _machine(facts, found, Linear({node.a: 1, node.b: 1}), dtype)
-    return found if whole[0] <= found[0] and found[1] <= whole[1] else whole
+    fits_dtype = whole[0] <= found[0] and found[1] <= whole[1]
+    return found if fits_dtype or (facts.index and dtype in INDEX_DTYPES and not isinstance(node, Cast)) else whole
 
 
 def _machine(facts: Facts, found: Limits, form: Linear, dtype: str) -> Limits:
     """Bounds of the machine value, given those of the integer value."""
     least, most = dtype_limits(dtype)
-    if least <= found[0] and found[1] <= most:
+    if (least <= found[0] and found[1] <= most) or (facts.index and dtype in INDEX_DTYPES):
         return found
     low, high = max(found[0], least), min(found[1], most)
     return (low, high) if low <= high and _is_index(facts, form, dtype, free=False) else (least, most)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from ..errors import DeclarationError, TypeMismatchError
 from ..tir.arithmetic import is_const_int
 from ..tir.expr import EQ, GE, GT, LE, LT, NE, And, Call, CmpExpr, FloorMod, IntImm, Mod, Not, Or, PrimExpr, Range, Var
 from ..tir.rewriting import variables
-from .bounds import form_limits, limits_of
+from .bounds import ConstIntBound, form_limits, limits_of
 from .exact import exact_deep, exact_form
 from .facts import Facts, Limits, fresh_memos
 from .linear import Linear, is_scalar_int
+from .modular import ModularSet
 
 _NEGATED: dict[type[CmpExpr], type[CmpExpr]] = {LT: GE, GE: LT, GT: LE, LE: GT, EQ: NE, NE: EQ}
 # Bounds of one atom follow from those of the others; a second round lets what was found act on the earlier ones.
@@ -61,6 +63,23 @@ def bind_value(facts: Facts, var: Var, value: PrimExpr) -> Facts:
 def with_symbols(facts: Facts, found: set[Var]) -> Facts:
     """More facts: arithmetic on these variables doesn't overflow."""
     return replace(facts, symbols=facts.symbols | found, **fresh_memos())
+
+
+def told(facts: Facts, var: PrimExpr, info: ConstIntBound | ModularSet, override: bool = False) -> Facts:
+    """More facts: the constant bounds or the congruence of a variable.
+
+    Raises:
+        DeclarationError: if that contradicts what is known and `override` is False.
+        TypeMismatchError: if the information is of another kind.
+    """
+    if isinstance(info, ModularSet):
+        return replace(facts, congruences={**facts.congruences, var: (info.coeff, info.base)}, **fresh_memos())
+    if not isinstance(info, ConstIntBound):
+        raise TypeMismatchError(f"a variable is told a ConstIntBound or a ModularSet, not {info!r}; bind ranges and values with bind()")
+    limits = info.min_value, info.max_value
+    if facts.limits.get(var, limits) != limits and not override:
+        raise DeclarationError(f"{var} is known to lie in {list(facts.limits[var])}; pass override=True to replace it by {list(limits)}")
+    return replace(facts, limits={**facts.limits, var: limits}, **fresh_memos())
 
 
 def _forget(facts: Facts, var: Var) -> Facts:

@@ -23,7 +23,8 @@ class Facts:
     bounds of atoms, `congruences` maps atoms to (coefficient, base), `nonnegative` lists forms that are >= 0, `truths`
     are bools of known value. `symbols` are variables that measure or index something: sizes, variables of symbolic
     range and the variables in such ranges. Arithmetic on them is taken not to overflow (a program in which it does
-    is out of every bound anyway). `constrained` are the variables that conditions in force speak of.
+    is out of every bound anyway). `constrained` are the variables that conditions in force speak of. With `index` all
+    arithmetic of the index dtypes is taken not to overflow, whatever its operands are: what a program's indices mean.
     """
 
     ranges: Mapping[Var, Range] = field(default_factory=dict)
@@ -34,6 +35,8 @@ class Facts:
     truths: Mapping[PrimExpr, bool] = field(default_factory=dict)
     symbols: frozenset[Var] = frozenset()
     constrained: frozenset[Var] = frozenset()
+    index: bool = False
+    extensions: int = 0
 
     simplified: dict[PrimExpr, PrimExpr] = field(default_factory=dict)
     bounds: dict[PrimExpr, Limits] = field(default_factory=dict)
@@ -43,6 +46,8 @@ class Facts:
     deep: dict[PrimExpr, Linear] = field(default_factory=dict)
     decided: dict[PrimExpr, bool] = field(default_factory=dict)
     scopes: dict[PrimExpr, Facts] = field(default_factory=dict)
+    rewritten: dict[PrimExpr, PrimExpr] = field(default_factory=dict)
+    canonical: dict[PrimExpr, PrimExpr] = field(default_factory=dict)
 
 
 def fresh_memos() -> dict[str, Any]:
@@ -50,4 +55,4 @@ def fresh_memos() -> dict[str, Any]:
     return {name: {} for name in _MEMOS}
 
 
-_MEMOS = ("simplified", "bounds", "modular", "origins", "deep", "decided", "scopes")
+_MEMOS = ("simplified", "bounds", "modular", "origins", "deep", "decided", "scopes", "rewritten", "canonical")

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from ..arith import Analyzer
+from ..arith.analyzer import Analyzer
 from ..errors import CodegenError, InternalError
 from ..target import Target
 from ..tir.expr import IntImm, PrimExpr, Range, Var

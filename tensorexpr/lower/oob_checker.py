@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..arith import Analyzer, relax
+from ..arith import relax
+from ..arith.analyzer import Analyzer
 from ..errors import LoweringError
 from ..tir.block import BlockRealize
 from ..tir.buffer import Buffer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ..arith import Analyzer
+from ..arith.analyzer import Analyzer
 from ..tir.expr import PrimExpr, Range
 from ..tir.stmt import For
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from ..arith import Analyzer
+from ..arith.analyzer import Analyzer
 from ..errors import InternalError, ScheduleError
 from ..tir.arithmetic import ceildiv, floordiv, floormod, is_const_int
 from ..tir.dtype import int_limits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..arith import Analyzer
+from ..arith.analyzer import Analyzer
 from ..te.scan_op import ScanOp
 from .domain import StageDomain, full_region, stage_domain
 from .memory_words import loop_words, stage_words

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..arith import Analyzer
+from ..arith.analyzer import Analyzer
 from ..errors import ScheduleError
 from ..tir.expr import PrimExpr
 from .domain import StageDomain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..arith import Analyzer
+from ..arith.analyzer import Analyzer
 from ..te.operation import ComputeOp
 from ..te.scan_op import ScanOp
 from ..tir.arithmetic import is_const_int

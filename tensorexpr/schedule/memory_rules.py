@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..arith import Analyzer
+from ..arith.analyzer import Analyzer
 from ..errors import ScheduleError
 from ..te.operation import ComputeOp
 from ..tir.arithmetic import all as all_of

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from ..arith import Analyzer
+from ..arith.analyzer import Analyzer
 from ..arith.linear import linear_form
 from ..tir.arithmetic import as_int
 from ..tir.expr import ProducerLoad, Var

@@ -13,7 +13,7 @@ from itertools import islice, product
 
 import numpy as np
 
-from ..arith import Analyzer
+from ..arith.analyzer import Analyzer
 from ..errors import DeclarationError
 from ..tir.arithmetic import logical_not
 from ..tir.dtype import to_numpy

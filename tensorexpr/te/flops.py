@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..arith import Analyzer
+from ..arith.analyzer import Analyzer
 from ..tir.dtype import parse_dtype
 from ..tir.expr import (
     BinaryExpr,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..arith import Analyzer
+from ..arith.analyzer import Analyzer
 from ..errors import DeclarationError
 from ..tir.arithmetic import all as all_of
 from ..tir.arithmetic import cast, const

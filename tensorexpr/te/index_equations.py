@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from ..arith import Analyzer
+from ..arith.analyzer import Analyzer
 from ..arith.iter_map import detect_iter_map, inverse_affine_iter_map
 from ..arith.linear import Linear, linear_form
 from ..tir.arithmetic import all as all_of

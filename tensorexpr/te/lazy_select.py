@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..arith import Analyzer
+from ..arith.analyzer import Analyzer
 from ..tir.expr import Call, IntImm, IterVar, PrimExpr, ProducerLoad, Reduce, Select
 from ..tir.rewriting import Node, post_order_rewrite, walk
 

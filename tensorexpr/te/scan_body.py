@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
-from ..arith import Analyzer
+from ..arith.analyzer import Analyzer
 from ..arith.interval import Interval, relax
 from ..errors import DeclarationError
 from ..tir.arithmetic import const, logical_not, maximum, minimum

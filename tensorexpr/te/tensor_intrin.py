@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..arith import Analyzer
+from ..arith.analyzer import Analyzer
 from ..errors import DeclarationError
 from ..tir.analysis import undefined_vars
 from ..tir.arithmetic import as_int

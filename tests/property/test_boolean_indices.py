@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorexpr import te
-from tensorexpr.arith import Analyzer
+from tensorexpr.arith.analyzer import Analyzer
 from tensorexpr.errors import DeclarationError
 from tensorexpr.schedule import create_schedule
 from tensorexpr.te.tensor import Tensor

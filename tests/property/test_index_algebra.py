@@ -7,7 +7,8 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorexpr.arith import Analyzer, extent_bound, relax
+from tensorexpr.arith import extent_bound, relax
+from tensorexpr.arith.analyzer import Analyzer
 from tensorexpr.arith.iter_map import detect_iter_map, inverse_affine_iter_map, to_expr
 from tensorexpr.tir.dtype import int_limits
 from tensorexpr.tir.expr import Add, Call, Div, FloorDiv, FloorMod, IntImm, Max, Min, Mod, PrimExpr, Range, Select, Sub, Var

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tensorexpr import te
-from tensorexpr.arith import Analyzer
+from tensorexpr.arith.analyzer import Analyzer
 from tensorexpr.te.evaluation import compile_program
 from tensorexpr.te.index_equations import Equation, domain, solve
 from tensorexpr.tir.arithmetic import const

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tensorexpr import te, topi
-from tensorexpr.arith import Analyzer
+from tensorexpr.arith.analyzer import Analyzer
 from tensorexpr.auto_scheduler import default_schedule
 from tensorexpr.auto_scheduler.compute_dag import ComputeDAG
 from tensorexpr.auto_scheduler.default import rank

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...arith.interval import Interval, extent_bound, relax
 from ...schedule.domain import Guard, StageDomain, full_region, stage_domain
 from ...schedule.legality import enclosing_loops, real_readers

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...schedule.domain import Guard, StageDomain
 from ...schedule.tree import ScheduleTree
 from ...te.operation import ComputeOp

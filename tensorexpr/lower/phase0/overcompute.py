@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...schedule.domain import Guard, StageDomain
 from ...schedule.tree import ScheduleTree
 from ...te.bounds import guarded_loads

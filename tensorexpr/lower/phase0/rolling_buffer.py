@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...errors import ScheduleError
 from ...schedule.domain import Guard, StageDomain, stage_domain
 from ...schedule.tree import At, ScheduleTree, StageNode

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...errors import InternalError, LoweringError
 from ...schedule.domain import StageDomain
 from ...schedule.exact import check_exact

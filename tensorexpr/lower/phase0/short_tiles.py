@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...arith import Analyzer, linear_form
+from ...arith import linear_form
+from ...arith.analyzer import Analyzer
 from ...schedule.balanced import ShortTile
 from ...schedule.domain import Guard, StageDomain
 from ...tir.expr import PrimExpr, ProducerLoad, Range, Var

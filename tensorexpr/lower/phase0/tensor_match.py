@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from math import prod
 from typing import Any, NoReturn, cast
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...arith.interval import relax
 from ...errors import ScheduleError
 from ...schedule.domain import StageDomain

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...errors import ScheduleError
 from ...schedule.tree import StageNode
 from ...te.tensor_intrin import TensorIntrin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...schedule.legality import check_tree
 from ...schedule.te_schedule import Schedule
 from ...te.dag import given_placeholders

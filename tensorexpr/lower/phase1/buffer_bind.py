@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...errors import LoweringError
 from ...tir.arithmetic import binary, cast, compare
 from ...tir.expr import BinaryExpr, CmpExpr, IntImm, PrimExpr, Ramp, Var

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ...arith import Analyzer, Interval, extent_bound
+from ...arith import Interval, extent_bound
+from ...arith.analyzer import Analyzer
 from ...arith.block_access import Touched, on_indices, touched_regions
 from ...tir.attrs import EMPTY, FrozenMap
 from ...tir.block import Block, BlockRealize

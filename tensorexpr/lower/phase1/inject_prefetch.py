@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...arith.interval import Interval, extent_bound, relax
 from ...tir.arithmetic import add, ceildiv, maximum, minimum, multiply
 from ...tir.attrs import PREFETCH_SCOPE

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import cast
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...tir.arithmetic import is_const_int
 from ...tir.block import Block, BlockRealize, with_guarded_init
 from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Var

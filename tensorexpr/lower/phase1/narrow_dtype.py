@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast as typing_cast
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...tir.arithmetic import cast
 from ...tir.dtype import int_limits, parse_dtype, with_lanes
 from ...tir.expr import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...tir.expr import IntImm, PrimExpr
 from ...tir.function import PrimFunc
 from ...tir.stmt import NOP, AssertStmt, For, ForKind, IfThenElse, Stmt

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast as typing_cast
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...errors import LoweringError
 from ...tir.arithmetic import binary
 from ...tir.attrs import EMPTY, FrozenMap

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from ...arith import Analyzer, linear_form
+from ...arith import linear_form
+from ...arith.analyzer import Analyzer
 from ...errors import InternalError
 from ...tir.arithmetic import logical_not
 from ...tir.buffer import Buffer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...tir.expr import Max, Min, PrimExpr
 from ...tir.stmt import Stmt
 from ..rebuild import map_expr, map_stmt, operands, own_expressions, walk_statements

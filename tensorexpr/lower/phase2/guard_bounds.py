@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from ...arith import Analyzer, Linear, linear_form, relax
+from ...arith import Linear, linear_form, relax
+from ...arith.analyzer import Analyzer
 from ...tir.arithmetic import floordiv, maximum, minimum
 from ...tir.expr import GE, GT, LE, LT, And, Call, CmpExpr, IntImm, PrimExpr, Range, Var
 from ...tir.stmt import For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt

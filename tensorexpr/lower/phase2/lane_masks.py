@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...arith import Analyzer, linear_form
+from ...arith import linear_form
+from ...arith.analyzer import Analyzer
 from ...tir.arithmetic import logical_and
 from ...tir.expr import GE, GT, LE, LT, And, Call, CmpExpr, IntImm, Not, Or, PrimExpr, Var
 from ...tir.stmt import For

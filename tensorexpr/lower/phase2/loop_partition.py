@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import maximum, minimum
 from ...tir.attrs import FrozenMap

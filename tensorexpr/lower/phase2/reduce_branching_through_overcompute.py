@@ -21,7 +21,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from ...arith import Analyzer, linear_form
+from ...arith import linear_form
+from ...arith.analyzer import Analyzer
 from ...tir.arithmetic import all as all_of
 from ...tir.dtype import parse_dtype
 from ...tir.expr import GE, GT, LE, LT, BufferLoad, Call, Div, FloorDiv, FloorMod, IntImm, Mod, PrimExpr, Var

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...tir.arithmetic import add, compare, multiply
 from ...tir.dtype import parse_dtype
 from ...tir.expr import GE, GT, LE, LT, And, Broadcast, BufferLoad, Call, CmpExpr, IntImm, PrimExpr, Ramp, Select

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import floordiv, maximum, minimum
 from ...tir.expr import GE, GT, LE, LT, CmpExpr, PrimExpr, Var

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import gcd
 from typing import cast
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...tir.arithmetic import binary, const, logical_not
 from ...tir.arithmetic import cast as convert_to
 from ...tir.buffer import Buffer

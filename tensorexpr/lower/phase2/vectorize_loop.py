@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...tir.dtype import parse_dtype, with_lanes
 from ...tir.expr import Broadcast, IntImm, PrimExpr, Var
 from ...tir.function import PrimFunc

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...tir.dtype import parse_dtype
 from ...tir.expr import And, BufferLoad, Call, Div, Let, Or, PrimExpr, Var
 from ...tir.function import PrimFunc

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...tir.block import Block
 from ...tir.buffer import Buffer, BufferRegion
 from ...tir.expr import BufferLoad, PrimExpr, Range, Var

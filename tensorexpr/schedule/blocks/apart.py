@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...arith.block_access import is_self_contained
 from ...tir.arithmetic import as_int
 from ...tir.block import Block, BlockRealize

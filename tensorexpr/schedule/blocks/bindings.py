@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ...arith import Analyzer, IndexMap
+from ...arith import IndexMap
+from ...arith.analyzer import Analyzer
 from ...tir.arithmetic import all as all_of
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion

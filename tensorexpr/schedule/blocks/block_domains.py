@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...arith import Analyzer, Interval, detect_iter_map, inverse_affine_iter_map, linear_form, relax
+from ...arith import Interval, detect_iter_map, inverse_affine_iter_map, linear_form, relax
+from ...arith.analyzer import Analyzer
 from ...tir.arithmetic import as_int, floordiv, is_const_int, maximum, minimum
 from ...tir.block import Block
 from ...tir.buffer import Buffer, BufferRegion

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...arith import Analyzer, detect_iter_map, relax
+from ...arith import detect_iter_map, relax
+from ...arith.analyzer import Analyzer
 from ...tir.arithmetic import as_int, const, is_const_int, maximum, minimum
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion, pointer_var

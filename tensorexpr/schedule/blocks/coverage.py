@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...arith import Analyzer, Interval, detect_iter_map, linear_form, relax
+from ...arith import Interval, detect_iter_map, linear_form, relax
+from ...arith.analyzer import Analyzer
 from ...arith.block_access import on_indices
 from ...tir.arithmetic import as_int, maximum, minimum
 from ...tir.block import Block, BlockRealize

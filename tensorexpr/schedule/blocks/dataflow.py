@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...arith import Analyzer, Interval, detect_iter_map, relax
+from ...arith import Interval, detect_iter_map, relax
+from ...arith.analyzer import Analyzer
 from ...arith.iter_map import IterSumExpr
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import as_int, floordiv, is_const_int

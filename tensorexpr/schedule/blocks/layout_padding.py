@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ...arith import Analyzer, IndexMap
+from ...arith import IndexMap
+from ...arith.analyzer import Analyzer
 from ...tir.arithmetic import any as any_of
 from ...tir.arithmetic import as_int, const, logical_not
 from ...tir.block import Block, BlockRealize

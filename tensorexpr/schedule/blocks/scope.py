@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer
 from ...tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...arith import Analyzer, Linear, linear_form
+from ...arith import Linear, linear_form
+from ...arith.analyzer import Analyzer
 from ...tir.arithmetic import as_int, ceildiv, is_const_int
 from ...tir.block import BlockRealize
 from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...tir.arithmetic import as_int
 from ...tir.block import Block, BlockRealize, with_guarded_init
 from ...tir.buffer import Buffer, BufferRegion

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ..domain import full_region, stage_domain
 from ..exact import check_exact
 from ..tree import Root, ScheduleTree, SplitRelation

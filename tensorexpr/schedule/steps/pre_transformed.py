@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...arith.index_map import IndexMap
 from ...errors import ScheduleError
 from ...te.operation import ComputeOp, PlaceholderOp

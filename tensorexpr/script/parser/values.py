@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...errors import DeclarationError
 from ...tir.arithmetic import convert, match_types, subtract, to_bool
 from ...tir.attrs import EMPTY, FrozenMap

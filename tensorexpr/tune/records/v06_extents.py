@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...errors import InternalError
 from ...lower.phase0.infer_bound import infer_bound
 from ...lower.phase0.inline_stages import inline_stages

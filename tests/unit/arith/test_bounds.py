@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tensorexpr.arith import Analyzer, ConstIntBound, ModularSet
+from tensorexpr.arith import ConstIntBound, ModularSet
+from tensorexpr.arith.analyzer import Analyzer
 from tensorexpr.tir import arithmetic as op
 from tensorexpr.tir import bitwise, intrin
 from tensorexpr.tir.expr import Cast, IntImm, PrimExpr, Range, Select, SizeVar, Var

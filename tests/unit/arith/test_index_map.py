@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tensorexpr import te, tir
-from tensorexpr.arith import Analyzer
+from tensorexpr.arith.analyzer import Analyzer
 from tensorexpr.errors import DeclarationError
 from tensorexpr.tir import IndexMap, SizeVar, Var
 from tensorexpr.tir.expr import Range

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tensorexpr.arith import Analyzer, Interval, extent_bound, relax
+from tensorexpr.arith import Interval, extent_bound, relax
+from tensorexpr.arith.analyzer import Analyzer
 from tensorexpr.tir import arithmetic as op
 from tensorexpr.tir import intrin
 from tensorexpr.tir.expr import BufferLoad, Cast, PrimExpr, Range, SizeVar, Var

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tensorexpr.arith import Analyzer
+from tensorexpr.arith.analyzer import Analyzer
 from tensorexpr.errors import DeclarationError
 from tensorexpr.tir import arithmetic as op
 from tensorexpr.tir import intrin

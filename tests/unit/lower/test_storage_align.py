@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import tensorexpr as tvm
 from tensorexpr import te
-from tensorexpr.arith import Analyzer
+from tensorexpr.arith.analyzer import Analyzer
 from tensorexpr.lower.phase1.layout import aligned
 from tensorexpr.schedule import create_schedule
 from tensorexpr.testing.check import assert_schedule_correct

@@ -10,7 +10,7 @@ import pytest
 
 import tensorexpr as tvm
 from tensorexpr import te
-from tensorexpr.arith import Analyzer
+from tensorexpr.arith.analyzer import Analyzer
 from tensorexpr.schedule import Schedule, Trace, create_schedule
 from tensorexpr.schedule.balanced import ShortTile
 from tensorexpr.schedule.domain import StageDomain, full_region, stage_domain

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tensorexpr import te
-from tensorexpr.arith import Analyzer
+from tensorexpr.arith.analyzer import Analyzer
 from tensorexpr.schedule import create_schedule
 from tensorexpr.schedule.domain import full_region, stage_domain
 from tensorexpr.schedule.steps import Factor, Split

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ....arith import Analyzer
+from ....arith.analyzer import Analyzer
 from ....arith.index_map import IndexMap
 from ....arith.index_map_graph import index_map_from_json
 from ....tir.attrs import FrozenMap

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ....arith import Analyzer
+from ....arith.analyzer import Analyzer
 from ....tir.buffer import Buffer, BufferRegion
 from ....tir.stmt import Stmt, seq
 from ..accesses import Redirection, odd_use, shifted

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ....arith import Analyzer
+from ....arith.analyzer import Analyzer
 from ....tir.buffer import Buffer, BufferRegion
 from ....tir.stmt import Stmt
 from ..accesses import check_plain_use, redirected

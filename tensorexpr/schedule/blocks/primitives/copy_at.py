@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ....arith import Analyzer
+from ....arith.analyzer import Analyzer
 from ....errors import ScheduleError
 from ....tir.arithmetic import as_int, const
 from ....tir.attrs import FrozenMap

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ....arith import Analyzer
+from ....arith.analyzer import Analyzer
 from ....tir.arithmetic import as_int, const
 from ....tir.block import BlockRealize
 from ....tir.expr import GE, GT, LE, LT, Call, IterVar, PrimExpr, Range, Select, Var

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ....arith import Analyzer, IndexMap, detect_iter_map
+from ....arith import IndexMap, detect_iter_map
+from ....arith.analyzer import Analyzer
 from ....errors import DeclarationError, ScheduleError
 from ....tir.arithmetic import as_int, const
 from ....tir.block import Block, BlockRealize

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ....arith import Analyzer
+from ....arith.analyzer import Analyzer
 from ....arith.block_access import get_block_read_write_region
 from ....arith.padded_inverse import padded_inverse
 from ....errors import DeclarationError

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from ....arith import Analyzer
+from ....arith.analyzer import Analyzer
 from ....tir.block import BlockRealize
 from ....tir.buffer import Buffer, BufferRegion, decl_buffer
 from ....tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ....arith import Analyzer, Linear, linear_form
+from ....arith import Linear, linear_form
+from ....arith.analyzer import Analyzer
 from ....tir.arithmetic import any as any_of
 from ....tir.arithmetic import floormod
 from ....tir.block import BlockRealize

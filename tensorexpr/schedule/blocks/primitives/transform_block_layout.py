@@ -11,7 +11,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from ....arith import Analyzer, IndexMap, index_map_from_json
+from ....arith import IndexMap, index_map_from_json
+from ....arith.analyzer import Analyzer
 from ....errors import DeclarationError
 from ....tir.arithmetic import as_int, const
 from ....tir.block import Block, BlockRealize

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ....arith import Analyzer, IndexMap, index_map_from_json, relax
+from ....arith import IndexMap, index_map_from_json, relax
+from ....arith.analyzer import Analyzer
 from ....errors import DeclarationError
 from ....tir.arithmetic import const
 from ....tir.block import Block

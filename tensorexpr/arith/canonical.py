@@ -1,0 +1,204 @@
+"""The canonical form: sums of multiples of splits, equal terms joined, quotients met with their remainders, in one order.
+
+A split is `source % upper // lower`. Two splits of one source that continue one another make one:
+`(x // 4 % 2)*4 + x % 4` is `x % 8`. Sums are written with the larger scales first, what is subtracted last. What is no
+arithmetic of an index is rewritten by the laws.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..tir.expr import Add, Cast, Div, FloorDiv, FloorMod, IntImm, Mod, Mul, PrimExpr, Sub
+from .bounds import dtype_limits, form_limits, limits_of
+from .facts import Facts
+from .linear import Linear, atom_form, constant_form, linear_form
+from .origin import INDEX_DTYPES
+from .polynomial import factors, is_product, product
+from .rewrite import Form, by_law, settle
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """`source % upper // lower`; without `upper`, `source // lower`."""
+
+    source: PrimExpr
+    lower: int = 1
+    upper: int | None = None
+    floors: bool | None = None  # None: neither divided nor cut
+
+    def to_expr(self) -> PrimExpr:
+        """The expression of the split."""
+        dtype = self.source.dtype
+        divide, cut = (FloorDiv, FloorMod) if self.floors else (Div, Mod)
+        value = self.source if self.upper is None else cut(self.source, IntImm(dtype, self.upper))
+        return value if self.lower == 1 else divide(value, IntImm(dtype, self.lower))
+
+    def divided(self, c: int, floors: bool) -> _Split | None:
+        """The split divided by c; None if that is none."""
+        lower = self.lower * c
+        if self.floors is not (not floors) and (self.upper is None or (self.upper > lower and self.upper % lower == 0)):
+            return _Split(self.source, lower, self.upper, floors)
+        return None
+
+    def cut(self, c: int, floors: bool) -> _Split | None:
+        """The split's remainder by c; None if that is none."""
+        upper = self.lower * c
+        if self.floors is not (not floors) and (self.upper is None or self.upper % upper == 0):
+            return _Split(self.source, self.lower, upper, floors)
+        return None
+
+
+def canonical(facts: Facts, expr: PrimExpr) -> PrimExpr:
+    """The canonical form of `expr`."""
+    return settle(facts, expr, CANONICAL)
+
+
+def _apply(facts: Facts, node: PrimExpr) -> PrimExpr:
+    if node.dtype not in INDEX_DTYPES:
+        return by_law(facts, node)
+    match node:
+        case Add() | Sub():
+            return written(_merged(linear_form(node)), node.dtype)
+        case Mul():
+            form = _multiple(node)
+            if form is not None and form.constant == 0 and form.terms.keys() == {node.a}:
+                return node
+            return by_law(facts, node) if form is None else written(_merged(form), node.dtype)
+        case FloorDiv(a, IntImm(_, c)) | Div(a, IntImm(_, c)) if c > 0:
+            return _kept(facts, node, _quotient(facts, linear_form(a), c, node))
+        case FloorMod(a, IntImm(_, c)) | Mod(a, IntImm(_, c)) if c > 0:
+            return _kept(facts, node, _remainder(facts, linear_form(a), c, node))
+        case Cast(dtype, value) if value.dtype in INDEX_DTYPES:
+            return _converted(facts, node, linear_form(value), dtype)
+    return by_law(facts, node)
+
+
+CANONICAL = Form("canonical", _apply)
+
+
+def _kept(facts: Facts, node: PrimExpr, form: Linear) -> PrimExpr:
+    """The form as an expression; the node, and what laws say of it, if the form is the node itself."""
+    found = written(_merged(form), node.dtype)
+    if found is node or _split(found) == _split(node):
+        low, high = limits_of(facts, node)
+        return IntImm(node.dtype, low) if low == high else node
+    return found
+
+
+def _split(expr: PrimExpr) -> _Split:
+    """The split that an expression is: of itself, if it is no quotient or remainder."""
+    lower, floors = 1, None
+    inner = expr
+    if isinstance(expr, (FloorDiv, Div)) and isinstance(expr.b, IntImm) and expr.b.value > 0:
+        lower, inner, floors = expr.b.value, expr.a, isinstance(expr, FloorDiv)
+    if isinstance(inner, (FloorMod, Mod)) and isinstance(inner.b, IntImm) and floors in (None, isinstance(inner, FloorMod)):
+        upper = inner.b.value
+        if upper > lower and upper % lower == 0:
+            return _Split(inner.a, lower, upper, isinstance(inner, FloorMod))
+    return _Split(inner, lower, None, floors)
+
+
+def _multiple(node: Mul) -> Linear | None:
+    """A product with its constant factors in front of it; None if there is no constant."""
+    if not is_product(node):
+        return linear_form(node)
+    scale = 1
+    found: list[PrimExpr] = []
+    for factor in factors(node):
+        form = linear_form(factor)
+        if len(form.terms) == 1 and form.constant == 0:
+            ((atom, k),) = form.terms.items()
+            scale, found = scale * k, [*found, atom]
+        else:
+            found.append(factor)
+    return None if scale == 1 else Linear({product(found): scale})
+
+
+def _quotient(facts: Facts, form: Linear, c: int, node: FloorDiv | Div) -> Linear:
+    """form // c: what c divides comes out, the rest stays under the division. Truncation lets nothing out of sums of either sign."""
+    floors, dtype = isinstance(node, FloorDiv), node.dtype
+    pulled = floors or form_limits(facts, form)[0] >= 0 or not any(k % c for k in (*form.terms.values(), form.constant))
+    if not pulled:
+        whole, rest = constant_form(0), form
+    else:
+        whole = Linear({a: k // c for a, k in form.terms.items() if k % c == 0}, form.constant // c if form.constant % c == 0 else 0)
+        rest = Linear({a: k for a, k in form.terms.items() if k % c}, form.constant if form.constant % c else 0)
+        pulled = floors or form_limits(facts, rest)[0] >= 0
+        whole, rest = (whole, rest) if pulled else (constant_form(0), form)
+    low, high = form_limits(facts, rest)
+    if low // c == high // c and pulled:
+        return whole.shift(low // c)
+    if rest.constant == 0 and len(rest.terms) == 1:
+        ((atom, k),) = rest.terms.items()
+        found = _split(atom).divided(c // k, floors) if k > 0 and c % k == 0 else None
+        if found is not None:
+            return whole.add(atom_form(found.to_expr()))
+    return whole.add(atom_form(type(node)(written(rest, dtype), IntImm(dtype, c))))
+
+
+def _remainder(facts: Facts, form: Linear, c: int, node: FloorMod | Mod) -> Linear:
+    """form % c: multiples of c vanish, which a truncated remainder lets them do only where nothing is negative."""
+    floors, dtype = isinstance(node, FloorMod), node.dtype
+    rest = Linear({a: k for a, k in form.terms.items() if k % c}, form.constant % c)
+    if not floors and rest.terms and (form_limits(facts, form)[0] < 0 or form_limits(facts, rest)[0] < 0):
+        rest = form
+    low, high = form_limits(facts, rest)
+    if low // c == high // c and (floors or low >= 0):
+        return rest.shift(-(low // c) * c)
+    if rest.constant == 0 and len(rest.terms) == 1:
+        ((atom, k),) = rest.terms.items()
+        found = _split(atom).cut(c // k, floors) if k > 0 and c % k == 0 else None
+        if found is not None:
+            return Linear({found.to_expr(): k})
+    return atom_form(type(node)(written(rest, dtype), IntImm(dtype, c)))
+
+
+def _merged(form: Linear) -> Linear:
+    """The form with splits of one source that continue one another joined, until none do."""
+    while True:
+        terms = [(_split(atom), atom, k) for atom, k in form.terms.items()]
+        pair = next(((high, low) for high in terms for low in terms if high is not low and _continues(high, low)), None)
+        if pair is None:
+            return form
+        (upper, first, _), (lower, second, k) = pair
+        joined = _Split(upper.source, lower.lower, upper.upper, lower.floors).to_expr()
+        form = form.without(first).without(second).add(linear_form(joined), k)
+
+
+def _continues(high: tuple[_Split, PrimExpr, int], low: tuple[_Split, PrimExpr, int]) -> bool:
+    """True if k * low + k' * high is one multiple of a split that spans both."""
+    (a, _, scale), (b, _, k) = high, low
+    return a.source is b.source and b.upper == a.lower and a.floors is b.floors and scale * b.lower == k * a.lower
+
+
+def _converted(facts: Facts, node: Cast, form: Linear, dtype: str) -> PrimExpr:
+    """A conversion of a sum as the sum of conversions, if all of it fits the type."""
+    least, most = dtype_limits(dtype)
+    parts = [form_limits(facts, Linear({a: k})) for a, k in form.terms.items()] + [form_limits(facts, form)]
+    narrow = dtype_limits(node.value.dtype)[1] > most
+    if node.value in form.terms or (narrow and not all(least <= low and high <= most for low, high in parts)):
+        return by_law(facts, node)
+    return written(Linear({Cast(dtype, a): k for a, k in form.terms.items()}, form.constant), dtype)
+
+
+def written(form: Linear, dtype: str) -> PrimExpr:
+    """The sum, larger scales and larger divisors first; what is added, the constant, what is subtracted."""
+    keyed = [(_split(atom), atom, k) for atom, k in form.terms.items()]
+    keyed.sort(key=lambda item: (-item[2], -item[0].lower, item[0].upper is not None, -(item[0].upper or 0)))
+    terms = [(atom, k) for _, atom, k in keyed]
+    total: PrimExpr | None = None
+    for atom, k in terms:
+        if k > 0:
+            total = _times(atom, k, dtype) if total is None else Add(total, _times(atom, k, dtype))
+    if form.constant > 0 or total is None:
+        constant = IntImm(dtype, max(form.constant, 0))
+        total = constant if total is None else Add(total, constant)
+    for atom, k in terms:
+        if k < 0:
+            total = Sub(total, _times(atom, -k, dtype))
+    return Sub(total, IntImm(dtype, -form.constant)) if form.constant < 0 else total
+
+
+def _times(atom: PrimExpr, k: int, dtype: str) -> PrimExpr:
+    return atom if k == 1 else Mul(atom, IntImm(dtype, k))

@@ -1,0 +1,230 @@
+"""Rewriting by the table of laws: the form that TVM's `rewrite_simplify` gives, local and in the order of the operands.
+
+Operands first, then the first law that applies, until none does. Arms of a selection are rewritten under its condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from ..tir.arithmetic import fold
+from ..tir.dtype import parse_dtype
+from ..tir.expr import (
+    EQ,
+    GE,
+    GT,
+    LE,
+    LT,
+    NE,
+    Broadcast,
+    Call,
+    CmpExpr,
+    FloorMod,
+    IntImm,
+    Let,
+    Mod,
+    Not,
+    PrimExpr,
+    Ramp,
+    Select,
+    Var,
+)  # fmt: skip
+from ..tir.rewriting import children, map_children, substitute
+from .bounds import limits_of
+from .constraints import under
+from .facts import Facts, fresh_memos
+from .laws import general_laws, index_laws
+from .laws.pattern import Term, operands_of
+from .linear import is_scalar_int
+from .modular import congruence_of
+from .origin import INDEX_DTYPES
+from .queries import holds
+from .rules.vector import ELEMENTWISE, rewrite_vector
+
+_STEP_LIMIT = 64  # a node settles within a few steps; the cap only guards against laws that undo each other
+_DEPTH = 24  # nested selections whose arms are rewritten under their conditions
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A way to rewrite: the memo of `Facts` that it fills, and what it makes of a node whose operands are done."""
+
+    memo: str
+    apply: Callable[[Facts, PrimExpr], PrimExpr]
+
+
+def settle(facts: Facts, expr: PrimExpr, form: Form, depth: int = 0) -> PrimExpr:
+    """The form of `expr` that doesn't change any more; operands first, without recursion."""
+    memo: dict[PrimExpr, PrimExpr] = getattr(facts, form.memo)
+    stack: list[tuple[PrimExpr, PrimExpr, int]] = [(expr, expr, 0)]
+    while stack:
+        node, current, steps = stack[-1]
+        done = memo.get(current)
+        if done is not None:
+            memo[node] = done
+            stack.pop()
+            continue
+        inner = children(current)
+        missing = [x for x in (inner[:1] if _is_branch(current) else inner) if x not in memo]
+        if missing:
+            stack.extend((x, x, steps) for x in missing)  # type: ignore[misc]
+            continue
+        after = _step(facts, current, form, depth)
+        if after is current or steps >= _STEP_LIMIT:
+            memo[current] = memo[node] = current
+            stack.pop()
+        else:
+            stack[-1] = (node, after, steps + 1)
+    return memo[expr]
+
+
+def rewrite(facts: Facts, expr: PrimExpr) -> PrimExpr:
+    """The form of `expr` to which no law applies any more."""
+    return settle(facts, expr, LOCAL)
+
+
+def _is_branch(node: PrimExpr) -> bool:
+    return isinstance(node, (Select, Let)) or (isinstance(node, Call) and node.op == "tir.if_then_else")
+
+
+def _step(facts: Facts, node: PrimExpr, form: Form, depth: int) -> PrimExpr:
+    if isinstance(node, Var):
+        return facts.values.get(node, node)
+    if isinstance(node, Let):
+        return substitute(node.body, {node.var: node.value})
+    memo: dict[PrimExpr, PrimExpr] = getattr(facts, form.memo)
+    rebuilt = _branches(facts, node, form, depth) if _is_branch(node) else map_children(node, lambda child: memo[child])  # type: ignore[index]
+    if rebuilt is not node:
+        folded = fold(rebuilt)
+        return rebuilt if folded is None else folded
+    return form.apply(facts, node)
+
+
+def _branches(facts: Facts, node: PrimExpr, form: Form, depth: int) -> PrimExpr:
+    """A selection with its arms rewritten under its condition."""
+    before: tuple[PrimExpr, ...] = children(node)  # type: ignore[assignment]
+    condition = getattr(facts, form.memo)[before[0]]
+    if isinstance(condition, IntImm):
+        return before[1 if condition.value else 2]
+    scoped = depth < _DEPTH and parse_dtype(condition.dtype).lanes == 1
+    inner = [under(facts, condition, sense) if scoped else facts for sense in (True, False)]
+    after = (condition, *(settle(known, arm, form, depth + 1) for known, arm in zip(inner, before[1:], strict=True)))
+    if after == before:
+        return node
+    return Select(*after) if isinstance(node, Select) else Call(node.dtype, "tir.if_then_else", after)
+
+
+def by_law(facts: Facts, node: PrimExpr) -> PrimExpr:
+    """The node after the first law that applies to it; itself if none does."""
+    folded = fold(node)
+    if folded is not None:
+        return folded
+    if isinstance(node, CmpExpr):
+        return _comparison(facts, node)
+    if node.dtype == "bool" and node in facts.truths:
+        return IntImm("bool", int(facts.truths[node]))
+    found = _first(facts, node)
+    return node if found is None else found
+
+
+def _first(facts: Facts, node: PrimExpr) -> PrimExpr | None:
+    """What the first law that applies makes of the node."""
+    operand = operands_of(node)[0].dtype if isinstance(node, CmpExpr) else node.dtype
+    tables = [general_laws(type(node))]
+    if operand in INDEX_DTYPES:
+        tables.append(index_laws(type(node)))
+        if not isinstance(node, (CmpExpr, Var)):
+            value = _only_value(facts, node)
+            if value is not None:
+                return IntImm(node.dtype, value)
+    for table in tables:
+        for law in table:
+            if _fits_roughly(law.pattern, node):
+                found = law.apply(facts, node, _prove)
+                if found is not None and found is not node:
+                    return found
+    if parse_dtype(operand).lanes > 1 and isinstance(node, ELEMENTWISE):
+        found = rewrite_vector(facts, node, rewrite)
+        return found if isinstance(found, (Ramp, Broadcast)) else None
+    return None
+
+
+def _only_value(facts: Facts, node: PrimExpr) -> int | None:
+    """The one value that bounds or congruences leave of an index."""
+    low, high = limits_of(facts, node)
+    if low == high:
+        return low
+    if isinstance(node, (FloorMod, Mod)) and isinstance(node.b, IntImm) and node.b.value > 0:
+        coeff, base = congruence_of(facts, node)
+        if coeff == 0 or (coeff == node.b.value and isinstance(node, FloorMod)):
+            return base
+    return None
+
+
+def _fits_roughly(pattern: Term, node: PrimExpr) -> bool:
+    """A quick look at the kinds of the operands."""
+    if pattern[0] == "call":
+        return isinstance(node, Call)
+    for term, operand in zip(pattern[2], operands_of(node), strict=True):
+        if term[0] == "node" and type(operand) is not term[1]:
+            return False
+        if term[0] in ("const", "value") and not isinstance(operand, IntImm):
+            return False
+    return True
+
+
+def _prove(facts: Facts, condition: PrimExpr) -> bool:
+    return holds(facts, condition)
+
+
+def _comparison(facts: Facts, node: CmpExpr) -> PrimExpr:
+    """Every comparison is asked as `==` or `<` and answered in its own terms."""
+    if node in facts.truths:
+        return IntImm("bool", int(facts.truths[node]))
+    match node:
+        case GT(a, b):
+            return LT(b, a)
+        case GE(a, b):
+            return LE(b, a)
+        case NE(a, IntImm() as b) if is_scalar_int(a.dtype) and holds(facts, GE(a, b)):
+            return LT(b, a)
+        case NE(a, IntImm() as b) if is_scalar_int(a.dtype) and holds(facts, LE(a, b)):
+            return LT(a, b)
+        case NE(a, b):
+            return _opposite(rewrite(facts, EQ(a, b)), node)
+        case LE(a, b):
+            if is_scalar_int(a.dtype) and (isinstance(a, IntImm) or isinstance(b, IntImm)) and holds(facts, LE(b, a)):
+                return EQ(a, b)
+            return _opposite(rewrite(facts, LT(b, a)), node)
+    if is_scalar_int(node.a.dtype):
+        if holds(facts, node):
+            return IntImm("bool", 1)
+        if holds(facts, Not(node)):
+            return IntImm("bool", 0)
+    found = _first(facts, node)
+    return node if found is None else found
+
+
+def _opposite(answer: PrimExpr, node: PrimExpr) -> PrimExpr:
+    """The negation of an answer; the node itself if that is what it says."""
+    match answer:
+        case IntImm(_, value):
+            return IntImm("bool", 1 - value)
+        case EQ(a, b):
+            return NE(a, b)
+        case NE(a, b):
+            return EQ(a, b)
+        case LT(a, b):
+            return LE(b, a)
+        case LE(a, b):
+            return LT(b, a)
+    return Not(answer)
+
+
+LOCAL = Form("rewritten", by_law)
+
+
+def index_facts(facts: Facts) -> Facts:
+    """The same facts, for arithmetic that is taken not to overflow."""
+    return facts if facts.index else replace(facts, index=True, **fresh_memos())
