@@ -160,7 +160,7 @@ def _linear(expr: PrimExpr, wanted: tuple[Var, ...]) -> tuple[dict[Var, PrimExpr
         return {var: _times(k, factor) for var, k in coefficients.items()}, base * factor
     total = dict(left[0])
     for var, k in right[0].items():
-        signed = k if isinstance(expr, Add) else _times(k, IntImm(k.dtype, -1))
+        signed = k if isinstance(expr, Add) else _times(k, IntImm("int32", -1))
         total[var] = total[var] + signed if var in total else signed
     return total, left[1] + right[1] if isinstance(expr, Add) else left[1] - right[1]
 
@@ -168,7 +168,8 @@ def _linear(expr: PrimExpr, wanted: tuple[Var, ...]) -> tuple[dict[Var, PrimExpr
 def _times(k: PrimExpr, factor: PrimExpr) -> PrimExpr:
     """A product of coefficients, signed whatever the dtype: in 128 - c the coefficient of an unsigned c is -1."""
     if isinstance(k, IntImm) and isinstance(factor, IntImm):
-        return IntImm(k.dtype, k.value * factor.value)
+        value = k.value * factor.value
+        return IntImm("int32" if value < 0 and k.dtype.startswith("uint") else k.dtype, value)
     return k * factor
 
 

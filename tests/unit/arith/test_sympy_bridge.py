@@ -30,7 +30,8 @@ def test_division_of_polynomials() -> None:
 
 def test_affine_work_never_imports_sympy() -> None:
     program = (
-        "import sys; from tensorexpr.arith import relax; from tensorexpr.arith.analyzer import Analyzer; from tensorexpr.tir.expr import Var, SizeVar, Range\n"
+        "import sys; from tensorexpr.arith import relax; from tensorexpr.arith.analyzer import Analyzer\n"
+        "from tensorexpr.tir.expr import Var, SizeVar, Range\n"
         "i, j, n = Var('i'), Var('j'), SizeVar('n'); a = Analyzer({i: Range.from_min_extent(0, n), j: Range.from_min_extent(0, 32)})\n"
         "a.simplify((i * 32 + j) // 32 % 8 + i * n // n); a.known_less(i * 32 + j, n * 32)\n"
         "relax(i + j, {j: Range.from_min_extent(0, 4)}, a)\n"
