@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from ..arith import Analyzer
+from ..arith.analyzer import Analyzer
 from ..lower.phase0.infer_bound import infer_bound
 from ..lower.phase0.inline_stages import inline_stages
 from ..schedule.legality import check_tree
