@@ -1,6 +1,7 @@
 """The language: what all phases are written in. The modules, from the ground up:
 
 dtype, attrs, node, interning      data types, immutable mappings, what all nodes share, one object per distinct expression
+object_path                 paths from a program to its parts
 op_registry                  names of operations, and what programs register about them
 expr, operators, arithmetic, bitwise, intrin     expressions, and all that builds them
 stmt, block, buffer, function     statements, blocks, memory, functions and modules

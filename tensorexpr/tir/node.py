@@ -53,9 +53,17 @@ class Object:
 
         Args:
             name: of the function or module, in place of its own.
+            show_meta: with what the text refers to as metadata, such as strings of several lines.
+            ir_prefix, tir_prefix: what I and T are called.
+            buffer_dtype, int_dtype, float_dtype: the dtypes that are not written out.
+            verbose_expr: an expression by itself has what it mentions declared in front of it.
             indent_spaces, print_line_numbers: how lines begin.
-            obj_to_underline, obj_to_annotate: nodes to mark, and nodes -> remarks.
-            show_meta, syntax_sugar and the others: accepted, so that programs run; the text has everything there is.
+            num_context_lines: how many lines around a mark are shown; all if negative.
+            syntax_sugar: with T.grid, T.axis.remap, buffers in the signature; without the root block.
+            show_object_address: names end with the address of what they name.
+            path_to_underline, obj_to_underline: parts to mark, by `ObjectPath` or as nodes.
+            path_to_annotate, obj_to_annotate: statements -> remarks about them.
+            relax_prefix, module_alias, show_all_struct_info: of graphs, without effect here.
         """
         options = {key: value for key, value in locals().items() if key != "self"}
         return self._printers["node"](self, **options)

@@ -116,7 +116,7 @@ CASES: list[tuple[str, str, str]] = [
     ("T.evaluate('a' * 10**10)", "'a' * 10**10", "1 elements repeated 10000000000 times are more than 65536"),
     ("x = (1 << 4000) * (1 << 4000)", "(1 << 4000) * (1 << 4000)", "the product has more than 4096 bits"),
     ("T.evaluate('%9999999d' % 3)", "'%9999999d' % 3", "strings are not formatted with % in a script"),
-    ("A[0] = p + 2", "p + 2", "Add takes numbers, not p and"),
+    ("A[0] = p + 2", "p + 2", "p (handle) and 2 (int32) can't be combined"),
     ("x = n + 1\nx = n + 2", "x", "x is defined already in this block; take another name"),
     ("y = T.alloc_buffer((-8,))", "T.alloc_buffer((-8,))", "the extents of a shape are integers of at least 0, not (-8)"),
     ("y = T.alloc_buffer('(8, 8)')", "T.alloc_buffer('(8, 8)')", "the extents of a shape are integers of at least 0"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import DeclarationError
 from ...tir.attrs import FrozenMap
 from ...tir.expr import Range, Var
-from ...tir.function import IRModule, PrimFunc
+from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ...tir.stmt import Stmt
 from ..parser.context import FunctionFrame
 from ..parser.functions import finished_function
@@ -170,7 +170,8 @@ class IRModuleFrame(IRBuilderFrame):
         missing = [name for name, func in self.functions.items() if func is None]
         if missing:
             raise DeclarationError(f"declared and never defined: {', '.join(missing)}")
-        return IRModule({**self.functions}, FrozenMap(self.attrs))
+        functions: dict[str | GlobalVar, PrimFunc] = dict(self.functions.items())
+        return IRModule(functions, FrozenMap(self.attrs))
 
 
 __all__ = ["IRBuilderFrame", "IRModuleFrame", "LoopFrame", "PendingFrame", "PrimFuncFrame"]

@@ -15,7 +15,7 @@ from ...tir.stmt import NOP, Allocate, AssertStmt, AttrStmt, BufferRealize, Eval
 from ...tir.thread import VIRTUAL_TAGS, is_thread_tag, thread_tags
 from .context import Context
 from .stores import store
-from .values import Access, Bounds, Builder, Number, Opened, Pending, as_condition, as_expr, as_region
+from .values import Access, Bounds, Builder, Number, Opened, Pending, as_condition, as_expr, as_region, span
 
 _TRUE = IntImm("bool", 1)
 _ITER_TYPES = (
@@ -198,9 +198,9 @@ def iter_var(var: Any, dom: Any, iter_type: str, thread_tag: str = "") -> IterVa
     return IterVar(dom, bound, _ITER_TYPES.index(iter_type), thread_tag)
 
 
-def range_value(first: Any, extent: Any) -> Range:
-    """``T.Range(first, extent)``: the range of an axis as a value."""
-    return Range.from_min_extent(as_expr(first), as_expr(extent))
+def range_value(begin: Any, end: Any = None) -> Range:
+    """``T.Range(begin, end)``: the range of an axis as a value; of one argument it begins at 0."""
+    return Range.from_min_extent(*(span(0, begin) if end is None else span(begin, end)))
 
 
 def evaluate(value: Any) -> Evaluate:

@@ -66,7 +66,7 @@ def add_parameter(name: str, made: Buffer | Var, frame: FunctionFrame) -> Buffer
     if isinstance(made, Var):
         frame.params.append(made)
         return made
-    handle = Var(f"var_{name}", "handle")
+    handle = Var(f"{name}_handle", "handle")
     frame.params.append(handle)
     frame.buffer_map[handle] = made
     return made

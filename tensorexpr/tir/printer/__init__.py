@@ -5,27 +5,15 @@ Importing this package makes `str(expr)`, `str(stmt)`, `func.script()` and `mod.
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..function import IRModule, PrimFunc
 from ..node import Object
 from .expressions import script_expr
 from .highlight import as_html, shown
 from .legacy import legacy_expr
-from .program import script_function, script_module, script_stmt
-
-
-def script_node(node: Object, **options: Any) -> str:
-    """Any node as text; options as of `Object.script`."""
-    if isinstance(node, PrimFunc):
-        return script_function(node)
-    if isinstance(node, IRModule):
-        return script_module(node)
-    return str(node)
-
+from .node import script_node, script_stmt
+from .program import script_function, script_module
 
 Object._printers.update(
     expr=script_expr, stmt=script_stmt, function=script_function, module=script_module, shown=shown, html=as_html, node=script_node
 )
 
-__all__ = ["legacy_expr", "script_expr", "script_function", "script_module", "script_stmt"]
+__all__ = ["legacy_expr", "script_expr", "script_function", "script_module", "script_node", "script_stmt"]

@@ -49,7 +49,7 @@ def write_buffers(printer: StatementPrinter, block: Block) -> None:
     for buffer in block.alloc_buffers:
         printer.declare_buffer(buffer, "T.alloc_buffer")
     for match in block.match_buffers:
-        _write_match(printer, match)
+        write_match(printer, match)
 
 
 def region_text(printer: StatementPrinter, region: BufferRegion) -> str:
@@ -58,7 +58,8 @@ def region_text(printer: StatementPrinter, region: BufferRegion) -> str:
     return f"{printer.names.get(region.buffer, region.buffer.name)}[{', '.join(parts) or '()'}]"
 
 
-def _write_match(printer: StatementPrinter, match: MatchBufferRegion) -> None:
+def write_match(printer: StatementPrinter, match: MatchBufferRegion) -> None:
+    """A view of a part of another buffer."""
     source = match.source
     box = ", ".join(map(printer.slice_text, source.region)) or "()"
     text = f"{printer.names.get(source.buffer, source.buffer.name)}[{box}], {printer.buffer_arguments(match.buffer, data=False)}"
@@ -69,7 +70,7 @@ def _write_axes(printer: StatementPrinter, stmt: BlockRealize) -> None:
     """Axes bound to whole loops in one line, where two or more stand together; the others one by one."""
     together: list[tuple[IterVar, PrimExpr]] = []
     for axis, value in zip(stmt.block.iter_vars, stmt.iter_values, strict=True):
-        if _AXES.get(axis.iter_type, _OPAQUE)[1] is not None and _is_loop(printer, axis, value):
+        if printer.names.options.syntax_sugar and _AXES.get(axis.iter_type, _OPAQUE)[1] is not None and _is_loop(printer, axis, value):
             together.append((axis, value))
             continue
         _write_remap(printer, together)

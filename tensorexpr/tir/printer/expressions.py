@@ -57,8 +57,8 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _int(node: ir.IntImm, _names: Names) -> tuple[int, Parts]:
-    if node.dtype == "int32":
+def _int(node: ir.IntImm, names: Names) -> tuple[int, Parts]:
+    if node.dtype == names.options.int_dtype:
         return ATOM, (str(node.value),)
     return ATOM, (f"T.{node.dtype}({bool(node.value) if node.dtype == 'bool' else node.value})",)
 
@@ -77,7 +77,12 @@ def _infix(node: ir.BinaryExpr | ir.CmpExpr | ir.LogicalExpr, _names: Names) -> 
 
 
 def _is_literal(expr: ir.PrimExpr) -> bool:
-    return isinstance(expr, ir.IntImm) and expr.dtype == "int32"
+    return isinstance(expr, (ir.IntImm, ir.FloatImm))
+
+
+def _float(node: ir.FloatImm, names: Names) -> tuple[int, Parts]:
+    text = float_text(node.value, node.dtype)
+    return ATOM, (text if node.dtype == names.options.float_dtype else f"T.{node.dtype}({text})",)
 
 
 def _div(node: ir.Div, names: Names) -> tuple[int, Parts]:
@@ -154,8 +159,18 @@ def declared_type(var: ir.Var) -> str:
 
 def iter_var_parts(axis: ir.IterVar) -> Parts:
     """An axis as ``T.iter_var(k, T.Range(0, 16), "CommReduce", "")``."""
-    dom: Parts = ("None",) if axis.dom is None else call("T.Range", (axis.dom.min, ANY), (axis.dom.extent, ANY))[1]
+    dom: Parts = ("None",) if axis.dom is None else call("T.Range", (axis.dom.min, ANY), _end(axis.dom))[1]
     return call("T.iter_var", (axis.var, ANY), dom, quoted(_ITER_TYPES[axis.iter_type]), quoted(axis.thread_tag))[1]
+
+
+def _end(dom: ir.Range) -> Parts:
+    """What a range stops before."""
+    low, extent = dom.min, dom.extent
+    if isinstance(low, ir.IntImm) and isinstance(extent, ir.IntImm):
+        return ((ir.IntImm(low.dtype, low.value + extent.value), ANY),)
+    if isinstance(low, ir.IntImm) and low.value == 0:
+        return ((extent, ANY),)
+    return ((low, SUM), " + ", (extent, SUM + 1))
 
 
 def _reduce(node: ir.Reduce, names: Names) -> tuple[int, Parts]:
@@ -181,7 +196,7 @@ SCRIPT: dict[type, Format] = {
     ir.Var: _var,
     ir.SizeVar: _var,
     ir.IntImm: _int,
-    ir.FloatImm: lambda node, _: (ATOM, (f"T.{node.dtype}({float_text(node.value, node.dtype)})",)),
+    ir.FloatImm: _float,
     ir.StringImm: lambda node, _: (ATOM, (quoted(node.value),)),
     **dict.fromkeys(_SYMBOLS, _infix),
     ir.Div: _div,

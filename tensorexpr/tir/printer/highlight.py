@@ -38,7 +38,7 @@ _CSS: Mapping[str, Mapping[str, str]] = {
 }  # fmt: skip
 
 
-def _tokens(text: str) -> Iterator[tuple[str | None, str]]:
+def tokens(text: str) -> Iterator[tuple[str | None, str]]:
     """The text in pieces, each with its kind or None."""
     end = 0
     for match in _PATTERN.finditer(text):
@@ -52,7 +52,7 @@ def _tokens(text: str) -> Iterator[tuple[str | None, str]]:
 
 def ansi(text: str) -> str:
     """The text with escape codes for a terminal."""
-    return "".join(piece if kind is None else f"\x1b[{_ANSI[kind]}m{piece}\x1b[0m" for kind, piece in _tokens(text))
+    return "".join(piece if kind is None else f"\x1b[{_ANSI[kind]}m{piece}\x1b[0m" for kind, piece in tokens(text))
 
 
 def as_html(text: str, style: str = "light") -> str:
@@ -60,7 +60,7 @@ def as_html(text: str, style: str = "light") -> str:
     colours = _CSS[style]
     pieces = (
         html.escape(piece) if kind is None else f'<span style="color:{colours[kind]}">{html.escape(piece)}</span>'
-        for kind, piece in _tokens(text)
+        for kind, piece in tokens(text)
     )
     return f'<pre style="line-height:1.3">{"".join(pieces)}</pre>'
 

@@ -2,52 +2,60 @@
 
 from __future__ import annotations
 
+import sys
+
 from ..block import BlockRealize, is_plain_root
 from ..buffer import Buffer
 from ..expr import IntImm, PrimExpr, Var
-from ..function import IRModule, PrimFunc
+from ..function import GlobalVar, IRModule, PrimFunc
 from ..rewriting import walk
 from ..scopes import parts
-from ..stmt import Stmt
 from .expressions import declared_type, quoted, script_map
-from .placement import place
+from .options import MARK_LINE, Options
+from .placement import Placement, place
 from .statements import StatementPrinter
 from .text import Names
 
-_IR_HEADER = "# from tensorexpr.script import ir as I"
-_TIR_HEADER = "# from tensorexpr.script import tir as T"
+
+def _header(language: str, name: str) -> str:
+    """The import that makes a text readable, by the name under which the program around knows this package."""
+    package = __name__.partition(".")[0]
+    known = "tvm" if sys.modules.get("tvm") is sys.modules[package] else package
+    return f"# from {known}.script import {language} as {name}"
 
 
-def script_stmt(stmt: Stmt) -> str:
-    """A statement; what it uses but does not define is declared in front."""
-    printer = StatementPrinter(Names(), place(stmt, ()))
-    printer.write(stmt)
-    return "\n".join(printer.lines)
-
-
-def script_function(func: PrimFunc) -> str:
+def script_function(func: PrimFunc, options: Options | None = None) -> str:
     """A function as a file of its own."""
-    name = str(func.attrs.get("global_symbol", "main"))
-    return "\n".join([_TIR_HEADER, "", *_function_lines(func, name, 0)])
+    chosen = options or Options()
+    name = chosen.name or str(func.attrs.get("global_symbol", "main"))
+    return "\n".join([_header("tir", "T"), "", *_function_lines(func, name, 0, chosen)])
 
 
-def script_module(mod: IRModule) -> str:
+def _order(item: tuple[GlobalVar, PrimFunc]) -> tuple[bool, str]:
+    """Functions stand in alphabetical order, and "main" at the end."""
+    return item[0].name_hint == "main", item[0].name_hint
+
+
+def script_module(mod: IRModule, options: Options | None = None) -> str:
     """A module with all its functions."""
-    lines = [_IR_HEADER, _TIR_HEADER, "", "@I.ir_module", "class Module:"]
+    chosen = options or Options()
+    lines = [_header("ir", "I"), *([_header("tir", "T")] if mod.functions else []), "", "@I.ir_module", f"class {chosen.name or 'Module'}:"]
     if mod.attrs:
-        lines.append(f"    I.module_attrs({script_map(mod.attrs, Names())})")
-    for number, (var, func) in enumerate(mod.functions_items()):
-        lines += ([""] if number else []) + _function_lines(func, var.name_hint, 1)
+        lines.append(f"    I.module_attrs({script_map(mod.attrs, Names(chosen))})")
+    for number, (var, func) in enumerate(sorted(mod.functions_items(), key=_order)):
+        lines += ([""] if number else []) + _function_lines(func, var.name_hint, 1, chosen)
+    if id(mod) in chosen.marked:
+        lines[3:] = [MARK_LINE + line if line else line for line in lines[3:]]
     return "\n".join(lines if mod.functions or mod.attrs else [*lines, "    pass"])
 
 
-def _function_lines(func: PrimFunc, name: str, indent: int) -> list[str]:
+def _function_lines(func: PrimFunc, name: str, indent: int, options: Options) -> list[str]:
     private = "global_symbol" not in func.attrs
     buffers = [func.buffer_map[p] for p in func.params if p in func.buffer_map]
     known: set[Buffer | Var] = {*func.params, *buffers, *(b.data for b in buffers), *_shape_variables(buffers)}
     placement = place(func.body, known)
-    printer = StatementPrinter(Names(), placement, indent + 1)
-    inline = {p for p in func.params if p in func.buffer_map and _is_inline(func.buffer_map[p]) and p not in placement.used}
+    printer = StatementPrinter(Names(options), placement, indent + 1)
+    inline = {p for p in func.params if p in func.buffer_map and _is_shown_inline(func, p, placement, options)}
     params = ", ".join(_parameter(printer, func, p, p in inline) for p in func.params)
     shown = {k: v for k, v in func.attrs.items() if k != "global_symbol" or v != name}
     if shown:
@@ -55,13 +63,22 @@ def _function_lines(func: PrimFunc, name: str, indent: int) -> list[str]:
     for param in func.params:
         if param in func.buffer_map and param not in inline:
             _match_buffer(printer, param, func.buffer_map[param])
-    if isinstance(func.body, BlockRealize) and is_plain_root(func.body) and _is_implied(func.body):
+    sugar = options.syntax_sugar and isinstance(func.body, BlockRealize) and is_plain_root(func.body) and _is_implied(func.body)
+    if sugar and isinstance(func.body, BlockRealize):
         printer.write_root(func.body)
     else:
         printer.write(func.body)
     pad = "    " * indent
     decorator = "@T.prim_func(private=True)" if private else "@T.prim_func"
-    return [f"{pad}{decorator}", f"{pad}def {name}({params}):", *printer.lines]
+    lines = [f"{pad}{decorator}", f"{pad}def {name}({params}):", *printer.lines]
+    return [MARK_LINE + line for line in lines] if id(func) in options.marked else lines
+
+
+def _is_shown_inline(func: PrimFunc, param: Var, placement: Placement, options: Options) -> bool:
+    """True for a buffer that stands in the signature: one of its own memory, whose handle nothing else uses."""
+    buffer = func.buffer_map[param]
+    shared = any(other.data is buffer.data for other in func.buffer_map.values() if other is not buffer)
+    return options.syntax_sugar and _is_inline(buffer) and not shared and param not in placement.used
 
 
 def _is_implied(root: BlockRealize) -> bool:

@@ -29,6 +29,7 @@ from ..stmt import (
 from ..thread import VIRTUAL_TAGS, is_thread_tag
 from .blocks import write_buffers, write_realization, write_unbound
 from .expressions import SCRIPT, declared_type, index_parts, quoted, script_expr, script_map, script_value
+from .options import MARK_BEGIN, MARK_END, MARK_LINE
 from .placement import Placement
 from .text import SUM, Names, render
 
@@ -51,15 +52,18 @@ class StatementPrinter:
         self._placement = placement
         self._indent = indent
         self._counter = 0
+        self._marked = 0  # how many of the statements around are marked
+        self._trailing = ""  # the remark on the next line
         self._todo: list[tuple[Stmt, bool] | Callable[[], None]] = []
 
     def line(self, text: str) -> None:
         """Add one line at the current indentation."""
-        self.lines.append("    " * self._indent + text)
+        self.lines.append(f"{MARK_LINE if self._marked else ''}{'    ' * self._indent}{text}{self._trailing}")
+        self._trailing = ""
 
-    def write(self, stmt: Stmt) -> None:
-        """Write `stmt` as the last of its block."""
-        self._todo.append((stmt, True))
+    def write(self, stmt: Stmt, last: bool = True) -> None:
+        """Write `stmt`, by default as the last of its block."""
+        self._todo.append((stmt, last))
         while self._todo:
             item = self._todo.pop()
             if callable(item):
@@ -69,12 +73,36 @@ class StatementPrinter:
 
     def _statement(self, stmt: Stmt, last: bool) -> None:
         """Write one statement; only the `last` of a block may let its body follow without indentation."""
+        self._mark(stmt)
         self._declare()
         if isinstance(stmt, SeqStmt):
             tail = len(stmt.seq) - 1
             self._todo.extend((child, last and number == tail) for number, child in reversed(list(enumerate(stmt.seq))))
         else:
             _WRITERS[type(stmt)](self, stmt, last)
+
+    def _mark(self, stmt: Stmt) -> None:
+        """Mark what is marked in a statement, or all of it until it ends, and write the remark about it."""
+        options = self.names.options
+        self.names.at(stmt)
+        if id(stmt) in options.marked:
+            self._marked += 1
+            self._todo.append(self._unmark)
+        if options.remarks and not isinstance(stmt, BlockRealize):
+            self._remark(stmt)
+
+    def _unmark(self) -> None:
+        self._marked -= 1
+
+    def _remark(self, stmt: Stmt) -> None:
+        """The remark about a statement: behind it if it has one line, else above it."""
+        text = self.names.options.remarks.get(id(stmt))
+        if text is None:
+            return
+        if isinstance(stmt, (BufferStore, Evaluate)):
+            self._trailing = f"  # {text}"
+        else:
+            self.line(f"# {text}")
 
     def _declare(self) -> None:
         """Declare what the placement puts before the next statement, and count it."""
@@ -92,7 +120,11 @@ class StatementPrinter:
     def declare_buffer(self, buffer: Buffer, how: str = "T.Buffer") -> None:
         """Declare a buffer, over its data if that has a name already."""
         arguments = self.buffer_arguments(buffer, data=buffer.data in self.names)
-        self.line(f"{self.define_buffer(buffer)} = {how}({arguments})")
+        self.line(self.marked(buffer, f"{self.define_buffer(buffer)} = {how}({arguments})"))
+
+    def marked(self, thing: Any, text: str) -> str:
+        """The text of a thing, marked if the thing is."""
+        return f"{MARK_BEGIN}{text}{MARK_END}" if id(thing) in self.names.options.marked else text
 
     def define_buffer(self, buffer: Buffer) -> str:
         """Name a buffer; the first one over some data also names the data, as ``A.data``."""
@@ -117,8 +149,11 @@ class StatementPrinter:
         for var in (*buffer.strides, buffer.elem_offset):
             if isinstance(var, Var) and var not in self.names and not _is_usual(var, buffer):
                 self.declare_var(var)
+        marks, self.names.marks = self.names.marks, self.names.marks
+        self.names.at(buffer)
         args = [self._tuple(buffer.shape)]
-        if buffer.dtype != "float32":
+        self.names.marks = marks
+        if buffer.dtype != self.names.options.buffer_dtype:
             args.append(quoted(buffer.dtype))
         if data:
             args.append(f"data={self.expr(buffer.data)}")
@@ -183,7 +218,7 @@ class StatementPrinter:
 
     def _joins_grid(self, loops: list[For], inner: For) -> bool:
         """Plain serial loops nested directly, whose extents do not use the loops around, are one grid."""
-        if not (_is_plain(loops[0]) and _is_plain(inner)):
+        if not self.names.options.syntax_sugar or id(inner) in self.names.options.marked or not (_is_plain(loops[0]) and _is_plain(inner)):
             return False
         around = [loop.loop_var for loop in loops]
         return not any(node is var for node in walk(inner.extent) for var in around)
@@ -208,7 +243,7 @@ class StatementPrinter:
 
     def _realize_block(self, stmt: BlockRealize, last: bool) -> None:
         self._declare()
-        self._open_block(stmt.block, "")
+        self._open_block(stmt.block, "", stmt)
         write_realization(self, stmt)
 
     def _lone_block(self, block: Block, last: bool) -> None:
@@ -216,8 +251,14 @@ class StatementPrinter:
         self._open_block(block, ", no_realize=True")
         write_unbound(self, block)
 
-    def _open_block(self, block: Block, realized: str) -> None:
+    def _open_block(self, block: Block, realized: str, stmt: BlockRealize | None = None) -> None:
         """The header of a block; what comes after its own lines waits on the stack."""
+        if not realized and self.names.options.remarks:
+            self._remark(block)
+            self._remark(stmt or block)
+        if id(block) in self.names.options.marked and stmt is not None:
+            self._marked += 1
+            self._todo.append(self._unmark)
         self.line(f"with T.block({quoted(block.name_hint)}{realized}):")
         self._indent += 1
         self.names.push()
@@ -332,7 +373,11 @@ class StatementPrinter:
         self._scoped(last, f"{name} = {text}", f"with {text} as {name}:", stmt.body)
 
     def _evaluate(self, stmt: Evaluate, last: bool) -> None:
-        text = self.expr(stmt.value)
+        value = stmt.value
+        if self.names.options.syntax_sugar and isinstance(value, Call) and value.op == "tir.ret":
+            self.line(f"return {self.expr(value.args[0])}")
+            return
+        text = self.expr(value)
         self.line(text if isinstance(stmt.value, Call) else f"T.evaluate({text})")
 
 

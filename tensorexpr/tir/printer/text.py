@@ -14,6 +14,7 @@ from typing import Any, TypeGuard, cast
 
 from ...errors import InternalError
 from ..expr import PrimExpr
+from .options import MARK_BEGIN, MARK_END, Options
 
 Operand = tuple[PrimExpr, int]
 """An expression and the strength below which its text needs parentheses."""
@@ -31,7 +32,9 @@ _RESERVED = frozenset(keyword.kwlist) | {"T", "I", "R", "range"}
 class Names:
     """Which text stands for which variable, buffer or tensor; names are unique among what is in scope."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: Options | None = None) -> None:
+        self.options = options or Options()
+        self.marks: frozenset[int] | set[int] = self.options.marked  # expressions to mark here, by identity
         self._texts: dict[int, str] = {}
         self._taken: set[str] = set(_RESERVED)
         self._frames: list[list[tuple[Any, str | None]]] = [[]]
@@ -52,7 +55,7 @@ class Names:
 
     def define(self, thing: Any, hint: str) -> str:
         """Name `thing` after `hint`, with _1, _2, ... behind it if the name is taken."""
-        base = identifier(hint)
+        base = identifier(hint) + (f"_{id(thing):#x}" if self.options.show_object_address else "")
         name, count = base, 0
         while name in self._taken:
             count += 1
@@ -60,6 +63,11 @@ class Names:
         self._taken.add(name)
         self._record(thing, name, name)
         return name
+
+    def at(self, owner: Any) -> None:
+        """Mark from here on what is marked in `owner`, a statement or buffer, besides what is marked everywhere."""
+        if self.options.marked_in:
+            self.marks = self.options.marked | self.options.marked_in.get(id(owner), set())
 
     def alias(self, thing: Any, text: str) -> None:
         """Let `text`, such as ``A.data``, stand for `thing`."""
@@ -122,8 +130,8 @@ def render(expr: PrimExpr, style: Mapping[type, Format], names: Names, strength:
             raise InternalError(f"the printer does not know {type(node).__name__}")
         own, parts = form(node, names)
         if own < needed:
-            stack.append(")")
+            parts = ("(", *parts, ")")
+        if names.marks and id(node) in names.marks:
+            parts = (MARK_BEGIN, *parts, MARK_END)
         stack.extend(reversed(parts))
-        if own < needed:
-            stack.append("(")
     return "".join(out)

@@ -5,8 +5,8 @@
 class Module:
     I.module_attrs({"version": 3})
     @T.prim_func
-    def main(A: T.Buffer((), "float32")):
-        T.func_attr({"from_legacy_te_schedule": T.bool(True), "tir.noalias": T.bool(True)})
+    def alias(A: T.Buffer((), "float32")):
+        T.func_attr({"from_legacy_te_schedule": T.bool(True), "global_symbol": "main", "tir.noalias": T.bool(True)})
         A[()] = A[()] + T.float32(1.0)
 
     @T.prim_func(private=True)
@@ -15,6 +15,6 @@ class Module:
         T.evaluate(0)
 
     @T.prim_func
-    def alias(A: T.Buffer((), "float32")):
-        T.func_attr({"from_legacy_te_schedule": T.bool(True), "global_symbol": "main", "tir.noalias": T.bool(True)})
+    def main(A: T.Buffer((), "float32")):
+        T.func_attr({"from_legacy_te_schedule": T.bool(True), "tir.noalias": T.bool(True)})
         A[()] = A[()] + T.float32(1.0)

@@ -185,11 +185,11 @@ def test_colours(style: str | None, terminal: bool, no_color: bool, coloured: bo
     monkeypatch.setenv("NO_COLOR", "1" if no_color else "")
     text = highlight.shown(PRODUCT.script(), style)
     assert (text != PRODUCT.script()) is coloured
-    assert "".join(piece for _, piece in highlight._tokens(PRODUCT.script())) == PRODUCT.script()
+    assert "".join(piece for _, piece in highlight.tokens(PRODUCT.script())) == PRODUCT.script()
 
 
 def test_tokens_have_their_colours() -> None:
-    kinds = {piece: kind for kind, piece in highlight._tokens('@T.prim_func\ndef f(x): # T.no "text"\n    y2 = T.exp("a # b", -2.5)')}
+    kinds = {piece: kind for kind, piece in highlight.tokens('@T.prim_func\ndef f(x): # T.no "text"\n    y2 = T.exp("a # b", -2.5)')}
     assert kinds["@T.prim_func"] == "decorator" and kinds["def"] == "keyword" and kinds["f"] == "name" and kinds["T.exp"] == "builtin"
     assert kinds['# T.no "text"'] == "comment" and kinds['"a # b"'] == "string" and kinds["2.5"] == "number"
     assert "y2" not in kinds

@@ -47,7 +47,7 @@ SCRIPT = [
     (tir.Add(tir.const(1), tir.const(2)), "T.Add(1, 2)"),
     (tir.FloorDiv(tir.Add(tir.const(1), tir.const(-2)), tir.const(2)), "T.Add(1, -2) // 2"),
     (tir.LT(tir.const(1), tir.const(2)), "T.LT(1, 2)"),
-    (tir.Mul(tir.const(1, "int64"), tir.const(2, "int64")), "T.int64(1) * T.int64(2)"),
+    (tir.Mul(tir.const(1, "int64"), tir.const(2, "int64")), "T.Mul(T.int64(1), T.int64(2))"),
     (tir.call_packed("f", i), 'T.call_packed("f", i)'),
     (tir.const(5, "uint8"), "T.uint8(5)"),
     (tir.const(True), "T.bool(True)"),
