@@ -102,7 +102,7 @@ class _Match:
             raise Mismatch(f"the description never uses its buffer {buffer.name}")
         leading = len(place.offsets) - buffer.ndim
         one = [IntImm(offset.dtype, 1) for offset in place.offsets[:leading]]
-        return BufferRegion(place.buffer, tuple(map(Range, place.offsets, [*one, *buffer.shape])))
+        return BufferRegion(place.buffer, tuple(map(Range.from_min_extent, place.offsets, [*one, *buffer.shape])))
 
     def statement(self, desc: Stmt, found: Stmt) -> None:
         """Compare two statements.
