@@ -136,7 +136,6 @@ WHOLE: tuple[tuple[Callable[[Program], object], str], ...] = (
         "one iteration of 'i' of C to the next, but that loop is marked parallel",
     ),
     (lambda p: do(lambda: rolling_at(p, 0), lambda: p.s[p.b].double_buffer()), "rolling_buffer and double_buffer"),
-    (lambda p: do(lambda: rolling_at(p, 1)), "so none of them is needed again"),
     (
         lambda p: do(lambda: p.s[p.b].compute_at(p.s[p.c], p.s[p.c].fuse(*p.c.op.axis)), lambda: p.s[p.b].rolling_buffer()),
         "a window rolls along one axis|both have to be constants",
@@ -151,17 +150,6 @@ def test_whole_schedules(request_: Callable[[Program], object], message: str) ->
     request_(program)
     with pytest.raises(ScheduleError, match=message):
         program.lowered()
-
-
-def test_a_window_that_does_not_move() -> None:
-    a = te.placeholder((8,), name="A")
-    b = te.compute((8,), lambda i: a[i] + 1.0, name="B")
-    out = te.compute((4, 8), lambda r, i: b[i] * r, name="out")
-    s = create_schedule(out.op)
-    s[b].compute_at(s[out], out.op.axis[0])
-    s[b].rolling_buffer()
-    with pytest.raises(ScheduleError, match="every iteration needs the same elements; compute the stage outside that loop"):
-        lower(s, [a, out])
 
 
 def test_a_rolling_stage_that_holds_another() -> None:

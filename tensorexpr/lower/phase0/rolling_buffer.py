@@ -50,7 +50,7 @@ class RollingPlan:
 
 
 def plan_rolling_buffers(tree: ScheduleTree, domains: Mapping[int, StageDomain], analyzer: Analyzer) -> dict[int, RollingPlan]:
-    """The plans of the stages that roll, by stage. One whose loop has a single iteration has nothing to keep and needs none.
+    """The plans of the stages that roll, by stage. One that has nothing to keep from one iteration to the next needs none.
 
     Raises:
         ScheduleError: for a stage whose box doesn't move as it must.
@@ -60,16 +60,18 @@ def plan_rolling_buffers(tree: ScheduleTree, domains: Mapping[int, StageDomain],
         if stage.rolling_buffer and isinstance(stage.attach, At):
             target, axis = tree[stage.attach.stage], stage.attach.axis
             if target.axes[axis].var in domains[target.id].loops():
-                plans[stage.id] = _plan(stage, domains[stage.id], target.axes[axis].var, target.name, analyzer)
+                plan = _plan(stage, domains[stage.id], target.axes[axis].var, target.name, analyzer)
+                if plan is not None:
+                    plans[stage.id] = plan
     return plans
 
 
-def _plan(stage: StageNode, domain: StageDomain, loop: Var, target: str, analyzer: Analyzer) -> RollingPlan:
+def _plan(stage: StageNode, domain: StageDomain, loop: Var, target: str, analyzer: Analyzer) -> RollingPlan | None:
     where = f"In schedule for {stage.name}: rolling_buffer at {loop.name!r} of {target}"
     remedy = "leave rolling_buffer out, or compute the stage at another loop"
     moving = [axis for axis in stage.spatial if loop in variables(domain.region[axis].min) | variables(domain.region[axis].extent)]
     if not moving:
-        raise ScheduleError(f"{where}: every iteration needs the same elements; compute the stage outside that loop")
+        return None
     if len(moving) > 1:
         names = ", ".join(stage.axes[axis].name for axis in moving)
         raise ScheduleError(f"{where}: the needed box moves along {names} at once, but a window rolls along one axis; {remedy}")
@@ -82,11 +84,10 @@ def _plan(stage: StageNode, domain: StageDomain, loop: Var, target: str, analyze
             f"{where}: from one iteration to the next the box moves along {name!r} by {step}, and it has {size} elements; "
             f"both have to be constants; {remedy}"
         )
-    if not 0 < step.value < size.value:
-        raise ScheduleError(
-            f"{where}: from one iteration to the next the box of {size.value} elements moves along {name!r} by {step.value}, "
-            f"so none of them is needed again; {remedy}"
-        )
+    if step.value >= size.value:  # none of the elements is needed again
+        return None
+    if step.value <= 0:
+        raise ScheduleError(f"{where}: the box moves along {name!r} by {step.value} per iteration, and a window only rolls forward; {remedy}")
     kept = IntImm(size.dtype, size.value - step.value)
     first = _part(domain, axis, Range.from_min_extent(low, kept), analyzer)
     each = _part(domain, axis, Range.from_min_extent(analyzer.simplify(low + kept), IntImm(size.dtype, step.value)), analyzer)

@@ -12,8 +12,7 @@ Lanes = Any  # an int, or for scalable vectors an expression with vscale
 
 def lane_count(dtype: str) -> int:
     """The number of lanes; of a scalable vector the number per vscale, negative."""
-    parsed = parse_dtype(dtype)
-    return -parsed.lanes if getattr(parsed, "scalable", False) else parsed.lanes
+    return parse_dtype(dtype).lanes
 
 
 def is_vector(expr: PrimExpr) -> bool:
@@ -23,9 +22,7 @@ def is_vector(expr: PrimExpr) -> bool:
 
 def widened(dtype: str, like: str) -> str:
     """The scalar type of `dtype` with the lanes of `like`."""
-    base = str(parse_dtype(dtype).scalar)
-    _, times, lanes = like.partition("x")
-    return f"{base}x{lanes}" if times else with_lanes(base, 1)
+    return with_lanes(dtype, lane_count(like))
 
 
 def to_lanes(expr: PrimExpr, lanes: Lanes, like: str) -> PrimExpr:
