@@ -181,7 +181,7 @@ def cast(value: Any, dtype: str) -> PrimExpr:
     if "handle" in (source.code, wanted.code):
         raise TypeMismatchError(f"{expr} ({expr.dtype}) can't be converted to {dtype}; use tir.reinterpret")
     if isinstance(expr, Broadcast):
-        return Broadcast(cast(expr.value, scalar_dtype(dtype)), wanted.lanes)
+        return Broadcast(cast(expr.value, scalar_dtype(dtype)), expr.lanes)
     if isinstance(expr, IntImm):
         if wanted.is_float:
             return FloatImm(dtype, rounded_float(float(expr.value), dtype))

@@ -108,6 +108,25 @@ def undef(dtype: str = "float32") -> PrimExpr:
     return Call(dtype, "tir.undef", ())
 
 
+def vscale() -> PrimExpr:
+    """How many times as long a scalable vector is as it would be at least: known to the machine alone."""
+    return Call("int32", "tir.vscale", ())
+
+
+def get_active_lane_mask(dtype: str, base: Any, limit: Any) -> PrimExpr:
+    """A bool for each lane: whether base + lane < limit.
+
+    Args:
+        dtype: of the mask, such as "uint1xvscalex4".
+    """
+    return Call(str(parse_dtype(dtype)), "tir.get_active_lane_mask", (convert(base), convert(limit)))
+
+
+def get_vscale_expr(dtype: str, min_size: int = 128) -> PrimExpr:
+    """The lanes of a scalable vector of `dtype` that has at least `min_size` bits."""
+    return binary(Mul, vscale(), IntImm("int32", min_size // parse_dtype(dtype).bits))
+
+
 def assume(cond: Any) -> PrimExpr:
     """States, as a statement of its own, that a condition holds; code may rely on it and nothing tests it but the interpreter."""
     return Call("bool", "tir.assume", (to_bool(cond),))

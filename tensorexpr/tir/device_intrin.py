@@ -84,6 +84,7 @@ _ROWS = (
     DeviceIntrinsic("tvm_warp_shuffle_down", 5, 1),
     DeviceIntrinsic("tvm_warp_shuffle_up", 5, 1),
     DeviceIntrinsic("lookup_param", 1, "handle"),
+    DeviceIntrinsic("vscale", 0, "int32", pure=True),
     DeviceIntrinsic("ret", 1, 0),
 )
 
@@ -121,8 +122,7 @@ def device_call(name: str, *args: Any, dtype: str | None = None) -> PrimExpr:
         raise DeclarationError(f"{name} takes {row.operands} operands, not {len(given)}")
     operands = tuple(arg.data if isinstance(arg, Buffer) else convert(arg) for arg in given)
     kind = dtype or (operands[result].dtype if isinstance(result, int) else str(result))
-    parse_dtype(kind)
-    return Call(kind, f"tir.{name}", operands)
+    return Call(str(parse_dtype(kind)) if kind != "void" else kind, f"tir.{name}", operands)
 
 
 def builder(name: str) -> Callable[..., PrimExpr]:

@@ -35,6 +35,21 @@ class PrimFunc(Object, metaclass=Built):
     # Under which options the body was lowered; None if it wasn't. No function that is made of this one has it.
     _lowered_under: object = field(default_factory=lambda: None, init=False, repr=False)
 
+    @staticmethod
+    def _normal(args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments with a handle for each parameter that is a buffer, or memory of the IR builder."""
+        params, body, ret_type, buffer_map, *rest = args
+        buffers = [param if isinstance(param, Buffer) else getattr(param, "buffer", None) for param in params]
+        if not any(isinstance(buffer, Buffer) for buffer in buffers):
+            return args
+        found = dict(buffer_map) if isinstance(buffer_map, Mapping) else {}
+        handles: list[Any] = []
+        for param, buffer in zip(params, buffers, strict=True):
+            handles.append(Var(buffer.name, "handle") if isinstance(buffer, Buffer) else param)
+            if isinstance(buffer, Buffer):
+                found[handles[-1]] = buffer
+        return (handles, body, ret_type, found, *rest)
+
     def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None) -> PrimFunc:
         """This function with one attribute, or all of a mapping, set."""
         new = attr_key_or_dict if isinstance(attr_key_or_dict, Mapping) else {attr_key_or_dict: attr_value}

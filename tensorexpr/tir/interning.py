@@ -101,6 +101,8 @@ class Built(type):
         layout = _layouts.get(cls) or _layout_of(cls)
         if kwargs or len(args) != layout.count:
             args = layout.positional(cls, args, kwargs)
+        if layout.normal:
+            args = layout.normal(args)
         return cast(_Node, type.__call__(cls, *layout.adapted(args)))
 
 

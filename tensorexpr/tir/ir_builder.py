@@ -64,9 +64,9 @@ class BufferVar:
         """The buffer behind it."""
         return self._buffer
 
-    def asobject(self) -> Var:
-        """The pointer."""
-        return self._buffer.data
+    def asobject(self) -> Buffer:
+        """The buffer behind it."""
+        return self._buffer
 
     def __getitem__(self, index: Any) -> PrimExpr:
         buffer, indices = self._place(index)

@@ -87,7 +87,9 @@ def _plan(stage: StageNode, domain: StageDomain, loop: Var, target: str, analyze
     if step.value >= size.value:  # none of the elements is needed again
         return None
     if step.value <= 0:
-        raise ScheduleError(f"{where}: the box moves along {name!r} by {step.value} per iteration, and a window only rolls forward; {remedy}")
+        raise ScheduleError(
+            f"{where}: the box moves along {name!r} by {step.value} per iteration, and a window only rolls forward; {remedy}"
+        )
     kept = IntImm(size.dtype, size.value - step.value)
     first = _part(domain, axis, Range.from_min_extent(low, kept), analyzer)
     each = _part(domain, axis, Range.from_min_extent(analyzer.simplify(low + kept), IntImm(size.dtype, step.value)), analyzer)

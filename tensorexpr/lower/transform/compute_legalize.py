@@ -1,6 +1,6 @@
 """Arithmetic on small floats as arithmetic on wider ones; what is stored outside of the function keeps its type.
 
-    C[i] = A[i] + B[i]  with e4m3_float8 everywhere  ->  C: float32, C[i] = widened(A[i]) + widened(B[i])
+C[i] = A[i] + B[i]  with e4m3_float8 everywhere  ->  C: float32, C[i] = widened(A[i]) + widened(B[i])
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class _Legalizer:
         opaque = {node for node in _pointers(body)}
         inside = (s for s in walk_statements(body) if isinstance(s, Allocate) and self._small(s.dtype))
         self._pointers = {
-            s.buffer_var: pointer_like(s.buffer_var, pointer_scope(s.buffer_var), self._widened(s.dtype)) for s in inside if s.buffer_var not in opaque
+            s.buffer_var: pointer_like(s.buffer_var, pointer_scope(s.buffer_var), self._widened(s.dtype))
+            for s in inside
+            if s.buffer_var not in opaque
         }
         self._buffers: dict[Buffer, Buffer] = {}
         self._vars: dict[Var, Var] = {}
@@ -69,7 +71,9 @@ class _Legalizer:
         match stmt:
             case Allocate() if stmt.buffer_var in self._pointers:
                 data = self._pointers[stmt.buffer_var]
-                return replace(typing_cast(Allocate, map_stmt(stmt, self.stmt, self.expr)), buffer_var=data, dtype=self._widened(stmt.dtype))
+                return replace(
+                    typing_cast(Allocate, map_stmt(stmt, self.stmt, self.expr)), buffer_var=data, dtype=self._widened(stmt.dtype)
+                )
             case DeclBuffer():
                 buffer, body = self._buffer(stmt.buffer), self.stmt(stmt.body)
                 return stmt if buffer is stmt.buffer and body is stmt.body else DeclBuffer(buffer, body)

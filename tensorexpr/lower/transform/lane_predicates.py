@@ -1,7 +1,7 @@
 """Branches that differ between lanes as predicates of the loads and stores under them.
 
 `if base + lane < limit: B[ramp] = A[ramp]` becomes accesses with `get_active_lane_mask(base, limit)`. That needs a
-condition of this form, no else, and vector accesses only: whatever else happens would happen in lanes that are off.
+condition of this form, no else, and accesses to neighbouring elements only: all else would happen in lanes that are off.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from ...tir.expr import LT, Broadcast, BufferLoad, Call, PrimExpr, Ramp
+from ...tir.expr import LT, Broadcast, BufferLoad, Call, IntImm, PrimExpr, Ramp
+from ...tir.intrin import INTRINSICS
 from ...tir.rewriting import Node, post_order_rewrite, walk
-from ...tir.stmt import BufferStore, IfThenElse, SeqStmt, Stmt
-from .vector_lanes import is_vector, widened
+from ...tir.stmt import BufferStore, IfThenElse, Stmt
+from .vector_lanes import widened
 
 if TYPE_CHECKING:
     from .vector_body import VectorBody
@@ -23,14 +24,14 @@ def predicated(body: VectorBody, stmt: IfThenElse, condition: PrimExpr, lanes: A
     if stmt.else_case is not None or not isinstance(condition, LT):
         return None
     ramp, limit = condition.a, condition.b
-    if not isinstance(ramp, Ramp) or not isinstance(limit, Broadcast) or str(ramp.stride) not in ("1", "T.int64(1)"):
-        return None
-    if not all(isinstance(part, BufferStore) for part in _parts(stmt.then_case)):
+    if not isinstance(ramp, Ramp) or not isinstance(limit, Broadcast) or not _is_one(ramp.stride):
         return None
     mask = Call(widened("bool", ramp.dtype), "tir.get_active_lane_mask", (ramp.base, limit.value))
     result = body.stmt(stmt.then_case)
     accesses = [node for node in walk(result) if isinstance(node, (BufferLoad, BufferStore))]
-    if not all(is_vector(access.indices[-1]) and access.predicate is None for access in accesses):
+    if not all(_is_run(access.indices[-1]) and access.predicate is None for access in accesses):
+        return None
+    if any(isinstance(node, Call) and not _is_pure(node.op) for node in walk(result)):
         return None
 
     def masked(node: Node) -> Node | None:
@@ -39,5 +40,15 @@ def predicated(body: VectorBody, stmt: IfThenElse, condition: PrimExpr, lanes: A
     return post_order_rewrite(result, masked)
 
 
-def _parts(stmt: Stmt) -> tuple[Stmt, ...]:
-    return stmt.seq if isinstance(stmt, SeqStmt) else (stmt,)
+def _is_one(expr: PrimExpr) -> bool:
+    return isinstance(expr, IntImm) and expr.value == 1
+
+
+def _is_run(index: PrimExpr) -> bool:
+    """True for neighbouring elements, which is what lanes that are on and off pick from."""
+    return isinstance(index, Ramp) and _is_one(index.stride)
+
+
+def _is_pure(op: str) -> bool:
+    row = INTRINSICS.get(op)
+    return row is not None and row.pure

@@ -157,7 +157,8 @@ class _Lowerer:
         return over, others, first[: len(real)] == real
 
     def _flat(self, threads: Sequence[tuple[str, Var, PrimExpr]]) -> Threads:
-        index, total = None, 1
+        index: PrimExpr | None = None
+        total = 1
         for _, var, extent in reversed(threads):
             if not isinstance(extent, IntImm):
                 raise LoweringError(f"a reduction over threads whose number is {extent}; it has to be a constant")
@@ -240,7 +241,9 @@ class _Step:
             _sync(),
             IfThenElse(compare(LT, index, one * warps), self._taken(parts, staging, warps)),
             *outer,
-            IfThenElse(compare(EQ, index, ZERO), seq(*(BufferStore(f, BufferLoad(b, (ZERO,)), there) for f, b in zip(final, parts, strict=True)))),
+            IfThenElse(
+                compare(EQ, index, ZERO), seq(*(BufferStore(f, BufferLoad(b, (ZERO,)), there) for f, b in zip(final, parts, strict=True)))
+            ),
             _sync(),
         )
         buffers = [*parts, *outer_buffers, *own, *inner_buffers, *staging]
@@ -264,7 +267,8 @@ class _Step:
         while offset:
             distance = const(offset, "int32")
             steps += [
-                BufferStore(t, self._shuffle("tvm_warp_shuffle_down", mask, load, distance), (ZERO,)) for t, load in zip(received, loads, strict=True)
+                BufferStore(t, self._shuffle("tvm_warp_shuffle_down", mask, load, distance), (ZERO,))
+                for t, load in zip(received, loads, strict=True)
             ]
             step = self._combined(loads, [BufferLoad(t, (ZERO,)) for t in received])
             if partial:  # the first round reaches past the last lane

@@ -31,7 +31,9 @@ class _Legalizer:
         params = tuple(map(self._var, func.params))
         buffers = {self._var(param): self._buffer(buffer) for param, buffer in func.buffer_map.items()}
         body = self.stmt(func.body)
-        changed = any(a is not b for a, b in zip(params, func.params, strict=True)) or list(buffers.values()) != list(func.buffer_map.values())
+        changed = any(a is not b for a, b in zip(params, func.params, strict=True)) or list(buffers.values()) != list(
+            func.buffer_map.values()
+        )
         return replace(func, params=params, buffer_map=buffers, body=body) if changed or body is not func.body else func
 
     def _dtype(self, dtype: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ...arith import Analyzer
 from ...errors import LoweringError
 from ...target import Target
 from ...tir.expr import Call, IntImm
@@ -73,7 +74,7 @@ class _Vectorizer:
         if not isinstance(loop.extent, IntImm) and not (scalable and sve):
             target = "(nullptr)" if self._target is None else str(self._target)
             raise LoweringError(
-                f"Failed to vectorize loop with extent {loop.extent} for target {target}: "
+                f"Failed to vectorize loop with extent {Analyzer().simplify(loop.extent)} for target {target}: "
                 "vectors have a constant number of lanes, or a multiple of vscale on targets with SVE"
             )
         predicated = self._ctx.config.get(_PREDICATION)

@@ -55,7 +55,7 @@ def realize(region: Any, storage_scope: str = "", condition: Any = None, annotat
 
 def attr(node: Any, attr_key: str, value: Any) -> Pending:
     """An attribute that holds for what follows."""
-    plain = node is None or isinstance(node, (Buffer, IterVar, CommReducer, list, tuple, Mapping, str, *Number))
+    plain = node is None or isinstance(node, (Buffer, IterVar, CommReducer, Target, list, tuple, Mapping, str, *Number))
     subject = node if plain else as_expr(node)
     worth = as_expr(value)
     return Pending("T.attr", lambda _: Opened(None, lambda body: AttrStmt(subject, attr_key, worth, body)))

@@ -13,7 +13,7 @@ from ...tir.buffer import Buffer
 from ...tir.dtype import parse_dtype, scalar_dtype, with_lanes
 from .old_forms import stating_dtype
 from .operators import comparison, connective, node
-from .values import Number, as_condition, as_expr, matched
+from .values import Number, as_condition, as_expr, is_scalable, matched
 
 
 def _raw(row: intrin.Intrinsic) -> Callable[..., ir.PrimExpr]:
@@ -66,10 +66,12 @@ def _cast(dtype: str, value: Any) -> ir.PrimExpr:
     return ir.Cast(dtype, expr)
 
 
-def _lanes(lanes: Any) -> int:
+def _lanes(lanes: Any) -> Any:
+    if is_scalable(lanes):
+        return lanes
     count = arithmetic.as_int(lanes)
     if count is None or count < 1:
-        raise DeclarationError(f"the number of lanes is a positive constant, not {lanes}")
+        raise DeclarationError(f"the number of lanes is a positive constant, or one times T.vscale(), not {lanes}")
     return count
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from ...tir.arithmetic import convert, match_types, subtract, to_bool
 from ...tir.attrs import EMPTY, FrozenMap
 from ...tir.buffer import Buffer, BufferRegion
 from ...tir.dtype import parse_dtype
-from ...tir.expr import Add, BufferLoad, ExprOp, IntImm, PrimExpr, Ramp, Range
+from ...tir.expr import Add, BufferLoad, Call, ExprOp, IntImm, Mul, PrimExpr, Ramp, Range
 from ...tir.stmt import ForKind, Stmt
 
 
@@ -78,12 +78,20 @@ class Bounds:
     def vector(self) -> PrimExpr:
         """The indices as a vector, or as the one index."""
         low, extent = span(self.low, self.stop)
+        if is_scalable(extent) and self.step == 1:
+            return Ramp(low, IntImm(low.dtype, 1), cast(Any, extent))
         if not isinstance(extent, IntImm) or extent.value <= 0:
             raise DeclarationError(f"a slice of {extent} elements is no vector; the number of lanes is a positive constant")
         if extent.value % self.step:
             raise DeclarationError(f"a slice over {extent.value} elements can't have a step of {self.step}: it must divide them")
         lanes = extent.value // self.step
         return Ramp(low, IntImm(low.dtype, self.step), lanes) if lanes > 1 else low
+
+
+def is_scalable(lanes: Any) -> bool:
+    """Whether a number of lanes is T.vscale(), or that times a constant."""
+    factors = (lanes.a, lanes.b) if isinstance(lanes, Mul) else (lanes,)
+    return any(isinstance(one, Call) and one.op == "tir.vscale" for one in factors)
 
 
 def span(low: Any, stop: Any) -> tuple[PrimExpr, PrimExpr]:

@@ -108,8 +108,11 @@ def index_parts(indices: tuple[ir.PrimExpr, ...]) -> Parts:
     return tuple(parts)
 
 
-def _slice(base: ir.PrimExpr, extent: int, step: int) -> Parts:
+def _slice(base: ir.PrimExpr, extent: Any, step: int) -> Parts:
     tail = f":{step}" if step != 1 else ""
+    if isinstance(extent, ir.PrimExpr):  # of a scalable vector
+        zero = isinstance(base, ir.IntImm) and base.value == 0
+        return ((base, ANY), ":", *(((extent, SUM),) if zero else ((base, SUM), " + ", (extent, PRODUCT))), tail)
     if isinstance(base, ir.IntImm):
         stop: Parts = ((ir.IntImm(base.dtype, base.value + extent), SUM),)
     else:

@@ -145,7 +145,7 @@ def test_another_shape_of_a_buffer() -> None:
 def test_pointers_know_their_type() -> None:
     pointer = create().pointer("int8", name="p")
     assert pointer.dtype == "int8"
-    assert pointer.asobject() is pointer.data
+    assert pointer.asobject() is pointer.buffer and pointer.buffer.data is pointer.data
     assert pointer.data.dtype == "handle"
 
 
