@@ -36,17 +36,26 @@ from .tir.function import IRModule
 if TYPE_CHECKING:
     from . import auto_scheduler, driver, ir, meta_schedule, runtime, schedule, script, target, testing, topi, workloads
     from .driver.build import build
+    from .ir import container
+    from .ir.registration import register_extension, register_object
     from .lower import instruments as instrument
     from .lower import transform
     from .lower.pipeline import lower
     from .runtime import ndarray as nd
     from .runtime.device import cpu, device
+    from .runtime.object import DataType, DataTypeCode, Object
     from .runtime.registry import get_global_func, register_func
 
 __version__ = "0.1.0"
 
 # Public name -> where it lives; loaded when it is first asked for.
 _LAZY: dict[str, tuple[str, str | None]] = {
+    "register_extension": ("tensorexpr.ir.registration", "register_extension"),
+    "register_object": ("tensorexpr.ir.registration", "register_object"),
+    "container": ("tensorexpr.ir.container", None),
+    "Object": ("tensorexpr.tir.node", "Object"),
+    "DataTypeCode": ("tensorexpr.runtime.object", "DataTypeCode"),
+    "DataType": ("tensorexpr.runtime.object", "DataType"),
     "auto_scheduler": ("tensorexpr.auto_scheduler", None),
     "build": ("tensorexpr.driver.build", "build"),
     "cpu": ("tensorexpr.runtime.device", "cpu"),
@@ -71,13 +80,17 @@ _LAZY: dict[str, tuple[str, str | None]] = {
 }
 
 __all__ = [
+    "DataType",
+    "DataTypeCode",
     "IRModule",
+    "Object",
     "TVMError",
     "Target",
     "TensorExprError",
     "__version__",
     "auto_scheduler",
     "build",
+    "container",
     "cpu",
     "device",
     "driver",
@@ -89,7 +102,9 @@ __all__ = [
     "lower",
     "meta_schedule",
     "nd",
+    "register_extension",
     "register_func",
+    "register_object",
     "runtime",
     "schedule",
     "script",

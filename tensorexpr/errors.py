@@ -7,8 +7,8 @@ A message states the context, what was wished, and what would work instead. `Ten
 from __future__ import annotations
 
 
-class TensorExprError(Exception):
-    """Root of the errors caused by what a program asked for."""
+class TensorExprError(RuntimeError):
+    """Root of the errors caused by what a program asked for; a RuntimeError, as `TVMError` is."""
 
 
 class DeclarationError(TensorExprError, ValueError):

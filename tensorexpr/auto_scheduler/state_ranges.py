@@ -51,7 +51,7 @@ def _extent(stage: StageNode, axis: int, known: Known) -> int | None:
 
 
 def _counted(stage: StageNode, extent: int | None) -> Range | None:
-    return None if extent is None else Range(IntImm("int32", 0), IntImm("int32", extent))
+    return None if extent is None else Range.from_min_extent(IntImm("int32", 0), IntImm("int32", extent))
 
 
 def unknown(stage: StageNode, known: Known) -> Known:

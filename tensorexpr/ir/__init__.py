@@ -5,13 +5,18 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ..tir.expr import PointerType, PrimExpr, PrimType, Range
+from ..tir.expr import FuncType, PointerType, PrimExpr, PrimType, Range, TupleType, Type
 from ..tir.function import GlobalVar
-from ..tir.structural import structural_equal, structural_hash
-from ..tir.structural_difference import assert_structural_equal
-from . import diagnostics, module
+from ..tir.op_registry import Op, register_intrin_lowering, register_op_attr
+from . import attrs, base, container, diagnostics, expr, function, module, op, type
+from .attrs import Attrs, DictAttrs
+from .base import Node, assert_structural_equal, load_json, make_node, save_json, structural_equal, structural_hash
+from .container import Array, Map
+from .env_func import EnvFunc
+from .expr import BaseExpr
+from .function import BaseFunc, CallingConv
 from .module import IRModule
-from .source import SourceMap, SourceName, Span
+from .source import SequentialSpan, SourceMap, SourceName, Span
 
 if TYPE_CHECKING:
     from . import instrument, transform
@@ -20,22 +25,48 @@ if TYPE_CHECKING:
 _HIGHER = ("instrument", "transform")
 
 __all__ = [
+    "Array",
+    "Attrs",
+    "BaseExpr",
+    "BaseFunc",
+    "CallingConv",
+    "DictAttrs",
+    "EnvFunc",
+    "FuncType",
     "GlobalVar",
     "IRModule",
+    "Map",
+    "Node",
+    "Op",
     "PointerType",
     "PrimExpr",
     "PrimType",
     "Range",
+    "SequentialSpan",
     "SourceMap",
     "SourceName",
     "Span",
+    "TupleType",
+    "Type",
     "assert_structural_equal",
+    "attrs",
+    "base",
+    "container",
     "diagnostics",
+    "expr",
+    "function",
     "instrument",
+    "load_json",
+    "make_node",
     "module",
+    "op",
+    "register_intrin_lowering",
+    "register_op_attr",
+    "save_json",
     "structural_equal",
     "structural_hash",
     "transform",
+    "type",
 ]
 
 

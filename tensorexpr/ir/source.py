@@ -23,6 +23,13 @@ class Span:
     end_column: int
 
 
+@dataclass(frozen=True, slots=True)
+class SequentialSpan:
+    """Parts of texts that one node comes from."""
+
+    spans: tuple[Span, ...]
+
+
 class SourceMap:
     """Texts by name."""
 

@@ -4,6 +4,7 @@ build.py       schedule or loop IR -> Module            module.py    Module: cal
 engine.py      LLVM text -> object -> addresses         openmp.py    the threads of parallel loops
 function.py    a call: fastcall.py, else arguments.py   ndarray.py   nd.array, DLPack
 timing.py      time_evaluator                           export.py    .so, .o, C header, load_module
+object.py, container.py      Python values as nodes, dtypes, texts
 registry.py    Python functions by name                 packed.py    calls of them from compiled code
 cache.py       what is found on disk, not made again    store.py     entries on disk; program_key.py: equal programs
 binding.py     shapes and strides that bind variables   device.py    where arrays live; dlpack.py: DLPack both ways
@@ -15,18 +16,43 @@ from __future__ import annotations
 
 import os
 
-from . import packed
+from . import container, packed
 from .device import Device, cpu, device
 from .module import Module
 from .ndarray import NDArray
+from .object import (
+    DataType,
+    DataTypeCode,
+    Object,
+    ObjectGeneric,
+    ObjectPath,
+    ObjectPathPair,
+    ShapeTuple,
+    String,
+    const,
+    convert,
+    convert_to_object,
+)
 from .registry import get_global_func, list_global_func_names, register_func, remove_global_func
 from .timing import BenchmarkResult
 
 __all__ = [
     "BenchmarkResult",
+    "DataType",
+    "DataTypeCode",
     "Device",
     "Module",
     "NDArray",
+    "Object",
+    "ObjectGeneric",
+    "ObjectPath",
+    "ObjectPathPair",
+    "ShapeTuple",
+    "String",
+    "const",
+    "container",
+    "convert",
+    "convert_to_object",
     "cpu",
     "device",
     "get_global_func",

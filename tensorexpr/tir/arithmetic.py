@@ -115,9 +115,10 @@ def match_types(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
     lanes broadcast. A Python integer is an int32 or more, a Python float a float32 or more."""
     if not isinstance(a, ExprOp) and isinstance(b, ExprOp):
         second = convert(b)
-        return _adapt(a, second.dtype), second
-    first = convert(a)
-    second = convert(b) if isinstance(b, ExprOp) else _adapt(b, first.dtype)
+        first = _adapt(a, second.dtype)
+    else:
+        first = convert(a)
+        second = convert(b) if isinstance(b, ExprOp) else _adapt(b, first.dtype)
     if first.dtype == second.dtype:
         return first, second
     left, right = parse_dtype(first.dtype), parse_dtype(second.dtype)
@@ -307,12 +308,20 @@ def true_divide(a: Any, b: Any) -> PrimExpr:
     return binary(Div, left, right)
 
 
+def _checked_divisor(divisor: PrimExpr) -> None:
+    """Refuse a division that has no result; passes, which may meet one in code that never runs, build nodes otherwise."""
+    zero = divisor.value if isinstance(divisor, Broadcast) else divisor
+    if isinstance(zero, IntImm) and zero.value == 0:
+        raise DeclarationError("the integer division by 0 has no result; guard the divisor, or divide by another number")
+
+
 def _integral_only(name: str, op: type[BinaryExpr]) -> Callable[[Any, Any], PrimExpr]:
     def build(a: Any, b: Any, span: object = None) -> PrimExpr:
         left, right = _operands(a, b)
         if not _is_integral(left):
             raise TypeMismatchError(f"{name} takes integers, not {left.dtype}; use te.floor(a / b) or te.fmod on floats")
-        return binary(op, left, right)
+        _checked_divisor(right)
+        return build_binary(op, left, right)
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = f"{op.__doc__} Integers only; raises TypeMismatchError on floats."

@@ -21,6 +21,7 @@ wherever the builders of `arithmetic` made the node.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -88,6 +89,9 @@ class PrimType(Type):
 
     dtype: str
 
+    def __str__(self) -> str:
+        return f"T.{self.dtype}"
+
 
 @dataclass(frozen=True, slots=True)
 class PointerType(Type):
@@ -95,6 +99,37 @@ class PointerType(Type):
 
     element_type: PrimType
     storage_scope: str = "global"
+
+    def __str__(self) -> str:
+        scope = f', "{self.storage_scope}"' if self.storage_scope else ""
+        return f'T.handle("{self.element_type.dtype}"{scope})'
+
+
+@dataclass(frozen=True, slots=True)
+class TupleType(Type):
+    """The type of several values; of none, of what returns nothing."""
+
+    fields: tuple[Type, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fields", tuple(self.fields))
+
+    def __str__(self) -> str:
+        return f"T.Tuple({', '.join(map(str, self.fields))})"
+
+
+@dataclass(frozen=True, slots=True)
+class FuncType(Type):
+    """The type of a function."""
+
+    arg_types: tuple[Type, ...]
+    ret_type: Type
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arg_types", tuple(self.arg_types))
+
+    def __str__(self) -> str:
+        return f"I.FuncType([], [{', '.join(map(str, self.arg_types))}], {self.ret_type})"
 
 
 class Var(PrimExpr):
@@ -170,7 +205,8 @@ class FloatImm(PrimExpr):
     @staticmethod
     def _normal(values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Rounded, so that equal constants are one."""
-        return (str(values[0]), round_float(float(values[1]), str(values[0])))
+        value = round_float(float(values[1]), str(values[0]))
+        return (str(values[0]), value if value == value else math.nan)  # all NaNs are one
 
     @staticmethod
     def _intern_key(values: tuple[Any, ...]) -> tuple[Any, ...]:

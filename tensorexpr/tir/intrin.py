@@ -20,6 +20,7 @@ from .arithmetic import cast, const, convert, match_types, to_bool
 from .arithmetic import subtract as _subtract
 from .dtype import int_limits, parse_dtype, with_lanes
 from .expr import Call, FloatImm, IntImm, PrimExpr, Select, StringImm
+from .op_registry import BUILTIN, CallEffectKind, is_registered, registered_effect
 
 Array = Any
 
@@ -163,6 +164,7 @@ _ROWS = (
 )
 
 INTRINSICS: dict[str, Intrinsic] = {f"tir.{row.name}": row for row in _ROWS}
+BUILTIN.update(INTRINSICS)
 
 
 def intrinsic_of(call: Call) -> Intrinsic:
@@ -172,6 +174,8 @@ def intrinsic_of(call: Call) -> Intrinsic:
         DeclarationError: for an intrinsic that isn't in the table.
     """
     row = INTRINSICS.get(call.op)
+    if row is None and is_registered(call.op):  # a user's own, which a rule of theirs lowers
+        return Intrinsic(call.op, -1, "special", pure=registered_effect(call.op) in (CallEffectKind.Pure, CallEffectKind.ExprAnnotation))
     if row is None:
         raise DeclarationError(f"no intrinsic {call.op!r}; known: {', '.join(sorted(INTRINSICS))}")
     return row

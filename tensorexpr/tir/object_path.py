@@ -84,6 +84,14 @@ class ObjectPath:
     __repr__ = __str__
 
 
+@dataclass(frozen=True, slots=True)
+class ObjectPathPair:
+    """The places of a difference on both sides."""
+
+    lhs_path: ObjectPath
+    rhs_path: ObjectPath
+
+
 def _step(owner: Any, kind: str, place: Any) -> Any:
     if kind == "attr":
         return getattr(owner, place, _NOTHING)
@@ -98,5 +106,5 @@ def _shown(kind: str, place: Any) -> str:
     if kind == "attr":
         return f".{place}"
     if kind == "value":
-        return f'["{place}"]' if isinstance(place, str) else f"[{place}]"
+        return f'["{place}"]' if type(place) is str else f"[{place}]"
     return {"index": f"[{place}]", "missing element": f"[<missing element #{place}>]", "missing entry": "[<missing entry>]"}[kind]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, ClassVar
 
@@ -24,7 +24,8 @@ class CallEffectKind(IntEnum):
 
 _attributes: dict[str, dict[str, Any]] = {}
 _lowering: dict[str, dict[str, Callable[..., Any]]] = {}
-LOWERING_RULE = "FLowerIntrinsic"
+BUILTIN: dict[str, Any] = {}
+"""The operations of the language itself, which the table of intrinsics fills in."""
 
 
 class Op(str):
@@ -54,7 +55,7 @@ class Op(str):
     @staticmethod
     def list_op_names() -> list[str]:
         """All operations."""
-        return sorted({*_builtin_names(), *_attributes, *_lowering})
+        return sorted({*BUILTIN, *_attributes, *_lowering})
 
     @property
     def name(self) -> str:
@@ -80,11 +81,6 @@ class Op(str):
     def reset_attr(self, attr_name: str) -> None:
         """Forget an attribute."""
         _attributes.get(self, {}).pop(attr_name, None)
-
-
-def _builtin_names() -> Iterator[str]:
-    """The table of intrinsics puts its own here."""
-    return iter(())
 
 
 def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:

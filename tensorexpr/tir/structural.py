@@ -23,16 +23,16 @@ from .stmt import BufferBind, BufferRealize, Stmt
 Structural = PrimExpr | Stmt | Buffer | PrimFunc | IRModule
 
 
-def structural_equal(a: Structural, b: Structural, map_free_vars: bool = False) -> bool:
-    """True if `a` and `b` are the same program up to the renaming of bound variables.
+def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
+    """True if `lhs` and `rhs` are the same program up to the renaming of bound variables; sequences and mappings of them too.
 
     Args:
-        map_free_vars: let a free variable of `a` stand for one of `b`, one to one.
+        map_free_vars: let a free variable of `lhs` stand for one of `rhs`, one to one.
     """
-    return Comparison(map_free_vars).run(a, b)
+    return Comparison(map_free_vars).run(lhs, rhs)
 
 
-def structural_hash(node: Structural, map_free_vars: bool = False) -> int:
+def structural_hash(node: Any, map_free_vars: bool = False) -> int:
     """A 64 bit hash that equal programs share; the same in every process unless there are free variables.
 
     Args:
@@ -99,7 +99,17 @@ class Comparison:
         self._same: set[tuple[int, int]] = set()  # pairs found equal under the present binding
         self._todo: list[tuple[Any, Any] | Callable[[], bool]] = []
 
+    def bind_all(self, left: Mapping[Var, Var], right: Mapping[Var, Var]) -> None:
+        """Let variables stand for others from the start."""
+        self._left.update(left)
+        self._right.update(right)
+
+    def bindings(self) -> tuple[dict[Var, Var], dict[Var, Var]]:
+        """Which variable stands for which, in both directions."""
+        return self._left, self._right
+
     def run(self, a: Any, b: Any) -> bool:
+        """Whether two values are the same."""
         self._todo.append((a, b))
         while self._todo:
             item = self._todo.pop()
@@ -136,6 +146,8 @@ class Comparison:
                 return isinstance(b, Mapping) and a.keys() == b.keys() and self._push(tuple(a.values()), tuple(b[k] for k in a))
         if hasattr(a, "__dataclass_fields__") and type(a) is type(b):  # Range, types
             return self._push(tuple(getattr(a, n) for n in _names(type(a))), tuple(getattr(b, n) for n in _names(type(a))))
+        if type(a) is type(b) and hasattr(a, "numpy"):
+            return _array_key(a) == _array_key(b)
         return type(a) is type(b) and bool(a == b)
 
     def _push(self, left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
@@ -202,6 +214,20 @@ class Comparison:
         return True
 
 
+def bound_variables(node: Any) -> tuple[Var, ...]:
+    """The variables that a node defines."""
+    if isinstance(node, PrimFunc):
+        return _signature(node)
+    bound = _bound(node)
+    return () if bound is None else bound[1]
+
+
+def _array_key(array: Any) -> tuple[Any, ...]:
+    """What an array of the runtime is equal by."""
+    values = array.numpy()
+    return str(array.dtype), values.shape, values.tobytes()
+
+
 def _layout(buffer: Buffer) -> tuple[Any, ...]:
     """All of a buffer; what few have counts only where it is there, so that hashes of the others stay."""
     usual = (buffer.data, buffer.dtype, buffer.shape, buffer.strides, buffer.elem_offset, buffer.data_alignment, buffer.offset_factor)
@@ -259,6 +285,9 @@ class _Digest:
         elif (operands := _operands(node)) is not None:
             self._todo.append(_Action(lambda: self._combine(node, len(operands))))
             self._todo.extend(reversed(operands))
+        elif hasattr(node, "numpy"):
+            dtype, shape, data = _array_key(node)
+            self._results.append(_hash("array", dtype, str(shape), data))
         else:
             self._results.append(_hash("int" if isinstance(node, IntValue) else type(node).__name__, repr(node)))
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any, cast
 
 from .buffer import Buffer
-from .expr import PrimExpr
+from .expr import FloatImm, IntImm, PrimExpr, StringImm, Var
 from .function import IRModule, PrimFunc
+from .object_path import ObjectPath
 from .stmt import Stmt
-from .structural import Comparison, Structural
+from .structural import Comparison, Structural, bound_variables
+
+Paths = tuple[ObjectPath, ObjectPath]
+_IGNORED = frozenset(("name", "name_hint"))
+# What TVM compares first, where that is not the order of the fields.
+_FIRST = {"For": ("loop_var",), "LetStmt": ("value",)}
 
 
 def assert_structural_equal(lhs: Structural, rhs: Structural, map_free_vars: bool = False) -> None:
@@ -18,53 +26,149 @@ def assert_structural_equal(lhs: Structural, rhs: Structural, map_free_vars: boo
         map_free_vars: let a free variable of `lhs` stand for one of `rhs`, one to one.
 
     Raises:
-        ValueError: with the first parts that differ, and the statements around them.
+        ValueError: with the first parts that differ, where they stand, and the statements around them.
     """
-    found = first_difference(lhs, rhs, map_free_vars)
-    if found is not None:
-        raise ValueError(f"the programs differ:\n{found}")
+    if Comparison(map_free_vars).run(lhs, rhs):
+        return
+    finder = _Finder(map_free_vars)
+    here, there = finder.find(lhs, rhs) or (ObjectPath(), ObjectPath())
+    where = f"at {here}" if here == there else f"at {here} and {there}"
+    raise ValueError(f"the programs differ {where}:\n{finder.explain()}")
 
 
 def first_difference(lhs: Structural, rhs: Structural, map_free_vars: bool = False) -> str | None:
     """A text that shows the first parts that differ, or None if the programs are equal."""
-    comparison = _Located(map_free_vars)
-    return None if comparison.run(lhs, rhs) else comparison.explain()
+    finder = _Finder(map_free_vars)
+    return None if finder.find(lhs, rhs) is None else finder.explain()
 
 
-class _Located(Comparison):
-    """A comparison that remembers which nodes each pair stands in."""
+def get_first_structural_mismatch(lhs: Any, rhs: Any, map_free_vars: bool = False) -> Paths | None:
+    """The paths to the first parts that differ, or None if the programs are equal."""
+    return _Finder(map_free_vars).find(lhs, rhs)
+
+
+class _Finder:
+    """Goes down, from a pair that differs to its first part that does, binding variables on the way."""
 
     def __init__(self, map_free_vars: bool) -> None:
-        super().__init__(map_free_vars)
-        self._around: dict[tuple[int, int], tuple[Any, Any]] = {}
-        self._kept: list[Any] = []  # pairs are known by identity, so none of them may die
-        self._now: tuple[Any, Any] | None = None
+        self._map_free_vars = map_free_vars
+        self._left: dict[Var, Var] = {}
+        self._right: dict[Var, Var] = {}
+        self._around: list[tuple[Any, Any]] = []
 
-    def _compare(self, a: Any, b: Any) -> bool:
-        self._now = (a, b)
-        return super()._compare(a, b)
+    def find(self, a: Any, b: Any) -> Paths | None:
+        """The paths below the roots, or None for equal ones."""
+        here, there = ObjectPath(), ObjectPath()
+        if self._equal(a, b):
+            return None
+        while True:
+            self._around.append((a, b))
+            step = self._step(a, b)
+            if step is None:
+                return here, there
+            first, second, a, b = step
+            here, there = ObjectPath((*here.steps, *first.steps)), ObjectPath((*there.steps, *second.steps))
+            if a is None and b is None:
+                return here, there
 
-    def _push(self, left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
-        if self._now is not None:
-            self._kept.append((left, right))
-            for pair in zip(left, right, strict=False):
-                self._around.setdefault((id(pair[0]), id(pair[1])), self._now)
-        return super()._push(left, right)
+    def _equal(self, a: Any, b: Any) -> bool:
+        comparison = Comparison(self._map_free_vars)
+        comparison.bind_all(self._left, self._right)
+        if not comparison.run(a, b):
+            return False
+        self._left, self._right = comparison.bindings()
+        return True
+
+    def _step(self, a: Any, b: Any) -> tuple[ObjectPath, ObjectPath, Any, Any] | None:
+        """The first part that differs: the way to it on both sides, and the parts (None: there is no more to say)."""
+        root = ObjectPath()
+        if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+            return self._in_sequences(a, b)
+        if isinstance(a, Mapping) and isinstance(b, Mapping):
+            return self._in_mappings(a, b)
+        if type(a) is not type(b):
+            return None
+        if isinstance(a, (Var, IntImm, FloatImm, StringImm)):
+            name = "dtype" if a.dtype != b.dtype else None if isinstance(a, Var) else "value"
+            return None if name is None else (root.attr(name), root.attr(name), None, None)
+        parts = dict(_parts(a)), dict(_parts(b))
+        clash = self._bind(bound_variables(a), bound_variables(b))
+        for name in parts[0]:
+            left, right = parts[0][name], parts[1].get(name)
+            if clash is not None and _holds(left, clash[0]):
+                return root.attr(name), root.attr(name), *self._clashing(left, right, clash)
+            if not self._equal(left, right):
+                return root.attr(name), root.attr(name), left, right
+        return None
+
+    def _in_sequences(self, a: Any, b: Any) -> tuple[ObjectPath, ObjectPath, Any, Any] | None:
+        root = ObjectPath()
+        for index, (left, right) in enumerate(zip(a, b, strict=False)):
+            if not self._equal(left, right):
+                return root.array_index(index), root.array_index(index), left, right
+        if len(a) == len(b):
+            return None
+        end = min(len(a), len(b))
+        ends = root.missing_array_element(end), root.array_index(end)
+        return (*(ends if len(a) < len(b) else ends[::-1]), None, None)
+
+    def _in_mappings(self, a: Any, b: Any) -> tuple[ObjectPath, ObjectPath, Any, Any] | None:
+        root = ObjectPath()
+        for key, left in a.items():
+            other = self._left.get(key, key) if isinstance(key, Var) else key
+            if other not in b:
+                return root.map_value(key), root.missing_map_entry(), None, None
+            if not self._equal(left, b[other]):
+                return root.map_value(key), root.map_value(other), left, b[other]
+        extra = next((key for key in b if key not in {self._left.get(k, k) if isinstance(k, Var) else k for k in a}), None)
+        return None if extra is None else (root.missing_map_entry(), root.map_value(extra), None, None)
+
+    def _bind(self, left: tuple[Var, ...], right: tuple[Var, ...]) -> tuple[Var, Var] | None:
+        """Let variables stand for each other; the first pair that can't."""
+        for a, b in zip(left, right, strict=False):
+            if type(a) is not type(b) or a.dtype != b.dtype:
+                return a, b
+            self._left[a], self._right[b] = b, a
+        return None
+
+    def _clashing(self, left: Any, right: Any, clash: tuple[Var, Var]) -> tuple[Any, Any]:
+        self._left.pop(clash[0], None)
+        return left, right
 
     def explain(self) -> str:
-        """The last pair compared, which differs, and the nearest function or statement around it that fits on few lines."""
-        assert self._now is not None
-        a, b = self._now
+        """The parts that differ, and the nearest function or statement around them."""
+        a, b = self._around[-1]
         lines = [f"    lhs: {_shown(a)}", f"    rhs: {_shown(b)}"]
-        seen: set[tuple[int, int]] = set()
-        pair: tuple[Any, Any] | None = (a, b)
-        while pair is not None and (id(pair[0]), id(pair[1])) not in seen:
-            seen.add((id(pair[0]), id(pair[1])))
-            pair = self._around.get((id(pair[0]), id(pair[1])))
-            if pair is not None and isinstance(pair[0], (Stmt, PrimFunc, Buffer)) and pair[0] is not a:
-                lines += [f"in lhs: {_shown(pair[0])}", f"in rhs: {_shown(pair[1])}"]
+        for outer in reversed(self._around[:-1]):
+            if isinstance(outer[0], (Stmt, PrimFunc, Buffer)):
+                lines += [f"in lhs: {_shown(outer[0])}", f"in rhs: {_shown(outer[1])}"]
                 break
         return "\n".join(lines)
+
+
+def _holds(value: Any, var: Var) -> bool:
+    return value is var or (isinstance(value, (tuple, list)) and any(item is var for item in value))
+
+
+def _parts(node: Any) -> Iterator[tuple[str, Any]]:
+    """The fields of a node that tell programs apart."""
+    if isinstance(node, IRModule):
+        yield "functions", {_Name(var.name_hint): func for var, func in node.functions_items()}
+        yield "attrs", dict(node.attrs)
+    elif hasattr(node, "__dataclass_fields__"):
+        names = [f.name for f in fields(cast(Any, node)) if f.init and f.name not in _IGNORED]
+        first = [name for name in _FIRST.get(type(node).__name__, ()) if name in names]
+        for name in (*first, *(name for name in names if name not in first)):
+            yield name, getattr(node, name)
+
+
+class _Name(str):
+    """A function's name, shown as the global variable that it is."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return f'I.GlobalVar("{str.__str__(self)}")'
 
 
 def _shown(value: Any) -> str:
@@ -74,4 +178,4 @@ def _shown(value: Any) -> str:
     if isinstance(value, (Stmt, PrimExpr)):
         lines = [line for line in str(value).split("\n") if " = T.Buffer(" not in line and " = T.int" not in line]
         return lines[0] + (" ..." if len(lines) > 1 else "")
-    return repr(value) if isinstance(value, Buffer) else f"{value!r}"
+    return repr(value)

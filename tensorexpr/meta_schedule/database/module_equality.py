@@ -42,7 +42,7 @@ def _equal_anchors(a: IRModule, b: IRModule) -> bool:
 
 
 # Arrays of constants are no part of a module here, so that ignoring them changes nothing.
-_KNOWN = {
+_KNOWN: dict[str, tuple[Callable[[IRModule], int], Callable[[IRModule, IRModule], bool]]] = {
     "structural": (structural_hash, structural_equal),
     "ignore-ndarray": (structural_hash, structural_equal),
     "anchor-block": (lambda mod: structural_hash(_anchor(mod), map_free_vars=True), _equal_anchors),

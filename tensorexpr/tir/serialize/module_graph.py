@@ -12,9 +12,10 @@ from typing import Any
 from ...errors import RecordError
 from ..block import Block, BlockRealize, MatchBufferRegion
 from ..buffer import Buffer, BufferRegion
-from ..expr import BufferLoad, IterVar, PrimExpr, Range, Var
+from ..expr import BufferLoad, CommReducer, IterVar, PrimExpr, Range, Reduce, TupleType, Var
 from ..function import GlobalVar, IRModule, PrimFunc
 from ..stmt import (
+    Allocate,
     AssertStmt,
     AttrStmt,
     BufferRealize,
@@ -32,12 +33,11 @@ from .graph_fields import INTEGER, SPAN, TEXT, Field, NodeType, Types
 from .graph_reader import read_graph
 from .graph_writer import write_graph
 from .module_nodes import (
-    DEFAULT_BUFFER,
     Attributes,
     SavedModule,
     SourceMap,
-    TupleType,
     checked_condition,
+    make_allocate,
     make_attr,
     make_block,
     make_buffer,
@@ -48,6 +48,8 @@ from .module_nodes import (
     make_load,
     make_module,
     make_realize,
+    make_reduce,
+    make_reducer,
     make_seq,
     make_store,
     plain_annotations,
@@ -56,7 +58,7 @@ from .module_nodes import (
 from .node_types import DTYPE, EXPRESSIONS, expression
 from .rows import shown
 
-_CUT = {"GlobalVar": ("_checked_type_", "struct_info_", "virtual_device_"), "tir.PrimFunc": ("_checked_type_",)}
+CUT = {"GlobalVar": ("_checked_type_", "struct_info_", "virtual_device_"), "tir.PrimFunc": ("_checked_type_",)}
 
 
 def module_to_graph(mod: IRModule) -> str:
@@ -77,9 +79,14 @@ def module_from_graph(text: str) -> IRModule:
     Raises:
         RecordError: for anything else than the text of a module of functions of loops.
     """
-    found = read_graph(text, NODES, _CUT)
+    found = read_graph(text, NODES, CUT)
     if not isinstance(found, SavedModule):
         raise RecordError(f"a saved module is needed, not {shown(found)}")
+    return module_of(found)
+
+
+def module_of(found: SavedModule) -> IRModule:
+    """A module of the fields that were read."""
     return IRModule(found.functions, plain_annotations(found.attrs.items))  # type: ignore[arg-type]
 
 
@@ -128,12 +135,12 @@ _BUFFER = (
     Field("dtype", DTYPE),
     _many("shape"),
     _many("strides"),
-    Field("axis_separators", PrimExpr, many=True, get=lambda buffer: ()),
+    _many("axis_separators"),
     _one("elem_offset"),
     _one("name", str),
     Field("data_alignment", INTEGER),
     Field("offset_factor", INTEGER),
-    Field("buffer_type", TEXT, get=lambda buffer: DEFAULT_BUFFER),
+    Field("buffer_type", TEXT, get=lambda buffer: str(buffer.buffer_type)),
 )
 _BLOCK = (
     _many("iter_vars", IterVar),
@@ -157,6 +164,16 @@ _FOR = (
 )
 _REALIZE = (_one("buffer", Buffer), _many("bounds", Range), _one("condition"), _one("body", Stmt), _ANNOTATIONS)
 _ATTR = (Field("node", object, optional=True), _one("attr_key", str), _one("value"), _one("body", Stmt))
+
+_ALLOCATE = (_one("buffer_var", Var), Field("dtype", DTYPE), _many("extents"), _one("condition"), _one("body", Stmt), _ANNOTATIONS)
+_REDUCE = (
+    _one("combiner", CommReducer),
+    _many("source"),
+    _many("init"),
+    _many("axis", IterVar),
+    _one("condition"),
+    Field("value_index", INTEGER),
+)
 
 STATEMENTS: tuple[NodeType, ...] = (
     _row("tir.For", For, make_for, *_FOR),
@@ -206,7 +223,18 @@ NODES: Types = (
         lambda __dict__: Attributes(__dict__),
     ),
     NodeType("SourceMap", SourceMap, (Field("source_map", dict),), SourceMap),
+    _row("tir.Allocate", Allocate, make_allocate, *_ALLOCATE),
+    NodeType(
+        "tir.CommReducer",
+        CommReducer,
+        (_many("lhs", Var), _many("rhs", Var), _many("result"), _many("identity_element"), SPAN),
+        make_reducer,
+    ),
+    expression("tir.Reduce", Reduce, make_reduce, *_REDUCE),
     _row("tir.PrimFunc", PrimFunc, make_function, *_FUNCTION),
-    _row("GlobalVar", GlobalVar, lambda name_hint, **_: GlobalVar(name_hint), _one("name_hint", str), *map(_nothing, _CUT["GlobalVar"])),
+    _row("GlobalVar", GlobalVar, lambda name_hint, **_: GlobalVar(name_hint), _one("name_hint", str), *map(_nothing, CUT["GlobalVar"])),
     NodeType("IRModule", SavedModule, _MODULE, make_module),
 )
+
+
+__all__ = ["CUT", "NODES", "STATEMENTS", "SavedModule", "module_from_graph", "module_of", "module_to_graph"]

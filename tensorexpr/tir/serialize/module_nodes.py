@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import RecordError
+from ...errors import DeclarationError, RecordError
 from ..attrs import EMPTY, FrozenMap
 from ..block import Block
 from ..buffer import Buffer
 from ..dtype import parse_dtype
-from ..expr import BufferLoad, FloatImm, IntImm, IterVar, PrimExpr, Range, StringImm, Var
+from ..expr import BufferLoad, CommReducer, FloatImm, IntImm, IterVar, PrimExpr, Range, Reduce, StringImm, TupleType, Var
 from ..function import GlobalVar, PrimFunc
-from ..stmt import AttrStmt, BufferRealize, BufferStore, For, ForKind, LetStmt, SeqStmt, Stmt
+from ..stmt import Allocate, AttrStmt, BufferRealize, BufferStore, For, ForKind, LetStmt, SeqStmt, Stmt
 from .rows import shown
 
-DEFAULT_BUFFER = "1"  # the other kind broadcasts dimensions of extent 1
+_BUFFER_TYPES = {"1": Buffer.DEFAULT, "2": Buffer.AUTO_BROADCAST}
 _MAX_ALIGNMENT = 1 << 20
 
 
@@ -25,13 +25,6 @@ class Attributes:
     """The attributes of a function or module."""
 
     items: Mapping[str, Any]
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class TupleType:
-    """The type of a function that returns nothing."""
-
-    fields: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -160,15 +153,48 @@ def make_let(var: Var, value: PrimExpr, body: Stmt) -> Stmt:
 
 def make_buffer(axis_separators: tuple[Any, ...], buffer_type: str, data_alignment: int, offset_factor: int, **values: Any) -> Buffer:
     """A buffer whose parts fit together."""
-    if axis_separators or buffer_type != DEFAULT_BUFFER:
-        raise RecordError("a buffer with axis separators, or that broadcasts, has no place here")
+    if buffer_type not in _BUFFER_TYPES:
+        raise RecordError(f"{shown(buffer_type)} is no kind of buffer")
     shape, strides = values["shape"], values["strides"]
     _integers("extents, strides and offsets", (*shape, *strides, values["elem_offset"]))
     if strides and len(strides) != len(shape):
         raise RecordError(f"{len(shape)} extents and {len(strides)} strides")
     if values["data"].dtype != "handle" or not 0 < data_alignment <= _MAX_ALIGNMENT or data_alignment & (data_alignment - 1):
         raise RecordError(f"a buffer of data that is no pointer, or aligned to {data_alignment}")
-    return Buffer(data_alignment=data_alignment, offset_factor=max(1, offset_factor), **values)
+    try:
+        return Buffer(
+            data_alignment=data_alignment,
+            offset_factor=max(1, offset_factor),
+            buffer_type=_BUFFER_TYPES[buffer_type],
+            axis_separators=axis_separators,
+            **values,
+        )
+    except DeclarationError as error:
+        raise RecordError(str(error)) from None
+
+
+def make_allocate(buffer_var: Var, annotations: dict[Any, Any], **values: Any) -> Stmt:
+    """Storage behind a pointer."""
+    if buffer_var.dtype != "handle" or values["condition"].dtype != "bool":
+        raise RecordError(f"storage behind {buffer_var.name}, a {buffer_var.dtype}, where {values['condition'].dtype}")
+    _integers("extents", values["extents"])
+    return Allocate(buffer_var=buffer_var, annotations=plain_annotations(annotations), **values)
+
+
+def make_reducer(
+    lhs: tuple[Var, ...], rhs: tuple[Var, ...], result: tuple[Any, ...], identity_element: tuple[Any, ...], **_: Any
+) -> CommReducer:
+    """A combiner whose parts are as many."""
+    if not len(lhs) == len(rhs) == len(result) == len(identity_element):
+        raise RecordError("a combiner has as many accumulators as new values, results and identity elements")
+    return CommReducer(lhs, rhs, result, identity_element)
+
+
+def make_reduce(combiner: CommReducer, source: tuple[Any, ...], value_index: int, condition: PrimExpr, **values: Any) -> PrimExpr:
+    """A reduction of values that its combiner fits."""
+    if len(source) != len(combiner.lhs) or not 0 <= value_index < len(source) or condition.dtype != "bool":
+        raise RecordError(f"element {value_index} of a reduction of {len(source)} values by a combiner of {len(combiner.lhs)}")
+    return Reduce(combiner, source, values["axis"], condition, value_index, values["init"])
 
 
 def make_iter_var(dom: Range | None, var: Var, iter_type: int, thread_tag: str) -> IterVar:

@@ -1,0 +1,72 @@
+"""Nodes compared, hashed, saved as JSON and made by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import DeclarationError
+from ..tir import expr, stmt
+from ..tir.block import Block, BlockRealize, MatchBufferRegion
+from ..tir.buffer import BufferRegion
+from ..tir.function import IRModule, PrimFunc
+from ..tir.node import Object
+from ..tir.serialize.module_graph import CUT, NODES, SavedModule, module_of, module_to_graph
+from ..tir.serialize.node_graph import read_graph, write_graph
+from ..tir.structural import structural_equal, structural_hash
+from ..tir.structural_difference import assert_structural_equal, get_first_structural_mismatch
+from .attrs import Attrs, DictAttrs
+from .source import SequentialSpan, SourceName, Span
+
+Node = Object
+_MADE = {cls.__name__: cls for cls in (Block, BlockRealize, BufferRegion, MatchBufferRegion, PrimFunc, expr.PrimType, expr.PointerType)}
+
+
+def save_json(node: Any) -> str:
+    """A node, or a list or mapping of nodes, as the JSON text that TVM saves.
+
+    Raises:
+        RecordError: for what has no place in such a text.
+    """
+    return module_to_graph(node) if isinstance(node, IRModule) else write_graph(node, NODES)
+
+
+def load_json(json_str: str) -> Any:
+    """The nodes of a text of `save_json`; everything about them is checked.
+
+    Raises:
+        RecordError: for anything else.
+    """
+    found = read_graph(json_str, NODES, CUT)
+    return module_of(found) if isinstance(found, SavedModule) else found
+
+
+def make_node(type_key: str, **kwargs: Any) -> Any:
+    """A node of the class named `type_key` (``"tir.Add"``, ``"IntImm"``, ``"attrs.…"``) with these fields.
+
+    Raises:
+        DeclarationError: for a class that isn't known.
+    """
+    family, _, name = type_key.rpartition(".")
+    if family == "attrs" or type_key == "DictAttrs":
+        return (DictAttrs if type_key == "DictAttrs" else Attrs)(kwargs)
+    if type_key == "Range":
+        return expr.Range.from_min_extent(kwargs["min"], kwargs["extent"])
+    cls = _MADE.get(name) or getattr(expr, name, None) or getattr(stmt, name, None)
+    if family not in ("", "tir") or not isinstance(cls, type) or not issubclass(cls, Object):
+        raise DeclarationError(f"make_node: no class of nodes is named {type_key!r}")
+    return cls(**kwargs)
+
+
+__all__ = [
+    "Node",
+    "SequentialSpan",
+    "SourceName",
+    "Span",
+    "assert_structural_equal",
+    "get_first_structural_mismatch",
+    "load_json",
+    "make_node",
+    "save_json",
+    "structural_equal",
+    "structural_hash",
+]

@@ -1,0 +1,166 @@
+"""Nodes as programs write them: Python numbers and lists, TVM's keywords, what their fields hold, types of operators."""
+
+from __future__ import annotations
+
+import copy
+import operator
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import tensorexpr as tvm
+from tensorexpr import ir
+from tensorexpr import tir as language
+from tensorexpr.errors import DeclarationError, TypeMismatchError
+from tensorexpr.runtime import DataType, ObjectPath, convert
+
+tir: Any = language  # what constructors take is more than what fields hold
+x = tir.Var("x")
+B = tir.decl_buffer((4, 8), "float32", "B")
+
+
+def test_fields_hold_constants() -> None:
+    ramp = tir.Ramp(1, 2, 10)
+    assert (ramp.base.value, ramp.lanes, ramp.lanes.value, ramp.dtype) == (1, 10, 10, "int32x10")
+    loop = tir.For(x, 0, 16, tir.ForKind.SERIAL, tir.Evaluate(1), None, {"k": 2}, span=None)
+    assert loop.min.value == 0 and loop.extent == 16 and loop.annotations["k"] == 2
+    assert tir.BufferLoad(B, [1, x]) is B[1, x]
+    call = tir.Call("float32", "tir.exp", [tir.const(1.0)])
+    assert call.op == "tir.exp" and call.op.name == "tir.exp" and ir.Op.get("tir.exp").same_as(call.op)
+    assert tir.Shuffle([x, x], [0, 1]).indices[1].value == 1
+    seq = tir.SeqStmt([tir.Evaluate(0), tir.SeqStmt([tir.Evaluate(1), tir.Evaluate(2)])])
+    assert len(seq) == 3 and seq[2].value == 2
+    assert seq.span is None and x.span is None and x.same_as(x)
+    with pytest.raises(DeclarationError, match="at least two"):
+        tir.SeqStmt([tir.Evaluate(0)])
+    with pytest.raises(TypeError, match="no statement"):
+        tir.For(x, 0, 16, tir.ForKind.SERIAL, "body")
+
+
+def test_ranges_have_ends() -> None:
+    assert tir.Range(3, 10).extent.value == 7
+    assert tir.Range(5).min.value == 0
+    assert tir.Range(begin=2, end=x, span=None).extent is x - 2
+    assert tir.Range.from_min_extent(3, 10).extent.value == 10
+    assert tir.IterVar((0, 3), "i", 0).var.name == "i"
+
+
+def test_division_by_zero_is_refused() -> None:
+    for divide in (operator.floordiv, operator.mod, tir.truncdiv, tir.indexmod):
+        with pytest.raises(DeclarationError, match="has no result"):
+            divide(x, 0)
+
+
+def test_functions_take_buffers_and_lists() -> None:
+    func = tir.PrimFunc([x, B], tir.Evaluate(x), ret_type=None, attrs={"global_symbol": "f"})
+    assert func.buffer_map[func.params[1]] is B and func.attrs["global_symbol"] == "f"
+
+
+@pytest.mark.parametrize(("index", "text"), [(slice(0, 2), "B[0:2, x]"), (slice(None), "B[0:4, x]"), (slice(0, 4, 2), "B[0:4:2, x]")])
+def test_slices_are_regions_or_vectors(index: Any, text: str) -> None:
+    assert str(B[index, x]) == text
+
+
+def test_nodes_do_not_iterate() -> None:
+    for endless in (lambda: list(B), lambda: 3 in B):
+        with pytest.raises(TypeError):
+            endless()
+
+
+PAIRS = [
+    ("int8", 1, "int32"), ("uint8", -1, "int32"), ("int64", 1, "int64"), ("uint32", 1, "uint32"), ("float16", 1, "float16"),
+    ("float16", 1.5, "float32"), ("bfloat16", 1.5, "float32"), ("float64", 1.5, "float64"), ("int32", 2**40, "int64"),
+    ("bool", 1, "int32"), ("int8", True, "int8"), ("int32", 1.5, "float32"), ("int32x4", 1, "int32x4"),
+    ("int8", "uint8", "uint8"), ("int8", "int32", "int32"), ("int16", "uint8", "int16"), ("int32", "uint32", "uint32"),
+    ("int64", "uint32", "int64"), ("bool", "int8", "int8"), ("int64", "float16", "float16"), ("float16", "float32", "float32"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("op", [operator.add, operator.mul, operator.sub])
+@pytest.mark.parametrize(("left", "right", "dtype"), PAIRS)
+def test_promotion(op: Callable[[Any, Any], Any], left: str, right: Any, dtype: str) -> None:
+    """As TVM has it, on either side."""
+    a, b = tir.Var("a", left), tir.Var("b", right) if isinstance(right, str) else right
+    assert op(a, b).dtype == op(b, a).dtype == dtype
+
+
+def test_constants_are_checked_and_rounded() -> None:
+    makers: list[Any] = [lambda: tir.IntImm("int8", 200), lambda: tir.const(-1, "uint8"), lambda: tir.FloatImm("int32", 1.0)]
+    for make in makers:
+        with pytest.raises(TypeMismatchError):
+            make()
+    with pytest.raises(TypeMismatchError, match="beyond the range of float16"):
+        tir.const(1e6, "float16")
+    assert tir.const(3.4e39).dtype == "float64" and tir.const(2**40).dtype == "int64"
+    assert tir.FloatImm("float32", 0.1) is tir.const(0.1, "float32")
+    assert tir.const(448.0, "e4m3_float8").value == 448.0
+    assert bool(tir.const(3) == 3) and not bool(tir.const(3) != 3) and not bool(x == 3)
+
+
+def test_repr_is_code() -> None:
+    assert repr(x + 1) == "x + 1" and repr(tir.Evaluate(x)).splitlines()[-1] == "T.evaluate(x)"
+    assert repr(x == 1) == "x == 1" and (x == 1).dtype == "bool"
+    assert "<pre" in (x + 1)._repr_html_()
+
+
+def test_pickle_and_copies_keep_what_is_shared() -> None:
+    func = tir.PrimFunc([x, B], tir.Evaluate(x + 1))
+    mod = tvm.IRModule({"main": func})
+    var, expr = pickle.loads(pickle.dumps((x, x * 2)))
+    assert expr.a is var and var is not x
+    ir.assert_structural_equal(pickle.loads(pickle.dumps(mod)), mod)
+    assert copy.deepcopy(x + 1) is x + 1 and copy.copy(func) is func
+    other = copy.copy(mod)
+    other["second"] = func
+    assert "second" not in mod
+
+
+def test_saved_nodes_are_read_again() -> None:
+    buffer = tir.decl_buffer((4, 8), axis_separators=[1], buffer_type="auto_broadcast")
+    reducer = tir.CommReducer([x], [tir.Var("y")], [x], [tir.const(0)])
+    reduction = tir.Reduce(reducer, [tir.const(1)], [tir.IterVar((0, 4), "k", 2)], None, 0)
+    for node in (x + 1, tir.PrimFunc([x, buffer], tir.Evaluate(x)), tvm.IRModule({"main": tir.PrimFunc([], tir.Evaluate(1))}), reduction):
+        ir.assert_structural_equal(ir.load_json(ir.save_json(node)), node, map_free_vars=True)
+
+
+def test_where_programs_differ() -> None:
+    def differ(a: Any, b: Any) -> str:
+        found = ir.base.get_first_structural_mismatch(a, b)
+        assert found is not None
+        return f"{found[0]} {found[1]}"
+
+    one, two = tir.Evaluate(x + 1), tir.Evaluate(x + 2)
+    assert differ(one, two) == "<root>.value.b.value <root>.value.b.value"
+    assert differ(tir.SeqStmt([one, one, one]), tir.SeqStmt([one, one])) == "<root>.seq[2] <root>.seq[<missing element #2>]"
+    y = tir.Var("y", "float32")
+    assert differ(tir.PrimFunc([x], one), tir.PrimFunc([y], one)) == "<root>.params[0].dtype <root>.params[0].dtype"
+    modules = [tvm.IRModule({"f": tir.PrimFunc([], tir.Evaluate(n))}) for n in (1, 2)]
+    assert differ(*modules).split()[0] == '<root>.functions[I.GlobalVar("f")].body.value.value'
+    assert ir.base.get_first_structural_mismatch(one, one) is None
+    assert ObjectPath.root().attr("a").is_prefix_of(ObjectPath.root().attr("a").array_index(1))
+
+
+def test_python_values_as_nodes() -> None:
+    assert convert([1, 2])[1].value == 2 and isinstance(convert((1,)), ir.Array)
+    assert convert("text") == "text" and convert(None) is None and convert(x) is x
+    assert convert({"a": 1})["a"].value == 1 and isinstance(convert({}), ir.Map)
+    assert (DataType("int8x4").bits, DataType("int8x4").lanes, DataType("float32").type_code) == (8, 4, 2)
+    with pytest.raises(TypeError):
+        convert(object())
+
+
+def test_errors_by_tvms_classes() -> None:
+    for cls in (tvm.TVMError, tvm.error.InternalError, RuntimeError, ValueError, TypeError):
+        with pytest.raises(cls):
+            tir.Add(x, tir.const(1.0))
+
+
+def test_flattened_buffers() -> None:
+    assert [int(extent) for extent in tir.decl_buffer([16, 32]).get_flattened_buffer().shape] == [512]
+    cut = tir.decl_buffer([4, 16, 32], axis_separators=[2]).get_flattened_buffer()
+    assert str(cut.shape) == "(64, 32)" and str(cut.axis_separators) == "(1,)"
+    assert str(tir.decl_buffer((x, 8), elem_offset=100).offset_of([2, 3])) == "[119]"
+    with pytest.raises(ValueError, match="no increasing positions"):
+        tir.decl_buffer([1], axis_separators=[1, 2])
