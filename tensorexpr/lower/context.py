@@ -8,6 +8,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any, TypeVar
 
 from ..errors import LoweringError, PassError
+from ..tir.insist import ask_with
 from .options import CONFIG_KEYS, STRUCTS, validated
 
 _local = threading.local()
@@ -183,3 +184,6 @@ class PassContext:
             f"PassContext(opt_level={self.opt_level}, required_pass={list(self.required_pass)}, "
             f"disabled_pass={list(self.disabled_pass)}, instruments={list(self.instruments)}, config={dict(self.config)})"
         )
+
+
+ask_with(lambda: PassContext.current().flag("tir.unsafe"))

@@ -134,6 +134,7 @@ _INTEGERS = (
     "tir.noalias",
     "tir.ptx_ldg32",
     "tir.reset_start_id",
+    "tir.unsafe",
     "tir.use_async_copy",
     "tir.usmp.enable",
     "tir.usmp.use_workspace_io",

@@ -7,7 +7,7 @@ Operators are those of `OPERATORS`. A program may come from a file, so `problem_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import ScheduleError, TensorExprError
@@ -58,7 +58,7 @@ OPERATORS: Mapping[str, tuple[Callable[[Any, Any], PrimExpr], str, type[PrimExpr
 _NAMES = {node: name for name, (_, _, node) in OPERATORS.items()}
 
 
-def encode(expr: PrimExpr, axes: Mapping[Var, int]) -> Any:
+def encode(expr: PrimExpr, axes: Mapping[Var, int] | Mapping[Var, str]) -> Any:
     """An expression as data.
 
     Args:
@@ -83,7 +83,7 @@ def encode(expr: PrimExpr, axes: Mapping[Var, int]) -> Any:
     raise ScheduleError(f"{expr} has no form in a schedule; use integers, the stage's axes and {' '.join(OPERATORS)}")
 
 
-def decode(data: Any, axes: Sequence[Var]) -> PrimExpr:
+def decode(data: Any, axes: Sequence[Var] | Mapping[str, Var]) -> PrimExpr:
     """The expression of data that `problem_of` has passed, with these variables as axes.
 
     Raises:
@@ -92,10 +92,11 @@ def decode(data: Any, axes: Sequence[Var]) -> PrimExpr:
     try:
         return _decoded(data, axes)
     except TensorExprError as error:
-        raise ScheduleError(f"{as_python(data, [var.name for var in axes])} has no value: {error}") from error
+        names = axes if isinstance(axes, Mapping) else [var.name for var in axes]
+        raise ScheduleError(f"{as_python(data, names)} has no value: {error}") from error
 
 
-def _decoded(data: Any, axes: Sequence[Var]) -> PrimExpr:
+def _decoded(data: Any, axes: Any) -> PrimExpr:
     if isinstance(data, int):
         return IntImm("int32" if -(1 << 31) <= data < 1 << 31 else "int64", data)
     if data[0] == AXIS:
@@ -109,7 +110,7 @@ def _decoded(data: Any, axes: Sequence[Var]) -> PrimExpr:
     return OPERATORS[data[0]][0](a, b)
 
 
-def as_python(data: Any, names: Sequence[str]) -> str:
+def as_python(data: Any, names: Any) -> str:
     """The data as Python, with these names of the axes."""
     if isinstance(data, int):
         return str(data)
@@ -131,8 +132,8 @@ def axes_of(data: Any) -> Iterator[int]:
                 yield from axes_of(part)
 
 
-def problem_of(data: Any) -> str | None:
-    """What keeps `data` from being an expression, or None."""
+def problem_of(data: Any, names: Collection[str] | None = None) -> str | None:
+    """What keeps `data` from being an expression, or None. With `names`, axes are given by one of these in place of a number."""
     count = 0
     stack: list[tuple[Any, int]] = [(data, 0)]
     while stack:
@@ -146,8 +147,8 @@ def problem_of(data: Any) -> str | None:
             return f"{str(item)[:60]!r}, which is no integer, axis or operation"
         kind, *parts = item
         if kind == AXIS:
-            if len(parts) != 1 or type(parts[0]) is not int:
-                return f"{str(item)[:60]!r}: an axis is given by its number"
+            if len(parts) != 1 or (type(parts[0]) is not int if names is None else parts[0] not in names):
+                return f"{str(item)[:60]!r}: an axis is given by its {'number' if names is None else 'name'}"
             continue
         if len(parts) != (1 if kind == NOT else 2 if kind in OPERATORS else -1):
             return f"{str(item)[:60]!r}: the operations are {NOT} of one and {' '.join(OPERATORS)} of two"

@@ -98,6 +98,9 @@ def axis_extents(stage: StageNode, analyzer: Analyzer) -> dict[int, PrimExpr]:
 def _extents(stage: StageNode, roots: Mapping[int, PrimExpr], analyzer: Analyzer) -> dict[int, PrimExpr]:
     extents = dict(roots)
     for relation in stage.relations:
+        if isinstance(relation, FuseRelation) and not relation.parts:
+            extents[relation.fused] = IntImm(stage.axes[relation.fused].dtype, 1)
+            continue
         if isinstance(relation, FuseRelation):
             product = extents[relation.parts[0]]
             for part in relation.parts[1:]:
@@ -172,6 +175,8 @@ def _values(stage: StageNode, extents: Mapping[int, PrimExpr], analyzer: Analyze
                 value = value * extents[part] + values[part]
             values[relation.parent] = value
             continue
+        if not relation.parts:
+            continue
         rest = values[relation.fused]
         for part in reversed(relation.parts[1:]):
             values[part] = floormod(rest, extents[part])
@@ -217,7 +222,7 @@ def _equivalent_axis(stage: StageNode) -> dict[int, int]:
     for relation in stage.relations:
         if isinstance(relation, SplitRelation):
             above[relation.parts[0]] = relation.parent
-        else:
+        elif relation.parts:
             above[relation.fused] = relation.parts[0]
     return above
 

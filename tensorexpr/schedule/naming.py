@@ -8,7 +8,7 @@ from keyword import iskeyword
 
 from ..te.operation import ComputeOp
 from ..te.scan_op import ScanOp
-from .steps.loops import Factor, sampled_value
+from .steps.loops import Factor, is_symbolic, sampled_value, size_of
 from .tree import ScheduleTree, StageNode
 
 
@@ -89,4 +89,6 @@ class PythonNames:
         return lines
 
     def _value(self, stage: StageNode, factor: Factor) -> str:
+        if is_symbolic(factor):
+            return str(size_of(self._tree, stage, factor))
         return str(sampled_value(self._tree, stage, factor) if isinstance(factor, tuple) else factor)

@@ -18,9 +18,9 @@ from ..tir.rewriting import variables
 from .tree import LoopKind, ScheduleTree, SplitRelation, StageNode
 
 _KINDS = ("serial", "unroll")
-FOR_SCANS = ("compute_at", "compute_root", "reorder", "pragma", "set_scope", *_KINDS)
+FOR_SCANS = ("env_threads", "compute_at", "compute_root", "reorder", "pragma", "set_scope", *_KINDS)
 FOR_UPDATES = (
-    *("split", "fuse", "reorder", "pragma", "compute_at", "compute_root", "cache_write", "rfactor", "parallel", "vectorize"),
+    *("split", "fuse", "reorder", "pragma", "compute_at", "compute_root", "cache_write", "rfactor", "parallel", "vectorize", "bind"),
     *_KINDS,
 )
 FOR_STEPS = (*FOR_UPDATES, "compute_inline", "set_scope")

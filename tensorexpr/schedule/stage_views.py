@@ -88,9 +88,11 @@ def _number(factor: PrimExpr | None) -> int | PrimExpr | None:
     return factor if value is None else value
 
 
-def relation_view(stage: StageNode, relation: Relation) -> Split | Fuse:
+def relation_view(stage: StageNode, relation: Relation) -> Split | Fuse | Singleton:
     """A relation in terms of axes."""
     parts = tuple(stage.axes[part] for part in relation.parts)
+    if isinstance(relation, FuseRelation) and not parts:
+        return Singleton(stage.axes[relation.fused])
     if isinstance(relation, FuseRelation):
         return Fuse(parts, stage.axes[relation.fused])
     return Split(stage.axes[relation.parent], parts, relation.factors)
@@ -117,7 +119,7 @@ def attach_type(tree: ScheduleTree, stage: StageNode) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Singleton:
-    """An axis of extent 1 that is made of no other. Relations never hold one here, since `fuse` takes an axis or more."""
+    """An axis of extent 1 that is made of no other, by `fuse()`."""
 
     iter: IterVar
 
@@ -154,7 +156,7 @@ class StageFacts:
         return list(self._node.axes)
 
     @property
-    def relations(self) -> list[Split | Fuse]:
+    def relations(self) -> list[Split | Fuse | Singleton]:
         """The splits and fusions, in the order they were made."""
         return [relation_view(self._node, relation) for relation in self._node.relations]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..arith.index_map import IndexMap
@@ -11,9 +12,11 @@ from ..te.dag import topological_order
 from ..te.operation import Operation
 from ..te.tensor import Tensor
 from ..te.tensor_intrin import TensorIntrin
-from ..tir.arithmetic import as_int
+from ..tir.arithmetic import as_int, is_const_int
 from ..tir.dtype import parse_dtype
-from ..tir.expr import IterVar, PrimExpr
+from ..tir.expr import EQ, IterVar, PrimExpr, Var
+from ..tir.rewriting import walk
+from .axis_expression import encode
 from .draw import draw
 from .explain import explain
 from .given_layouts import given_arguments, given_layout
@@ -30,6 +33,7 @@ from .steps import (
     ComputeRoot,
     CreateGroup,
     DoubleBuffer,
+    EnvThreads,
     ExactSplit,
     Fuse,
     Pragma,
@@ -89,6 +93,7 @@ class Schedule:
         self._initial = initial_tree(outputs, topological_order([op.output(0) for op in outputs]))
         self.trace = Trace() if trace is None else trace
         self._tree = self.trace.apply(self._initial)
+        self.threads: set[Any] = set()  # the variables of thread axes that loops were bound to
 
     @property
     def tree(self) -> ScheduleTree:
@@ -104,7 +109,13 @@ class Schedule:
         """A schedule with the same trace, sharing everything; changing one leaves the other alone."""
         made = object.__new__(Schedule)
         made.outputs, made._initial, made.trace, made._tree = self.outputs, self._initial, self.trace, self._tree
+        made.threads = set(self.threads)
         return made
+
+    def know(self, sizes: Mapping[str, Var]) -> None:
+        """Let factors of splits name these variables."""
+        self._initial = replace(self._initial, symbols={**self._initial.symbols, **sizes})
+        self._tree = replace(self._tree, symbols={**self._tree.symbols, **sizes})
 
     def apply_step(self, step: Step) -> ScheduleTree:
         """Append a step to the trace.
@@ -266,11 +277,25 @@ class Stage(StageFacts):
             raise ScheduleError(f"In schedule for {node.name}: a balanced split guards its smaller tiles; leave disable_predication out")
         axis = self._axis(parent, "split")
         count = len(node.axes)
-        value = _checked_factor(node, parent, factor if factor is not None else nparts)
+        value = self._factor(parent, factor if factor is not None else nparts, balanced)
         kind = BalancedSplit if balanced else ExactSplit if disable_predication else Split
         self._schedule.apply_step(kind(self.id, axis, (None, value) if factor is not None else (value, None)))
         outer, inner = self._new_axes(count)
         return outer, inner
+
+    def _factor(self, parent: IterVar, factor: Any, balanced: bool) -> Any:
+        """A factor as the step has it: a number, or an expression over sizes, which the schedule knows from now on."""
+        if isinstance(factor, PrimExpr) and as_int(factor) is None and not balanced and parse_dtype(factor.dtype).is_int:
+            used = {node: node.name for node in walk(factor) if isinstance(node, Var)}
+            known = {**self._schedule.tree.sizes(), **{name: var for var, name in used.items()}}
+            if any(self._schedule.tree.sizes().get(name, var) is not var for var, name in used.items()) or len(known) < len(used):
+                raise ScheduleError(
+                    f"In schedule for {self._node.name}: split of {parent.name!r} by {factor}: the program has another size of that name; "
+                    "give its variables names of their own"
+                )
+            self._schedule.know(known)
+            return encode(factor, used)
+        return _checked_factor(self._node, parent, factor)
 
     def tile(self, x_parent: IterVar, y_parent: IterVar, x_factor: Any, y_factor: Any) -> tuple[IterVar, IterVar, IterVar, IterVar]:
         """Split two axes and put both outer parts outside both inner ones; returns x.outer, y.outer, x.inner, y.inner."""
@@ -280,7 +305,7 @@ class Stage(StageFacts):
         return x_outer, y_outer, x_inner, y_inner
 
     def fuse(self, *args: IterVar | Sequence[IterVar]) -> IterVar:
-        """Make adjacent axes, outermost first, one axis; of a single axis returns it."""
+        """Make adjacent axes, outermost first, one axis; of a single axis returns it, of none makes one of extent 1, outermost."""
         listed = [axis for arg in args for axis in (arg if isinstance(arg, (list, tuple)) else [arg])]
         axes = tuple(self._axis(axis, "fuse") for axis in listed)
         if len(axes) == 1:
@@ -305,27 +330,26 @@ class Stage(StageFacts):
         self._schedule.apply_step(Annotate(self.id, self._axis(var, "unroll"), "unroll"))
 
     def bind(self, ivar: IterVar, thread_ivar: IterVar) -> None:
-        """Make the iterations of a spatial axis threads. See `steps.Bind`.
+        """Make the iterations of an axis threads. See `steps.Bind`.
 
         Args:
             ivar: a loop of this stage.
             thread_ivar: what it is bound to, such as te.thread_axis("vthread") or te.thread_axis((0, 8), "threadIdx.x").
 
         Raises:
-            ScheduleError: for a reduction axis, one that is marked or bound, or a tag that an enclosing loop has.
+            ScheduleError: for virtual threads of a reduction axis, an axis that is marked or bound, or a tag that an enclosing loop has.
         """
         self._schedule.apply_step(Bind(self.id, self._axis(ivar, "bind"), *checked_thread(self._node.name, thread_ivar)))
+        self._schedule.threads.add(thread_ivar.var)
 
     def env_threads(self, threads: IterVar | Sequence[IterVar]) -> None:
-        """Launch a device's threads around the stages of a scan. CPUs have no such threads, so this is always refused.
+        """Let the threads of a device run through all steps of a scan. See `steps.EnvThreads`.
 
         Raises:
-            ScheduleError: saying what to use.
+            ScheduleError: for a stage that is no scan, and for threads of no grid.
         """
-        raise ScheduleError(
-            f"In schedule for {self._node.name}: env_threads launches the threads of a device around the steps of a scan, and a CPU has "
-            f"none; run an axis of a stage in parallel, or bind it to te.thread_axis('vthread'); axes: {self._node.axis_names()}"
-        )
+        listed = [threads] if isinstance(threads, IterVar) else list(threads)
+        self._schedule.apply_step(EnvThreads(self.id, tuple(checked_thread(self._node.name, thread)[0] for thread in listed)))
 
     def double_buffer(self) -> None:
         """Fill one of two buffers for the next iteration while this one's is read. See `steps.DoubleBuffer`.
@@ -444,11 +468,14 @@ class Stage(StageFacts):
     def set_store_predicate(self, predicate: Any) -> None:
         """Compute and store an element only where a condition over `op.axis` holds. See `steps.SetStorePredicate`.
 
-        An output keeps what the caller's array held elsewhere; other stages may leave out only what is provably not read.
+        An output keeps what the caller's array held elsewhere; other stages may leave out only what is provably not read. That one
+        thread is to store a result that threads share (`tx.var.equal(0)`) needs no saying here: they share one accumulator.
 
         Raises:
             ScheduleError: for what is no condition over the stage's spatial axes, and for an inlined stage.
         """
+        if isinstance(predicate, EQ) and predicate.a in self._schedule.threads and is_const_int(predicate.b, 0):
+            return
         self._schedule.apply_step(SetStorePredicate(self.id, predicate_of(self._node, predicate)))
 
     def store_nontemporal(self) -> None:
@@ -464,11 +491,11 @@ class Stage(StageFacts):
 
 
 def _checked_factor(node: StageNode, parent: IterVar, factor: Any) -> int:
-    value = as_int(factor)
+    value = int(factor) if isinstance(factor, float) and factor.is_integer() else as_int(factor)
     if value is None and isinstance(factor, PrimExpr) and parse_dtype(factor.dtype).is_int:
         raise ScheduleError(
-            f"In schedule for {node.name}: split of {parent.name!r} by {factor}, which is no constant; "
-            "a factor is an integer of at least 1: a constant one serves every size, as the tail gets a guard"
+            f"In schedule for {node.name}: a balanced split of {parent.name!r} by {factor}, which is no constant; "
+            "a factor is an integer of at least 1"
         )
     if value is None or isinstance(factor, bool) or value < 1:
         raise ScheduleError(f"In schedule for {node.name}: split of {parent.name!r} by {factor!r}; a factor is an integer of at least 1")

@@ -5,7 +5,8 @@
     ├─ order         stage ids, producers before consumers
     ├─ samples       values of the sampling steps applied so far (variables while a decision is open)
     ├─ carried       stages that a step of a scan computes, and its states -> the stage of the scan
-    └─ groups        stages that are placed together, in the order the groups were made
+    ├─ groups        stages that are placed together, in the order the groups were made
+    └─ symbols       variables, by name, that are in no shape, for factors of splits
 
     StageNode
     ├─ axes          every axis the stage ever had, by id: spatial, reduction, then those made by splits and fusions
@@ -35,7 +36,8 @@ from ..te.operation import ComputeOp, Operation, PlaceholderOp, loads
 from ..te.scan_body import check_states_bound
 from ..te.scan_op import ScanOp
 from ..te.tensor import Tensor
-from ..tir.expr import IterVar, PrimExpr, ProducerLoad
+from ..tir.expr import IterVar, PrimExpr, ProducerLoad, Var
+from ..tir.rewriting import walk
 
 
 class LoopKind(Enum):
@@ -102,7 +104,7 @@ class SplitRelation:
 
 @dataclass(frozen=True, slots=True)
 class FuseRelation:
-    """fused = parts[0] * extent(parts[1]) + parts[1]."""
+    """fused = parts[0] * extent(parts[1]) + parts[1]. Of no parts: a loop with one iteration."""
 
     parts: tuple[int, ...]
     fused: int
@@ -220,6 +222,7 @@ class ScheduleTree:
     samples: tuple[tuple[PrimExpr, ...], ...] = ()
     carried: Mapping[int, int] = field(default_factory=dict)
     groups: tuple[StageGroup, ...] = ()
+    symbols: Mapping[str, Var] = field(default_factory=dict)
 
     def __getitem__(self, stage: int) -> StageNode:
         return self.stages[stage]
@@ -254,6 +257,16 @@ class ScheduleTree:
                 return group.attach
         scan = self.carried.get(stage)
         return Root() if scan is None else At(scan, 0)
+
+    def sizes(self) -> dict[str, Var]:
+        """The variables that factors of splits may name: those of shapes and domains, and what else the schedule was given."""
+        found = dict(self.symbols)
+        for stage in self.stages:
+            shapes = [extent for number in range(stage.op.num_outputs) for extent in stage.op.output_shape(number)]
+            domains = [part for axis in stage.axes if axis.dom is not None for part in (axis.dom.min, axis.dom.extent)]
+            for var in (node for extent in (*shapes, *domains) for node in walk(extent) if isinstance(node, Var)):
+                found.setdefault(var.name, var)
+        return found
 
     def unique_name(self, wanted: str) -> str:
         """`wanted`, numbered if a stage has that name already."""
@@ -333,7 +346,7 @@ def initial_tree(outputs: Sequence[Operation], operations: Sequence[Operation]) 
         taken.add(name)
         stages.append(make_stage(number, name, op, op in outputs))
     index = {op: n for n, op in enumerate(operations)}
-    carried = {index[op]: index[scan] for op, scan in check_states_bound(operations).items() if op in index}
+    carried = {index[op]: index[scan] for op, scan in check_states_bound(operations, outputs).items() if op in index}
     for number in carried:
         if stages[number].is_output:
             raise ScheduleError(

@@ -2,7 +2,8 @@
 
 Interval arithmetic clears nearly every index. What it does not clear is evaluated on sample points of the axes, all points where
 these are few: a point that passes the guards of a read and leaves the tensor is the proof, and is named in the error.
-Symbolic extents, and guards or indices that depend on data, prove nothing.
+Rows that look back before the first one are left to the graph (`demand`), which knows who asks for them. Symbolic extents, and
+guards or indices that depend on data, prove nothing.
 """
 
 from __future__ import annotations
@@ -34,8 +35,7 @@ from ..tir.expr import (
 )
 from ..tir.rewriting import walk
 from .evaluation import Array, children, compile_program
-from .operation import ComputeOp, PlaceholderOp, loads
-from .tensor import Tensor
+from .operation import ComputeOp, loads
 
 Bounds = tuple[int, int]
 Guards = tuple[tuple[PrimExpr, bool], ...]
@@ -47,18 +47,17 @@ _MOST_GUARDS = 32
 _MOST_READS = 512
 
 
-def state_lag(op: ComputeOp) -> int:
-    """How far `op` looks back along its first axis in a placeholder of the same extent; 0 if it doesn't.
+def early_rows(op: ComputeOp) -> int:
+    """How far `op` looks back along its first axis: its rows before that may read before the first row of a tensor.
 
-    Such a placeholder may be the state of a scan, which starts late enough. Only the scan, or a schedule without one, can tell.
+    Nobody may ask for them: what a scan reads starts with its first step. Only the graph can tell (see `demand`).
     """
     if not op.axis or op.axis[0].dom is None or not isinstance(op.axis[0].dom.extent, IntImm):
         return 0
-    first, extent, lag = op.axis[0].var, op.axis[0].dom.extent.value, 0
+    first, lag = op.axis[0].var, 0
     for load in loads(op):
-        given = isinstance(load.producer, Tensor) and isinstance(load.producer.op, PlaceholderOp) and load.indices
-        if given and isinstance(load.producer.shape[0], IntImm) and load.producer.shape[0].value == extent:
-            match load.indices[0]:
+        for index in load.indices:
+            match index:
                 case Sub(a, IntImm(value=back)) if a is first:
                     lag = max(lag, back)
                 case Add(a, IntImm(value=ahead)) if a is first:

@@ -30,6 +30,7 @@ from ..tir.scopes import buffer_vars
 from ..tir.stmt import seq
 from .compute_block import TRUE, BlockNames, ComputeBlocks
 from .dag import post_dfs_order
+from .demand import check_demand
 from .index_dtype import retyped
 from .operation import ComputeOp, Operation, PlaceholderOp
 from .tensor import Tensor
@@ -79,6 +80,7 @@ class _Builder:
                     f"create_prim_func: {op.name} is a {type(op).__name__}; blocks are made of placeholders and te.compute only, "
                     "so lower it through te.create_schedule"
                 )
+        check_demand(self._order, self._order)  # blocks compute whole tensors
 
     def build(self) -> PrimFunc:
         """The whole function."""

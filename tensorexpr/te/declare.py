@@ -13,7 +13,7 @@ from ..tir.arithmetic import convert
 from ..tir.attrs import FrozenMap
 from ..tir.dtype import int_limits, parse_dtype
 from ..tir.expr import IntImm, IterVar, PrimExpr, Range, SizeVar, Var
-from .bounds import check_bounds, state_lag
+from .bounds import check_bounds, early_rows
 from .lazy_select import lazy_selects
 from .operation import ComputeOp, PlaceholderOp
 from .tensor import Tensor
@@ -88,7 +88,7 @@ def compute(
     reduce_axis = verify_bodies(name, axes, bodies)
     bodies = lazy_selects(axes, bodies)
     op = ComputeOp(name, checked_tag(tag, where), checked_attrs(attrs), axes, reduce_axis, bodies)
-    check_bounds(op, state_lag(op))
+    check_bounds(op, early_rows(op))
     outputs = tuple(op.output(i) for i in range(op.num_outputs))
     return outputs if isinstance(returned, (tuple, list)) and len(outputs) > 1 else outputs[0]
 
@@ -100,6 +100,7 @@ def as_shape(shape: Any, where: str) -> tuple[PrimExpr, ...]:
 
 
 def _extent(item: Any, where: str) -> PrimExpr:
+    item = int(item) if isinstance(item, float) and item.is_integer() else item  # as N / bn gives it
     extent = None if isinstance(item, (bool, float, str)) else convert(item)
     if extent is None or not parse_dtype(extent.dtype).is_int:
         raise DeclarationError(f"{where}: the extent {item!r} is no integer; a shape holds integers or integer expressions")
@@ -177,7 +178,7 @@ def reduce_axis(dom: Any, name: str = "rv", thread_tag: str = "") -> IterVar:
         DeclarationError: for another kind of domain.
     """
     if isinstance(dom, (tuple, list)) and len(dom) == 2:
-        begin, end = convert(dom[0]), convert(dom[1])
+        begin, end = (convert(int(end) if isinstance(end, float) and end.is_integer() else end) for end in dom)
         dom = Range.from_min_extent(begin, end - begin)
     if not isinstance(dom, Range):
         raise DeclarationError(f"reduce_axis {name}: the domain is (begin, end), not {dom!r}")

@@ -20,9 +20,10 @@ from ..tir.interpreter import interpret
 from .blocks import boxes, open_grid
 from .contraction import Contraction, contract, first_fitting, overflows, recognise, views
 from .dag import given_placeholders, post_dfs_order
+from .demand import first_rows
 from .evaluation import Array, Program, compile_program
 from .extern import ExternOp, extern_function, scalar_symbols
-from .operation import ComputeOp, PlaceholderOp
+from .operation import ComputeOp, Operation, PlaceholderOp
 from .reductions import Accumulator
 from .scan_body import check_states_bound, state_dependent, step_boxes
 from .scan_op import ScanOp
@@ -49,7 +50,8 @@ def evaluate(outputs: Sequence[Tensor], inputs: Inputs) -> list[Array]:
     """
     run = _Evaluation(dict(inputs), _bind(outputs, inputs))
     ops = post_dfs_order([tensor.op for tensor in outputs])
-    stepwise = check_states_bound(ops)
+    stepwise = check_states_bound(ops, [tensor.op for tensor in outputs])
+    run.starts = first_rows(ops, [tensor.op for tensor in outputs])
     for op in ops:
         if isinstance(op, (ComputeOp, ExternOp, ScanOp)) and op not in stepwise:
             run.whole(op.output(0))
@@ -107,6 +109,7 @@ class _Evaluation:
     arrays: dict[Tensor | Var, Array]
     env: dict[Var, int]
     plans: dict[ComputeOp, _Plan] = field(default_factory=dict)
+    starts: dict[Operation, int] = field(default_factory=dict)  # the first row that anyone asks for, where that isn't 0
 
     def shape(self, tensor: Tensor) -> tuple[int, ...]:
         """The extents of a tensor as numbers."""
@@ -127,7 +130,14 @@ class _Evaluation:
         if tensor not in self.arrays and isinstance(tensor.op, ComputeOp):
             op = tensor.op
             results = [np.empty(self.shape(output), to_numpy(output.dtype)) for output in map(op.output, range(op.num_outputs))]
-            self._fill(op, results)
+            start = self.starts.get(op, 0)
+            if start:
+                for result in results:
+                    result[:start] = 0
+                extents = (max(0, results[0].shape[0] - start), *results[0].shape[1:])
+                self._fill_box(op, results, [start, *[0] * (len(extents) - 1)], extents)
+            else:
+                self._fill(op, results)
             self.arrays.update({op.output(i): result for i, result in enumerate(results)})
         if tensor not in self.arrays and isinstance(tensor.op, ExternOp):
             self._run_extern(tensor.op)

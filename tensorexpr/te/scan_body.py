@@ -15,8 +15,9 @@ from ..errors import DeclarationError
 from ..tir.arithmetic import const, logical_not, maximum, minimum
 from ..tir.expr import IntImm, IterVar, PrimExpr, ProducerLoad, Range, SizeVar, Var
 from ..tir.rewriting import substitute, walk
-from .bounds import check_bounds, guarded_loads, state_lag
+from .bounds import check_bounds, guarded_loads
 from .dag import post_dfs_order
+from .demand import check_demand
 from .operation import ComputeOp, Operation
 from .scan_op import ScanOp
 from .tensor import Tensor
@@ -170,14 +171,15 @@ class _Step:
             )
 
 
-def check_states_bound(ops: Sequence[Operation]) -> dict[Operation, ScanOp]:
+def check_states_bound(ops: Sequence[Operation], outputs: Sequence[Operation] = ()) -> dict[Operation, ScanOp]:
     """For each operation of `ops` that a scan computes step by step, and each state, its scan.
 
     Args:
-        ops: a whole graph, in any order.
+        ops: a whole graph, producers first.
+        outputs: operations that are wanted as a whole although others read them.
 
     Raises:
-        DeclarationError: if such an operation is read outside of its scan, or a row before the first is read without one.
+        DeclarationError: if such an operation is read outside of its scan, or anyone asks for a row that reads out of bounds.
     """
     owners: dict[Operation, ScanOp] = {}
     for scan in ops:
@@ -186,10 +188,9 @@ def check_states_bound(ops: Sequence[Operation]) -> dict[Operation, ScanOp]:
                 if op in owners:
                     raise DeclarationError(f"scan {scan.name}: {op.name} belongs to scan {owners[op].name} already; declare another one")
                 owners[op] = scan
-    for op in ops:
-        if isinstance(op, ComputeOp) and op not in owners and state_lag(op):
-            check_bounds(op)
-        for tensor in op.input_tensors if owners else ():
+    check_demand(ops, outputs, owners)
+    for op in ops if owners else ():
+        for tensor in op.input_tensors:
             scan_of_tensor = owners.get(tensor.op)
             if scan_of_tensor not in (None, op, owners.get(op)):
                 assert scan_of_tensor is not None

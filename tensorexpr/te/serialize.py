@@ -21,7 +21,7 @@ from ..tir.dtype import parse_dtype
 from ..tir.expr import CommReducer, IntImm, IterVar, Let, PrimExpr, ProducerLoad, Reduce, SizeVar, Var
 from ..tir.rewriting import walk
 from ..tir.serialize import ExprReader, ExprWriter, Limits
-from .bounds import check_bounds, state_lag
+from .bounds import check_bounds, early_rows
 from .dag import post_dfs_order
 from .extern import ExternOp
 from .lazy_select import lazy_selects
@@ -278,7 +278,7 @@ def _read_compute(fields: Mapping[str, JSON], ops: Sequence[Operation], symbols:
     for body in bodies:
         _check_body(body, known)
     op = ComputeOp(name, _text(fields["tag"]), _attrs(fields["attrs"], ops), axes, reduce_axis, lazy_selects(axes, bodies))
-    check_bounds(op, state_lag(op))
+    check_bounds(op, early_rows(op))
     return op
 
 

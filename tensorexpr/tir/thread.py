@@ -11,6 +11,10 @@ VIRTUAL_TAGS: tuple[str, ...] = ("vthread", "vthread.x", "vthread.y", "vthread.z
 """Threads that lowering interleaves in one thread of control."""
 
 
+THREAD_REDUCTION_PRAGMA = "pragma_thread_reduction"
+"""The annotation of a loop over threads that share a reduction: they meet in one accumulator, and that is no race."""
+
+
 def is_thread_tag(tag: str) -> bool:
     """True for the tags that a loop can be bound to."""
     return tag in HARDWARE_TAGS or tag in VIRTUAL_TAGS
@@ -28,4 +32,4 @@ def bound_tag(stmt: Stmt) -> str | None:
     return None
 
 
-__all__ = ["HARDWARE_TAGS", "VIRTUAL_TAGS", "bound_tag", "is_thread_tag", "thread_tags"]
+__all__ = ["HARDWARE_TAGS", "THREAD_REDUCTION_PRAGMA", "VIRTUAL_TAGS", "bound_tag", "is_thread_tag", "thread_tags"]

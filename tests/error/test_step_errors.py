@@ -34,7 +34,7 @@ def replayed(steps: Callable[[int, int], Steps]) -> None:
 TRACES: dict[str, tuple[Callable[[int, int], Steps], str]] = {
     "a factor that no schedule has": (lambda m, o: [["split", o, 0, [None, 0]]], "split of 'i' by 0; a factor is an integer of at least 1"),
     "a sample that wasn't taken": (lambda m, o: [["split", o, 0, [None, [0, 0]]]], r"no sample \(0, 0\); 0 samples were taken before"),
-    "one axis to fuse": (lambda m, o: [["fuse", o, [0]]], "fuse takes at least two axes, got i"),
+    "one axis to fuse": (lambda m, o: [["fuse", o, [0]]], "fuse takes none or at least two axes, got i"),
     "a cache of no stage": (lambda m, o: [["cache_read", 99, "local", [o]]], "cache_read: the schedule has no stage 99"),
     "an output to prefetch": (
         lambda m, o: [["prefetch", o, m, 1, 0, 2]],

@@ -70,7 +70,7 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "tag in a scope": (tag_inside_scope, r"tag 'b' inside tag_scope\('a'\); drop one of the two"),
     "nested scopes": (nested_tags, r"tag_scope\('b'\) inside tag_scope\('a'\): scopes can't be nested"),
     "domain": (lambda: te.reduce_axis(4, "r"), r"reduce_axis r: the domain is \(begin, end\), not 4"),
-    "float domain": (lambda: te.reduce_axis((0, 4.0), "r"), "reduce_axis r: the domain is made of integers, not float32"),
+    "float domain": (lambda: te.reduce_axis((0, 4.5), "r"), "reduce_axis r: the domain is made of integers, not float32"),
     "backward domain": (lambda: te.reduce_axis((4, 1), "r"), "reduce_axis r: the domain ends 3 before it begins"),
     "no element": (lambda: te.exp(A), r"tensor A has 2 dimensions and is no scalar; write an element such as A\[i0, i1\]"),
     "slice as element": (lambda: te.exp(A[i]), "tensor A has 2 dimensions, indexed with 1"),

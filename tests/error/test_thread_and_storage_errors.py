@@ -118,7 +118,7 @@ BIND: dict[str, tuple[Case, str]] = {
         ),
         "of extent 12 is bound to threadIdx.x, but in the same kernel the axis 'j.inner' of C, of extent 4, is bound to it too; give both",
     ),
-    "env_threads": (lambda p: p.s[p.c].env_threads([thread("threadIdx.x")]), "env_threads launches the threads of a device"),
+    "env_threads": (lambda p: p.s[p.c].env_threads([thread("threadIdx.x")]), "env_threads is for the steps of a scan; bind the stage"),
 }  # fmt: skip
 
 STORAGE: dict[str, tuple[Case, str]] = {

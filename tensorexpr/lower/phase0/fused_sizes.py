@@ -1,4 +1,5 @@
-"""Loops that fuse axes of symbolic extents: whether their product fits is known when the function is called.
+"""Loops that fuse axes of symbolic extents: whether their product fits is known when the function is called. So it is whether a symbolic
+factor of a split is one.
 
 for i.j.fused in n * m: body    ->    assert n * m <= 2147483647; for i.j.fused in n * m: body
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...schedule.domain import StageDomain
-from ...schedule.tree import FuseRelation
+from ...schedule.tree import FuseRelation, SplitRelation
 from ...tir.arithmetic import cast
 from ...tir.dtype import int_limits
 from ...tir.expr import IntImm, PrimExpr, StringImm
@@ -35,4 +36,10 @@ def counted(domains: Iterable[StageDomain], body: Stmt) -> Stmt:
                     checks[total <= IntImm("int64", _MOST)] = f"{domain.stage.name}: the loop {name} over {' * '.join(map(str, extents))}"
     for condition, what in checks.items():
         body = AssertStmt(condition, StringImm(f"{what} is longer than int32 counts; split its axes in place of fusing them"), body)
+    for domain in domains:
+        for relation in domain.stage.relations:
+            for factor in relation.factors if isinstance(relation, SplitRelation) else ():
+                if factor is not None and not isinstance(factor, IntImm) and variables(factor).isdisjoint(loops):
+                    where = f"{domain.stage.name}: the split of {domain.stage.axes[relation.parent].name} by {factor}"
+                    body = AssertStmt(factor >= 1, StringImm(f"{where}, which is at least 1"), body)
     return body

@@ -7,7 +7,7 @@ Where the box may reach past the stage's domain (imperfect splits of the consume
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ...arith.analyzer import Analyzer
@@ -15,6 +15,8 @@ from ...arith.interval import Interval, extent_bound, relax
 from ...schedule.domain import Guard, StageDomain, full_region, stage_domain
 from ...schedule.legality import enclosing_loops, real_readers
 from ...schedule.tree import At, Inline, ScheduleTree, StageNode
+from ...te.bounds import check_bounds, early_rows
+from ...te.operation import ComputeOp
 from ...te.scan_op import ScanOp
 from ...tir.arithmetic import as_int, const, maximum, minimum
 from ...tir.expr import PrimExpr, ProducerLoad, Range, Var
@@ -25,15 +27,19 @@ from .overcompute import Overcompute
 from .short_tiles import common_short_tile, stays_inside
 
 
-def infer_bound(tree: ScheduleTree, bodies: Bodies, analyzer: Analyzer) -> dict[int, StageDomain]:
+def infer_bound(tree: ScheduleTree, bodies: Bodies, analyzer: Analyzer, whole: Collection[int] = ()) -> dict[int, StageDomain]:
     """The domain of every stage that is computed, by stage.
 
     Args:
         tree: a tree that passed `check_tree`.
         bodies: the stages' bodies without inlined reads.
         analyzer: learns the range of every loop variable.
+        whole: stages that are computed whole whoever reads them: arguments.
+
+    Raises:
+        DeclarationError: if a stage computes rows that read out of bounds.
     """
-    inference = _Inference(tree, bodies, real_readers(tree), analyzer, {})
+    inference = _Inference(tree, bodies, real_readers(tree), analyzer, {}, whole, _looks_back(tree))
     for stage in reversed(tuple(tree.in_order())):
         if not stage.is_placeholder and not isinstance(stage.attach, Inline):
             inference.visit(stage)
@@ -47,10 +53,14 @@ class _Inference:
     readers: Mapping[int, tuple[StageNode, ...]]
     analyzer: Analyzer
     domains: dict[int, StageDomain]
+    whole: Collection[int]
+    looks_back: bool  # some stage has rows that read before the first row of a tensor
 
     def visit(self, stage: StageNode) -> None:
         """Find the domain of a stage whose readers are done."""
         region = self._needed_region(stage) if isinstance(stage.attach, At) else full_region(stage)
+        if self.looks_back:
+            self._limit(stage, region)
         domain = stage_domain(stage, region, self.analyzer)
         for var, bounds in domain.loops().items():
             self.analyzer.bind(var, bounds)
@@ -59,6 +69,16 @@ class _Inference:
         domain = replace(domain, guards=(*domain.guards, *short.values()))
         borders = Overcompute(domain, self.bodies[stage.id], self.tree, self.analyzer).needed(tuple(self._border_guards(domain, short)))
         self.domains[stage.id] = replace(domain, guards=(*domain.guards, *borders))
+
+    def _limit(self, stage: StageNode, region: dict[int, Range]) -> None:
+        """Leave out the rows of a stage at the root that nobody asks for; refuse what still reads out of bounds."""
+        if stage.id in self.tree.carried or not isinstance(stage.op, ComputeOp):
+            return
+        if early_rows(stage.op) and not isinstance(stage.attach, At) and not stage.is_output and stage.id not in self.whole:
+            region[0] = self._needed_region(stage)[0]
+        start = as_int(region[0].min) if region and 0 in region else 0
+        if start is not None:
+            check_bounds(stage.op, start)
 
     def _needed_region(self, stage: StageNode) -> dict[int, Range]:
         boxes = [box for reader in self.readers[stage.id] for box in self._boxes_read_by(reader, stage)]
@@ -84,8 +104,7 @@ class _Inference:
             yield [relax(index, inside, self.analyzer) for index in indices]
 
     def _loops_inside(self, reader: StageNode, stage: StageNode) -> dict[Var, Range]:
-        assert isinstance(stage.attach, At)
-        end = (stage.attach.stage, stage.attach.axis)
+        end = (stage.attach.stage, stage.attach.axis) if isinstance(stage.attach, At) else None
         inside: dict[Var, Range] = {}
         own = ((reader, axis) for axis in reversed(reader.leaf))
         for target, axis in (*own, *enclosing_loops(self.tree, reader)):
@@ -150,6 +169,10 @@ class _Inference:
                 yield Guard(axis, value < size, False)
             if not self.analyzer.known_nonnegative(value):
                 yield Guard(axis, value >= 0, False)
+
+
+def _looks_back(tree: ScheduleTree) -> bool:
+    return any(early_rows(op) for op in tree.index if isinstance(op, ComputeOp))
 
 
 def _run_whole(domain: StageDomain, inside: Mapping[Var, Range]) -> dict[Var, Range]:

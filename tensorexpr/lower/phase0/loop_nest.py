@@ -24,7 +24,7 @@ from ...tir.intrin import likely
 from ...tir.rewriting import substitute, walk
 from ...tir.stmt import BufferStore, For, ForKind, IfThenElse, LetStmt, Stmt, seq
 from ...tir.thread import HARDWARE_TAGS
-from ..pragmas import VECTOR_REDUCTION
+from ..pragmas import THREAD_REDUCTION, VECTOR_REDUCTION
 
 FOR_KINDS: Mapping[LoopKind, ForKind] = {
     LoopKind.SERIAL: ForKind.SERIAL,
@@ -132,6 +132,8 @@ class LoopNest:
         annotations = FrozenMap({f"pragma_{key}": value for key, value in pragmas}) if pragmas else EMPTY
         if kind is ForKind.VECTORIZED and self.stage.is_reduction(axis):
             annotations = annotations.set(**{VECTOR_REDUCTION: True})
+        if kind is ForKind.THREAD_BINDING and self.stage.is_reduction(axis):
+            annotations = annotations.set(**{THREAD_REDUCTION: True})
         bound = None if thread is None else IterVar(None, Var(thread.name, extent.dtype), IterVar.THREAD_INDEX, thread.tag)
         return For(var, IntImm(extent.dtype, 0), extent, kind, body, bound, annotations)
 

@@ -17,6 +17,7 @@ from ...schedule.te_schedule import Schedule
 from ...schedule.thread_legality import check_extents
 from ...schedule.tree import At, Inline, Root, ScheduleTree, StageNode
 from ...te.extern import ExternOp
+from ...te.operation import PlaceholderOp
 from ...te.scan_op import ScanOp
 from ...te.tensor import Tensor
 from ...tir.arithmetic import is_const_int
@@ -27,6 +28,7 @@ from ...tir.function import PrimFunc
 from ...tir.rewriting import Node, post_order_rewrite
 from ...tir.stmt import NOP, AttrStmt, BufferRealize, For, Stmt, seq
 from ...tir.stmt_functor import Renaming
+from .argument_coverage import check_covers
 from .extern_body import extern_body
 from .fused_sizes import counted
 from .infer_bound import infer_bound
@@ -66,8 +68,12 @@ def schedule_to_func(
     analyzer = Analyzer()
     for size in _sizes(bound.values()):
         analyzer.bind(size, Range.from_min_extent(IntImm(size.dtype, 0), IntImm(size.dtype, (1 << 31) - 1)))
-    domains = infer_bound(tree, bodies, analyzer)
+    arguments = {number for number, _ in bound}
+    domains = infer_bound(tree, bodies, analyzer, arguments)
     check_extents(tree, domains)
+    for stage in tree.in_order():
+        if stage.id in arguments and isinstance(stage.attach, At):
+            check_covers(tree, stage, domains, analyzer)
     for domain in domains.values():
         check_exact(domain, analyzer)
     program = _Program(tree, bodies, domains, dict(bound), keep_trivial_loops, plan_rolling_buffers(tree, domains, analyzer))
@@ -94,10 +100,13 @@ def _parameters(
         if not isinstance(tensor, Tensor):
             raise LoweringError(f"argument {position} is {arg!r}; args takes the tensors and scalar variables (te.var) of the function")
         stage = tree.find(tensor.op)
-        if stage is None:
-            raise LoweringError(f"argument {position}, {tensor.name}, is no part of the schedule; its tensors: {_names(tree)}")
+        if stage is None and not isinstance(tensor.op, PlaceholderOp):
+            raise LoweringError(
+                f"argument {position}, {tensor.name}, is no part of the schedule, which doesn't compute it; its tensors: {_names(tree)}"
+            )
         declared, tensor = tensor, relaid(tree, tensor)
-        key = storage_of(tree, stage, tensor.value_index)
+        unused = -1 - position  # an input that nothing reads
+        key = (unused, 0) if stage is None else storage_of(tree, stage, tensor.value_index)
         if key in bound:
             raise LoweringError(f"argument {position}, {tensor.name}, is given twice; each tensor is one argument")
         given = binds.get(declared) or binds.get(tensor)
@@ -139,12 +148,13 @@ def _check_complete(tree: ScheduleTree, bound: Mapping[Key, Buffer]) -> None:
         missing = [n for n in outputs if (stage.id, n) not in bound]
         if stage.is_placeholder and stage.id not in tree.carried and missing and tree.consumers(stage):
             raise LoweringError(f"placeholder {stage.name} is read but missing from args; pass every input, as in args=[A, B, C]")
-        if stage.is_output and len(missing) == len(outputs):
-            raise LoweringError(f"output {stage.name} is missing from args, so its result would be lost; add it after the inputs")
         if stage.aligns and len(missing) < len(outputs):
             raise LoweringError(f"{stage.name} is an argument, so the caller lays it out: leave storage_align out, or take it out of args")
-        if not stage.is_placeholder and not isinstance(stage.attach, Root) and len(missing) < len(outputs):
-            raise LoweringError(f"{stage.name} is an argument, so it must be computed whole: leave it at the root, or take it out of args")
+        if isinstance(stage.attach, At) and (stage.rolling_buffer or stage.double_buffer) and len(missing) < len(outputs):
+            what = "rolling_buffer" if stage.rolling_buffer else "double_buffer"
+            raise LoweringError(f"{stage.name} is an argument, which keeps all of its elements: leave {what} out, or take it out of args")
+        if isinstance(stage.attach, Inline) and len(missing) < len(outputs):
+            raise LoweringError(f"{stage.name} is an argument, but it is inlined and has no elements; take it out of args, or compute it")
 
 
 def _sizes(buffers: Any) -> dict[Var, None]:

@@ -17,7 +17,7 @@ from .storage import DoubleBuffer, StorageAlign
 from .store_nontemporal import StoreNontemporal
 from .store_predicate import SetStorePredicate
 from .tensorize import Tensorize
-from .threads import Bind
+from .threads import Bind, EnvThreads
 from .transform_layout import TransformLayout
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "ComputeRoot",
     "CreateGroup",
     "DoubleBuffer",
+    "EnvThreads",
     "ExactSplit",
     "Factor",
     "Fuse",

@@ -72,7 +72,11 @@ _FIELD_TYPES: dict[str, Any] = {
     "str": (lambda v: isinstance(v, str) and len(v) <= 256, str),
     "bool": (lambda v: isinstance(v, bool), bool),
     "int | None": (lambda v: v is None or _is_int(v), lambda v: v),
-    "PragmaValue": (lambda v: isinstance(v, bool) or (v is not None and _is_factor(v)), lambda v: tuple(v) if isinstance(v, list) else v),
+    "PragmaValue": (
+        lambda v: isinstance(v, bool) or (isinstance(v, str) and len(v) <= 1 << 20) or (v is not None and _is_factor(v)),
+        lambda v: tuple(v) if isinstance(v, list) else v,
+    ),
+    "tuple[str, ...]": (lambda v: isinstance(v, list) and len(v) <= 16 and all(isinstance(x, str) and len(x) <= 64 for x in v), tuple),
     "tuple[int, ...]": (lambda v: isinstance(v, list) and len(v) <= 4096 and all(map(_is_int, v)), tuple),
     "tuple[int, ...] | None": (
         lambda v: v is None or (isinstance(v, list) and all(map(_is_int, v))),
@@ -89,8 +93,8 @@ _FIELD_TYPES: dict[str, Any] = {
     ),
     "tuple[float, ...]": (lambda v: isinstance(v, list) and all(isinstance(x, (int, float)) for x in v), lambda v: tuple(map(float, v))),
     "tuple[Factor, ...]": (
-        lambda v: isinstance(v, list) and 2 <= len(v) <= 64 and all(_is_factor(x) for x in v),
-        lambda v: tuple(tuple(x) if isinstance(x, list) else x for x in v),
+        lambda v: isinstance(v, list) and 2 <= len(v) <= 64 and all(_is_factor(x) or _is_symbolic(x) for x in v),
+        lambda v: tuple(_tuples(x) for x in v),
     ),
 }
 
@@ -101,6 +105,10 @@ def _tuples(value: Any) -> Any:
 
 def _is_factor(value: Any) -> bool:
     return value is None or _is_int(value) or (isinstance(value, list) and 2 <= len(value) <= 16 and all(map(_is_int, value)))
+
+
+def _is_symbolic(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], str) and len(str(value)) <= 1 << 12
 
 
 def _checked(code: str, name: str, declared: str, value: Any) -> Any:

@@ -6,8 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import ScheduleError
-from ...tir.arithmetic import as_int
-from ...tir.expr import IntImm, IterVar, PrimExpr, Var
+from ...tir.arithmetic import as_int, cast
+from ...tir.expr import IntImm, IterVar, PrimExpr, Range, StringImm, Var
+from ...tir.insist import insisted
+from ...tir.printer.expressions import quoted
+from ..axis_expression import decode, problem_of
 from ..lane_reduction import why_not_in_lanes
 from ..tree import At, FuseRelation, LoopKind, LoopMark, ScheduleTree, SplitRelation, StageNode
 from .base import Step, check_leaf, check_not_inlined, stage_of
@@ -15,10 +18,10 @@ from .base import Step, check_leaf, check_not_inlined, stage_of
 if TYPE_CHECKING:
     from ..naming import PythonNames
 
-# A number, None for "what follows from the extent", or (sample, part, ...): the product of those parts of the value
-# of an earlier sampling step.
-Factor = int | tuple[int, ...] | None
-PragmaValue = int | bool | tuple[int, ...]
+# A number, None for "what follows from the extent", (sample, part, ...): the product of those parts of the value of an earlier
+# sampling step, or an expression over sizes as `axis_expression` has it, with the sizes' names as axes.
+Factor = int | tuple[Any, ...] | None
+PragmaValue = int | bool | str | tuple[int, ...]
 
 
 def _loops_of(tree: ScheduleTree, number: int, axes: tuple[int, ...], primitive: str) -> StageNode:
@@ -100,11 +103,32 @@ class Split(Step):
 def _factor_value(tree: ScheduleTree, stage: StageNode, parent: IterVar, factor: Factor) -> PrimExpr | None:
     if factor is None:
         return None
+    if is_symbolic(factor):
+        return cast(size_of(tree, stage, factor), parent.dtype)
     if isinstance(factor, tuple):
         return sampled_value(tree, stage, factor)
     if isinstance(factor, bool) or not isinstance(factor, int) or factor < 1:
         raise ScheduleError(f"In schedule for {stage.name}: split of {parent.name!r} by {factor!r}; a factor is an integer of at least 1")
     return IntImm(parent.dtype, factor)
+
+
+def is_symbolic(factor: Factor) -> bool:
+    """True for an expression over sizes."""
+    return isinstance(factor, tuple) and bool(factor) and isinstance(factor[0], str)
+
+
+def size_of(tree: ScheduleTree, stage: StageNode, factor: Any) -> PrimExpr:
+    """The expression over the program's sizes that a symbolic factor stands for.
+
+    Raises:
+        ScheduleError: for what is none, or names a size that the program doesn't have.
+    """
+    sizes = tree.sizes()
+    problem = problem_of(factor, sizes)
+    if problem is not None:
+        known = ", ".join(sizes) or "none"
+        raise ScheduleError(f"In schedule for {stage.name}: a factor can't be {problem}; sizes of the program: {known}")
+    return decode(factor, sizes)
 
 
 def sampled_value(tree: ScheduleTree, stage: StageNode, reference: tuple[int, ...]) -> PrimExpr:
@@ -133,7 +157,7 @@ def _moved_marks(stage: StageNode, old: int, new: int) -> dict[int, LoopMark]:
 
 @dataclass(frozen=True)
 class Fuse(Step):
-    """Adjacent loops become one.
+    """Adjacent loops become one. Of no loops it makes a new one, outermost, with a single iteration.
 
     for i in n:              ->     for i.j.fused in n * m:
         for j in m: body(i, j)          body(i.j.fused // m, i.j.fused % m)
@@ -145,6 +169,8 @@ class Fuse(Step):
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
         stage = _loops_of(tree, self.stage, self.axes, "fuse")
+        if not self.axes:
+            return tree.with_stage(_with_singleton(stage))
         for axis in self.axes:
             _check_nothing_attached(tree, stage, axis, "fuse")
         self._check(stage)
@@ -165,7 +191,7 @@ class Fuse(Step):
     def _check(self, stage: StageNode) -> None:
         listed = ", ".join(stage.axes[axis].name for axis in self.axes)
         if len(self.axes) < 2:
-            raise ScheduleError(f"In schedule for {stage.name}: fuse takes at least two axes, got {listed or 'none'}")
+            raise ScheduleError(f"In schedule for {stage.name}: fuse takes none or at least two axes, got {listed}")
         place = stage.leaf.index(self.axes[0])
         if stage.leaf[place : place + len(self.axes)] != self.axes:
             raise ScheduleError(
@@ -182,9 +208,18 @@ class Fuse(Step):
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
         stage = after[self.stage]
+        if not self.axes:
+            made = names.name_axis(stage, len(stage.axes) - 1, f"{names.stage(stage)}_singleton")
+            return [f"{made} = s[{names.stage(stage)}].fuse()"]
         listed = [names.axis(stage, axis) for axis in self.axes]
         fused = names.name_axis(stage, len(stage.axes) - 1, "_".join([listed[0], *(names.short(stage, a) for a in self.axes[1:]), "fused"]))
         return [f"{fused} = s[{names.stage(stage)}].fuse({', '.join(listed)})"]
+
+
+def _with_singleton(stage: StageNode) -> StageNode:
+    axis = IterVar(Range.from_min_extent(0, 1), Var("singleton", "int32"), IterVar.DATA_PAR)
+    number = len(stage.axes)
+    return replace(stage, axes=(*stage.axes, axis), leaf=(number, *stage.leaf), relations=(*stage.relations, FuseRelation((), number)))
 
 
 @dataclass(frozen=True)
@@ -253,7 +288,7 @@ def _check_reduction_kind(stage: StageNode, name: str, kind: LoopKind) -> None:
         reason: str | None = "its iterations would race on one accumulator"
     else:
         reason = why_not_in_lanes(stage) if kind is LoopKind.VECTORIZE else None
-    if reason is not None:
+    if reason is not None and not insisted():
         spatial = ", ".join(stage.axes[a].name for a in stage.leaf if not stage.is_reduction(a))
         raise ScheduleError(
             f"In schedule for {stage.name}: can't {kind.value} {name!r}: it is a reduction axis, and {reason}; "
@@ -290,7 +325,7 @@ class Pragma(Step):
     `no_load_merge` (if the loop is written out, each step loads for itself what others load too: shared loads stay alive from
     step to step, and a register tile then spills; see `Module.spills`).
 
-    The value may be a sample, as (sample, part).
+    Others are kept, printed and for users' own passes to read. The value may be a sample, as (sample, part).
     """
 
     code: ClassVar[str] = "pragma"
@@ -301,16 +336,18 @@ class Pragma(Step):
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
         stage = _loops_of(tree, self.stage, (self.axis,), "pragma")
-        if self.key not in PRAGMAS:
-            raise ScheduleError(f"In schedule for {stage.name}: no pragma {self.key!r}; known: {', '.join(PRAGMAS)}")
+        if not self.key:
+            raise ScheduleError(f"In schedule for {stage.name}: a pragma has a name, such as {', '.join(PRAGMAS)}")
         value = self.resolved(tree, stage)
+        if self.key in PRAGMAS and isinstance(value, str):
+            raise ScheduleError(f"In schedule for {stage.name}: the pragma {self.key} takes an int or a bool, not {value!r}")
         if self.key == "auto_unroll_max_step" and (isinstance(value, bool) or (isinstance(value, int) and not 0 <= value <= 1 << 20)):
             raise ScheduleError(f"In schedule for {stage.name}: auto_unroll_max_step takes 0 to {1 << 20} steps, not {value!r}")
         mark = stage.mark(self.axis)
         others = tuple(item for item in mark.pragmas if item[0] != self.key)
         return tree.with_stage(replace(stage, marks={**stage.marks, self.axis: replace(mark, pragmas=(*others, (self.key, value)))}))
 
-    def resolved(self, tree: ScheduleTree, stage: StageNode) -> int | bool | PrimExpr:
+    def resolved(self, tree: ScheduleTree, stage: StageNode) -> int | bool | str | PrimExpr:
         """The value as a number, or as a variable while its sample is open."""
         if not isinstance(self.value, tuple):
             return self.value
@@ -318,22 +355,25 @@ class Pragma(Step):
         return value.value if isinstance(value, IntImm) else value
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
-        stage = after[self.stage]
-        return [f's[{names.stage(stage)}].pragma({names.axis(stage, self.axis)}, "{self.key}", {self.resolved(after, stage)!s})']
+        stage, value = after[self.stage], self.resolved(after, after[self.stage])
+        shown = quoted(value) if isinstance(value, str) else str(value)
+        return [f"s[{names.stage(stage)}].pragma({names.axis(stage, self.axis)}, {quoted(self.key)}, {shown})"]
 
 
 PRAGMAS: tuple[str, ...] = ("auto_unroll_max_step", "unroll_explicit", "loop_partition_hint", "no_load_merge")
 
 
-def checked_pragma(value: Any) -> int | bool:
+def checked_pragma(value: Any) -> int | bool | str:
     """A pragma's value as the step stores it; None means True.
 
     Raises:
-        ScheduleError: for anything but an int or a bool.
+        ScheduleError: for anything but an int, a bool or a text.
     """
+    if isinstance(value, (str, StringImm)):
+        return value if isinstance(value, str) else value.value
     if value is None or isinstance(value, bool):
         return value is not False
     number = as_int(value)
     if number is None:
-        raise ScheduleError(f"a pragma takes an int or a bool, not {value!r}")
+        raise ScheduleError(f"a pragma takes an int, a bool or a text, not {value!r}")
     return number

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from ..naming import PythonNames
 
 
-def _check_movable(stage: StageNode, primitive: str) -> None:
-    if stage.is_output:
+def _check_movable(tree: ScheduleTree, stage: StageNode, primitive: str) -> None:
+    """An output may move to a reader of it; what nobody reads is computed at the root."""
+    if stage.is_output and not (primitive == "compute_at" and tree.consumers(stage)):
         raise ScheduleError(f"In schedule for {stage.name}: {primitive} can't move an output; outputs are computed at the root")
 
 
@@ -38,7 +39,7 @@ class ComputeAt(Step):
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
         stage = stage_of(tree, self.stage, "compute_at")
         target = stage_of(tree, self.target, "compute_at")
-        _check_movable(stage, "compute_at")
+        _check_movable(tree, stage, "compute_at")
         check_update_stays(tree, stage, "compute_at")
         check_not_inlined(target, "compute_at")
         check_leaf(target, self.axis, "compute_at")
@@ -75,7 +76,7 @@ class ComputeInline(Step):
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
         stage = stage_of(tree, self.stage, "compute_inline")
-        _check_movable(stage, "compute_inline")
+        _check_movable(tree, stage, "compute_inline")
         check_update_stays(tree, stage, "compute_inline")
         externs = [other.name for other in tree.consumers(stage) if not other.has_loops]
         if externs:
@@ -130,7 +131,7 @@ class SetScope(Step):
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
         stage = stage_of(tree, self.stage, "set_scope")
-        _check_movable(stage, "set_scope")
+        _check_movable(tree, stage, "set_scope")
         check_scope(stage.name, self.scope)
         return tree.with_stage(replace(stage, scope=self.scope))
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import ScheduleError
+from ...te.scan_op import ScanOp
 from ...tir.arithmetic import as_int
 from ...tir.expr import IterVar
-from ...tir.thread import HARDWARE_TAGS, is_thread_tag, thread_tags
+from ...tir.insist import insisted
+from ...tir.thread import HARDWARE_TAGS, VIRTUAL_TAGS, is_thread_tag, thread_tags
 from ..tree import LoopKind, ScheduleTree, StageNode, ThreadAxis
 from .base import Step, check_leaf, check_not_inlined, stage_of
 
@@ -26,7 +28,8 @@ class Bind(Step):
     Virtual threads ("vthread", "cthread") run anywhere: lowering interleaves them, statement by statement, so that the
     example becomes `for i.inner in 8: {body(0, i.inner); body(1, i.inner)}`, each with its own part of what is computed
     inside. Threads of "cthread" share no statement, those of "vthread" share what doesn't depend on the thread. The
-    tags blockIdx.* and threadIdx.* can be lowered, printed and interpreted; building for a CPU refuses them.
+    tags blockIdx.* and threadIdx.* can be lowered, printed and interpreted; building for a CPU refuses them. Threads of a grid
+    may share a reduction, whose terms a device adds up across threads; the interpreter adds them one after the other.
 
     extent: what the thread axis declares, or None; lowering checks that the loop has it.
     """
@@ -54,7 +57,7 @@ class Bind(Step):
             raise ScheduleError(f"{where} to {self.tag!r}, which is no tag of threads; tags: {thread_tags()}")
         if self.extent is not None and self.extent < 1:
             raise ScheduleError(f"{where} to {self.extent} threads; the extent of a thread axis is at least 1")
-        if stage.is_reduction(self.axis):
+        if stage.is_reduction(self.axis) and self.tag in VIRTUAL_TAGS and not insisted():
             spatial = ", ".join(stage.axes[a].name for a in stage.leaf if not stage.is_reduction(a))
             raise ScheduleError(
                 f"{where} to {self.tag}: it is a reduction axis, and its threads would race on one accumulator; "
@@ -79,6 +82,32 @@ class Bind(Step):
         return [f"s[{names.stage(stage)}].bind({names.axis(stage, self.axis)}, te.thread_axis({dom}{tag}{name}))"]
 
 
+@dataclass(frozen=True)
+class EnvThreads(Step):
+    """The threads of a device run through all steps of a scan: its stages are bound to threads of these tags.
+
+    Nothing is launched anew at each step. Where threads are simulated, one after the other at each step, that is no difference.
+    """
+
+    code: ClassVar[str] = "env_threads"
+    stage: int
+    threads: tuple[str, ...]
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        stage = stage_of(tree, self.stage, "env_threads")
+        where = f"In schedule for {stage.name}: env_threads"
+        if not isinstance(stage.op, ScanOp):
+            raise ScheduleError(f"{where} is for the steps of a scan; bind the stage's own axes to threads")
+        wrong = [tag for tag in self.threads if tag not in HARDWARE_TAGS]
+        if wrong or len(set(self.threads)) != len(self.threads):
+            raise ScheduleError(f"{where} takes different threads of a grid, not {', '.join(self.threads)}; tags: {thread_tags()}")
+        return tree
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        listed = ", ".join(f'te.thread_axis("{tag}")' for tag in self.threads)
+        return [f"s[{names.stage(after[self.stage])}].env_threads([{listed}])"]
+
+
 def checked_thread(stage: str, thread: Any) -> tuple[str, str, int | None]:
     """Tag, name and extent of what a loop of `stage` is to be bound to.
 
@@ -100,4 +129,4 @@ def checked_thread(stage: str, thread: Any) -> tuple[str, str, int | None]:
     return thread.thread_tag, thread.name, extent
 
 
-__all__ = ["Bind", "checked_thread"]
+__all__ = ["Bind", "EnvThreads", "checked_thread"]

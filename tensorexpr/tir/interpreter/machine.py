@@ -29,6 +29,7 @@ from ..stmt import (
     Stmt,
     While,
 )
+from ..thread import THREAD_REDUCTION_PRAGMA
 from .access import store
 from .arithmetic import Thunk
 from .binds import bind_buffer
@@ -124,7 +125,8 @@ class Machine:
             finally:
                 watch.pop()
 
-        return parallel if stmt.kind in (ForKind.PARALLEL, ForKind.THREAD_BINDING) else serial
+        apart = stmt.kind in (ForKind.PARALLEL, ForKind.THREAD_BINDING) and not stmt.annotations.get(THREAD_REDUCTION_PRAGMA)
+        return parallel if apart else serial
 
     def allocate(self, stmt: Allocate) -> Thunk:
         """Fresh storage for the body, unwritten."""

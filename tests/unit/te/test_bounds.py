@@ -47,7 +47,7 @@ def test_legal_definitions_are_accepted(name: str) -> None:
 
 ILLEGAL: dict[str, tuple[Callable[[], Any], str]] = {
     "one too far": (lambda: te.compute((9,), lambda i: A[i, 0]), r"A\[i, 0\] reads index 8 of dimension 0 of A \(extent 8\), at i = 8"),
-    "below": (lambda: te.compute((7,), lambda i: A[i - 1, 0]), "index -1 of dimension 0 of A .*at i = 0"),
+    "below": (lambda: te.create_schedule(te.compute((7,), lambda i: A[i - 1, 0]).op), "index -1 of dimension 0 of A .*at i = 0"),
     "constant": (lambda: te.compute((8,), lambda i: A[i, 6]), "index 6 of dimension 1"),
     "window": (lambda: te.compute((7,), lambda i: te.sum(A[i + k, 0], axis=k)), "index 8 .*at i = 6, k = 2"),
     "wrong guard": (
