@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..arith import Analyzer
+from ..arith.analyzer import Analyzer
 from ..arith.interval import Interval, relax
 from ..tir.arithmetic import maximum, minimum
 from ..tir.expr import IntImm, IterVar, ProducerLoad, Range, Var

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...arith.linear import linear_form
 from ...errors import ScheduleError
 from ...schedule.domain import StageDomain

@@ -38,7 +38,9 @@ def counted(domains: Iterable[StageDomain], body: Stmt) -> Stmt:
         body = AssertStmt(condition, StringImm(f"{what} is longer than int32 counts; split its axes in place of fusing them"), body)
     for domain in domains:
         for relation in domain.stage.relations:
-            for factor in relation.factors if isinstance(relation, SplitRelation) else ():
+            if not isinstance(relation, SplitRelation):
+                continue
+            for factor in relation.factors:
                 if factor is not None and not isinstance(factor, IntImm) and variables(factor).isdisjoint(loops):
                     where = f"{domain.stage.name}: the split of {domain.stage.axes[relation.parent].name} by {factor}"
                     body = AssertStmt(factor >= 1, StringImm(f"{where}, which is at least 1"), body)
