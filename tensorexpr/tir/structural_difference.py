@@ -9,6 +9,7 @@ from typing import Any, cast
 from .buffer import Buffer
 from .expr import FloatImm, IntImm, PrimExpr, StringImm, Var
 from .function import IRModule, PrimFunc
+from .node import Object
 from .object_path import ObjectPath
 from .stmt import Stmt
 from .structural import Comparison, Structural, bound_variables
@@ -26,14 +27,22 @@ def assert_structural_equal(lhs: Structural, rhs: Structural, map_free_vars: boo
         map_free_vars: let a free variable of `lhs` stand for one of `rhs`, one to one.
 
     Raises:
-        ValueError: with the first parts that differ, where they stand, and the statements around them.
+        ValueError: with the first parts that differ, where they stand, and both programs with these parts marked.
     """
     if Comparison(map_free_vars).run(lhs, rhs):
         return
     finder = _Finder(map_free_vars)
     here, there = finder.find(lhs, rhs) or (ObjectPath(), ObjectPath())
     where = f"at {here}" if here == there else f"at {here} and {there}"
-    raise ValueError(f"the programs differ {where}:\n{finder.explain()}")
+    shown = (
+        side.script(path_to_underline=[path], syntax_sugar=False) if isinstance(side, Object) else str(side)
+        for side, path in ((lhs, here), (rhs, there))
+    )
+    left, right = shown
+    raise ValueError(
+        f"the programs differ {where}:\n{finder.explain()}\n"
+        f"ValueError: StructuralEqual check failed, caused by lhs at {here}:\n{left}\nand rhs at {there}:\n{right}"
+    )
 
 
 def first_difference(lhs: Structural, rhs: Structural, map_free_vars: bool = False) -> str | None:

@@ -11,7 +11,7 @@ from tensorexpr.script import from_source
 from tensorexpr.tir.object_path import ObjectPath
 from tensorexpr.tir.structural_difference import assert_structural_equal
 
-FUNC = from_source("""@T.prim_func
+FUNC: Any = from_source("""@T.prim_func
 def f(a: T.handle, B: T.Buffer((16, 16), "float16"), n: T.int32):
     A = T.match_buffer(a, (n, 16))
     C = T.alloc_buffer((4,))
@@ -30,7 +30,8 @@ BODY = ObjectPath.root().attr("body").attr("block").attr("body").attr("seq")
 
 
 def lines(**options: Any) -> list[str]:
-    return FUNC.script(**options).split("\n")
+    text: str = FUNC.script(**options)
+    return text.split("\n")
 
 
 def test_without_sugar() -> None:
@@ -117,7 +118,7 @@ def test_addresses() -> None:
 
 def test_options_that_are_none() -> None:
     with pytest.raises(TypeError, match="unexpected keyword"):
-        FUNC.script(colour=True)  # type: ignore[call-arg]
+        FUNC.script(colour=True)
 
 
 X = tir.Var("x", "int32")
@@ -129,7 +130,7 @@ A = tir.decl_buffer((X, 4), name="A")
     [
         (X + 1, "x + 1", "x = T.int32()\nx + 1"),
         (A, "A", "x = T.int32()\nA = T.Buffer((x, 4))\nA"),
-        (tir.BufferRegion(A, [tir.Range(0, 2), tir.Range(0, 1)]), "A[0:2, 0]", "x = T.int32()\nA = T.Buffer((x, 4))\nA[0:2, 0]"),
+        (tir.BufferRegion(A, (tir.Range(0, 2), tir.Range(0, 1))), "A[0:2, 0]", "x = T.int32()\nA = T.Buffer((x, 4))\nA[0:2, 0]"),
         (tir.Range(X, X + 3), "I.Range(x, x + (x + 3 - x))", None),
         (tir.Range(0, 4), "I.Range(0, 4)", "I.Range(0, 4)"),
         (tir.PrimType("float32"), "T.float32", "T.float32"),
