@@ -114,7 +114,7 @@ class GlobalVar(Object):
         return GlobalVar, (self.name_hint,)
 
     def __repr__(self) -> str:
-        return f"I.GlobalVar({self.name_hint!r})"
+        return f'I.GlobalVar("{self.name_hint}")'
 
 
 class IRModule(Object):

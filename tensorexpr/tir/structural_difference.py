@@ -162,22 +162,13 @@ def _holds(value: Any, var: Var) -> bool:
 def _parts(node: Any) -> Iterator[tuple[str, Any]]:
     """The fields of a node that tell programs apart."""
     if isinstance(node, IRModule):
-        yield "functions", {_Name(var.name_hint): func for var, func in node.functions_items()}
+        yield "functions", dict(node.functions)
         yield "attrs", dict(node.attrs)
     elif hasattr(node, "__dataclass_fields__"):
         names = [f.name for f in fields(cast(Any, node)) if f.init and f.name not in _IGNORED]
         first = [name for name in _FIRST.get(type(node).__name__, ()) if name in names]
         for name in (*first, *(name for name in names if name not in first)):
             yield name, getattr(node, name)
-
-
-class _Name(str):
-    """A function's name, shown as the global variable that it is."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        return f'I.GlobalVar("{str.__str__(self)}")'
 
 
 def _shown(value: Any) -> str:

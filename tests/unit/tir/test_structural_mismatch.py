@@ -47,7 +47,7 @@ def test_places(first: str, second: str, paths: tuple[str, str] | None) -> None:
 def test_parameters() -> None:
     one = func("A[0] = 1.0", 'a: T.handle, n: T.int32, A: T.Buffer((16,), "float32")')
     other = func("A[0] = 1.0", 'a: T.handle, n: T.int64, A: T.Buffer((16,), "float32")')
-    assert mismatch(one, other) == ("<root>.params[1]",) * 2
+    assert mismatch(one, other) == ("<root>.params[1].dtype",) * 2
     wide = func("A[0] = 1.0", 'a: T.handle, n: T.int32, A: T.Buffer((32,), "float32")')
     found = get_first_structural_mismatch(one, wide)
     shape = ObjectPath.root().attr("buffer_map").map_value(one.params[2]).attr("shape").array_index(0).attr("value")
