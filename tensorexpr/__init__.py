@@ -11,6 +11,8 @@ The house, from top to bottom; every row imports only from the rows above it:
     lower/           3 LOWER     the numbered phases, PassContext
     codegen/         4 EMIT      LLVM IR
     runtime/         5 RUN       arrays, modules, calls, threads, timing
+    contrib/         compilers, archives and temporary folders
+    support          what this installation is made of
     tune/            6 SEARCH    spaces, populations, features, cost models, measuring, records
     auto_scheduler/  a front door on tune/
     meta_schedule/   another one, for functions of blocks
@@ -34,7 +36,21 @@ from .target import Target
 from .tir.function import IRModule
 
 if TYPE_CHECKING:
-    from . import auto_scheduler, driver, ir, meta_schedule, runtime, schedule, script, target, testing, topi, workloads
+    from . import (
+        auto_scheduler,
+        contrib,
+        driver,
+        ir,
+        meta_schedule,
+        runtime,
+        schedule,
+        script,
+        support,
+        target,
+        testing,
+        topi,
+        workloads,
+    )
     from .driver.build import build
     from .ir import container
     from .ir.registration import register_extension, register_object
@@ -42,7 +58,7 @@ if TYPE_CHECKING:
     from .lower import transform
     from .lower.pipeline import lower
     from .runtime import ndarray as nd
-    from .runtime.device import cpu, device
+    from .runtime.device import cl, cpu, cuda, device, ext_dev, gpu, hexagon, metal, mtl, opencl, rocm, vpi, vulkan, webgpu
     from .runtime.object import DataType, DataTypeCode, Object
     from .runtime.registry import get_global_func, register_func
 
@@ -58,8 +74,7 @@ _LAZY: dict[str, tuple[str, str | None]] = {
     "DataType": ("tensorexpr.runtime.object", "DataType"),
     "auto_scheduler": ("tensorexpr.auto_scheduler", None),
     "build": ("tensorexpr.driver.build", "build"),
-    "cpu": ("tensorexpr.runtime.device", "cpu"),
-    "device": ("tensorexpr.runtime.device", "device"),
+    "contrib": ("tensorexpr.contrib", None),
     "driver": ("tensorexpr.driver", None),
     "error": ("tensorexpr.error", None),
     "get_global_func": ("tensorexpr.runtime.registry", "get_global_func"),
@@ -72,12 +87,28 @@ _LAZY: dict[str, tuple[str, str | None]] = {
     "runtime": ("tensorexpr.runtime", None),
     "schedule": ("tensorexpr.schedule", None),
     "script": ("tensorexpr.script", None),
+    "support": ("tensorexpr.support", None),
     "target": ("tensorexpr.target", None),
     "testing": ("tensorexpr.testing", None),
     "topi": ("tensorexpr.topi", None),
     "workloads": ("tensorexpr.workloads", None),
     "transform": ("tensorexpr.lower.transform", None),
 }
+_DEVICES = ("cl", "cpu", "cuda", "device", "ext_dev", "gpu", "hexagon", "metal", "mtl", "opencl", "rocm", "vpi", "vulkan", "webgpu")
+_LAZY.update({name: ("tensorexpr.runtime.device", name) for name in _DEVICES})
+# Names that programs of the releases up to 0.6 use at the top level.
+_EARLY_TE = """all any comm_reducer compute const create_schedule decl_tensor_intrin div exp extern floor gradient indexdiv indexmod log max
+max_value min min_value placeholder power reduce_axis scan sigmoid size_var sqrt sum tag_scope tanh thread_axis var"""
+_EARLY_TIR = "abs call_extern call_intrin call_packed call_pure_extern call_pure_intrin ceil decl_buffer if_then_else round trunc"
+_LAZY.update({name: ("tensorexpr.te", name) for name in _EARLY_TE.split()})
+_LAZY.update({name: ("tensorexpr.tir", name) for name in _EARLY_TIR.split()})
+_LAZY.update(
+    context=("tensorexpr.runtime.device", "device"),
+    hybrid=("tensorexpr.te.hybrid", None),
+    ir_builder=("tensorexpr.tir.ir_builder", None),
+    ndarray=("tensorexpr.runtime.ndarray", None),
+    tensor_intrin=("tensorexpr.te.tensor_intrin", None),
+)
 
 __all__ = [
     "DataType",
@@ -90,30 +121,44 @@ __all__ = [
     "__version__",
     "auto_scheduler",
     "build",
+    "cl",
     "container",
+    "contrib",
     "cpu",
+    "cuda",
     "device",
     "driver",
     "error",
     "errors",
+    "ext_dev",
     "get_global_func",
+    "gpu",
+    "hexagon",
     "instrument",
     "ir",
     "lower",
     "meta_schedule",
+    "metal",
+    "mtl",
     "nd",
+    "opencl",
     "register_extension",
     "register_func",
     "register_object",
+    "rocm",
     "runtime",
     "schedule",
     "script",
+    "support",
     "target",
     "te",
     "testing",
     "tir",
     "topi",
     "transform",
+    "vpi",
+    "vulkan",
+    "webgpu",
     "workloads",
 ]
 

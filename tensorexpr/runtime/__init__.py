@@ -16,8 +16,12 @@ from __future__ import annotations
 
 import os
 
+from ..errors import TensorExprError
+from ..processor import usable_cores
+from ..target.kinds import BUILT_KINDS
 from . import container, packed
-from .device import Device, cpu, device
+from .device import Device, cl, cpu, cuda, device, ext_dev, gpu, hexagon, metal, mtl, opencl, rocm, vpi, vulkan, webgpu
+from .function import Function as PackedFunc
 from .module import Module
 from .ndarray import NDArray
 from .object import (
@@ -33,6 +37,7 @@ from .object import (
     convert,
     convert_to_object,
 )
+from .params import load_param_dict, load_param_dict_from_file, save_param_dict, save_param_dict_to_file
 from .registry import get_global_func, list_global_func_names, register_func, remove_global_func
 from .timing import BenchmarkResult
 
@@ -47,20 +52,40 @@ __all__ = [
     "ObjectGeneric",
     "ObjectPath",
     "ObjectPathPair",
+    "PackedFunc",
     "ShapeTuple",
     "String",
+    "cl",
     "const",
     "container",
     "convert",
     "convert_to_object",
     "cpu",
+    "cuda",
     "device",
+    "enabled",
+    "ext_dev",
     "get_global_func",
+    "gpu",
+    "hexagon",
     "list_global_func_names",
     "load_module",
+    "load_param_dict",
+    "load_param_dict_from_file",
+    "metal",
+    "mtl",
+    "num_threads",
+    "opencl",
     "packed",
     "register_func",
     "remove_global_func",
+    "rocm",
+    "save_param_dict",
+    "save_param_dict_to_file",
+    "system_lib",
+    "vpi",
+    "vulkan",
+    "webgpu",
 ]
 
 
@@ -74,3 +99,25 @@ def load_module(path: str | os.PathLike[str], fmt: str = "") -> Module:
     from .export import load_module as load_code
 
     return Module(load_code(path, fmt))
+
+
+def enabled(target: str) -> bool:
+    """Whether code can be built and run for a kind of target, or a device is there: "llvm" and "cpu"."""
+    name = str(target).split(" ")[0]
+    return name in (*BUILT_KINDS, "cpu")
+
+
+def num_threads() -> int:
+    """The threads that parallel loops use by default."""
+    return usable_cores()
+
+
+def system_lib(symbol_prefix: str = "") -> Module:
+    """Programs linked with compiled functions register them in one library; Python programs have none.
+
+    Raises:
+        TensorExprError: always; it says what to do.
+    """
+    raise TensorExprError(
+        "there is no system library: functions are not linked into the interpreter; export_library and load_module a file"
+    )

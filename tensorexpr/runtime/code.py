@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..codegen.signature import Signature
+from ..errors import TensorExprError
 from ..target import Target
 from . import engine
 from .entries import entry_name
@@ -65,7 +66,16 @@ class LibraryCode:
     timings: dict[str, float] = field(default_factory=dict)
 
     def load(self) -> tuple[Mapping[str, int], Any]:
-        """Load the library into this process."""
+        """Load the library into this process.
+
+        Raises:
+            TensorExprError: if it lacks a function that its description names.
+        """
         library = ctypes.CDLL(self.path)
+        missing = [name for name in self.signatures if not hasattr(library, entry_name(name))]
+        if missing:
+            raise TensorExprError(
+                f"{self.path}: its description names functions that the library hasn't: {', '.join(missing)}; export it again"
+            )
         entries = {name: getattr(library, entry_name(name)) for name in self.signatures}
         return {name: ctypes.cast(entry, ctypes.c_void_p).value or 0 for name, entry in entries.items()}, library

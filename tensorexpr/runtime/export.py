@@ -6,13 +6,14 @@ files, another CPU, another version), not against malice.
 
 from __future__ import annotations
 
+import atexit
 import io
 import os
 import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def export_library(code: CompiledCode, file_name: str, fcompile: Callable[..., A
     """Write a library with its header and description; see `Module.export_library`."""
     _check_exportable(code, file_name)
     suffix = Path(file_name).suffix
-    if fcompile is None and suffix == ".tar":
+    if suffix == ".tar" and (fcompile is None or getattr(fcompile, "output_format", "") == "tar"):
         _write(file_name, _archive(code))
         return
     if fcompile is None and suffix == ".o":
@@ -64,6 +65,54 @@ def export_library(code: CompiledCode, file_name: str, fcompile: Callable[..., A
                 _link(code, objects, file_name, options)
         _write(f"{file_name}.json", sidecar.write(code, Path(file_name).read_bytes()).encode())
     _write(str(Path(file_name).with_suffix(".h")), c_header(code.signatures.values(), Path(file_name).stem).encode())
+
+
+def describe_linked(library: str, objects: Sequence[str]) -> None:
+    """Write the description of a library that was linked of objects, if some of them have one; it has the functions of all these.
+
+    Raises:
+        TensorExprError: for descriptions that aren't those of the objects, or of objects for different machines.
+    """
+    described = [sidecar.read(_read(f"{name}.json"), _read(name)) for name in objects if os.path.exists(f"{name}.json")]
+    if not described:
+        return
+    target = described[0].target
+    if any(other.target != target for other in described):
+        raise TensorExprError(f"{library}: its objects were built for different targets: {', '.join(str(d.target) for d in described)}")
+    signatures = {name: signature for each in described for name, signature in each.signatures.items()}
+    data = _read(library)
+    _write(f"{library}.json", sidecar.write(CompiledCode("", data, signatures, target), data).encode())
+
+
+def to_bytes(code: LibraryCode | CompiledCode) -> tuple[str, bytes, str, str, int]:
+    """Code as its kind, its bytes, their description, its LLVM text and LLVM's level: what another process needs to run it.
+
+    Raises:
+        TensorExprError: for code that calls a Python function of this process.
+    """
+    if isinstance(code, CompiledCode):
+        _check_exportable(code, "pickle")
+        return "o", code.data, sidecar.write(code, code.data), code.text, code.opt_level
+    data = _read(code.path)
+    return "so", data, sidecar.write(CompiledCode("", data, code.signatures, code.target), data), "", 0
+
+
+def from_bytes(kind: str, data: bytes, description: str, text: str, opt_level: int) -> LibraryCode | CompiledCode:
+    """The code of what `to_bytes` made. A library is written to a folder that stays as long as the process.
+
+    Raises:
+        TensorExprError: for bytes that don't belong together.
+        TargetError: if this machine can't run them.
+    """
+    described = sidecar.read(description.encode(), data)
+    engine.check_runs_here(described.target)
+    if kind == "o":
+        return CompiledCode(text, data, described.signatures, described.target, opt_level)
+    folder = tempfile.mkdtemp(prefix="tensorexpr-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = os.path.join(folder, "module.so")
+    Path(path).write_bytes(data)
+    return LibraryCode(path, described.signatures, described.target)
 
 
 def _check_exportable(code: CompiledCode, file_name: str) -> None:
@@ -105,19 +154,21 @@ def load_module(path: str | os.PathLike[str], fmt: str = "") -> LibraryCode | Co
 
 
 def _link(code: CompiledCode, objects: str, file_name: str, options: Mapping[str, Any]) -> None:
-    unknown = set(options) - {"options"}
+    unknown = set(options) - {"options", "cc"}
     if unknown:
-        raise ArgumentError(f"export_library: no option {', '.join(sorted(unknown))}; known: options=[words for the C compiler]")
+        raise ArgumentError(
+            f"export_library: no option {', '.join(sorted(unknown))}; known: options=[words for the C compiler], cc=its name"
+        )
     if not code.target.is_host_platform:
         raise TensorExprError(f"{file_name}: linking for {code.target.triple} needs that platform's linker: pass fcompile=, or save an .o")
-    compiler = os.environ.get("CC") or next((found for name in _COMPILERS if (found := shutil.which(name))), None)
+    compiler = options.get("cc") or os.environ.get("CC") or next((found for name in _COMPILERS if (found := shutil.which(name))), None)
     if compiler is None:
         raise TensorExprError(
             f"{file_name}: linking a shared library needs a C compiler, and there is no {', '.join(_COMPILERS)}; "
             "install one, set CC, pass fcompile=, or write an object file with module.save('x.o')"
         )
     parallel = ["-fopenmp"] if _PARALLEL_SYMBOL in undefined_symbols(code.data) else []
-    words = [*compiler.split(), "-shared", "-o", file_name, objects, *parallel, "-lm", *options.get("options", ())]
+    words = [*compiler.split(), "-shared", "-o", file_name, objects, *parallel, "-lm", *(options.get("options") or ())]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         raise TensorExprError(f"{file_name}: `{' '.join(words)}` failed: {done.stderr.strip()}")

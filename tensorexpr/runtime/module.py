@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, TensorExprError
 from ..target import Target
 from . import engine
-from .code import Code, CompiledCode
+from .code import Code, CompiledCode, LibraryCode
+from .device import Device
 from .function import Function
 from .timing import Evaluator
 
@@ -75,6 +76,65 @@ class Module:
         return "o"
 
     @property
+    def imported_modules(self) -> list[Module]:
+        """The modules that this one calls: none, as all code is in one."""
+        return []
+
+    def import_module(self, module: Module) -> None:
+        """Modules of several devices are imported into one; here there is one.
+
+        Raises:
+            TensorExprError: always; it says what to do.
+        """
+        raise TensorExprError("a module imports no other one: build the functions together, as one IRModule")
+
+    def clear_imports(self) -> None:
+        """Forget the modules that this one imports: there are none."""
+
+    @property
+    def is_dso_exportable(self) -> bool:
+        """Whether `export_library` can write it."""
+        return isinstance(self._code, CompiledCode)
+
+    @property
+    def is_binary_serializable(self) -> bool:
+        """Whether it can be pickled."""
+        return True
+
+    @property
+    def is_runnable(self) -> bool:
+        """Whether its functions can be called."""
+        return True
+
+    @property
+    def is_device_module(self) -> bool:
+        """Whether its code runs on another device than the CPU."""
+        return False
+
+    def get_property_mask(self) -> int:
+        """What the module can do, as a sum: 1 its bytes can be saved, 2 it runs, 4 `export_library` writes it."""
+        return 1 * self.is_binary_serializable + 2 * self.is_runnable + 4 * self.is_dso_exportable
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The code alone, as its bytes with their description: native addresses are another process's next time."""
+        from . import export
+
+        if not isinstance(self._code, (CompiledCode, LibraryCode)):
+            raise TensorExprError(f"{type(self._code).__name__} of a module can't be pickled")
+        return {"code": export.to_bytes(self._code)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        from . import export
+
+        self.__init__(export.from_bytes(*state["code"]))  # type: ignore[misc]
+
+    def __copy__(self) -> Module:
+        return self  # nothing of a module ever changes
+
+    def __deepcopy__(self, memo: Any) -> Module:
+        return self
+
+    @property
     def function_names(self) -> list[str]:
         """The names of the functions."""
         return list(self._code.signatures)
@@ -133,6 +193,7 @@ class Module:
         repeats_to_cooldown: int = 1,
         cache_flush_bytes: int = 0,
         f_preproc: str = "",
+        ctx: Any = None,
     ) -> Evaluator:
         """A function that measures: `mod.time_evaluator("main", cpu(), number=100)(a, b).mean` is seconds per call.
 
@@ -147,7 +208,15 @@ class Module:
             repeats_to_cooldown: see there.
             cache_flush_bytes: bytes to write before each repeat, to push other data out of the caches.
             f_preproc: see `Evaluator`.
+            ctx: `dev`, as programs of early releases call it.
+
+        Raises:
+            ArgumentError: for a function that isn't there.
+            TargetError: for a device that isn't there.
         """
+        where = dev if dev is not None else ctx
+        if isinstance(where, Device):
+            where.check_exists()
         limits = (min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown)
         return Evaluator(self.get_function(func_name), number, repeat, *limits, cache_flush_bytes, f_preproc)
 
@@ -177,7 +246,16 @@ class Module:
 
         export.save(self._source(), os.fspath(file_name), fmt)
 
-    def export_library(self, file_name: str | os.PathLike[str], *, fcompile: Callable[..., Any] | None = None, **kwargs: Any) -> None:
+    def export_library(
+        self,
+        file_name: str | os.PathLike[str],
+        fcompile: Callable[..., Any] | None = None,
+        *,
+        addons: Sequence[str] | None = None,
+        workspace_dir: str | None = None,
+        fpack_imports: None = None,
+        **kwargs: Any,
+    ) -> None:
         """Write a shared library (`x.so`) that needs neither Python nor LLVM, with a C header (`x.h`) and a description (`x.so.json`).
 
         A name that ends in `.o` gives the object file instead, one in `.tar` an archive of object and description.
@@ -185,14 +263,18 @@ class Module:
         Args:
             file_name: where to write.
             fcompile: links instead of the system's C compiler; called as `fcompile(file_name, [object], **kwargs)`.
-            kwargs: passed to it; `options=[...]` are further words for the C compiler.
+            addons: further files for the C compiler to link.
+            workspace_dir: accepted; objects are linked in a folder that goes away.
+            fpack_imports: has no meaning here, as modules import none; None.
+            kwargs: passed to it; `options=[...]` are further words for the C compiler, `cc="g++"` is its name.
 
         Raises:
             TensorExprError: if there is no C compiler, or it fails.
         """
         from . import export
 
-        export.export_library(self._source(), os.fspath(file_name), fcompile, kwargs)
+        options = {**kwargs, "options": [*(kwargs.get("options") or ()), *addons]} if addons else kwargs
+        export.export_library(self._source(), os.fspath(file_name), fcompile, options)
 
     @cached_property
     def _functions(self) -> dict[str, Function]:

@@ -14,9 +14,30 @@ import numpy as np
 from ..errors import ArgumentError
 from ..tir.dtype import from_numpy, parse_dtype, to_numpy
 from . import dlpack
-from .device import Device, cpu, device
+from .device import Device, cl, cpu, cuda, device, ext_dev, gpu, hexagon, metal, mtl, opencl, rocm, vpi, vulkan, webgpu
 
-__all__ = ["Device", "NDArray", "array", "cpu", "device", "empty", "from_dlpack"]
+__all__ = [
+    "Device",
+    "NDArray",
+    "array",
+    "cl",
+    "cpu",
+    "cuda",
+    "device",
+    "empty",
+    "ext_dev",
+    "from_dlpack",
+    "gpu",
+    "hexagon",
+    "metal",
+    "mtl",
+    "numpyasarray",
+    "opencl",
+    "rocm",
+    "vpi",
+    "vulkan",
+    "webgpu",
+]
 
 _ALIGNMENT = 64
 _Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
@@ -48,6 +69,25 @@ class NDArray:
         return self._array.ndim
 
     @property
+    def ctx(self) -> Device:
+        """The device, as programs of early releases call it."""
+        return self.device
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._array.size
+
+    @property
+    def handle(self) -> int:
+        """The address of the first element."""
+        return int(self._array.ctypes.data)
+
+    def same_as(self, other: object) -> bool:
+        """Whether both are the same array in memory."""
+        return isinstance(other, NDArray) and self.handle == other.handle and self.shape == other.shape and self.dtype == other.dtype
+
+    @property
     def is_view(self) -> bool:
         """Whether the memory is somebody else's (an array that came through DLPack)."""
         base: Any = self._array
@@ -76,8 +116,8 @@ class NDArray:
         self._array[...] = source
         return self
 
-    def copyto(self, target: NDArray | Device) -> NDArray:
-        """Copy the values into another array, or into a new one on a device, and return that."""
+    def copyto(self, target: NDArray | Device, mem_scope: str | None = None) -> NDArray:
+        """Copy the values into another array, or into a new one on a device, and return that; a CPU has one memory scope."""
         if isinstance(target, Device):
             target = empty(self.shape, self.dtype, target)
         return target.copyfrom(self._array)
@@ -116,12 +156,31 @@ class NDArray:
         return f"nd.array({np.array2string(self._array, separator=', ')}, dtype={self._dtype!r})"
 
 
-def empty(shape: int | Sequence[int], dtype: str = "float32", device: Device | None = None) -> NDArray:
+def empty(
+    shape: int | Sequence[int],
+    dtype: str = "float32",
+    device: Device | None = None,
+    mem_scope: str | None = None,
+    ctx: Device | None = None,
+) -> NDArray:
     """An array with undefined contents, aligned to 64 bytes.
+
+    Args:
+        shape: the extents.
+        dtype: the element type.
+        device: where it shall live; the CPU if None. `ctx` is its name in early releases.
+        mem_scope: accepted; a CPU has one memory.
 
     Raises:
         ArgumentError: for a negative extent or a dtype without elements of its own (vectors, handles).
+        TargetError: for a device that isn't there.
     """
+    device = device or ctx or cpu()
+    elsewhere = getattr(device, "make_array", None)
+    if elsewhere is not None:
+        made: NDArray = elsewhere(shape, dtype)
+        return made
+    device.check_exists()
     extents = (shape,) if isinstance(shape, int) else tuple(int(extent) for extent in shape)
     if any(extent < 0 for extent in extents):
         raise ArgumentError(f"an array can't have the shape {extents}: extents are at least 0")
@@ -132,19 +191,31 @@ def empty(shape: int | Sequence[int], dtype: str = "float32", device: Device | N
     size = math.prod(extents) * element.itemsize
     memory = np.empty(size + _ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % _ALIGNMENT
-    return NDArray(memory[start : start + size].view(element).reshape(extents), device or cpu())
+    return NDArray(memory[start : start + size].view(element).reshape(extents), device)
 
 
-def array(arr: Any, device: Device | None = None, dtype: str | None = None) -> NDArray:
+def array(
+    arr: Any, device: Device | None = None, mem_scope: str | None = None, dtype: str | None = None, ctx: Device | None = None
+) -> NDArray:
     """A copy of anything that NumPy can read, an NDArray, or anything with DLPack.
 
     Args:
         arr: the values.
-        device: where the array shall live; the CPU if None.
+        device: where the array shall live; the CPU if None. `ctx` is its name in early releases.
+        mem_scope: accepted; a CPU has one memory.
         dtype: the element type; that of the values if None.
     """
     source = _as_numpy(arr)
-    return empty(source.shape, dtype or from_numpy(source.dtype), device).copyfrom(source)
+    return empty(source.shape, dtype or from_numpy(source.dtype), device or ctx).copyfrom(source)
+
+
+def numpyasarray(np_data: Any) -> NDArray:
+    """A NumPy array as an NDArray on the same memory.
+
+    Raises:
+        ArgumentError: for a dtype that has no name in the IR, or an array that isn't compact.
+    """
+    return from_dlpack(np_data)
 
 
 def from_dlpack(tensor: Any) -> NDArray:

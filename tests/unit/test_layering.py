@@ -23,6 +23,7 @@ ROWS = (
     ("lower",),
     ("codegen",),
     ("runtime",),
+    ("contrib", "rpc", "support"),
     ("tune",),
     ("auto_scheduler", "meta_schedule", "autotvm"),
     ("topi",),

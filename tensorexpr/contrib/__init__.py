@@ -1,0 +1,20 @@
+"""What programs need around compiled code: folders, compilers, archives, libraries of others.
+
+utils    temporary folders, locks between processes      util    the same, as programs of early releases spell it
+cc       the system's C compiler as a linker             clang   C to LLVM IR, by clang
+tar      archives of files                               dlpack  functions on other frameworks' arrays
+cblas    matrix products by NumPy's BLAS, as te stages
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_MODULES = ("cblas", "cc", "clang", "dlpack", "tar", "tedd", "util", "utils")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

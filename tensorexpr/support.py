@@ -1,0 +1,40 @@
+"""What this installation is made of."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib import metadata
+
+from . import processor
+
+_PACKAGES = ("numpy", "sympy", "llvmlite", "cmeel-libomp", "ml-dtypes", "xgboost-cpu", "hypothesis")
+
+
+def libinfo() -> dict[str, str]:
+    """Facts about this installation by name: versions of LLVM and of the packages, the CPU, OpenMP."""
+    from .runtime import engine, openmp
+
+    found = {"TENSOREXPR_VERSION": _version("tensorexpr"), "USE_LLVM": "ON", "LLVM_VERSION": engine.llvm_version(), "USE_CUDA": "OFF"}
+    found |= {"CPU": processor.host_cpu(), "TRIPLE": processor.host_triple(), "CORES": str(processor.usable_cores())}
+    threads = openmp.runtime()
+    return found | {"USE_OPENMP": "OFF" if threads is None else threads.path} | {name: _version(name) for name in _PACKAGES}
+
+
+def GetLibInfo() -> dict[str, str]:
+    """The same as `libinfo`."""
+    return libinfo()
+
+
+def describe() -> None:
+    """Print what a report of a problem should say: Python, the system, and `libinfo`."""
+    print(f"Python {sys.version.split()[0]}, {platform.platform()}")
+    for name, value in libinfo().items():
+        print(f"{name}: {value}")
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
