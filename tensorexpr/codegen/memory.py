@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ..errors import CodegenError
-from ..tir.arithmetic import binary
+from ..tir.arithmetic import binary, cast
 from ..tir.buffer import Buffer
 from ..tir.dtype import parse_dtype
 from ..tir.expr import Add, Broadcast, BufferLoad, IntImm, Mul, PrimExpr, Ramp, Sub, Var
@@ -53,7 +53,24 @@ def as_ramp(expr: PrimExpr) -> tuple[PrimExpr, int] | None:
     return None
 
 
+def _one_index(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> PrimExpr:
+    """The place in memory of an element of storage with several axes, the last of which may have lanes."""
+    *outer, last = indices
+    if not outer:
+        return last
+    sizes = [cast(extent, outer[0].dtype) for extent in buffer.shape]
+    line = outer[0]
+    for index, size in zip(outer[1:], sizes[1:], strict=False):
+        line = binary(Add, binary(Mul, line, size), index)
+    line = binary(Mul, line, sizes[-1])
+    if isinstance(last, Ramp):
+        return Ramp(binary(Add, line, last.base), last.stride, last.lanes)
+    return binary(Add, line, last)
+
+
 def _classify(ctx: FunctionContext, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> Access:
+    if len(indices) == 1 + len(buffer.axis_separators):
+        indices = (_one_index(buffer, indices),)
     if len(indices) != 1:
         raise CodegenError(
             f"In {ctx.name}: {buffer.name} is accessed with {len(indices)} indices; "

@@ -43,6 +43,7 @@ from .phase2.vectorize_loop import vectorize_loop
 from .phase3.hoist_expression import hoist_expression
 from .phase3.hoist_if_then_else import hoist_if_then_else
 from .phase3.instrument_bound_checkers import instrument_bound_checkers
+from .phase3.physical_axes import physical_axes
 from .phase3.remove_no_op import remove_no_op
 from .register_file import RegisterFile
 from .specs import check_module, check_statements
@@ -87,6 +88,7 @@ PHASES: dict[int, tuple[Pass, ...]] = {
 # After the user's passes of phase 3, as nothing but code generation should see their results.
 FINAL: tuple[Pass, ...] = (
     Pass("tir.InstrumentBoundCheckers", instrument_bound_checkers),  # so that it checks the accesses that will happen
+    Pass("tir.PhysicalAxes", physical_axes),  # last: everything else reasons about one index per access
 )
 LAST_PHASE = max(PHASES)
 _NONE_ADDED: dict[int, list[Pass]] = {phase: [] for phase in PHASES}

@@ -121,7 +121,7 @@ def _expression_problem(expr: PrimExpr, spec: Spec) -> str | None:
 
 
 def _access_problem(buffer: Buffer, indices: tuple[PrimExpr, ...], predicate: PrimExpr | None, spec: Spec) -> str | None:
-    if spec.flat and (len(indices) != 1 or buffer.strides or not _is_zero(buffer.elem_offset)):
+    if spec.flat and (len(indices) != 1 + len(buffer.axis_separators) or buffer.strides or not _is_zero(buffer.elem_offset)):
         return f"the access to {buffer.name} isn't flat, but the phase promises {spec.title}"
     if spec.constant_registers and buffer.scope() == "register" and not all(isinstance(i, IntImm) for i in indices):
         return f"register {buffer.name} is indexed by {', '.join(map(str, indices))}, which is no constant"

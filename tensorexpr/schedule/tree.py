@@ -157,6 +157,7 @@ class StageNode:
     nontemporal: bool = False
     layouts: tuple[str, ...] = ()  # what transform_layout did, in words
     maps: tuple[IndexMap, ...] = ()  # ... and as maps of indices, the first one first
+    separators: tuple[int, ...] = ()  # between which dimensions storage with several axes begins the next one
     source: Tensor | None = None  # of an input that is passed in another layout than it was declared with: as it was declared
 
     @property

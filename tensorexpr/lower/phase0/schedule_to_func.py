@@ -110,7 +110,8 @@ def _parameters(
         if key in bound:
             raise LoweringError(f"argument {position}, {tensor.name}, is given twice; each tensor is one argument")
         given = binds.get(declared) or binds.get(tensor)
-        buffer = arg if isinstance(arg, Buffer) else given or decl_buffer(tensor.shape, tensor.dtype, tensor.name)
+        cuts = stage.separators if stage is not None else ()
+        buffer = arg if isinstance(arg, Buffer) else given or decl_buffer(tensor.shape, tensor.dtype, tensor.name, axis_separators=cuts)
         _check_buffer(position, tensor, buffer)
         bound[key] = buffer
         params[Var(buffer.name, "handle")] = buffer

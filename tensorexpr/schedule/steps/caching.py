@@ -90,7 +90,7 @@ class CacheWrite(Step):
         shown = replace(shown, origin=stage.origin, scope=stage.scope, attach=stage.attach, rolling_buffer=stage.rolling_buffer)
         tree = tree.with_stage(replace(shown, store_predicate=stage.store_predicate, nontemporal=stage.nontemporal))
         tree = tree.with_stage(replace(tree[stage.id], double_buffer=stage.double_buffer, aligns=stage.aligns))
-        tree = tree.with_stage(replace(tree[stage.id], maps=stage.maps, layouts=stage.layouts))
+        tree = tree.with_stage(replace(tree[stage.id], maps=stage.maps, layouts=stage.layouts, separators=stage.separators))
         new = replace(make_stage(len(tree.stages), cached.name, cached), scope=self.scope)
         return tree.with_new_stage(new, before=stage.id)
 

@@ -65,7 +65,7 @@ class TransformLayout(Step):
         shown = make_stage(stage.id, stage.name, moved)
         words = (*stage.layouts, layout.in_words(self.pad_value))
         made = replace(stage, op=moved, origin=moved, axes=shown.axes, leaf=shown.leaf, marks={}, layouts=words)
-        return _placed(tree, made, stage.origin, layout.index_map)
+        return _placed(tree, replace(made, separators=self._separators()), stage.origin, layout.index_map)
 
     def _of_input(self, tree: ScheduleTree, stage: StageNode) -> ScheduleTree:
         """The caller passes an input in the new layout."""
@@ -79,7 +79,11 @@ class TransformLayout(Step):
         source = stage.source or stage.origin.output(0)
         made = replace(make_stage(stage.id, stage.name, given), source=source, maps=stage.maps, layouts=stage.layouts)
         made = replace(made, layouts=(*made.layouts, layout.in_words(None)))
-        return _placed(tree, made, stage.origin, layout.index_map)
+        return _placed(tree, replace(made, separators=self._separators()), stage.origin, layout.index_map)
+
+    def _separators(self) -> tuple[int, ...]:
+        places = [place for place, index in enumerate(self.mapping) if index == SEPARATOR]
+        return tuple(place - number for number, place in enumerate(places))
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
         old, new = before[self.stage], after[self.stage]

@@ -255,3 +255,19 @@ def test_an_intermediate_argument_has_its_new_layout_too() -> None:
     s, b, (a, c) = copied(0.0)
     shapes = [", ".join(map(str, buffer.shape)) for buffer in tvm.lower(s, [a, b, c])["main"].buffer_map.values()]
     assert shapes == ["3, 10", "3, 3, 4", "3, 10"]
+
+
+@pytest.mark.parametrize("vector", [False, True])
+def test_separators_give_storage_several_axes(vector: bool) -> None:
+    a = te.placeholder((2, 3, 4), name="A")
+    c = te.compute((2, 3, 4), lambda i, j, k: a[i, j, k] + 1.0, name="C")
+    s = create_schedule(c.op)
+    s[a].transform_layout(lambda i, j, k: [k, te.AXIS_SEPARATOR, j, te.AXIS_SEPARATOR, i])
+    axes = s[c].transform_layout(lambda i, j, k: [i, j, te.AXIS_SEPARATOR, k])
+    if vector:
+        s[c].vectorize(axes[-1])
+    text = str(tvm.lower(s, [a, c]))
+    assert "A = T.match_buffer" not in text and "data=C.data" in text
+    if not vector:
+        assert "C_1[i * 3 + j, k] = A_1[k, j, i] + T.float32(1.0)" in text
+    assert_schedule_correct(s, [a, c])
