@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .. import log
+from ..errors import TuningError
 from .records import save_records
 
 if TYPE_CHECKING:
     from ..tune.measure import MeasureResult
     from .measure_input import MeasureInput
     from .policy import SketchPolicy
+
+
+logger = logging.getLogger(__name__)
 
 
 class MeasureCallback(ABC):
@@ -29,13 +35,78 @@ PythonBasedMeasureCallback = MeasureCallback
 class RecordToFile(MeasureCallback):
     """Append every result to a log file, one JSON line each, flushed at once.
 
+    What can't be written, on a full disk say, stays in memory and is tried again with every later result, and in the end.
+
     Args:
         filename: the log; made if it isn't there. Several processes may write to one.
+
+    Raises:
+        TuningError: if its folder can't be made.
     """
 
     def __init__(self, filename: str | Path) -> None:
         self.filename = str(filename)
-        Path(self.filename).parent.mkdir(parents=True, exist_ok=True)
+        self._waiting: list[tuple[MeasureInput, MeasureResult]] = []
+        try:
+            Path(self.filename).parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise TuningError(f"the folder of the log {self.filename} can't be made: {error.strerror or error}") from error
+
+    def prepare(self) -> None:
+        """Check that the log can be written, before anything is measured for it.
+
+        Raises:
+            TuningError: if it can't: a folder, or a file or folder without the right to write.
+        """
+        try:
+            with open(self.filename, "ab"):
+                pass
+        except OSError as error:
+            raise TuningError(f"the log {self.filename} can't be written: {error.strerror or error}; nothing was measured") from error
 
     def callback(self, policy: SketchPolicy, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
-        save_records(self.filename, inputs, results)
+        self._waiting += zip(inputs, results, strict=True)
+        try:
+            self._write()
+        except OSError as error:
+            message = f"the log {self.filename} can't be written ({error.strerror or error}); what was measured is kept in memory"
+            log.once(logger, message)
+
+    def finish(self) -> None:
+        """Write what waits for room. Call it again when there is some.
+
+        Raises:
+            TuningError: if that isn't possible.
+        """
+        try:
+            self._write()
+        except OSError as error:
+            raise TuningError(
+                f"the log {self.filename} can't be written: {error.strerror or error}; {len(self._waiting)} results are kept in this "
+                "RecordToFile, whose finish() writes them when there is room"
+            ) from error
+
+    def _write(self) -> None:
+        if self._waiting:
+            save_records(self.filename, [made for made, _ in self._waiting], [result for _, result in self._waiting])
+            self._waiting = []
+
+
+def prepare(callback: object) -> None:
+    """Let a callback check that it can do its work, if it has `prepare`.
+
+    Raises:
+        TuningError: if it can't.
+    """
+    if isinstance(callback, RecordToFile):
+        callback.prepare()
+
+
+def finish(callback: object) -> None:
+    """Let a callback end its work, if it has `finish`.
+
+    Raises:
+        TuningError: if it can't.
+    """
+    if isinstance(callback, RecordToFile):
+        callback.finish()

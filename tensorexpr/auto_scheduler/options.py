@@ -66,7 +66,7 @@ class TuningOptions:
     """How a task is tuned.
 
     Args:
-        num_measure_trials: programs to build and measure; 0 or 1 takes the best predicted one without measuring.
+        num_measure_trials: programs to build and measure; 0 takes the one that is predicted to be fastest.
         early_stopping: end when so many trials in a row brought nothing better.
         num_measures_per_round: programs per round at most. The model learns between rounds, so short runs use
             smaller ones: a quarter of the trials, at least 8.

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import TuningError
+from ..errors import TuningError, WorkloadError
 from ..lower.phase0.inline_stages import inline_stages
 from ..schedule.trace import Trace
+from ..te.extern import ExternOp
 from ..tune.cost_model import CostModel, PriorModel, default_model
 from ..tune.evolution import Candidate, EvolutionOptions, evolve
 from ..tune.learning import Learner
@@ -51,6 +52,7 @@ DEFAULT_PARAMS: Mapping[str, float | int | str] = {
     "rules": "all",
     "descent_share": 0.2,
 }
+_LEAST_POPULATION = 128
 # Sketch rules: all there are, or Ansor's only.
 _RULES = ("all", "ansor")
 
@@ -109,8 +111,18 @@ class SketchPolicy:
         self._model = program_cost_model
 
     def generate_sketches(self, print_for_debug: bool = False) -> list[Sketch]:
-        """The design spaces of the task."""
+        """The design spaces of the task.
+
+        Raises:
+            WorkloadError: for a computation with externs, for which there are no rules.
+        """
         dag = self.task.compute_dag
+        externs = ", ".join(op.name for op in dag.ops if isinstance(op, ExternOp))
+        if externs:
+            raise WorkloadError(
+                f"the computation calls code that was written by hand ({externs}), for which the search has no rules; tune what comes "
+                "before and after it as tasks of their own, or schedule all of it with te.create_schedule"
+            )
         rules = RuleOptions(
             self.task.target,
             str(self.params["cpu_multi_level_tiling_structure"]),
@@ -155,7 +167,10 @@ class SketchPolicy:
         learner = Learner(sketches, [inline_stages(sketch.tree) for sketch in sketches], self.task.target, seen, user)
         starts = {number: np.array(rows, np.int64) for number, rows in seeds.items()}
         random = np.random.default_rng(self.seed)
-        best = evolve(sketches, learner.score, starts, out_size, self._evolution(), random, TunerObserver())
+        options = self._evolution()
+        if user is not None:  # a model that looks at programs takes milliseconds for each
+            options = replace(options, population=min(options.population, max(_LEAST_POPULATION, 4 * out_size)))
+        best = evolve(sketches, learner.score, starts, out_size, options, random, TunerObserver())
         return [self._state(sketches, candidate) for candidate in best[:out_size]]
 
     def _drawn(self, sketches: Sequence[Sketch]) -> list[Candidate]:
@@ -281,6 +296,9 @@ class SketchPolicy:
             messages.append(f"{unknown} of these programs are none that the present sketches make; they are left out")
         if isinstance(observer, Console):
             observer.say("Call init-search callbacks", messages)
+            best = min([cost for _, cost in preloaded.candidates] + [preloaded.baseline or math.inf])
+            if best < math.inf:
+                observer.known(best)
         if isinstance(self._model, PythonBasedModel) and not isinstance(self._model, XGBModel) and found:
             self._model.update([record.input for record in found], [record.result for record in found])
         return preloaded

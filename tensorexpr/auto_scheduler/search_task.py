@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import TuningError, WorkloadError
+from ..errors import RecordError, TuningError, WorkloadError
 from ..schedule.te_schedule import Schedule
+from ..schedule.trace import Trace
 from ..target import Target, TargetLike
+from ..te.operation import PlaceholderOp
 from ..te.tensor import Tensor
 from .compute_dag import ComputeDAG
 from .cost_model import XGBModel
@@ -92,6 +94,8 @@ class SearchTask:
             for name, data in task_inputs.items():
                 register_task_input_buffer(self.workload_key, name, data, task_inputs_overwrite, task_inputs_save_to_file)
         self.desc = desc
+        self._predicted: Trace | None = None
+        _check_inputs(self.workload_key, made)
 
     def serialize(self) -> list[Any]:
         """The task as JSON values: what TVM's logs hold of one, then the computation and the description."""
@@ -136,19 +140,23 @@ class SearchTask:
     def tune(self, tuning_options: TuningOptions, search_policy: SketchPolicy | None = None, adaptive_training: bool = False) -> None:
         """Search for a fast program and call the options' callbacks with every result.
 
+        With 0 trials nothing is measured or recorded: `apply_best` then gives the program that is predicted to be fastest, where its
+        log has none.
+
         Args:
             tuning_options: how much to measure, and where results go.
             search_policy: how to search; sketches and a learned model if None.
             adaptive_training: train that model only when there are a fifth more samples.
 
         Raises:
-            TuningError: if nothing can be measured: no trials, or no worker starts.
+            TuningError: if nothing can be measured: no worker starts, or a log can't be written.
         """
         if not isinstance(tuning_options, TuningOptions):
             raise TuningError(f"tune takes auto_scheduler.TuningOptions(...), not {tuning_options!r}")
-        if tuning_options.most_trials < 1:
-            raise TuningError("TuningOptions.num_measure_trials is 0, so there is nothing to measure; give at least 1, or a budget_s")
         policy = search_policy or SketchPolicy(self, XGBModel(adaptive_training=True) if adaptive_training else None)
+        if tuning_options.most_trials < 1:
+            self._predicted = policy.best_predicted()
+            return
         policy.search(tuning_options)
 
     def apply_best(
@@ -167,7 +175,12 @@ class SearchTask:
         """
         wanted = self.layout_rewrite_option if layout_rewrite_option is None else checked_option(layout_rewrite_option, "apply_best")
         dag = self.compute_dag
-        record = load_best_record(log_file, self.workload_key, self.target, include_compatible, dag, wanted)
+        try:
+            record = load_best_record(log_file, self.workload_key, self.target, include_compatible, dag, wanted)
+        except RecordError:
+            if self._predicted is None:
+                raise
+            return dag.apply_steps_from_state(self._predicted, wanted)
         if record.layout_rewrite_option == wanted:
             return dag.schedule(record.trace)
         return dag.apply_steps_from_state(record.trace, wanted)
@@ -186,6 +199,17 @@ class SearchTask:
 
     def __repr__(self) -> str:
         return f"SearchTask({self.workload_key}, {str(self.target)!r})"
+
+
+def _check_inputs(key: str, dag: ComputeDAG) -> None:
+    """Refuse a computation whose inputs aren't among its tensors: nobody could pass them."""
+    missing = [op.name for op in dag.ops if isinstance(op, PlaceholderOp) and op.output(0) not in dag.tensors]
+    if missing:
+        names = ", ".join([*missing, *(tensor.op.name for tensor in dag.tensors)])
+        raise WorkloadError(
+            f"the computation of {key[:200]} reads {', '.join(missing)}, but lists only {', '.join(t.op.name for t in dag.tensors)}; "
+            f"its tensors are inputs and outputs, so return [{names}]"
+        )
 
 
 def create_task(

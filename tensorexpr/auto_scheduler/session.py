@@ -10,6 +10,7 @@ from ..errors import ScheduleError
 from ..schedule.trace import Trace
 from ..tune.measure import Measurer
 from ..tune.tuner import Trial, Tuner
+from .callbacks import finish, prepare
 from .console import Console, MeasureMarks
 from .options import TuningOptions
 from .progress import terminal_console
@@ -52,9 +53,11 @@ class SearchSession:
         """Start the workers, if they don't run.
 
         Raises:
-            TuningError: if none can be started.
+            TuningError: if none can be started, or a callback can't do its work.
         """
         if self._measurer is None:
+            for callback in self.options.measure_callbacks:
+                prepare(callback)
             task = measure_task(self.policy.task, self.policy.seed)
             made = Measurer(task, measure_options(self.options.builder, self.options.runner), MeasureMarks(self.console))
             if self.tuner is None:
@@ -90,9 +93,15 @@ class SearchSession:
         assert self.tuner is not None
         try:
             return self.tuner.run(self._started)
+        except KeyboardInterrupt:
+            self.console.close()
+            self.console.summary(f"Interrupted. {len(self.tuner.trials)} programs were measured, and what was found of them is kept.")
+            raise
         finally:
             self.console.close()
             self.console.summary(summary(self.tuner, self.policy.task.compute_dag.flop_ct))
+            for callback in self.options.measure_callbacks:
+                finish(callback)
 
     def close(self) -> None:
         """End the workers. Safe to call again."""

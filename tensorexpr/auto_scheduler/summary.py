@@ -34,15 +34,22 @@ def summary(tuner: Tuner, flop_ct: float) -> str:
 
 def _best_line(tuner: Tuner, flop_ct: float) -> str:
     best = tuner.best()
+    earlier = min((cost for _, cost in tuner.preloaded), default=float("inf"))
     if best is None:
-        earlier = min((cost for _, cost in tuner.preloaded), default=float("inf"))
         known = f"; the best that was loaded took {earlier * 1e3:.4g} ms" if earlier < float("inf") else ""
         return f"Best:     none of {len(tuner.trials)} programs ran{known}"
     seconds = best.result.median
-    speed = f", {flop_ct / seconds / 1e9:.2f} GFLOPS" if flop_ct > 0 else ""
+    if earlier < seconds:
+        now = f"; of these {len(tuner.trials)} trials {seconds * 1e3:.4g} ms"
+        return f"Best:     {earlier * 1e3:.4g} ms{_speed(flop_ct, earlier)}, of the log that was loaded{now}"
+    speed = _speed(flop_ct, seconds)
     ratios = [f"{cost / seconds:.2f}x {name} ({cost * 1e3:.4g} ms)" for name, cost in _others(tuner)]
     found = f"trial {tuner.trials.index(best) + 1} of {len(tuner.trials)}"
     return f"Best:     {seconds * 1e3:.4g} ms{speed}, {found}" + (f"; {', '.join(ratios)}" if ratios else "")
+
+
+def _speed(flop_ct: float, seconds: float) -> str:
+    return f", {flop_ct / seconds / 1e9:.2f} GFLOPS" if flop_ct > 0 else ""
 
 
 def _others(tuner: Tuner) -> Iterator[tuple[str, float]]:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import random
+import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ..errors import TuningError
 from ..processor import usable_cores
+from ..runtime.registry import get_global_func, register_func
+from ..tir.function import IRModule
+from ..tir.structural import structural_hash
 
 if TYPE_CHECKING:
     from .tune_context import TuneContext
 
 Class = TypeVar("Class", bound=type)
+Result = TypeVar("Result")
 
 
 class Extensible:
@@ -25,6 +32,9 @@ class Extensible:
         super().__init_subclass__(**kwargs)
         if kind:
             cls.kinds[kind] = cls
+
+    def __str__(self) -> str:
+        return f"meta_schedule.{type(self).__name__}({hex(id(self))})"
 
     def _outer(self: Any) -> Any:
         """Itself: what a decorated object calls the object that it stands for."""
@@ -63,6 +73,59 @@ def derived_object(cls: Class) -> Class:
         )
     cls._cls = cls  # type: ignore[attr-defined]
     return cls
+
+
+def within(limit_s: float, function: Callable[..., Result], *args: Any) -> Result:
+    """What a function gives, called in a thread of its own; nothing ends it when it takes too long.
+
+    Raises:
+        TimeoutError: if it takes longer than the limit.
+        Exception: what the function raises.
+    """
+    outcome: list[Any] = []
+
+    def call() -> None:
+        try:
+            outcome.append((function(*args), None))
+        except BaseException as error:
+            outcome.append((None, error))
+
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(limit_s)
+    if not outcome:
+        raise TimeoutError(f"it took longer than {limit_s:g} s")
+    made, error = outcome[0]
+    if error is not None:
+        raise error
+    result: Result = made
+    return result
+
+
+def get_global_func_with_default_on_worker(name: str | Callable[..., Any] | None, default: Callable[..., Any]) -> Callable[..., Any]:
+    """A function by its name or as it is, or another one where there is none.
+
+    Raises:
+        ArgumentError: if a name is given that isn't registered.
+    """
+    if name is None:
+        return default
+    found = get_global_func(name, allow_missing=default is not None) if isinstance(name, str) else name
+    made: Callable[..., Any] = default if found is None else found
+    return made
+
+
+@register_func("meta_schedule.remove_build_dir", override=True)
+def remove_build_dir(artifact_path: str) -> None:
+    """Remove a file that a builder made, and its folder if nothing else is in it."""
+    with contextlib.suppress(OSError):
+        os.remove(artifact_path)
+        os.rmdir(os.path.dirname(artifact_path))
+
+
+def shash2hex(mod: IRModule) -> str:
+    """The hash of a module as 16 hexadecimal digits."""
+    return f"{structural_hash(mod) & 0xFFFFFFFFFFFFFFFF:016x}"
 
 
 def cpu_count(logical: bool = True) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,8 +30,9 @@ class Artifact:
 
 
 def write_artifact(folder: Path, number: int, artifact: Artifact) -> str:
-    """Write a file to a folder; its path."""
-    path = folder / f"program{number}.bin"
+    """Write a file to a folder of its own in a folder; its path."""
+    path = folder / f"program{number}" / "program.bin"
+    path.parent.mkdir()
     header = {"type": _TYPE, "module": artifact.module, "target": artifact.target, **artifact.compiled.header()}
     path.write_bytes(encode(Frame(header, (artifact.compiled.object_code,))))
     return str(path)
@@ -57,10 +57,3 @@ def read_artifact(path: str) -> Artifact:
             f"{path} is no program that LocalBuilder built: {str(error)[:200]}. Programs that a builder of yours built are measured by a "
             "runner of yours, or by LocalRunner(f_run_evaluator=...)"
         ) from error
-
-
-def remove_artifact(path: str) -> None:
-    """Remove a file, and its folder if nothing else is in it."""
-    with contextlib.suppress(OSError):
-        os.remove(path)
-        os.rmdir(os.path.dirname(path))

@@ -30,7 +30,7 @@ from ...tune.measure.folder import SharedFolder
 from ...tune.measure.object_code import arguments_of
 from ...tune.measure.results import MeasureOptions, Program
 from ...tune.measure.spills import spills_in_object
-from ..utils import thread_count
+from ..utils import thread_count, within
 from .artifact import Artifact, write_artifact
 from .builder import BuilderInput, BuilderResult, PyBuilder
 
@@ -55,7 +55,8 @@ class _Text(Program):
 class LocalBuilder(PyBuilder, kind="local"):
     """Builds in worker processes, each program within a limit of time; a program that crashes a worker harms no other.
 
-    Functions of the caller run in this process, one program after another and without limits: f_build, f_export, initializer.
+    Functions of the caller run in this process, one program after another: f_build, f_export, initializer. One that takes longer than
+    the limit counts as failed, but nothing ends it.
 
     Args:
         max_workers: processes; as many as cores if None.
@@ -63,7 +64,7 @@ class LocalBuilder(PyBuilder, kind="local"):
         f_build: takes (module, target, params) and gives a built module; or the name of a registered function. None builds as
             `tensorexpr.build` does.
         f_export: takes a built module and gives the path of a file; None writes one that LocalRunner measures.
-        initializer: called before the first program.
+        initializer: called at once; it may register functions.
     """
 
     def __init__(
@@ -77,9 +78,10 @@ class LocalBuilder(PyBuilder, kind="local"):
     ) -> None:
         self.max_workers = thread_count("logical") if max_workers is None else max_workers
         self.timeout_sec = timeout_sec
+        if initializer is not None:
+            initializer()  # it may register what the names stand for
         self.f_build = get_global_func(f_build) if isinstance(f_build, str) else f_build
         self.f_export = get_global_func(f_export) if isinstance(f_export, str) else f_export
-        self._initializer = initializer
         self._folder: SharedFolder | None = None
         self._workers: dict[str, Workers] = {}
         self._numbers = count()
@@ -104,9 +106,6 @@ class LocalBuilder(PyBuilder, kind="local"):
         Raises:
             TuningError: if no worker can be started.
         """
-        if self._initializer is not None:
-            self._initializer()
-            self._initializer = None
         if self.f_build is not None or self.f_export is not None:
             return [self._here(given) for given in build_inputs]
         results: dict[int, BuilderResult] = {}
@@ -155,16 +154,17 @@ class LocalBuilder(PyBuilder, kind="local"):
     def _here(self, given: BuilderInput) -> BuilderResult:
         """Build a program with the caller's functions."""
         try:
-            made = (self.f_build or _default_build)(given.mod, given.target, given.params)
-            if self.f_export is not None:
-                return BuilderResult(str(self.f_export(made)))
-            return self._exported(made, given)
+            return within(self.timeout_sec, self._built_by_caller, given)
+        except TimeoutError:
+            return BuilderResult(None, f"LocalBuilder: Timeout, the caller's functions took longer than {self.timeout_sec:g} s")
         except Exception as error:
-            return BuilderResult(None, f"LocalBuilder: {error}\n{traceback.format_exc()}")
+            return BuilderResult(None, f"LocalBuilder: An exception occurred: {error}\n{traceback.format_exc()}")
 
-    def _exported(self, made: Any, given: BuilderInput) -> BuilderResult:
-        compiled = compiled_of(made)
-        return self._written(compiled, module_to_graph(given.mod), given.target)
+    def _built_by_caller(self, given: BuilderInput) -> BuilderResult:
+        made = (self.f_build or _default_build)(given.mod, given.target, given.params)
+        if self.f_export is not None:
+            return BuilderResult(str(self.f_export(made)))
+        return self._written(compiled_of(made), module_to_graph(given.mod), given.target)
 
 
 def _default_build(mod: IRModule, target: Target, params: Any) -> Module:

@@ -16,12 +16,12 @@ from ...target import Target
 from ...tir.function import IRModule
 from ...tir.serialize.module_graph import module_from_graph, module_to_graph
 from ...tir.structural import structural_hash
+from ...tune.measure.results import Seconds
 from ..arg_info import ArgInfo
 from ..search_strategy.search_strategy import MeasureCandidate
 from ..space_generator.origin import space_of
 
 FAILED_SECONDS = 1e10  # what stands for the time of a program that failed
-_MOST_SECONDS = 1e9
 _MAX_RUNS = 100_000
 _LENGTH_BYTES = 8  # a module's text has its length in front, little end first
 _MAX_ARGUMENTS = 1_000
@@ -89,7 +89,7 @@ class TuningRecord:
     ) -> None:
         self.trace = trace
         self.workload = workload
-        self.run_secs = None if run_secs is None else [float(seconds) for seconds in run_secs]
+        self.run_secs = None if run_secs is None else [Seconds(float(getattr(seconds, "value", seconds))) for seconds in run_secs]
         self.target = target
         self.args_info = None if args_info is None else list(args_info)
 
@@ -106,7 +106,7 @@ class TuningRecord:
     @property
     def is_valid(self) -> bool:
         """Whether it ran."""
-        return bool(self.run_secs) and all(0 < seconds < _MOST_SECONDS for seconds in self.run_secs or ())
+        return bool(self.run_secs) and fmean(self.run_secs or ()) < FAILED_SECONDS
 
     def as_measure_candidate(self) -> MeasureCandidate:
         """The program, to be measured again.
@@ -140,7 +140,11 @@ class TuningRecord:
 def _seconds(data: Any) -> list[float] | None:
     if data is None:
         return None
-    if not isinstance(data, list) or len(data) > _MAX_RUNS or not all(type(s) in (int, float) for s in data):
+    if (
+        not isinstance(data, list)
+        or len(data) > _MAX_RUNS
+        or not all(isinstance(s, (int, float)) and not isinstance(s, bool) for s in data)
+    ):
         raise RecordError(f"the seconds of a record are a list of numbers, not {str(data)[:80]}")
     found = [float(s) for s in data if abs(s) < 1e300]
     if len(found) != len(data) or not all(s >= 0 for s in found):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..builder.artifact import remove_artifact
 from ..builder.builder import BuilderResult
 from ..runner.runner import RunnerResult
 from ..search_strategy.search_strategy import MeasureCandidate
+from ..utils import remove_build_dir
 from .measure_callback import PyMeasureCallback
 
 if TYPE_CHECKING:
@@ -29,4 +29,4 @@ class RemoveBuildArtifact(PyMeasureCallback, kind="remove-build-artifact"):
         """Remove the files of a round."""
         for result in builder_results:
             if result.artifact_path is not None:
-                remove_artifact(result.artifact_path)
+                remove_build_dir(result.artifact_path)

@@ -3,6 +3,7 @@
 runner              the protocol, futures, results
 config              how programs are timed
 local_runner        in a process of their own;  reference, reference_worker, outputs: arguments, and the results to expect
+rpc_runner          the same for programs that name a tracker
 in_process          with functions of the caller, in this process
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 from .config import EvaluatorConfig
 from .local_runner import LocalRunner
+from .rpc_runner import RPCConfig, RPCRunner
 from .runner import LocalRunnerFuture, PyRunner, PyRunnerFuture, Runner, RunnerFuture, RunnerInput, RunnerResult, create
 
 __all__ = [
@@ -18,6 +20,8 @@ __all__ = [
     "LocalRunnerFuture",
     "PyRunner",
     "PyRunnerFuture",
+    "RPCConfig",
+    "RPCRunner",
     "Runner",
     "RunnerFuture",
     "RunnerInput",

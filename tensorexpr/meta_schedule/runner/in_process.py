@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ...runtime.build import build
 from ...runtime.device import cpu
 from ...runtime.module import Module
@@ -18,6 +16,7 @@ from ...tir.serialize.module_graph import module_from_graph
 from ...tune.measure.inputs import RANGES, random_inputs
 from ..arg_info import shapes_of
 from ..builder.artifact import read_artifact
+from ..utils import within
 from .config import EvaluatorConfig
 from .runner import LocalRunnerFuture, RunnerInput
 
@@ -56,7 +55,7 @@ def run_evaluator_common(
 
 @dataclass(frozen=True)
 class InProcess:
-    """Runs programs one after the other, without limits.
+    """Runs programs one after the other.
 
     Args:
         config: how they are timed.
@@ -64,6 +63,8 @@ class InProcess:
         alloc: makes arguments.
         evaluate: gives seconds.
         cleanup: is called after each program.
+        timeout_s: limit of each program; functions that take longer count as failed, but nothing ends them.
+        name: of the runner, for messages.
     """
 
     config: EvaluatorConfig
@@ -71,6 +72,8 @@ class InProcess:
     alloc: AllocArgument
     evaluate: RunEvaluator
     cleanup: Callable[[], Any] | None
+    timeout_s: float = 30.0
+    name: str = "LocalRunner"
 
     def run(self, given: RunnerInput) -> LocalRunnerFuture:
         """The result of a program; an error of the caller's functions is one."""
@@ -78,10 +81,16 @@ class InProcess:
             artifact = read_artifact(given.artifact_path)
             module = build(module_from_graph(artifact.module), target=Target(artifact.target))
             infos = [info.as_json() for info in shapes_of(given.args_info)]
-            seconds = self.evaluate(module, cpu(), self.config, self.alloc(cpu(), infos, self.alloc_repeat))
-            return LocalRunnerFuture([float(value) for value in np.ravel(np.asarray(seconds, np.float64))])
+
+            def timed() -> Sequence[float]:
+                return self.evaluate(module, cpu(), self.config, self.alloc(cpu(), infos, self.alloc_repeat))
+
+            seconds = [float(getattr(value, "value", value)) for value in within(self.timeout_s, timed)]
+            return LocalRunnerFuture(seconds)
+        except TimeoutError:
+            return LocalRunnerFuture(None, f"{self.name}: Timeout, the caller's functions took longer than {self.timeout_s:g} s")
         except Exception as error:
-            return LocalRunnerFuture(None, f"LocalRunner: {error}\n{traceback.format_exc()}")
+            return LocalRunnerFuture(None, f"{self.name}: An exception occurred: {error}\n{traceback.format_exc()}")
         finally:
             if self.cleanup is not None:
                 self.cleanup()

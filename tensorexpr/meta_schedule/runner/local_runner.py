@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from itertools import count
 from statistics import median
-from typing import Any
+from typing import Any, ClassVar
 
 from ...errors import TuningError
 from ...runtime.registry import get_global_func
@@ -59,6 +59,11 @@ class _Task:
         shutil.rmtree(self.reference.folder, ignore_errors=True)
 
 
+def default_alloc_argument(device: Any, args_info: Sequence[Any], alloc_repeat: int) -> list[list[Any]]:
+    """Random arguments, so many times anew: what serves where the caller gives no function."""
+    return alloc_argument_common(device, args_info, alloc_repeat)
+
+
 def _named(function: Callable[..., Any] | str | None) -> Any:
     return get_global_func(function) if isinstance(function, str) else function
 
@@ -67,7 +72,7 @@ class LocalRunner(PyRunner, kind="local"):
     """Runs programs in a process of their own, each within a limit of time; one that crashes, hangs or computes something else than the
     unscheduled program has that as its result.
 
-    Functions of the caller run in this process, one program after another, without limits and without comparing results:
+    Functions of the caller run in this process, one program after another and without comparing results:
     f_alloc_argument, f_run_evaluator, f_cleanup.
 
     Args:
@@ -79,9 +84,11 @@ class LocalRunner(PyRunner, kind="local"):
         f_alloc_argument: takes (device, arguments as JSON, alloc_repeat) and gives sets of arguments; or a registered name.
         f_run_evaluator: takes (module, device, EvaluatorConfig, sets of arguments) and gives seconds; or a registered name.
         f_cleanup: is called after each program; or a registered name.
-        initializer: called before the first program.
+        initializer: called at once; it may register functions.
         max_workers: accepted; programs that ran at the same time would disturb each other.
     """
+
+    name: ClassVar[str] = "LocalRunner"
 
     def __init__(
         self,
@@ -99,11 +106,12 @@ class LocalRunner(PyRunner, kind="local"):
         self.evaluator_config = EvaluatorConfig.normalized(evaluator_config)
         self.cooldown_sec = cooldown_sec
         self.alloc_repeat = alloc_repeat
-        self._initializer = initializer
+        if initializer is not None:
+            initializer()  # it may register what the names stand for
         self._here: InProcess | None = None
         if any(function is not None for function in (f_alloc_argument, f_run_evaluator, f_cleanup)):
             alloc, evaluate = _named(f_alloc_argument) or alloc_argument_common, _named(f_run_evaluator) or run_evaluator_common
-            self._here = InProcess(self.evaluator_config, alloc_repeat, alloc, evaluate, _named(f_cleanup))
+            self._here = InProcess(self.evaluator_config, alloc_repeat, alloc, evaluate, _named(f_cleanup), timeout_sec, self.name)
         self._options = MeasureOptions(timing=self._policy(evaluator_config is None), run_timeout_s=timeout_sec)
         self._folder: SharedFolder | None = None
         self._tasks: dict[tuple[Any, ...], _Task] = {}
@@ -141,9 +149,6 @@ class LocalRunner(PyRunner, kind="local"):
         Raises:
             TuningError: if no process can be started, or no arguments can be made.
         """
-        if self._initializer is not None:
-            self._initializer()
-            self._initializer = None
         if self._here is not None:
             return [self._here.run(given) for given in runner_inputs]
         return [self._run(given) for given in runner_inputs]

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from ...target import Target
 from ...tir.function import IRModule
+from ...tune.measure.results import Seconds
 from ..arg_info import ArgInfo
 from ..utils import Extensible, chosen
 
@@ -37,6 +38,11 @@ class RunnerResult:
 
     run_secs: Sequence[float] | None
     error_msg: str | None = None
+
+    def __post_init__(self) -> None:
+        """Times have `.value`, as in TVM."""
+        if self.run_secs is not None:
+            object.__setattr__(self, "run_secs", [Seconds(float(getattr(item, "value", item))) for item in self.run_secs])
 
     @property
     def is_success(self) -> bool:

@@ -97,9 +97,11 @@ class MultiLevelTiling(PyScheduleRule):
     def _tiled(self, sch: Schedule, block: BlockRV) -> Tiled:
         levels: list[list[LoopRV]] = [[] for _ in self.structure]
         for loop in bound_loops(sch, block) or []:
+            if not loop.kind:  # it is neither spatial nor of the reduction, and stays where it is
+                continue
             places = [place for place, kind in enumerate(self.structure) if kind == loop.kind]
             if not places:
-                raise TuningError(f"the structure {self.structure} has no level for a loop of kind {loop.kind or 'other'}")
+                raise TuningError(f"the structure {self.structure} has no level for a loop of kind {loop.kind}")
             parts = [loop.loop]
             if len(places) > 1:
                 factors = sch.sample_perfect_tile(loop.loop, n=len(places), max_innermost_factor=self.max_innermost_factor or -1)

@@ -24,7 +24,9 @@ logger = logging.getLogger(__name__)
 class PostOrderApply(SpaceGenerator, kind="post-order-apply"):
     """Applies each rule to each block, the root first and the others from the last to the first, in every way that the rules allow.
 
-    A rule that raises is left out for the block, with a warning that has its traceback; the others go on.
+    A rule whose primitives are refused for a block (ScheduleError) is left out there, which the log says; the others go on. Another
+    error of a rule ends the search: it is raised as it is, and the log says by which rule for which block. The root block is a block
+    too: it has no loops, and `sch.get_sref(block).parent is None` tells it.
 
     Args:
         f_block_filter: takes a block; rules are applied where it gives True.
@@ -96,15 +98,18 @@ def _post_order(sch: Schedule) -> list[BlockRV]:
 def _applied(rule: ScheduleRule, sch: Schedule, block: BlockRV) -> list[Schedule]:
     """What a rule makes of a schedule at a block; the schedule as it was if the block is gone or the rule raises."""
     try:
-        sch.get(block)
+        name = sch.get(block).name_hint
     except ScheduleError:  # another rule inlined it
         return [sch]
     before = sch.copy()
     try:
         made = rule.apply(sch, block)
-    except Exception:
-        logger.warning("%s raised, and is left out for this block", type(rule).__name__, exc_info=True)
+    except ScheduleError as error:
+        logger.warning("%s is left out for block %s: %s", type(rule).__name__, name, str(error).partition("\n")[0])
         return [before]
+    except Exception:
+        logger.error("the schedule rule %s raised for block %s", type(rule).__name__, name)
+        raise
     if not isinstance(made, (list, tuple)) or not all(isinstance(one, Schedule) for one in made):
         raise TuningError(f"the schedule rule {type(rule).__name__} gives a list of schedules, not {made!r}")
     return list(made)

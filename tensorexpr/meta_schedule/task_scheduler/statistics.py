@@ -31,8 +31,8 @@ class TaskRow:
 
 
 def gflops(flop: float, seconds: float) -> float:
-    """Billions of operations a second."""
-    return flop / seconds / 1e9
+    """Billions of operations a second; infinite where a runner says that no time passed."""
+    return flop / seconds / 1e9 if seconds > 0 else math.inf
 
 
 def table(rows: Sequence[TaskRow]) -> str:

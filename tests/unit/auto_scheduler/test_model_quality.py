@@ -23,6 +23,7 @@ from tensorexpr.auto_scheduler import (
     evaluate_cost_model,
 )
 from tensorexpr.auto_scheduler.cost_model import features_of
+from tensorexpr.auto_scheduler.loop_state import State
 from tensorexpr.auto_scheduler.summary import model_line, summary
 from tensorexpr.errors import TuningError
 from tensorexpr.schedule.trace import Trace
@@ -61,8 +62,8 @@ class Knows(PythonBasedModel):
     def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         """Learn nothing."""
 
-    def predict(self, task: Any, states: Sequence[Trace]) -> Sequence[float]:
-        return [self.sign / self.costs[str(trace.to_json())] for trace in states]
+    def predict(self, task: Any, states: Sequence[State]) -> Sequence[float]:
+        return [self.sign / self.costs[str(state.trace.to_json())] for state in states]
 
 
 def test_a_users_model_is_judged_by_each_task_of_a_log(tmp_path: Path) -> None:
@@ -97,7 +98,7 @@ def test_too_little_to_judge_by_and_models_that_say_too_little_are_refused(tmp_p
         evaluate_cost_model(RandomModel(), log)
 
     class Short(Knows):
-        def predict(self, task: Any, states: Sequence[Trace]) -> Sequence[float]:
+        def predict(self, task: Any, states: Sequence[State]) -> Sequence[float]:
             return [1.0]
 
     log = logged(tmp_path / "more.json", TASK, programs(4), [0.1, 0.2, 0.3, 0.4])

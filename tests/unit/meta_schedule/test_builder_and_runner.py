@@ -142,8 +142,8 @@ def test_what_is_refused() -> None:
         LocalRunner(evaluator_config=EvaluatorConfig(number=0))
     with pytest.raises(TuningError, match="no builder is called 'rpc'"):
         Builder.create("rpc")
-    with pytest.raises(TuningError, match="no runner is called 'rpc'"):
-        Runner.create("rpc")
+    with pytest.raises(TuningError, match="no runner is called 'cloud'"):
+        Runner.create("cloud")
 
 
 def test_the_defaults_are_known() -> None:

@@ -49,11 +49,18 @@ class Splits(ms.schedule_rule.PyScheduleRule):
 
 
 @ms.derived_object
+class Refused(ms.schedule_rule.PyScheduleRule):
+    """Asks for something that no block allows."""
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        sch.compute_inline(block)
+        return [sch]
+
+
 class Broken(ms.schedule_rule.PyScheduleRule):
     """A rule with a mistake."""
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
-        sch.split(sch.get_loops(block)[0], [None, 2])
         raise RuntimeError("a mistake")
 
 
@@ -62,13 +69,18 @@ def test_what_a_rule_gives_is_a_space_each() -> None:
     assert sorted(int(sch.get(sch.get_loops(sch.get_block("C"))[1]).extent) for sch in found) == [2, 4]
 
 
-def test_a_rule_that_raises_is_named_with_its_traceback_and_the_others_go_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_rule_that_is_refused_is_left_out_and_the_others_go_on(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        found = spaces_of(context(matmul(32), spaces.PostOrderApply(sch_rules=[Broken(), *ms.ScheduleRule.create("llvm")])))
+        found = spaces_of(context(matmul(32), spaces.PostOrderApply(sch_rules=[Refused(), *ms.ScheduleRule.create("llvm")])))
     assert len(found) == 3
-    assert "Broken raised" in caplog.text
-    assert "a mistake" in caplog.text
-    assert "Traceback" in caplog.text
+    assert "Refused is left out for block C" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
+def test_a_mistake_in_a_rule_ends_the_search_and_the_log_says_where(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(RuntimeError, match="a mistake"):
+        spaces_of(context(matmul(32), spaces.PostOrderApply(sch_rules=[Broken()])))
+    assert "the schedule rule Broken raised for block root" in caplog.text
 
 
 def test_an_unknown_custom_rule_leaves_the_block_to_the_others(caplog: pytest.LogCaptureFixture) -> None:

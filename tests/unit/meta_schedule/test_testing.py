@@ -1,0 +1,62 @@
+"""Helpers of `meta_schedule.testing`: standard operators, and design spaces that hold what one expects."""
+
+from __future__ import annotations
+
+import pytest
+
+from tensorexpr import meta_schedule as ms
+from tensorexpr.errors import TuningError, WorkloadError
+from tensorexpr.meta_schedule.runner import EvaluatorConfig, RPCConfig, RPCRunner, RunnerResult
+from tensorexpr.meta_schedule.testing.dummy_object import DummyBuilder, DummyMutator, DummyRunner
+from tensorexpr.meta_schedule.testing.local_rpc import LocalRPC
+from tensorexpr.meta_schedule.testing.space_generation import check_sketches, generate_design_space, get_rules, program_of
+from tensorexpr.meta_schedule.testing.te_workload import CONFIGS, create_te_workload
+from tests.meta_schedule_programs import matmul
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_every_operator_is_a_function_of_blocks(name: str) -> None:
+    func = create_te_workload(name, len(CONFIGS[name][1]) - 1)
+    assert func.buffer_map and len(func.params) == len(func.buffer_map)
+
+
+def test_an_unknown_operator_is_told_what_there_is() -> None:
+    with pytest.raises(WorkloadError, match=r"GMM \(0-3\)"):
+        create_te_workload("GMM", 4)
+
+
+def test_a_design_space_is_found_by_a_program_of_it() -> None:
+    rule = ms.schedule_rule.MultiLevelTiling("SSRSRS", max_innermost_factor=64)
+    mod = matmul(32)
+    (sketch,) = generate_design_space("llvm", mod, "llvm", None, [rule])
+    decisions = [("SamplePerfectTile", [2, 2, 2, 4]), ("SamplePerfectTile", [1, 2, 4, 4]), ("SamplePerfectTile", [8, 4])]
+    expected = program_of(mod, sketch, decisions).mod
+    check_sketches(mod, [sketch], [expected], [decisions])
+    with pytest.raises(AssertionError, match="no design space holds program 0"):
+        check_sketches(mod, [sketch], [mod], [decisions])
+    with pytest.raises(AssertionError, match="1 design spaces, but 0 programs"):
+        check_sketches(mod, [sketch], [], [])
+
+
+def test_rules_are_chosen_by_type() -> None:
+    (found,) = get_rules("llvm", ms.schedule_rule.AddRFactor)
+    assert isinstance(found, ms.schedule_rule.AddRFactor)
+    with pytest.raises(ValueError, match="types of rules, or rules"):
+        generate_design_space("llvm", matmul(), "llvm", object, [found])
+
+
+def test_a_tracker_is_this_machine() -> None:
+    with LocalRPC() as rpc:
+        config = RPCConfig(rpc.tracker_host, rpc.tracker_port, rpc.tracker_key, session_timeout_sec=7)
+    runner = RPCRunner(config, EvaluatorConfig(number=2))
+    assert (runner.timeout_sec, runner.evaluator_config.number) == (7, 2)
+    with pytest.raises(TuningError, match=r"not through a tracker at 'far\.away'"):
+        RPCRunner(config._replace(tracker_host="far.away"))
+
+
+def test_times_have_a_value_and_parts_their_names() -> None:
+    made = RunnerResult([0.5, 0.25])
+    assert made.run_secs is not None and [seconds.value for seconds in made.run_secs] == [0.5, 0.25]  # type: ignore[attr-defined]
+    assert str(DummyMutator()).startswith("meta_schedule.DummyMutator(0x")
+    assert DummyBuilder().build([None])[0].artifact_path == "test_path"  # type: ignore[list-item]
+    assert DummyRunner().run([None])[0].result().is_success  # type: ignore[list-item]
