@@ -47,7 +47,6 @@ def test_what_a_full_disk_refuses_is_written_when_there_is_room(tmp_path: Path, 
     of, log = task(), tmp_path / "log.json"
     made = auto_scheduler.MeasureInput(of, of.compute_dag.init_state)
     record = auto_scheduler.RecordToFile(log)
-    save = callbacks.save_records
 
     def full(*_: object) -> None:
         raise OSError(28, os.strerror(28), str(log))
@@ -58,7 +57,7 @@ def test_what_a_full_disk_refuses_is_written_when_there_is_room(tmp_path: Path, 
     record.callback(policy, [made], [result(0.4)])
     with pytest.raises(TuningError, match=r"log\.json can't be written: No space left on device; 2 results are kept"):
         record.finish()
-    monkeypatch.setattr(callbacks, "save_records", save)
+    monkeypatch.setattr(callbacks, "save_records", auto_scheduler.save_records)
     record.finish()
     assert [found.costs for found in load_records(log)] == [(0.5,), (0.4,)]
 
