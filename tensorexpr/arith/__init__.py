@@ -15,14 +15,32 @@ index_map     layouts and their inverses;  padded_inverse: where there is paddin
 block_access  which regions a block touches
 """
 
+from . import _ffi_api
 from .bounds import NEG_INF, POS_INF, ConstIntBound
 from .deduce import deduce_bound, detect_clip_bound, detect_common_subexpr, detect_linear_equation
 from .index_analyzer import Analyzer, ConstraintScope, Extension, ProofStrength
 from .index_map import IndexMap
 from .index_map_graph import index_map_from_json, index_map_to_json
+from .int_constraints import IntConstraints, IntConstraintsTransform, IntGroupBounds
 from .int_set import IntervalSet, IntSet, PresburgerSet
+from .int_solver import solve_linear_equations, solve_linear_inequalities
 from .interval import Interval, extent_bound, relax
-from .iter_map import IterMapResult, IterMark, IterSplitExpr, IterSumExpr, detect_iter_map, inverse_affine_iter_map
+from .iter_affine_map import (
+    IterMapExpr,
+    IterMapLevel,
+    IterMapResult,
+    IterMark,
+    IterSplitExpr,
+    IterSumExpr,
+    normalize_iter_map_to_expr,
+)
+from .iter_map_queries import (
+    detect_iter_map,
+    inverse_affine_iter_map,
+    iter_map_simplify,
+    normalize_to_iter_sum,
+    subspace_divide,
+)
 from .linear import Linear, linear_form
 from .modular import ModularSet
 from .narrow import narrow_predicate_expression
@@ -35,9 +53,14 @@ __all__ = [
     "ConstraintScope",
     "Extension",
     "IndexMap",
+    "IntConstraints",
+    "IntConstraintsTransform",
+    "IntGroupBounds",
     "IntSet",
     "Interval",
     "IntervalSet",
+    "IterMapExpr",
+    "IterMapLevel",
     "IterMapResult",
     "IterMark",
     "IterSplitExpr",
@@ -46,6 +69,7 @@ __all__ = [
     "ModularSet",
     "PresburgerSet",
     "ProofStrength",
+    "_ffi_api",
     "deduce_bound",
     "detect_clip_bound",
     "detect_common_subexpr",
@@ -55,7 +79,13 @@ __all__ = [
     "index_map_from_json",
     "index_map_to_json",
     "inverse_affine_iter_map",
+    "iter_map_simplify",
     "linear_form",
     "narrow_predicate_expression",
+    "normalize_iter_map_to_expr",
+    "normalize_to_iter_sum",
     "relax",
+    "solve_linear_equations",
+    "solve_linear_inequalities",
+    "subspace_divide",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from ..errors import DeclarationError
@@ -119,3 +119,18 @@ class Analyzer:
     def can_prove_greater_equal(self, a: Scalar, b: Scalar) -> bool:
         """True if a >= b is proved."""
         return self.known_less_equal(b, a)
+
+
+class ConstraintScope:
+    """What a `with` statement enters: `fenter` makes the constraint hold and returns what ends it."""
+
+    def __init__(self, fenter: Callable[[], Callable[[], None]]) -> None:
+        self._fenter = fenter
+        self._fexit: Callable[[], None] | None = None
+
+    def __enter__(self) -> None:
+        self._fexit = self._fenter()
+
+    def __exit__(self, *exc: object) -> None:
+        if self._fexit is not None:
+            self._fexit()

@@ -13,7 +13,7 @@ from .bounds import ConstIntBound, form_limits, limits_of
 from .exact import exact_deep, exact_form
 from .facts import Facts, Limits, fresh_memos
 from .linear import Linear, is_scalar_int
-from .modular import ModularSet
+from .modular import ModularSet, meet
 
 _NEGATED: dict[type[CmpExpr], type[CmpExpr]] = {LT: GE, GE: LT, GT: LE, LE: GT, EQ: NE, NE: EQ}
 # Bounds of one atom follow from those of the others; a second round lets what was found act on the earlier ones.
@@ -180,7 +180,8 @@ def _note_congruence(kind: type[CmpExpr], a: PrimExpr, b: PrimExpr, congruences:
         # A truncated remainder r of x by m also says x = m*q + r; a remainder out of range makes the scope dead.
         modulus = abs(a.b.value)
         if modulus:
-            congruences[a.a] = (modulus, b.value % modulus)
+            found = modulus, b.value % modulus
+            congruences[a.a] = meet(congruences[a.a], found) if a.a in congruences else found
 
 
 def _propagate(facts: Facts, forms: list[Linear]) -> Mapping[PrimExpr, Limits]:

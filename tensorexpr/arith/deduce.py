@@ -60,7 +60,8 @@ def _hint(analyzer: Analyzer, var: Var, dom: IntervalSet) -> None:
 def _relaxed(analyzer: Analyzer, kind: type[CmpExpr], bound: PrimExpr, relax_map: Mapping[Var, Any]) -> IntervalSet:
     """The interval that `var kind bound` leaves for every value of what is relaxed."""
     values = int_set_of(analyzer, bound, relax_map) if relax_map else IntervalSet.single_point(bound)
-    low, high = (analyzer.simplify(end) if end not in (neg_inf(), pos_inf()) else end for end in (values.min_value, values.max_value))
+    plain = Analyzer()  # the answer holds without the hints
+    low, high = (plain.simplify(end) if end not in (neg_inf(), pos_inf()) else end for end in (values.min_value, values.max_value))
     if kind is EQ:
         return IntervalSet(low, high) if low is high or analyzer.can_prove_equal(low, high) else nothing()
     if kind is GE:
@@ -82,7 +83,7 @@ class _Solver:
             if step is None:
                 return None
             kind, target, rest = step
-        return kind, self.analyzer.simplify(rest)
+        return kind, Analyzer().simplify(rest)
 
     def _step(self, kind: type[CmpExpr], target: PrimExpr, rest: PrimExpr) -> tuple[type[CmpExpr], PrimExpr, PrimExpr] | None:
         if not isinstance(target, (Add, Sub, Mul, FloorDiv)):

@@ -10,7 +10,7 @@ from typing import Any
 from ..tir.arithmetic import compare, convert
 from ..tir.expr import EQ, CmpExpr, IntImm, PrimExpr, Range
 from . import analyzer
-from .analyzer import Scalar
+from .analyzer import ConstraintScope, Scalar
 from .bounds import NEG_INF, POS_INF, ConstIntBound, limits_of
 from .canonical import canonical
 from .constraints import told, under
@@ -48,21 +48,6 @@ class _Stats:
     rewrites_performed: int = 0
     max_recursive_depth: int = 0
     num_recursive_rewrites: int = 0
-
-
-class ConstraintScope:
-    """What a `with` statement enters: `fenter` makes the constraint hold and returns what ends it."""
-
-    def __init__(self, fenter: Callable[[], Callable[[], None]]) -> None:
-        self._fenter = fenter
-        self._fexit: Callable[[], None] | None = None
-
-    def __enter__(self) -> None:
-        self._fexit = self._fenter()
-
-    def __exit__(self, *exc: object) -> None:
-        if self._fexit is not None:
-            self._fexit()
 
 
 class Analyzer(analyzer.Analyzer):
@@ -173,6 +158,9 @@ class Analyzer(analyzer.Analyzer):
         if left is right:
             return True
         return self.can_prove(compare(EQ, left, right))
+
+
+__all__ = ["Analyzer", "ConstraintScope", "Extension", "ProofStrength"]
 
 
 def _is_scalar_comparison(condition: PrimExpr) -> bool:

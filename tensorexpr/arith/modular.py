@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from math import gcd
 
 from ..tir.dtype import parse_dtype
-from ..tir.expr import Cast, FloorDiv, FloorMod, IntImm, Max, Min, Mul, PrimExpr, Select, Var
-from .bounds import fits, plain_form, product_fits
+from ..tir.expr import Call, Cast, Div, FloorDiv, FloorMod, IntImm, Let, Max, Min, Mod, Mul, PrimExpr, Select, Var
+from ..tir.rewriting import substitute
+from .bounds import fits, limits_of, plain_form, product_fits
 from .exact import keeps_value
 from .facts import Facts
 from .linear import Linear, is_scalar_int
@@ -56,6 +57,18 @@ def _normal(coeff: int, base: int) -> Congruence:
     return (coeff, base % coeff) if coeff else (0, base)
 
 
+def meet(a: Congruence, b: Congruence) -> Congruence:
+    """The congruence of what satisfies both (the Chinese remainder theorem); the first if nothing does."""
+    if a[0] == 0 or b[0] == 0:
+        return a if a[0] == 0 else b
+    step = gcd(a[0], b[0])
+    if (a[1] - b[1]) % step:
+        return a
+    whole = a[0] * b[0] // step
+    shift = (b[1] - a[1]) // step * pow(a[0] // step, -1, b[0] // step) if b[0] // step > 1 else 0
+    return _normal(whole, a[1] + a[0] * shift)
+
+
 def _join(a: Congruence, b: Congruence) -> Congruence:
     return _normal(gcd(a[0], b[0], a[1] - b[1]), a[1])
 
@@ -69,11 +82,27 @@ def _operands(facts: Facts, node: PrimExpr) -> tuple[PrimExpr, ...]:
     match node:
         case Mul(a, b) | Min(a, b) | Max(a, b) | Select(_, a, b):
             return (a, b)
-        case FloorDiv(a, IntImm()) | FloorMod(a, IntImm()):
+        case FloorDiv(a, IntImm()) | FloorMod(a, IntImm()) | Div(a, IntImm()) | Mod(a, IntImm()):
             return (a,)
-        case Cast(_, value):
-            return (value,)
+        case Call(_, "tir.shift_right" | "tir.bitwise_and", (a, IntImm())):
+            return (a,)
+        case Let():
+            return (_unbound(node),)
+        case Cast():
+            return (_converted(facts, node),)
     return ()
+
+
+def _unbound(node: Let) -> PrimExpr:
+    return substitute(node.body, {node.var: node.value})
+
+
+def _converted(facts: Facts, node: Cast) -> PrimExpr:
+    """What is converted; of indices through floats too, which hold them."""
+    inner = node.value
+    if facts.index and isinstance(inner, Cast) and not is_scalar_int(inner.dtype):
+        return inner.value
+    return inner
 
 
 def _transfer(facts: Facts, node: PrimExpr) -> Congruence:
@@ -82,18 +111,21 @@ def _transfer(facts: Facts, node: PrimExpr) -> Congruence:
     known = facts.congruences.get(node)
     if known is not None:
         return known
-    if isinstance(node, Var) or not is_scalar_int(node.dtype):
+    if isinstance(node, Var):
+        value = facts.values.get(node)
+        return _ANYTHING if value is None else congruence_of(facts, value)
+    if not is_scalar_int(node.dtype):
         return _ANYTHING
     form = plain_form(facts, node)
     if node not in form.terms:
         found = form_congruence(facts, form)
-        return found if fits(facts, form, node.dtype, free=True) else _wrapped(found, node.dtype)
+        return found if facts.index or fits(facts, form, node.dtype, free=True) else _wrapped(found, node.dtype)
     memo = facts.modular
     match node:
         case Mul(a, b):
             (m, r), (n, s) = memo[a], memo[b]
             found = _normal(gcd(m * n, m * s, n * r), r * s)
-            return found if product_fits(facts, node, free=True) else _wrapped(found, node.dtype)
+            return found if facts.index or product_fits(facts, node, free=True) else _wrapped(found, node.dtype)
         case Min(a, b) | Max(a, b) | Select(_, a, b):
             return _join(memo[a], memo[b])
         case FloorDiv(a, IntImm(_, c)) if c > 0:
@@ -102,9 +134,26 @@ def _transfer(facts: Facts, node: PrimExpr) -> Congruence:
         case FloorMod(a, IntImm(_, c)) if c != 0:
             coeff, base = memo[a]
             step = gcd(coeff, c)
-            return (0, base % c) if step == abs(c) else _normal(step, base)
-        case Cast(_, value) if keeps_value(facts, node):
-            return memo[value]
+            return (0, base % c) if step == abs(c) and not facts.index else _normal(step, base)  # TVM keeps the modulus
+        case Div(a, IntImm(_, c)) if c > 0:
+            coeff, base = memo[a]
+            exact = coeff % c == 0 and (base == 0 or limits_of(facts, a)[0] >= 0)
+            return _normal(coeff // c, base // c) if exact else _ANYTHING
+        case Mod(a, IntImm(_, c)) if c != 0:
+            coeff, base = memo[a]
+            step = gcd(coeff, c)
+            return _normal(step, base) if base % step == 0 or limits_of(facts, a)[0] >= 0 else _ANYTHING
+        case Call(_, "tir.shift_right", (a, IntImm(_, places))):
+            coeff, base = memo[a]
+            return _normal(coeff >> places, base >> places) if coeff % (1 << places) == 0 else _ANYTHING
+        case Call(_, "tir.bitwise_and", (a, IntImm(_, mask))) if mask > 0 and mask & (mask + 1) == 0:
+            coeff, base = memo[a]
+            return _normal(gcd(coeff, mask + 1), base)
+        case Let():
+            return memo[_unbound(node)]
+        case Cast():
+            inner = _converted(facts, node)
+            return memo[inner] if facts.index or keeps_value(facts, node) else _ANYTHING
     return _ANYTHING
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..arith import detect_iter_map
+from ..arith.iter_map import detect_iter_map
 from ..errors import DeclarationError
 from ..tir.arithmetic import as_int
 from ..tir.attrs import EMPTY

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from ...arith import detect_iter_map
+from ...arith.iter_map import detect_iter_map
 from ...tir.arithmetic import as_int
 from ...tir.block import BlockRealize
 from ...tir.expr import IntImm, PrimExpr, Range, Var

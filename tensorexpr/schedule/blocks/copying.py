@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...arith import detect_iter_map, relax
+from ...arith import relax
 from ...arith.analyzer import Analyzer
+from ...arith.iter_map import detect_iter_map
 from ...tir.arithmetic import as_int, const, is_const_int, maximum, minimum
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion, pointer_var

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...arith import Interval, detect_iter_map, linear_form, relax
+from ...arith import Interval, linear_form, relax
 from ...arith.analyzer import Analyzer
 from ...arith.block_access import on_indices
+from ...arith.iter_map import detect_iter_map
 from ...tir.arithmetic import as_int, maximum, minimum
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion

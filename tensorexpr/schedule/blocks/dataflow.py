@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...arith import Interval, detect_iter_map, relax
+from ...arith import Interval, relax
 from ...arith.analyzer import Analyzer
-from ...arith.iter_map import IterSumExpr
+from ...arith.iter_map import IterSumExpr, detect_iter_map
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import as_int, floordiv, is_const_int
 from ...tir.block import Block, BlockRealize

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ....arith import IndexMap, detect_iter_map
+from ....arith import IndexMap
 from ....arith.analyzer import Analyzer
+from ....arith.iter_map import detect_iter_map
 from ....errors import DeclarationError, ScheduleError
 from ....tir.arithmetic import as_int, const
 from ....tir.block import Block, BlockRealize
