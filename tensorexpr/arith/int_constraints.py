@@ -79,8 +79,9 @@ class IntGroupBounds:
             return analyzer.simplify(substitute(expr, points))
 
         if self.equal:
-            constants = [found for found in map(simple, self.equal) if isinstance(found, IntImm)] or [simple(self.equal[0])]
-            return Range.from_min_extent(simple(floordiv(constants[0], coef)), 1)
+            known = [simple(bound) for bound in self.equal]
+            value = next((found for found in known if isinstance(found, IntImm)), known[0])
+            return Range.from_min_extent(simple(floordiv(value, coef)), 1)
         best: tuple[int, Range] | None = None
         for lower in map(simple, self.lower):
             least = simple(floordiv(lower + coef - 1, coef))

@@ -129,7 +129,7 @@ class Mapper:
         self.fused: dict[tuple[Any, ...], tuple[IterMark, PrimExpr]] = {}
         self.bounds: list[_Bound] = []
         self.padding: PrimExpr = IntImm("bool", 0)
-        self.padded: dict[tuple[int, Any], IterMark] = {}
+        self.padded: dict[tuple[int, PrimExpr, PrimExpr], IterMark] = {}
         for var, dom in input_iters.items():
             if trivial or not _one(dom.extent):
                 analyzer.bind(var, dom, allow_override=True)
@@ -495,7 +495,7 @@ def _min(a: PrimExpr, b: PrimExpr) -> PrimExpr:
 def normalize_iter_map_to_expr(expr: Any) -> PrimExpr:
     """The index expression that a mark, a split or a sum stands for."""
     if isinstance(expr, IterMark):
-        return normalize_iter_map_to_expr(expr.source) if isinstance(expr.source, IterMapExpr) else expr.source  # type: ignore[no-any-return]
+        return normalize_iter_map_to_expr(expr.source) if isinstance(expr.source, IterMapExpr) else convert(expr.source)
     if isinstance(expr, IterSumExpr):
         total: PrimExpr | None = None
         for split in expr.args:
@@ -513,7 +513,8 @@ def normalize_iter_map_to_expr(expr: Any) -> PrimExpr:
             value = floordiv(value, expr.lower_factor)
         else:
             value = floordiv(floormod(value, analyzer.simplify(expr.lower_factor * expr.extent)), expr.lower_factor)
-        return value * expr.scale
+        scaled: PrimExpr = value * expr.scale
+        return scaled
     return convert(expr)
 
 

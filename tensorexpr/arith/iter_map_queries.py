@@ -21,6 +21,7 @@ from .iter_affine_map import (
     normalize_iter_map_to_expr,
 )
 
+_SWAPPED: dict[type[PrimExpr], type[PrimExpr]] = {LT: GT, GT: LT, LE: GE, GE: LE}
 _OPPOSITE: dict[type[PrimExpr], type[CmpExpr]] = {LT: GE, GE: LT, GT: LE, LE: GT}
 
 
@@ -70,7 +71,7 @@ def _bound(mapper: Mapper, kind: type[PrimExpr], condition: CmpExpr) -> tuple[Pr
         a, b = a - b, IntImm(a.dtype, 0)
     elif right:
         a, b = b, a
-        kind = {LT: GT, GT: LT, LE: GE, GE: LE, EQ: EQ}.get(kind, kind)  # type: ignore[call-overload]
+        kind = _SWAPPED.get(kind, kind)
     if kind is LT:
         return a, None, b
     if kind is LE:
@@ -202,8 +203,7 @@ def _note(analyzer: Analyzer, inverse: dict[Var, PrimExpr], source: PrimExpr, va
     if isinstance(source, Var):
         inverse[source] = value
         return
-    (var,) = [node for node in variables(source) if isinstance(node, Var)][:1] or [None]
-    if var is not None:
+    for var in variables(source):
         inverse[var] = analyzer.simplify(value + (var - source))
 
 

@@ -8,7 +8,7 @@ from tensorexpr.arith import ConstIntBound, ModularSet
 from tensorexpr.arith.analyzer import Analyzer
 from tensorexpr.tir import arithmetic as op
 from tensorexpr.tir import bitwise, intrin
-from tensorexpr.tir.expr import Cast, IntImm, PrimExpr, Range, Select, SizeVar, Var
+from tensorexpr.tir.expr import Cast, FloorDiv, FloorMod, IntImm, PrimExpr, Range, Select, SizeVar, Var
 
 x, y = Var("x"), Var("y")
 n = SizeVar("n")
@@ -51,8 +51,8 @@ INT32 = (-(1 << 31), (1 << 31) - 1)
         (bitwise.bitwise_and(free, 7), 0, 7),
         (intrin.likely(x < 2), 0, 1),
         (wide, ConstIntBound.NEG_INF, ConstIntBound.POS_INF),
-        (x // 0, *INT32),
-        (x % 0, *INT32),
+        (FloorDiv(x, IntImm("int32", 0)), *INT32),
+        (FloorMod(x, IntImm("int32", 0)), *INT32),
         (IntImm("int32", INT32[0]) // IntImm("int32", -1), *([INT32[0]] * 2)),  # as the machine wraps
     ],
 )
