@@ -1,0 +1,65 @@
+"""A buffer as rows along one of its axes, for operators that run over one axis in order and over all others in parallel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ..te.extern import extern
+from ..te.tensor import Tensor
+from ..tir import arithmetic, ir_builder
+from ..tir.arithmetic import const
+from ..tir.buffer import Buffer
+from ..tir.expr import PrimExpr
+from ..tir.ir_builder import IRBuilder
+
+Body = Callable[[IRBuilder, list[Buffer], list[Buffer]], None]
+
+
+class Rows:
+    """Element i of row r, where the rows of a buffer run along its axis `place`."""
+
+    def __init__(self, ib: IRBuilder, buffer: Buffer, place: int) -> None:
+        self.buffer = ib.buffer_ptr(buffer)
+        self.length = buffer.shape[place]
+        self._builder = ib
+        self._inner, outer = product(buffer.shape[place + 1 :]), product(buffer.shape[:place])
+        self.count = outer * self._inner
+
+    @contextmanager
+    def parallel(self) -> Iterator[PrimExpr]:
+        """A parallel loop over the rows."""
+        with self._builder.for_range(0, self.count, "row", kind="parallel") as row:
+            yield row
+
+    def _at(self, row: Any, i: Any) -> PrimExpr:
+        return (arithmetic.floordiv(row, self._inner) * self.length + i) * self._inner + arithmetic.floormod(row, self._inner)
+
+    def load(self, row: Any, i: Any) -> PrimExpr:
+        """Element i of a row."""
+        return self.buffer[self._at(row, i)]
+
+    def store(self, row: Any, i: Any, value: Any) -> None:
+        """Set element i of a row."""
+        self.buffer[self._at(row, i)] = value
+
+
+def product(extents: Sequence[Any]) -> PrimExpr:
+    """The number of elements of a shape."""
+    total: PrimExpr = const(1, "int32")
+    for extent in extents:
+        total = total * extent
+    return total
+
+
+def in_loops(shapes: Sequence[Any], inputs: Sequence[Tensor], body: Body, name: str, dtypes: Sequence[str]) -> list[Tensor]:
+    """Tensors that loops compute; `body` gets a builder and the buffers of inputs and outputs."""
+
+    def statement(ins: list[Buffer], outs: list[Buffer]) -> Any:
+        ib = ir_builder.create()
+        body(ib, ins, outs)
+        return ib.get()
+
+    made = extern([tuple(shape) for shape in shapes], list(inputs), statement, name=name, dtype=list(dtypes), tag=name)
+    return [made] if isinstance(made, Tensor) else list(made)

@@ -1,0 +1,74 @@
+"""Running sums and products along an axis; rows run in parallel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..te.tensor import Tensor
+from ..tir import arithmetic
+from ..tir.buffer import Buffer
+from ..tir.dtype import parse_dtype
+from ..tir.expr import PrimExpr
+from ..tir.ir_builder import IRBuilder
+from .rows import Rows, in_loops, product
+from .transform import reshape
+from .utils import positive_axis
+
+
+def scanop(
+    data: Tensor,
+    binop: Callable[[PrimExpr, PrimExpr], PrimExpr],
+    identity_value: Any,
+    op_name: str,
+    axis: int | None = None,
+    dtype: str | None = None,
+    exclusive: bool | None = None,
+) -> Tensor:
+    """What `binop` makes of all elements up to each one along an axis.
+
+    Args:
+        data: of any shape.
+        binop: associative, from what is there and the next element to what is there then.
+        identity_value: what an exclusive scan begins with.
+        op_name: of the operation, for printing.
+        axis: to run along; without it `data` is flattened.
+        dtype: of the result, and of the sums on the way; that of `data` without it.
+        exclusive: leave out the element itself.
+
+    Returns:
+        A tensor of the shape of `data`, or of one dimension without an axis.
+
+    Raises:
+        DeclarationError: for an axis that isn't there.
+    """
+    if axis is None:
+        return scanop(reshape(data, (product(data.shape),)), binop, identity_value, op_name, 0, dtype, exclusive)
+    place = positive_axis(op_name, axis, data.ndim)
+    made = dtype or data.dtype
+
+    def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
+        rows, out = Rows(ib, ins[0], place), Rows(ib, outs[0], place)
+        with rows.parallel() as r:
+            so_far = ib.allocate(made, (1,), "so_far", scope="local")
+            so_far[0] = identity_value if exclusive else rows.load(r, 0).astype(made)
+            out.store(r, 0, so_far[0])
+            with ib.for_range(1, rows.length, "i") as i:
+                so_far[0] = binop(so_far[0], rows.load(r, i - 1 if exclusive else i).astype(made))
+                out.store(r, i, so_far[0])
+
+    return in_loops([data.shape], [data], body, op_name, [made])[0]
+
+
+def cumsum(data: Tensor, axis: int | None = None, dtype: str | None = None, exclusive: bool | None = None) -> Tensor:
+    """The sum of the elements up to each one along an axis; see `scanop`. Sums of bools are int32 unless a dtype is given."""
+    return scanop(data, lambda a, b: a + b, 0, "cumsum_generic", axis, _counting(data, dtype), exclusive)
+
+
+def cumprod(data: Tensor, axis: int | None = None, dtype: str | None = None, exclusive: bool | None = None) -> Tensor:
+    """The product of the elements up to each one along an axis; see `scanop`."""
+    return scanop(data, lambda a, b: arithmetic.multiply(a, b), 1, "cumprod_generic", axis, _counting(data, dtype), exclusive)
+
+
+def _counting(data: Tensor, dtype: str | None) -> str:
+    return dtype or ("int32" if parse_dtype(data.dtype).code == "bool" else data.dtype)

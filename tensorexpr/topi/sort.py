@@ -1,0 +1,214 @@
+"""Orders: sort, argsort, topk, searchsorted, unique, argwhere. Sequential algorithms, in loops over rows that run in parallel.
+
+Rows are sorted by merging runs of doubling length, from one half of a buffer to the other. Ties keep their order. NaN counts as larger
+than every number, as in NumPy and PyTorch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import DeclarationError
+from ..te.tensor import Tensor
+from ..tir import arithmetic, intrin
+from ..tir.buffer import Buffer
+from ..tir.dtype import parse_dtype
+from ..tir.expr import PrimExpr
+from ..tir.ir_builder import BufferVar, IRBuilder
+from .rows import Rows, in_loops
+from .utils import get_const_int, positive_axis
+
+Emit = Callable[[PrimExpr, PrimExpr, PrimExpr], None]
+_RETURNED = ("both", "values", "indices")
+
+
+def sort(data: Tensor, axis: int = -1, is_ascend: bool = True) -> Tensor:
+    """The elements of `data` in order along an axis; the shape and dtype are those of `data`.
+
+    Raises:
+        DeclarationError: for an axis that isn't there.
+    """
+    place = positive_axis("sort", axis, data.ndim)
+
+    def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
+        rows, out = Rows(ib, ins[0], place), Rows(ib, outs[0], place)
+        with rows.parallel() as r:
+            _sort_row(ib, rows, r, rows.length, is_ascend, lambda i, value, _: out.store(r, i, value))
+
+    return in_loops([data.shape], [data], body, "sort", [data.dtype])[0]
+
+
+def argsort(data: Tensor, valid_count: Tensor | None = None, axis: int = -1, is_ascend: bool = True, dtype: str = "float32") -> Tensor:
+    """Where the elements of the sorted `data` stand in it, along an axis.
+
+    Args:
+        data: of any shape.
+        valid_count: int32, of the shape of `data` without the axis: only so many elements of each row take part; the others stay in place.
+        axis: to sort along.
+        is_ascend: the smallest first, or the largest.
+        dtype: of the result; TVM's default is a float.
+
+    Returns:
+        A tensor of the shape of `data`.
+
+    Raises:
+        DeclarationError: for an axis that isn't there.
+    """
+    place = positive_axis("argsort", axis, data.ndim)
+
+    inputs = [data] if valid_count is None else [data, valid_count]
+
+    def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
+        rows, out = Rows(ib, ins[0], place), Rows(ib, outs[0], place)
+        with rows.parallel() as r:
+            length = rows.length if valid_count is None else ib.buffer_ptr(ins[1])[r if valid_count.ndim else ()]
+            _sort_row(ib, rows, r, length, is_ascend, lambda i, _, index: out.store(r, i, index.astype(dtype)))
+            with ib.for_range(length, rows.length, "i") as i:
+                out.store(r, i, i.astype(dtype))
+
+    return in_loops([data.shape], inputs, body, "argsort", [dtype])[0]
+
+
+def topk(
+    data: Tensor, k: Any = 1, axis: int = -1, ret_type: str = "both", is_ascend: bool = False, dtype: str = "int64"
+) -> Tensor | list[Tensor]:
+    """The first `k` of the sorted elements along an axis.
+
+    Args:
+        data: of any shape.
+        k: how many; all of them if it is less than 1.
+        axis: to sort along.
+        ret_type: "both" for values and indices, "values" or "indices".
+        is_ascend: the smallest first, or the largest.
+        dtype: of the indices.
+
+    Returns:
+        One tensor, or the list of values and indices, of the shape of `data` with `k` elements along the axis.
+
+    Raises:
+        DeclarationError: for an axis or ret_type that isn't there.
+    """
+    place = positive_axis("topk", axis, data.ndim)
+    if ret_type not in _RETURNED:
+        raise DeclarationError(f"topk: ret_type is {ret_type!r}; it takes {', '.join(map(repr, _RETURNED))}")
+    wanted: Any = k if isinstance(k, PrimExpr) and not hasattr(k, "value") else get_const_int(k)
+    size = data.shape[place] if isinstance(wanted, int) and wanted < 1 else wanted
+    shape = (*data.shape[:place], size, *data.shape[place + 1 :])
+
+    dtypes = {"both": [data.dtype, dtype], "values": [data.dtype], "indices": [dtype]}[ret_type]
+
+    def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
+        rows, made = Rows(ib, ins[0], place), [Rows(ib, out, place) for out in outs]
+
+        def emit(r: PrimExpr, i: PrimExpr, value: PrimExpr, index: PrimExpr) -> None:
+            with ib.if_scope(i < size):
+                if ret_type != "indices":
+                    made[0].store(r, i, value)
+                if ret_type != "values":
+                    made[-1].store(r, i, index.astype(dtype))
+
+        with rows.parallel() as r:
+            _sort_row(ib, rows, r, rows.length, is_ascend, lambda i, value, index: emit(r, i, value, index))
+
+    found = in_loops([shape] * len(dtypes), [data], body, "topk", dtypes)
+    return found if ret_type == "both" else found[0]
+
+
+def searchsorted(sorted_sequence: Tensor, values: Tensor, right: bool = False, out_dtype: str = "int64") -> Tensor:
+    """Where `values` would have to be inserted to keep a sequence sorted.
+
+    Args:
+        sorted_sequence: [..., n], ascending along its last axis; or [n] for all of the values.
+        values: [..., m], with the same leading extents, or of any shape if the sequence has one dimension.
+        right: of several places the last one.
+        out_dtype: of the result.
+
+    Returns:
+        Indices of the shape of `values`.
+
+    Raises:
+        DeclarationError: for leading extents that differ.
+    """
+    shared = sorted_sequence.ndim == 1
+    if not shared and sorted_sequence.ndim != values.ndim:
+        raise DeclarationError(
+            f"searchsorted: {sorted_sequence.name} has {sorted_sequence.ndim} dimensions and {values.name} {values.ndim}; "
+            "they have equal leading extents, or the sequence has one dimension"
+        )
+    length = sorted_sequence.shape[-1]
+
+    def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
+        rows = Rows(ib, ins[0], sorted_sequence.ndim - 1)
+        wanted, out = (Rows(ib, buffer, values.ndim - 1) for buffer in (ins[1], outs[0]))
+        with wanted.parallel() as r, ib.for_range(0, wanted.length, "i") as i:
+            place = binary_search_row(ib, lambda at: rows.load(0 if shared else r, at), length, wanted.load(r, i), right)
+            out.store(r, i, place.astype(out_dtype))
+
+    return in_loops([values.shape], [sorted_sequence, values], body, "searchsorted", [out_dtype])[0]
+
+
+def binary_search_row(ib: IRBuilder, load: Callable[[PrimExpr], PrimExpr], length: Any, value: PrimExpr, right: bool) -> PrimExpr:
+    """The first place of an ascending row whose element is not less than `value`; with `right`, that is greater."""
+    bounds = ib.allocate("int32", (2,), "bounds", scope="local")
+    bounds[0], bounds[1] = 0, length
+    with ib.while_loop(bounds[0] < bounds[1]):
+        middle = arithmetic.floordiv(bounds[0] + bounds[1], 2)
+        passed = load(middle) <= value if right else load(middle) < value
+        with ib.if_scope(passed):
+            bounds[0] = middle + 1
+        with ib.else_scope():
+            bounds[1] = middle
+    return bounds[0]
+
+
+def _before(a: PrimExpr, b: PrimExpr, is_ascend: bool) -> PrimExpr:
+    """True where `a` must stand before `b`, in the order in which NaN is the largest number."""
+    first, second = (a, b) if is_ascend else (b, a)
+    less = arithmetic.convert(first < second)
+    if not parse_dtype(a.dtype).is_float:
+        return less
+    return arithmetic.any(less, arithmetic.all(intrin.isnan(second), arithmetic.logical_not(intrin.isnan(first))))
+
+
+def _sort_row(ib: IRBuilder, rows: Rows, row: PrimExpr, length: PrimExpr, is_ascend: bool, emit: Emit) -> None:
+    """Call `emit` with each place of a sorted row, the value there, and where it came from."""
+    keys = ib.allocate(rows.buffer.dtype, (rows.length * 2,), "keys")
+    origin = ib.allocate("int32", (rows.length * 2,), "origin")
+    state = ib.allocate("int32", (2,), "state", scope="local")  # the length of a run, and where the half begins that holds the runs
+    with ib.for_range(0, length, "i") as i:
+        keys[i] = rows.load(row, i)
+        origin[i] = i
+    state[0], state[1] = 1, 0
+    with ib.while_loop(state[0] < length):
+        _merge_all(ib, keys, origin, state, length, rows.length, is_ascend)
+        state[0] = state[0] * 2
+        state[1] = rows.length - state[1]
+    with ib.for_range(0, length, "i") as i:
+        emit(i, keys[state[1] + i], origin[state[1] + i])
+
+
+def _merge_all(
+    ib: IRBuilder, keys: BufferVar, origin: BufferVar, state: BufferVar, length: PrimExpr, half: PrimExpr, is_ascend: bool
+) -> None:
+    """Merge the runs of one half in pairs into the other half."""
+    width, source = state[0], state[1]
+    target = half - source
+    heads = ib.allocate("int32", (2,), "heads", scope="local")  # the first elements of both runs that are not merged yet
+    with ib.for_range(0, arithmetic.floordiv(length + 2 * width - 1, 2 * width), "pair") as pair:
+        begin = pair * 2 * width
+        middle = arithmetic.minimum(begin + width, length)
+        end = arithmetic.minimum(begin + 2 * width, length)
+        heads[0], heads[1] = begin, middle
+        with ib.for_range(begin, end, "place") as place:
+            left, right = heads[0], heads[1]
+            right_first = _before(keys[source + arithmetic.minimum(right, end - 1)], keys[source + left], is_ascend)
+            # Ties go to the left run: the order is stable.
+            with ib.if_scope(arithmetic.any(right >= end, arithmetic.all(left < middle, arithmetic.logical_not(right_first)))):
+                keys[target + place] = keys[source + left]
+                origin[target + place] = origin[source + left]
+                heads[0] = left + 1
+            with ib.else_scope():
+                keys[target + place] = keys[source + right]
+                origin[target + place] = origin[source + right]
+                heads[1] = right + 1

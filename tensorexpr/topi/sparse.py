@@ -1,0 +1,189 @@
+"""Products of sparse and dense matrices. Sparse ones are compressed rows (CSR), or rows of blocks (BSR).
+
+csr: data [nnz], indices [nnz] (columns), indptr [rows + 1]            bsr: data [nnz, block rows, block columns]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import DeclarationError
+from ..te.declare import compute
+from ..te.tensor import Tensor
+from ..tir import arithmetic
+from ..tir.arithmetic import const
+from ..tir.buffer import Buffer
+from ..tir.expr import PrimExpr, Var
+from ..tir.ir_builder import IRBuilder
+from .rows import in_loops
+from .utils import need_rank
+
+
+def sparse_dense(
+    dense_data: Tensor, sparse_data: Tensor, sparse_indices: Tensor, sparse_indptr: Tensor, sparse_lhs: bool = False
+) -> Tensor:
+    """dense @ sparse.T, or with `sparse_lhs` sparse @ dense.T.
+
+    Args:
+        dense_data: [m, k].
+        sparse_data: [nnz] of a CSR matrix [n, k], or [nnz, r, c] of a BSR matrix of n / r rows of blocks.
+        sparse_indices: [nnz], int32.
+        sparse_indptr: [n + 1], or [n / r + 1].
+        sparse_lhs: the sparse matrix is the left operand.
+
+    Returns:
+        [m, n], or [n, m] with `sparse_lhs`.
+
+    Raises:
+        DeclarationError: for other ranks.
+    """
+    right = _sparse_rows(dense_data, sparse_data, sparse_indices, sparse_indptr)
+    if not sparse_lhs:
+        return right
+    return compute((right.shape[1], right.shape[0]), lambda i, j: right[j, i], name="T_sparse_dense", tag="injective")
+
+
+def _sparse_rows(dense: Tensor, data: Tensor, indices: Tensor, indptr: Tensor) -> Tensor:
+    """[m, n]: every row of the dense matrix with every row of the sparse one."""
+    need_rank("sparse_dense", "dense_data", dense, 2)
+    if data.ndim not in (1, 3):
+        raise DeclarationError(f"sparse_dense: sparse_data has {data.ndim} dimensions; CSR has 1 and BSR 3")
+    block_rows, block_columns = (1, 1) if data.ndim == 1 else data.shape[1:]
+    columns = (indptr.shape[0] - 1) * block_rows
+
+    def element(buffer: Any, at: PrimExpr, r: PrimExpr, c: PrimExpr) -> PrimExpr:
+        found: PrimExpr = buffer[at] if data.ndim == 1 else buffer[at, r, c]
+        return found
+
+    def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
+        left, values, places, begins, out = (ib.buffer_ptr(buffer) for buffer in (*ins, *outs))
+        with (
+            ib.for_range(0, dense.shape[0], "i", kind="parallel") as i,
+            ib.for_range(0, indptr.shape[0] - 1, "row") as row,
+            ib.for_range(0, block_rows, "r") as r,
+        ):
+            total = ib.allocate(dense.dtype, (1,), "total", scope="local")
+            total[0] = const(0, dense.dtype)
+            with ib.for_range(begins[row], begins[row + 1], "at") as at, ib.for_range(0, block_columns, "c") as c:
+                total[0] = total[0] + element(values, at, r, c) * left[i, places[at] * block_columns + c]
+            out[i, row * block_rows + r] = total[0]
+
+    inputs = [dense, data, indices, indptr]
+    return in_loops([(dense.shape[0], columns)], inputs, body, "sparse_dense", [dense.dtype])[0]
+
+
+def sparse_dense_sp_rhs(data: Tensor, weight_data: Tensor, weight_indices: Tensor, weight_indptr: Tensor) -> Tensor:
+    """data @ weight.T with a sparse weight; see `sparse_dense`."""
+    return sparse_dense(data, weight_data, weight_indices, weight_indptr)
+
+
+def sparse_dense_sp_lhs(data_data: Tensor, data_indices: Tensor, data_indptr: Tensor, weight: Tensor) -> Tensor:
+    """data @ weight.T with sparse data; see `sparse_dense`."""
+    return sparse_dense(weight, data_data, data_indices, data_indptr, sparse_lhs=True)
+
+
+def sparse_transpose(sparse_data: Tensor, sparse_indices: Tensor, sparse_indptr: Tensor) -> list[Tensor]:
+    """The transpose of a square CSR matrix, as CSR: data [nnz], indices [nnz] and indptr [n + 1].
+
+    Raises:
+        DeclarationError: for data that isn't of one dimension.
+    """
+    need_rank("sparse_transpose", "sparse_data", sparse_data, 1)
+    count, rows = sparse_data.shape[0], sparse_indptr.shape[0] - 1
+
+    def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
+        values, columns, begins, new_values, new_columns, new_begins = (ib.buffer_ptr(buffer) for buffer in (*ins, *outs))
+        with ib.for_range(0, rows + 1, "i") as i:
+            new_begins[i] = 0
+        with ib.for_range(0, count, "at") as at:
+            new_begins[columns[at] + 1] = new_begins[columns[at] + 1] + 1
+        with ib.for_range(0, rows, "i") as i:
+            new_begins[i + 1] = new_begins[i + 1] + new_begins[i]
+        filled = ib.allocate(sparse_indptr.dtype, (rows,), "filled")
+        with ib.for_range(0, rows, "i") as i:
+            filled[i] = new_begins[i]
+        with ib.for_range(0, rows, "i") as i, ib.for_range(begins[i], begins[i + 1], "at") as at:
+            to = filled[columns[at]]
+            new_values[to] = values[at]
+            new_columns[to] = i.astype(sparse_indices.dtype)
+            filled[columns[at]] = to + 1
+
+    shapes = [sparse_data.shape, sparse_indices.shape, sparse_indptr.shape]
+    dtypes = [sparse_data.dtype, sparse_indices.dtype, sparse_indptr.dtype]
+    return in_loops(shapes, [sparse_data, sparse_indices, sparse_indptr], body, "sparse_transpose", dtypes)
+
+
+def sparse_add(dense_data: Tensor, sparse_data: Tensor, sparse_indices: Tensor, sparse_indptr: Tensor) -> Tensor:
+    """The sum of a dense matrix [m, n] and a CSR matrix of that shape."""
+    need_rank("sparse_add", "dense_data", dense_data, 2)
+
+    def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
+        dense, values, columns, begins, out = (ib.buffer_ptr(buffer) for buffer in (*ins, *outs))
+        with ib.for_range(0, dense_data.shape[0], "i", kind="parallel") as i:
+            with ib.for_range(0, dense_data.shape[1], "j") as j:
+                out[i, j] = dense[i, j]
+            with ib.for_range(begins[i], begins[i + 1], "at") as at:
+                out[i, columns[at]] = out[i, columns[at]] + values[at]
+
+    inputs = [dense_data, sparse_data, sparse_indices, sparse_indptr]
+    return in_loops([dense_data.shape], inputs, body, "sparse_add", [dense_data.dtype])[0]
+
+
+def sparse_conv2d(
+    dense_data: Tensor, sparse_data: Tensor, sparse_indices: Tensor, sparse_indptr: Tensor, layout: str = "NHWC", kernel_size: int = 1
+) -> Tensor:
+    """A convolution without padding whose weights are a BSR or CSR matrix [O, kernel * kernel * I].
+
+    Args:
+        dense_data: [N, H, W, I], or [N, I, H, W] for the layout "NCHW".
+        sparse_data, sparse_indices, sparse_indptr: the weights, as for `sparse_dense`; columns count (kernel row, kernel column, channel).
+        layout: "NHWC" or "NCHW".
+        kernel_size: 1 or 3.
+
+    Returns:
+        [N, H', W', O] or [N, O, H', W'] with H' = H - kernel_size + 1.
+
+    Raises:
+        DeclarationError: for another layout or rank.
+    """
+    need_rank("sparse_conv2d", "dense_data", dense_data, 4)
+    if layout not in ("NHWC", "NCHW"):
+        raise DeclarationError(f'sparse_conv2d: layout is {layout!r}; it takes "NHWC" or "NCHW"')
+    last = layout == "NHWC"
+    n, h, w, channels = dense_data.shape if last else (dense_data.shape[0], *dense_data.shape[2:], dense_data.shape[1])
+    k = kernel_size
+    rows, columns = h - k + 1, w - k + 1
+
+    def window(i: Var, j: Var) -> PrimExpr:
+        image, pixel = arithmetic.floordiv(i, rows * columns), arithmetic.floormod(i, rows * columns)
+        tap, channel = arithmetic.floordiv(j, channels), arithmetic.floormod(j, channels)
+        y = arithmetic.floordiv(pixel, columns) + arithmetic.floordiv(tap, k)
+        x = arithmetic.floormod(pixel, columns) + arithmetic.floormod(tap, k)
+        return dense_data(image, y, x, channel) if last else dense_data(image, channel, y, x)
+
+    patches = compute((n * rows * columns, k * k * channels), window, name="T_patches", tag="injective")
+    product = _sparse_rows(patches, sparse_data, sparse_indices, sparse_indptr)
+    outputs = product.shape[1]
+    if last:
+        return compute(
+            (n, rows, columns, outputs), lambda b, y, x, o: product((b * rows + y) * columns + x, o), name="sparse_conv2d", tag="injective"
+        )
+    return compute(
+        (n, outputs, rows, columns), lambda b, o, y, x: product((b * rows + y) * columns + x, o), name="sparse_conv2d", tag="injective"
+    )
+
+
+def csr_product(data: Tensor, indices: Tensor, indptr: Tensor, dense: Tensor) -> Tensor:
+    """[rows, n]: a CSR matrix times a dense one [k, n]."""
+    need_rank("csrmm", "the dense matrix", dense, 2)
+    rows = indptr.shape[0] - 1
+
+    def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
+        values, columns, begins, right, out = (ib.buffer_ptr(buffer) for buffer in (*ins, *outs))
+        with ib.for_range(0, rows, "row", kind="parallel") as row:
+            with ib.for_range(0, dense.shape[1], "j") as j:
+                out[row, j] = const(0, dense.dtype)
+            with ib.for_range(begins[row], begins[row + 1], "at") as at, ib.for_range(0, dense.shape[1], "j") as j:
+                out[row, j] = out[row, j] + values[at] * right[columns[at], j]
+
+    return in_loops([(rows, dense.shape[1])], [data, indices, indptr, dense], body, "csrmm", [dense.dtype])[0]

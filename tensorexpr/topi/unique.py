@@ -1,0 +1,119 @@
+"""Which elements there are: unique values of a row of numbers, and the places where a condition holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import DeclarationError
+from ..te.tensor import Tensor
+from ..tir import arithmetic
+from ..tir.buffer import Buffer
+from ..tir.expr import PrimExpr
+from ..tir.ir_builder import BufferVar, IRBuilder
+from .rows import in_loops, product
+from .sort import argsort
+from .utils import need_rank
+
+
+def unique(data: Tensor, is_sorted: bool = True, return_counts: bool = False) -> list[Tensor]:
+    """The different elements of a tensor of one dimension. Results have room for all elements; what is behind the last one is filled up.
+
+    Args:
+        data: [n].
+        is_sorted: results in ascending order, or in that of the first occurrences.
+        return_counts: also say how often each element occurs.
+
+    Returns:
+        The unique elements [n], then zeros; the place in `data` where each occurs first [n] (int32), then n; for each element of `data`
+        the number of its unique element [n] (int32); how many unique elements there are [1] (int32); and with `return_counts` how often
+        each occurs [n] (int32), then zeros.
+
+    Raises:
+        DeclarationError: for another rank.
+    """
+    need_rank("unique", "data", data, 1)
+    order = argsort(data, dtype="int32")
+    size = data.shape[0]
+    shapes = [(size,), (size,), (size,), (1,), *([(size,)] if return_counts else [])]
+
+    def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
+        values, sorted_places = ib.buffer_ptr(ins[0]), ib.buffer_ptr(ins[1])
+        made, first, inverse, count = (ib.buffer_ptr(out) for out in outs[:4])
+        counts = ib.buffer_ptr(outs[4]) if return_counts else None
+        with ib.for_range(0, size, "i") as i:
+            made[i], first[i] = arithmetic.const(0, data.dtype), size
+            if counts is not None:
+                counts[i] = 0
+        rank = ib.allocate("int32", (size,), "rank")  # of each element: that of its value among the sorted ones
+        _rank_values(ib, values, sorted_places, rank, count, size)
+        number = _first_come(ib, rank, size) if not is_sorted else rank
+        with ib.for_range(0, size, "i") as i:
+            inverse[i] = number[i]
+            made[number[i]] = values[i]
+            first[number[i]] = arithmetic.minimum(first[number[i]], i)
+            if counts is not None:
+                counts[number[i]] = counts[number[i]] + 1
+
+    return in_loops(shapes, [data, order], body, "unique", [data.dtype, "int32", "int32", "int32", *(["int32"] if return_counts else [])])
+
+
+def _rank_values(ib: IRBuilder, values: BufferVar, places: BufferVar, rank: BufferVar, count: BufferVar, size: PrimExpr) -> None:
+    """Number the values in ascending order; equal ones have one number."""
+    with ib.for_range(0, size, "i") as i:
+        with ib.if_scope(i == 0):
+            count[0] = 1
+        with ib.else_scope(), ib.if_scope(values[places[i]] != values[places[i - 1]]):
+            count[0] = count[0] + 1
+        rank[places[i]] = count[0] - 1
+
+
+def _first_come(ib: IRBuilder, rank: BufferVar, size: PrimExpr) -> BufferVar:
+    """The same numbers in the order in which they occur first."""
+    renumbered, number = (ib.allocate("int32", (size,), name) for name in ("renumbered", "number"))
+    found = ib.allocate("int32", (1,), "found", scope="local")
+    found[0] = 0
+    with ib.for_range(0, size, "i") as i:
+        renumbered[i] = -1
+    with ib.for_range(0, size, "i") as i:
+        with ib.if_scope(renumbered[rank[i]] < 0):
+            renumbered[rank[i]] = found[0]
+            found[0] = found[0] + 1
+        number[i] = renumbered[rank[i]]
+    return number
+
+
+def argwhere(output_shape: Any, condition: Tensor) -> Tensor:
+    """The indices of the elements that are not zero, row by row.
+
+    Args:
+        output_shape: [k, rank of the condition], as a tensor of that shape or as its extents: room for k rows.
+        condition: of any dtype.
+
+    Returns:
+        int32 [k, rank]; elements beyond the k-th are left out, rows that no element fills are -1.
+
+    Raises:
+        DeclarationError: if a row of the output doesn't hold one index for each dimension.
+    """
+    shape = output_shape.shape if isinstance(output_shape, Tensor) else tuple(output_shape)
+    if len(shape) != 2 or arithmetic.as_int(arithmetic.convert(shape[1])) not in (condition.ndim, None):
+        raise DeclarationError(
+            f"argwhere: the output is [rows, {condition.ndim}] for {condition.name}, which has {condition.ndim} dimensions"
+        )
+
+    def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
+        given, out = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
+        with ib.for_range(0, shape[0], "row") as row:
+            for dim in range(condition.ndim):
+                out[row, dim] = -1
+        found = ib.allocate("int32", (1,), "found", scope="local")
+        found[0] = 0
+        elements = ib.for_range(0, product(condition.shape), "i")
+        with elements as i, ib.if_scope(arithmetic.all(given[i].astype("bool"), found[0] < shape[0])):
+            rest: PrimExpr = i
+            for dim in reversed(range(condition.ndim)):
+                out[found[0], dim] = arithmetic.floormod(rest, condition.shape[dim]) if dim else rest
+                rest = arithmetic.floordiv(rest, condition.shape[dim])
+            found[0] = found[0] + 1
+
+    return in_loops([shape], [condition], body, "argwhere", ["int32"])[0]
