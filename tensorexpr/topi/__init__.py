@@ -5,11 +5,16 @@ math             functions of one element; casts, clips, filled tensors
 broadcast        functions of two elements, with broadcasting; where
 reduction        sum, max, argmax, ... over axes
 transform        shapes, axes, slices and joins
-indexing         take, gather, one_hot and masks
+indexing         take, gather, one_hot and masks; advanced_indexing: by several tensors, by bounds that are tensors
+scatter          writing where a tensor says
+sort             sort, argsort, topk, searchsorted; unique: unique and argwhere; scan: running sums and products
+diagonal         eye, matrix_set_diag;  signal: dft, stft;  fixed_point: rescaling of quantised sums
+sparse           products of sparse and dense matrices
+image            resizes, crops, morphological dilation;  vision: boxes and regions
 linalg           matmul, tensordot, einsum
 nn/              convolutions, dense layers, pooling, norms, softmax, activations
 utils            arguments: constants, axes, paddings
-schedules        default schedules, by rules; loaded when they are first asked for
+schedules        default schedules, by rules; generic, x86: the same by the names that programs call; loaded when they are first asked for
 testing/         what operators compute, in plain NumPy
 """
 
@@ -18,7 +23,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import nn, tag, utils
+from . import image, nn, sparse, tag, utils, vision
+from .advanced_indexing import adv_index, collapse_sum, const_vector, dynamic_strided_slice
 from .broadcast import (
     add,
     bitwise_and,
@@ -49,6 +55,8 @@ from .broadcast import (
     trunc_divide,
     where,
 )
+from .diagonal import eye, matrix_set_diag
+from .fixed_point import fixed_point_multiply, fixed_point_multiply_per_axis
 from .indexing import gather, gather_nd, one_hot, reverse_sequence, sequence_mask, take
 from .linalg import einsum, matmul, tensordot
 from .math import (
@@ -97,6 +105,10 @@ from .math import (
     trunc,
 )
 from .reduction import all, any, argmax, argmin, max, min, prod, sum
+from .scan import cumprod, cumsum, scanop
+from .scatter import invert_permutation, make_idx, scatter_elements, scatter_nd, sparse_to_dense, strided_set, within_index
+from .signal import dft, pi, stft
+from .sort import argsort, searchsorted, sort, topk
 from .transform import (
     arange,
     concatenate,
@@ -119,17 +131,21 @@ from .transform import (
     trilu,
     unravel_index,
 )
+from .unique import argwhere, unique
 
 __all__ = [
     "abs",
     "acos",
     "acosh",
     "add",
+    "adv_index",
     "all",
     "any",
     "arange",
     "argmax",
     "argmin",
+    "argsort",
+    "argwhere",
     "asin",
     "asinh",
     "atan",
@@ -144,11 +160,17 @@ __all__ = [
     "ceil",
     "ceil_log2",
     "clip",
+    "collapse_sum",
     "concatenate",
+    "const_vector",
     "cos",
     "cosh",
+    "cumprod",
+    "cumsum",
+    "dft",
     "div",
     "divide",
+    "dynamic_strided_slice",
     "einsum",
     "elemwise_sum",
     "equal",
@@ -156,9 +178,12 @@ __all__ = [
     "exp",
     "expand_dims",
     "expand_like",
+    "eye",
     "fast_erf",
     "fast_exp",
     "fast_tanh",
+    "fixed_point_multiply",
+    "fixed_point_multiply_per_axis",
     "flip",
     "floor",
     "floor_divide",
@@ -167,10 +192,13 @@ __all__ = [
     "full_like",
     "gather",
     "gather_nd",
+    "generic",
     "greater",
     "greater_equal",
     "identity",
+    "image",
     "indexing",
+    "invert_permutation",
     "isfinite",
     "isinf",
     "isnan",
@@ -186,8 +214,10 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "make_idx",
     "math",
     "matmul",
+    "matrix_set_diag",
     "max",
     "maximum",
     "meshgrid",
@@ -200,6 +230,7 @@ __all__ = [
     "nn",
     "not_equal",
     "one_hot",
+    "pi",
     "power",
     "prod",
     "reduction",
@@ -210,6 +241,10 @@ __all__ = [
     "right_shift",
     "round",
     "rsqrt",
+    "scanop",
+    "scatter_elements",
+    "scatter_nd",
+    "searchsorted",
     "sequence_mask",
     "shape",
     "sigmoid",
@@ -217,10 +252,15 @@ __all__ = [
     "sin",
     "sinh",
     "sliding_window",
+    "sort",
+    "sparse",
+    "sparse_to_dense",
     "split",
     "sqrt",
     "squeeze",
     "stack",
+    "stft",
+    "strided_set",
     "strided_slice",
     "subtract",
     "sum",
@@ -230,18 +270,23 @@ __all__ = [
     "tanh",
     "tensordot",
     "tile",
+    "topk",
     "transform",
     "transpose",
     "trilu",
     "trunc",
     "trunc_divide",
+    "unique",
     "unravel_index",
     "utils",
+    "vision",
     "where",
+    "within_index",
+    "x86",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in ("schedules", "testing"):
+    if name not in ("generic", "schedules", "testing", "x86"):
         raise AttributeError(f"module 'tensorexpr.topi' has no attribute {name!r}")
     return importlib.import_module(f"tensorexpr.topi.{name}")

@@ -365,7 +365,8 @@ def _dilation2d(where: str, data: Tensor, kernel: Tensor, stride: Any, padding: 
         weight = kernel(ry, rx, i[3]) if last else kernel(i[1], ry, rx)
         return te_max(padded(*at) + weight, axis=[ry, rx])
 
-    return compute(tuple(shape), body, name="dilation2d", tag=where)
+    made: Tensor = compute(tuple(shape), body, name="dilation2d", tag=where)
+    return made
 
 
 def dilation2d_nchw(input: Tensor, filter: Tensor, stride: Any, padding: Any, dilations: Any, out_dtype: str | None = None) -> Tensor:

@@ -8,14 +8,17 @@ pooling          pool1d, pool2d, pool3d, global and adaptive pooling
 norm             batch, layer, group, instance and rms norm; lrn
 softmax          softmax, log_softmax
 elemwise         relu and the other activations
+winograd         convolutions by minimal filtering
+loss, fifo       nll_loss; buffers of streams
 spatial          flatten, upsampling, depth_to_space, space_to_depth and their like
 """
 
 from __future__ import annotations
 
 from ..broadcast import add
+from ..sparse import sparse_add, sparse_conv2d, sparse_dense, sparse_dense_sp_lhs, sparse_dense_sp_rhs, sparse_transpose
 from ..transform import concatenate, layout_transform
-from ..utils import get_const_int, get_const_tuple, get_pad_tuple, get_pad_tuple1d, get_pad_tuple3d
+from ..utils import equal_const_int, get_const_int, get_const_tuple, get_pad_tuple, get_pad_tuple1d, get_pad_tuple3d
 from .conv import conv
 from .conv1d import conv1d, conv1d_ncw, conv1d_nwc, conv1d_transpose_ncw, group_conv1d_ncw, group_conv1d_nwc, group_conv1d_transpose_ncw
 from .conv2d import (
@@ -34,11 +37,21 @@ from .conv3d import conv3d_ncdhw, conv3d_ndhwc, conv3d_transpose_ncdhw, group_co
 from .conv_transpose import conv2d_transpose_nchw, group_conv2d_transpose_nchw
 from .dense import batch_matmul, bias_add, dense, matmul
 from .elemwise import gelu, leaky_relu, prelu, relu, scale_shift_nchw, scale_shift_nchwc, scale_shift_nhwc, silu
+from .fifo import fifo_buffer
+from .loss import nll_loss
 from .norm import batch_norm, group_norm, instance_norm, layer_norm, lrn, rms_norm
 from .padding import dilate, mirror_pad, pad
 from .pooling import adaptive_pool, adaptive_pool1d, adaptive_pool3d, global_pool, pool1d, pool2d, pool3d
 from .softmax import fast_softmax, log_softmax, softmax, softmax_common
 from .spatial import batch_to_space_nd, depth_to_space, flatten, space_to_batch_nd, space_to_depth, upsampling
+from .winograd import (
+    conv2d_winograd_nchw,
+    conv2d_winograd_nchw_without_weight_transform,
+    conv2d_winograd_nhwc,
+    conv2d_winograd_nhwc_without_weight_transform,
+    conv2d_winograd_weight_transform,
+    winograd_transform_matrices,
+)
 
 __all__ = [
     "adaptive_pool",
@@ -62,6 +75,11 @@ __all__ = [
     "conv2d_nchw",
     "conv2d_nhwc",
     "conv2d_transpose_nchw",
+    "conv2d_winograd_nchw",
+    "conv2d_winograd_nchw_without_weight_transform",
+    "conv2d_winograd_nhwc",
+    "conv2d_winograd_nhwc_without_weight_transform",
+    "conv2d_winograd_weight_transform",
     "conv3d_ncdhw",
     "conv3d_ndhwc",
     "conv3d_transpose_ncdhw",
@@ -70,7 +88,9 @@ __all__ = [
     "depthwise_conv2d_nchw",
     "depthwise_conv2d_nhwc",
     "dilate",
+    "equal_const_int",
     "fast_softmax",
+    "fifo_buffer",
     "flatten",
     "gelu",
     "get_const_int",
@@ -95,6 +115,7 @@ __all__ = [
     "lrn",
     "matmul",
     "mirror_pad",
+    "nll_loss",
     "pad",
     "pool1d",
     "pool2d",
@@ -110,5 +131,12 @@ __all__ = [
     "softmax_common",
     "space_to_batch_nd",
     "space_to_depth",
+    "sparse_add",
+    "sparse_conv2d",
+    "sparse_dense",
+    "sparse_dense_sp_lhs",
+    "sparse_dense_sp_rhs",
+    "sparse_transpose",
     "upsampling",
+    "winograd_transform_matrices",
 ]

@@ -1,0 +1,131 @@
+"""sort, argsort, topk, searchsorted, unique, argwhere and running sums, against NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tensorexpr as tvm
+from tensorexpr import te, topi
+from tensorexpr.errors import DeclarationError
+from tensorexpr.te import Tensor
+
+Array = np.ndarray[Any, Any]
+
+
+def run(inputs: list[Tensor], arrays: list[Array], outputs: Any) -> list[Array]:
+    """Build with the plainest schedule, and call."""
+    made = outputs if isinstance(outputs, list) else [outputs]
+    results = [np.empty([int(extent) for extent in out.shape], out.dtype) for out in made]
+    tvm.build(te.create_schedule([out.op for out in made]), [*inputs, *made])(*arrays, *results)
+    return results
+
+
+def few_values(shape: tuple[int, ...], seed: int) -> Array:
+    """Numbers with ties and a NaN."""
+    values = np.random.default_rng(seed).integers(0, 5, shape).astype("float32")
+    values.flat[0] = np.nan
+    return values
+
+
+@settings(max_examples=12, deadline=None)
+@given(shape=st.lists(st.integers(1, 9), min_size=1, max_size=3), ascending=st.booleans(), data=st.data())
+def test_sorted_rows_are_numpys_and_ties_keep_their_order(shape: list[int], ascending: bool, data: st.DataObject) -> None:
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    values = few_values(tuple(shape), 1)
+    A = te.placeholder(shape, name="A")
+    wanted = np.sort(values, axis)
+    [found] = run([A], [values], topi.sort(A, axis, ascending))
+    np.testing.assert_array_equal(found, wanted if ascending else np.flip(wanted, axis))
+    [places] = run([A], [values], topi.argsort(A, axis=axis, is_ascend=ascending, dtype="int32"))
+    np.testing.assert_array_equal(np.take_along_axis(values, places, axis), found)
+    equal = np.diff(found, axis=axis) == 0
+    assert (np.diff(places, axis=axis)[equal] > 0).all()
+
+
+def test_argsort_leaves_what_is_not_valid_in_place() -> None:
+    values = np.array([[3, 1, 2, 0], [5, 4, 7, 6]], "float32")
+    A, C = te.placeholder((2, 4), name="A"), te.placeholder((2,), "int32", name="C")
+    [places] = run([A, C], [values, np.array([3, 0], "int32")], topi.argsort(A, C, dtype="int32"))
+    np.testing.assert_array_equal(places, [[1, 2, 0, 3], [0, 1, 2, 3]])
+
+
+@pytest.mark.parametrize(("kind", "number"), [("both", 2), ("values", 1), ("indices", 1)])
+def test_topk_gives_the_first_of_the_sorted(kind: str, number: int) -> None:
+    values = np.array([[3, 1, 2], [5, 4, 7]], "float32")
+    A = te.placeholder((2, 3), name="A")
+    found = run([A], [values], topi.topk(A, 2, ret_type=kind))
+    expected = {"values": [[3, 2], [7, 5]], "indices": [[0, 2], [2, 0]]}
+    assert len(found) == number
+    for result, name in zip(found, ("values", "indices") if kind == "both" else (kind,), strict=True):
+        np.testing.assert_array_equal(result, expected[name])
+    [everything] = run([A], [values], topi.topk(A, 0, ret_type="values", is_ascend=True))
+    np.testing.assert_array_equal(everything, np.sort(values))
+
+
+def test_topk_names_what_it_may_return() -> None:
+    with pytest.raises(DeclarationError, match="ret_type is 'all'; it takes 'both', 'values', 'indices'"):
+        topi.topk(te.placeholder((2, 3)), ret_type="all")
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_searchsorted_is_numpys(right: bool) -> None:
+    rows = np.sort(np.random.default_rng(0).integers(0, 9, (3, 6)).astype("float32"))
+    wanted = np.random.default_rng(1).integers(-1, 10, (3, 4)).astype("float32")
+    S, V = te.placeholder(rows.shape, name="S"), te.placeholder(wanted.shape, name="V")
+    [found] = run([S, V], [rows, wanted], topi.searchsorted(S, V, right))
+    side: Any = "right" if right else "left"
+    np.testing.assert_array_equal(found, [np.searchsorted(row, values, side) for row, values in zip(rows, wanted, strict=True)])
+    one = te.placeholder((6,), name="one")
+    [shared] = run([one, V], [rows[0], wanted], topi.searchsorted(one, V, right, "int32"))
+    np.testing.assert_array_equal(shared, np.searchsorted(rows[0], wanted, side))
+
+
+@pytest.mark.parametrize("ascending", [False, True])
+def test_unique_elements_with_first_places_inverse_and_counts(ascending: bool) -> None:
+    values = np.array([3, 1, 2, 3, 9, 7, 1, 3], "int32")
+    A = te.placeholder((8,), "int32", name="A")
+    unique, first, inverse, [number], counts = run([A], [values], topi.unique(A, ascending, return_counts=True))
+    expected, places, many = np.unique(values, return_index=True, return_counts=True)
+    order = np.arange(5) if ascending else np.argsort(places)
+    assert number == 5
+    np.testing.assert_array_equal(unique[:5], expected[order])
+    np.testing.assert_array_equal(first, [*places[order], 8, 8, 8])
+    np.testing.assert_array_equal(counts, [*many[order], 0, 0, 0])
+    np.testing.assert_array_equal(unique[inverse], values)
+
+
+@pytest.mark.parametrize("rows", [2, 5, 7])
+def test_argwhere_fills_the_room_that_it_is_given(rows: int) -> None:
+    values = np.array([[1, 0, 2, 0], [0, 0, 3, 4], [5, 0, 0, 0]], "float32")
+    A = te.placeholder((3, 4), name="A")
+    [found] = run([A], [values], topi.argwhere(te.placeholder((rows, 2), "int32"), A))
+    wanted = np.full((rows, 2), -1)
+    wanted[: min(rows, 5)] = np.argwhere(values)[:rows]
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, None])
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_running_sums_and_products(axis: int | None, exclusive: bool) -> None:
+    values = np.random.default_rng(0).integers(1, 4, (3, 5)).astype("int32")
+    A = te.placeholder((3, 5), "int32", name="A")
+    for operator, reference, first in ((topi.cumsum, np.cumsum, 0), (topi.cumprod, np.cumprod, 1)):
+        [found] = run([A], [values], operator(A, axis, "int64", exclusive))
+        wanted = reference(values, axis)
+        if exclusive:
+            along = 0 if axis is None else axis
+            wanted = np.delete(np.insert(wanted, 0, first, along), -1, along)
+        assert found.dtype == np.int64
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_scan_of_any_operator() -> None:
+    values = np.array([3, 1, 4, 1, 5, 9, 2, 6], "int32")
+    A = te.placeholder((8,), "int32", name="A")
+    [found] = run([A], [values], topi.scanop(A, te.max, te.min_value("int32"), "running_max", axis=0))
+    np.testing.assert_array_equal(found, np.maximum.accumulate(values))
