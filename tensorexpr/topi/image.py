@@ -19,6 +19,7 @@ from ..tir import arithmetic, intrin
 from ..tir.arithmetic import cast, const
 from ..tir.expr import PrimExpr, Var
 from .nn.padding import pad
+from .transform import injective
 from .utils import get_const_tuple, pad_pairs, spread
 
 _F = "float32"
@@ -194,7 +195,7 @@ def _resize(
         outside = [arithmetic.any(x < 0.0, x > cast(axis.size - 1, _F)) for x, axis in zip(places, axes, strict=True)]
         return intrin.if_then_else(arithmetic.any(*outside), cast(const(extrapolation, _F), dtype), found)
 
-    return compute(tuple(shape), body, name="resize", tag="injective")
+    return injective(shape, body, "resize")
 
 
 def _roi_of(roi: Any, number: int, count: int, axis: int, ndim: int) -> tuple[Any, Any]:
@@ -203,8 +204,8 @@ def _roi_of(roi: Any, number: int, count: int, axis: int, ndim: int) -> tuple[An
         return const(0.0, _F), const(1.0, _F)
     length = get_const_tuple(roi.shape)[0] if isinstance(roi, Tensor) else len(roi)
     place, step = (axis, ndim) if length == 2 * ndim else (number, count)
-    pick = (lambda n: roi(n)) if isinstance(roi, Tensor) else (lambda n: arithmetic.convert(roi[n]))
-    return cast(pick(place), _F), cast(pick(place + step), _F)
+    begin, end = (roi(n) if isinstance(roi, Tensor) else arithmetic.convert(roi[n]) for n in (place, place + step))
+    return cast(begin, _F), cast(end, _F)
 
 
 def resize1d(
@@ -340,7 +341,7 @@ def crop_and_resize(
         outside = [arithmetic.any(x < 0.0, x > cast(axis.size - 1, _F)) for x, axis in zip(places, axes, strict=True)]
         return intrin.if_then_else(arithmetic.any(*outside), cast(const(extrapolation_value or 0.0, _F), dtype), found)
 
-    return compute(tuple(shape), body, name="crop_and_resize", tag="injective")
+    return injective(shape, body, "crop_and_resize")
 
 
 def _dilation2d(where: str, data: Tensor, kernel: Tensor, stride: Any, padding: Any, dilations: Any, last: bool) -> Tensor:
@@ -363,7 +364,8 @@ def _dilation2d(where: str, data: Tensor, kernel: Tensor, stride: Any, padding: 
         at[places[0]] = i[places[0]] * strides[0] + ry.var * dilation[0]
         at[places[1]] = i[places[1]] * strides[1] + rx.var * dilation[1]
         weight = kernel(ry, rx, i[3]) if last else kernel(i[1], ry, rx)
-        return te_max(padded(*at) + weight, axis=[ry, rx])
+        most: PrimExpr = te_max(padded(*at) + weight, axis=[ry, rx])
+        return most
 
     made: Tensor = compute(tuple(shape), body, name="dilation2d", tag=where)
     return made

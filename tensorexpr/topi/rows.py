@@ -34,7 +34,8 @@ class Rows:
             yield row
 
     def _at(self, row: Any, i: Any) -> PrimExpr:
-        return (arithmetic.floordiv(row, self._inner) * self.length + i) * self._inner + arithmetic.floormod(row, self._inner)
+        outer, inner = arithmetic.floordiv(row, self._inner), arithmetic.floormod(row, self._inner)
+        return (outer * self.length + arithmetic.convert(i)) * self._inner + inner
 
     def load(self, row: Any, i: Any) -> PrimExpr:
         """Element i of a row."""

@@ -119,13 +119,14 @@ def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str) -> Ten
         _copy(ib, source, out, product(data.shape))
         with ExitStack() as stack:
             at = _nest(stack, ib, points)
-            tuple_ = [_counted(where[(dim, *at)], data.shape[dim]) for dim in range(count)]
+            columns = [(dim, *at) for dim in range(count)]
+            tuple_ = [_counted(where[column], data.shape[dim]) for dim, column in enumerate(columns)]
             inside = [index >= 0 for index in tuple_]
             inside += [index < arithmetic.cast(data.shape[dim], index.dtype) for dim, index in enumerate(tuple_)]
             stack.enter_context(ib.if_scope(arithmetic.all(*inside)))
             slice_ = [stack.enter_context(ib.for_range(0, extent, f"j{dim}")) for dim, extent in enumerate(rest)]
-            to = (*tuple_, *slice_)
-            out[to] = combine(out[to], new[(*at, *slice_)])
+            to, from_ = (*tuple_, *slice_), (*at, *slice_)
+            out[to] = combine(out[to], new[from_])
 
     return in_loops([data.shape], [data, indices, updates], body, "scatter_nd", [data.dtype])[0]
 

@@ -40,11 +40,11 @@ def dft(re_data: Tensor, im_data: Tensor, inverse: Any) -> list[Tensor]:
         turns = arithmetic.floormod(j * k[number].var, size)  # an exact fraction of a turn, whatever the product
         return const(sign, dtype) * cast(turns, dtype) / cast(size, dtype)
 
-    def real(*i: Var) -> PrimExpr:
+    def real(*i: Var) -> Any:
         at = (*i[:-1], k[0].var)
         return te_sum(re_data(*at) * intrin.cos(angle(i[-1], 0)) - im_data(*at) * intrin.sin(angle(i[-1], 0)), axis=k[0])
 
-    def imaginary(*i: Var) -> PrimExpr:
+    def imaginary(*i: Var) -> Any:
         at = (*i[:-1], k[1].var)
         return te_sum(re_data(*at) * intrin.sin(angle(i[-1], 1)) + im_data(*at) * intrin.cos(angle(i[-1], 1)), axis=k[1])
 
@@ -76,13 +76,14 @@ def stft(
     k = reduce_axis((0, n_fft), name="k")
     scale = 1.0 / math.sqrt(n_fft) if normalized else 1.0
 
-    def body(*i: Var) -> PrimExpr:
+    def body(*i: Var) -> Any:
         frequency, frame, part = i[-3:]
         turns = cast(arithmetic.floormod(frequency * k.var, n_fft), data.dtype) * const(2.0 * pi / n_fft, data.dtype)
         wave = intrin.select(arithmetic.convert(part == 0), intrin.cos(turns), -intrin.sin(turns))
         return te_sum(data(*i[:-3], frame * hop_length + k.var) * window(k) * wave, axis=k)
 
-    sums = compute(tuple(output_shape), body, name="stft", tag="stft")
+    sums: Tensor = compute(tuple(output_shape), body, name="stft", tag="stft")
     if not normalized:
         return sums
-    return compute(sums.shape, lambda *i: sums(*i) * const(scale, data.dtype), name="stft_scaled", tag="elemwise")
+    scaled: Tensor = compute(sums.shape, lambda *i: sums(*i) * const(scale, data.dtype), name="stft_scaled", tag="elemwise")
+    return scaled

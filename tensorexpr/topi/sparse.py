@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import DeclarationError
-from ..te.declare import compute
 from ..te.tensor import Tensor
 from ..tir import arithmetic
 from ..tir.arithmetic import const
@@ -16,6 +15,7 @@ from ..tir.buffer import Buffer
 from ..tir.expr import PrimExpr, Var
 from ..tir.ir_builder import IRBuilder
 from .rows import in_loops
+from .transform import injective
 from .utils import need_rank
 
 
@@ -40,7 +40,7 @@ def sparse_dense(
     right = _sparse_rows(dense_data, sparse_data, sparse_indices, sparse_indptr)
     if not sparse_lhs:
         return right
-    return compute((right.shape[1], right.shape[0]), lambda i, j: right[j, i], name="T_sparse_dense", tag="injective")
+    return injective((right.shape[1], right.shape[0]), lambda i, j: right[j, i], "T_sparse_dense")
 
 
 def _sparse_rows(dense: Tensor, data: Tensor, indices: Tensor, indptr: Tensor) -> Tensor:
@@ -161,16 +161,12 @@ def sparse_conv2d(
         x = arithmetic.floormod(pixel, columns) + arithmetic.floormod(tap, k)
         return dense_data(image, y, x, channel) if last else dense_data(image, channel, y, x)
 
-    patches = compute((n * rows * columns, k * k * channels), window, name="T_patches", tag="injective")
+    patches = injective((n * rows * columns, k * k * channels), window, "T_patches")
     product = _sparse_rows(patches, sparse_data, sparse_indices, sparse_indptr)
     outputs = product.shape[1]
     if last:
-        return compute(
-            (n, rows, columns, outputs), lambda b, y, x, o: product((b * rows + y) * columns + x, o), name="sparse_conv2d", tag="injective"
-        )
-    return compute(
-        (n, outputs, rows, columns), lambda b, o, y, x: product((b * rows + y) * columns + x, o), name="sparse_conv2d", tag="injective"
-    )
+        return injective((n, rows, columns, outputs), lambda b, y, x, o: product((b * rows + y) * columns + x, o), "sparse_conv2d")
+    return injective((n, outputs, rows, columns), lambda b, o, y, x: product((b * rows + y) * columns + x, o), "sparse_conv2d")
 
 
 def csr_product(data: Tensor, indices: Tensor, indptr: Tensor, dense: Tensor) -> Tensor:

@@ -67,7 +67,8 @@ def _overlap(boxes: BufferVar, a: tuple[Any, ...], b: tuple[Any, ...], start: in
     """Intersection over union of two boxes of any orientation of their corners."""
 
     def corners(of: tuple[Any, ...]) -> tuple[PrimExpr, PrimExpr, PrimExpr, PrimExpr]:
-        x0, y0, x1, y1 = (boxes[(*of, start + n)] for n in range(4))
+        places = [(*of, start + n) for n in range(4)]
+        x0, y0, x1, y1 = (boxes[place] for place in places)
         return arithmetic.minimum(x0, x1), arithmetic.minimum(y0, y1), arithmetic.maximum(x0, x1), arithmetic.maximum(y0, y1)
 
     left_a, top_a, right_a, bottom_a = corners(a)
@@ -148,7 +149,8 @@ def non_max_suppression(
                         first, other = (b, by_score[b, i]), (b, by_score[b, j])
                         suppressed = [_overlap(boxes, first, other, coord_start) >= limit]
                         if not force_suppress and id_index >= 0:
-                            suppressed.append(boxes[(*first, id_index)] == boxes[(*other, id_index)])
+                            classes = [(*box, id_index) for box in (first, other)]
+                            suppressed.append(arithmetic.convert(boxes[classes[0]] == boxes[classes[1]]))
                         with ib.if_scope(arithmetic.all(*suppressed)):
                             alive[j] = const(False, "bool")
             _write_kept(ib, b, looked_at, alive, boxes, origin, by_score, outs, elements, return_indices, invalid_to_bottom)

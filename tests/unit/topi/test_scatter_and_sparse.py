@@ -57,7 +57,7 @@ def test_scattered_slices(mode: str) -> None:
 def test_an_unknown_reduction_is_refused() -> None:
     tensors: list[Any] = [te.placeholder((4,)), te.placeholder((4,), "int32"), te.placeholder((4,))]
     with pytest.raises(DeclarationError, match="no reduction 'average'; it takes update, add, mul, min, max"):
-        topi.scatter_elements(*tensors, 0, "average")
+        topi.scatter_elements(tensors[0], tensors[1], tensors[2], reduction="average")
 
 
 def test_dense_tensors_out_of_sparse_ones() -> None:
@@ -136,8 +136,10 @@ def test_products_of_dense_and_sparse_matrices() -> None:
     dense, weight = randoms(5, 16), sparse(12, 16)
     arrays = [dense, *csr(weight)]
     tensors: list[Any] = [te.placeholder(array.shape, str(array.dtype)) for array in arrays]
-    np.testing.assert_allclose(run(tensors, arrays, topi.nn.sparse_dense(*tensors))[0], dense @ weight.T, rtol=1e-5)
-    np.testing.assert_allclose(run(tensors, arrays, topi.nn.sparse_dense(*tensors, sparse_lhs=True))[0], weight @ dense.T, rtol=1e-5)
+    D, data, indices, begins = tensors
+    np.testing.assert_allclose(run(tensors, arrays, topi.nn.sparse_dense(D, data, indices, begins))[0], dense @ weight.T, rtol=1e-5)
+    [found] = run(tensors, arrays, topi.nn.sparse_dense(D, data, indices, begins, sparse_lhs=True))
+    np.testing.assert_allclose(found, weight @ dense.T, rtol=1e-5)
 
 
 def test_products_of_dense_and_blocked_matrices() -> None:
@@ -169,5 +171,6 @@ def test_convolutions_with_sparse_weights(layout: str) -> None:
     order = (0, 1, 2, 3) if layout == "NHWC" else (0, 3, 1, 2)
     arrays = [np.ascontiguousarray(images.transpose(order)), *csr(weight)]
     tensors: list[Any] = [te.placeholder(array.shape, str(array.dtype)) for array in arrays]
-    [found] = run(tensors, arrays, topi.nn.sparse_conv2d(*tensors, layout=layout, kernel_size=3))
+    D, data, indices, begins = tensors
+    [found] = run(tensors, arrays, topi.nn.sparse_conv2d(D, data, indices, begins, layout=layout, kernel_size=3))
     np.testing.assert_allclose(found, np.transpose(wanted, order), rtol=1e-4)

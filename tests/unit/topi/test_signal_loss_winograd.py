@@ -93,7 +93,7 @@ def test_winograds_convolutions(layout: str, height: int, padding: Any) -> None:
     )
     tensors: list[Any] = [te.placeholder(array.shape) for array in arrays]
     conv = topi.nn.conv2d_winograd_nhwc if last else topi.nn.conv2d_winograd_nchw
-    [found] = run(tensors, arrays, conv(*tensors, 1, padding, 1, "float32"))
+    [found] = run(tensors, arrays, conv(tensors[0], tensors[1], 1, padding, 1, "float32"))
     np.testing.assert_allclose(found, wanted.transpose(0, 2, 3, 1) if last else wanted, rtol=3e-4)
 
 
