@@ -12,6 +12,7 @@ The house, from top to bottom; every row imports only from the rows above it:
     codegen/         4 EMIT      LLVM IR
     runtime/         5 RUN       arrays, modules, calls, threads, timing
     contrib/         compilers, archives and temporary folders
+    rpc/             sessions that run functions for other processes
     support          what this installation is made of
     tune/            6 SEARCH    spaces, populations, features, cost models, measuring, records
     auto_scheduler/  a front door on tune/
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         driver,
         ir,
         meta_schedule,
+        rpc,
         runtime,
         schedule,
         script,
@@ -84,6 +86,7 @@ _LAZY: dict[str, tuple[str, str | None]] = {
     "meta_schedule": ("tensorexpr.meta_schedule", None),
     "nd": ("tensorexpr.runtime.ndarray", None),
     "register_func": ("tensorexpr.runtime.registry", "register_func"),
+    "rpc": ("tensorexpr.rpc", None),
     "runtime": ("tensorexpr.runtime", None),
     "schedule": ("tensorexpr.schedule", None),
     "script": ("tensorexpr.script", None),
@@ -146,6 +149,7 @@ __all__ = [
     "register_func",
     "register_object",
     "rocm",
+    "rpc",
     "runtime",
     "schedule",
     "script",

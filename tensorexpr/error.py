@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .errors import DiagnosticError, TensorExprError, TVMError
+from .errors import DiagnosticError, RPCError, TensorExprError, TVMError
 
 # TVM raises it for every check that fails, most of which are about what a user asked for; bugs of ours are `errors.InternalError`.
 InternalError = TensorExprError
+
+
+class RPCSessionTimeoutError(RPCError):
+    """A session that took longer than it may."""
 
 
 class OpError(TensorExprError):
@@ -60,6 +64,8 @@ __all__ = [
     "OpAttributeUnImplemented",
     "OpError",
     "OpNotImplemented",
+    "RPCError",
+    "RPCSessionTimeoutError",
     "TVMError",
     "register_error",
 ]

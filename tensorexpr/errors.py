@@ -87,6 +87,10 @@ class TuningError(TensorExprError):
     """A tuning run that can't go on (no builder, no candidate, every worker gone)."""
 
 
+class RPCError(TensorExprError):
+    """A server that can't be reached, refuses, or could not do what a session asked for."""
+
+
 class InternalError(Exception):
     """A bug in tensorexpr itself. Please report it with the program that shows it."""
 

@@ -1,0 +1,122 @@
+"""A server of sessions: a thread that listens, and one for each session."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import logging
+import socket
+import threading
+from contextlib import suppress
+from types import TracebackType
+from typing import Any
+
+from ..errors import RPCError
+from . import protocol
+from .commands import Commands
+
+_log = logging.getLogger(__name__)
+
+
+class Server:
+    """Serves sessions until `terminate`, or until the process ends. It listens when this returns.
+
+    Args:
+        host: the address to listen on; this machine alone by default. Others can run code here through any other address.
+        port: the first port to try; 0 for any that is free.
+        port_end: the end of the ports to try.
+        key: what a session has to know to be served; nothing by default.
+        silent: don't log sessions.
+        is_proxy, tracker_addr, load_library, custom_addr, no_fork: of programs with trackers and proxies, which are not built.
+
+    Raises:
+        RPCError: if no port is free, or for a tracker or proxy.
+    """
+
+    def __init__(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 9091,
+        port_end: int = 9199,
+        is_proxy: bool = False,
+        tracker_addr: Any = None,
+        key: str = "",
+        load_library: Any = None,
+        custom_addr: Any = None,
+        silent: bool = False,
+        no_fork: bool = True,
+    ) -> None:
+        if is_proxy or tracker_addr is not None or load_library is not None:
+            raise RPCError("proxies, trackers and libraries to load are not built; a session connects to a server by its address")
+        self.host, self._key, self._silent = host, key, silent
+        self._socket = _bound(host, port, port_end)
+        self.port: int = self._socket.getsockname()[1]
+        if not _is_loopback(host):
+            _log.warning("the RPC server on %s:%d lets everybody who reaches it run code on this machine", host, self.port)
+        self._sessions: set[socket.socket] = set()
+        self._thread = threading.Thread(target=self._listen, name="tensorexpr-rpc", daemon=True)
+        self._thread.start()
+
+    def terminate(self) -> None:
+        """Stop listening and end all sessions."""
+        for connection in (self._socket, *self._sessions):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+            connection.close()
+        self._thread.join(timeout=10)
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.terminate()
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                connection, address = self._socket.accept()
+            except OSError:
+                return
+            if not self._silent:
+                _log.info("session from %s", address)
+            self._sessions.add(connection)
+            threading.Thread(target=self._serve, args=(connection,), name="tensorexpr-rpc-session", daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            head, _ = protocol.receive(connection)
+            if head.get("version") != protocol.VERSION:
+                protocol.send(connection, {"error": f"the server speaks version {protocol.VERSION} of the protocol"})
+                return
+            if not hmac.compare_digest(str(head.get("key", "")).encode(), self._key.encode()):
+                protocol.send(connection, {"error": "the server has another key"})
+                return
+            protocol.send(connection, {})
+            commands = Commands()
+            while True:
+                protocol.send(connection, *commands.run(*protocol.receive(connection)))
+        except (EOFError, OSError, RPCError) as error:
+            _log.debug("session ended: %s", error)
+        finally:
+            self._sessions.discard(connection)
+            connection.close()
+
+
+def _bound(host: str, port: int, port_end: int) -> socket.socket:
+    for number in range(port, max(port_end, port + 1)):
+        made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            made.bind((host, number))
+            made.listen()
+        except OSError:
+            made.close()
+            continue
+        return made
+    raise RPCError(f"no port of {host} is free from {port} up to {port_end}")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
