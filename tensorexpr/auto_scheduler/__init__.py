@@ -34,7 +34,7 @@ from .compute_dag import ComputeDAG, get_shape_from_rewritten_layout
 from .cost_model import PythonBasedModel, RandomModel, XGBModel
 from .custom_rule import PreloadCustomSketchRule
 from .default import default_schedule
-from .dispatcher import ApplyHistoryBest, ApplyHistoryBestOrSample, DispatchContext, best_schedule
+from .dispatcher import ApplyHistoryBest, ApplyHistoryBestOrSample, DispatchContext, best_schedule, is_auto_scheduler_enabled
 from .explain_failures import explain_failures
 from .explain_miss import explain_miss
 from .layout_rewrite import LayoutRewriteOption
@@ -96,6 +96,7 @@ __all__ = [
     "explain_miss",
     "feature",
     "get_shape_from_rewritten_layout",
+    "is_auto_scheduler_enabled",
     "load_best_record",
     "load_records",
     "loop_state",

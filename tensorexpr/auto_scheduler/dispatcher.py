@@ -8,10 +8,10 @@ with auto_scheduler.ApplyHistoryBest("log.json"):
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from .. import log
 from ..errors import ScheduleError, TensorExprError, WorkloadError
@@ -23,12 +23,15 @@ from ..te.identity import dag_equal
 from ..te.tensor import Tensor
 from ..tune.records import choose_best
 from .compute_dag import ComputeDAG
+from .cost_model import XGBModel
 from .layout_rewrite import LayoutRewriteOption
 from .loaded import LoadedRecord
+from .loop_state import State
 from .options import TuningOptions
 from .policy import SketchPolicy
 from .records import compatible_record, load_records
 from .search_task import SearchTask
+from .utils import decode_workload_key
 
 logger = logging.getLogger(__name__)
 Records = str | Path | Iterable[LoadedRecord]
@@ -45,7 +48,9 @@ class DispatchContext:
     def __init__(self) -> None:
         self._outer: list[DispatchContext] = []
 
-    def query(self, target: TargetLike, workload_key: str | None, dag: ComputeDAG, func_name: str = "") -> Trace | None:
+    def query(
+        self, target: TargetLike, workload_key: str | None, dag: ComputeDAG, func_name: str = "", has_complex_op: bool = True
+    ) -> Trace | None:
         """The program of a workload on a target; None if neither this context nor an outer one knows it.
 
         Args:
@@ -53,13 +58,14 @@ class DispatchContext:
             workload_key: of the workload; None asks for any workload that computes the same.
             dag: its computation, which must be the one that was tuned.
             func_name: for messages.
+            has_complex_op: accepted; simple workloads are looked up as well.
         """
         found = self._query_inside(Target(target), workload_key, dag, func_name)
         if found is None and self._outer:
             return self._outer[-1].query(target, workload_key, dag, func_name)
         return found
 
-    def update(self, target: TargetLike, workload_key: str, trace: Trace) -> None:
+    def update(self, target: TargetLike, workload_key: str, state: State | Trace) -> None:
         """Fix the program of a workload on a target, whatever the records say."""
         raise TensorExprError(f"{type(self).__name__} keeps no programs; use auto_scheduler.ApplyHistoryBest")
 
@@ -75,7 +81,11 @@ class DispatchContext:
         DispatchContext.current = self._outer.pop()
 
 
-DispatchContext.current = DispatchContext()
+class FallbackContext(DispatchContext):
+    """The outermost context, which knows no program: what isn't found falls back to what is there without tuning."""
+
+
+DispatchContext.current = FallbackContext()
 
 
 class ApplyHistoryBest(DispatchContext):
@@ -108,9 +118,23 @@ class ApplyHistoryBest(DispatchContext):
             for record in found:
                 self._records.setdefault(record.dag_hash, []).append(record)
 
-    def update(self, target: TargetLike, workload_key: str, trace: Trace) -> None:
+    def update(self, target: TargetLike, workload_key: str, state: State | Trace) -> None:
         """Fix the program of a workload on a target, whatever the records say."""
-        self._chosen[str(Target(target).resolved()), workload_key] = trace
+        self._chosen[str(Target(target).resolved()), workload_key] = state if isinstance(state, Trace) else state.trace
+
+    @staticmethod
+    def get_workload_entry(
+        best_records: Mapping[str, Mapping[str, Mapping[Any, Any]]], target_key: str, workload_key: str
+    ) -> tuple[Mapping[Any, Any], str, tuple[Any, ...]]:
+        """What nested mappings (target -> name -> arguments -> entry) have of a workload: the entries of its function, name and arguments.
+
+        Args:
+            best_records: the mappings; levels that are missing are empty.
+            target_key: of the target.
+            workload_key: of the workload.
+        """
+        name, arguments = decode_workload_key(workload_key)
+        return best_records.get(target_key, {}).get(name, {}), name, tuple(arguments or ())
 
     def _query_inside(self, target: Target, workload_key: str | None, dag: ComputeDAG, func_name: str) -> Trace | None:
         chosen = self._chosen.get((str(target.resolved()), workload_key or dag.workload_key()))
@@ -130,28 +154,48 @@ class ApplyHistoryBestOrSample(ApplyHistoryBest):
 
     Args:
         records: logs or records, or None.
-        num_measure: trials for what has no record; results are kept in this context only.
+        sample_simple_workloads: accepted; simple workloads are tuned as well.
+        cost_model_file: a saved `XGBModel` to choose by.
+        num_measure: trials for what has no record; results are kept in this context only. 0 tunes nothing, and -1 takes the program
+            that is predicted to be fastest.
 
     Raises:
         RecordError: if a log can't be read.
     """
 
-    def __init__(self, records: Records | Sequence[str | Path] | None, num_measure: int = 8, include_compatible: bool = False) -> None:
+    def __init__(
+        self,
+        records: Records | Sequence[str | Path] | None,
+        sample_simple_workloads: bool = False,
+        cost_model_file: str | Path | None = None,
+        num_measure: int = 8,
+        include_compatible: bool = False,
+    ) -> None:
         super().__init__(() if records is None else records, None, include_compatible)
         self._num_measure = num_measure
+        self._model_file = cost_model_file
 
     def _query_inside(self, target: Target, workload_key: str | None, dag: ComputeDAG, func_name: str) -> Trace | None:
         found = super()._query_inside(target, workload_key, dag, func_name)
-        if found is not None or self._num_measure < 1:
+        if found is not None or not self._num_measure:
             return found
         task = SearchTask(compute_dag=dag, workload_key=workload_key or dag.workload_key(), target=target)
-        trials = SketchPolicy(task, verbose=0).search(TuningOptions(self._num_measure, verbose=0))
+        policy = SketchPolicy(task, None if self._model_file is None else XGBModel(model_file=self._model_file), verbose=0)
+        if self._num_measure < 0:
+            self.update(target, task.workload_key, policy.best_predicted())
+            return self._chosen[str(target.resolved()), task.workload_key]
+        trials = policy.search(TuningOptions(self._num_measure, verbose=0))
         good = [trial for trial in trials if trial.result.is_success and trial.result.verified]
         if not good:
             return None
         best = min(good, key=lambda trial: trial.result.median).trace
         self.update(target, task.workload_key, best)
         return best
+
+
+def is_auto_scheduler_enabled() -> bool:
+    """Whether `build` may take schedules from a context of this module: whether one other than the outermost is entered."""
+    return not isinstance(DispatchContext.current, FallbackContext)
 
 
 def _is_of(record: LoadedRecord, dag: ComputeDAG) -> bool:
@@ -176,7 +220,7 @@ def best_schedule(
         target: the current target if None.
         workload_key: the key it was tuned under; by default any that computes the same.
     """
-    if type(DispatchContext.current) is DispatchContext:
+    if type(DispatchContext.current) in (DispatchContext, FallbackContext):
         return None
     try:
         dag = computation if isinstance(computation, ComputeDAG) else ComputeDAG(computation)

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from .loaded import RecordedTask
     from .search_task import SearchTask
 
+DEFAULT_MAX_N_BUFS = TENSORS
+DEFAULT_FEATURE_VEC_LEN = 74 + 18 * TENSORS
+SIZE_OF_INT32 = SIZE_OF_FLOAT32 = 4
 Features = npt.NDArray[np.float32]
 _NO_ROWS = np.zeros((0, 0), np.float32)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import ClassVar
 
 from ..schedule.tree import At, Inline, LoopKind, Root, StageNode
 from ..te.operation import Operation, PlaceholderOp
@@ -49,6 +50,8 @@ class Stage:
     name: str
     iters: tuple[Iterator, ...]
     compute_at: ComputeAtKind
+
+    COMPUTE_AT_TRANS_TABLE: ClassVar[dict[int, str]] = {0: "root", 1: "inlined", 2: "iter"}
 
     @property
     def op_type(self) -> int:

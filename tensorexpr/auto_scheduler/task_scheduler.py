@@ -315,6 +315,34 @@ class TaskScheduler:
         return float(self.objective_func([float(cost) for cost in costs]))
 
 
+def make_search_policies(
+    search_policy: str | Sequence[SketchPolicy],
+    search_policy_params: Mapping[str, Any] | None,
+    tasks: Sequence[SearchTask],
+    num_measures_per_round: int,
+    verbose: int,
+    load_model_file: str | Path | None = None,
+    load_log_file: str | Path | None = None,
+    adaptive_training: bool = False,
+) -> list[SketchPolicy]:
+    """One policy for each task, see `task_policies.policies_of`; how much is measured in a round is left to the scheduler.
+
+    Raises:
+        TuningError: for an unknown name, or if there is not one policy for each task.
+    """
+    made = policies_of(
+        tasks,
+        search_policy,
+        search_policy_params,
+        adaptive_training=adaptive_training,
+        model_file=load_model_file,
+        log_file=load_log_file,
+    )
+    for policy in made:
+        policy.set_verbose(verbose)
+    return made
+
+
 def _check_arguments(
     tasks: Sequence[SearchTask], task_weights: Sequence[float] | None, objective_func: Objective | None, strategy: str
 ) -> None:

@@ -32,7 +32,12 @@ def similarity_groups(dags: Sequence[ComputeDAG]) -> SimilarityGroups:
     return SimilarityGroups([similarity_tag(dag) for dag in dags])
 
 
-def similarity_tag(dag: ComputeDAG) -> str:
-    """The tag of a computation's kind and size; empty if none of its operations has `auto_scheduler_task_scheduler_tag`."""
+def similarity_tag(dag: ComputeDAG, log_base: float = _LOG_BASE) -> str:
+    """The tag of a computation's kind and size; empty if none of its operations has `auto_scheduler_task_scheduler_tag`.
+
+    Args:
+        dag: the computation.
+        log_base: sizes within this factor are alike.
+    """
     words = [str(op.attrs[TAG]) for op in dag.ops if TAG in (op.attrs or {})]
-    return "_".join([*words, str(int(math.log(max(dag.flop_ct, 0) + 1, _LOG_BASE)))]) if words else ""
+    return "_".join([*words, str(int(math.log(max(dag.flop_ct, 0) + 1, log_base)))]) if words else ""

@@ -37,6 +37,8 @@ class BuilderResult:
 class Builder(Extensible):
     """Builds programs."""
 
+    BuilderType: ClassVar[Any] = "Builder | str"
+
     kinds: ClassVar[dict[str, Callable[..., Any]]] = {}
 
     def build(self, build_inputs: Sequence[BuilderInput]) -> list[BuilderResult]:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 class CostModel(Extensible):
     """Predicts how good programs are, and learns from those that were measured."""
 
+    CostModelType: ClassVar[Any] = "CostModel | str"
+
     kinds: ClassVar[dict[str, Callable[..., Any]]] = {}
 
     @property

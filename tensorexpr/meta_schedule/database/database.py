@@ -23,6 +23,8 @@ class Database(Extensible):
     Within `with database:` it is what `Database.current()` gives.
     """
 
+    DatabaseType: ClassVar[Any] = "Database | str"
+
     kinds: ClassVar[dict[str, Callable[..., Any]]] = {}
 
     def has_workload(self, mod: IRModule) -> bool:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 class FeatureExtractor(Extensible):
     """Makes a matrix of each program, with a row for each of its stores."""
 
+    FeatureExtractorType: ClassVar[Any] = "FeatureExtractor | str"
+
     kinds: ClassVar[dict[str, Callable[..., Any]]] = {}
 
     def extract_from(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> list[Any]:

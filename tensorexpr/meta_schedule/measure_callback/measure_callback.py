@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 class MeasureCallback(Extensible):
     """Is called after each round, once its programs were measured."""
 
+    CallbackListType: ClassVar[Any] = "MeasureCallback | list[Any] | str"
+
     kinds: ClassVar[dict[str, Callable[..., Any]]] = {}
 
     def apply(

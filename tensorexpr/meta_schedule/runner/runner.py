@@ -106,6 +106,8 @@ class LocalRunnerFuture(PyRunnerFuture):
 class Runner(Extensible):
     """Runs programs."""
 
+    RunnerType: ClassVar[Any] = "Runner | str"
+
     kinds: ClassVar[dict[str, Callable[..., Any]]] = {}
 
     def run(self, runner_inputs: Sequence[RunnerInput]) -> list[RunnerFuture]:

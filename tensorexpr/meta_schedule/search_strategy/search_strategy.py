@@ -34,6 +34,8 @@ class MeasureCandidate:
 class SearchStrategy(Contextual):
     """Proposes programs and is told how they did."""
 
+    SearchStrategyType: ClassVar[Any] = "SearchStrategy | str"
+
     kinds: ClassVar[dict[str, Callable[..., Any]]] = {}
 
     def pre_tuning(

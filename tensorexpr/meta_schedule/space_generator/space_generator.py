@@ -30,6 +30,8 @@ class SpaceGenerator(Contextual):
         mutator_probs: likewise, what varies them.
     """
 
+    SpaceGeneratorType: ClassVar[Any] = "SpaceGenerator | str"
+    ScheduleFnType: ClassVar[Any] = Callable[[Schedule], Any]
     kinds: ClassVar[dict[str, Callable[..., Any]]] = {}
     sch_rules: Any = FROM_TARGET
     postprocs: Any = FROM_TARGET

@@ -39,6 +39,8 @@ class TaskScheduler(Extensible):
     Within `tune` these are there: `tasks_`, `database_`, `cost_model_`, `measure_callbacks_`, `remaining_tasks_`.
     """
 
+    TaskSchedulerType: ClassVar[Any] = "TaskScheduler | str"
+
     kinds: ClassVar[dict[str, Callable[..., Any]]] = {}
     tasks_: list[TaskRecord]
     database_: Database | None = None

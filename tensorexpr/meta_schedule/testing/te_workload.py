@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ... import te, topi
+from ... import te
 from ...errors import WorkloadError
 from ...te.tensor import Tensor
 from ...tir.function import PrimFunc
@@ -52,7 +52,7 @@ def _conv(
     outs = [(size + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1 for size in sizes]
     windows = [te.reduce_axis((0, kernel_size), name=f"r{axis}") for axis in axes]
     rc = te.reduce_axis((0, ci // groups), name="rc")
-    padded = topi.nn.pad(inputs, [0, *[padding] * rank, 0])
+    padded = _padded(inputs, [0, *[padding] * rank, 0])
 
     def product(*index: Any) -> Any:
         first, *places, channel = index
@@ -143,7 +143,7 @@ def depthwise_conv2d_nhwc(
     weight = te.placeholder((factor, kernel_size, kernel_size, C), dtype=in_dtype)
     outs = [(size + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1 for size in (H, W)]
     rh, rw = (te.reduce_axis((0, kernel_size), name=name) for name in ("rh", "rw"))
-    padded = topi.nn.pad(inputs, [0, padding, padding, 0])
+    padded = _padded(inputs, [0, padding, padding, 0])
 
     def body(n: Any, h: Any, w: Any, c: Any) -> Any:
         read = padded[n, h * stride + rh * dilation, w * stride + rw * dilation, c // factor]
@@ -169,7 +169,7 @@ def conv2d_transpose_nhwc(
     weight = te.placeholder((kernel_size, kernel_size, CI, CO), name="weight", dtype=in_dtype)
     border = kernel_size - 1 - padding
     around, shift = -(-border // stride), (stride - border % stride) % stride
-    padded = topi.nn.pad(inputs, [0, around, around, 0])
+    padded = _padded(inputs, [0, around, around, 0])
     outs = [(size - 1) * stride + kernel_size - 2 * padding for size in (H, W)]
     rh, rw = (te.reduce_axis((0, kernel_size), name=name) for name in ("rh", "rw"))
     rc = te.reduce_axis((0, CI), name="rc")
@@ -204,7 +204,7 @@ def conv2d_capsule_nhwijc(
     outs = [(extent + 2 * padding - kernel_size) // stride + 1 for extent in (H, W)]
     rh, rw = (te.reduce_axis((0, kernel_size), name=name) for name in ("rh", "rw"))
     cap_k, rc = te.reduce_axis((0, size), name="cap_k"), te.reduce_axis((0, CI), name="rc")
-    padded = topi.nn.pad(inputs, [0, padding, padding, 0, 0, 0])
+    padded = _padded(inputs, [0, padding, padding, 0, 0, 0])
 
     def body(n: Any, h: Any, w: Any, cap_i: Any, cap_j: Any, co: Any) -> Any:
         read = padded[n, h * stride + rh, w * stride + rw, cap_i, cap_k, rc]
@@ -249,7 +249,7 @@ def conv2d_nhwc_bn_relu(
     kernel = te.placeholder((kernel_size, kernel_size, CI, CO), name="kernel", dtype=in_dtype)
     bias, scale, offset = (te.placeholder((CO,), name=name) for name in ("bias", "bn_scale", "bn_offset"))
     outs = [(size + 2 * padding - dilation * (kernel_size - 1) - 1) // strides + 1 for size in (H, W)]
-    padded = topi.nn.pad(data, [0, padding, padding, 0], name="PaddedInput")
+    padded = _padded(data, [0, padding, padding, 0], name="PaddedInput")
     ry, rx = (te.reduce_axis((0, kernel_size), name=name) for name in ("ry", "rx"))
     rc = te.reduce_axis((0, CI), name="rc")
 
@@ -260,7 +260,7 @@ def conv2d_nhwc_bn_relu(
     made = te.compute((N, *outs, CO), product, name="Conv2dOutput")
     for name, operand, add in (("bias_add", bias, True), ("bn_mul", scale, False), ("bn_add", offset, True)):
         made = te.compute((N, *outs, CO), _beside(made, operand, add), name=name)
-    return data, kernel, bias, offset, scale, topi.nn.relu(made)
+    return data, kernel, bias, offset, scale, _relu(made)
 
 
 def _beside(made: Tensor, operand: Tensor, add: bool) -> Callable[..., Any]:
@@ -295,7 +295,7 @@ def matmul(n: int, m: int, k: int, in_dtype: str = "float32", out_dtype: str = "
 def matmul_relu(n: int, m: int, k: int, in_dtype: str = "float32", out_dtype: str = "float32") -> Tensors:
     """A product of matrices and a ReLU of it."""
     a, b, c = matmul(n, m, k, in_dtype, out_dtype)
-    return a, b, topi.nn.relu(c)
+    return a, b, _relu(c)
 
 
 def conv2d_nchw(
@@ -314,13 +314,36 @@ def conv2d_nchw(
 ) -> Tensors:
     """X [n, ci, h, w], W [co, ci, kh, kw] -> [n, co, h', w']."""
     x, weight = te.placeholder((n, ci, h, w), name="X", dtype=in_dtype), te.placeholder((co, ci, kh, kw), name="W", dtype=in_dtype)
-    return x, weight, topi.nn.conv2d_nchw(x, weight, stride, padding, dilation, out_dtype)
+    outs = [(size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1 for size, kernel in ((h, kh), (w, kw))]
+    rc, ry, rx = (te.reduce_axis((0, size), name=name) for name, size in (("rc", ci), ("ry", kh), ("rx", kw)))
+    padded = _padded(x, [0, 0, padding, padding], name="pad_temp")
+
+    def product(nn: Any, ff: Any, yy: Any, xx: Any) -> Any:
+        read = padded[nn, rc, yy * stride + ry * dilation, xx * stride + rx * dilation]
+        return te.sum(_as(read, out_dtype) * _as(weight[ff, rc, ry, rx], out_dtype), axis=[rc, ry, rx])
+
+    return x, weight, te.compute((n, co, *outs), product, name="conv2d_nchw")
 
 
-def max_pool2d_nchw(n: int, h: int, w: int, ci: int, padding: int) -> Tensors:
-    """The maximum of each 2 x 2 window: X [n, ci, h, w] -> [n, ci, h', w']."""
-    x = te.placeholder((n, ci, h, w), name="X")
-    return x, topi.nn.pool2d(x, [2, 2], [1, 1], [1, 1], [padding] * 4, "max")
+def _padded(data: Tensor, around: Sequence[int], name: str = "PadInput") -> Tensor:
+    """A tensor with zeros around it."""
+    shape = [int(extent) + 2 * width for extent, width in zip(data.shape, around, strict=True)]  # type: ignore[call-overload]
+
+    def body(*index: Any) -> Any:
+        inside = []
+        for i, width, extent in zip(index, around, data.shape, strict=True):
+            inside += [i >= width, i < extent + width] if width else []
+        read = data(*(i - width if width else i for i, width in zip(index, around, strict=True)))
+        return te.if_then_else(te.all(*inside), read, te.const(0, data.dtype)) if inside else read
+
+    made: Tensor = te.compute(shape, body, name=name, tag="injective,pad")
+    return made
+
+
+def _relu(data: Tensor) -> Tensor:
+    """What is positive of a tensor."""
+    made: Tensor = te.compute(data.shape, lambda *i: te.max(data(*i), te.const(0, data.dtype)), name="compute")
+    return made
 
 
 _GROUPED = (1, 4)  # dilation and groups
