@@ -91,6 +91,7 @@ from .create_prim_func import create_prim_func
 from .declare import compute, placeholder, reduce_axis, size_var, tag_scope, var
 from .extern import ExternOp, extern, extern_primfunc
 from .gradient import gradient
+from .hybrid_op import HybridOp
 from .operation import BaseComputeOp, ComputeOp, Operation, PlaceholderOp
 from .reducer import comm_reducer, max, min, sum
 from .scan import scan
@@ -110,6 +111,7 @@ __all__ = [
     "BaseComputeOp",
     "ComputeOp",
     "ExternOp",
+    "HybridOp",
     "Operation",
     "PlaceholderOp",
     "ScanOp",
@@ -192,7 +194,9 @@ __all__ = [
 del _elementwise
 
 # Names that users look for here but that live in a higher row; loaded when they are first asked for.
-_HIGHER = {name: "tensorexpr.schedule" for name in ("Schedule", "Stage", "create_schedule", "schedule")}
+_HIGHER = {"hybrid": "tensorexpr.te.hybrid"} | {
+    name: "tensorexpr.schedule" for name in ("Schedule", "Stage", "create_schedule", "schedule")
+}
 
 
 def __getattr__(name: str) -> Any:
