@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import DeclarationError
+from ..target import Target
 from ..te.tensor import Tensor
-from ..tir.arithmetic import as_int, convert
+from ..tir.arithmetic import as_int, convert, floordiv, floormod
 from ..tir.expr import IntImm, PrimExpr
+from .tag import is_injective
 
 
 def get_const_int(expr: Any) -> int:
@@ -23,9 +25,9 @@ def get_const_int(expr: Any) -> int:
     return int(value)
 
 
-def get_const_tuple(values: Sequence[Any]) -> tuple[Any, ...]:
+def get_const_tuple(in_tuple: Sequence[Any]) -> tuple[Any, ...]:
     """Integers where the values are constants; other expressions stay as they are."""
-    return tuple(extent_value(value) for value in values)
+    return tuple(extent_value(value) for value in in_tuple)
 
 
 def extent_value(extent: Any) -> Any:
@@ -164,3 +166,99 @@ def pad_pairs(where: str, padding: Any, kernel: Sequence[Any]) -> tuple[tuple[An
             return tuple(zip(values[:dims], values[dims:], strict=True))
         raise DeclarationError(f"{where}: padding is {tuple(padding)}; it takes one number, {dims} or {2 * dims} of them")
     return ((extent_value(padding), extent_value(padding)),) * dims
+
+
+def get_pad_tuple_generic(padding: Any, kernel: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Padding of any number of dimensions, as all befores and all afters. See `pad_pairs`."""
+    pairs = pad_pairs("get_pad_tuple_generic", padding, kernel)
+    return [before for before, _ in pairs], [after for _, after in pairs]
+
+
+def get_const_float(expr: Any) -> float:
+    """The value of a number or of a constant expression.
+
+    Raises:
+        DeclarationError: if it is no constant.
+    """
+    value = expr if isinstance(expr, (int, float)) else getattr(convert(expr), "value", None)
+    if not isinstance(value, (int, float)):
+        raise DeclarationError(f"expected a constant number, not {expr}")
+    return float(value)
+
+
+def get_float_tuple(in_tuple: Sequence[Any]) -> tuple[Any, ...]:
+    """Floats where the values are constants; other expressions stay as they are."""
+    return tuple(v if isinstance(v, PrimExpr) and not hasattr(v, "value") else get_const_float(v) for v in in_tuple)
+
+
+def is_dynamic_shape(shape: Sequence[Any]) -> bool:
+    """True if an extent is no constant."""
+    return not all(isinstance(extent_value(extent), int) for extent in shape)
+
+
+def is_empty_shape(shape: Sequence[Any]) -> bool:
+    """True if an extent is 0."""
+    return any(equal_const_int(extent, 0) for extent in shape)
+
+
+def ravel_index(indices: Sequence[Any], shape: Sequence[Any]) -> Any:
+    """The position of an element, counted row by row."""
+    position: Any = 0
+    for index, extent in zip(indices, shape, strict=True):
+        position = position * extent + index
+    return position
+
+
+def unravel_index(idx: Any, shape: Sequence[Any]) -> list[Any]:
+    """The indices of an element whose position is counted row by row."""
+    found: list[Any] = []
+    for extent in reversed(shape):
+        found.append(floormod(idx, extent))
+        idx = floordiv(idx, extent)
+    return found[::-1]
+
+
+def get_max_power2_factor(n: int, max_value: int | None = None) -> int:
+    """The largest power of two that divides n, and is at most `max_value` if that is given."""
+    power = n & -n
+    while max_value is not None and power > max_value:
+        power //= 2
+    return power
+
+
+def is_target(names: Any) -> bool:
+    """Is one of the names a key of the current target?"""
+    wanted = {names} if isinstance(names, str) else set(names)
+    return bool(wanted & set(Target.current(allow_none=False).keys))
+
+
+def simplify(expr: Any) -> Any:
+    """An expression in its simplest form; numbers stay as they are."""
+    from ..arith import Analyzer
+
+    return Analyzer().simplify(expr) if isinstance(expr, PrimExpr) else expr
+
+
+def traverse_inline(s: Any, final_op: Any, callback: Any) -> None:
+    """Inline the elementwise and broadcasting operations between a schedule's outputs and what they are made of.
+
+    Args:
+        s: a te.Schedule, changed in place.
+        final_op: where to begin.
+        callback: called with `final_op` and the operations reached through those that are inlined, producers first; not with placeholders.
+    """
+    seen: set[Any] = set()
+
+    def visit(op: Any) -> None:
+        if op in seen:
+            return
+        seen.add(op)
+        if is_injective(op.tag):
+            if op not in s.outputs:
+                s[op].compute_inline()
+            for tensor in op.input_tensors:
+                if tensor.op.input_tensors:
+                    visit(tensor.op)
+        callback(op)
+
+    visit(final_op)
