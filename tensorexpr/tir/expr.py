@@ -577,6 +577,7 @@ class IterVar(ExprOp, Object, metaclass=Built):
     VECTORIZED: ClassVar[int] = 6
     PARALLELIZED: ClassVar[int] = 7
     TENSORIZED: ClassVar[int] = 8
+    DataPar, ThreadIndex, CommReduce, Ordered, DimInfo, Unrolled, Vectorized, Parallelized, Tensorized = range(9)
 
     @property
     def name(self) -> str:

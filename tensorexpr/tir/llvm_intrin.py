@@ -167,6 +167,8 @@ def _call(op: str, dtype: str, name: str, args: tuple[Any, ...]) -> PrimExpr:
     operands = tuple(convert(arg) for arg in args)
     row = llvm_intrinsic(name)
     count = len(row.operands) if row is not None and row.operands else None
+    if row is None and name.startswith("llvm."):  # one that code generation will refuse by name
+        return Call(dtype, op, (StringImm(name), *operands))
     if operands and isinstance(operands[0], IntImm) and operands[0].dtype == "uint32" and (count is None or len(operands) == count + 1):
         operands = operands[1:]  # the number of operands that overload the name, which the name itself spells
     call = Call(dtype, op, (StringImm(name), *operands))
@@ -178,7 +180,8 @@ def call_llvm_pure_intrin(dtype: str, name: str, *args: Any) -> PrimExpr:
     """A call of the LLVM intrinsic `name` without side effects. A leading uint32 constant (a count of operands) is left out.
 
     Raises:
-        DeclarationError: for an intrinsic that isn't known, a wrong number of operands, or operands of a wrong width.
+        DeclarationError: for a name that doesn't begin with "llvm.", and for an intrinsic whose operands are known, for a
+            wrong number of them, or operands of a wrong width. Code generation refuses intrinsics that it doesn't know.
     """
     return _call(PURE_CALL, dtype, name, args)
 

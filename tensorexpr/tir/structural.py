@@ -143,7 +143,10 @@ class Comparison:
             case tuple() | list():
                 return isinstance(b, (tuple, list)) and self._push(tuple(a), tuple(b))
             case Mapping():
-                return isinstance(b, Mapping) and a.keys() == b.keys() and self._push(tuple(a.values()), tuple(b[k] for k in a))
+                if not isinstance(b, Mapping) or len(a) != len(b):
+                    return False
+                keys = [self._left.get(key, key) if isinstance(key, Var) else key for key in a]
+                return all(key in b for key in keys) and self._push(tuple(a.values()), tuple(b[key] for key in keys))
         if hasattr(a, "__dataclass_fields__") and type(a) is type(b):  # Range, types
             return self._push(tuple(getattr(a, n) for n in _names(type(a))), tuple(getattr(b, n) for n in _names(type(a))))
         if type(a) is type(b) and hasattr(a, "numpy"):

@@ -17,7 +17,7 @@ from .structural import Comparison, Structural, bound_variables
 Paths = tuple[ObjectPath, ObjectPath]
 _IGNORED = frozenset(("name", "name_hint"))
 # What TVM compares first, where that is not the order of the fields.
-_FIRST = {"For": ("loop_var",), "LetStmt": ("value",)}
+_FIRST = {"For": ("loop_var",), "LetStmt": ("value",), "PrimFunc": ("params", "buffer_map")}
 
 
 def assert_structural_equal(lhs: Structural, rhs: Structural, map_free_vars: bool = False) -> None:

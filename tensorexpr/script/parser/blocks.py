@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ...arith import Analyzer
 from ...arith.block_access import get_block_access_region
 from ...errors import DeclarationError
 from ...tir.arithmetic import as_int, cast, convert, is_const_int
@@ -53,6 +54,8 @@ def block(context: Context, name: str = "", no_realize: bool = False) -> Pending
             allocated = (buffer for buffers in (owner.allocated, *(b.allocated for b in context.blocks)) for buffer in buffers)
             known = {buffer.data: buffer for buffer in (*owner.buffer_map.values(), *allocated)}
             made = _finished(frame, body, known, is_root=not context.blocks and name_hint == "root")
+            if frame.reads is None or frame.writes is None:
+                owner.inferred.append(made)
             if frame.realized and owner.checked:
                 _check_closed(frame, made, context.loops)
                 _check_ranges(frame, context.loops)
@@ -82,9 +85,17 @@ def _finished(frame: BlockFrame, body: Stmt, known: Mapping[Var, Buffer], is_roo
         )
     return replace(
         made,
-        reads=made.reads if frame.reads is not None else tuple(reads),
-        writes=made.writes if frame.writes is not None else tuple(writes),
+        reads=made.reads if frame.reads is not None else tuple(map(_simplified, reads)),
+        writes=made.writes if frame.writes is not None else tuple(map(_simplified, writes)),
     )
+
+
+def _simplified(region: BufferRegion) -> BufferRegion:
+    """The region with extents as the parser has them where they are written out."""
+    if all(isinstance(side.extent, (IntImm, Var)) for side in region.region):
+        return region
+    simplify = Analyzer().simplify
+    return BufferRegion(region.buffer, tuple(Range.from_min_extent(side.min, simplify(side.extent)) for side in region.region))
 
 
 def _check_closed(frame: BlockFrame, made: Block, loops: Mapping[Var, Range]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from ...errors import DeclarationError, LoweringError, ParseError
@@ -208,6 +209,8 @@ def _is_docstring(node: ast.stmt) -> bool:
 def _with_root(frame: FunctionFrame, body: Stmt) -> Stmt:
     """Blocks and buffers of a function belong to its root block, which scripts leave out."""
     stated = isinstance(body, BlockRealize) and not body.iter_values
+    if isinstance(body, BlockRealize) and stated and body.block in frame.inferred:  # it is the root, which says nothing
+        body = replace(body, block=replace(body.block, reads=(), writes=()))
     if not frame.allocated and (not frame.has_blocks or stated):
         return body
     root = Block((), (), (), "root", body, alloc_buffers=tuple(frame.allocated))

@@ -57,10 +57,17 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
+def dtype_text(dtype: str) -> str:
+    """A dtype as a string literal; vectors of bools are named after their bits."""
+    return quoted(dtype.replace("bool", "uint1") if dtype.startswith("boolx") else dtype)
+
+
 def _int(node: ir.IntImm, names: Names) -> tuple[int, Parts]:
     if node.dtype == names.options.int_dtype:
         return ATOM, (str(node.value),)
-    return ATOM, (f"T.{node.dtype}({bool(node.value) if node.dtype == 'bool' else node.value})",)
+    if parse_dtype(node.dtype).code == "bool":
+        return ATOM, (f"T.bool({bool(node.value)})",)
+    return ATOM, (f"T.{node.dtype}({node.value})",)
 
 
 def _var(node: ir.Var, names: Names) -> tuple[int, Parts]:
@@ -140,8 +147,8 @@ def _let(node: ir.Let, names: Names) -> tuple[int, Parts]:
 
 
 def _call(node: ir.Call, names: Names) -> tuple[int, Parts]:
-    typed = (quoted(node.dtype),) if node.op in _TYPED_CALLS else ()
-    last = (quoted(node.dtype),) if node.op in STATING_LAST else ()
+    typed = (dtype_text(node.dtype),) if node.op in _TYPED_CALLS else ()
+    last = (dtype_text(node.dtype),) if node.op in STATING_LAST else ()
     return call(f"T.{_CALL_NAMES.get(node.op, node.op.removeprefix('tir.'))}", *typed, *((arg, ANY) for arg in node.args), *last)
 
 
@@ -208,7 +215,7 @@ SCRIPT: dict[type, Format] = {
     ir.Max: _named("T.max"),
     ir.Not: lambda node, _: (NOT, ("not ", (node.a, NOT))),
     ir.Select: lambda node, _: call("T.Select", (node.condition, ANY), (node.true_value, ANY), (node.false_value, ANY)),
-    ir.Cast: lambda node, _: call("T.Cast", quoted(node.dtype), (node.value, ANY)),
+    ir.Cast: lambda node, _: call("T.Cast", dtype_text(node.dtype), (node.value, ANY)),
     ir.BufferLoad: _load,
     ir.ProducerLoad: _producer_load,
     ir.Reduce: _reduce,

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..block import MatchBufferRegion
 from ..buffer import Buffer, BufferRegion
-from ..expr import CommReducer, IterVar, PointerType, PrimExpr, PrimType, Range, Var
+from ..expr import CommReducer, IterVar, PointerType, PrimExpr, PrimType, Range, TupleType, Type, Var
 from ..function import GlobalVar, IRModule, PrimFunc
 from ..rewriting import walk
 from ..scopes import buffer_vars, uses
@@ -45,7 +45,7 @@ def _text(node: Any, options: Options) -> str:
         printer = _declaring(options, [node.source.buffer], _variables_of(node.source))
         write_match(printer, node)
         return "\n".join(printer.lines)
-    if isinstance(node, (PrimType, PointerType)):
+    if isinstance(node, Type):
         return type_text(node)
     if isinstance(node, GlobalVar):
         return f"I.GlobalVar({quoted(node.name_hint)})"
@@ -114,10 +114,14 @@ def _variables_of(region: BufferRegion) -> list[Var]:
     return [v for r in region.region for expr in (r.min, r.extent) for v in walk(expr) if isinstance(v, Var)]
 
 
-def type_text(node: PrimType | PointerType) -> str:
-    """A type: ``T.float32``, ``T.handle("float32", "global")``."""
+def type_text(node: Type) -> str:
+    """A type: ``T.float32``, ``T.handle("float32", "global")``, ``T.Tuple(T.float32, T.int32)``."""
     if isinstance(node, PrimType):
         return f"T.{node.dtype}"
+    if isinstance(node, TupleType):
+        return f"T.Tuple({', '.join(map(type_text, node.fields))})" if node.fields else "None"
+    if not isinstance(node, PointerType):
+        return repr(node)
     return f"T.handle({quoted(node.element_type.dtype)}, {quoted(node.storage_scope or 'global')})"
 
 

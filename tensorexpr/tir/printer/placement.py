@@ -104,6 +104,8 @@ def place(stmt: Stmt, known: Iterable[Declared]) -> Placement:
         for buffer in own.buffers:
             if buffer in defines:
                 scan.use_vars(buffer)
+                if isinstance(current, DeclBuffer):
+                    scan.use(buffer.data)
             else:
                 scan.use_buffer(buffer)
         for expr in own.exprs:

@@ -132,7 +132,7 @@ def _match_buffer(printer: StatementPrinter, param: Var, buffer: Buffer) -> None
     if new:
         names = ", ".join(printer.names.define(var, var.name) for var in new)
         printer.line(f"{names} = {', '.join(map(declared_type, new))}")
-    arguments = printer.buffer_arguments(buffer, data=False)
+    arguments = printer.buffer_arguments(buffer, data=buffer.data in printer.names)
     handle = printer.names.get(param, param.name)
     printer.line(f"{printer.define_buffer(buffer)} = T.match_buffer({handle}, {arguments})")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..block import Block, BlockRealize
 from ..buffer import Buffer
-from ..expr import Call, IntImm, IterVar, PrimExpr, Range, Var
+from ..expr import Call, IntImm, IterVar, PointerType, PrimExpr, Range, StringImm, Var
 from ..rewriting import walk
 from ..stmt import (
     Allocate,
@@ -115,7 +115,9 @@ class StatementPrinter:
 
     def declare_var(self, var: Var) -> None:
         """Declare a variable that nothing defines."""
-        self.line(f"{self.names.define(var, var.name)} = {declared_type(var)}")
+        name, pointer = self.names.define(var, var.name), var.type_annotation
+        known = isinstance(pointer, PointerType) and pointer.storage_scope == "global"
+        self.line(f"{name} = {declared_type(var)[:-1] + ', ' + quoted('global') + ')' if known else declared_type(var)}")
 
     def declare_buffer(self, buffer: Buffer, how: str = "T.Buffer") -> None:
         """Declare a buffer, over its data if that has a name already."""
@@ -296,12 +298,12 @@ class StatementPrinter:
             indices = ", ".join(self.expr(index) for index in stmt.indices)
             self.line(f"{name}.vstore([{indices}], {self.expr(stmt.value)}, predicate={self.expr(stmt.predicate)})")
 
-    def _realize(self, stmt: BufferRealize, last: bool) -> None:
+    def _realize(self, stmt: BufferRealize, last: bool, scope: str = "") -> None:
         name = self.names.get(stmt.buffer, stmt.buffer.name)
         bounds = ", ".join(self.slice_text(r) for r in stmt.bounds) or "()"
         guard = "" if _is_true(stmt.condition) else f", condition={self.expr(stmt.condition)}"
         notes = f", annotations={script_map(stmt.annotations, self.names)}" if stmt.annotations else ""
-        text = f"T.realize({name}[{bounds}]{guard}{notes})"
+        text = f"T.realize({name}[{bounds}]{', ' if scope else ''}{scope}{guard}{notes})"
         self._scoped(last, text, f"with {text}:", stmt.body)
 
     def slice_text(self, bounds: Range) -> str:
@@ -313,6 +315,11 @@ class StatementPrinter:
         return self.expr(bounds.min), self._stop(bounds.min, bounds.extent)
 
     def _allocate(self, stmt: Allocate, last: bool) -> None:
+        inner = stmt.body
+        if isinstance(inner, DeclBuffer) and self._is_fresh(stmt, inner.buffer):
+            self._counter += 1
+            self._fresh_buffer(inner, last)
+            return
         scope = stmt.buffer_var.type_annotation.storage_scope if stmt.buffer_var.type_annotation else "global"
         args = [f"[{', '.join(self.expr(e) for e in stmt.extents)}]", quoted(stmt.dtype), quoted(scope)]
         if not _is_true(stmt.condition):
@@ -320,6 +327,20 @@ class StatementPrinter:
         if stmt.annotations:
             args.append(f"annotations={script_map(stmt.annotations, self.names)}")
         self._binding(last, stmt.buffer_var, f"T.allocate({', '.join(args)})", stmt.body)
+
+    def _is_fresh(self, stmt: Allocate, buffer: Buffer) -> bool:
+        """True where an allocation and the buffer over it are one `T.decl_buffer` without data."""
+        plain = _is_true(stmt.condition) and not stmt.annotations and self.names.options.syntax_sugar
+        alike = len(stmt.extents) == len(buffer.shape) and all(a is b for a, b in zip(stmt.extents, buffer.shape, strict=True))
+        return plain and alike and buffer.data is stmt.buffer_var and buffer.dtype == stmt.dtype
+
+    def _fresh_buffer(self, stmt: DeclBuffer, last: bool) -> None:
+        text = f"T.decl_buffer({self.buffer_arguments(stmt.buffer, data=False)})"
+        if not last:
+            self.names.push()
+            self._todo.append(self.names.pop)
+        name = self.define_buffer(stmt.buffer)
+        self._scoped(last, f"{name} = {text}", f"with {text} as {name}:", stmt.body)
 
     def _let(self, stmt: LetStmt, last: bool) -> None:
         value, kind = self.expr(stmt.value), declared_type(stmt.var).removesuffix("()")
@@ -346,6 +367,11 @@ class StatementPrinter:
             if key == stmt.attr_key and axis.var not in self.names and is_thread_tag(axis.thread_tag) and axis.dtype == stmt.value.dtype:
                 self._binding(last, axis.var, f"T.launch_thread({quoted(axis.thread_tag)}, {self.expr(stmt.value)})", stmt.body)
                 return
+        inner = stmt.body
+        if stmt.attr_key == "realize_scope" and isinstance(inner, BufferRealize) and inner.buffer is stmt.node:
+            self._counter += 1
+            self._realize(inner, last, quoted(stmt.value.value) if isinstance(stmt.value, StringImm) else self.expr(stmt.value))
+            return
         if isinstance(stmt.node, IterVar) and stmt.node.var not in self.names:
             self.declare_var(stmt.node.var)
         call = f"T.attr({script_value(stmt.node, self.names)}, {quoted(stmt.attr_key)}, {self.expr(stmt.value)})"
