@@ -184,7 +184,7 @@ CASES: list[tuple[tir.PrimFunc, Request, str]] = [
         "begin and end of the 2 dimensions",
     ),
     (programs.chain, lambda s: s.annotate_buffer_access(s.get_block("B"), 0, "both", lambda i, j: (i, j)), 'buf_type is "read" or "write"'),
-    (programs.chain, lambda s: s.set_axis_separator("B", "B", [1]), "memory has one dimension here"),
+    (programs.chain, lambda s: s.set_axis_separator("B", "B", [3]), "no increasing positions between its 2 dimensions"),
 ]
 
 

@@ -10,8 +10,8 @@ from ...arith.analyzer import Analyzer
 from ...tir.arithmetic import all as all_of
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion
-from ...tir.expr import And, FloorDiv, FloorMod, IntImm, IterVar, PrimExpr, Range, Var
-from ...tir.rewriting import map_children, substitute, walk
+from ...tir.expr import Add, And, FloorDiv, FloorMod, IntImm, IterVar, PrimExpr, Range, Sub, Var
+from ...tir.rewriting import map_children, substitute, variables, walk
 from ...tir.stmt import For, Stmt
 from .program import inner_statements
 
@@ -56,12 +56,47 @@ class Ranges:
             self._has_unit = self._has_unit or _is_unit(loop)
 
     def simplify(self, value: PrimExpr) -> PrimExpr:
-        """The value of an axis, simplified."""
+        """The value of an axis, in the form of TVM's iterators.
+
+        A quotient of a sum of loops stays one: (i * 64 + j) // 128 for splits of a fused loop. A part in the middle is x % 12 // 4.
+        """
+        sums: dict[PrimExpr, Var] = {}
+        found = self._simplified(self._over_iterators(value, sums) if _quotients(value) else value)
+        found = _remainders_first(found) if _quotients(found) else found
+        return substitute(found, {var: total for total, var in sums.items()}) if sums else found
+
+    def _over_iterators(self, value: PrimExpr, sums: dict[PrimExpr, Var]) -> PrimExpr:
+        """The value with a variable in place of each sum that is divided; `sums` has them."""
+        made = map_children(value, lambda child: self._over_iterators(child, sums))
+        if not isinstance(made, (FloorDiv, FloorMod)) or isinstance(made.a, (Var, IntImm)):
+            return made
+        total = self.simplify(substitute(made.a, {var: inner for inner, var in sums.items()}))
+        if not isinstance(total, (Add, Sub)) or len(variables(total)) < 2:
+            return type(made)(total, made.b)
+        if total not in sums:
+            sums[total] = Var("total", total.dtype)
+            bound = self.exact.const_int_bound(total)
+            if bound.min_value == 0 and bound.max_value < 1 << 31:
+                dom = Range(IntImm(total.dtype, 0), IntImm(total.dtype, bound.max_value + 1))
+                for facts in (self.exact, self._loose):
+                    facts.bind(sums[total], dom, allow_override=True)
+        return type(made)(sums[total], made.b)
+
+    def _simplified(self, value: PrimExpr) -> PrimExpr:
         found = self.exact.simplify(value)
         if not self._has_unit:
             return found
         kept = self._loose.simplify(value)
         return kept if _quotients(kept) <= _quotients(found) else found
+
+
+def _remainders_first(value: PrimExpr) -> PrimExpr:
+    """The value with x // 4 % 3 as x % 12 // 4."""
+    made = map_children(value, _remainders_first)
+    match made:
+        case FloorMod(FloorDiv(inner, IntImm() as low), IntImm() as extent) if low.value > 0 and extent.value > 0:
+            return FloorDiv(FloorMod(inner, IntImm(made.dtype, low.value * extent.value)), low)
+    return made
 
 
 def _is_unit(loop: For) -> bool:
@@ -76,7 +111,7 @@ def _rebound(stmt: Stmt, ranges: Ranges, predicate: PrimExpr | None) -> Stmt:
     if isinstance(stmt, BlockRealize):
         holds = stmt.predicate if predicate is None else all_of(stmt.predicate, predicate) if not is_true(stmt.predicate) else predicate
         values = tuple(map(ranges.simplify, stmt.iter_values))
-        return replace(stmt, iter_values=values, predicate=holds if is_true(holds) else ranges.exact.simplify(holds))
+        return replace(stmt, iter_values=values, predicate=holds)
     if isinstance(stmt, Block):
         return stmt
     if isinstance(stmt, For):

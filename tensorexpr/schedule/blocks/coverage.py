@@ -95,10 +95,14 @@ def _equal(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> bool:
     return a is b or analyzer.known_equal(a, b)
 
 
-def shares(loop: For, buffer: Buffer) -> bool:
-    """True if the threads of a loop share a buffer, so that one of them needs what all do; virtual ones run one after the other."""
+def shares(loop: For, buffer: Buffer, virtual: bool = False) -> bool:
+    """True if the threads of a loop share a buffer, so that one of them needs what all do.
+
+    Args:
+        virtual: count virtual threads too; they share it, but run one after the other.
+    """
     tag = bound_tag(loop)
-    if tag is None or tag not in HARDWARE_TAGS:
+    if tag is None or (tag not in HARDWARE_TAGS and not virtual):
         return False
     scope = buffer.scope().split(".")[0]
     if scope == "warp":

@@ -18,6 +18,7 @@ from ...tir.buffer import BufferRegion
 from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.rewriting import substitute, variables
 from ...tir.stmt import For, ForKind, SeqStmt
+from ...tir.thread import bound_tag
 from .bindings import bound_values, is_true, ranges_of
 from .diagnostics import PrimitiveError
 from .program import BlockProgram, Node, realized
@@ -25,6 +26,11 @@ from .scope import Scope, loops_of_axes, read, written
 
 REDUCED = (IterVar.COMM_REDUCE,)
 AT_ONCE = (ForKind.PARALLEL, ForKind.VECTORIZED, ForKind.THREAD_BINDING)
+
+
+def reduces_across(loop: For) -> bool:
+    """True for the threads of a block of threads, which may reduce together."""
+    return (bound_tag(loop) or "").startswith("threadIdx")
 
 
 def check_movable(program: BlockProgram, node: Node, primitive: str) -> None:

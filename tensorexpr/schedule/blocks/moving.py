@@ -11,12 +11,12 @@ from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import is_const_int
 from ...tir.block import BlockRealize
 from ...tir.buffer import Buffer
-from ...tir.expr import IntImm, PrimExpr, Range, Var
+from ...tir.expr import GE, LE, IntImm, PrimExpr, Range, Var
 from ...tir.stmt import For, SeqStmt, Stmt, seq
 from .bindings import TRUE, ranges_of
 from .block_domains import AxisDomain, Box, axis_domains, union_of
 from .coverage import reads_inside, shares, why_not_covered
-from .dataflow import AT_ONCE, REDUCED, check_movable, odd_surroundings, partial_sums, touched_box
+from .dataflow import AT_ONCE, REDUCED, check_movable, odd_surroundings, partial_sums, reduces_across, touched_box
 from .diagnostics import PrimitiveError
 from .nests import looped
 from .program import BlockProgram, Node, realized
@@ -134,7 +134,7 @@ class Move:
         analyzer = Analyzer(ranges_of(above))
         boxes: dict[Buffer, Box] = {}
         for buffer in written(block) if self.forward else read(block):
-            threads = [loop for loop in above if shares(loop, buffer)]
+            threads = [loop for loop in above if shares(loop, buffer, virtual=self.forward)]
             needed = []
             for partner in partners:
                 inner = program.loops_above(partner)[len(above) :]
@@ -165,7 +165,7 @@ class Move:
             values.append(value)
             if domain.cut and axis.dom is not None:
                 bounds = (value >= axis.dom.min, value < axis.dom.min + axis.dom.extent)
-                conditions += [analyzer.simplify(bound) for bound in bounds if not analyzer.known_true(bound)]
+                conditions += [_constant_first(analyzer.simplify(bound)) for bound in bounds if not analyzer.known_true(bound)]
         predicate = all_of(*conditions) if conditions else TRUE
         made = BlockRealize(tuple(values), predicate, self.realize.block)
         return looped([var for var, _ in loops], [extent for _, extent in loops], made)
@@ -174,7 +174,7 @@ class Move:
         """What the block would get or do wrong in its new place."""
         node = made.block_node(self.realize.block.name_hint)
         scope = Scope.around(made, node)
-        at_once = {loop.loop_var for loop in made.loops_above(node) if loop.kind in AT_ONCE}
+        at_once = {loop.loop_var for loop in made.loops_above(node) if loop.kind in AT_ONCE and not reduces_across(loop)}
         racing = at_once & loops_of_axes(realized(node), REDUCED)
         if racing:
             yield f"it would reduce over {next(iter(racing)).name}, whose iterations run at once"
@@ -186,6 +186,11 @@ class Move:
             yield from partial_sums(made, node, consumer)
             if not self.forward and (why := why_not_covered(made, node, consumer)):
                 yield why
+
+
+def _constant_first(bound: PrimExpr) -> PrimExpr:
+    """A lower bound as TVM writes it: 1 <= x."""
+    return LE(bound.b, bound.a) if isinstance(bound, GE) else bound
 
 
 def _subtrees(loop: For) -> tuple[Stmt, ...]:

@@ -204,7 +204,7 @@ class Caches(ScheduleBase):
             return int(which[1]), SIDES.index(which[0])
         found = self._block_now(block)
         name = which if isinstance(which, str) else which.name
-        for side, regions in enumerate((found.reads, found.writes)):
+        for side, regions in ((1, found.writes), (0, found.reads)):
             if any(region.buffer is which or region.buffer.name == which for region in regions):
                 return self._number_of(block, SIDES[side], which), side
         there = ", ".join(dict.fromkeys(region.buffer.name for region in (*found.reads, *found.writes))) or "none"
@@ -230,15 +230,20 @@ class Caches(ScheduleBase):
 
 
 def as_index_map(index_map: IndexMap | Callable[..., Any], ndim: int, dtype: str) -> IndexMap:
-    """The map, or the one that a function describes. Memory has one dimension, so an `AXIS_SEPARATOR` in it says nothing.
+    """The map, or the one that a function describes; an `AXIS_SEPARATOR` in it says nothing.
 
     Raises:
         ScheduleError: if it is none.
     """
+    return separated_map(index_map, ndim, dtype)[0]
+
+
+def separated_map(index_map: IndexMap | Callable[..., Any], ndim: int, dtype: str) -> tuple[IndexMap, list[int]]:
+    """As `as_index_map`, and the places of the new indices that an `AXIS_SEPARATOR` stands before."""
     if isinstance(index_map, IndexMap):
-        return index_map
+        return index_map, []
     try:
-        return IndexMap.from_func_with_separators(index_map, ndim, index_dtype=dtype)[0]
+        return IndexMap.from_func_with_separators(index_map, ndim, index_dtype=dtype)
     except DeclarationError as error:
         raise ScheduleError(str(error)) from error
 

@@ -13,7 +13,7 @@ from ....tir.expr import PrimExpr, Var
 from ..handles import BlockRV, LoopRV
 from ..instruction import block_of, loop_of
 from ..primitives.decompose_padding import decompose_padding
-from .caches import Caches, as_index_map, index_dtype
+from .caches import Caches, index_dtype, separated_map
 
 PadValue = int | float | PrimExpr | IndexMap | Callable[..., Any] | None
 
@@ -37,7 +37,7 @@ class Layouts(Caches):
 
         Args:
             buffer: ("read", number), ("write", number), a name or a buffer. A parameter changes its shape.
-            index_map: from old indices to new ones; `IndexMap.AXIS_SEPARATOR` among them changes nothing, as memory has one dimension.
+            index_map: from old indices to new ones; `IndexMap.AXIS_SEPARATOR` among them is as `set_axis_separator`.
             pad_value: what stands where the new layout has no element: a number, or a function of the new indices.
             assume_injective_transform: don't check that each element has a place of its own.
 
@@ -48,9 +48,11 @@ class Layouts(Caches):
         number, side = self._side_of(given, buffer)
         found = self._buffer_at(given, number, side)
         wanted = "int64" if any(extent.dtype == "int64" for extent in found.shape) else index_dtype(self._block_now(given))
-        mapped = as_index_map(index_map, found.ndim, wanted)
+        mapped, separators = separated_map(index_map, found.ndim, wanted)
         padding = _pad_value(pad_value, len(mapped.final_indices), found.dtype, wanted)
         self.run("TransformLayout", [given, mapped], [number, side, padding, int(assume_injective_transform)])
+        if separators:
+            self.run("SetAxisSeparator", [given], [number, side, separators])
 
     def transform_block_layout(self, block: BlockRV | str, index_map: IndexMap | Callable[..., Any]) -> None:
         """Let a block run over other axes, in loops over these.

@@ -65,14 +65,14 @@ class Memory(Caches):
     def set_axis_separator(
         self, block: BlockRV | str, buffer: tuple[str, int] | str | Buffer, axis_separators: Sequence[int] | None
     ) -> None:
-        """Say which dimensions of a buffer are flattened together: none apart from the others, since memory has one dimension here.
+        """Say which dimensions of a buffer are flattened together, for memory of several dimensions.
 
         Args:
             buffer: ("read" or "write", number), its name, or the buffer.
-            axis_separators: none.
+            axis_separators: the dimensions that begin a new group; none for one group.
 
         Raises:
-            ScheduleError: if there are separators.
+            ScheduleError: if they don't rise, or lie outside of the dimensions.
         """
         given = self._block(block)
         number, side = self._side_of(given, buffer)

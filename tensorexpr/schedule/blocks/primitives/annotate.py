@@ -74,6 +74,8 @@ def _plain(value: Any) -> Any:
         return tuple(_plain(item) for item in value)
     if isinstance(value, Mapping):
         return FrozenMap({str(key): _plain(item) for key, item in value.items()})
+    if isinstance(value, bool):
+        return int(value)  # as traces write it
     if not isinstance(value, (str, int, float)) and not hasattr(value, "dtype"):
         raise ScheduleError(f"an annotation is a text, number or expression, or a list or mapping of them, not {value!r}")
     return value

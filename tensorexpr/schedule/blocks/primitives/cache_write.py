@@ -86,7 +86,7 @@ def check_written_alone(program: BlockProgram, node: Node, region: BufferRegion,
         PrimitiveError: with the reason.
     """
     block, buffer = block_at(node), region.buffer
-    if buffer in read(block):
+    if buffer in read(block) and block.init is None:  # what has an init reads what that wrote
         raise PrimitiveError(
             f"{primitive}: {block.name_hint} reads {buffer.name}, which it writes, and a copy wouldn't have the values of before; "
             "use cache_inplace",

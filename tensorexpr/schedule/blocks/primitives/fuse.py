@@ -44,11 +44,11 @@ def fuse(program: BlockProgram, names: Sequence[Var], preserve_unit_iters: bool 
         raise PrimitiveError(f"fuse takes loops of one type, but {was} and {is_now}; write one extent as the other, as T.int64(16)", odd)
     fused = Var("_".join(name.name for name in names) + "_fused", dtype)
     values: dict[Var, PrimExpr] = {}
-    rest: PrimExpr = fused
-    for loop in reversed(loops[1:]):
-        values[loop.loop_var] = floormod(rest, loop.extent)
-        rest = floordiv(rest, loop.extent)
-    values[loops[0].loop_var] = rest
+    below: PrimExpr = IntImm(dtype, 1)
+    for loop in reversed(loops):
+        whole = loop.extent * below
+        values[loop.loop_var] = floordiv(fused if loop is loops[0] else floormod(fused, whole), below)
+        below = whole
     extent: PrimExpr = reduce(lambda a, b: a * b, [loop.extent for loop in loops])
     made = For(fused, IntImm(dtype, 0), extent, ForKind.SERIAL, loops[-1].body)
     around = [*program.loops_above(program.loop_node(names[0])), made]

@@ -32,19 +32,21 @@ from ..scope import Scope, check_complete_or_reduction, is_update, read, written
 def with_kind(program: BlockProgram, var: Var, kind: ForKind, primitive: str, thread: str | None = None) -> BlockProgram:
     """The program with a loop that runs in another way."""
     loop = program.loop(var)
-    _check_independent(program, loop, primitive)
+    _check_independent(program, loop, primitive, (thread or "").startswith("threadIdx"))
     axis = None
     if thread is not None:
         axis = IterVar(Range.from_min_extent(loop.min, loop.extent), Var("", loop.loop_var.dtype), IterVar.THREAD_INDEX, thread)
     return program.replace(loop, replace(loop, kind=kind, thread_binding=axis))
 
 
-def _check_independent(program: BlockProgram, loop: For, primitive: str) -> None:
-    """Each block below may run its instances along the loop in any order, or at once."""
+def _check_independent(program: BlockProgram, loop: For, primitive: str, together: bool) -> None:
+    """Each block below may run its instances along the loop in any order, or at once; or threads may reduce together."""
     top = program.loop_node(loop.loop_var)
     local = Scope.below(program, top)
     for node in program.child_blocks(top):
         realize = realized(node)
+        if together and _is_reduced_by(local, realize, loop, program.loops_above(node)):
+            continue
         for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
             if loop.loop_var in variables(value) and axis.iter_type != IterVar.DATA_PAR:
                 raise PrimitiveError(f"{primitive}: {realize.block.name_hint} {_in_order(axis, loop)}", loop)
@@ -54,6 +56,15 @@ def _check_independent(program: BlockProgram, loop: For, primitive: str) -> None
             if not all(is_private(program, loop, buffer) for buffer in written(realize.block)):
                 raise
     _check_carried(program, loop, primitive)
+
+
+def _is_reduced_by(local: Scope, realize: BlockRealize, loop: For, loops: Sequence[For]) -> bool:
+    """True if a block reduces over a loop, and nothing in the loop reads what is reduced."""
+    if local.consumers(realize.block) or local.producers(realize.block):
+        return False
+    own = [a for a, value in zip(realize.block.iter_vars, realize.iter_values, strict=True) if loop.loop_var in variables(value)]
+    reduced = bool(own) and all(axis.iter_type == IterVar.COMM_REDUCE for axis in own)
+    return reduced and local.why_no_reduction(realize.block) is None and why_not_affine(realize, loops) is None
 
 
 def _in_order(axis: IterVar, loop: For) -> str:

@@ -23,7 +23,7 @@ from ....tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import substitute, variables, walk
 from ....tir.stmt import BufferStore, For, SeqStmt, Stmt, seq
 from ..accesses import Redirection, check_plain_use
-from ..bindings import TRUE
+from ..bindings import TRUE, loosely
 from ..buffers import region_at
 from ..copying import copy_block, ranges_around, scoped_copy
 from ..diagnostics import PrimitiveError
@@ -63,8 +63,10 @@ def reindex(program: BlockProgram, name: str, index: int, side: int) -> tuple[Bl
         sole_writer(siblings, buffer, "reindex")
         check_written_alone(program, node, region, "reindex")
         check_behind(siblings, node, [other for other in siblings if buffer in read(block_at(other))], buffer, "reindex")
-    elif any(buffer is own.buffer for own in block.writes):
+    elif any(buffer is own.buffer for own in block.writes) and block.init is None:
         raise PrimitiveError(f"reindex: {name} reads and writes {buffer.name}; a copy for reading alone would be of old values", node.stmt)
+    facts = Analyzer({axis.var: loosely(_dom(axis)) for axis in block.iter_vars})
+    indices = tuple(facts.simplify(index) for index in indices)
     used = set().union(*map(variables, indices)) if indices else set()
     axes = [axis for axis in block.iter_vars if axis.var in used]
     check_inside(node, axes, indices, buffer, "reindex")

@@ -20,7 +20,7 @@ from ....tir.arithmetic import any as any_of
 from ....tir.arithmetic import floormod
 from ....tir.block import BlockRealize
 from ....tir.buffer import Buffer, decl_buffer
-from ....tir.expr import IntImm, IterVar, PrimExpr, Range, Var
+from ....tir.expr import LE, IntImm, IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import map_children, substitute, variables
 from ....tir.stmt import For, ForKind, Stmt
 from ..accesses import Indices, Redirection, check_plain_use
@@ -29,7 +29,7 @@ from ..buffers import WRITE, buffer_at, check_allocated
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
 from ..program import BlockProgram, inner_statements
-from ..scope import Scope, check_complete
+from ..scope import Scope, check_complete_or_reduction
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def rolling_buffer(program: BlockProgram, name: str, index: int) -> BlockProgram
     check_allocated(program, buffer, "rolling_buffer", realize)
     check_plain_use(program.func.body, buffer, "rolling_buffer", realize)
     scope = Scope.around(program, node)
-    check_complete(scope, realize, "rolling_buffer")
+    check_complete_or_reduction(scope, realize, "rolling_buffer")
     readers = scope.consumers(realize.block)
     shared = _shared_loops(program, realize, readers)
     window = _window(program, realize, buffer, shared)
@@ -160,7 +160,7 @@ def _rolled(program: BlockProgram, realize: BlockRealize, readers: Sequence[Bloc
         )
         return (*sides[: window.place], rolled, *sides[window.place + 1 :])
 
-    fresh = any_of(window.loop.loop_var < 1, window.inside >= window.extent - window.stride)
+    fresh = any_of(window.loop.loop_var < 1, LE(IntImm(window.inside.dtype, window.extent - window.stride), window.inside))
     changes: dict[str, BlockRealize] = {}
     for one in (realize, *readers):
         block = replace(one.block, iter_vars=_opaque(one, window.loop.loop_var))

@@ -1,17 +1,41 @@
-"""Set axis separators: which dimensions of a buffer are flattened together. Memory has one dimension here, so there is only no separator.
+"""Set axis separators: which dimensions of a buffer are flattened together where memory has several dimensions.
 
-B = T.alloc_buffer((128, 100))   -- set_axis_separator(B, ("write", 0), []) ->   the same
+B = T.alloc_buffer((128, 100))   -- set_axis_separator(B, ("write", 0), [1]) ->   B = T.alloc_buffer((128, 100), axis_separators=[1])
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from ..buffers import READ, WRITE, buffer_at
+from ....errors import DeclarationError, ScheduleError
+from ....tir.arithmetic import as_int, convert
+from ....tir.expr import IntImm
+from ..buffers import READ, WRITE, buffer_at, exchanged
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
+from ..program import BlockProgram
 from .reindex import Side
+
+
+def set_axis_separator(program: BlockProgram, name: str, index: int, side: str, separators: Sequence[int]) -> BlockProgram:
+    """The program with the dimensions of a buffer in groups, which begin at the separators."""
+    realize = program.realize(name)
+    buffer = buffer_at(realize, side, index, "set_axis_separator")
+    try:
+        made = replace(buffer, axis_separators=tuple(IntImm("int32", cut) for cut in separators))
+    except DeclarationError as error:
+        raise PrimitiveError(f"set_axis_separator: {error}", realize) from error
+    params = {var: made if given is buffer else given for var, given in program.func.buffer_map.items()}
+    return exchanged(BlockProgram(replace(program.func, buffer_map=params)), buffer, made)
+
+
+def _number(cut: object) -> int:
+    found = as_int(convert(cut))
+    if found is None:
+        raise ScheduleError(f"set_axis_separator takes numbers of dimensions, not {cut}")
+    return found
 
 
 class SetAxisSeparator(Primitive):
@@ -22,15 +46,9 @@ class SetAxisSeparator(Primitive):
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
         ref = block_of(state, inputs[0], self.method)
-        realize = state.program_of(ref).realize(ref.name)
-        buffer = buffer_at(realize, WRITE if attrs[1] else READ, int(attrs[0]), self.method)
-        if attrs[2]:
-            raise PrimitiveError(
-                f"set_axis_separator: memory has one dimension here, so the dimensions of {buffer.name} can't be flattened in groups "
-                f"({list(attrs[2])}); transform_layout changes their order",
-                realize,
-            )
-        return Applied(state)
+        side = WRITE if attrs[1] else READ
+        program = set_axis_separator(state.program_of(ref), ref.name, int(attrs[0]), side, [_number(cut) for cut in attrs[2]])
+        return Applied(state.updated(ref.func, program))
 
     def arguments(self, inputs: Sequence[Any], attrs: Sequence[Any]) -> list[tuple[str, Any]]:
         return [("block", inputs[0]), ("buffer", Side(int(attrs[1]), int(attrs[0]))), ("axis_separators", list(attrs[2]))]

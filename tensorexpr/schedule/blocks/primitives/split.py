@@ -14,7 +14,7 @@ from ....tir.arithmetic import as_int, cast, ceildiv, convert
 from ....tir.dtype import parse_dtype
 from ....tir.expr import IntImm, PrimExpr, Var
 from ....tir.stmt import For, ForKind
-from ..bindings import Ranges, knowing, rebound, simplified
+from ..bindings import knowing, rebound, simplified
 from ..diagnostics import PrimitiveError
 from ..handles import LoopRef
 from ..instruction import Applied, Primitive, State, loop_of
@@ -47,10 +47,9 @@ def split(
     inner = [For(name, IntImm(var.dtype, 0), extent, ForKind.SERIAL, loop.body) for name, extent in zip(names, extents, strict=True)]
     around = [*outer, *inner]
     facts = knowing(around)
-    guard = facts.simplify(total < loop.extent)
-    covered = isinstance(guard, IntImm) and bool(guard.value)
-    value = Ranges(around, preserve_unit_iters).simplify(total)
-    body = rebound(loop.body, {var: value}, around, None if covered or disable_predication else guard, preserve_unit_iters)
+    covered = facts.known_true(total < loop.extent)
+    guard = None if covered or disable_predication else total < loop.extent
+    body = rebound(loop.body, {var: total}, around, guard, preserve_unit_iters)
     return program.replace(loop, nested(inner, body)), names
 
 
