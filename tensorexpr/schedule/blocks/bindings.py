@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from ...arith import IndexMap
 from ...arith.analyzer import Analyzer
@@ -62,12 +63,12 @@ class Ranges:
         """
         sums: dict[PrimExpr, Var] = {}
         found = self._simplified(self._over_iterators(value, sums) if _quotients(value) else value)
-        found = _remainders_first(found) if _quotients(found) else found
+        found = remainders_first(found) if _quotients(found) else found
         return substitute(found, {var: total for total, var in sums.items()}) if sums else found
 
     def _over_iterators(self, value: PrimExpr, sums: dict[PrimExpr, Var]) -> PrimExpr:
         """The value with a variable in place of each sum that is divided; `sums` has them."""
-        made = map_children(value, lambda child: self._over_iterators(child, sums))
+        made = map_children(value, lambda child: self._over_iterators(child, sums) if isinstance(child, PrimExpr) else child)
         if not isinstance(made, (FloorDiv, FloorMod)) or isinstance(made.a, (Var, IntImm)):
             return made
         total = self.simplify(substitute(made.a, {var: inner for inner, var in sums.items()}))
@@ -90,9 +91,17 @@ class Ranges:
         return kept if _quotients(kept) <= _quotients(found) else found
 
 
-def _remainders_first(value: PrimExpr) -> PrimExpr:
-    """The value with x // 4 % 3 as x % 12 // 4."""
-    made = map_children(value, _remainders_first)
+_Tree = TypeVar("_Tree", PrimExpr, Block)
+
+
+def remainders_first(value: _Tree) -> _Tree:
+    """The value, or block, with x // 4 % 3 as x % 12 // 4 in it."""
+    found: _Tree = _with_remainders_first(value)
+    return found
+
+
+def _with_remainders_first(node: Any) -> Any:
+    made = map_children(node, _with_remainders_first)
     match made:
         case FloorMod(FloorDiv(inner, IntImm() as low), IntImm() as extent) if low.value > 0 and extent.value > 0:
             return FloorDiv(FloorMod(inner, IntImm(made.dtype, low.value * extent.value)), low)

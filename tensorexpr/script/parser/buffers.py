@@ -35,8 +35,6 @@ def _declared(
     """A buffer from the options of a declaration. Strings in strides and offset are new variables."""
     if buffer_type not in _USUAL_TYPES:
         raise DeclarationError(f"buffer {name}: buffer_type {buffer_type!r} is not supported; leave it out and give the strides")
-    if axis_separators:
-        raise DeclarationError(f"buffer {name}: axis_separators are not supported; memory has one dimension here")
     if data is not None and not isinstance(data, Var):
         raise DeclarationError(f"buffer {name}: data is a pointer variable, such as A.data, not {data!r}")
     extents = [as_expr(extent) for extent in (shape if isinstance(shape, Sequence) and not isinstance(shape, str) else (shape,))]
@@ -46,12 +44,16 @@ def _declared(
         raise DeclarationError(f"buffer {name}: the extents of a shape are integers of at least 0, not ({shown})")
     kind = extents[0].dtype if extents else "int32"
     steps = [_variable_or(step, kind) for step in strides] if strides else None
+    if steps and len(steps) == 1 < len(extents) and as_int(steps[0]) == 1:
+        steps = None  # TVM's cache_index writes one stride of 1, whatever the rank
     offset = None if elem_offset is None else _variable_or(elem_offset, kind)
     if data is not None and data.type_annotation is not None and scope not in ("global", "", data.type_annotation.storage_scope):
         known = data.type_annotation.storage_scope
         raise DeclarationError(f"buffer {name}: scope {scope!r}, but its data {data.name} is in {known!r}")
     alignment, factor = as_int(align) or 0, as_int(offset_factor) or 0
-    return decl_buffer(extents, dtype, name or "buffer", data, steps, offset, scope, alignment if alignment > 0 else -1, factor)
+    return decl_buffer(extents, dtype, name or "buffer", data, steps, offset, scope, alignment if alignment > 0 else -1, factor,
+        axis_separators=axis_separators,
+    )  # fmt: skip
 
 
 def _variable_or(value: Any, dtype: str) -> PrimExpr:

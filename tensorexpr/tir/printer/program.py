@@ -105,7 +105,7 @@ def _shape_variables(buffers: list[Buffer]) -> set[Var]:
 def _is_inline(buffer: Buffer) -> bool:
     """True where the signature says all there is to say about a buffer."""
     usual = Buffer(buffer.data, buffer.dtype, buffer.shape)
-    plain = not buffer.strides and buffer.scope() == "global" and buffer.elem_offset is usual.elem_offset
+    plain = not buffer.strides and not buffer.axis_separators and buffer.scope() == "global" and buffer.elem_offset is usual.elem_offset
     defaults = (buffer.data_alignment, buffer.offset_factor) == (usual.data_alignment, usual.offset_factor)
     return plain and defaults and all(isinstance(extent, IntImm) for extent in buffer.shape)
 

@@ -21,9 +21,8 @@ from ....tir.buffer import Buffer, BufferRegion, decl_buffer
 from ....tir.expr import BufferLoad, Call, IntImm, IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import Node as TreeNode
 from ....tir.rewriting import children, map_children, substitute, variables, walk
-from ....tir.stmt import BufferStore, Stmt, seq
+from ....tir.stmt import BufferStore, SeqStmt, Stmt, seq
 from ..bindings import TRUE
-from ..copying import scope_start
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of
@@ -66,10 +65,20 @@ def cache_index(program: BlockProgram, name: str, storage_scope: str, cse_thresh
     nests = [_nest(cached, block_name) for cached, block_name in zip(found, names, strict=True)]
     moved = _with_loads(node.stmt, found)
     made = program.replace(node.stmt, moved)
-    first = scope_start(made.block_node(block_at(scope).name_hint)).before
-    assert first is not None
+    first = _outermost(made.node_of(moved))
     made = made.replace(first, seq(*nests, first))
     return made.allocated(block_at(scope).name_hint, *(cached.buffer for cached in found)), names
+
+
+def _outermost(node: Node) -> Stmt:
+    """The statement in the sequence of a scope that a block is in."""
+    top = node
+    for above in node.ancestors():
+        in_scope = above.parent is not None and isinstance(above.parent.stmt, Block)
+        if isinstance(above.stmt, Block) or (isinstance(above.stmt, SeqStmt) and in_scope):
+            break
+        top = above
+    return top.stmt
 
 
 def _extent(axis: IterVar, node: Node) -> PrimExpr:

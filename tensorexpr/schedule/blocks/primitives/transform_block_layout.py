@@ -20,7 +20,7 @@ from ....tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import Node as TreeNode
 from ....tir.rewriting import post_order_rewrite, substitute, variables
 from ....tir.stmt import BufferStore, For, ForKind, Stmt
-from ..bindings import TRUE, inverted, is_true, loosely
+from ..bindings import TRUE, inverted, is_true, loosely, remainders_first
 from ..copying import ranges_around
 from ..dataflow import check_unambiguous
 from ..diagnostics import PrimitiveError
@@ -61,7 +61,7 @@ def transform_block_layout(program: BlockProgram, name: str, index_map: IndexMap
     facts = Analyzer({**ranges_around(node), **{axis.var: loosely(axis.dom) for axis in axes if axis.dom is not None}})
     back = inverted(index_map, inverse, [axis.var for axis in axes])
     values = {old.var: facts.simplify(new) for old, new in zip(block.iter_vars, back, strict=True)}
-    made = simplified_block(substitute(replace(block, iter_vars=()), values), facts)
+    made = remainders_first(simplified_block(substitute(replace(block, iter_vars=()), values), facts))
     ax = [Var(f"ax{place}", dtype) for place in range(len(shape))]
     nest = looped(ax, shape, BlockRealize(tuple(ax), TRUE, replace(made, iter_vars=axes)))
     return program.replace(loops[0] if loops else realize, nest)

@@ -1,0 +1,94 @@
+"""The forms in which primitives leave programs: those of TVM, so that programs that compare them agree."""
+
+# mypy: disable-error-code="valid-type"
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tensorexpr import te, tir
+from tensorexpr.errors import ScheduleError
+from tensorexpr.script import from_source
+from tensorexpr.script import tir as T
+from tensorexpr.tir.structural import structural_equal
+
+
+def product(n: int = 128) -> tir.PrimFunc:
+    a, b = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B")
+    k = te.reduce_axis((0, n), name="k")
+    return te.create_prim_func([a, b, te.compute((n, n), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")])
+
+
+@T.prim_func
+def row_sums(A: T.Buffer((8, 32)), B: T.Buffer((8,))) -> None:
+    for i, k in T.grid(8, 32):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            T.reads(B[vi], A[vi, vk])
+            T.writes(B[vi])
+            with T.init():
+                B[vi] = 0.0
+            B[vi] = B[vi] + A[vi, vk]
+
+
+def split_fused(sch: tir.Schedule) -> None:
+    sch.split(sch.fuse(*sch.get_loops("C")[:2]), [None, 64])
+
+
+def split_twice(sch: tir.Schedule) -> None:
+    outer, _ = sch.split(sch.get_loops("C")[0], [None, 30])
+    sch.split(outer, [None, 3])
+
+
+def fused_parts(sch: tir.Schedule) -> None:
+    sch.split(sch.get_loops("C")[0], [None, 30])
+    sch.fuse(*sch.get_loops("C")[:2])
+
+
+@pytest.mark.parametrize(
+    ("request_", "lines"),
+    [
+        (split_fused, ["(i_j_fused_0 * 64 + i_j_fused_1) // 128)", "(i_j_fused_0 * 64 + i_j_fused_1) % 128)"]),
+        (lambda s: s.fuse(*s.get_loops("C")), ["i_j_k_fused // 16384)", "i_j_k_fused % 16384 // 128)", "i_j_k_fused % 128)"]),
+        (split_twice, ["T.where((i_0_0 * 3 + i_0_1) * 30 + i_1 < 128 and i_0_0 * 3 + i_0_1 < 5)"]),
+        (fused_parts, ["v_i = T.axis.spatial(128, i_0_i_1_fused)", "T.where(i_0_i_1_fused // 30 * 30 + i_0_i_1_fused % 30 < 128)"]),
+        (lambda s: s.annotate(s.get_block("C"), "flag", True), ['T.block_attr({"flag": 1})']),
+    ],
+)
+def test_bindings_and_conditions_are_written_as_tvm_writes_them(request_: Callable[[tir.Schedule], object], lines: list[str]) -> None:
+    sch = tir.Schedule(product())
+    request_(sch)
+    text = sch.mod.script()
+    assert [line for line in lines if line not in text] == []
+
+
+def test_threads_of_a_block_reduce_together() -> None:
+    sch = tir.Schedule(row_sums)
+    sch.bind(sch.get_loops("B")[1], "threadIdx.x")
+    assert 'T.thread_binding(32, thread="threadIdx.x")' in sch.mod.script()
+    with pytest.raises(ScheduleError, match="reduces over k"):
+        _bound("blockIdx.x")
+
+
+def _bound(tag: str) -> None:
+    sch = tir.Schedule(row_sums)
+    sch.bind(sch.get_loops("B")[1], tag)
+
+
+def test_what_an_init_wrote_may_be_read_from_a_copy() -> None:
+    sch = tir.Schedule(row_sums)
+    sch.cache_write("B", 0, "local")
+    assert "B_local[vi] = B_local[vi] + A[vi, vk]" in sch.mod.script()
+    other = tir.Schedule(row_sums)
+    other.reindex("B", "B")  # read and written: the name means what is written
+    assert 'T.block("B_reindex")' in other.mod.script()
+
+
+def test_separators_are_in_scripts_and_back() -> None:
+    sch = tir.Schedule(row_sums)
+    sch.set_axis_separator("B", ("read", 1), [1])
+    func = sch.mod["main"]
+    assert "axis_separators=[1]" in func.script()
+    assert structural_equal(from_source(func.script()), func)
