@@ -67,7 +67,7 @@ class DataType:
 
     def __str__(self) -> str:
         """The dtype as the IR spells it."""
-        base = self.code if self.code in ("bool", "handle") else f"{self.code}{self.bits}"
+        base = self.code if self.code in ("bool", "handle", "void") else f"{self.code}{self.bits}"
         return base if self.lanes == 1 else f"{base}x{self.lanes}" if self.lanes > 0 else f"{base}xvscalex{-self.lanes}"
 
 
@@ -96,6 +96,8 @@ def parse_dtype(dtype: str) -> DataType:
     """
     if not isinstance(dtype, str):
         raise TypeMismatchError(f"a dtype is a string such as 'float32', not {dtype!r}")
+    if dtype == "void":  # of a call that gives nothing
+        return DataType("void", 0, 1)
     base, _, rest = dtype.partition("x")
     if base in ("bool", "uint1"):
         lanes = rest.removeprefix("vscalex")

@@ -18,7 +18,7 @@ from ..errors import DeclarationError
 from .arithmetic import convert
 from .buffer import Buffer
 from .dtype import parse_dtype
-from .expr import BufferLoad, Call, IntImm, PrimExpr, StringImm
+from .expr import BufferLoad, Call, IntImm, PrimExpr, StringImm, Var
 from .pointers import type_annotation
 
 PACKED = "tir.tvm_call_packed"
@@ -116,7 +116,7 @@ def _argument(name: str, arg: Any) -> PrimExpr:
 
 
 def _is_passed(expr: PrimExpr) -> bool:
-    return isinstance(expr, StringImm) or (isinstance(expr, Call) and expr.op == ARRAY)
+    return isinstance(expr, (StringImm, Var)) or (isinstance(expr, Call) and expr.op == ARRAY)  # a pointer: for a device's runtime
 
 
 def array_argument(buffer: Buffer) -> PrimExpr:

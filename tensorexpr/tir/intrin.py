@@ -174,6 +174,11 @@ def intrinsic_of(call: Call) -> Intrinsic:
         DeclarationError: for an intrinsic that isn't in the table.
     """
     row = INTRINSICS.get(call.op)
+    if row is None and hasattr(call.op, "name_hint"):
+        raise DeclarationError(
+            f"a call of {call.op.name_hint}, a function of the same module, is not compiled: each function is compiled alone. "
+            "tir.transform.InlinePrivateFunctions() puts private functions where they are called; a @T.macro is shared text"
+        )
     if row is None and is_registered(call.op):  # a user's own, which a rule of theirs lowers
         return Intrinsic(call.op, -1, "special", pure=registered_effect(call.op) in (CallEffectKind.Pure, CallEffectKind.ExprAnnotation))
     if row is None:

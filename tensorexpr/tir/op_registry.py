@@ -36,7 +36,9 @@ class Op(str):
 
     @staticmethod
     def of(name: Any) -> Op:
-        """The operation of that name, one object for each."""
+        """The operation of that name, one object for each; a function of the same module is what is called itself."""
+        if hasattr(name, "name_hint"):
+            return name  # type: ignore[no-any-return]
         text = str(name)
         found = Op._known.get(text)
         return Op._known.setdefault(text, Op(text)) if found is None else found

@@ -6,6 +6,7 @@ from ...target import Target
 from ...tir.function import IRModule, PrimFunc
 from ..context import PassContext
 from ..passes import ModulePass, Pass
+from .annotate_device_regions import without_host
 from .decorators import unused
 
 _IS_HOST = "tir.is_host_func"
@@ -34,12 +35,4 @@ def _bound(func: PrimFunc, target: Target) -> PrimFunc:
         return func.without_attr(_IS_HOST).with_attr("target", Target(target.host, target.host))
     if isinstance(own, Target):
         return func.with_attr("target", Target(own, target.host)) if external and own.host is None and target.host is not None else func
-    return func.with_attr("target", target if external else _without_host(target))
-
-
-def _without_host(target: Target) -> Target:
-    if target.host is None:
-        return target
-    config = target.export()
-    config.pop("host", None)
-    return Target(config)
+    return func.with_attr("target", target if external else without_host(target))

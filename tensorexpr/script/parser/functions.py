@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from ...errors import DeclarationError, LoweringError, ParseError
+from ...errors import LoweringError, ParseError
 from ...ir.diagnostics import report
 from ...tir.attrs import FrozenMap
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer
-from ...tir.expr import IntImm, Var
-from ...tir.function import IRModule, PrimFunc
+from ...tir.expr import Call, IntImm, PrimExpr, Var
+from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ...tir.stmt import Stmt
 from ...tir.verify import violations
 from .context import Context, FunctionFrame
+from .dtypes import is_type
 from .frames import typed_variable
 from .language import TIR
 from .macros import macro_of
 from .scope import Scope
 from .source import Source
 from .statements import StatementReader
-from .values import Builder, Namespace, Pending
+from .values import Builder, Namespace, Pending, as_expr
 
 IR = Namespace(
     "I",
@@ -122,9 +123,11 @@ class ProgramReader:
 
     def _module(self, node: ast.ClassDef) -> IRModule:
         functions: dict[str, PrimFunc] = {}
-        members = [child.name for child in node.body if isinstance(child, ast.FunctionDef)]
-        self._captured |= {name: Namespace(name, {member: Builder(f"{name}.{member}", _other_function) for member in members})
-                           for name in (node.name, "cls")}  # fmt: skip
+        members = {child.name: self._result(child) for child in node.body if isinstance(child, ast.FunctionDef)}
+        self._captured |= {
+            name: Namespace(name, {member: Builder(f"{name}.{member}", _call_of(member, result)) for member, result in members.items()})
+            for name in (node.name, "cls")
+        }
         attrs: dict[str, Any] = {}
         for child in node.body:
             if isinstance(child, ast.FunctionDef):
@@ -153,6 +156,11 @@ class ProgramReader:
         if frame.checked:
             self._verify(node, func)
         return func
+
+    def _result(self, node: ast.FunctionDef) -> str:
+        """The dtype of what a function returns, as its signature says it."""
+        stated = node.returns.attr if isinstance(node.returns, ast.Attribute) else ""
+        return stated if is_type(stated) else "void"
 
     def _options(self, node: ast.FunctionDef) -> Mapping[str | None, bool]:
         """The options of the decorator."""
@@ -188,11 +196,13 @@ def _is_macro(node: ast.FunctionDef) -> bool:
     return any(isinstance(decorator, ast.Attribute) and decorator.attr == "macro" for decorator in node.decorator_list)
 
 
-def _other_function(*args: Any) -> NoReturn:
-    raise DeclarationError(
-        "functions of a module don't call each other, as each is compiled alone; write what they share as a @T.macro, "
-        "or call one after another from Python"
-    )
+def _call_of(name: str, result: str) -> Callable[..., PrimExpr]:
+    """What makes calls of a function of the same module."""
+
+    def build(*args: Any) -> PrimExpr:
+        return Call(result, GlobalVar(name), tuple(map(as_expr, args)))  # type: ignore[arg-type]
+
+    return build
 
 
 def _header(node: ast.FunctionDef) -> ast.AST:

@@ -147,6 +147,8 @@ def _let(node: ir.Let, names: Names) -> tuple[int, Parts]:
 
 
 def _call(node: ir.Call, names: Names) -> tuple[int, Parts]:
+    if hasattr(node.op, "name_hint"):  # a function of the same module
+        return call(f"Module.{node.op.name_hint}", *((arg, ANY) for arg in node.args))
     typed = (dtype_text(node.dtype),) if node.op in _TYPED_CALLS else ()
     last = (dtype_text(node.dtype),) if node.op in STATING_LAST else ()
     return call(f"T.{_CALL_NAMES.get(node.op, node.op.removeprefix('tir.'))}", *typed, *((arg, ANY) for arg in node.args), *last)
