@@ -85,6 +85,7 @@ _ROWS = (
     DeviceIntrinsic("tvm_warp_shuffle_up", 5, 1),
     DeviceIntrinsic("lookup_param", 1, "handle"),
     DeviceIntrinsic("vscale", 0, "int32", pure=True),
+    DeviceIntrinsic("tvm_context_id", 0, "int32", pure=True),
     DeviceIntrinsic("ret", 1, 0),
 )
 

@@ -23,8 +23,8 @@ from .decorators import module_pass, prim_func_pass
 PASSES: dict[str, str] = {
     **dict.fromkeys(
         ("StorageFlatten", "Simplify", "TrimNoOps", "LoopPartition",
-         "ReduceBranchingThroughOvercompute", "InjectDoubleBuffer", "InjectVirtualThread", "UnrollRegisterTile",
-         "UnrollLoop", "RegisterPromotion", "StorageRewrite", "HoistIfThenElse", "HoistExpression", "RemoveNoOp",
+         "ReduceBranchingThroughOvercompute", "InjectDoubleBuffer", "UnrollRegisterTile",
+         "UnrollLoop", "RegisterPromotion", "StorageRewrite", "HoistExpression", "RemoveNoOp",
          "InstrumentBoundCheckers", "ConvertForLoopsToSerial", "SkipAssert", "InjectPrefetch"), "house",
     ),
     **dict.fromkeys(
@@ -32,6 +32,8 @@ PASSES: dict[str, str] = {
          "LowerMatchBuffer", "LowerOpaqueBlock"), "blocks",
     ),
     "AnnotateDeviceRegions": "annotate_device_regions",
+    "HoistIfThenElse": "hoist_if_then_else",
+    "InjectVirtualThread": "inject_virtual_thread",
     "InlinePrivateFunctions": "inline_private_functions",
     "LowerDeviceKernelLaunch": "lower_device_kernel_launch",
     "SplitHostDevice": "split_host_device",

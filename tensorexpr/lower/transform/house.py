@@ -11,7 +11,6 @@ from ..phase1.inject_prefetch import inject_prefetch
 from ..phase1.simplify import simplify
 from ..phase1.storage_flatten import storage_flatten
 from ..phase2.inject_double_buffer import inject_double_buffer
-from ..phase2.inject_virtual_thread import inject_virtual_thread
 from ..phase2.loop_partition import loop_partition
 from ..phase2.reduce_branching_through_overcompute import reduce_branching_through_overcompute
 from ..phase2.register_promotion import register_promotion
@@ -20,7 +19,6 @@ from ..phase2.trim_no_ops import trim_no_ops
 from ..phase2.unroll_loop import unroll_loop
 from ..phase2.unroll_register_tile import unroll_register_tile
 from ..phase3.hoist_expression import hoist_expression
-from ..phase3.hoist_if_then_else import hoist_if_then_else
 from ..phase3.instrument_bound_checkers import instrument_bound_checkers
 from ..phase3.remove_no_op import remove_no_op
 from ..rebuild import map_stmt
@@ -76,19 +74,9 @@ def InjectDoubleBuffer() -> Pass:
     return Pass("tir.InjectDoubleBuffer", inject_double_buffer)
 
 
-def InjectVirtualThread() -> Pass:
-    """Virtual threads interleaved."""
-    return Pass("tir.InjectVirtualThread", inject_virtual_thread)
-
-
 def StorageRewrite() -> Pass:
     """Allocations hoisted out of serial loops, and shared."""
     return Pass("tir.StorageRewrite", storage_rewrite)
-
-
-def HoistIfThenElse(variant: str | None = None) -> Pass:
-    """Invariant conditions outside their loops."""
-    return Pass("tir.HoistIfThenElse", hoist_if_then_else)
 
 
 def HoistExpression() -> Pass:
