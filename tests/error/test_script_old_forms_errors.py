@@ -85,7 +85,9 @@ class M:
 """)
     assert isinstance(mod, IRModule)
     assert mod.script().count("Module.part(A.data)") == 2
-    with pytest.raises((CodegenError, DeclarationError), match=r"a call of part, a function of the same module, is not compiled.*InlinePrivate"):
+    with pytest.raises(
+        (CodegenError, DeclarationError), match=r"a call of part, a function of the same module, is not compiled.*InlinePrivate"
+    ):
         emit_module({"main": lower(mod["main"])["main"]}, Target("llvm"))
 
 

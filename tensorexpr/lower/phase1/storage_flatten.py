@@ -27,15 +27,20 @@ from .layout import Layout, aligned, declared_layout, flat_index, layout_over, p
 _BOUND_LIMIT = 1 << 16
 
 
-def storage_flatten(func: PrimFunc, ctx: PassContext) -> PrimFunc:
-    """`func` with one-dimensional accesses only; BufferRealize becomes Allocate. The signature stays."""
-    return func.with_body(_Flattener(func).stmt(func.body))
+def storage_flatten(func: PrimFunc, ctx: PassContext, keep_declarations: bool = False) -> PrimFunc:
+    """`func` with one-dimensional accesses only; BufferRealize becomes Allocate. The signature stays.
+
+    Args:
+        keep_declarations: leave buffers declared over memory declared, as flat ones; later phases need none.
+    """
+    return func.with_body(_Flattener(func, keep_declarations).stmt(func.body))
 
 
 class _Flattener:
     """One function's layouts and memo, and what is known where a buffer is realised."""
 
-    def __init__(self, func: PrimFunc) -> None:
+    def __init__(self, func: PrimFunc, keep_declarations: bool) -> None:
+        self._keep = keep_declarations
         self._layouts: dict[Buffer, Layout] = {}
         self._origins: dict[Var, PrimExpr] = {}
         self._exprs: dict[PrimExpr, PrimExpr] = {}
@@ -54,7 +59,8 @@ class _Flattener:
             case BufferBind():
                 return self._bind(stmt)
             case DeclBuffer():
-                return self.stmt(stmt.body)
+                body = self.stmt(stmt.body)
+                return DeclBuffer(self._layout(stmt.buffer).flat, body) if self._keep else body
             case Allocate() if len(stmt.extents) != 1:
                 return replace(stmt, extents=(product(stmt.extents),), body=self.stmt(stmt.body))
             case BufferStore():

@@ -103,5 +103,3 @@ def _settled(stmt: Stmt, condition: PrimExpr, value: bool) -> Stmt:
     if result is not stmt and isinstance(result, (For, *_TRANSPARENT)) and is_no_op(result.body) and not isinstance(result, AssertStmt):
         return NOP
     return result
-
-

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ...tir.function import PrimFunc
 from ...tir.stmt import AssertStmt, For, ForKind, Stmt
 from ..context import PassContext
 from ..passes import Pass
@@ -25,8 +26,16 @@ from ..rebuild import map_stmt
 
 
 def StorageFlatten(cache_line_size: int = 64, create_bound_attribute: bool = False) -> Pass:
-    """Every buffer with one dimension, BufferRealize as Allocate. Allocations are aligned to 64 bytes in any case."""
-    return Pass("tir.StorageFlatten", storage_flatten)
+    """Every buffer of a function lowered from te with one dimension, BufferRealize as Allocate; other functions stay.
+
+    Args:
+        cache_line_size, create_bound_attribute: kept for programs that pass them; allocations are aligned to 64 bytes in any case.
+    """
+
+    def run(func: PrimFunc, ctx: PassContext) -> PrimFunc:
+        return storage_flatten(func, ctx, keep_declarations=True) if func.attrs.get("from_legacy_te_schedule") else func
+
+    return Pass("tir.StorageFlatten", run)
 
 
 def InjectPrefetch() -> Pass:

@@ -6,8 +6,8 @@ def main(A, n):                          def main_kernel(A_data, n): B = decl_bu
 
 from __future__ import annotations
 
-
 from ...target import Target
+from ...tir.analysis import undefined_vars
 from ...tir.attrs import FrozenMap
 from ...tir.buffer import Buffer
 from ...tir.expr import EQ, BufferLoad, Call, IntImm, PrimType, StringImm, Var
@@ -16,7 +16,6 @@ from ...tir.rewriting import walk
 from ...tir.scopes import buffer_vars
 from ...tir.stmt import NOP, AssertStmt, AttrStmt, BufferStore, DeclBuffer, Evaluate, LetStmt, Stmt, seq
 from ...tir.stmt_functor import renew_defs
-from ...tir.analysis import undefined_vars
 from ..context import PassContext
 from ..passes import ModulePass, Pass
 from ..rebuild import map_stmt, walk_statements
