@@ -12,13 +12,12 @@ import tensorexpr as tvm
 from tensorexpr import te
 from tensorexpr.errors import CodegenError, DeclarationError, LoweringError, RecordError, ScheduleError
 from tensorexpr.lower.context import PassContext
-from tensorexpr.lower.transform import InjectVirtualThread
 from tensorexpr.schedule import Schedule, Trace, create_schedule
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.tir.expr import IterVar, Var
 from tensorexpr.tir.function import IRModule
 from tensorexpr.tir.stmt import For, ForKind
-from tests.unit.lower.builder import flat, func, loop, store
+from tests.unit.lower.builder import flat, func, loop, pipeline_pass, store
 
 
 class Program:
@@ -270,4 +269,4 @@ def test_a_foreign_program_with_a_variable_number_of_threads() -> None:
     threads = For(plain.loop_var, plain.min, n, ForKind.THREAD_BINDING, plain.body, te.thread_axis("vthread"))
     start = func(threads, out)
     with pytest.raises(LoweringError, match="the loop t over vthread has the extent n; the number of virtual threads is a constant"):
-        InjectVirtualThread()(IRModule({"main": start}))
+        pipeline_pass("InjectVirtualThread")(IRModule({"main": start}))

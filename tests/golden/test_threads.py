@@ -9,11 +9,12 @@ import pytest
 import tensorexpr as tvm
 from tensorexpr import te
 from tensorexpr.lower.context import PassContext
-from tensorexpr.lower.transform import InjectDoubleBuffer, InjectVirtualThread
+from tensorexpr.lower.transform import InjectDoubleBuffer
 from tensorexpr.schedule import Schedule, create_schedule
 from tensorexpr.te.tensor import Tensor
 from tests.conftest import Golden
 from tests.programs import matmul
+from tests.unit.lower.builder import pipeline_pass
 
 Program = tuple[Schedule, list[Tensor]]
 
@@ -106,7 +107,7 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
 def test_lowered(golden: Golden, name: str) -> None:
     s, args = PROGRAMS[name]()
     before = tvm.lower(s, args, upto=1)
-    after = InjectVirtualThread()(InjectDoubleBuffer()(before))
+    after = pipeline_pass("InjectVirtualThread")(InjectDoubleBuffer()(before))
     parts = [str(s), s.as_python(), tvm.lower(s, args, upto=0).script(), before.script(), after.script(), tvm.lower(s, args).script()]
     golden(f"threads/{name}.txt", "\n\n".join(parts))
 

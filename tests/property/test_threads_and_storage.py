@@ -14,7 +14,6 @@ import tensorexpr as tvm
 from tensorexpr import te
 from tensorexpr.errors import ScheduleError
 from tensorexpr.lower.context import PassContext
-from tensorexpr.lower.transform import InjectDoubleBuffer, InjectVirtualThread, NarrowDataType, Simplify, StorageFlatten, VectorizeLoop
 from tensorexpr.schedule import Schedule, Trace, create_schedule
 from tensorexpr.schedule.steps import Bind, DoubleBuffer, StorageAlign
 from tensorexpr.te.tensor import Tensor
@@ -24,7 +23,7 @@ from tensorexpr.tir.function import IRModule
 from tensorexpr.tir.interpreter import interpret
 from tensorexpr.tir.stmt import Allocate, For
 from tensorexpr.tir.thread import HARDWARE_TAGS, VIRTUAL_TAGS, bound_tag
-from tests.unit.lower.builder import check_kept, statements
+from tests.unit.lower.builder import check_kept, pipeline_pass, statements
 
 EXTENTS = st.sampled_from((1, 2, 3, 5, 7, 8, 12, 13))
 FACTORS = st.sampled_from((1, 2, 3, 4, 5, 8))
@@ -77,9 +76,9 @@ def test_10_threads_and_double_buffers(case: tuple[Schedule, list[Tensor]], nati
 def test_the_passes_alone_keep_the_meaning(case: tuple[Schedule, list[Tensor]]) -> None:
     schedule, args = case
     mod: IRModule = tvm.lower(schedule, args, upto=0)
-    for one in (StorageFlatten(), NarrowDataType(), Simplify()):
+    for one in map(pipeline_pass, ("StorageFlatten", "NarrowDataType", "Simplify")):
         mod = one(mod)
-    for one in (InjectDoubleBuffer(), VectorizeLoop(), InjectVirtualThread()):
+    for one in map(pipeline_pass, ("InjectDoubleBuffer", "VectorizeLoop", "InjectVirtualThread")):
         after = one(mod)
         check_kept(mod["main"], after["main"])
         mod = after

@@ -37,7 +37,8 @@ def InlinePrivateFunctions() -> Pass:
 
 
 def _calls(func: PrimFunc) -> set[GlobalVar]:
-    return {node.op for node in walk(func.body) if isinstance(node, Call) and isinstance(node.op, GlobalVar)}
+    ops = [node.op for node in walk(func.body) if isinstance(node, Call)]
+    return {op for op in ops if isinstance(op, GlobalVar)}
 
 
 class _Inliner:

@@ -19,7 +19,7 @@ from ...tir.buffer import Buffer, decl_buffer
 from ...tir.dtype import parse_dtype
 from ...tir.expr import EQ, LT, BufferLoad, Call, CommReducer, IntImm, IterVar, Mul, PrimExpr, Range, Select, StringImm, Var
 from ...tir.function import PrimFunc
-from ...tir.rewriting import Node, post_order_rewrite, substitute
+from ...tir.rewriting import Node, post_order_rewrite, substitute, walk
 from ...tir.stmt import Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate, IfThenElse, LetStmt, Stmt, seq
 from ..context import PassContext
 from ..passes import Pass
@@ -40,6 +40,8 @@ def LowerThreadAllreduce() -> Pass:
     """
 
     def run(func: PrimFunc, ctx: PassContext) -> PrimFunc:
+        if not any(isinstance(node, Call) and node.op == _ALLREDUCE for node in walk(func.body)):
+            return func
         target = func.attrs.get("target")
         if not isinstance(target, Target):
             raise LoweringError("LowerThreadAllreduce: the function has no target; bind one with tir.transform.BindTarget")

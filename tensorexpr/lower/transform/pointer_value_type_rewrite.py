@@ -129,7 +129,7 @@ class _Rewriter:
         if width is None or not isinstance(var.type_annotation, PointerType):
             return var
         if var not in self._pointers:
-            element = typing_cast(PrimType, var.type_annotation.element_type).dtype
+            element = var.type_annotation.element_type.dtype
             note = PointerType(PrimType(with_lanes(element, width)), pointer_scope(var))
             self._pointers[var] = Var(var.name, "handle", note)
         return self._pointers[var]

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from tensorexpr.lower.context import PassContext
+from tensorexpr.lower.passes import Pass
+from tensorexpr.lower.pipeline import PHASES
 from tensorexpr.lower.rebuild import walk_statements
 from tensorexpr.lower.specs import check_module
 from tensorexpr.tir.arithmetic import convert
@@ -192,3 +194,8 @@ def loops(function: PrimFunc) -> list[str]:
 def stores(function: PrimFunc) -> list[str]:
     """Every store as text."""
     return [str(stmt).strip().splitlines()[-1].strip() for stmt in statements(function, BufferStore)]
+
+
+def pipeline_pass(name: str) -> Pass:
+    """The pass of the pipeline of that name; one called by name may work on other programs."""
+    return next(one for passes in PHASES.values() for one in passes if one.name == f"tir.{name}")
