@@ -150,7 +150,7 @@ def test_lanes_are_switched_off_by_predicates_where_the_context_allows_it() -> N
         + "    for i in range(4):\n        for j in T.vectorized(4):\n            if i * 4 + j < n:\n                A[i * 4 + j] = B[j]"
     )
     masked = applied(transform.VectorizeLoop(), text, tir__enable_buffer_level_predication=True)
-    assert masked.count('predicate=T.get_active_lane_mask("boolx4", i * 4, n)') == 2
+    assert masked.count('predicate=T.get_active_lane_mask("uint1x4", i * 4, n)') == 2
     assert "j_s" in applied(transform.VectorizeLoop(), text)
 
 
