@@ -1,6 +1,6 @@
 """Lesson 2: write a pass, and let random programs under random schedules say whether it is right.
 
-python examples/02_test_your_pass.py [--size N] [--trials T]
+python examples/02_test_your_pass.py [--size N] [--trials T]      # needs pip install ".[testing]", for Hypothesis
 
 The pass replaces divisions and remainders of integers by cheaper operations. A second version of it looks as good and is
 right for all indices, as they are never negative; the elements of tensors are another matter.

@@ -1,4 +1,4 @@
-"""The subcommands of `python -m tensorexpr`."""
+"""The subcommands of `tensorexpr`, which is also `python -m tensorexpr`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from .. import __version__
 from ..errors import TensorExprError
 from .bench import command as bench
 from .report import command as report
@@ -13,7 +14,8 @@ from .report import command as report
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand; returns the exit code. Errors of the library are one line, without a traceback."""
-    parser = argparse.ArgumentParser(prog="python -m tensorexpr", description="Compile, tune and measure tensor programs.")
+    parser = argparse.ArgumentParser(prog="tensorexpr", description="Compile, tune and measure tensor programs.")
+    parser.add_argument("--version", action="version", version=f"tensorexpr {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     bench.add_arguments(commands.add_parser("bench", help="measure kernels against peers"))
     report.add_arguments(commands.add_parser("report", help="show a tuning log as a page"))

@@ -73,7 +73,11 @@ class ArgumentChecker:
                 held.append(array)
                 word = data_pointer(array)
                 if array.size and word % check.param.alignment:
-                    self._fail(position, f"starts at address {word:#x}, needs a multiple of {check.param.alignment}", "copy it: x.copy()")
+                    self._fail(
+                        position,
+                        f"starts at address {word:#x}, needs a multiple of {check.param.alignment}",
+                        _copied(check, "copy it: ", "x.copy()"),
+                    )
             words.append(word)
         symbols = self._bind(held) if self._steps else []
         self._check_overlap(held)
@@ -94,7 +98,11 @@ class ArgumentChecker:
     def _array(self, check: ArrayCheck, arg: Any) -> _Array:
         array = arg if isinstance(arg, np.ndarray) else self._convert(check, arg)
         if array.dtype != check.dtype:
-            self._fail(check.position, f"has dtype {array.dtype}, needs {check.dtype}", f"convert it with x.astype({check.dtype.name!r})")
+            self._fail(
+                check.position,
+                f"has dtype {array.dtype}, needs {check.dtype}",
+                _copied(check, "convert it with ", f"x.astype({check.dtype.name!r})"),
+            )
         if array.ndim != check.ndim:
             shape = self._shape_text(check.param)
             self._fail(check.position, f"has {array.ndim} dimensions {array.shape}, needs {check.ndim}: {shape}", "reshape it")
@@ -102,13 +110,17 @@ class ArgumentChecker:
             self._fail(check.position, f"has shape {array.shape}, needs {check.shape}")
         flags = array.flags
         if check.compact and not flags.c_contiguous:
-            self._fail(check.position, f"has strides {array.strides}, needs compact rows", "pass np.ascontiguousarray(x)")
+            self._fail(
+                check.position, f"has strides {array.strides}, needs compact rows", _copied(check, "pass ", "np.ascontiguousarray(x)")
+            )
         if check.param.is_written:
             self._check_writable(check, array)
         return array
 
     def _convert(self, check: ArrayCheck, arg: Any) -> _Array:
         if isinstance(arg, NDArray):
+            if type(arg) is not NDArray:
+                self._fail(check.position, f"lives on {arg.device}", "call a function of its session, or pass x.numpy()")
             return arg._array
         if not hasattr(arg, "__dlpack__") or isinstance(arg, np.generic):
             what = f"is a {type(arg).__name__}, needs an array {self._describe(check.param)}"
@@ -120,7 +132,11 @@ class ArgumentChecker:
 
     def _check_writable(self, check: ArrayCheck, array: _Array) -> None:
         if not array.flags.writeable:
-            self._fail(check.position, "is read-only, and the function writes it", "pass a writable array, such as x.copy()")
+            self._fail(
+                check.position,
+                "is read-only, and the function writes it",
+                "pass a writable array, such as x.copy()",
+            )
         if not array.flags.c_contiguous and _may_repeat(array):
             self._fail(check.position, f"is written, and its strides {array.strides} repeat elements", "pass x.copy()")
 
@@ -251,3 +267,8 @@ def _may_repeat(array: _Array) -> bool:
             return array.size > 0
         reach += step * (extent - 1)
     return False
+
+
+def _copied(check: ArrayCheck, how: str, copy: str) -> str:
+    """What to do with an array that has to be copied: of one that is written the result has to come back."""
+    return f"{how}{copy}" if not check.param.is_written else f"the function writes it, so pass y = {copy} and then do x[...] = y"

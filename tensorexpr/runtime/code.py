@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..codegen.signature import Signature
-from ..errors import TensorExprError
+from ..errors import InternalError, TensorExprError
 from ..target import Target
 from . import engine
 from .entries import entry_name
@@ -49,9 +49,17 @@ class CompiledCode:
 
         Raises:
             TargetError: if this machine can't run it.
+            TensorExprError: if it comes from a file whose description names functions that it hasn't.
         """
         engine.check_runs_here(self.target)
-        loaded = engine.load_object(self.data, [entry_name(name) for name in self.signatures])
+        try:
+            loaded = engine.load_object(self.data, [entry_name(name) for name in self.signatures])
+        except InternalError as error:
+            if self.text:
+                raise
+            # It was read from a file, so the file may be at fault.
+            names = ", ".join(self.signatures)
+            raise TensorExprError(f"the object lacks a function that its description names ({names}); export it again") from error
         self.timings["load"] = loaded.seconds
         return {name: loaded[entry_name(name)] for name in self.signatures}, loaded
 

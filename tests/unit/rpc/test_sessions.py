@@ -124,3 +124,13 @@ def test_a_stranger_does_not_stop_the_server(data: bytes) -> None:
         with socket.create_connection(("127.0.0.1", server.port)) as stranger:
             stranger.sendall(data)
         assert rpc.connect("127.0.0.1", server.port).listdir() == ""
+
+
+def test_a_function_of_this_process_does_not_take_an_array_from_elsewhere(remote: rpc.RPCSession) -> None:
+    a = te.placeholder((6,), name="A")
+    b = te.compute((6,), lambda i: a[i] + 1.0, name="B")
+    func = tvm.build(te.create_schedule(b.op), [a, b])
+    far, near = nd.array(np.zeros(6, "float32"), remote.cpu()), nd.empty(6)
+    for args in ((near, far), (far, near), (far, far)):
+        with pytest.raises(ArgumentError, match=r"lives on remote:cpu\(0\); call a function of its session"):
+            func(*args)

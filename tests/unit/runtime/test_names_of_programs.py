@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 import tensorexpr as tvm
 from tensorexpr import nd, te
-from tensorexpr.errors import RecordError, TargetError, TensorExprError
+from tensorexpr.errors import ArgumentError, RecordError, TargetError, TensorExprError
 
 
 def doubled() -> Any:
@@ -145,3 +146,33 @@ def test_programs_of_early_releases_use_the_top_level() -> None:
     x, y = tvm.nd.array(np.zeros(3, "float32"), tvm.context("cpu", 0)), tvm.ndarray.empty((3,))
     func(x, y)
     assert y.asnumpy().tolist() == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "output", [np.zeros((4, 4), "float64"), np.zeros((4, 8), "float32")[:, ::2], np.zeros((4, 4), "float32", order="F")]
+)
+def test_advice_for_an_output_keeps_the_result(output: Any) -> None:
+    a = te.placeholder((4, 4), name="A")
+    b = te.compute((4, 4), lambda i, j: a[i, j] + 1.0, name="B")
+    func, x = tvm.build(te.create_schedule(b.op), [a, b]), np.ones((4, 4), "float32")
+    with pytest.raises(ArgumentError, match=r"the function writes it, so pass y = .*\(.*\) and then do x\[...\] = y") as refused:
+        func(x, output)
+    scope = {"x": output, "np": np}
+    advice = str(refused.value).split("pass ")[1].split(" and then do ")
+    exec(advice[0], scope)
+    func(x, scope["y"])
+    exec(advice[1], scope)
+    assert (output == 2).all()
+
+
+def test_a_description_of_functions_that_a_library_lacks_is_refused(tmp_path: Path) -> None:
+    module = doubled()
+    if shutil.which("cc"):
+        module.export_library(tmp_path / "a.so")
+        (tmp_path / "a.so.json").write_text((tmp_path / "a.so.json").read_text().replace('"double"', '"triple"'))
+        with pytest.raises(TensorExprError, match="names functions that the library hasn't: triple"):
+            doubles(tvm.runtime.load_module(tmp_path / "a.so"))
+    module.save(tmp_path / "a.o")
+    (tmp_path / "a.o.json").write_text((tmp_path / "a.o.json").read_text().replace('"double"', '"triple"'))
+    with pytest.raises(TensorExprError, match="triple"):
+        doubles(tvm.runtime.load_module(tmp_path / "a.o"))
