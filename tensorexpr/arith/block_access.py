@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ..tir.arithmetic import is_const_int, maximum, minimum
+from ..tir.arithmetic import as_int, is_const_int, maximum, minimum
 from ..tir.block import Block, BlockRealize
 from ..tir.buffer import Buffer, BufferRegion
 from ..tir.dtype import parse_dtype
 from ..tir.expr import BufferLoad, Call, IntImm, Max, Min, PrimExpr, Ramp, Range, Var
+from ..tir.pointers import READ, WRITE
 from ..tir.rewriting import children, substitute, variables, walk
 from ..tir.scopes import parts
 from ..tir.stmt import BufferBind, BufferStore, For, LetStmt, Stmt
@@ -18,6 +19,7 @@ from .constraints import with_symbols
 from .interval import Interval, relax
 
 Regions = list[BufferRegion]
+ACCESS_PTR = "tir.tvm_access_ptr"
 
 
 def get_block_access_region(block: Block, buffer_var_map: Mapping[Var, Buffer] | None = None) -> list[Regions]:
@@ -29,6 +31,12 @@ def get_block_access_region(block: Block, buffer_var_map: Mapping[Var, Buffer] |
     Args:
         buffer_var_map: for pointers that calls take, the buffer behind each.
     """
+    reads, writes, opaque = _of_block(block, buffer_var_map)
+    return [reads, writes, list(map(BufferRegion.full_region, opaque))]
+
+
+def _of_block(block: Block, buffer_var_map: Mapping[Var, Buffer] | None) -> tuple[Regions, Regions, dict[Buffer, int]]:
+    """What a block reads and writes, and what it hands to calls, with how they access it."""
     found = _Accesses(dict(buffer_var_map or {}), {buffer for buffer in block.alloc_buffers})
     if block.init is not None:
         found.visit(block.init, {})
@@ -36,7 +44,7 @@ def get_block_access_region(block: Block, buffer_var_map: Mapping[Var, Buffer] |
     writes = found.written.regions()
     reduced = {region.buffer for region in writes} if block.init is not None else set()
     reads = [region for region in found.read.regions() if region.buffer not in reduced]
-    return [_through_views(block, reads), _through_views(block, writes), list(map(BufferRegion.full_region, found.opaque))]
+    return _through_views(block, reads), _through_views(block, writes), found.opaque
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +92,13 @@ def _covers(analyzer: Analyzer, outer: Range, inner: Range) -> bool:
     return known(outer.min <= inner.min) and known(inner.min + inner.extent <= outer.min + outer.extent)
 
 
+def _changed(value: PrimExpr, body: Stmt) -> bool:
+    """Whether a statement may change what a value is read from."""
+    read = {node.buffer.data for node in walk(value) if isinstance(node, BufferLoad)}
+    stored = {node.buffer.data for node in walk(body) if isinstance(node, BufferStore)}
+    return bool(read & stored) or any(isinstance(node, Call) for node in (*walk(value), *walk(body)))
+
+
 def on_indices(analyzer: Analyzer, *exprs: PrimExpr) -> Analyzer:
     """An analyzer that knows the same, and that arithmetic on the variables of `exprs` does not overflow, since they are indices."""
     found = {var for expr in exprs for var in variables(expr)}
@@ -96,8 +111,12 @@ def on_indices(analyzer: Analyzer, *exprs: PrimExpr) -> Analyzer:
 
 def get_block_read_write_region(block: Block, buffer_var_map: Mapping[Var, Buffer] | None = None) -> list[Regions]:
     """The regions that a block reads and those it writes; what opaque calls get counts as both."""
-    *stated, opaque = get_block_access_region(block, buffer_var_map)
-    return [[*(r for r in regions if all(r.buffer is not o.buffer for o in opaque)), *opaque] for regions in stated]
+    found = _of_block(block, buffer_var_map)
+    both: list[Regions] = []
+    for regions, bit in ((found[0], READ), (found[1], WRITE)):
+        handed = [buffer for buffer, mask in found[2].items() if mask & bit]
+        both.append([*(region for region in regions if region.buffer not in handed), *map(BufferRegion.full_region, handed)])
+    return both
 
 
 def _through_views(block: Block, regions: Regions) -> Regions:
@@ -152,7 +171,7 @@ class _Accesses:
         self._buffers = buffers
         self._own = {buffer.data for buffer in own}
         self.read, self.written = _Boxes(self._analyzer), _Boxes(self._analyzer)
-        self.opaque: dict[Buffer, None] = {}
+        self.opaque: dict[Buffer, int] = {}
 
     def visit(self, stmt: Stmt, domain: Mapping[Var, Range]) -> None:
         """Note all accesses of a statement."""
@@ -170,7 +189,8 @@ class _Accesses:
         if isinstance(stmt, For):
             domain = {**domain, stmt.loop_var: Range.from_min_extent(stmt.min, stmt.extent)}
         elif isinstance(stmt, LetStmt) and parse_dtype(stmt.var.dtype).is_int:
-            body = substitute(stmt.body, {stmt.var: stmt.value}) if _is_index(stmt.value) else stmt.body
+            known = _is_index(stmt.value) or not _changed(stmt.value, stmt.body)
+            body = substitute(stmt.body, {stmt.var: stmt.value}) if known else stmt.body
             self.visit(body, domain)
             return
         for body in own.bodies:
@@ -225,16 +245,26 @@ class _Accesses:
             seen.add(node)
             if isinstance(node, BufferLoad):
                 self._touch(self.read, node.buffer, node.indices, domain)
+            elif isinstance(node, Var) and node in self._buffers:
+                self._hand_over(self._buffers[node], READ | WRITE)
             elif isinstance(node, Call):
                 self._pointers(node)
+                if node.op == ACCESS_PTR:
+                    stack.extend(arg for arg in reversed(node.args) if not (isinstance(arg, Var) and arg in self._buffers))
+                    continue
             stack.extend(child for child in reversed(children(node)) if isinstance(child, PrimExpr))
 
     def _pointers(self, call: Call) -> None:
+        mask = as_int(call.args[-1]) if call.op == ACCESS_PTR else None
         for arg in call.args:
-            if isinstance(arg, Var) and arg in self._buffers:
-                self.opaque[self._buffers[arg]] = None
+            if call.op == ACCESS_PTR and isinstance(arg, Var) and arg in self._buffers:
+                self._hand_over(self._buffers[arg], READ | WRITE if mask is None else mask)
             elif isinstance(arg, BufferLoad) and call.op == "tir.address_of" and arg.buffer.data not in self._own:
-                self.opaque[arg.buffer] = None
+                self._hand_over(arg.buffer, READ | WRITE)
+
+    def _hand_over(self, buffer: Buffer, mask: int) -> None:
+        """Note that a call may access a buffer anywhere."""
+        self.opaque[buffer] = self.opaque.get(buffer, 0) | mask
 
     def _touch(self, boxes: _Boxes, buffer: Buffer, indices: tuple[PrimExpr, ...], domain: Mapping[Var, Range]) -> None:
         if buffer.data not in self._own:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any, overload
@@ -65,7 +66,7 @@ def prim_func(func: Any = None, *, private: bool = False, check_well_formed: boo
     def read(target: Any) -> Any:
         if not inspect.isfunction(target):
             raise ParseError(f"@T.prim_func stands above a function, not above {target!r}")
-        if _in_class(target):
+        if _in_module(target, around):
             return target  # the class reads it, with all of its functions
         return ProgramReader(Source.of(target), {**_NAMES, **_captured(target, around)}, check_well_formed).program()
 
@@ -114,9 +115,17 @@ def ir_module(mod: Any = None, *, check_well_formed: bool = True) -> Any:
     return read if mod is None else read(mod)
 
 
-def _in_class(func: Any) -> bool:
+def _in_module(func: Any, around: FrameType | None) -> bool:
+    """Whether a function stands in a class that becomes a module, as the decorator above it says."""
     owner = func.__qualname__.rpartition(".")[0]
-    return bool(owner) and not owner.endswith("<locals>")
+    if not owner or owner.endswith("<locals>") or around is None:
+        return False
+    line = around.f_code.co_firstlineno  # of a class with decorators, that of the first
+    while (text := linecache.getline(around.f_code.co_filename, line).strip()) and not text.startswith("class "):
+        if text.startswith("@") and "ir_module" in text:
+            return True
+        line += 1
+    return not text  # without its source a class is taken for a module
 
 
 def _captured(target: Any, around: FrameType | None) -> dict[str, Any]:

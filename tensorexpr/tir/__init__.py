@@ -12,7 +12,7 @@ builtin                      fixed-point products, halves of vectors, atomic add
 foreign                      calls of registered Python functions and of the math library
 printer                      TVMScript text of everything
 structural, structural_difference     equality and hash up to renaming; where programs differ
-specialize                   functions for known sizes
+specialize, insist           functions for known sizes; whether users insist on unsafe steps
 tensor_intrin                what a few instructions compute, and the statements that do it
 verify, block_rules, analysis     what must always hold, also of blocks; questions about functions
 stmt_functor                 visitors for user passes, by their customary names

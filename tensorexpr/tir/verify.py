@@ -8,7 +8,7 @@ from ..errors import LoweringError
 from .block_rules import block_violations
 from .buffer import Buffer
 from .dtype import parse_dtype
-from .expr import BufferLoad, PrimExpr, Var
+from .expr import BufferLoad, Let, PrimExpr, Var
 from .function import IRModule, PrimFunc
 from .rewriting import walk
 from .scopes import buffer_vars, parts, uses
@@ -45,9 +45,17 @@ def verify_well_formed(obj: PrimFunc | IRModule, assert_mode: bool = True) -> bo
 
 
 def verify_ssa(func: PrimFunc) -> bool:
-    """True if every variable is defined at most once and used only where its definition holds."""
+    """True if every variable is defined at most once and used only where its definition holds.
+
+    A `Let` may stand in several places, as expressions are shared, but always with the same value.
+    """
     check = _Check(func, types=False)
-    return next(check.run(), None) is None
+    return next(check.run(), None) is None and _lets_agree(func)
+
+
+def _lets_agree(func: PrimFunc) -> bool:
+    values: dict[Var, PrimExpr] = {}
+    return all(values.setdefault(node.var, node.value) is node.value for node in walk(func.body) if isinstance(node, Let))
 
 
 class _Check:

@@ -18,6 +18,38 @@ def calculate_allocated_bytes(func_or_mod: PrimFunc | IRModule) -> dict[str, dic
     return {str(func_or_mod.attrs.get("global_symbol", "main")): _peaks(func_or_mod.body)}
 
 
+def calculate_workspace_bytes(func: PrimFunc, workspace_byte_alignment: int) -> int:
+    """The most bytes that a function allocates at one time, in all scopes, each allocation rounded up to the alignment."""
+    return _Peak(max(1, int(workspace_byte_alignment))).of(func.body)
+
+
+def calculate_constant_bytes(func: PrimFunc, constant_byte_alignment: int) -> int:
+    """The bytes of the constants that a function holds: arrays are arguments here, so none."""
+    return 0
+
+
+class _Peak:
+    """The most bytes at one time, with every allocation rounded up."""
+
+    def __init__(self, alignment: int) -> None:
+        self._alignment = alignment
+
+    def of(self, body: Stmt) -> int:
+        now = peak = 0
+        stack: list[Stmt | int] = [body]
+        while stack:
+            current = stack.pop()
+            if isinstance(current, int):
+                now -= current
+                continue
+            sizes = [-(-size // self._alignment) * self._alignment for _, size in _allocations(current)]
+            now += sum(sizes)
+            peak = max(peak, now)
+            stack.append(sum(sizes))
+            stack.extend(reversed(parts(current).bodies))
+        return peak
+
+
 def _peaks(body: Stmt) -> dict[str, int]:
     now: dict[str, int] = {}
     peak: dict[str, int] = {}
