@@ -11,7 +11,9 @@ from typing import Any
 from .parser import TIR
 from .read import macro, prim_func
 
-__all__ = ["macro", "prim_func"]
+inline = macro
+
+__all__ = ["inline", "macro", "prim_func"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -12,7 +13,7 @@ from ...tir.expr import IterVar, Var
 from ...tir.stmt import Stmt
 from ..parser.context import Context
 from ..parser.language import MetaVar
-from ..parser.values import ACTIVE, Builder, Loops, Opened, Pending
+from ..parser.values import ACTIVE, BUILDING, Builder, Loops, Opened, Pending
 from .frame import IRBuilderFrame, LoopFrame, PendingFrame
 
 # What these make surrounds what follows; anything else that waits for a name is made at once.
@@ -23,6 +24,19 @@ _FRAMES = frozenset(
         "While", "If", "Then", "Else",
     )
 )  # fmt: skip
+
+
+@contextmanager
+def building(context: Context) -> Iterator[list[Any]]:
+    """A builder for functions that a script calls; the items that they make."""
+    with IRBuilder() as builder:
+        builder.context = context
+        frame = IRBuilderFrame(builder)
+        builder.frames.append(frame)
+        yield frame.items
+
+
+BUILDING[:] = [building]
 
 
 class IRBuilder:

@@ -25,7 +25,7 @@ from .old_forms import INSTEAD
 from .operators import BINARY, BOOL, COMPARE, UNARY, apply
 from .scope import Scope
 from .source import Source, suggestion
-from .values import Access, Bounds, Builder, Namespace, Number, as_expr, is_python
+from .values import BUILDING, Access, Bounds, Builder, Namespace, Number, as_expr, is_python
 
 _CONSTANTS = (bool, int, float, str, type(None))
 _signature = lru_cache(2048)(inspect.signature)
@@ -39,6 +39,7 @@ class ExpressionReader:
         self._scope = scope
         self._context = context
         self._modules = modules  # by the name of the Python module
+        self._emitted: list[Any] = []  # statements of functions of Python that were called
         self._lets: dict[str, list[PrimExpr]] = {}
 
     def value(self, node: ast.AST) -> Any:
@@ -135,7 +136,10 @@ class ExpressionReader:
         function = self.value(node.func)
         if not isinstance(function, Builder):
             args, kwargs = self._arguments(node)
-            return self.at(node, python.call, function, *args, **kwargs)
+            with BUILDING[0](self._context) as made:  # the function may use the words of the language
+                value = self.at(node, python.call, function, *args, **kwargs)
+            self._emitted.extend(made)
+            return value
         if function.name == "T.Let":
             return self._let_expression(node)
         args, kwargs = self._arguments(node)

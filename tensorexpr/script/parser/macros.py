@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from dataclasses import dataclass
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .source import Source
@@ -24,11 +25,21 @@ class Macro:
     node: ast.FunctionDef
     captured: Mapping[str, Any]
     hygienic: bool = True
+    signature: inspect.Signature = field(default_factory=inspect.Signature)
+    owner: tuple[Any, ...] = ()  # of a method: the object, its first argument
 
-    @property
-    def parameters(self) -> list[str]:
-        """The names of the parameters."""
-        return [arg.arg for arg in (*self.node.args.posonlyargs, *self.node.args.args)]
+    def __get__(self, instance: Any, kind: type | None = None) -> Macro:
+        return self if instance is None else replace(self, owner=(instance,))
+
+    def values(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What each parameter stands for in a call.
+
+        Raises:
+            TypeError: for arguments that don't fit the parameters.
+        """
+        bound = self.signature.bind(*self.owner, *args, **kwargs)
+        bound.apply_defaults()
+        return bound.arguments
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Refused: a script alone can use it.
@@ -43,13 +54,27 @@ def macro_of(source: Source, captured: Mapping[str, Any], hygienic: bool = True,
     """The macro that a text defines, at a place or as its only function.
 
     Raises:
-        ParseError: if it is no function, or has parameters with defaults or stars.
+        ParseError: if it is no function, or the default of a parameter is no constant.
     """
     found = source.tree().body[0] if node is None else node
     if not isinstance(found, ast.FunctionDef):
         raise source.error(found, "@T.macro stands above a function")
-    args = found.args
-    odd = next((x for x in (*args.kwonlyargs, args.vararg, args.kwarg, *args.defaults) if x is not None), None)
-    if odd is not None:
-        raise source.error(odd, "parameters of a macro have neither defaults nor stars")
-    return Macro(source, found, captured, hygienic)
+    return Macro(source, found, captured, hygienic, _signature(source, found.args))
+
+
+def _signature(source: Source, args: ast.arguments) -> inspect.Signature:
+    """How a macro is called."""
+
+    def default(node: ast.expr | None) -> Any:
+        try:
+            return inspect.Parameter.empty if node is None else ast.literal_eval(node)
+        except ValueError:
+            raise source.error(node or args, "the default of a parameter is a constant") from None
+
+    plain = [*args.posonlyargs, *args.args]
+    defaults: list[ast.expr | None] = [*[None] * (len(plain) - len(args.defaults)), *args.defaults]
+    kind = inspect.Parameter
+    found = [kind(arg.arg, kind.POSITIONAL_OR_KEYWORD, default=default(node)) for arg, node in zip(plain, defaults, strict=True)]
+    found += [kind(args.vararg.arg, kind.VAR_POSITIONAL)] if args.vararg else []
+    found += [kind(arg.arg, kind.KEYWORD_ONLY, default=default(node)) for arg, node in zip(args.kwonlyargs, args.kw_defaults, strict=True)]
+    return inspect.Signature([*found, *([kind(args.kwarg.arg, kind.VAR_KEYWORD)] if args.kwarg else [])])

@@ -59,9 +59,11 @@ class StatementReader(ExpressionReader):
         if isinstance(node, (ast.For, ast.While, ast.If)):
             self._context.begin()
         found = list(reader(self, node))
-        if found:
+        made = [item if isinstance(item, Stmt) else (node, item) for item in self._emitted]  # by functions that it calls
+        self._emitted.clear()
+        if made or found:
             self._context.begin()
-        return found
+        return [*made, *found]
 
     # One reader for each kind of statement.
 
@@ -98,26 +100,34 @@ class StatementReader(ExpressionReader):
         yield Evaluate(device_call("ret", self.at(node, as_expr, value)))
 
     def _macro(self, node: ast.AST) -> Macro | None:
-        """The macro that a call names."""
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        """The macro that a call names, by itself or as an attribute of an object of Python."""
+        if not isinstance(node, ast.Call):
             return None
-        found = self._scope.find(node.func.id)[1]
+        root = node.func
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name):
+            return None
+        known, found = self._scope.find(root.id)
+        if known and root is not node.func and is_python(found):
+            found = self.value(node.func)
         return found if isinstance(found, Macro) else None
 
     def _expanded(self, node: ast.Call, macro: Macro) -> Stmt:
         """The statements of a macro, with its parameters standing for the values of the call."""
         if self._depth >= DEEPEST:
             self.fail(node, f"macros are nested more than {DEEPEST} deep; does {macro.node.name} use itself?")
-        values = dict(zip(macro.parameters, map(self.value, node.args), strict=False))
-        named = {keyword.arg: self.value(keyword.value) for keyword in node.keywords}
-        if len(node.args) > len(macro.parameters) or sorted((*values, *map(str, named))) != sorted(macro.parameters):
-            self.fail(node, f"the macro {macro.node.name} takes {', '.join(macro.parameters) or 'no values'}, each once")
+        args, kwargs = self._arguments(node)
+        try:
+            values = macro.values(args, kwargs)
+        except TypeError as error:
+            self.fail(node, f"the macro {macro.node.name}{macro.signature}: {error}")
         scope = Scope(macro.captured) if macro.hygienic else self._scope
         reader = type(self)(macro.source, scope, self._context, self._modules)
         reader._depth = self._depth + 1
         scope.push()
-        for name, value in (*values.items(), *named.items()):
-            scope.define(str(name), value)
+        for name, value in values.items():
+            scope.define(name, value)
         stmt = reader.body(macro.node.body)
         scope.pop()
         return stmt
@@ -146,6 +156,8 @@ class StatementReader(ExpressionReader):
 
     def _paired(self, target: ast.Tuple | ast.List, value: Any) -> list[tuple[ast.AST, Any]]:
         """Each name of a target with its value; one with a star takes those that the others leave."""
+        if isinstance(value, MetaVar):
+            value = [MetaVar(part) for part in value.value]
         values = list(value) if isinstance(value, (list, tuple)) else [value]
         starred = [number for number, part in enumerate(target.elts) if isinstance(part, ast.Starred)]
         names, count = len(target.elts), len(values)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, cast
 
@@ -35,6 +36,8 @@ class _Active(threading.local):
 
 
 ACTIVE = _Active()
+# `script.ir_builder` puts here what opens a builder in a context, and gives the items that it collects.
+BUILDING: list[Callable[[Any], AbstractContextManager[list[Any]]]] = []
 Around = Callable[[Stmt], "Stmt | None"]
 Number = (bool, int, float, np.bool_, np.integer, np.floating)
 

@@ -1,5 +1,7 @@
 """Python around and inside of scripts: functions of the program, f-strings, comprehensions, lambdas, stars."""
 
+# mypy: disable-error-code="valid-type"
+
 from __future__ import annotations
 
 from types import SimpleNamespace
@@ -74,11 +76,11 @@ def test_what_python_says_of_constants(body: str, plain: str) -> None:
 
 
 def test_combiners_and_maps() -> None:
-    func = from_source(
+    func: Any = from_source(
         HEADER + '    T.attr(T.comm_reducer(lambda x, y: x + y, [T.float32(0)]), "reduce_scope", T.reinterpret("handle", T.uint64(0)))\n'
         '    T.evaluate(T.tvm_thread_allreduce(T.uint32(1), B[0], T.bool(True), B.data, 0, dtype="handle"))'
     )
-    assert isinstance(func.body.node, tir.CommReducer)  # type: ignore[attr-defined]
+    assert isinstance(func.body.node, tir.CommReducer)
     assert_structural_equal(from_source(func.script()), func)
     made = T.index_map(lambda i, j: [j, i])
     assert [str(index) for index in made.final_indices] == ["j", "i"]
@@ -110,3 +112,50 @@ def test_targets_are_attributes() -> None:
     func = from_source(HEADER + '    T.func_attr({"target": T.target({"kind": "llvm", "mcpu": "skylake"})})\n    B[0] = 1.0')
     assert func.attrs["target"].mcpu == "skylake" and 'T.target({"' in func.script()
     assert_structural_equal(from_source(func.script()), func)
+
+
+def test_macros_with_all_kinds_of_parameters() -> None:
+    @T.macro
+    def add(i: Any, *args: Any, to: Any, by: float = 1.0, **rest: Any) -> None:
+        to[i] = to[i] + args[0][i] * by
+        rest["out"][i] = to[i]
+
+    @T.prim_func(private=True)
+    def expanded(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")) -> None:
+        for i in range(4):
+            add(i, A, to=B, out=C)
+
+    @T.prim_func(private=True)
+    def plain(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")) -> None:
+        for i in range(4):
+            B[i] = B[i] + A[i] * 1.0
+            C[i] = B[i]
+
+    assert_structural_equal(expanded, plain)
+
+
+def test_objects_with_macros_and_buffers_of_their_own() -> None:
+    class Staged:
+        def __init__(self, source: Any) -> None:
+            self.copy = T.alloc_buffer(source.shape, source.dtype)
+            T.evaluate(0)
+
+        @T.macro
+        def load(self, source: Any) -> None:
+            n, m = T.meta_var(self.copy.shape)
+            for i, j in T.grid(n, m):
+                self.copy[i, j] = source[i, j]
+
+    @T.prim_func(private=True)
+    def staged(A: T.Buffer((4, 8), "float32")) -> None:
+        first = T.meta_var(Staged(A))
+        first.load(A)
+
+    @T.prim_func(private=True)
+    def plain(A: T.Buffer((4, 8), "float32")) -> None:
+        B = T.alloc_buffer((4, 8), "float32")
+        T.evaluate(0)
+        for i, j in T.grid(4, 8):
+            B[i, j] = A[i, j]
+
+    assert_structural_equal(staged, plain)
