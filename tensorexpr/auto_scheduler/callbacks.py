@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .. import log
 from ..errors import TuningError
+from ..log import once
 from .records import save_records
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class RecordToFile(MeasureCallback):
             self._write()
         except OSError as error:
             message = f"the log {self.filename} can't be written ({error.strerror or error}); what was measured is kept in memory"
-            log.once(logger, message)
+            once(logger, message)
 
     def finish(self) -> None:
         """Write what waits for room. Call it again when there is some.

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar
 
-from .. import log
 from ..errors import ScheduleError, TensorExprError, WorkloadError
+from ..log import once
 from ..schedule.layout_rewrite import as_declared
 from ..schedule.te_schedule import Schedule
 from ..schedule.trace import Trace
@@ -232,5 +232,5 @@ def best_schedule(
     try:
         return dag.schedule(as_declared(trace))
     except ScheduleError as error:
-        log.once(logger, f"the recorded program of {(workload_key or dag.workload_key())[:200]} does not fit and is not used: {error}")
+        once(logger, f"the recorded program of {(workload_key or dag.workload_key())[:200]} does not fit and is not used: {error}")
         return None

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from .. import config, log
+from .. import config
 from ..errors import TensorExprError
+from ..log import once
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +76,7 @@ def runtime() -> OpenMP | None:
             return _load(path)
         except (OSError, AttributeError) as error:
             logger.debug("no OpenMP runtime in %s: %s", path, error)
-    log.once(logger, "no OpenMP runtime found: parallel loops run serially. Install the wheel cmeel-libomp or set TENSOREXPR_OMP_LIBRARY")
+    once(logger, "no OpenMP runtime found: parallel loops run serially. Install the wheel cmeel-libomp or set TENSOREXPR_OMP_LIBRARY")
     return None
 
 

@@ -20,8 +20,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from .. import config, log
+from .. import config
 from ..errors import TensorExprError
+from ..log import once
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +89,7 @@ def _folder() -> Iterator[int | None]:
     try:
         descriptor = _open_folder() if config.cache_enabled() and os.open in os.supports_dir_fd else None
     except _Refused as error:
-        log.once(logger, str(error))
+        once(logger, str(error))
     except RuntimeError as error:
         logger.debug("no cache: %s", error)
     try:

@@ -132,6 +132,7 @@ from .transform import (
     unravel_index,
 )
 from .unique import argwhere, unique
+from .utils import equal_const_int, get_const_int, get_const_tuple, get_pad_tuple, get_pad_tuple1d, get_pad_tuple3d
 
 __all__ = [
     "abs",
@@ -174,6 +175,7 @@ __all__ = [
     "einsum",
     "elemwise_sum",
     "equal",
+    "equal_const_int",
     "erf",
     "exp",
     "expand_dims",
@@ -193,6 +195,11 @@ __all__ = [
     "gather",
     "gather_nd",
     "generic",
+    "get_const_int",
+    "get_const_tuple",
+    "get_pad_tuple",
+    "get_pad_tuple1d",
+    "get_pad_tuple3d",
     "greater",
     "greater_equal",
     "identity",

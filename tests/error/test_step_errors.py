@@ -144,7 +144,7 @@ def cached_pair(write: bool) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[], None], str]] = {
-    "cache_write of two outputs": (lambda: cached_pair(True), "cache_write takes a stage with one output, this one has 2"),
+    "cache_write of two outputs": (lambda: cached_pair(True), "cache_write takes all results of one stage"),
     "cache_read of one of two outputs": (lambda: cached_pair(False), "cache_read takes a stage with one output"),
     "cache_read of an inlined stage": (inlined_then_cached, "an inlined stage has no elements to cache; use compute_root or compute_at"),
     "fuse of a marked axis": (fused_after_marking, "j is marked already; fuse first, then mark the fused axis"),

@@ -157,8 +157,8 @@ class LocalBuilder(PyBuilder, kind="local"):
             return within(self.timeout_sec, self._built_by_caller, given)
         except TimeoutError:
             return BuilderResult(None, f"LocalBuilder: Timeout, the caller's functions took longer than {self.timeout_sec:g} s")
-        except Exception as error:
-            return BuilderResult(None, f"LocalBuilder: An exception occurred: {error}\n{traceback.format_exc()}")
+        except Exception:
+            return BuilderResult(None, f"LocalBuilder: An exception occurred\n{traceback.format_exc()}")
 
     def _built_by_caller(self, given: BuilderInput) -> BuilderResult:
         made = (self.f_build or _default_build)(given.mod, given.target, given.params)

@@ -10,6 +10,7 @@ from typing import Any
 from ...runtime.build import build
 from ...runtime.device import cpu
 from ...runtime.module import Module
+from ...runtime.ndarray import array
 from ...target import Target
 from ...te.declare import placeholder
 from ...tir.serialize.module_graph import module_from_graph
@@ -34,7 +35,7 @@ def alloc_argument_common(device: Any, args_info: Sequence[Any], alloc_repeat: i
     """
     shapes = [(dtype, tuple(shape)) for _, dtype, shape in args_info]
     tensors = [placeholder(shape, dtype, f"arg{n}") for n, (dtype, shape) in enumerate(shapes)]
-    return [[*random_inputs(tensors, {}, seed, RANGES[0]).values()] for seed in range(alloc_repeat)]
+    return [[array(values) for values in random_inputs(tensors, {}, seed, RANGES[0]).values()] for seed in range(alloc_repeat)]
 
 
 def run_evaluator_common(
@@ -89,8 +90,8 @@ class InProcess:
             return LocalRunnerFuture(seconds)
         except TimeoutError:
             return LocalRunnerFuture(None, f"{self.name}: Timeout, the caller's functions took longer than {self.timeout_s:g} s")
-        except Exception as error:
-            return LocalRunnerFuture(None, f"{self.name}: An exception occurred: {error}\n{traceback.format_exc()}")
+        except Exception:
+            return LocalRunnerFuture(None, f"{self.name}: An exception occurred\n{traceback.format_exc()}")
         finally:
             if self.cleanup is not None:
                 self.cleanup()

@@ -17,6 +17,7 @@ from ...tir.function import IRModule
 from ...tir.serialize.module_graph import module_from_graph
 from ...tir.structural import structural_hash
 from ...tune.measure.builder import Failure
+from ...tune.measure.errors import MeasureErrorNo
 from ...tune.measure.folder import SharedFolder
 from ...tune.measure.results import MeasureOptions
 from ...tune.measure.runner import Runner as Worker
@@ -165,10 +166,17 @@ class LocalRunner(PyRunner, kind="local"):
                 other.rest()
         outcome, _ = task.worker.run(artifact.compiled, task.best)
         if isinstance(outcome, Failure):
-            return LocalRunnerFuture(None, f"{outcome.error_no.error_type}: {outcome.message}\n{outcome.detail}".strip())
+            return LocalRunnerFuture(None, self._failed(outcome))
         seconds = [float(cost) for cost in outcome["costs"]]
         task.best = min(task.best, median(seconds))
         return LocalRunnerFuture(seconds)
+
+    def _failed(self, failure: Failure) -> str:
+        """What went wrong, in the words that programs look for."""
+        said = f"{failure.error_no.error_type}: {failure.message}\n{failure.detail}".strip()
+        if failure.error_no == MeasureErrorNo.RUN_TIMEOUT and self.name == LocalRunner.name:
+            return f"{self.name}: Timeout, killed after {self.timeout_sec:g} seconds\n{said}"
+        return f"{self.name}: An exception occurred\n{said}"
 
     def _task(self, workload: IRModule | None, args_info: Sequence[ArgInfo], target: Target, outputs: Sequence[int] = ()) -> _Task:
         shapes = tuple((info.dtype, info.shape) for info in shapes_of(args_info))

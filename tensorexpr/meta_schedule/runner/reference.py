@@ -8,8 +8,8 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from ... import log
 from ...errors import TuningError
+from ...log import once
 from ...target import Target
 from ...tir.dtype import parse_dtype
 from ...tir.function import IRModule
@@ -82,12 +82,12 @@ class Reference:
             try:
                 answer = self._asked()
             except TuningError as error:
-                log.once(logger, f"programs can't be verified: running the unscheduled one failed: {str(error)[:300]}")
+                once(logger, f"programs can't be verified: running the unscheduled one failed: {str(error)[:300]}")
                 self._pool.close()
                 self._pool = self._made(verify=False)
                 answer = self._asked()
             if answer["reason"]:
-                log.once(logger, f"programs can't be verified: {answer['reason']}")
+                once(logger, f"programs can't be verified: {answer['reason']}")
             self._arrays = [StoredArray.from_json(item) for item in answer["arrays"]]
             self.close()
         return self._arrays

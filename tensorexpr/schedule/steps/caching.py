@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, ClassVar
 
 from ...errors import InternalError, ScheduleError
@@ -73,8 +74,6 @@ class CacheWrite(Step):
         check_not_inlined(stage, "cache_write")
         check_unscheduled(stage, "cache_write")
         op = stage.compute
-        if len(op.body) != 1:
-            raise ScheduleError(f"In schedule for {stage.name}: cache_write takes a stage with one output, this one has {len(op.body)}")
         holds = [other.name for other in tree.attached_to(stage.id)]
         if holds:
             raise ScheduleError(
@@ -85,7 +84,8 @@ class CacheWrite(Step):
         cached = replace(
             op, name=tree.unique_name(f"{op.name}.{self.scope}"), axis=axis, body=tuple(substitute(body, renamed) for body in op.body)
         )
-        copy = replace(op, body=(ProducerLoad(cached.output(0), tuple(a.var for a in op.axis)),), reduce_axis=())
+        own = tuple(a.var for a in op.axis)
+        copy = replace(op, body=tuple(ProducerLoad(cached.output(n), own) for n in range(op.num_outputs)), reduce_axis=())
         shown = make_stage(stage.id, stage.name, copy, stage.is_output)
         shown = replace(shown, origin=stage.origin, scope=stage.scope, attach=stage.attach, rolling_buffer=stage.rolling_buffer)
         tree = tree.with_stage(replace(shown, store_predicate=stage.store_predicate, nontemporal=stage.nontemporal))
@@ -97,7 +97,11 @@ class CacheWrite(Step):
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
         stage, new = after[self.stage], after.stages[-1]
         name = names.name_stage(new)
-        return [f'{name} = s.cache_write({names.stage(stage)}, "{self.scope}")', *names.axis_lines(new), *names.axis_lines(stage)]
+        shown, results = names.stage(stage), new.origin.num_outputs
+        call = f's.cache_write({shown}, "{self.scope}")'
+        if results > 1:
+            call = f's.cache_write([{shown}.op.output(n) for n in range({results})], "{self.scope}")[0]'
+        return [f"{name} = {call}", *names.axis_lines(new), *names.axis_lines(stage)]
 
 
 @dataclass(frozen=True)
@@ -125,12 +129,17 @@ class CacheRead(Step):
         if stage.origin.num_outputs != 1:
             raise ScheduleError(f"In schedule for {stage.name}: cache_read takes a stage with one output")
         readers = self._readers(tree, stage)
-        copy = copy_of(stage.origin.output(0), tree.unique_name(f"{stage.name}.{self.scope}"))
+        copy = copy_of(stage.origin.output(0), self._name(tree, stage))
         for reader in readers:
             op = redirect(reader.op, stage.origin, copy.output(0))
             tree = tree.with_stage(replace(reader, op=op, origin=reader.origin))
         new = replace(make_stage(len(tree.stages), copy.name, copy), scope=self.scope)
         return tree.with_new_stage(new, after=stage.id)
+
+    def _name(self, tree: ScheduleTree, stage: StageNode) -> str:
+        """A.local, and A.d.local, A.d.d.local of further copies."""
+        taken = {other.name for other in tree.stages}
+        return next(name for n in count() if (name := f"{stage.name}.{'d.' * n}{self.scope}") not in taken)
 
     def _readers(self, tree: ScheduleTree, stage: StageNode) -> list[StageNode]:
         consumers = {other.id: other for other in tree.consumers(stage)}

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import logging
 
-from ... import log
 from ...errors import TuningError
+from ...log import once
 from .base import CostModel, FloatArray
 from .boosted import BoostedModel
 from .quality import Quality, best_of_top, quality, rank_correlation, top_recall
@@ -39,5 +39,5 @@ def default_model(seed: int = 0) -> CostModel:
     try:
         return BoostedModel(seed)
     except TuningError as error:
-        log.once(logger, f"{error}. Until then the analytic model chooses alone.")
+        once(logger, f"{error}. Until then the analytic model chooses alone.")
         return PriorModel()

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ... import log
 from ...errors import TuningError
+from ...log import once
 from .arrays import StoredArray, save_array
 from .process import Death, Launch, WorkerProcess, wait
 from .protocol import Frame
@@ -60,13 +60,13 @@ class Reference:
             if isinstance(reply, Death) and not reply.timed_out:
                 reply = self._again(reply, verify=self._request["verify"])
             if isinstance(reply, Death) and self._request["verify"]:
-                log.once(logger, f"candidates can't be verified: evaluating the definition {reply.reason}")
+                once(logger, f"candidates can't be verified: evaluating the definition {reply.reason}")
                 reply = self._again(reply, verify=False)
             if isinstance(reply, Death) or reply.type != "arrays":
                 reason = reply.reason if isinstance(reply, Death) else reply.header.get("message", "")
                 raise TuningError(f"arrays to measure with can't be made: {reason}")
             if reply.header["reason"]:
-                log.once(logger, f"candidates can't be verified: {reply.header['reason']}")
+                once(logger, f"candidates can't be verified: {reply.header['reason']}")
             self._arrays = [StoredArray.from_json(item) for item in reply.header["arrays"]]
             self.close()
         return self._arrays

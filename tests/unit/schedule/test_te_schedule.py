@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from tensorexpr import te
 from tensorexpr.errors import RecordError, ScheduleError
 from tensorexpr.schedule import Schedule, Trace, create_schedule
 from tensorexpr.schedule.legality import check_tree
 from tensorexpr.te.tensor import Tensor
+from tensorexpr.testing import assert_schedule_correct
 from tests.programs import chain, matmul_add
 
 
@@ -158,3 +160,22 @@ def test_replay_names_the_step_that_does_not_fit() -> None:
     trace = Trace.from_json([["split", 2, 0, [None, 4]], ["split", 2, 0, [None, 4]]])
     with pytest.raises(ScheduleError, match=r"step 1 \(split\): In schedule for matmul: axis 'i' was split or fused"):
         Schedule((args[-1].op,), trace)
+
+
+def test_all_results_of_a_stage_are_cached_together() -> None:
+    a = te.placeholder((8, 4), name="A")
+    more, twice = te.compute((8, 4), lambda i, j: (a[i, j] + 1.0, a[i, j] * 2.0), name="P")
+    z = te.compute((8, 4), lambda i, j: more[i, j] * twice[i, j], name="Z")
+    s = te.create_schedule(z.op)
+    cached = s.cache_write([more, twice], "local")
+    assert [tensor.op.name for tensor in cached] == ["P.local", "P.local"] and cached[1].value_index == 1
+    s[cached[0]].compute_at(s[more], s[more].op.axis[0])
+    assert_schedule_correct(s, [a, z])
+
+
+def test_copies_of_one_tensor_are_numbered_by_their_names() -> None:
+    a = te.placeholder((8,), name="A")
+    b, c = te.compute((8,), lambda i: a[i] + 1.0, name="B"), te.compute((8,), lambda i: a[i] * 2.0, name="C")
+    s = te.create_schedule([b.op, c.op])
+    names = [s.cache_read(a, "local", [reader]).op.name for reader in (b, c)]
+    assert names == ["A.local", "A.d.local"]
