@@ -182,14 +182,14 @@ class Schedule:
         Raises:
             ScheduleError: for one of several results, and for a list that isn't all of a stage's results.
         """
-        listed = list(tensor) if isinstance(tensor, (list, tuple)) else [tensor]
+        listed: list[Tensor] = [tensor] if isinstance(tensor, Tensor) else list(tensor)
         op = listed[0].op if listed else None
         if op is None or {one.value_index for one in listed if one.op is op} != set(range(op.num_outputs)) or len(listed) != op.num_outputs:
             names = ", ".join(one.op.name for one in listed) or "nothing"
             raise ScheduleError(f"cache_write takes all results of one stage, as [C0, C1] where there are several; got {names}")
         self.apply_step(CacheWrite(self[op].id, scope))
         made = self._tree.stages[-1].origin
-        return [made.output(one.value_index) for one in listed] if isinstance(tensor, (list, tuple)) else made.output(0)
+        return [made.output(one.value_index) for one in listed] if not isinstance(tensor, Tensor) else made.output(0)
 
     def cache_read(self, tensor: Tensor, scope: str, readers: Operation | Tensor | Sequence[Operation | Tensor]) -> Tensor:
         """Let `readers` read a copy of `tensor` in `scope`; returns the copy. See `steps.CacheRead`."""
