@@ -25,7 +25,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ..arith.index_map import IndexMap as _IndexMap
 from ..te.specialized_condition import SpecializedCondition
+from ..tir.buffer import Buffer
 from .auto_inline import AutoInlineBroadcast, AutoInlineElemWise, AutoInlineInjective
 from .group import Group
 from .read_graph import CreateAttachPath, CreateReadGraph, PostDFSOrder, ScanFixPointAnalysis, ScanGetBody
@@ -34,14 +36,18 @@ from .te_schedule import Schedule, Stage, create_schedule
 from .trace import Trace
 from .tree import ScheduleTree
 
+AXIS_SEPARATOR = _IndexMap.AXIS_SEPARATOR
+
 if TYPE_CHECKING:
     from ..lower.phase0.post_process import SchedulePostProcToPrimFunc, VerifyCompactBuffer
     from ..lower.phase0.views import InferBound, ScheduleOps
 
 __all__ = [
+    "AXIS_SEPARATOR",
     "AutoInlineBroadcast",
     "AutoInlineElemWise",
     "AutoInlineInjective",
+    "Buffer",
     "CreateAttachPath",
     "CreateReadGraph",
     "Fuse",

@@ -11,7 +11,7 @@ from ..te.operation import ComputeOp, Operation, loads
 from ..te.scan_body import state_dependent
 from ..te.scan_op import ScanOp
 from ..te.tensor import Tensor
-from ..tir.expr import IterVar, Var
+from ..tir.expr import IntImm, IterVar, Var
 from .legality import enclosing_loops
 from .te_schedule import Schedule
 
@@ -68,7 +68,7 @@ def ScanGetBody(op: Operation) -> list[Operation]:
     return found
 
 
-def ScanFixPointAnalysis(op: Operation) -> dict[IterVar, int]:
+def ScanFixPointAnalysis(op: Operation) -> dict[IterVar, IntImm]:
     """For each axis in `spatial_axis_` 1 if a step's elements at it are made of the state's elements at the same place alone, else 0.
 
     Along an axis with 1 the scan falls apart into independent ones. States that read each other there do so together.
@@ -76,7 +76,8 @@ def ScanFixPointAnalysis(op: Operation) -> dict[IterVar, int]:
     Raises:
         ScheduleError: if `op` is no scan.
     """
-    return _FixPoints(_scan(op, "ScanFixPointAnalysis")).solve()
+    found = _FixPoints(_scan(op, "ScanFixPointAnalysis")).solve()
+    return {axis: IntImm("int32", value) for axis, value in found.items()}
 
 
 def _scan(op: Any, function: str) -> ScanOp:
