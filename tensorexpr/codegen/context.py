@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from ..arith.analyzer import Analyzer
-from ..errors import CodegenError, InternalError
+from ..errors import CodegenError
 from ..target import Target
 from ..tir.expr import IntImm, PrimExpr, Range, Var
 from ..tir.stmt import Stmt
@@ -174,7 +174,10 @@ class FunctionContext(Memo):
             llvm_type = VALUE_TYPE[var.dtype]
             return wide if llvm_type == INDEX else self.text.value(f"trunc i64 {wide} to {llvm_type}")
         if self.parent is None:
-            raise InternalError(f"In {self.name}: the variable {var.name} is used where it isn't defined")
+            raise CodegenError(
+                f"In {self.name}: the variable {var.name} is used, but nothing defines it; give a te.var as an argument of the function, "
+                "and read along a te.reduce_axis only inside of te.sum(..., axis=...) and the like"
+            )
         outer = self.parent.variable(var)
         found = self.values[var] = self.capture(VALUE_TYPE[var.dtype], outer, var.name)
         self.levels[var] = 0

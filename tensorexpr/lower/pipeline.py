@@ -180,10 +180,16 @@ def _as_module(inp: Any, args: Sequence[Any] | None, name: str, binds: Mapping[A
         return inp
     if isinstance(inp, PrimFunc):
         return IRModule({str(inp.attrs.get("global_symbol") or name): inp})
+    if not hasattr(inp, "tree"):
+        raise LoweringError(
+            f"lower and build take a te.Schedule, a PrimFunc or an IRModule, not {inp!s} ({type(inp).__name__}); "
+            "make a schedule of a tensor with te.create_schedule(C.op)"
+        )
     # Functions and modules are lowered without loading tensor expressions and schedules.
     from .phase0 import schedule_to_func
 
-    func = schedule_to_func(inp, args or (), name, binds, keep_trivial_loops=ctx.flag("tir.debug_keep_trivial_loop"))
+    given = () if args is None else args if isinstance(args, (list, tuple)) else (args,)
+    func = schedule_to_func(inp, given, name, binds, keep_trivial_loops=ctx.flag("tir.debug_keep_trivial_loop"))
     return IRModule({name: func.with_attr("tir.noalias", ctx.flag("tir.noalias", True))})
 
 

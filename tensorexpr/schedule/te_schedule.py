@@ -112,6 +112,11 @@ class Schedule:
         made.threads = set(self.threads)
         return made
 
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> Schedule:
+        return self.copy()
+
     def know(self, sizes: Mapping[str, Var]) -> None:
         """Let factors of splits name these variables."""
         self._initial = replace(self._initial, symbols={**self._initial.symbols, **sizes})

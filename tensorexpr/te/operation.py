@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import DeclarationError
 from ..tir.attrs import EMPTY, FrozenMap
@@ -41,6 +41,12 @@ class Operation(ABC):
     def input_tensors(self) -> tuple[Tensor, ...]:
         """The tensors that are read, in order of first appearance, each once."""
         return ()
+
+    def __copy__(self) -> Operation:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Operation:
+        return self
 
     def __repr__(self) -> str:
         return str(self)

@@ -32,8 +32,13 @@ def comm_reducer(fcombine: Callable[..., Any], fidentity: Callable[..., Any], na
             made[dtypes] = _make_combiner(fcombine, fidentity, dtypes, single)
         return made[dtypes]
 
-    def reducer(expr: Any, axis: Any, where: Any = None, init: Any = None, *args: Any) -> Any:
+    def reducer(expr: Any, *args: Any, axis: Any = None, where: Any = None, init: Any = None) -> Any:
+        by_name = axis is not None
+        if not by_name:
+            axis, where, init, args = _by_position(args, where, init, name)
         is_axis = isinstance(axis, IterVar) or (isinstance(axis, (list, tuple)) and all(isinstance(a, IterVar) for a in axis))
+        if not is_axis and by_name:
+            raise DeclarationError(f"{name} over {axis!s}, which is no reduction axis; make it with te.reduce_axis")
         if not is_axis:
             values = [expr, axis, *(value for value in (where, init) if value is not None), *args]
             result = values[0]
@@ -60,6 +65,10 @@ def _make_combiner(fcombine: Callable[..., Any], fidentity: Callable[..., Any], 
     lhs, rhs = (tuple(Var(side if single else f"{side}_{i}", dtype) for i, dtype in enumerate(dtypes)) for side in names)
     result = fcombine(lhs[0], rhs[0]) if single else fcombine(lhs, rhs)
     identity = fidentity(*dtypes)
+    if not single and not (isinstance(result, (tuple, list)) and isinstance(identity, (tuple, list))):
+        raise DeclarationError(
+            f"a reducer of {len(dtypes)} values: fcombine and fidentity return a tuple of as many, not {result!s} and {identity!s}"
+        )
     results, identities = ((result,), (identity,)) if single else (tuple(result), tuple(identity))
     if len(results) != len(dtypes) or len(identities) != len(dtypes):
         raise DeclarationError(
@@ -69,6 +78,16 @@ def _make_combiner(fcombine: Callable[..., Any], fidentity: Callable[..., Any], 
         if convert(value).dtype != dtype:
             raise DeclarationError(f"the combiner makes {convert(value).dtype} out of {dtype}; both must be the same")
     return CommReducer(lhs, rhs, tuple(map(convert, results)), tuple(cast(e, dtype) for e, dtype in zip(identities, dtypes, strict=True)))
+
+
+def _by_position(args: tuple[Any, ...], where: Any, init: Any, name: str) -> tuple[Any, Any, Any, tuple[Any, ...]]:
+    """axis, where, init and what follows them, of a call that gives them by position."""
+    if not args:
+        raise DeclarationError(f"{name} takes an axis to reduce over, or another value to combine with")
+    axis, *rest = args
+    where = rest.pop(0) if rest and where is None else where
+    init = rest.pop(0) if rest and init is None else init
+    return axis, where, init, tuple(rest)
 
 
 def _starts(init: Any, source: tuple[PrimExpr, ...], name: str) -> tuple[PrimExpr, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..errors import DeclarationError
 from ..tir.arithmetic import convert
@@ -68,6 +68,15 @@ class Tensor(ExprOp):
             return TensorSlice(self, tuple(_index(self, item) for item in items))
         return element(self, items)
 
+    __iter__: ClassVar[None] = None  # elements are named by indices: Python's own protocols would never end
+    __contains__: ClassVar[None] = None
+
+    def __copy__(self) -> Tensor:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return self
+
     def __call__(self, *indices: Any) -> PrimExpr:
         """The element at `indices`, one for each dimension.
 
@@ -103,6 +112,9 @@ class TensorSlice(ExprOp):
 
     tensor: Tensor
     indices: tuple[PrimExpr, ...]
+
+    __iter__: ClassVar[None] = None
+    __contains__: ClassVar[None] = None
 
     def __getitem__(self, indices: Any) -> PrimExpr | TensorSlice:
         items = indices if isinstance(indices, tuple) else (indices,)

@@ -180,8 +180,8 @@ class StatementReader(ExpressionReader):
                 yield source, opened.around
         elif isinstance(value, MetaVar):
             self._scope.define(target.id, value.value)
-        elif isinstance(value, Var) and isinstance(source, ast.Call):  # a fresh variable of te.var: the name of a size or an offset
-            self._scope.define(target.id, value)
+        elif isinstance(value, Var) and isinstance(source, ast.Call):
+            self._scope.define(target.id, value)  # a fresh variable of te.var: the name of a size or an offset
         elif isinstance(value, _ALIASES) or (is_python(value) and not isinstance(value, Number)):
             self._scope.define(target.id, value)
         else:
