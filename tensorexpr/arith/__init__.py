@@ -9,6 +9,7 @@ proofs        the engine behind every `known_*` query
 simplify      the simplifier's driver;  rules/: one module per kind of node;  polynomial: products;  sympy_bridge: what is left
 rewrite       rewriting by the tables of laws/;  canonical: sums of splits
 int_set       sets with symbolic ends;  deduce: one comparison solved for a variable, linear equations, clips
+scalable      conditions on vectors of unknown length
 narrow        conditions without some of their variables;  regions: the bounds of regions;  int_solver: linear systems
 iter_map      indices as splits and fusions of iterators, and their inverses;  iter_affine_map: with symbolic extents and padding
 index_map     layouts and their inverses;  padded_inverse: where there is padding;  index_map_graph: as the JSON that traces carry
@@ -44,6 +45,7 @@ from .iter_map_queries import (
 from .linear import Linear, linear_form
 from .modular import ModularSet
 from .narrow import narrow_predicate_expression
+from .regions import estimate_region_lower_bound, estimate_region_strict_bound, estimate_region_upper_bound
 
 __all__ = [
     "NEG_INF",
@@ -75,6 +77,9 @@ __all__ = [
     "detect_common_subexpr",
     "detect_iter_map",
     "detect_linear_equation",
+    "estimate_region_lower_bound",
+    "estimate_region_strict_bound",
+    "estimate_region_upper_bound",
     "extent_bound",
     "index_map_from_json",
     "index_map_to_json",

@@ -41,7 +41,7 @@ def deduce_bound(var: Var, cond: Any, hint_map: Mapping[Var, Any], relax_map: Ma
         return nothing()
     if kind in (LT, GT):  # integers: e < r is e <= r - 1
         kind, rest = (LE, rest - 1) if kind is LT else (GE, rest + 1)
-    solved = _Solver(analyzer, var).solve(kind, target, rest)
+    solved = _Solver(analyzer, var, relax_map).solve(kind, target, rest)
     if solved is None:
         return nothing()
     return _relaxed(analyzer, *solved, relax_map)
@@ -59,8 +59,8 @@ def _hint(analyzer: Analyzer, var: Var, dom: IntervalSet) -> None:
 
 def _relaxed(analyzer: Analyzer, kind: type[CmpExpr], bound: PrimExpr, relax_map: Mapping[Var, Any]) -> IntervalSet:
     """The interval that `var kind bound` leaves for every value of what is relaxed."""
-    values = int_set_of(analyzer, bound, relax_map) if relax_map else IntervalSet.single_point(bound)
-    plain = Analyzer()  # the answer holds without the hints
+    plain = Analyzer()  # the answer is written without the hints
+    values = int_set_of(analyzer, bound, relax_map, plain) if relax_map else IntervalSet.single_point(bound)
     low, high = (plain.simplify(end) if end not in (neg_inf(), pos_inf()) else end for end in (values.min_value, values.max_value))
     if kind is EQ:
         return IntervalSet(low, high) if low is high or analyzer.can_prove_equal(low, high) else nothing()
@@ -72,9 +72,10 @@ def _relaxed(analyzer: Analyzer, kind: type[CmpExpr], bound: PrimExpr, relax_map
 class _Solver:
     """Moves what stands around the variable to the other side, one operation at a time."""
 
-    def __init__(self, analyzer: Analyzer, var: Var) -> None:
+    def __init__(self, analyzer: Analyzer, var: Var, relax_map: Mapping[Var, Any]) -> None:
         self.analyzer = analyzer
         self.var = var
+        self.relax_map = relax_map
 
     def solve(self, kind: type[CmpExpr], target: PrimExpr, rest: PrimExpr) -> tuple[type[CmpExpr], PrimExpr] | None:
         """`var kind bound` for `target kind rest`; None if that can't be said."""
@@ -99,9 +100,18 @@ class _Solver:
         sign = self._sign(other)
         if sign == 0 or (isinstance(target, FloorDiv) and not left):
             return None
+        rest = self._settled(kind, rest)  # before rounding
         if isinstance(target, Mul):
             return self._factor(kind, inner, other, rest, sign)
         return self._divisor(kind, inner, other, rest, sign)
+
+    def _settled(self, kind: type[CmpExpr], rest: PrimExpr) -> PrimExpr:
+        """The right side at the values of what is relaxed where the comparison is hardest to hold."""
+        if kind is EQ or variables(rest).isdisjoint(self.relax_map):
+            return rest
+        values = int_set_of(self.analyzer, rest, self.relax_map, Analyzer())
+        end = values.max_value if kind is GE else values.min_value
+        return rest if end in (neg_inf(), pos_inf()) else end
 
     def _sign(self, expr: PrimExpr) -> int:
         return 1 if self.analyzer.can_prove(expr > 0) else -1 if self.analyzer.can_prove(expr < 0) else 0

@@ -19,6 +19,7 @@ from .linear import is_scalar_int
 from .modular import ModularSet
 from .queries import holds
 from .rewrite import rewrite
+from .scalable import holds_for_vector_lengths
 
 
 class ProofStrength(IntEnum):
@@ -121,9 +122,9 @@ class Analyzer(analyzer.Analyzer):
         return canonical(self.facts, convert(expr))
 
     def simplify(self, expr: Scalar, steps: int = 2) -> PrimExpr:
-        """The simplest form found of `expr`; `steps` rounds alternate between the rewritten and the canonical form."""
-        found = convert(expr)
-        for step in range(max(steps, 1)):
+        """The simplest form found of `expr`: canonical first, then `steps` times rewritten and canonical in turn."""
+        found = canonical(self.facts, convert(expr))
+        for step in range(steps):
             before, found = found, (canonical if step % 2 else rewrite)(self.facts, found)
             if found is before and step:
                 break
@@ -149,8 +150,10 @@ class Analyzer(analyzer.Analyzer):
         condition = convert(expr)
         if not isinstance(condition, IntImm) and _is_scalar_comparison(condition) and holds(self.facts, condition):
             return strength > ProofStrength.DEFAULT or True
+        if isinstance(condition, EQ) and condition.a is condition.b:  # of floats too: NaN isn't thought of
+            return True
         found = self.simplify(condition)
-        return isinstance(found, IntImm) and found.value != 0
+        return (isinstance(found, IntImm) and found.value != 0) or holds_for_vector_lengths(self.facts, condition)
 
     def can_prove_equal(self, lhs: Any, rhs: Any) -> bool:
         """True if lhs == rhs is proved."""

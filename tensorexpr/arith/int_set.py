@@ -151,10 +151,13 @@ def as_interval(found: Any) -> IntervalSet:
     raise DeclarationError(f"a variable varies over an IntervalSet or a Range, not over {found!r}")
 
 
-def int_set_of(analyzer: Analyzer, expr: PrimExpr, dom_map: Mapping[Any, Any] | None) -> IntervalSet:
-    """The least interval found that holds the values of `expr` while the variables of `dom_map` vary over their sets."""
+def int_set_of(analyzer: Analyzer, expr: PrimExpr, dom_map: Mapping[Any, Any] | None, writer: Analyzer | None = None) -> IntervalSet:
+    """The least interval found that holds the values of `expr` while the variables of `dom_map` vary over their sets.
+
+    Ends are simplified by `writer`, where what `analyzer` knows shall not show in them.
+    """
     domain = {var if isinstance(var, Var) else var.var: as_interval(dom) for var, dom in (dom_map or {}).items()}
-    return _Evaluator(analyzer, domain).set_of(expr)
+    return _Evaluator(analyzer, domain, writer or analyzer).set_of(expr)
 
 
 def union(analyzer: Analyzer, sets: Iterable[IntervalSet]) -> IntervalSet:
@@ -169,6 +172,30 @@ def union(analyzer: Analyzer, sets: Iterable[IntervalSet]) -> IntervalSet:
     return IntervalSet(low, high)
 
 
+def union_lower_bound(sets: Iterable[IntSet]) -> IntervalSet:
+    """An interval that the union of intervals covers without a gap: the first, and what adjoins it."""
+    from .index_analyzer import Analyzer
+
+    analyzer = Analyzer()
+    left = [found for found in map(as_interval, sets) if not found.is_nothing()]
+    if not left:
+        return nothing()
+    whole = left.pop(0)
+    while left:
+        following = next((found for found in left if _adjoins(analyzer, whole, found)), None)
+        if following is None:
+            return whole
+        left.remove(following)
+        whole = union(analyzer, [whole, following])
+    return whole
+
+
+def _adjoins(analyzer: Analyzer, a: IntervalSet, b: IntervalSet) -> bool:
+    """True if there is no integer between two intervals."""
+    ends = [(a.min_value, b.max_value), (b.min_value, a.max_value)]
+    return all(low is _NEG_INF or high is _POS_INF or analyzer.can_prove(low <= high + 1) for low, high in ends)
+
+
 End = PrimExpr
 _INFINITIES = (_NEG_INF, _POS_INF)
 
@@ -180,8 +207,9 @@ def _opposite(end: End) -> End:
 class _Evaluator:
     """The recursion over one expression."""
 
-    def __init__(self, analyzer: Analyzer, domain: Mapping[Var, IntervalSet]) -> None:
+    def __init__(self, analyzer: Analyzer, domain: Mapping[Var, IntervalSet], writer: Analyzer) -> None:
         self.analyzer = analyzer
+        self.writer = writer
         self.domain = domain
         self.depth = 0
 
@@ -241,7 +269,7 @@ class _Evaluator:
         return IntervalSet(*(end if end in _INFINITIES else self._simple(change(end)) for end in (found.min_value, found.max_value)))
 
     def _simple(self, expr: PrimExpr) -> PrimExpr:
-        return self.analyzer.simplify(expr)
+        return self.writer.simplify(expr)
 
     def _sum(self, a: IntervalSet, b: IntervalSet) -> IntervalSet:
         if a.is_nothing() or b.is_nothing():

@@ -15,7 +15,7 @@ from typing import Any, cast
 from .block import Block
 from .buffer import Buffer
 from .dtype import IntValue
-from .expr import CommReducer, FloatImm, IntImm, IterVar, Let, PrimExpr, Reduce, StringImm, Var
+from .expr import CommReducer, EqualOp, FloatImm, IntImm, IterVar, Let, PrimExpr, Reduce, StringImm, Var
 from .function import IRModule, PrimFunc
 from .scopes import buffer_vars, parts
 from .stmt import BufferBind, BufferRealize, Stmt
@@ -29,7 +29,12 @@ def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
     Args:
         map_free_vars: let a free variable of `lhs` stand for one of `rhs`, one to one.
     """
-    return Comparison(map_free_vars).run(lhs, rhs)
+    return Comparison(map_free_vars).run(_settled(lhs), _settled(rhs))
+
+
+def _settled(node: Any) -> Any:
+    """`a == b` as the comparison that it stands for."""
+    return node.asobject() if isinstance(node, EqualOp) else node
 
 
 def structural_hash(node: Any, map_free_vars: bool = False) -> int:

@@ -8,7 +8,7 @@ x // x -> 1
 (x // c1 + c2) // c3 -> (x + c1*c2) // (c1*c3) if c1 > 0 and c3 > 0
 (x*c1) // c2 -> x * (c1 // c2) if c2 > 0 and c1 % c2 == 0
 (x*c1) // c2 -> x // (c2 // c1) if c1 > 0 and c2 > 0 and c2 % c1 == 0
-(x*c1 + c2) // c3 -> (x + c2 // c1) // (c3 // c1) if c1 > 0 and c3 > 0 and c3 % c1 == 0
+(x*c1 + c2) // c3 -> x // (c3 // c1) + c2 // c3 if c1 > 0 and c3 > 0 and c3 % c1 == 0 and c2 % c3 < c1
 (x*c1 + y) // c2 -> x*(c1 // c2) + y // c2 if c2 > 0 and c1 % c2 == 0
 (y + x*c1) // c2 -> x*(c1 // c2) + y // c2 if c2 > 0 and c1 % c2 == 0
 (y - x*c1) // c2 -> x*(-c1 // c2) + y // c2 if c2 > 0 and c1 % c2 == 0
@@ -18,8 +18,8 @@ x // x -> 1
 ((y + x*c1) + z) // c2 -> x*(c1 // c2) + (y + z) // c2 if c2 > 0 and c1 % c2 == 0
 (z + (x*c1 + y)) // c2 -> x*(c1 // c2) + (z + y) // c2 if c2 > 0 and c1 % c2 == 0
 (z + (y + x*c1)) // c2 -> x*(c1 // c2) + (z + y) // c2 if c2 > 0 and c1 % c2 == 0
-(x*c1 + y) // c2 -> (x + y // c1) // (c2 // c1) if c1 > 0 and c2 > 0 and c2 % c1 == 0
-(y + x*c1) // c2 -> (y // c1 + x) // (c2 // c1) if c1 > 0 and c2 > 0 and c2 % c1 == 0
+(x*c1 + y) // c2 -> x // (c2 // c1) if c1 > 0 and c2 > 0 and c2 % c1 == 0 and prove(y >= 0) and prove(y < c1)
+(y + x*c1) // c2 -> x // (c2 // c1) if c1 > 0 and c2 > 0 and c2 % c1 == 0 and prove(y >= 0) and prove(y < c1)
 min(x*c1, y) // c2 -> min(x*(c1 // c2), y // c2) if c2 > 0 and c1 % c2 == 0
 min(y, x*c1) // c2 -> min(y // c2, x*(c1 // c2)) if c2 > 0 and c1 % c2 == 0
 max(x*c1, y) // c2 -> max(x*(c1 // c2), y // c2) if c2 > 0 and c1 % c2 == 0
@@ -64,7 +64,7 @@ x % x -> 0
 (y*x) % y -> 0
 (x % c1) % c2 -> x % c2 if c2 > 0 and c1 % c2 == 0
 (x % c1) % c2 -> x % c1 if c1 > 0 and c2 >= c1
-(x*c1 + c2) % c3 -> ((x + c2 // c1) % (c3 // c1))*c1 + c2 % c1 if c1 > 0 and c3 > 0 and c3 % c1 == 0
+(x*c1 + c2) % c3 -> (x % (c3 // c1))*c1 + c2 if c1 > 0 and c3 > 0 and c3 % c1 == 0 and 0 <= c2 and c2 < c1
 (x*c1 + y) % c2 -> (x % (c2 // c1))*c1 + y if c1 > 0 and c2 > 0 and c2 % c1 == 0 and prove(y >= 0) and prove(y < c1)
 (y + x*c1) % c2 -> y + (x % (c2 // c1))*c1 if c1 > 0 and c2 > 0 and c2 % c1 == 0 and prove(y >= 0) and prove(y < c1)
 (x % c1 + y) % c2 -> (x + y) % c2 if c2 > 0 and c1 % c2 == 0 and c1 > 0
