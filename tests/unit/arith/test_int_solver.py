@@ -45,9 +45,8 @@ def test_equations_have_the_solutions_that_points_have(seed: int) -> None:
     found = arith.solve_linear_equations(relations, variables, {v: Range(-3, 4) for v in variables})
     solutions = {point for point in product(dom, repeat=len(variables)) if _value(relations[0], dict(zip(variables, point, strict=True)))}
     reached = set()
+    doms = [found.dst.ranges[v] for v in found.dst.variables]
     spans = [range(_value(d.min, {}), _value(d.min, {}) + _value(d.extent, {})) for d in doms]
-        range(int(found.dst.ranges[v].min), int(found.dst.ranges[v].min) + int(found.dst.ranges[v].extent)) for v in found.dst.variables
-    ]  # type: ignore[call-overload]
     for point in product(*spans):
         inner = dict(zip(found.dst.variables, point, strict=True))
         if all(_value(relation, inner) for relation in found.dst.relations):
