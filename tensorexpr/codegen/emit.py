@@ -85,6 +85,7 @@ _STATEMENTS: dict[type, StmtHandler] = {
     stmt.LetStmt: control.emit_let_stmt,
     stmt.AssertStmt: control.emit_assert,
     stmt.Evaluate: control.emit_evaluate,
+    stmt.Prefetch: lambda emitter, node: None,  # a hint, which the caches of this target need not
 }
 
 

@@ -5,6 +5,7 @@ object_path                 paths from a program to its parts
 op_registry                  names of operations, and what programs register about them
 expr, operators, arithmetic, bitwise, intrin     expressions, and all that builds them
 stmt, block, buffer, function     statements, blocks, memory, functions and modules
+data_layout, op, generic     layouts by the names of their axes; all builders in one place
 ir_builder                   loop nests written by hand, statement by statement
 rewriting, scopes            walks and rewrites; what a statement mentions and defines
 thread, storage_scope, device_intrin     tags of threads, which loops are bound to; kinds of memory; calls of devices
@@ -19,7 +20,7 @@ stmt_functor                 visitors for user passes, by their customary names
 pointers, llvm_intrin        calls about machines: pointers into buffers, LLVM's own intrinsics
 serialize                    expressions as strict JSON
 interpreter                  the reference semantics of every phase
-transform, schedule          passes, and schedules of functions: in higher rows, loaded when they are first asked for
+transform, schedule, block_scope, block_dependence_info     passes, schedules of functions: in higher rows, loaded on first use
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ from .builtin import (
     vectorlow,
     vscale,
 )
+from .data_layout import BijectiveLayout, Layout, bijective_layout, layout
 from .expr import (
     EQ,
     GE,
@@ -170,6 +172,7 @@ from .intrin import (
     trunc,
 )
 from .llvm_intrin import call_llvm_intrin, call_llvm_pure_intrin
+from .op_registry import CallEffectKind
 from .pointers import address_of, tvm_access_ptr, type_annotation
 from .stmt import (
     Allocate,
@@ -184,6 +187,7 @@ from .stmt import (
     ForKind,
     IfThenElse,
     LetStmt,
+    Prefetch,
     SeqStmt,
     Stmt,
     While,
@@ -195,7 +199,8 @@ from .tensor_intrin import TensorIntrin
 if TYPE_CHECKING:
     from ..arith import IndexMap
     from ..lower import transform
-    from . import interpreter, ir_builder
+    from ..schedule.blocks.dependence_info import BlockDependenceInfo
+    from . import data_layout, generic, interpreter, ir_builder, op
 
 # Names that users expect here and that live in a higher row: loaded on first use, so that nothing here depends on them.
 _HIGHER = {
@@ -205,11 +210,15 @@ _HIGHER = {
     "ScheduleError": "tensorexpr.errors",
     "ScheduleState": "tensorexpr.schedule.blocks.state",
     "StmtSRef": "tensorexpr.schedule.blocks.block_scope",
+    "BlockDependenceInfo": "tensorexpr.schedule.blocks.dependence_info",
     "BlockScope": "tensorexpr.schedule.blocks.block_scope",
     "as_composite_schedule": "tensorexpr.meta_schedule.proposal",
 }
 # Modules that few programs need, and import would pay for.
-_LAZY = {name: f"tensorexpr.tir.{name}" for name in ("interpreter", "ir_builder", "schedule")}
+_LAZY = {
+    name: f"tensorexpr.tir.{name}"
+    for name in ("block_dependence_info", "block_scope", "generic", "interpreter", "ir_builder", "op", "schedule")
+}
 
 __all__ = [
     "EQ",
@@ -223,8 +232,10 @@ __all__ = [
     "And",
     "AssertStmt",
     "AttrStmt",
+    "BijectiveLayout",
     "BinaryExpr",
     "Block",
+    "BlockDependenceInfo",
     "BlockRealize",
     "Broadcast",
     "Buffer",
@@ -234,6 +245,7 @@ __all__ = [
     "BufferRegion",
     "BufferStore",
     "Call",
+    "CallEffectKind",
     "Cast",
     "CmpExpr",
     "CommReducer",
@@ -252,6 +264,7 @@ __all__ = [
     "IndexMap",
     "IntImm",
     "IterVar",
+    "Layout",
     "Let",
     "LetStmt",
     "LogicalExpr",
@@ -263,6 +276,7 @@ __all__ = [
     "Not",
     "Or",
     "PointerType",
+    "Prefetch",
     "PrimExpr",
     "PrimFunc",
     "PrimType",
@@ -295,6 +309,7 @@ __all__ = [
     "atan2",
     "atanh",
     "atomic_add",
+    "bijective_layout",
     "bitwise_and",
     "bitwise_not",
     "bitwise_or",
@@ -313,6 +328,7 @@ __all__ = [
     "copysign",
     "cos",
     "cosh",
+    "data_layout",
     "decl_buffer",
     "div",
     "erf",
@@ -324,6 +340,7 @@ __all__ = [
     "floormod",
     "fma",
     "fmod",
+    "generic",
     "get_active_lane_mask",
     "get_vscale_expr",
     "hypot",
@@ -338,6 +355,7 @@ __all__ = [
     "isnan",
     "isnullptr",
     "large_uint_imm",
+    "layout",
     "ldexp",
     "likely",
     "log",
@@ -352,6 +370,7 @@ __all__ = [
     "multiply",
     "nearbyint",
     "nextafter",
+    "op",
     "popcount",
     "pow",
     "power",

@@ -20,6 +20,7 @@ from .stmt import (
     For,
     IfThenElse,
     LetStmt,
+    Prefetch,
     SeqStmt,
     Stmt,
     While,
@@ -61,6 +62,8 @@ def parts(stmt: Stmt) -> Parts:
             return Parts((*bounds, stmt.condition), (stmt.buffer,), (stmt.body,), (stmt.buffer.data,))
         case Evaluate():
             return Parts((stmt.value,))
+        case Prefetch():
+            return Parts(tuple(expr for r in stmt.bounds for expr in (r.min, r.extent)), (stmt.buffer,))
         case BlockRealize():
             return Parts((*stmt.iter_values, stmt.predicate), (), (stmt.block,))
         case Block():

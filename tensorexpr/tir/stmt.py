@@ -233,6 +233,14 @@ class Evaluate(Stmt):
     value: PrimExpr
 
 
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Prefetch(Stmt):
+    """Bring the box `bounds` of a buffer near; without effect on what is computed."""
+
+    buffer: Buffer
+    bounds: tuple[Range, ...]
+
+
 ADAPTERS.update({
     "Stmt": (Stmt, refuse("statement"), None),
     "Stmt | None": ((Stmt, NoneType), refuse("statement"), None),

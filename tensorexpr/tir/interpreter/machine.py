@@ -25,6 +25,7 @@ from ..stmt import (
     ForKind,
     IfThenElse,
     LetStmt,
+    Prefetch,
     SeqStmt,
     Stmt,
     While,
@@ -240,4 +241,5 @@ _STATEMENTS: dict[type[Stmt], Callable[[Machine, Any], Thunk]] = {
     AssertStmt: Machine.check,
     AttrStmt: Machine.attribute,
     Evaluate: lambda machine, stmt: machine.compile(stmt.value),
+    Prefetch: lambda machine, stmt: lambda: None,
 }

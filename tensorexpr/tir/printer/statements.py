@@ -22,6 +22,7 @@ from ..stmt import (
     ForKind,
     IfThenElse,
     LetStmt,
+    Prefetch,
     SeqStmt,
     Stmt,
     While,
@@ -408,6 +409,10 @@ class StatementPrinter:
         text = self.expr(value)
         self.line(text if isinstance(stmt.value, Call) else f"T.evaluate({text})")
 
+    def _prefetch(self, stmt: Prefetch, last: bool) -> None:
+        box = ", ".join(f"T.Range({self.expr(r.min)}, {self.expr(r.end)})" for r in stmt.bounds)
+        self.line(f"T.prefetch({self.names.get(stmt.buffer, stmt.buffer.name)}, [{box}])")
+
 
 def _is_zero(expr: PrimExpr) -> bool:
     return isinstance(expr, IntImm) and expr.value == 0
@@ -439,6 +444,7 @@ _WRITERS: Mapping[type[Stmt], Callable[[StatementPrinter, Any, bool], None]] = {
     AttrStmt: StatementPrinter._attr,
     DeclBuffer: StatementPrinter._decl_buffer,
     Evaluate: StatementPrinter._evaluate,
+    Prefetch: StatementPrinter._prefetch,
     BlockRealize: StatementPrinter._realize_block,
     Block: StatementPrinter._lone_block,
 }

@@ -164,3 +164,30 @@ def test_flattened_buffers() -> None:
     assert str(tir.decl_buffer((x, 8), elem_offset=100).offset_of([2, 3])) == "[119]"
     with pytest.raises(ValueError, match="no increasing positions"):
         tir.decl_buffer([1], axis_separators=[1, 2])
+
+
+def test_prefetch_is_a_hint() -> None:
+    stmt = tir.Prefetch(B, [tir.Range(0, 2), tir.Range(0, 8)])
+    assert str(stmt).splitlines()[-1] == "T.prefetch(B, [T.Range(0, 2), T.Range(0, 8)])"
+
+
+def test_dependences_of_blocks() -> None:
+    from tensorexpr.tir.block_scope import DepKind
+
+    zero = tir.IterVar((0, 4), "vi", 0)
+    point = [tir.BufferRegion.from_point(B, [zero.var, 0])]
+    blocks = [tir.Block([zero], reads, writes, name, tir.Evaluate(0)) for name, reads, writes in (("a", [], point), ("b", point, []))]
+    realized = [tir.BlockRealize([n], True, block) for n, block in enumerate(blocks)]
+    root = tir.Block([], [], [], "root", tir.SeqStmt(realized))
+    info = tir.BlockDependenceInfo(tir.PrimFunc([B], tir.BlockRealize([], True, root)))
+    (found,) = info.get_block_scope(info.get_sref(root)).get_deps_by_dst(info.get_sref(blocks[1]))
+    assert found.kind == DepKind.RAW and found.src is info.get_sref(blocks[0])
+
+
+def test_operations_are_registered() -> None:
+    ir.register_op_attr("tir.my_twice", "TCallEffectKind", tir.CallEffectKind.Pure)
+    call = tir.call_intrin("float32", "tir.my_twice", tir.const(1.0))
+    assert str(call) == "T.my_twice(T.float32(1.0))" and ir.Op.get("tir.my_twice").get_attr("TCallEffectKind") == tir.CallEffectKind.Pure
+    with pytest.raises(ValueError, match="no operation"):
+        ir.Op.get("tir.nobody_knows")
+    assert tir.op.exp is tir.exp and tir.generic.add is tir.add
