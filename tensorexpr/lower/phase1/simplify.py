@@ -19,10 +19,12 @@ from ..scopes import inside_loop
 
 def simplify(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """`func` with simpler expressions; the same object if nothing became simpler."""
-    return func.with_body(_Simplifier(ctx).stmt(func.body))
+    return func.with_body(Simplifier(ctx).stmt(func.body))
 
 
-class _Simplifier:
+class Simplifier:
+    """What simplifies one function, statement by statement."""
+
     def __init__(self, ctx: PassContext) -> None:
         self._analyzer = Analyzer()
         self._keep_trivial = ctx.flag("tir.debug_keep_trivial_loop")

@@ -22,9 +22,9 @@ from .decorators import module_pass, prim_func_pass
 # Pass -> the module here that makes it.
 PASSES: dict[str, str] = {
     **dict.fromkeys(
-        ("StorageFlatten", "Simplify", "TrimNoOps", "LoopPartition",
+        ("StorageFlatten", "TrimNoOps", "LoopPartition",
          "ReduceBranchingThroughOvercompute", "InjectDoubleBuffer", "UnrollRegisterTile",
-         "UnrollLoop", "RegisterPromotion", "StorageRewrite", "HoistExpression", "RemoveNoOp",
+         "UnrollLoop", "RegisterPromotion", "StorageRewrite", "HoistExpression",
          "InstrumentBoundCheckers", "ConvertForLoopsToSerial", "SkipAssert", "InjectPrefetch"), "house",
     ),
     **dict.fromkeys(
@@ -54,6 +54,8 @@ PASSES: dict[str, str] = {
     "LiftThreadBinding": "lift_thread_binding",
     "LowerIntrin": "lower_intrin",
     "PointerValueTypeRewrite": "pointer_value_type_rewrite",
+    "RemoveNoOp": "remove_no_op",
+    "Simplify": "simplify",
     "ThreadSync": "thread_sync",
     "RemoveWeightLayoutRewriteBlock": "remove_weight_layout_rewrite_block",
     "VerifyMemory": "verify_memory",

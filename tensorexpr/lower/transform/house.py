@@ -9,7 +9,6 @@ from ...tir.stmt import AssertStmt, For, ForKind, Stmt
 from ..context import PassContext
 from ..passes import Pass
 from ..phase1.inject_prefetch import inject_prefetch
-from ..phase1.simplify import simplify
 from ..phase1.storage_flatten import storage_flatten
 from ..phase2.inject_double_buffer import inject_double_buffer
 from ..phase2.loop_partition import loop_partition
@@ -21,7 +20,6 @@ from ..phase2.unroll_loop import unroll_loop
 from ..phase2.unroll_register_tile import unroll_register_tile
 from ..phase3.hoist_expression import hoist_expression
 from ..phase3.instrument_bound_checkers import instrument_bound_checkers
-from ..phase3.remove_no_op import remove_no_op
 from ..rebuild import map_stmt
 
 
@@ -41,11 +39,6 @@ def StorageFlatten(cache_line_size: int = 64, create_bound_attribute: bool = Fal
 def InjectPrefetch() -> Pass:
     """Scheduled prefetches as calls, one per cache line."""
     return Pass("tir.InjectPrefetch", inject_prefetch)
-
-
-def Simplify() -> Pass:
-    """Simpler expressions, without guards and loops that decide nothing."""
-    return Pass("tir.Simplify", simplify)
 
 
 def TrimNoOps() -> Pass:
@@ -91,11 +84,6 @@ def StorageRewrite() -> Pass:
 def HoistExpression() -> Pass:
     """Invariant values in front of their loops."""
     return Pass("tir.HoistExpression", hoist_expression)
-
-
-def RemoveNoOp() -> Pass:
-    """No statements without effect."""
-    return Pass("tir.RemoveNoOp", remove_no_op)
 
 
 def InstrumentBoundCheckers() -> Pass:

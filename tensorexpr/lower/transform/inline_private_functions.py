@@ -37,7 +37,7 @@ def InlinePrivateFunctions() -> Pass:
 
 
 def _calls(func: PrimFunc) -> set[GlobalVar]:
-    ops = [node.op for node in walk(func.body) if isinstance(node, Call)]
+    ops: list[object] = [node.op for node in walk(func.body) if isinstance(node, Call)]
     return {op for op in ops if isinstance(op, GlobalVar)}
 
 
