@@ -60,6 +60,38 @@ def test_every_example_is_run() -> None:
     assert {path.name for path in (ROOT / "examples").glob("*.py")} == set(EXAMPLES)
 
 
+# Programs in the style of TVM's, one per theme -> what their output must say.
+FROM_TVM = {
+    "auto_schedule.py": ("the best of 8 trials computes what NumPy does",),
+    "custom_pass.py": ("* T.float32(0.5)", "passes ran"),
+    "extern_op.py": ("the largest of the first rows",),
+    "get_started.py": ("a GPU is here: False", "def main("),
+    "intrin_math.py": ("cube roots of a logistic curve",),
+    "operators.py": ("most likely classes",),
+    "opt_gemm.py": ("plain", "in_blocks", "packed", "GFLOPS"),
+    "reduction.py": ("furthest from zero",),
+    "scan.py": ("after two years",),
+    "schedule_primitives.py": ("== tiled", "vectorize", "parallel"),
+    "sessions.py": ("LocalSession: 256 squares on cpu(0)", "RPCSession: 256 squares on remote:cpu(0)"),
+    "tensor_ir.py": ("sch.compute_at(", "T.vectorized("),
+    "tensorize.py": ("c_1[i * 40 + j_outer * 8:i * 40 + j_outer * 8 + 8] =",),
+    "tuple_inputs.py": ("places of the maxima", "products"),
+}
+_SMALLER = {"opt_gemm.py": ("--size", "64")}
+
+
+@pytest.mark.parametrize("example", sorted(FROM_TVM))
+def test_programs_in_the_style_of_tvm_run(example: str) -> None:
+    command = [sys.executable, str(ROOT / "examples/from_tvm" / example), *_SMALLER.get(example, ())]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [text for text in FROM_TVM[example] if text not in done.stdout] == []
+
+
+def test_every_program_in_the_style_of_tvm_is_run() -> None:
+    assert {path.name for path in (ROOT / "examples/from_tvm").glob("*.py")} == set(FROM_TVM)
+
+
 def test_the_guide_to_declaring_runs() -> None:
     printed, _ = run_blocks((ROOT / "docs/guides/declaring.md").read_text())
     assert printed.splitlines() == ["[8.]", "[1.    1.762 1.943 1.96  1.961]", "[ 2.  4.  6.  8. 10. 12.]", "[2. 2. 2. 2.]", "1.0"]

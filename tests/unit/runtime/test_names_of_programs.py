@@ -146,6 +146,7 @@ def test_programs_of_early_releases_use_the_top_level() -> None:
     x, y = tvm.nd.array(np.zeros(3, "float32"), tvm.context("cpu", 0)), tvm.ndarray.empty((3,))
     func(x, y)
     assert y.asnumpy().tolist() == [2.0, 2.0, 2.0]
+    assert tvm.var("x", tvm.float32).dtype == "float32" and isinstance(tvm.convert(3), tvm.expr.IntImm)
 
 
 @pytest.mark.parametrize(
