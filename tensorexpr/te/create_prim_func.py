@@ -59,6 +59,13 @@ def create_prim_func(ops: Sequence[Tensor | Var] | Tensor, index_dtype_override:
     return _Builder(params, index_dtype_override).build()
 
 
+_LAYOUT_FREE = "layout_free_placeholders"
+
+
+class UnsupportedOperationError(DeclarationError, TypeError):
+    """An operation of a kind that no block computes."""
+
+
 class _Builder:
     """One function: the buffers of all tensors, and where they are declared."""
 
@@ -76,7 +83,7 @@ class _Builder:
         self._order = post_dfs_order([tensor.op for tensor in self._given])
         for op in self._order:
             if not isinstance(op, PlaceholderOp) and type(op) is not ComputeOp:
-                raise DeclarationError(
+                raise UnsupportedOperationError(
                     f"create_prim_func: {op.name} is a {type(op).__name__}; blocks are made of placeholders and te.compute only, "
                     "so lower it through te.create_schedule"
                 )
@@ -132,8 +139,11 @@ class _Builder:
             )
 
     def _annotations(self, op: ComputeOp) -> FrozenMap:
-        """The attributes of an operation, with buffers for tensors; free layouts are the function's business."""
-        found = {key: self._attribute(value) for key, value in op.attrs.items() if key != "layout_free_placeholders"}
+        """The attributes of an operation, with buffers for tensors; the free layouts of arguments are the function's business."""
+        found = {key: self._attribute(value) for key, value in op.attrs.items() if key != _LAYOUT_FREE}
+        inner = [tensor for tensor in op.attrs.get(_LAYOUT_FREE, ()) if isinstance(tensor, Tensor) and tensor not in self._given]
+        if inner:
+            found[_LAYOUT_FREE] = self._attribute(inner)
         return FrozenMap(found) if found else EMPTY
 
     def _attribute(self, value: Any) -> Any:
@@ -142,7 +152,7 @@ class _Builder:
         return [self._attribute(item) for item in value] if isinstance(value, (list, tuple)) else value
 
     def _attrs(self) -> FrozenMap:
-        free = {tensor for op in self._order for tensor in op.attrs.get("layout_free_placeholders", ())}
+        free = {tensor for op in self._order for tensor in op.attrs.get(_LAYOUT_FREE, ())}
         layout_free = [number for number, var in enumerate(self._params) if self._tensor_of(var) in free]
         extra = {"layout_free_buffers": layout_free} if layout_free else {}
         return FrozenMap({"global_symbol": "main", "tir.noalias": True, **extra})

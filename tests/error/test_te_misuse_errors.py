@@ -13,8 +13,8 @@ import tensorexpr as tvm
 from tensorexpr import te
 from tensorexpr.errors import CodegenError, DeclarationError, LoweringError
 
-A = te.placeholder((8,), name="A")
-M = te.placeholder((8, 8), name="M")
+A: Any = te.placeholder((8,), name="A")
+M: Any = te.placeholder((8, 8), name="M")
 K = te.reduce_axis((0, 8), "k")
 SIZE = te.var("size")
 B = te.compute((8,), lambda i: A[i] + 1.0, name="B")
