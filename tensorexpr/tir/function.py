@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -220,3 +221,9 @@ class IRModule(Object):
 
 def _name(var: str | GlobalVar) -> str:
     return var.name_hint if isinstance(var, GlobalVar) else var
+
+
+def __getattr__(name: str) -> Any:
+    if name == "TensorIntrin":  # which is made of functions, and looked for here too
+        return importlib.import_module("tensorexpr.tir.tensor_intrin").TensorIntrin
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -38,13 +38,13 @@ def scoped_copy(buffer: Buffer, shape: Sequence[PrimExpr], name: str, scope: str
     return replace(buffer, data=data, shape=tuple(shape), strides=(), elem_offset=zero, offset_factor=1, name=name)
 
 
-def box_of(program: BlockProgram, node: Node, region: BufferRegion, outside: Stmt) -> Box:
+def box_of(program: BlockProgram, node: Node, region: BufferRegion, outside: Stmt, together: Sequence[For] = ()) -> Box:
     """The box of a region that a block states, over the loops between it and `outside`, in terms of those around that.
 
-    It is cut to the buffer where it isn't certain to lie in it.
+    It is cut to the buffer where it isn't certain to lie in it. `together` are loops further out whose iterations share the box.
     """
     realize = realized(node)
-    inner: list[For] = []
+    inner: list[For] = [*together]
     for above in node.ancestors():
         if above.stmt is outside:
             break

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import RecordError, ScheduleError
 from ...tir.expr import PrimExpr, Var
+from ...tir.printer.program import known_package
 from .handles import RV, BlockRV, LoopRV
 from .instruction import Instruction, primitive_of
 from .trace_values import as_json_value, checked_trace, from_json_value, handles_in, mapped, plain
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 DecisionProvider = Callable[[Instruction, "list[Any]", "list[Any]", Any], Any]
 
-HEADER = ("# from tensorexpr import tir", "def apply_trace(sch: tir.Schedule) -> None:")
+HEADER = "def apply_trace(sch: tir.Schedule) -> None:"
 ENTER_POSTPROC = "EnterPostproc"
 
 
@@ -173,7 +174,7 @@ class Trace:
         print(PrimExpr._printers["shown"](str(self), style))
 
     def __str__(self) -> str:
-        return "\n".join((*HEADER, *(f"  {line}" for line in self.as_python() or ["pass"])))
+        return "\n".join((f"# from {known_package()} import tir", HEADER, *(f"  {line}" for line in self.as_python() or ["pass"])))
 
     def __repr__(self) -> str:
         return str(self)

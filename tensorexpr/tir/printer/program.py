@@ -17,11 +17,15 @@ from .statements import StatementPrinter
 from .text import Names
 
 
-def _header(language: str, name: str) -> str:
-    """The import that makes a text readable, by the name under which the program around knows this package."""
+def known_package() -> str:
+    """The name under which the program around knows this package."""
     package = __name__.partition(".")[0]
-    known = "tvm" if sys.modules.get("tvm") is sys.modules[package] else package
-    return f"# from {known}.script import {language} as {name}"
+    return "tvm" if sys.modules.get("tvm") is sys.modules[package] else package
+
+
+def _header(language: str, name: str) -> str:
+    """The import that makes a text readable."""
+    return f"# from {known_package()}.script import {language} as {name}"
 
 
 def script_function(func: PrimFunc, options: Options | None = None) -> str:

@@ -25,6 +25,7 @@ from ..accesses import check_plain_use, redirected
 from ..bindings import TRUE
 from ..buffers import region_at
 from ..copying import Box, box_of, ranges_around, scoped_copy
+from ..coverage import shares
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of, loop_of
@@ -51,13 +52,14 @@ def copy_at(program: BlockProgram, var: Var, name: str, index: int, storage_scop
         sole_writer(program.child_blocks(scope), buffer, primitive)
         check_written_alone(program, node, region, primitive)
     users, others = (readers, writers) if side == "read" else (writers, readers)
-    here = _hull(program, users, buffer, side, loop, node)
+    copy = scoped_copy(buffer, buffer.shape, f"{buffer.name}_{storage_scope}", storage_scope)
+    around = [*program.loops_above(program.loop_node(var)), loop]
+    together = [above for above in around if shares(above, copy, virtual=True)]
+    here = _hull(program, users, buffer, side, loop, node, together)
     _check_box(here, buffer, node, primitive)
     for user in users:
         check_plain_use(user.stmt, buffer, primitive, user.stmt)
-    copy = scoped_copy(buffer, buffer.shape, f"{buffer.name}_{storage_scope}", storage_scope)
     made_name = program.fresh_block_name(copy.name)
-    around = [*program.loops_above(program.loop_node(var)), loop]
     source, target = (buffer, copy) if side == "read" else (copy, buffer)
     block = _copy(made_name, source, target, here, around)
     top = _statement_of(program, loop, users[0] if side == "read" else users[-1])
@@ -68,10 +70,10 @@ def copy_at(program: BlockProgram, var: Var, name: str, index: int, storage_scop
     return made.allocated(block_at(scope).name_hint, copy), made_name
 
 
-def _hull(program: BlockProgram, users: Sequence[Node], buffer: Buffer, side: str, loop: For, node: Node) -> Box:
+def _hull(program: BlockProgram, users: Sequence[Node], buffer: Buffer, side: str, loop: For, node: Node, together: Sequence[For]) -> Box:
     """What the blocks in the loop use of a buffer, which must be one box."""
     boxes = [
-        box_of(program, user, region, loop)
+        box_of(program, user, region, loop, together)
         for user in users
         for region in (block_at(user).reads if side == "read" else block_at(user).writes)
         if region.buffer is buffer
@@ -119,8 +121,7 @@ def _check_between(program: BlockProgram, loop: For, top: Stmt, others: Sequence
 
 
 def _copy(name: str, source: Buffer, target: Buffer, here: Box, around: Sequence[For]) -> Stmt:
-    used = set().union(*(variables(r.min) for r in here))
-    loops = [loop for loop in around if loop.loop_var in used]
+    loops = list(dict.fromkeys(loop for r in here for loop in around if loop.loop_var in variables(r.min)))
     own = [IterVar(Range.from_min_extent(loop.min, loop.extent), Var(f"v{place}", loop.loop_var.dtype)) for place, loop in enumerate(loops)]
     values: dict[Var, PrimExpr] = {loop.loop_var: axis.var for loop, axis in zip(loops, own, strict=True)}
     box = tuple(Range.from_min_extent(substitute(r.min, values), r.extent) for r in here)
