@@ -21,7 +21,7 @@ from .arithmetic import as_int, cast, convert, floordiv, floormod, to_bool
 from .attrs import FrozenMap
 from .buffer import Buffer, decl_buffer, pointer_var
 from .dtype import parse_dtype, scalar_dtype
-from .expr import BufferLoad, ExprOp, IntImm, IterVar, PrimExpr, Ramp, StringImm, Var
+from .expr import Add, BufferLoad, ExprOp, IntImm, IterVar, PrimExpr, Ramp, StringImm, Var
 from .intrin import likely
 from .stmt import Allocate, AssertStmt, AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, LetStmt, Stmt, While, seq
 
@@ -184,7 +184,7 @@ class IRBuilder:
         low, high = convert(begin), convert(end)
         if any(not parse_dtype(bound.dtype).is_int or parse_dtype(bound.dtype).lanes > 1 for bound in (low, high)):
             raise DeclarationError(f"loop {name}: it runs from {low} ({low.dtype}) to {high} ({high.dtype}); bounds are integers")
-        extent = high if as_int(low) == 0 else high - low
+        extent = high if as_int(low) == 0 else high.b if isinstance(high, Add) and high.a is low else high - low
         wanted = dtype or extent.dtype
         var = Var(name, wanted)
         with self._scope(lambda body: self.emit(For(var, cast(low, wanted), cast(extent, wanted), _KINDS[kind], body))):

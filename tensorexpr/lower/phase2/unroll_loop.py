@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from ...errors import LoweringError
 from ...tir.arithmetic import add
 from ...tir.attrs import FrozenMap
-from ...tir.expr import Call, IntImm
+from ...tir.expr import BufferLoad, Call, IntImm, Var
 from ...tir.function import PrimFunc
+from ...tir.rewriting import variables, walk
 from ...tir.stmt import NOP, BufferStore, Evaluate, For, ForKind, SeqStmt, Stmt, seq
 from ..context import PassContext
 from ..options import UnrollLoopConfig
@@ -23,18 +24,34 @@ from ..rebuild import Copier, map_stmt, sub_statements, walk_statements
 _OWN_LOADS = Evaluate(Call("int32", "tir.no_load_merge", ()))
 
 
-def unroll_loop(func: PrimFunc, ctx: PassContext) -> PrimFunc:
+def unroll_loop(func: PrimFunc, ctx: PassContext, mark: bool = False) -> PrimFunc:
     """`func` without UNROLLED loops and unroll pragmas; itself if it has no loops to expand.
+
+    Args:
+        mark: where `explicit_unroll` is off, loops to be unrolled are UNROLLED afterwards, and not serial.
 
     Raises:
         LoweringError: if the requested unrolling makes more statements than `explicit_max_step`.
     """
     option = ctx.option(UnrollLoopConfig)
-    if not option.auto_max_step and not option.auto_max_extent and not any(_concerns(s) for s in walk_statements(func.body)):
+    asked = option.auto_max_step or option.auto_max_extent or option.unroll_local_access
+    if not asked and not any(_concerns(s) for s in walk_statements(func.body)):
         return func
     if option.explicit_unroll:
         _check_size(func.body, option.explicit_max_step)
-    return func.with_body(_Unroller(option, ctx.flag("tir.debug_keep_trivial_loop")).stmt(func.body, option.auto_max_step).stmt)
+    unroller = _Unroller(option, ctx.flag("tir.debug_keep_trivial_loop"), mark and not option.explicit_unroll)
+    if option.unroll_local_access:
+        unroller.local_indices = _local_indices(func.body)
+    return func.with_body(unroller.stmt(func.body, option.auto_max_step).stmt)
+
+
+def _local_indices(body: Stmt) -> set[Var]:
+    """The variables in indices of buffers in "local" memory."""
+    found: set[Var] = set()
+    for node in walk(body):
+        if isinstance(node, (BufferLoad, BufferStore)) and node.buffer.scope() == "local":
+            found.update(*(variables(index) for index in node.indices))
+    return found
 
 
 def _concerns(stmt: Stmt) -> bool:
@@ -76,9 +93,11 @@ class _Result:
 
 
 class _Unroller:
-    def __init__(self, option: UnrollLoopConfig, keep_trivial: bool) -> None:
+    def __init__(self, option: UnrollLoopConfig, keep_trivial: bool, mark: bool) -> None:
         self._option = option
         self._keep_trivial = keep_trivial
+        self._mark = mark
+        self.local_indices: set[Var] = set()
 
     def stmt(self, stmt: Stmt, max_step: int) -> _Result:
         """The statement with loops expanded; `max_step` is what pragmas and options allow here."""
@@ -103,7 +122,11 @@ class _Unroller:
             max_step = 0
         body = self.stmt(loop.body, max_step)
         extent = loop.extent.value if isinstance(loop.extent, IntImm) else None
-        if extent is not None and self._wanted(loop, extent, body, max_step):
+        wanted = extent is not None and self._wanted(loop, extent, body, max_step)
+        if wanted and self._mark and extent != 1:
+            marked = replace(loop, kind=ForKind.UNROLLED, body=body.stmt)
+            return _Result(marked, body.steps * (extent or 0), body.loops, body.expanded + 1)
+        if extent is not None and wanted:
             return _Result(_expanded(loop, body.stmt, extent), body.steps * extent, body.loops, body.expanded + 1)
         kind = ForKind.SERIAL if loop.kind is ForKind.UNROLLED else loop.kind
         kept = FrozenMap({k: v for k, v in loop.annotations.items() if k not in UNROLL_PRAGMAS})
@@ -115,13 +138,15 @@ class _Unroller:
 
     def _wanted(self, loop: For, extent: int, body: _Result, max_step: int) -> bool:
         if loop.kind is ForKind.UNROLLED:
-            return self._option.explicit_unroll
+            return self._option.explicit_unroll or self._mark
         if extent == 1 and loop.kind is not ForKind.THREAD_BINDING:
             return not self._keep_trivial
         if loop.kind is not ForKind.SERIAL or KEEP_LOOP in loop.annotations:
             return False
         if body.loops or body.expanded > self._option.auto_max_depth:
             return False
+        if loop.loop_var in self.local_indices:
+            return True
         return body.steps * extent <= max_step or extent <= self._option.auto_max_extent
 
 

@@ -63,7 +63,7 @@ def UnrollRegisterTile() -> Pass:
 
 def UnrollLoop() -> Pass:
     """Unrolled loops expanded."""
-    return Pass("tir.UnrollLoop", unroll_loop)
+    return Pass("tir.UnrollLoop", lambda func, ctx: unroll_loop(func, ctx, mark=True))
 
 
 def RegisterPromotion() -> Pass:

@@ -7,9 +7,12 @@ import time
 import pytest
 
 from tensorexpr.errors import LoweringError
+from tensorexpr.lower import transform
 from tensorexpr.lower.context import PassContext
 from tensorexpr.lower.phase2.unroll_loop import unroll_loop
 from tensorexpr.lower.pragmas import KEEP_LOOP
+from tensorexpr.script import from_source
+from tensorexpr.tir import IRModule, PrimFunc
 from tensorexpr.tir.attrs import FrozenMap
 from tensorexpr.tir.expr import IntImm, Var
 from tensorexpr.tir.stmt import For, ForKind, LetStmt, Stmt, seq
@@ -156,3 +159,26 @@ def test_a_loop_that_turned_serial_stays_too() -> None:
     n = Var("n")
     body = loop("i", 2, lambda i: unrolled("j", n, lambda j: store(B, 1.0, j)), auto_unroll_max_step=64)
     assert loops(unroll_loop(func(body, B, n), PassContext())) == ["i 0:2", "j 0:n"]
+
+
+def test_loops_over_local_memory_are_unrolled_where_the_option_says_so() -> None:
+    mod = from_source("""
+@T.prim_func
+def main(B: T.Buffer((4,), "float32")):
+    t = T.allocate([4], "float32", "local")
+    local = T.Buffer((4,), "float32", data=t, scope="local")
+    for i in range(4):
+        local[i] = B[0]
+    for i in range(4):
+        B[i] = T.float32(1)
+""")
+    assert isinstance(mod, PrimFunc)
+    with PassContext(config={"tir.UnrollLoop": {"unroll_local_access": True}}):
+        assert [loop.split()[0] for loop in loops(transform.UnrollLoop()(IRModule({"main": mod}))["main"])] == ["i"]
+
+
+def test_loops_are_marked_where_unrolling_is_left_to_others() -> None:
+    mod = IRModule({"main": func(loop("i", 4, lambda i: store(flat("B", 8), 1.0, i)))})
+    with PassContext(config={"tir.UnrollLoop": {"auto_max_step": 16, "explicit_unroll": False}}):
+        marked = transform.UnrollLoop()(mod)["main"].body
+    assert isinstance(marked, For) and marked.kind is ForKind.UNROLLED
