@@ -31,6 +31,9 @@ def assert_reads_back(program: tir.PrimFunc | tir.IRModule) -> None:
     difference = first_difference(program, again)
     assert difference is None, f"{text}\n{difference}"
     assert again.script() == text
+    plain = program.script(syntax_sugar=False)
+    difference = first_difference(program, parse(plain))
+    assert difference is None, f"{plain}\n{difference}"
 
 
 def _declared(make: Callable[[], list[Tensor]]) -> tir.PrimFunc:

@@ -8,7 +8,7 @@ from ...errors import DeclarationError
 from ...tir.buffer import Buffer as _Buffer
 from ...tir.expr import Var as _Var
 from ..parser import TIR
-from ..parser.functions import add_parameter
+from ..parser.functions import add_parameter, type_of
 from . import frame
 from .builder import IRBuilder
 from .frame import PrimFuncFrame
@@ -25,8 +25,8 @@ def func_name(name: str) -> None:
 
 
 def func_ret(ret_type: Any) -> Any:
-    """Say what the function returns; it is kept in nothing, as functions return numbers of any type."""
-    IRBuilder.current().context.owner()
+    """Say what the function returns: a type, or None."""
+    IRBuilder.current().context.owner().ret_type = type_of(ret_type)
     return ret_type
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import DeclarationError
 from ...tir.block import Block, MatchBufferRegion
 from ...tir.buffer import Buffer, BufferRegion
-from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var
+from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Type, Var
 from ...tir.stmt import Stmt
 
 
@@ -24,6 +24,7 @@ class FunctionFrame:
     allocated: list[Buffer] = field(default_factory=list)
     has_blocks: bool = False
     private: bool = False
+    ret_type: Type | None = None
     inferred: list[Block] = field(default_factory=list)  # whose regions the parser found
     stated: bool = False  # the attributes have been stated
 

@@ -12,7 +12,7 @@ from ...ir.diagnostics import report
 from ...tir.attrs import FrozenMap
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer
-from ...tir.expr import Call, IntImm, PrimExpr, Var
+from ...tir.expr import Call, IntImm, PrimExpr, PrimType, Type, Var
 from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ...tir.stmt import Stmt
 from ...tir.verify import violations
@@ -56,6 +56,22 @@ class FunctionReader(StatementReader):
             annotation = self.value(arg.annotation)
             self._scope.define(arg.arg, self.at(arg.annotation, _parameter, arg.arg, annotation, frame))
 
+    def result_type(self, annotation: ast.expr | None) -> Type | None:
+        """The type behind the arrow, where it is a word of the language."""
+        if not isinstance(annotation, ast.Attribute) or not isinstance(annotation.value, ast.Name):
+            return None
+        known = self._scope.find(annotation.value.id)[0] and self.value(annotation.value) is TIR
+        return type_of(self.value(annotation)) if known else None
+
+
+def type_of(annotation: Any) -> Type | None:
+    """The type of a result that an annotation states; None for none, or one that says nothing about numbers."""
+    if isinstance(annotation, Type):
+        return annotation
+    if isinstance(annotation, Builder) and annotation.dtype not in ("", "handle", "void"):
+        return PrimType(annotation.dtype)
+    return None
+
 
 def _parameter(name: str, annotation: Any, frame: FunctionFrame) -> Buffer | Var:
     """Add a parameter of an annotated type to a function; what its name stands for."""
@@ -78,7 +94,8 @@ def finished_function(frame: FunctionFrame, body: Stmt) -> PrimFunc:
     """The function whose statements have been read."""
     named: dict[str, Any] = {} if frame.private else {"global_symbol": frame.name}
     attrs = FrozenMap({**named, **frame.attrs})
-    return PrimFunc(params=tuple(frame.params), body=_with_root(frame, body), buffer_map=frame.buffer_map, attrs=attrs)
+    whole = _with_root(frame, body)
+    return PrimFunc(params=tuple(frame.params), body=whole, ret_type=frame.ret_type, buffer_map=frame.buffer_map, attrs=attrs)
 
 
 class ProgramReader:
@@ -152,6 +169,7 @@ class ProgramReader:
         frame = FunctionFrame(node.name, self._check and options.get("check_well_formed", True), private=private)
         reader = self._reader(Context(function=frame))
         reader.parameters(node.args, frame)
+        frame.ret_type = reader.result_type(node.returns)
         func = finished_function(frame, reader.body(node.body))
         if frame.checked:
             self._verify(node, func)

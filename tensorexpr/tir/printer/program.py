@@ -6,7 +6,7 @@ import sys
 
 from ..block import BlockRealize, is_plain_root
 from ..buffer import Buffer
-from ..expr import IntImm, PrimExpr, Var
+from ..expr import IntImm, PrimExpr, PrimType, Var
 from ..function import GlobalVar, IRModule, PrimFunc
 from ..rewriting import walk
 from ..scopes import parts
@@ -72,9 +72,10 @@ def _function_lines(func: PrimFunc, name: str, indent: int, options: Options) ->
         printer.write_root(func.body)
     else:
         printer.write(func.body)
+    returned = f" -> T.{func.ret_type.dtype}" if isinstance(func.ret_type, PrimType) and func.ret_type.dtype != "void" else ""
     pad = "    " * indent
     decorator = "@T.prim_func(private=True)" if private else "@T.prim_func"
-    lines = [f"{pad}{decorator}", f"{pad}def {name}({params}):", *printer.lines]
+    lines = [f"{pad}{decorator}", f"{pad}def {name}({params}){returned}:", *printer.lines]
     return [MARK_LINE + line for line in lines] if id(func) in options.marked else lines
 
 

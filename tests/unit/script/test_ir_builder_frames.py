@@ -136,7 +136,7 @@ def test_callbacks_run_when_the_frame_is_left() -> None:
     [
         (lambda: T.reads(), "T.reads stands outside of a block"),
         (lambda: T.Then().__enter__(), None),
-        (lambda: I.module_attrs({}) or I.module_get_attr("a"), "I.module_get_attr stands outside of"),
+        (lambda: I.module_get_attr("a"), "I.module_get_attr stands outside of"),
         (lambda: T.func_name("f"), "outside of a function"),
         (lambda: T.arg("x", 3), "a parameter is a variable or a buffer"),
         (lambda: T.block(3), "T.block takes a name"),

@@ -55,7 +55,8 @@ def test_sources_have_trees() -> None:
     source = Source("def f(x):\n    return x\n")
     tree: Any = source.as_ast()
     assert (source.source_name, source.start_line, source.start_column) == ("<str>", 1, 0) and source.full_source == source.source
-    assert isinstance(tree, ast.Module) and tree.body[0].name == "f"
+    first: Any = tree.body[0]
+    assert isinstance(tree, ast.Module) and first.name == "f"
     own = Source(test_sources_have_trees)
     assert own.source_name == __file__ and own.start_line > 1 and len(own.full_source) > len(own.source)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -206,3 +207,10 @@ def test_notebooks_get_html() -> None:
     assert "A[0] &lt; 3" in parse('@T.prim_func\ndef f(A: T.Buffer((4,), "int32")):\n    T.evaluate(A[0] < 3)')._repr_html_().replace(
         '<span style="color:#b35900">', ""
     ).replace("</span>", "")
+
+
+def test_the_type_of_the_result_is_kept() -> None:
+    func: Any = from_source("@T.prim_func\ndef f(n: T.int32) -> T.int32:\n    return n + 1")
+    assert func.ret_type == tir.PrimType("int32") and "def f(n: T.int32) -> T.int32:" in func.script()
+    nothing: Any = from_source("@T.prim_func\ndef f(n: T.int32) -> None:\n    T.evaluate(n)")
+    assert nothing.ret_type is None and "->" not in nothing.script()
