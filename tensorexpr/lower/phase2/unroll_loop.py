@@ -15,7 +15,7 @@ from ...tir.attrs import FrozenMap
 from ...tir.expr import BufferLoad, Call, IntImm, Var
 from ...tir.function import PrimFunc
 from ...tir.rewriting import variables, walk
-from ...tir.stmt import NOP, BufferStore, Evaluate, For, ForKind, SeqStmt, Stmt, seq
+from ...tir.stmt import NOP, AttrStmt, BufferStore, Evaluate, For, ForKind, SeqStmt, Stmt, seq
 from ..context import PassContext
 from ..options import UnrollLoopConfig
 from ..pragmas import EXPLICIT, KEEP_LOOP, MAX_STEP, NO_LOAD_MERGE, UNROLL_PRAGMAS
@@ -55,6 +55,8 @@ def _local_indices(body: Stmt) -> set[Var]:
 
 
 def _concerns(stmt: Stmt) -> bool:
+    if isinstance(stmt, AttrStmt):
+        return stmt.attr_key in UNROLL_PRAGMAS
     return isinstance(stmt, For) and (
         stmt.kind is ForKind.UNROLLED or any(key in stmt.annotations for key in UNROLL_PRAGMAS) or _is_single(stmt)
     )
@@ -103,6 +105,8 @@ class _Unroller:
         """The statement with loops expanded; `max_step` is what pragmas and options allow here."""
         if isinstance(stmt, For):
             return self._loop(stmt, max_step)
+        if isinstance(stmt, AttrStmt) and stmt.attr_key == MAX_STEP and isinstance(stmt.value, IntImm):  # a pragma around several loops
+            return self.stmt(stmt.body, stmt.value.value)
         if isinstance(stmt, (BufferStore, Evaluate)):
             return _Result(stmt, 1, 0, 0)
         inner: list[_Result] = []

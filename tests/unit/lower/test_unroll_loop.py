@@ -15,7 +15,7 @@ from tensorexpr.script import from_source
 from tensorexpr.tir import IRModule, PrimFunc
 from tensorexpr.tir.attrs import FrozenMap
 from tensorexpr.tir.expr import IntImm, Var
-from tensorexpr.tir.stmt import For, ForKind, LetStmt, Stmt, seq
+from tensorexpr.tir.stmt import AttrStmt, For, ForKind, LetStmt, Stmt, seq
 
 from .builder import SERIAL, allocate, applied, flat, func, guard, load, loop, loops, parallel, statements, store, stores, unrolled
 
@@ -182,3 +182,9 @@ def test_loops_are_marked_where_unrolling_is_left_to_others() -> None:
     with PassContext(config={"tir.UnrollLoop": {"auto_max_step": 16, "explicit_unroll": False}}):
         marked = transform.UnrollLoop()(mod)["main"].body
     assert isinstance(marked, For) and marked.kind is ForKind.UNROLLED
+
+
+def test_a_pragma_around_a_loop() -> None:
+    inner = loop("i", 4, lambda i: store(flat("B", 8), 1.0, i))
+    body = AttrStmt(IntImm("int32", 0), "pragma_auto_unroll_max_step", IntImm("int32", 8), inner)
+    assert loops(transform.UnrollLoop()(IRModule({"main": func(body)}))["main"]) == []
