@@ -105,8 +105,14 @@ def _bitwise_and(call: Call, known: Known) -> Limits:
     return (0, min(highs)) if highs else _whole(call)
 
 
+def _shift_left(call: Call, known: Known) -> Limits:
+    value, amounts = (known[arg] for arg in call.args)
+    return corners(lambda x, y: x << y, value, amounts) if amounts[0] >= 0 and amounts[1] <= 64 else _whole(call)
+
+
 CALLS: dict[str, Rule] = {
     "tir.if_then_else": lambda call, known: union(known[call.args[1]], known[call.args[2]]),
+    "tir.shift_left": _shift_left,
     "tir.shift_right": _shift_right,
     "tir.bitwise_and": _bitwise_and,
 }

@@ -45,7 +45,7 @@ _QUERIES: dict[type[PrimExpr], Callable[[Facts, PrimExpr, PrimExpr], bool]] = {
     GT: lambda facts, a, b: at_least(facts, a, b, 1),
     GE: lambda facts, a, b: at_least(facts, a, b),
 }
-_OPPOSITE: dict[type[PrimExpr], type[CmpExpr]] = {EQ: NE, NE: EQ, LT: GE, GE: LT, GT: LE, LE: GT}
+OPPOSITE: dict[type[PrimExpr], type[CmpExpr]] = {EQ: NE, NE: EQ, LT: GE, GE: LT, GT: LE, LE: GT}
 
 
 def holds(facts: Facts, condition: PrimExpr) -> bool:
@@ -64,5 +64,5 @@ def _holds(facts: Facts, condition: PrimExpr, positive: bool) -> bool:
     if not isinstance(condition, CmpExpr) or not is_scalar_int(condition.a.dtype):
         found = simplify(facts, condition)
         return isinstance(found, IntImm) and bool(found.value) is positive
-    kind = type(condition) if positive else _OPPOSITE[type(condition)]
+    kind = type(condition) if positive else OPPOSITE[type(condition)]
     return _QUERIES[kind](facts, condition.a, condition.b)

@@ -17,6 +17,7 @@ from ..tir.expr import (
     LE,
     LT,
     NE,
+    And,
     Broadcast,
     Call,
     CmpExpr,
@@ -25,6 +26,7 @@ from ..tir.expr import (
     Let,
     Mod,
     Not,
+    Or,
     PrimExpr,
     Ramp,
     Select,
@@ -34,14 +36,15 @@ from ..tir.rewriting import children, map_children, substitute
 from .bounds import limits_of
 from .constraints import under
 from .facts import Facts, fresh_memos
-from .laws import general_laws, index_laws
+from .laws import factoring_laws, general_laws, index_laws
 from .laws.pattern import Term, operands_of
 from .linear import is_scalar_int
 from .modular import congruence_of
 from .origin import INDEX_DTYPES
-from .queries import holds
+from .queries import OPPOSITE, holds
 from .rules.vector import ELEMENTWISE, rewrite_vector
 
+FACTORED, BRANCHES = 2, 4  # flags of `Facts.extensions`: as TVM numbers them
 _STEP_LIMIT = 64  # a node settles within a few steps; the cap only guards against laws that undo each other
 _DEPTH = 24  # nested selections whose arms are rewritten under their conditions
 
@@ -90,7 +93,7 @@ def _is_branch(node: PrimExpr) -> bool:
 
 def _step(facts: Facts, node: PrimExpr, form: Form, depth: int) -> PrimExpr:
     if isinstance(node, Var):
-        return facts.values.get(node, node)
+        return IntImm("bool", int(facts.truths[node])) if node in facts.truths else facts.values.get(node, node)
     if isinstance(node, Let):
         return substitute(node.body, {node.var: node.value})
     memo: dict[PrimExpr, PrimExpr] = getattr(facts, form.memo)
@@ -125,7 +128,28 @@ def by_law(facts: Facts, node: PrimExpr) -> PrimExpr:
     if node.dtype == "bool" and node in facts.truths:
         return IntImm("bool", int(facts.truths[node]))
     found = _first(facts, node)
+    if found is None and facts.extensions and isinstance(node, (And, Or)):
+        found = _extended(facts, node)
     return node if found is None else found
+
+
+def _extended(facts: Facts, node: And | Or) -> PrimExpr | None:
+    """The rewrites of connectives that have to be asked for."""
+    kind = type(node)
+    if facts.extensions & FACTORED and isinstance(node, Or):
+        for law in factoring_laws():
+            found = law.apply(facts, node, _prove)
+            if found is not None:
+                return found
+    if facts.extensions & BRANCHES:
+        plain = replace(facts, extensions=facts.extensions & ~BRANCHES, **fresh_memos())
+        left = rewrite(under(plain, node.b, kind is And), node.a)
+        if left is not node.a:
+            return kind(left, node.b)
+        right = rewrite(under(plain, node.a, kind is And), node.b)
+        if right is not node.b:
+            return kind(node.a, right)
+    return None
 
 
 def _first(facts: Facts, node: PrimExpr) -> PrimExpr | None:
@@ -182,6 +206,8 @@ def _comparison(facts: Facts, node: CmpExpr) -> PrimExpr:
     """Every comparison is asked as `==` or `<` and answered in its own terms."""
     if node in facts.truths:
         return IntImm("bool", int(facts.truths[node]))
+    if (opposite := OPPOSITE[type(node)](node.a, node.b)) in facts.truths:
+        return IntImm("bool", int(not facts.truths[opposite]))
     match node:
         case GT(a, b):
             return LT(b, a)

@@ -55,4 +55,10 @@ def index_laws(kind: type[tir.PrimExpr]) -> tuple[Law, ...]:
     return laws(_INDEX.get(kind, ""))
 
 
-__all__ = ["Law", "general_laws", "index_laws"]
+@cache
+def factoring_laws() -> tuple[Law, ...]:
+    """The laws that take a common condition out of a disjunction."""
+    return laws(logic.FACTORING)
+
+
+__all__ = ["Law", "factoring_laws", "general_laws", "index_laws"]

@@ -21,6 +21,7 @@ not x and x -> False
 ~ x < y and y < x -> False
 ~ x < y and x <= y -> x < y
 ~ x <= y and y <= x -> x == y
+~ 0 <= x + y*c1 and x + y*c1 < c2 -> y == x // c2 if c2 > 0 and c1 == -c2
 ~ x < c1 and c2 < x -> False if c2 + 1 >= c1
 ~ x < c1 and c2 <= x -> False if c2 >= c1
 ~ x <= c1 and c2 < x -> False if c2 >= c1
@@ -61,6 +62,8 @@ not x or x -> True
 ~ x <= y or y <= x -> True
 ~ x < y or y < x -> x != y
 ~ x < y or x <= y -> x <= y
+~ x < y or x == y -> x <= y
+~ x < y or y == x -> x <= y
 ~ x < c1 or c2 < x -> True if c2 < c1
 ~ x < c1 or c2 <= x -> True if c2 <= c1
 ~ x <= c1 or c2 < x -> True if c2 <= c1
@@ -92,4 +95,9 @@ select(x, False, True) -> not x
 
 IF_THEN_ELSE = """
 ite(x, y, y) -> y
+"""
+
+# Only where `Extension.ConvertBooleanToAndOfOrs` asks for it.
+FACTORING = """
+~ (x and y) or (x and z) -> x and (y or z)
 """
