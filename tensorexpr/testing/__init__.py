@@ -6,6 +6,7 @@ check         `assert_schedule_correct`: reference, every phase and the machine 
 check_func    `assert_func_correct`: the same for a function, such as `te.create_prim_func` makes
 fuzz          random computations under random schedules;  case: one of them as JSON;  program: as Python that checks it
 compare       comparing arrays, under the name that programs use
+marks         what tests need of a machine, and the targets that they run on, likewise
 strategies    Hypothesis strategies for shapes, dtypes, expressions and computations; needs the `testing` extra
 
 What a computation should give is `tensorexpr.te.reference.evaluate`.
@@ -18,9 +19,34 @@ from .check import ScheduleMismatch, assert_schedule_correct
 from .check_func import FuncMismatch, assert_func_correct
 from .compare import assert_allclose
 from .data import random_array, random_inputs, special_values
+from .marks import (
+    Feature,
+    device_enabled,
+    enabled_targets,
+    fixture,
+    main,
+    parameter,
+    parametrize_targets,
+    requires_arm,
+    requires_cuda,
+    requires_gpu,
+    requires_hexagon,
+    requires_llvm,
+    requires_metal,
+    requires_opencl,
+    requires_package,
+    requires_rocm,
+    requires_rpc,
+    requires_tensorcore,
+    requires_vulkan,
+    requires_x86,
+    slow,
+    uses_gpu,
+)
 from .tolerance import Tolerance, assert_close, reduction_length, tolerance, tolerance_of
 
 __all__ = [
+    "Feature",
     "FuncMismatch",
     "ScheduleMismatch",
     "Tolerance",
@@ -28,12 +54,33 @@ __all__ = [
     "assert_close",
     "assert_func_correct",
     "assert_schedule_correct",
+    "device_enabled",
+    "enabled_targets",
     "evaluate",
     "evaluate_points",
+    "fixture",
+    "main",
+    "parameter",
+    "parametrize_targets",
     "random_array",
     "random_inputs",
     "reduction_length",
+    "requires_arm",
+    "requires_cuda",
+    "requires_gpu",
+    "requires_hexagon",
+    "requires_llvm",
+    "requires_metal",
+    "requires_opencl",
+    "requires_package",
+    "requires_rocm",
+    "requires_rpc",
+    "requires_tensorcore",
+    "requires_vulkan",
+    "requires_x86",
+    "slow",
     "special_values",
     "tolerance",
     "tolerance_of",
+    "uses_gpu",
 ]

@@ -1,0 +1,142 @@
+"""What tests of TVM's era are marked with: what a machine has to have, on which targets a test runs, parameters as fixtures.
+
+pytest is loaded when the first of them is used.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import platform
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..runtime import enabled
+from ..runtime.device import Device, device
+from ..target import Target, TargetLike
+
+
+class Feature:
+    """Something that a machine may lack. As a decorator it skips a test there, and the reason says what is missing.
+
+    Args:
+        name: what the reason calls it.
+        is_there: whether this machine has it.
+    """
+
+    def __init__(self, name: str, is_there: Callable[[], bool]) -> None:
+        self.name, self.is_there = name, is_there
+
+    def marks(self) -> list[Any]:
+        """The marks of a test that needs it."""
+        import pytest
+
+        return [pytest.mark.skipif(not self.is_there(), reason=f"{self.name} is not here")]
+
+    def __call__(self, func: Any = None) -> Any:
+        """`func` with the marks; without one, the marks."""
+        marks = self.marks()
+        if func is None:
+            return marks
+        for mark in marks:
+            func = mark(func)
+        return func
+
+
+def _device(kind: str) -> Callable[[], bool]:
+    return lambda: device(kind).exist
+
+
+requires_llvm = Feature("LLVM", lambda: enabled("llvm"))
+requires_cuda = Feature("a CUDA GPU", _device("cuda"))
+requires_gpu = Feature("a GPU", _device("cuda"))
+requires_tensorcore = Feature("a GPU with tensor cores", _device("cuda"))
+requires_opencl = Feature("an OpenCL device", _device("opencl"))
+requires_vulkan = Feature("a Vulkan device", _device("vulkan"))
+requires_metal = Feature("a Metal device", _device("metal"))
+requires_rocm = Feature("a ROCm device", _device("rocm"))
+requires_hexagon = Feature("a Hexagon DSP", _device("hexagon"))
+requires_x86 = Feature("an x86 CPU", lambda: platform.machine().lower() in ("x86_64", "amd64"))
+requires_arm = Feature("an ARM CPU", lambda: platform.machine().lower() in ("aarch64", "arm64"))
+requires_rpc = Feature("RPC", lambda: True)
+uses_gpu = Feature("anything", lambda: True)
+
+
+def requires_package(*packages: str) -> Feature:
+    """A test that needs packages of Python."""
+    missing = [name for name in packages if importlib.util.find_spec(name) is None]
+    return Feature(f"the package {', '.join(missing or packages)}", lambda: not missing)
+
+
+def slow(func: Any) -> Any:
+    """A test that takes long, by the mark "slow"."""
+    import pytest
+
+    return pytest.mark.slow(func)
+
+
+def device_enabled(target: TargetLike) -> bool:
+    """Whether code for a target can be built and run here."""
+    made = Target.canon_target(target)
+    return made is not None and made.is_built and made.is_host_platform
+
+
+def enabled_targets() -> list[tuple[str, Device]]:
+    """The targets that code can be built and run for here, each with its device."""
+    return [("llvm", device("cpu"))]
+
+
+def parametrize_targets(*args: Any) -> Any:
+    """A decorator: the test, which takes `target` and `dev`, runs once for each target; targets that aren't here are skipped.
+
+    Args:
+        args: targets, or the test itself for all that are here.
+    """
+    import pytest
+
+    if len(args) == 1 and callable(args[0]):
+        return parametrize_targets(*(target for target, _ in enabled_targets()))(args[0])
+    rows = [
+        pytest.param(
+            target,
+            device(str(Target(target).kind)),
+            marks=[] if device_enabled(target) else [pytest.mark.skip(reason=f"{target} is not here")],
+        )
+        for target in args
+    ]
+    return pytest.mark.parametrize("target, dev", rows)
+
+
+def parameter(*values: Any, ids: Sequence[str] | None = None, by_dict: Mapping[str, Any] | None = None) -> Any:
+    """A fixture with several values: each test that takes it runs once for each.
+
+    Args:
+        values: the values, unless `by_dict` gives them with their names.
+        ids: names of the values.
+        by_dict: values by their names.
+    """
+    import pytest
+
+    chosen, names = (list(by_dict.values()), list(by_dict)) if by_dict is not None else (list(values), ids)
+
+    @pytest.fixture(params=chosen, ids=names)
+    def as_fixture(request: Any) -> Any:
+        return request.param
+
+    return as_fixture
+
+
+def fixture(func: Callable[..., Any] | None = None, *, cache_return_value: bool = False) -> Any:
+    """`pytest.fixture`; the value is made anew for each test, which `cache_return_value` allows but doesn't ask for."""
+    import pytest
+
+    return pytest.fixture(func) if func is not None else pytest.fixture()
+
+
+def main() -> None:
+    """Run the tests of the file that calls it, with the words of the command line, and exit with pytest's code."""
+    import pytest
+
+    file = inspect.stack()[1].filename
+    sys.exit(pytest.main([file, *sys.argv[1:]]))
