@@ -112,9 +112,10 @@ class ComputeDAG:
         Raises:
             ScheduleError: if it is illegal, has open sizes, or is no program of this computation.
         """
-        trace = _trace_of(state)
-        again = State(state if isinstance(state, State) else SketchState(trace.apply(self.initial_tree), trace), self)
-        return again.with_bounds()
+        if isinstance(state, State) and state.is_replayed:
+            return State(state, self).with_bounds()
+        trace = _trace_of(state)  # what a log has of a program needs a computation to be one
+        return State(SketchState(trace.apply(self.initial_tree), trace), self).with_bounds()
 
     def print_python_code_from_state(self, state: State | SketchState | Trace) -> str:
         """The Python lines that schedule a program by hand.

@@ -89,6 +89,11 @@ class State:
         state._replay = replay
         return state
 
+    @property
+    def is_replayed(self) -> bool:
+        """Whether the steps were applied to a computation yet; what comes from a log waits until it is looked at."""
+        return self._replay is None
+
     def _replayed(self) -> State:
         if self._replay is not None:
             self._replay()

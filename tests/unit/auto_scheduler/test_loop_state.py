@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from tensorexpr import auto_scheduler, te
 from tensorexpr.auto_scheduler.loop_state import State
-from tensorexpr.errors import ScheduleError
+from tensorexpr.errors import ScheduleError, WorkloadError
 from tensorexpr.te.tensor import Tensor
 
 
@@ -183,3 +184,18 @@ def test_a_policy_samples_and_evolves_programs() -> None:
     assert 0 < len(best) <= 5 and counts == sorted(counts, reverse=True)
     assert counts[0] >= max(str(state).count("(0,4)") for state in first[:10])
     assert len(_names(best)) == len(best)
+
+
+def test_what_a_log_holds_is_replayed_on_the_computation_that_is_given(tmp_path: Path) -> None:
+    args = product(16)
+    dag = auto_scheduler.ComputeDAG(args)
+    state = dag.init_state
+    state.split(args[2], state[args[2]].iters[0], [4])
+    task = auto_scheduler.SearchTask(compute_dag=dag, workload_key="no key of anything", target="llvm")
+    result = auto_scheduler.MeasureResult((0.5,), auto_scheduler.MeasureErrorNo(0), "", 0.2, 1.0)
+    auto_scheduler.save_records(tmp_path / "log.json", [auto_scheduler.MeasureInput(task, state)], [result])
+    (found,), _ = auto_scheduler.RecordReader(tmp_path / "log.json").read_lines()
+    assert not found.state.is_replayed
+    assert dag.infer_bound_from_state(found.state) == dag.infer_bound_from_state(state) != dag.init_state
+    with pytest.raises(WorkloadError):
+        str(found.state)
