@@ -114,6 +114,8 @@ class SearchTask:
         """
         key, target, hardware, host, option, names, dag, desc = checked_task(data)
         known = {name: value for name, value in zip(HARDWARE, hardware, strict=False) if value}
+        if "num-cores" in Target(target).attrs:  # then it is the target that says how many there are
+            known["num_cores"] = Target(target).num_cores
         if dag and not is_registered(key):
             register_workload_tensors(key, ComputeDAG.loads(dag).tensors)
         return SearchTask(

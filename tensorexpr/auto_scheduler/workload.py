@@ -31,7 +31,8 @@ def register_workload(func_name: Any, f: Any = None, override: bool = False) -> 
 
     Args:
         func_name: the function, or the name to register under (then `f` follows, or this is a decorator).
-        override: replace a function that is registered under that name already.
+        override: replace a function that is registered under that name already. A function that is defined again, by the same
+            name in the same module, replaces itself: a notebook's cell may run twice.
 
     Raises:
         WorkloadError: if the name is taken by another function.
@@ -46,10 +47,17 @@ def register_workload(func_name: Any, f: Any = None, override: bool = False) -> 
 
 
 def _register(name: str, func: Workload, override: bool) -> Workload:
-    if name in WORKLOAD_FUNC_REGISTRY and WORKLOAD_FUNC_REGISTRY[name] is not func and not override:
+    known = WORKLOAD_FUNC_REGISTRY.get(name, func)
+    if known is not func and not override and _place(known) != _place(func):
         raise WorkloadError(f"workload {name!r} is registered already; pass override=True to replace it, or register under another name")
     WORKLOAD_FUNC_REGISTRY[name] = func
     return func
+
+
+def _place(function: Any) -> tuple[Any, Any]:
+    """Where a function is defined: its module and its name; nothing tells two anonymous ones apart, so they are themselves."""
+    name = getattr(function, "__name__", "<lambda>")
+    return (function, None) if name == "<lambda>" else (function.__module__, name)
 
 
 def workload_name(func: str | Workload) -> str:

@@ -59,7 +59,6 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "key": (lambda: ans.workload_key_to_tensors("{"), WorkloadError, "is no workload key"),
     "key without name": (lambda: ans.workload_key_to_tensors("[1]"), WorkloadError, "starts with the workload's name"),
     "dag": (lambda: ans.ComputeDAG([1]), WorkloadError, "made of tensors, a workload key or a schedule"),  # type: ignore[list-item]
-    "no trials": (lambda: task().tune(ans.TuningOptions()), TuningError, "num_measure_trials is 0"),
     "options": (lambda: task().tune(8), TuningError, "takes auto_scheduler.TuningOptions"),  # type: ignore[arg-type]
     "negative trials": (lambda: ans.TuningOptions(-1), TuningError, "num_measure_trials is -1; it takes an integer of at least 0"),
     "builder": (lambda: ans.TuningOptions(1, builder="rpc"), TuningError, "builder is 'rpc'; it takes \"local\" or a LocalBuilder"),

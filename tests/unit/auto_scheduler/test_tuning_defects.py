@@ -137,3 +137,32 @@ def test_workloads_travel_as_text() -> None:
         registry.deserialize_workload_registry_entry(["x"])
     with pytest.raises(WorkloadError, match="isn't there"):
         registry.deserialize_workload_registry_entry(("gone", "function", "no_such_module:f"))
+
+
+def test_a_workload_that_is_defined_again_replaces_itself() -> None:
+    def declare(size: int) -> None:
+        @auto_scheduler.register_workload
+        def defined_twice() -> list[Tensor]:
+            return double(size)
+
+    declare(4)
+    declare(8)
+    (a, _) = auto_scheduler.workload_key_to_tensors('["defined_twice"]')
+    assert auto_scheduler.utils.get_const_tuple(a.shape) == (8,)
+
+
+def test_what_a_task_says_travels_with_its_records() -> None:
+    a = te.placeholder((4,), name="A")
+    of = auto_scheduler.SearchTask(
+        compute_dag=[a, te.compute((4,), lambda i: a[i] + 1.0, name="B")],
+        workload_key='["with_inputs"]',
+        target=tvm.target.Target("llvm -num-cores=2", "llvm -mcpu=core2"),
+        layout_rewrite_option=0,
+        task_inputs=["A"],
+    )
+    made = auto_scheduler.MeasureInput(of, of.compute_dag.init_state)
+    record = auto_scheduler.measure_record.load_record_from_string(auto_scheduler.measure_record.dump_record_to_string(made, result(0.5)))
+    found = record.input.task
+    assert (found.task_input_names, found.layout_rewrite_option) == (("A",), 0)
+    assert (str(found.target), str(found.target.host)) == (str(of.target), str(of.target.host))
+    assert of.hardware_params.num_cores == 2
