@@ -23,7 +23,7 @@ from .decorators import module_pass, prim_func_pass
 PASSES: dict[str, str] = {
     **dict.fromkeys(
         ("StorageFlatten", "TrimNoOps", "LoopPartition",
-         "ReduceBranchingThroughOvercompute", "InjectDoubleBuffer", "UnrollRegisterTile",
+         "InjectDoubleBuffer", "UnrollRegisterTile",
          "UnrollLoop", "RegisterPromotion", "StorageRewrite", "HoistExpression",
          "InstrumentBoundCheckers", "ConvertForLoopsToSerial", "SkipAssert", "InjectPrefetch"), "house",
     ),
@@ -54,6 +54,7 @@ PASSES: dict[str, str] = {
     "LiftThreadBinding": "lift_thread_binding",
     "LowerIntrin": "lower_intrin",
     "PointerValueTypeRewrite": "pointer_value_type_rewrite",
+    "ReduceBranchingThroughOvercompute": "reduce_branching_through_overcompute",
     "RemoveNoOp": "remove_no_op",
     "Simplify": "simplify",
     "ThreadSync": "thread_sync",

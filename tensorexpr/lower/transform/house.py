@@ -12,7 +12,6 @@ from ..phase1.inject_prefetch import inject_prefetch
 from ..phase1.storage_flatten import storage_flatten
 from ..phase2.inject_double_buffer import inject_double_buffer
 from ..phase2.loop_partition import loop_partition
-from ..phase2.reduce_branching_through_overcompute import reduce_branching_through_overcompute
 from ..phase2.register_promotion import register_promotion
 from ..phase2.storage_rewrite import storage_rewrite
 from ..phase2.trim_no_ops import trim_no_ops
@@ -44,11 +43,6 @@ def InjectPrefetch() -> Pass:
 def TrimNoOps() -> Pass:
     """Trim reduction loops to the iterations that a condition lets do something."""
     return Pass("tir.TrimNoOps", trim_no_ops)
-
-
-def ReduceBranchingThroughOvercompute() -> Pass:
-    """Local tiles computed whole where that is safe, so that only what leaves them is guarded. For the end of phase 1."""
-    return Pass("tir.ReduceBranchingThroughOvercompute", reduce_branching_through_overcompute)
 
 
 def LoopPartition() -> Pass:

@@ -135,6 +135,25 @@ CASES: list[tuple[str, Pass, str, str]] = [
         'T.call_extern("int32", "f", 3)',
     ),
     (
+        "a branch that would change nothing is always taken",
+        transform.ReduceBranchingThroughOvercompute(),
+        'def main(A: T.Buffer((1,), "int32")):\n    for i in range(16):\n        if i > 0:\n            A[0] = A[0] + i * i',
+        "for i in range(16):\n    A[0] = A[0] + i * i",
+    ),
+    (
+        "a branch that would change something is not",
+        transform.ReduceBranchingThroughOvercompute(),
+        'def main(A: T.Buffer((1,), "int32")):\n    for i in range(16):\n        if i > 1:\n            A[0] = A[0] + i * i',
+        "for i in range(16):\n    if i > 1:\n        A[0] = A[0] + i * i",
+    ),
+    (
+        "a branch that keeps an access inside its buffer is not",
+        transform.ReduceBranchingThroughOvercompute(),
+        'def main(A: T.Buffer((1,), "int32"), B: T.Buffer((4,), "int32")):\n    for i in range(5):\n        if i < 4:\n'
+        "            A[0] = A[0] + B[i] * 0",
+        "for i in range(5):\n    if i < 4:\n        A[0] = A[0] + B[i] * 0",
+    ),
+    (
         "floored divisions by truncated ones and shifts",
         transform.LowerIntrin(),
         'def main(A: T.Buffer((64,), "int32"), n: T.int32):\n    for i in range(16):\n        A[i] = i // 3 + n // 8 + n % 8',
