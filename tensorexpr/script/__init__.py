@@ -13,6 +13,7 @@ tir, ir     the words, as T and I
 read        decorators, and `parse` of text
 parser      how a syntax tree becomes a program
 ir_builder  the same by calls
+highlight   programs printed in colours
 """
 
 from __future__ import annotations

@@ -153,7 +153,6 @@ CASES: list[tuple[str, str, str]] = [
     ("y = T.match_buffer(p)", "T.match_buffer(p)", "the buffer behind p needs a shape"),
     ("y = T.match_buffer(p, (16,))\nz = T.match_buffer(p, (16,))", "T.match_buffer(p, (16,))", "the parameter p has a buffer already, y"),
     ("y = T.match_buffer(p, (16,), buffer_type='odd')", "T.match_buffer(p, (16,), buffer_type='odd')", "'odd' is not supported"),
-    ("y = T.Buffer((16,), axis_separators=[1])", "T.Buffer((16,), axis_separators=[1])", "axis_separators are not supported"),
     ("y = T.Buffer((16,), data=3)", "T.Buffer((16,), data=3)", "buffer y: data is a pointer variable, such as A.data, not 3"),
     ("y = T.Buffer((16,), data=A.data, scope='local')", "T.Buffer((16,), data=A.data, scope='local')", "its data A is in 'global'"),
     ("y = T.Buffer((16,), strides=(1, 1))", "T.Buffer((16,), strides=(1, 1))", "buffer y has 1 dimensions and 2 strides"),

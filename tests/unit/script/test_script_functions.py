@@ -214,3 +214,14 @@ def test_the_type_of_the_result_is_kept() -> None:
     assert func.ret_type == tir.PrimType("int32") and "def f(n: T.int32) -> T.int32:" in func.script()
     nothing: Any = from_source("@T.prim_func\ndef f(n: T.int32) -> None:\n    T.evaluate(n)")
     assert nothing.ret_type is None and "->" not in nothing.script()
+
+
+def test_texts_and_programs_in_colours(capsys: pytest.CaptureFixture[str]) -> None:
+    from tensorexpr.script.highlight import cprint
+
+    cprint("x = 1  # one", "plain")
+    cprint(PRODUCT, "ansi")
+    text = capsys.readouterr().out
+    assert text.startswith("x = 1  # one\n") and "\x1b[" in text
+    with pytest.raises(TypeError, match="takes a text, or a node"):
+        cprint(3)
