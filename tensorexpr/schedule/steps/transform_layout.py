@@ -76,7 +76,7 @@ class TransformLayout(Step):
         layout = _Layout.of(stage, self.mapping)
         old = stage.op
         given = PlaceholderOp(old.name, tuple(axis.dom.extent for axis in layout.axis if axis.dom), old.output_dtype(0), old.tag, old.attrs)
-        source = stage.source or stage.origin.output(0)
+        source = stage.origin.output(0) if stage.source is None else stage.source
         made = replace(make_stage(stage.id, stage.name, given), source=source, maps=stage.maps, layouts=stage.layouts)
         made = replace(made, layouts=(*made.layouts, layout.in_words(None)))
         return _placed(tree, replace(made, separators=self._separators()), stage.origin, layout.index_map)

@@ -13,9 +13,9 @@ FACTORS = (1, 2, 3, 4, 5, 8)
 
 @st.composite
 def layout_mappings(draw: st.DrawFn, stage: StageNode) -> tuple[AxisExpression, ...]:
-    """New indices over a stage's spatial axes: split by random factors, in random order, two of them joined now and then."""
+    """New indices over the dimensions of a stage's result: split by random factors, in random order, two of them joined now and then."""
     pieces: list[Any] = []
-    for axis in stage.spatial:
+    for axis in range(len(stage.op.output_shape(0))):
         factor = FACTORS[draw(st.integers(0, len(FACTORS) - 1))]
         index = ("axis", axis)
         pieces += [index] if factor == 1 else [("//", index, factor), ("%", index, factor)]

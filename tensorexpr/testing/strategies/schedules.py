@@ -46,20 +46,22 @@ from ...tir.arithmetic import as_int
 from .layouts import layout_mappings
 
 FACTORS = (1, 2, 3, 4, 5, 7, 8, 16)
+SCOPES = ("global", "local", "shared", "global.texture")
 _T = TypeVar("_T")
 Draw = st.DrawFn
 
 
 @st.composite
-def schedules(draw: Draw, outputs: Sequence[Operation | Tensor], max_steps: int = 10) -> Schedule:
+def schedules(draw: Draw, outputs: Sequence[Operation | Tensor], max_steps: int = 10, argument_layouts: bool = False) -> Schedule:
     """A schedule of `outputs`, tensors or their operations, made of up to `max_steps` random primitives, each legal where it stands.
 
+    With `argument_layouts` inputs and outputs may be passed in other layouts (see `Schedule.arguments` and `layout_of`).
     Proposals that the schedule refuses are dropped, so what comes out also says that refusing left it intact.
     """
     schedule = create_schedule(outputs)
     for _ in range(draw(st.integers(0, max_steps))):
         step = _proposal(draw, schedule.tree)
-        if step is None:
+        if step is None or (isinstance(step, TransformLayout) and not argument_layouts and _is_argument(schedule.tree[step.stage])):
             continue
         trial = schedule.copy()
         try:
@@ -73,6 +75,10 @@ def schedules(draw: Draw, outputs: Sequence[Operation | Tensor], max_steps: int 
     return schedule
 
 
+def _is_argument(stage: StageNode) -> bool:
+    return stage.is_placeholder or stage.is_output
+
+
 def _promises(stage: StageNode) -> bool:
     """True if a stage at a loop has splits without guards: its box decides."""
     return isinstance(stage.attach, At) and any(isinstance(r, SplitRelation) and r.exact for r in stage.relations)
@@ -82,7 +88,9 @@ def _proposal(draw: Draw, tree: ScheduleTree) -> Step | None:
     stage = _pick(draw, tree.stages)
     if stage.is_placeholder:
         readers = tuple(s.id for s in tree.consumers(stage))
-        return CacheRead(stage.id, _pick(draw, ("global", "local")), readers) if readers else None
+        if draw(st.integers(0, 3)) == 0:
+            return TransformLayout(stage.id, draw(layout_mappings(stage)))
+        return CacheRead(stage.id, _pick(draw, SCOPES), readers) if readers else None
     return _pick(draw, _PROPOSALS)(draw, tree, stage)
 
 
@@ -113,6 +121,8 @@ def _partition_hint(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | 
 
 
 def _fuse(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
+    if not stage.leaf:
+        return Fuse(stage.id, ())
     if len(stage.leaf) < 2:
         return None
     first = _pick(draw, range(len(stage.leaf) - 1))
@@ -130,7 +140,7 @@ def _annotate(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
 
 def _pragma(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
     if draw(st.integers(0, 3)) == 0:
-        return Pragma(stage.id, _leaf(draw, stage), "no_load_merge", True)
+        return Pragma(stage.id, _leaf(draw, stage), *_pick(draw, (("no_load_merge", True), ("of_others", "words"))))
     return Pragma(stage.id, _leaf(draw, stage), "auto_unroll_max_step", _pick(draw, (0, 4, 16, 64)))
 
 
@@ -147,7 +157,7 @@ def _compute_at(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None
 
 
 def _cache_write(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
-    return CacheWrite(stage.id, _pick(draw, ("global", "local")))
+    return CacheWrite(stage.id, _pick(draw, SCOPES))
 
 
 def _cache_read(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
@@ -165,7 +175,7 @@ def _transform_layout(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step 
 
 
 def _scope(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
-    return SetScope(stage.id, _pick(draw, ("global", "local")))
+    return SetScope(stage.id, _pick(draw, SCOPES))
 
 
 def _virtual_threads(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:

@@ -270,3 +270,11 @@ def test_separators_give_storage_several_axes(vector: bool) -> None:
     if not vector:
         assert "C_1[i * 3 + j, k] = A[k, j, i] + T.float32(1.0)" in text
     assert_schedule_correct(s, [a, c])
+
+
+def test_an_input_of_rank_0_has_one_layout() -> None:
+    a = te.placeholder((), name="A")
+    c = te.compute((3,), lambda i: a() + i, name="C")
+    s = create_schedule(c.op)
+    s[a].transform_layout(lambda: [])
+    assert_schedule_correct(s, [a, c])
