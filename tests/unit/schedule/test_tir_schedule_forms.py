@@ -92,3 +92,34 @@ def test_separators_are_in_scripts_and_back() -> None:
     func = sch.mod["main"]
     assert "axis_separators=[1]" in func.script()
     assert structural_equal(from_source(func.script()), func)
+
+
+@T.prim_func
+def windows(A: T.Buffer((14, 4)), B: T.Buffer((14, 4))) -> None:
+    for a, b, c in T.grid(6, 4, 4):
+        with T.block("B"):
+            vi = T.axis.spatial(14, a * 2 + b)
+            vj = T.axis.spatial(4, c)
+            B[vi, vj] = A[vi, vj] + 1.0
+
+
+@T.prim_func
+def scanned(A: T.Buffer((4, 4)), B: T.Buffer((4, 4))) -> None:
+    for i, j in T.grid(4, 4):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            vj = T.axis.scan(4, j)
+            B[vi, vj] = A[vi, vj] + 1.0
+
+
+def test_points_that_come_twice_may_come_in_any_order() -> None:
+    sch = tir.Schedule(windows)
+    a, b, c = sch.get_loops("B")
+    sch.reorder(a, c, b)
+    assert "for a, c, b in T.grid(6, 4, 4):" in sch.mod.script()
+
+
+def test_axes_of_another_kind_keep_their_order() -> None:
+    sch = tir.Schedule(scanned)
+    with pytest.raises(ScheduleError, match="axis vj is neither spatial nor reduced"):
+        sch.reorder(*sch.get_loops("B")[::-1])

@@ -72,13 +72,14 @@ def _check_blocks(program: BlockProgram, chain: Sequence[For]) -> None:
         realize = realized(below)
         odd = next((a for a in realize.block.iter_vars if a.iter_type not in (IterVar.DATA_PAR, IterVar.COMM_REDUCE)), None)
         if odd is not None or not realize.block.iter_vars:
-            what = f"axis {odd.var.name} is neither spatial nor reduced" if odd else "it has no axes"
+            what = f"axis {odd.var.name} is neither spatial nor reduced" if odd is not None else "it has no axes"
             raise PrimitiveError(f"reorder: the iterations of {realize.block.name_hint} may not change their order: {what}", realize)
         scope = Scope.around(program, below)
         reason = scope.why_not_complete(realize.block)
         if reason is not None and not is_update(realize.block):
             raise PrimitiveError(f"reorder: the iterations of {realize.block.name_hint} may not change their order: {reason}", realize)
-        check_affine(realize, [*program.loops_above(below)], "reorder")
+        if reason is not None:  # a complete block may be at a point twice: it writes the same again
+            check_affine(realize, [*program.loops_above(below)], "reorder")
         if why_ambiguous(realize.block) and not all(is_private(program, chain[-1], buffer) for buffer in written(realize.block)):
             check_unambiguous(realize, "reorder")
 
