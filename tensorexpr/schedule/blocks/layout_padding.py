@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from ...arith import IndexMap
 from ...arith.analyzer import Analyzer
@@ -119,7 +120,7 @@ def _nest_of(node: Node, buffer: Buffer, program: BlockProgram) -> _Nest | None:
     block = realize.block
     loops = program.loops_above(node)
     plain = all(loop.kind == ForKind.SERIAL and not loop.annotations and as_int(loop.min) == 0 for loop in loops)
-    direct = all(outer.body is inner for outer, inner in zip(loops, [*loops[1:], realize], strict=True))
+    direct = all(outer.body is inner for outer, inner in pairwise([*loops, realize]) if isinstance(outer, For))
     one_to_one = sorted(map(id, realize.iter_values)) == sorted(id(loop.loop_var) for loop in loops)
     if not (loops and plain and direct and one_to_one and is_true(realize.predicate)) or top_statement(node) is not loops[0]:
         return None

@@ -123,3 +123,26 @@ def test_axes_of_another_kind_keep_their_order() -> None:
     sch = tir.Schedule(scanned)
     with pytest.raises(ScheduleError, match="axis vj is neither spatial nor reduced"):
         sch.reorder(*sch.get_loops("B")[::-1])
+
+
+@T.prim_func
+def first(A: T.Buffer((14,), "int32")) -> None:
+    with T.block("root"):
+        T.reads()
+        T.writes()
+        with T.block("first"):
+            A[0] = 1
+
+
+def test_padding_of_what_a_block_without_loops_writes() -> None:
+    sch = tir.Schedule(first)
+    sch.transform_layout("first", ("write", 0), lambda i: (i // 4, i % 4), pad_value=0)
+    text = sch.mod.script()
+    assert "A[0, 0] = 1" in text and "T.grid(4, 4)" in text
+
+
+def test_padding_reads_no_other_buffer() -> None:
+    other = tir.decl_buffer((1,), "int32", name="other")
+    sch = tir.Schedule(first, error_render_level="fast")
+    with pytest.raises(ScheduleError, match="pad_value reads other"):
+        sch.transform_layout("first", ("write", 0), lambda i: (i // 4, i % 4), pad_value=lambda i, j: other[0])

@@ -20,8 +20,8 @@ from ....errors import DeclarationError
 from ....tir.arithmetic import const
 from ....tir.block import Block
 from ....tir.buffer import Buffer
-from ....tir.expr import IntImm, PrimExpr, Range, Var
-from ....tir.rewriting import variables
+from ....tir.expr import BufferLoad, IntImm, PrimExpr, Range, Var
+from ....tir.rewriting import variables, walk
 from ..accesses import Indices, Redirection, odd_use
 from ..buffers import region_at
 from ..diagnostics import PrimitiveError
@@ -123,6 +123,11 @@ def _planned(
     value = pad_value.final_indices[0]
     if value.dtype != buffer.dtype:
         raise PrimitiveError(f"transform_layout: {buffer.name} is {buffer.dtype}, but pad_value is {value.dtype}", node.stmt)
+    other = next((node.buffer for node in walk(value) if isinstance(node, BufferLoad) and node.buffer is not buffer), None)
+    if other is not None:
+        raise PrimitiveError(
+            f"transform_layout: pad_value reads {other.name}; it may read no buffer but {buffer.name}, whose padding it is", node.stmt
+        )
     return shape, Padding(inverse, index_map, shape, buffer.shape, pad_value)
 
 
