@@ -140,7 +140,8 @@ def _annotate(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
 
 def _pragma(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
     if draw(st.integers(0, 3)) == 0:
-        return Pragma(stage.id, _leaf(draw, stage), *_pick(draw, (("no_load_merge", True), ("of_others", "words"))))
+        ours = draw(st.booleans())
+        return Pragma(stage.id, _leaf(draw, stage), "no_load_merge" if ours else "of_others", True if ours else "words")
     return Pragma(stage.id, _leaf(draw, stage), "auto_unroll_max_step", _pick(draw, (0, 4, 16, 64)))
 
 
