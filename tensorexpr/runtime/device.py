@@ -48,6 +48,16 @@ class Device:
     kDLSDAccel: ClassVar[int] = 4
     MASK2STR: ClassVar[dict[int, str]] = _NAMES
     STR2MASK: ClassVar[dict[str, int]] = _NUMBERS
+    # What only drivers of other devices know.
+    api_version: ClassVar[None] = None
+    compute_version: ClassVar[None] = None
+    driver_version: ClassVar[None] = None
+    max_clock_rate: ClassVar[None] = None
+    max_shared_memory_per_block: ClassVar[None] = None
+    max_thread_dimensions: ClassVar[None] = None
+    max_threads_per_block: ClassVar[None] = None
+    texture_spatial_limit: ClassVar[None] = None
+    warp_size: ClassVar[None] = None
 
     @property
     def exist(self) -> bool:
@@ -79,12 +89,6 @@ class Device:
         """Bytes of memory that nobody uses."""
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES") if self.exist else None
 
-    def __getattr__(self, name: str) -> None:
-        """None for what only drivers of other devices know."""
-        if name in _DRIVERS_KNOW:
-            return None
-        raise AttributeError(f"a device has no attribute {name!r}")
-
     def sync(self, stream: Any = None) -> None:
         """Wait until everything is done, which it is when a call returns.
 
@@ -107,14 +111,6 @@ class Device:
 
     def __repr__(self) -> str:
         return str(self)
-
-
-_DRIVERS_KNOW = frozenset(
-    (
-        *("api_version", "compute_version", "driver_version", "max_clock_rate", "max_shared_memory_per_block", "max_thread_dimensions"),
-        *("max_threads_per_block", "texture_spatial_limit", "warp_size"),
-    )
-)
 
 
 def device(dev_type: str | int, dev_id: int = 0) -> Device:

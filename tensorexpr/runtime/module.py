@@ -13,10 +13,12 @@ from . import engine
 from .code import Code, CompiledCode, LibraryCode
 from .device import Device
 from .function import Function
-from .timing import Evaluator
+from .timing import BenchmarkResult, Evaluator
 
 if TYPE_CHECKING:
     from ..codegen.spills import SpillReport
+
+__all__ = ["BenchmarkResult", "Module"]
 
 # What programs call the function of a module that has only one.
 _ENTRY_NAMES = ("main", "default_function", "__tvm_main__")
