@@ -8,6 +8,7 @@ inverse, padding = pack.non_surjective_inverse([64, 1009])
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from ..tir.dtype import parse_dtype
 from ..tir.expr import Add, FloorDiv, FloorMod, IntImm, Mul, PrimExpr, ProducerLoad, Range, Sub, Var
 from ..tir.rewriting import substitute, variables, walk
 from .analyzer import Analyzer
+from .index_analyzer import Analyzer as IndexAnalyzer
 from .interval import relax
 from .padded_inverse import padded_inverse
 
@@ -151,8 +153,10 @@ class IndexMap:
             extents.append(index.b if blocked else analyzer.simplify(found.min + found.extent))  # type: ignore[attr-defined]
         return tuple(extents)
 
-    def map_ndarray(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The array in the new layout, with zeros as padding."""
+    def map_ndarray(self, array: Any) -> Any:
+        """The array in the new layout, with zeros as padding; of NumPy or of the runtime, as it was given."""
+        if hasattr(array, "numpy"):
+            return importlib.import_module("tensorexpr.runtime.ndarray").array(self.map_ndarray(array.numpy()))
         extents = [as_int(extent) for extent in self.map_shape(array.shape)]
         made = np.zeros([extent or 0 for extent in extents], array.dtype)
         points = dict(zip(self.initial_indices, np.indices(array.shape, sparse=True), strict=True))
@@ -194,11 +198,11 @@ class IndexMap:
         """True if both maps provably agree on all nonnegative indices."""
         if len(self.initial_indices) != len(other.initial_indices) or len(self.final_indices) != len(other.final_indices):
             return False
-        analyzer = Analyzer()
+        analyzer = IndexAnalyzer()
         for var in self.initial_indices:
             analyzer.bind(var, Range.from_min_extent(const(0, var.dtype), const((1 << 31) - 1, var.dtype)))
         mapped = other.map_indices(self.initial_indices)
-        return all(analyzer.known_equal(a, b) for a, b in zip(self.final_indices, mapped, strict=True))
+        return all(analyzer.can_prove_equal(a, b) for a, b in zip(self.final_indices, mapped, strict=True))
 
     def names(self) -> list[str]:
         """Names for the new indices: n, n.o and n.i for n, n // c and n % c, else ax0, ax1, ...; each once."""

@@ -140,3 +140,13 @@ def test_refused(name: str) -> None:
     with pytest.raises(DeclarationError) as caught:
         request()
     assert message in str(caught.value)
+
+
+def test_sums_of_other_order_and_arrays_of_the_runtime() -> None:
+    from tensorexpr import nd
+
+    one = IndexMap.from_func(lambda i, j, k: [i * 4 + j * 32 + k])
+    assert one.is_equivalent_to(IndexMap.from_func(lambda j, i, k: [i * 32 + j * 4 + k]))
+    assert not one.is_equivalent_to(IndexMap.from_func(lambda i, j, k: [i + j + k]))
+    array = nd.array(np.arange(16, dtype="int8"))
+    assert (IndexMap.from_func(lambda i: [i // 4, i % 4]).map_ndarray(array).numpy() == np.arange(16).reshape(4, 4)).all()
