@@ -289,7 +289,7 @@ class SketchPolicy:
         for callback in self._preloads:
             records = callback.records(self.task)
             found += records
-            messages.append(callback.message(self.task, len(records)))
+            messages.append(callback.message(self.task, sum(not record.is_timed_again for record in records)))
         preloaded = recall(found, sketches)
         unknown = len({record.trace for record in found if len(record.trace)}) - len(preloaded.candidates)
         if unknown:

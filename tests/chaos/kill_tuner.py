@@ -187,7 +187,7 @@ def _examine(log: Path, finished: set[_Key], report: Report) -> None:
     known = {(record.timestamp, json.dumps(record.trace.to_json())) for record in records}
     report.finished = len(finished)
     report.lost = len(finished - known)
-    first = Counter(json.dumps(record.trace.to_json()) for record in records if "rounds" not in record.policy)
+    first = Counter(json.dumps(record.trace.to_json()) for record in records if not record.is_timed_again)
     report.repeated = sum(count - 1 for count in first.values())
 
 

@@ -49,7 +49,7 @@ def log(task: auto_scheduler.SearchTask, tmp_path_factory: pytest.TempPathFactor
 
 def first_records(log: Path) -> list[LoadedRecord]:
     """The records of a log, without those of the best few that were measured again."""
-    return [record for record in auto_scheduler.load_records(log) if "rounds" not in record.policy]
+    return [record for record in auto_scheduler.load_records(log, repeats=True) if not record.is_timed_again]
 
 
 def mishap(record: LoadedRecord) -> str:

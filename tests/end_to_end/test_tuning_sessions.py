@@ -39,7 +39,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_second_run_measures_other_programs_and_says_what_it_loaded(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = auto_scheduler.load_records(log)
     tuned(log, 4, verbose=1)
-    new = [record for record in auto_scheduler.load_records(log)[len(first) :] if "rounds" not in record.policy]
+    new = auto_scheduler.load_records(log)[len(first) :]
     assert len(new) == 4
     assert not {record.trace for record in first} & {record.trace for record in new}
     assert all("predicted" in record.policy for record in new)
@@ -85,9 +85,10 @@ def test_several_tasks_share_trials_and_a_model(tmp_path: Path, capsys: pytest.C
     made = auto_scheduler.TaskScheduler(tasks, load_log_file=path, callbacks=callbacks)
     options = TuningOptions(6, num_measures_per_round=2, measure_callbacks=[RecordToFile(path)], verbose=1)
     made.tune(options, search_policy_params=SMALL)
-    records = auto_scheduler.load_records(path)
-    assert sum("rounds" not in record.policy for record in records) == made.ct == 6  # the best of each were timed again
-    assert any("rounds" in record.policy for record in records)
+    records = auto_scheduler.load_records(path, repeats=True)
+    assert sum(not record.is_timed_again for record in records) == made.ct == 6  # the best of each were timed again
+    assert any(record.is_timed_again for record in records)
+    assert len(auto_scheduler.load_records(path)) == 6
     assert {record.workload_key for record in records} == {of.workload_key for of in tasks}
     assert capsys.readouterr().out.count("[ Task Scheduler ]") == len(latencies.read_text().splitlines()) == 3
     again = auto_scheduler.TaskScheduler(tasks, load_log_file=path, callbacks=[])
@@ -106,7 +107,7 @@ class Shortest(auto_scheduler.PythonBasedModel):
         self.seen += len(results)
 
     def predict(self, task: Any, states: Sequence[Any]) -> list[float]:
-        return [-float(len(state)) for state in states]
+        return [-float(len(state.trace)) for state in states]
 
 
 def test_a_model_of_ones_own(tmp_path: Path) -> None:
