@@ -10,7 +10,8 @@ simplify      the simplifier's driver;  rules/: one module per kind of node;  po
 rewrite       rewriting by the tables of laws/;  canonical: sums of splits
 int_set       sets with symbolic ends;  deduce: one comparison solved for a variable, linear equations, clips
 scalable      conditions on vectors of unknown length
-narrow        conditions without some of their variables;  regions: the bounds of regions;  int_solver: linear systems
+narrow        conditions without some of their variables;  int_solver: linear systems
+regions       the bounds of regions;  domain_touched: what a statement touches
 iter_map      indices as splits and fusions of iterators, and their inverses;  iter_affine_map: with symbolic extents and padding
 index_map     layouts and their inverses;  padded_inverse: where there is padding;  index_map_graph: as the JSON that traces carry
 block_access  which regions a block touches
@@ -19,6 +20,7 @@ block_access  which regions a block touches
 from . import _ffi_api
 from .bounds import NEG_INF, POS_INF, ConstIntBound
 from .deduce import deduce_bound, detect_clip_bound, detect_common_subexpr, detect_linear_equation
+from .domain_touched import domain_touched
 from .index_analyzer import Analyzer, ConstraintScope, Extension, ProofStrength
 from .index_map import IndexMap
 from .index_map_graph import index_map_from_json, index_map_to_json
@@ -77,6 +79,7 @@ __all__ = [
     "detect_common_subexpr",
     "detect_iter_map",
     "detect_linear_equation",
+    "domain_touched",
     "estimate_region_lower_bound",
     "estimate_region_strict_bound",
     "estimate_region_upper_bound",

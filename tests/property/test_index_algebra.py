@@ -7,11 +7,13 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tensorexpr.arith import Analyzer as IndexAnalyzer
 from tensorexpr.arith import extent_bound, relax
 from tensorexpr.arith.analyzer import Analyzer
 from tensorexpr.arith.iter_map import detect_iter_map, inverse_affine_iter_map, to_expr
 from tensorexpr.tir.dtype import int_limits
 from tensorexpr.tir.expr import Add, Call, Div, FloorDiv, FloorMod, IntImm, Max, Min, Mod, PrimExpr, Range, Select, Sub, Var
+from tensorexpr.tir.rewriting import walk
 
 from .index_expressions import (
     COMPARE,
@@ -144,6 +146,30 @@ def test_3_quotients_meet_their_remainders(seed: int, bounded: bool) -> None:
     after = analyzer.simplify(expr)
     assert analyzer.simplify(after) is after
     assert_same_value(expr, after, points(ranges))
+
+
+@SETTINGS
+@given(SEEDS, st.sampled_from(["int32", "int64"]))
+def test_1_the_analyzer_of_programs_keeps_the_value(seed: int, dtype: str) -> None:
+    """Rewritten by laws and in canonical form; what it proves holds, and its bounds hold every value."""
+    rng = random.Random(seed)
+    ranges = random_ranges(rng, dtype)
+    variables = list(ranges)
+    pick = random_expr if rng.random() < 0.7 else random_condition
+    expr = pick(rng, variables, rng.choice((2, 3)), dtype)
+    analyzer = IndexAnalyzer()
+    for var, dom in ranges.items():
+        analyzer.bind(var, dom)
+    envs = [env for env in some(points(ranges), rng) if _fits(expr, env)]
+    for simplified in (analyzer.rewrite_simplify(expr), analyzer.canonical_simplify(expr), analyzer.simplify(expr)):
+        assert_same_value(expr, simplified, envs)
+    if pick is random_condition and analyzer.can_prove(expr):
+        assert all(value is None or value == 1 for value in values(expr, envs))
+
+
+def _fits(expr: PrimExpr, env: dict[Var, int]) -> bool:
+    """True if no part of an expression leaves the range of indices."""
+    return all(value is None or abs(value) < 1 << 30 for part in walk(expr) for value in values(part, [env]))  # type: ignore[arg-type]
 
 
 @SETTINGS

@@ -6,6 +6,7 @@ import pytest
 
 from tensorexpr import arith, te, tir
 from tensorexpr.arith.int_set import neg_inf, pos_inf, union_lower_bound
+from tensorexpr.script import tir as T
 from tensorexpr.tir.expr import CmpExpr, Range
 
 x, y, z = te.var("x"), te.var("y"), te.var("z")
@@ -89,3 +90,20 @@ def test_regions() -> None:
     assert str(arith.estimate_region_upper_bound([gaps], domain, True)) == "[IntervalSet[0, 30]]"
     assert str(arith.estimate_region_strict_bound([whole], domain, True)) == "[IntervalSet[0, 33]]"
     assert arith.estimate_region_strict_bound([Range(x, x + 1)] * 2, domain, True) is None
+
+
+def test_the_box_that_a_statement_touches() -> None:
+    @T.prim_func
+    def shifted(a: T.handle, n: T.int32) -> None:
+        A = T.match_buffer(a, (128, 128), "float32")
+        for i, j in T.grid(n, 4):
+            A[i, j * 2] = A[i - 1, j] * T.float32(2)
+
+    buffer = shifted.buffer_map[shifted.params[0]]
+    read, written, both = (
+        [(str(dom.min), str(dom.extent)) for dom in arith.domain_touched(shifted.body, buffer, *sides)]
+        for sides in ((True, False), (False, True), (True, True))
+    )
+    assert read == [("-1", "n"), ("0", "4")]
+    assert written == [("0", "n"), ("0", "7")]
+    assert both == [("-1", "n + 1"), ("0", "7")]
