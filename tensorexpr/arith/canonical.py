@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..tir.dtype import wrap_int
 from ..tir.expr import Add, Cast, Div, FloorDiv, FloorMod, IntImm, Mod, Mul, PrimExpr, Sub
 from .bounds import dtype_limits, form_limits, limits_of
 from .facts import Facts
@@ -82,7 +83,7 @@ def _kept(facts: Facts, node: PrimExpr, form: Linear) -> PrimExpr:
     found = written(_merged(form), node.dtype)
     if found is node or _split(found) == _split(node):
         low, high = limits_of(facts, node)
-        return IntImm(node.dtype, low) if low == high else node
+        return _constant(low, node.dtype) if low == high else node
     return found
 
 
@@ -141,7 +142,7 @@ def _remainder(facts: Facts, form: Linear, c: int, node: FloorMod | Mod) -> Line
     """form % c: multiples of c vanish, which a truncated remainder lets them do only where nothing is negative."""
     floors, dtype = isinstance(node, FloorMod), node.dtype
     rest = Linear({a: k for a, k in form.terms.items() if k % c}, form.constant % c)
-    if not floors and rest.terms and (form_limits(facts, form)[0] < 0 or form_limits(facts, rest)[0] < 0):
+    if not floors and (form_limits(facts, form)[0] < 0 or form_limits(facts, rest)[0] < 0):
         rest = form
     low, high = form_limits(facts, rest)
     if low // c == high // c and (floors or low >= 0):
@@ -192,13 +193,18 @@ def written(form: Linear, dtype: str) -> PrimExpr:
         if k > 0:
             total = _times(atom, k, dtype) if total is None else Add(total, _times(atom, k, dtype))
     if form.constant > 0 or total is None:
-        constant = IntImm(dtype, max(form.constant, 0))
+        constant = _constant(max(form.constant, 0), dtype)
         total = constant if total is None else Add(total, constant)
     for atom, k in terms:
         if k < 0:
             total = Sub(total, _times(atom, -k, dtype))
-    return Sub(total, IntImm(dtype, -form.constant)) if form.constant < 0 else total
+    return Sub(total, _constant(-form.constant, dtype)) if form.constant < 0 else total
 
 
 def _times(atom: PrimExpr, k: int, dtype: str) -> PrimExpr:
-    return atom if k == 1 else Mul(atom, IntImm(dtype, k))
+    return atom if k == 1 else Mul(atom, _constant(k, dtype))
+
+
+def _constant(value: int, dtype: str) -> IntImm:
+    """A constant as the machine has it, should arithmetic on constants leave the dtype after all."""
+    return IntImm(dtype, wrap_int(value, dtype))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ..tir.arithmetic import fold
-from ..tir.dtype import parse_dtype
+from ..tir.dtype import parse_dtype, wrap_int
 from ..tir.expr import (
     EQ,
     GE,
@@ -161,7 +161,7 @@ def _first(facts: Facts, node: PrimExpr) -> PrimExpr | None:
         if not isinstance(node, (CmpExpr, Var)):
             value = _only_value(facts, node)
             if value is not None:
-                return IntImm(node.dtype, value)
+                return IntImm(node.dtype, wrap_int(value, node.dtype))
     for table in tables:
         for law in table:
             if _fits_roughly(law.pattern, node):

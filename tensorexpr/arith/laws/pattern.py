@@ -20,7 +20,7 @@ from math import gcd
 from typing import Any
 
 from ...tir.arithmetic import binary, compare, convert, logical_and, logical_not, logical_or
-from ...tir.dtype import parse_dtype, scalar_dtype
+from ...tir.dtype import parse_dtype, scalar_dtype, wrap_int
 from ...tir.expr import (
     EQ,
     GE,
@@ -265,7 +265,7 @@ def as_expr(value: Any, dtype: str) -> PrimExpr:
     if isinstance(value, PrimExpr):
         return value
     lanes = parse_dtype(dtype).lanes
-    scalar = IntImm(scalar_dtype(dtype), int(value))
+    scalar = IntImm(scalar_dtype(dtype), wrap_int(int(value), scalar_dtype(dtype)))
     return scalar if lanes == 1 else Broadcast(scalar, lanes)
 
 
