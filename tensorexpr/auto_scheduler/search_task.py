@@ -114,19 +114,18 @@ class SearchTask:
         """
         key, target, hardware, host, option, names, dag, desc = checked_task(data)
         known = {name: value for name, value in zip(HARDWARE, hardware, strict=False) if value}
-        if "num-cores" in Target(target).attrs:  # then it is the target that says how many there are
-            known["num_cores"] = Target(target).num_cores
         if dag and not is_registered(key):
             register_workload_tensors(key, ComputeDAG.loads(dag).tensors)
-        return SearchTask(
+        made = SearchTask(
             compute_dag=ComputeDAG.loads(dag) if dag else None,
             workload_key=key,
             target=Target(target, host or None),
-            hardware_params=HardwareParams(**known),
             layout_rewrite_option=option,
             task_inputs=names,
             desc=desc,
         )
+        made.hardware_params = HardwareParams(**known).filled(made.target)  # beside the target, which stays as it is written
+        return made
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SearchTask.deserialize, (self.serialize(),)
