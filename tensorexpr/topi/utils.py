@@ -229,7 +229,7 @@ def get_max_power2_factor(n: int, max_value: int | None = None) -> int:
 def is_target(names: Any) -> bool:
     """Is one of the names a key of the current target?"""
     wanted = {names} if isinstance(names, str) else set(names)
-    return bool(wanted & set(Target.current(allow_none=False).keys))
+    return bool(wanted & set(Target.target_or_current(None).keys))
 
 
 def simplify(expr: Any) -> Any:

@@ -32,6 +32,7 @@ def test_rows_that_nobody_asks_for_may_read_outside(place: str) -> None:
     if place == "inline":
         s[y].compute_inline()
     if place == "time loop":
+        assert isinstance(total.op, te.ScanOp)
         s[y].compute_at(s[total], total.op.scan_axis)
     assert_schedule_correct(s, [x, total])
 

@@ -115,7 +115,7 @@ def test_substitute() -> None:
     assert isinstance(moved, tir.BufferStore) and moved.buffer.shape == (tir.const(16),)
     assert isinstance(moved.value, tir.BufferLoad) and moved.value.buffer is moved.buffer
     pointer = pointer_var("new", "float32")
-    assert substitute(sized[0], {sized.data: pointer}).buffer.data is pointer  # type: ignore[attr-defined]
+    assert substitute(sized[0], {sized.data: pointer}).buffer.data is pointer
     with pytest.raises(DeclarationError, match="can't become"):
         substitute(sized[0], {sized.data: 3})
     with pytest.raises(DeclarationError, match="replaces variables, not 'i'"):
