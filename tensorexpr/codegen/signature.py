@@ -24,7 +24,10 @@ RAISED = "the Python function {} raised an error"
 
 @dataclass(frozen=True, slots=True)
 class BufferParam:
-    """An array argument. `alignment` in bytes is what the code relies on; strides (empty: compact) and offset are in elements."""
+    """An array argument. `alignment` in bytes is what the code relies on; strides (empty: compact) and offset are in elements.
+
+    With `broadcasts`, the stride of an axis along which the array has one element is 0, whatever the array says.
+    """
 
     name: str
     dtype: str
@@ -34,6 +37,7 @@ class BufferParam:
     alignment: int
     is_read: bool
     is_written: bool
+    broadcasts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,8 @@ def describe(name: str, func: PrimFunc, reads: Set[Var], writes: Set[Var]) -> Si
             params.append(ScalarParam(var.name, var.dtype, var))
             continue
         placed = (buffer.shape, buffer.strides, buffer.elem_offset, natural_alignment(buffer))
-        params.append(BufferParam(buffer.name, buffer.dtype, *placed, buffer.data in reads, buffer.data in writes))
+        broadcasts = buffer.buffer_type == Buffer.AUTO_BROADCAST
+        params.append(BufferParam(buffer.name, buffer.dtype, *placed, buffer.data in reads, buffer.data in writes, broadcasts))
     return Signature(name, tuple(params), tuple(shape_symbols(func)))
 
 

@@ -190,8 +190,12 @@ class ArgumentChecker:
                 return int(value.shape[place.axis])
             case "offset":
                 return 0
-        if value.shape[place.axis] <= 1 and isinstance(step.rule, (Fixed, Match, Formula)):
-            return None
+        if value.shape[place.axis] <= 1:
+            param = self.signature.params[place.param]
+            if isinstance(param, BufferParam) and param.broadcasts:
+                return 0
+            if isinstance(step.rule, (Fixed, Match, Formula)):
+                return None
         count, rest = divmod(value.strides[place.axis], value.itemsize)
         if rest:
             self._fail(place.param, f"has a stride of {value.strides[place.axis]} bytes, no multiple of its {value.itemsize}-byte elements")

@@ -130,6 +130,7 @@ class _Writer:
             "alignment": param.alignment,
             "is_read": param.is_read,
             "is_written": param.is_written,
+            "broadcasts": param.broadcasts,
         }
 
 
@@ -159,7 +160,7 @@ class _Reader:
         if "var" in record:
             return ScalarParam(name, dtype, self._var(record["var"]))
         shape, strides = (tuple(self._exprs.expr(entry) for entry in _field(record, key, list)) for key in ("shape", "strides"))
-        flags = (_field(record, "is_read", bool), _field(record, "is_written", bool))
+        flags = (_field(record, "is_read", bool), _field(record, "is_written", bool), _field(record, "broadcasts", bool))
         offset = self._exprs.expr(_field(record, "elem_offset", int))
         return BufferParam(name, dtype, shape, strides, offset, self._alignment(record), *flags)
 

@@ -234,7 +234,7 @@ def is_target(names: Any) -> bool:
 
 def simplify(expr: Any) -> Any:
     """An expression in its simplest form; numbers stay as they are."""
-    from ..arith import Analyzer
+    from ..arith.analyzer import Analyzer
 
     return Analyzer().simplify(expr) if isinstance(expr, PrimExpr) else expr
 

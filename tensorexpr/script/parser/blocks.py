@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...arith import Analyzer
+from ...arith.analyzer import Analyzer
 from ...arith.block_access import get_block_access_region
 from ...errors import DeclarationError
 from ...tir.arithmetic import as_int, cast, convert, is_const_int
