@@ -22,7 +22,6 @@ from ..tir.dtype import parse_dtype
 from ..tir.expr import Add, FloorDiv, FloorMod, IntImm, Mul, PrimExpr, ProducerLoad, Range, Sub, Var
 from ..tir.rewriting import substitute, variables, walk
 from .analyzer import Analyzer
-from .index_analyzer import Analyzer as IndexAnalyzer
 from .interval import relax
 from .padded_inverse import padded_inverse
 
@@ -198,6 +197,8 @@ class IndexMap:
         """True if both maps provably agree on all nonnegative indices."""
         if len(self.initial_indices) != len(other.initial_indices) or len(self.final_indices) != len(other.final_indices):
             return False
+        from .index_analyzer import Analyzer as IndexAnalyzer
+
         analyzer = IndexAnalyzer()
         for var in self.initial_indices:
             analyzer.bind(var, Range.from_min_extent(const(0, var.dtype), const((1 << 31) - 1, var.dtype)))
