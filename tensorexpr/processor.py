@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -146,6 +145,8 @@ def _without_complaints(about: str) -> Iterator[None]:
     """Leaves out the lines about something that LLVM itself writes to the error stream; an exception says the same once."""
     sys.stderr.flush()
     real = os.dup(2)
+    import tempfile
+
     with tempfile.TemporaryFile() as caught:
         os.dup2(caught.fileno(), 2)
         try:

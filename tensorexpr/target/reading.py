@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from ..errors import TargetError
@@ -84,6 +82,8 @@ def read(target: Any) -> dict[str, Any]:
 
 def _read_words(text: str) -> dict[str, Any]:
     """`"llvm -a=1 --b 2"` as {"kind": "llvm", "a": "1", "b": "2"}, a tag as what it stands for."""
+    import shlex
+
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -121,6 +121,8 @@ def check_kind(kind: Any) -> str:
     if kind is None:
         raise TargetError(f"a target starts with its kind ({known})")
     if "/" in str(kind):
+        from difflib import get_close_matches
+
         from .tag import TAGS
 
         close = get_close_matches(str(kind), TAGS, 3)
@@ -150,6 +152,8 @@ def check_options(kind: str, config: Mapping[str, Any]) -> tuple[tuple[str, Any]
 
 def _known_options(kind: Any, name: str) -> str:
     options = kinds.KINDS[kind if kind in kinds.KINDS else "llvm"].all_options()
+    from difflib import get_close_matches
+
     close = get_close_matches(name.replace("_", "-"), options, 1) or get_close_matches(name, options, 1)
     hint = f"Did you mean -{close[0]}? " if close else ""
     return f"{hint}Known: {', '.join(f'-{option}' for option in options)}"

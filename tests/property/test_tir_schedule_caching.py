@@ -167,7 +167,8 @@ def test_layouts_of_parameters(n: int, m: int, factor: int, swapped: bool, name:
 
 def _laid_out(array: np.ndarray, mapped: tir.IndexMap) -> np.ndarray:
     inside = mapped.map_ndarray(np.ones(array.shape, "float32"))
-    return np.where(inside > 0, mapped.map_ndarray(array), np.float32(3))
+    padded: np.ndarray = np.where(inside > 0, mapped.map_ndarray(array), np.float32(3))
+    return padded
 
 
 COMPILED: list[tuple[str, Request]] = [

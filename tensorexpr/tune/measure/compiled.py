@@ -50,7 +50,7 @@ class ArrayArgument:
         if self.layout is None:
             return array
         axes = tuple(Var(f"i{axis}", "int32") for axis in range(array.ndim))
-        made = IndexMap(axes, tuple(decode(index, axes) for index in self.layout)).map_ndarray(array)
+        made: np.ndarray[Any, Any] = IndexMap(axes, tuple(decode(index, axes) for index in self.layout)).map_ndarray(array)
         if made.shape != self.shape:
             raise TuningError(f"the code takes {self.name} packed as {list(self.shape)}, its layout makes {list(made.shape)}")
         return made

@@ -50,7 +50,7 @@ def reduction(s: Schedule, tensor: Tensor) -> Reduce:
 
 def tiled(s: Schedule, conv: Tensor, columns: int, hint: bool, balanced: bool = False) -> Tensor:
     """Rows in parallel, tiles of columns in registers, the channel loop inside the taps."""
-    cached = s.cache_write(conv, "local")
+    cached: Tensor = s.cache_write(conv, "local")
     i, j, o = s[conv].op.axis
     jo, ji = s[conv].split(j, factor=columns, balanced=balanced)
     s[conv].reorder(i, jo, ji, o)
@@ -156,7 +156,7 @@ def test_factors_deep_in_a_product_and_behind_casts() -> None:
 def test_cached_and_factored_after_it() -> None:
     s, args, conv = convolved(5)
     s[conv].skip_padding(assume_finite=True)
-    cached = s.cache_write(conv, "local")
+    cached: Tensor = s.cache_write(conv, "local")
     s.rfactor(cached, s[cached].op.reduce_axis[0])
     assert_schedule_correct(s, args)
 
