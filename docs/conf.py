@@ -26,6 +26,7 @@ autodoc_member_order = "groupwise"
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 100
+suppress_warnings = ["ref.python"]  # types of one name in two modules, such as Schedule, aren't linked
 toc_object_entries_show_parents = "hide"
 
 _DOCUMENTED = re.compile(r"automodule:: (\S+)")
@@ -48,7 +49,7 @@ def skip_what_has_another_home(app: Sphinx, what: str, name: str, thing: Any, sk
 
 def keep_the_layout_of_modules(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """What follows the first paragraph of a module is a table or a drawing: shown as it is written."""
-    if what == "module" and "" in lines:
+    if what == "module" and any(lines[lines.index("") + 1 :] if "" in lines else ()):
         end = lines.index("")
         lines[end:] = ["", "::", "", *(f"    {line}" for line in lines[end + 1 :])]
 

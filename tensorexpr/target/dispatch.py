@@ -75,13 +75,13 @@ class GenericFunc:
 def generic_func(fdefault: Callable[..., Any]) -> GenericFunc:
     """A decorator: the function becomes the default of one that depends on the target.
 
-    ```
-    @generic_func
-    def tile_size(): return 8
+    Example::
 
-    @tile_size.register(["cuda", "gpu"])
-    def _(): return 32
-    ```
+        @generic_func
+        def tile_size(): return 8
+
+        @tile_size.register(["cuda", "gpu"])
+        def _(): return 32
     """
     return GenericFunc(fdefault)
 
