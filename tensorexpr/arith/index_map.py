@@ -152,11 +152,14 @@ class IndexMap:
             extents.append(index.b if blocked else analyzer.simplify(found.min + found.extent))  # type: ignore[attr-defined]
         return tuple(extents)
 
-    def map_ndarray(self, array: Any) -> Any:
-        """The array in the new layout, with zeros as padding; of NumPy or of the runtime, as it was given."""
+    def map_ndarray(self, array: Any, shape: Sequence[Any] | None = None) -> Any:
+        """The array in the new layout, with zeros as padding; of NumPy or of the runtime, as it was given.
+
+        `shape` is that of the new layout, where it has more padding than the map alone asks for, as after two maps in a row.
+        """
         if hasattr(array, "numpy"):
-            return importlib.import_module("tensorexpr.runtime.ndarray").array(self.map_ndarray(array.numpy()))
-        extents = [as_int(extent) for extent in self.map_shape(array.shape)]
+            return importlib.import_module("tensorexpr.runtime.ndarray").array(self.map_ndarray(array.numpy(), shape))
+        extents = [as_int(convert(extent)) for extent in (self.map_shape(array.shape) if shape is None else shape)]
         made = np.zeros([extent or 0 for extent in extents], array.dtype)
         points = dict(zip(self.initial_indices, np.indices(array.shape, sparse=True), strict=True))
         made[tuple(np.broadcast_to(_evaluated(index, points), array.shape) for index in self.final_indices)] = array

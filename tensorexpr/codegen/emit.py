@@ -103,7 +103,7 @@ def emit_module(funcs: Mapping[str, PrimFunc], target: Target, line_limit: int =
         target, ModuleText(line_limit), _EXPRESSIONS, _STATEMENTS, symbols=frozenset(names.values()), features=target.features
     )
     with _deep_recursion():
-        signatures = {key: _emit_function(module, names[key], func) for key, func in funcs.items()}
+        signatures = {names[key]: _emit_function(module, names[key], func) for key, func in funcs.items()}
     module.text.attributes.append(f"attributes #0 = {{ nounwind{_width(target)} }}")
     return EmittedModule(module.text.text(), signatures, tuple(sorted(module.externs - module.symbols)))
 

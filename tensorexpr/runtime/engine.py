@@ -91,10 +91,11 @@ def llvm_version() -> str:
 def parse(text: str, target: Target) -> Any:
     """Parse and verify LLVM IR text in a context of its own, so that nothing stays behind when the module dies."""
     llvm = _llvm()
+    layout = _data_layout(target)
     try:
         module = llvm.parse_assembly(text, context=llvm.create_context())
         module.triple = target.triple
-        module.data_layout = _data_layout(target)
+        module.data_layout = layout
         module.verify()
     except RuntimeError as error:
         raise InternalError(f"LLVM refuses the generated code, saved as {_save(text)}: {error}") from None

@@ -14,9 +14,9 @@ from math import prod
 
 from ..arith.analyzer import Analyzer
 from ..errors import InternalError, ScheduleError
-from ..tir.arithmetic import ceildiv, floordiv, floormod, is_const_int
+from ..tir.arithmetic import binary, ceildiv, is_const_int
 from ..tir.dtype import int_limits
-from ..tir.expr import IntImm, PrimExpr, Range, Var
+from ..tir.expr import FloorDiv, FloorMod, IntImm, PrimExpr, Range, Var
 from .balanced import BalancedTiles, ShortTile, balanced_extents
 from .tree import FuseRelation, SplitRelation, StageNode
 
@@ -179,8 +179,8 @@ def _values(stage: StageNode, extents: Mapping[int, PrimExpr], analyzer: Analyze
             continue
         rest = values[relation.fused]
         for part in reversed(relation.parts[1:]):
-            values[part] = floormod(rest, extents[part])
-            rest = floordiv(rest, extents[part])
+            values[part] = binary(FloorMod, rest, extents[part])  # an extent may be 0: the loop then never runs
+            rest = binary(FloorDiv, rest, extents[part])
         values[relation.parts[0]] = rest
     return values
 

@@ -18,6 +18,7 @@ from ..te.reference import evaluate
 from ..te.tensor import Tensor
 from ..te.tolerance import Tolerance, reduction_length, term_magnitude, tolerance_of
 from ..tir.dtype import to_numpy
+from ..tir.expr import PrimExpr
 from ..tir.interpreter import interpret
 from .data import Array, random_inputs
 from .program import check_program
@@ -102,7 +103,7 @@ class _Run:
 
     def _function(self) -> Callable[[list[Array]], object]:
         given = self.schedule.arguments(self.args)
-        layouts = [None if new is old else self.schedule.layout_of(old) for new, old in zip(given, self.args, strict=True)]
+        layouts = [None if new is old else (self.schedule.layout_of(old), new.shape) for new, old in zip(given, self.args, strict=True)]
         outputs = [not isinstance(arg.op, PlaceholderOp) for arg in self.args]
         if self.phase is None:
             module = build(self.schedule, given, name="main")
@@ -132,15 +133,19 @@ def problem_of(
     return None
 
 
-def _in_layouts(run: Callable[..., object], layouts: Sequence[IndexMap | None], outputs: Sequence[bool]) -> Callable[[list[Array]], object]:
+def _in_layouts(
+    run: Callable[..., object], layouts: Sequence[tuple[IndexMap, Sequence[PrimExpr]] | None], outputs: Sequence[bool]
+) -> Callable[[list[Array]], object]:
     """`run` on arrays in the layouts that a schedule wants; results come back as they were declared."""
 
     def call(arrays: list[Array]) -> None:
-        packed = [array if layout is None else layout.map_ndarray(array) for array, layout in zip(arrays, layouts, strict=True)]
+        packed = [
+            array if layout is None else layout[0].map_ndarray(array, layout[1]) for array, layout in zip(arrays, layouts, strict=True)
+        ]
         run(*packed)
         for array, made, layout, output in zip(arrays, packed, layouts, outputs, strict=True):
             if layout is not None and output:
-                array[...] = layout.unmap_ndarray(made, array.shape)
+                array[...] = layout[0].unmap_ndarray(made, array.shape)
 
     return call
 

@@ -85,19 +85,7 @@ def test_written_elements_that_share_an_address() -> None:
         f(np.zeros((4, 6), np.float32), windows)
 
 
-@pytest.mark.parametrize(("factor", "text"), [(te.var("f"), "f"), (N, "n"), (N * 2, r"n \* 2")])
-@pytest.mark.parametrize("wish", ["factor", "nparts"])
-def test_symbolic_factors(factor: Any, text: str, wish: str) -> None:
-    s = te.create_schedule(B.op)
-    wanted = (
-        f"In schedule for B: split of 'i' by {text}, which is no constant; .* a constant one serves every size, as the tail gets a guard"
-    )
-    with pytest.raises(ScheduleError, match=wanted):
-        s[B].split(B.op.axis[0], **{wish: factor})
-    assert not len(s.trace)
-
-
-@pytest.mark.parametrize("factor", [2.0, True, "8", 0])
+@pytest.mark.parametrize("factor", [2.5, True, "8", 0])
 def test_factors_of_splits_are_constants(factor: Any) -> None:
     s = te.create_schedule(B.op)
     with pytest.raises(ScheduleError, match="a factor is an integer of at least 1"):

@@ -301,8 +301,11 @@ def random_pieces(rng: random.Random, x: PrimExpr) -> PrimExpr:
 
 def random_product(rng: random.Random, variables: list[Var]) -> PrimExpr:
     """Sums of products of sums."""
-    total: PrimExpr = IntImm(variables[0].dtype, rng.choice((0, 1, -3)))
+    dtype = variables[0].dtype
+    one = IntImm(dtype, 1)  # a Python 1 would make int32 of smaller types
+    total: PrimExpr = IntImm(dtype, rng.choice((0, 1, -3)))
     for _ in range(rng.choice((1, 2, 2))):
         a, b, c = (rng.choice(variables) for _ in range(3))
-        total = total + rng.choice((a * b, (a + b) * c, (a - 1) * (b + c), a * (b * c))) * rng.choice((1, 1, -1, 2))
+        term = rng.choice((a * b, (a + b) * c, (a - one) * (b + c), a * (b * c)))
+        total = total + term * IntImm(dtype, rng.choice((1, 1, -1, 2)))
     return total

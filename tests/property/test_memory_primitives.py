@@ -15,7 +15,7 @@ from tensorexpr.runtime.build import build
 from tensorexpr.schedule import Schedule, create_schedule
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
-from tensorexpr.tir.arithmetic import maximum
+from tensorexpr.tir.arithmetic import const, maximum
 from tensorexpr.tir.interpreter import interpret
 from tests.programs import chain, conv_relu, matmul
 
@@ -72,7 +72,7 @@ def test_prefetches_of_scalars() -> None:
 )
 def test_nontemporal_stores(n: int, m: int, lanes: int, dtype: str, data: st.DataObject) -> None:
     a = te.placeholder((n, m), dtype, name="A")
-    out = te.compute((n, m), lambda i, j: maximum(a[i, j] + a[i, j], 0), name="out")
+    out = te.compute((n, m), lambda i, j: maximum(a[i, j] + a[i, j], const(0, dtype)), name="out")
     s = create_schedule(out.op)
     s[out].vectorize(s[out].split(out.op.axis[1], factor=lanes)[1])
     if data.draw(st.booleans()):
