@@ -464,10 +464,23 @@ def test_access_masks() -> None:
         tir.address_of(tir.IntImm("int32", 3))
 
 
-def test_llvm_intrinsics_that_are_not_known() -> None:
+@pytest.mark.parametrize("declare", [tir.call_llvm_pure_intrin, tir.call_llvm_intrin])
+def test_llvm_intrinsics_that_are_not_known(declare: Callable[..., tir.PrimExpr]) -> None:
+    """As in TVM, they may be declared; who compiles or runs them is told which are known."""
+    a = te.placeholder((4,), name="A")
+    b = te.compute((4,), lambda i: declare("float32", "llvm.x86.nonsense", tir.const(1, "uint32"), a[i]), name="B")
+    message = r"no LLVM intrinsic 'llvm.x86.nonsense' is known; known are .*llvm.x86.avx512.vpdpbusd.128.*llvm.<op> of .*sqrt"
+    s = create_schedule(b.op)
+    with pytest.raises(DeclarationError, match=message):
+        tensorexpr.build(s, [a, b], target="llvm")
+    with pytest.raises(DeclarationError, match=message):
+        interpret(lower(s, [a, b])["main"], [np.zeros(4, np.float32), np.zeros(4, np.float32)])
+    with pytest.raises(DeclarationError, match="no LLVM intrinsic 'nonsense' is known; known are "):
+        declare("float32", "nonsense", tir.FloatImm("float32", 1.0))
+
+
+def test_llvm_intrinsics_with_other_operands() -> None:
     one = tir.Broadcast(tir.FloatImm("float32", 1.0), 16)
-    with pytest.raises(DeclarationError, match=r"no LLVM intrinsic 'llvm.x86.nonsense' is known; known are .*llvm.x86.avx512.vpdpbusd.128"):
-        tir.call_llvm_pure_intrin("float32x16", "llvm.x86.nonsense", one)
     with pytest.raises(DeclarationError, match=r"vpdpbusd.512 takes 3 operands, not 1"):
         tir.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.vpdpbusd.512", one)
     with pytest.raises(DeclarationError, match="float32 stands where <16 x i32> belongs, which has 512 bits"):
