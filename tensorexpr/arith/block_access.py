@@ -189,7 +189,8 @@ class _Accesses:
         if isinstance(stmt, For):
             domain = {**domain, stmt.loop_var: Range.from_min_extent(stmt.min, stmt.extent)}
         elif isinstance(stmt, LetStmt) and parse_dtype(stmt.var.dtype).is_int:
-            known = _is_index(stmt.value) or not _changed(stmt.value, stmt.body)
+            # Where blocks are looked into, boxes of several times are compared: what memory held at one says nothing of another.
+            known = _is_index(stmt.value) or (self._values is None and not _changed(stmt.value, stmt.body))
             body = substitute(stmt.body, {stmt.var: stmt.value}) if known else stmt.body
             self.visit(body, domain)
             return

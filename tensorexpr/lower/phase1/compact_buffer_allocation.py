@@ -11,9 +11,9 @@ from ...arith.block_access import Touched, on_indices, touched_regions
 from ...tir.attrs import EMPTY, FrozenMap
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion
-from ...tir.expr import IntImm, PrimExpr, Range, Var
+from ...tir.expr import BufferLoad, IntImm, PrimExpr, Range, Var
 from ...tir.function import PrimFunc
-from ...tir.rewriting import variables
+from ...tir.rewriting import variables, walk
 from ...tir.scopes import parts
 from ...tir.stmt import BufferRealize, For, Stmt
 from ..context import PassContext
@@ -89,7 +89,7 @@ class _Compaction:
             if not analyzer.known_true(last <= high):
                 high = last if analyzer.known_true(high <= last) else full.min + full.extent - 1
         low, high = analyzer.simplify(low), analyzer.simplify(high)
-        if (variables(low) | variables(high)) & inside:
+        if (variables(low) | variables(high)) & inside or _reads_memory(low) or _reads_memory(high):
             return full
         if isinstance(low, IntImm) and isinstance(high, IntImm) and isinstance(full.extent, IntImm):  # guarded accesses may go beyond
             low, high = IntImm(low.dtype, max(low.value, 0)), IntImm(high.dtype, min(high.value, full.extent.value - 1))
@@ -110,6 +110,11 @@ def _variables_inside(stmt: Stmt) -> set[Var]:
         found.update(own.defines)
         stack += own.bodies
     return found
+
+
+def _reads_memory(expr: PrimExpr) -> bool:
+    """True if a value depends on memory, which may change while the storage lives."""
+    return any(isinstance(node, BufferLoad) for node in walk(expr))
 
 
 def _is_zero(expr: PrimExpr) -> bool:

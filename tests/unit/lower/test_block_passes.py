@@ -211,6 +211,15 @@ def test_storage_is_whole_where_a_place_is_known_only_inside() -> None:
     assert [(str(r.min), str(r.extent)) for r in realize.bounds] == [("0", "16")]
 
 
+def test_storage_is_whole_where_a_place_is_read_from_memory() -> None:
+    index = tir.decl_buffer((1,), "int32", name="index")
+    changed = tir.BufferStore(index, tir.const(5), (tir.const(0),))
+    stores = tir.stmt_seq(tir.BufferStore(B, A[0], (index[0],)), changed, tir.BufferStore(C, B[index[0]], (tir.const(0),)))
+    func = function([A, index, C], stores, (B,))
+    realize = next(n for n in walk(after(func, 4).body) if isinstance(n, tir.BufferRealize))
+    assert [(str(r.min), str(r.extent)) for r in realize.bounds] == [("0", "16")]
+
+
 @pytest.mark.parametrize("offset", [-1, 4])
 def test_a_buffer_stays_outside_of_a_loop_that_reads_beside_what_it_writes(offset: int) -> None:
     io, x = tir.Var("io"), tir.Var("x")

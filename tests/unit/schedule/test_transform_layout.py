@@ -268,7 +268,7 @@ def test_separators_give_storage_several_axes(vector: bool) -> None:
         s[c].vectorize(axes[-1])
     text = str(tvm.lower(s, [a, c]))
     if not vector:
-        assert "C_1[i * 3 + j, k] = A[k, j, i] + T.float32(1.0)" in text
+        assert "C_2[i * 3 + j, k] = A_1[k, j, i] + T.float32(1.0)" in text
     assert_schedule_correct(s, [a, c])
 
 
