@@ -68,10 +68,10 @@ def test_33_the_same_seed_proposes_the_same_first_candidates(tmp_path: Path, log
     tuned(tmp_path / "again.json")
     tuned(tmp_path / "other.json", seed=1)
     first, again, other = (
-        [r.trace.to_json() for r in auto_scheduler.load_records(p)][:6] for p in (log, tmp_path / "again.json", tmp_path / "other.json")
+        [r.trace.to_json() for r in auto_scheduler.load_records(p)] for p in (log, tmp_path / "again.json", tmp_path / "other.json")
     )
-    assert first == again
-    assert first != other
+    assert first[:6] == again[:6]
+    assert first != other, "the first ones are the plans, whatever the seed"
 
 
 def test_36_the_best_is_not_slower_than_the_plain_program(log: Path) -> None:
