@@ -64,12 +64,11 @@ def test_every_trial_is_recorded_and_verified_and_the_first_is_the_plain_program
     assert all(record.workload_key == '["e2e_matmul_add", 48, 64, 40]' for record in records)
 
 
-def test_33_the_same_seed_proposes_the_same_first_candidates(tmp_path: Path, log: Path) -> None:
-    tuned(tmp_path / "again.json")
-    tuned(tmp_path / "other.json", seed=1)
-    first, again, other = (
-        [r.trace.to_json() for r in auto_scheduler.load_records(p)] for p in (log, tmp_path / "again.json", tmp_path / "other.json")
-    )
+def test_33_the_same_seed_proposes_the_same_first_candidates(tmp_path: Path) -> None:
+    logs = [tmp_path / f"{name}.json" for name in ("first", "again", "other")]
+    for path, seed in zip(logs, (0, 0, 1), strict=True):
+        tuned(path, trials=16, seed=seed)
+    first, again, other = ([r.trace.to_json() for r in auto_scheduler.load_records(path)] for path in logs)
     assert first[:6] == again[:6]
     assert first != other, "the first ones are the plans, whatever the seed"
 
