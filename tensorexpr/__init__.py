@@ -13,6 +13,7 @@ The house, from top to bottom; every row imports only from the rows above it:
     runtime/         5 RUN       arrays, modules, calls, threads, timing
     contrib/         compilers, archives and temporary folders
     rpc/             sessions that run functions for other processes
+    early            names of the releases up to 0.6
     support          what this installation is made of
     tune/            6 SEARCH    spaces, populations, features, cost models, measuring, records
     auto_scheduler/  a front door on tune/
@@ -107,12 +108,16 @@ _EARLY_DTYPES = ("bool", "float16", "float32", "float64", "int8", "int16", "int3
 _LAZY.update({name: ("tensorexpr.te", name) for name in _EARLY_TE.split()})
 _LAZY.update({name: ("tensorexpr.tir", name) for name in _EARLY_TIR.split()})
 _LAZY.update(
+    build_config=("tensorexpr.early", "build_config"),
     context=("tensorexpr.runtime.device", "device"),
     convert=("tensorexpr.runtime", "convert"),
     expr=("tensorexpr.tir", None),
     stmt=("tensorexpr.tir", None),
     hybrid=("tensorexpr.te.hybrid", None),
     ir_builder=("tensorexpr.tir.ir_builder", None),
+    ir_pass=("tensorexpr.early.ir_pass", None),
+    log=("tensorexpr.log", None),  # which can be called
+    make=("tensorexpr.early.make", None),
     ndarray=("tensorexpr.runtime.ndarray", None),
     tensor_intrin=("tensorexpr.te.tensor_intrin", None),
 )

@@ -5,8 +5,12 @@ No handler is installed on import; `log.to_stderr()` is for scripts and notebook
 
 from __future__ import annotations
 
+import importlib
 import logging
+import sys
 from functools import cache
+from types import ModuleType
+from typing import Any
 
 ROOT = "tensorexpr"
 
@@ -25,3 +29,14 @@ def to_stderr(level: int | str = logging.INFO) -> None:
         handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
         logger.addHandler(handler)
     logger.setLevel(level)
+
+
+class _Log(ModuleType):
+    """This module, which programs of release 0.6 call: there `tensorexpr.log(x)` is the logarithm of an expression."""
+
+    def __call__(self, x: Any) -> Any:
+        """`te.log`."""
+        return importlib.import_module("tensorexpr.te").log(x)
+
+
+sys.modules[__name__].__class__ = _Log

@@ -5,7 +5,7 @@ data          random arrays, with the values at which programs break if asked
 check         `assert_schedule_correct`: reference, every phase and the machine code agree
 check_func    `assert_func_correct`: the same for a function, such as `te.create_prim_func` makes
 fuzz          random computations under random schedules;  case: one of them as JSON;  program: as Python that checks it
-compare       comparing arrays, under the name that programs use
+compare       comparing arrays, under the name that programs use;  utils: all of these names again, as some programs import them
 marks         what tests need of a machine, and the targets that they run on, likewise
 strategies    Hypothesis strategies for shapes, dtypes, expressions and computations; needs the `testing` extra
 
@@ -15,6 +15,7 @@ What a computation should give is `tensorexpr.te.reference.evaluate`.
 from __future__ import annotations
 
 from ..te.reference import evaluate, evaluate_points
+from . import utils
 from .check import ScheduleMismatch, assert_schedule_correct
 from .check_func import FuncMismatch, assert_func_correct
 from .compare import assert_allclose
@@ -83,4 +84,5 @@ __all__ = [
     "tolerance",
     "tolerance_of",
     "uses_gpu",
+    "utils",
 ]

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from types import NoneType
-from typing import Any
+from typing import Any, ClassVar
 
 from ..errors import DeclarationError, TypeMismatchError
 from .attrs import EMPTY, FrozenMap
@@ -54,7 +54,15 @@ class Stmt(Object, metaclass=Built):
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class For(Stmt):
-    """`body` for loop_var in [min, min + extent). `annotations` carry pragmas such as unroll hints."""
+    """`body` for loop_var in [min, min + extent). `annotations` carry pragmas such as unroll hints.
+
+    The arguments of the releases up to 0.7, (loop_var, min, extent, kind, device_api, body), are taken too.
+    """
+
+    Serial: ClassVar[ForKind] = ForKind.SERIAL
+    Parallel: ClassVar[ForKind] = ForKind.PARALLEL
+    Vectorized: ClassVar[ForKind] = ForKind.VECTORIZED
+    Unrolled: ClassVar[ForKind] = ForKind.UNROLLED
 
     loop_var: Var
     min: PrimExpr
@@ -63,6 +71,12 @@ class For(Stmt):
     body: Stmt
     thread_binding: IterVar | None = None
     annotations: FrozenMap = EMPTY
+
+    @staticmethod
+    def _normal(args: tuple[Any, ...]) -> tuple[Any, ...]:
+        if isinstance(args[5], Stmt):
+            args = (*args[:4], args[5], None, args[6])
+        return args
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

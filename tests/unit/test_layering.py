@@ -23,7 +23,7 @@ ROWS = (
     ("lower",),
     ("codegen",),
     ("runtime",),
-    ("contrib", "rpc", "support", "_ffi"),
+    ("contrib", "early", "rpc", "support", "_ffi"),
     ("tune",),
     ("auto_scheduler", "meta_schedule", "autotvm"),
     ("topi",),

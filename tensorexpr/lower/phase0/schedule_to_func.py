@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...arith.analyzer import Analyzer
 from ...errors import InternalError, LoweringError
+from ...log import once
 from ...schedule.domain import StageDomain
 from ...schedule.exact import check_exact
 from ...schedule.given_layouts import relaid
@@ -38,6 +40,7 @@ from .rolling_buffer import RollingPlan, plan_rolling_buffers
 from .scan_nest import scan_nest
 from .tensorize import tensorized_axis, tensorized_nest
 
+_logger = logging.getLogger(__name__)
 TRUE = IntImm("bool", 1)
 
 
@@ -155,7 +158,7 @@ def _check_complete(tree: ScheduleTree, bound: Mapping[Key, Buffer]) -> None:
             what = "rolling_buffer" if stage.rolling_buffer else "double_buffer"
             raise LoweringError(f"{stage.name} is an argument, which keeps all of its elements: leave {what} out, or take it out of args")
         if isinstance(stage.attach, Inline) and len(missing) < len(outputs):
-            raise LoweringError(f"{stage.name} is an argument, but it is inlined and has no elements; take it out of args, or compute it")
+            once(_logger, f"{stage.name} is an argument, but it is inlined: nothing writes to it; take it out of args, or compute it")
 
 
 def _sizes(buffers: Any) -> dict[Var, None]:
