@@ -17,6 +17,15 @@ from ..runtime.device import Device, device
 from ..target import Target, TargetLike
 
 
+class Marks(list[Any]):
+    """Marks of pytest: a list for `marks=` of a parameter, and a decorator."""
+
+    def __call__(self, func: Any) -> Any:
+        for mark in self:
+            func = mark(func)
+        return func
+
+
 class Feature:
     """Something that a machine may lack. As a decorator it skips a test there, and the reason says what is missing.
 
@@ -28,20 +37,15 @@ class Feature:
     def __init__(self, name: str, is_there: Callable[[], bool]) -> None:
         self.name, self.is_there = name, is_there
 
-    def marks(self) -> list[Any]:
+    def marks(self) -> Marks:
         """The marks of a test that needs it."""
         import pytest
 
-        return [pytest.mark.skipif(not self.is_there(), reason=f"{self.name} is not here")]
+        return Marks([pytest.mark.skipif(not self.is_there(), reason=f"{self.name} is not here")])
 
     def __call__(self, func: Any = None) -> Any:
-        """`func` with the marks; without one, the marks."""
-        marks = self.marks()
-        if func is None:
-            return marks
-        for mark in marks:
-            func = mark(func)
-        return func
+        """`func` with the marks; without one, the marks, which are a decorator too."""
+        return self.marks() if func is None else self.marks()(func)
 
 
 def _device(kind: str) -> Callable[[], bool]:

@@ -1,0 +1,128 @@
+"""The base of all expressions, and those without operands: variables and constants."""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from ..errors import TypeMismatchError
+from .dtype import int_limits, parse_dtype, round_float
+from .interning import Interned
+from .node import Object
+from .operators import ExprOp
+from .types import PointerType, PrimType, Type
+
+
+class PrimExpr(ExprOp, Object, metaclass=Interned):
+    """Base of all expression nodes. `dtype` is the type of the value, with lanes for vectors."""
+
+    __slots__ = ("__weakref__",)
+    if TYPE_CHECKING:
+
+        @property
+        def dtype(self) -> str: ...
+
+    def asobject(self) -> PrimExpr:
+        """Itself."""
+        return self
+
+    def __str__(self) -> str:
+        return self._printers["expr"](self) if self._printers else object.__repr__(self)
+
+    __repr__ = __str__
+    __eq__ = ExprOp.__eq__  # type: ignore[assignment]
+    __hash__ = ExprOp.__hash__
+
+
+class Var(PrimExpr):
+    """A variable. Two variables are the same only if they are one object, whatever their names."""
+
+    __slots__ = ("dtype", "name", "type_annotation")
+    _unique: ClassVar[bool] = True
+    dtype: str
+    name: str
+    type_annotation: PointerType | None
+
+    def __init__(
+        self, name: str = "v", dtype: str | Type = "int32", type_annotation: PointerType | None = None, span: object = None
+    ) -> None:
+        if isinstance(dtype, Type):  # the place of a type in TVM
+            dtype, type_annotation = (dtype.dtype, None) if isinstance(dtype, PrimType) else ("handle", cast(PointerType, dtype))
+        object.__setattr__(self, "name", str(name))
+        object.__setattr__(self, "dtype", str(parse_dtype(str(dtype))))
+        object.__setattr__(self, "type_annotation", type_annotation)
+
+    def __setattr__(self, key: str, value: object) -> None:
+        raise AttributeError(f"variable {self.name} is immutable; make a new tir.Var instead of setting {key}")
+
+    @property
+    def name_hint(self) -> str:
+        """The name."""
+        return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name, self.dtype, self.type_annotation)
+
+
+class SizeVar(Var):
+    """A variable that is known to be at least 0: a symbolic size."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class IntImm(PrimExpr):
+    """An integer or bool constant."""
+
+    dtype: str
+    value: int
+
+    def __post_init__(self) -> None:
+        if type(self.value) is not int:
+            object.__setattr__(self, "value", int(self.value))
+        low, high = int_limits(self.dtype)
+        if not low <= self.value <= high:
+            raise TypeMismatchError(f"{self.value} does not fit {self.dtype} [{low}, {high}]; use a wider dtype")
+
+    def __int__(self) -> int:
+        return self.value
+
+    def __index__(self) -> int:
+        return self.value
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class FloatImm(PrimExpr):
+    """A floating point constant, already rounded to `dtype`."""
+
+    dtype: str
+    value: float
+
+    def __float__(self) -> float:
+        return self.value
+
+    @staticmethod
+    def _normal(values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Rounded, so that equal constants are one."""
+        value = round_float(float(values[1]), str(values[0]))
+        return (str(values[0]), value if value == value else math.nan)  # all NaNs are one
+
+    @staticmethod
+    def _intern_key(values: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (values[0], struct.pack("<d", values[1]))  # keeps -0.0 and 0.0 apart, and NaN equal to itself
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class StringImm(PrimExpr):
+    """A string constant: an attribute's value or an extern symbol."""
+
+    value: str
+
+    @property
+    def dtype(self) -> str:
+        return "handle"
