@@ -19,11 +19,12 @@ import numpy as np
 from ..errors import DeclarationError
 from ..tir.arithmetic import as_int, cast, const, convert, logical_not
 from ..tir.dtype import parse_dtype
-from ..tir.expr import Add, FloorDiv, FloorMod, IntImm, Mul, PrimExpr, ProducerLoad, Range, Sub, Var
+from ..tir.expr import Add, BinaryExpr, ExprOp, FloorDiv, FloorMod, IntImm, Mul, PrimExpr, ProducerLoad, Range, Sub, Var
 from ..tir.rewriting import substitute, variables, walk
 from .analyzer import Analyzer
 from .interval import relax
 from .padded_inverse import padded_inverse
+from .radix_condition import by_digits
 
 _TRIED = 20  # points at which a stated inverse is tried
 _NUMPY = {Add: np.add, Sub: np.subtract, Mul: np.multiply, FloorDiv: np.floor_divide, FloorMod: np.mod}
@@ -111,6 +112,9 @@ class IndexMap:
             DeclarationError: for another number of indices than the map takes.
         """
         self._check_rank(len(indices))
+        fitting = self._for([convert(index).dtype for index in indices if isinstance(index, ExprOp)])
+        if fitting is not self:
+            return fitting.map_indices(indices)
         values: Mapping[Var, PrimExpr] = {
             var: cast(convert(index, var.dtype) if isinstance(index, int) else convert(index), var.dtype)
             for var, index in zip(self.initial_indices, indices, strict=True)
@@ -142,6 +146,9 @@ class IndexMap:
         Raises:
             DeclarationError: for another rank, or new indices that may be negative.
         """
+        fitting = self._for([_extent(item).dtype for item in shape if not isinstance(item, int)])
+        if fitting is not self:
+            return fitting.map_shape(shape)
         ranges = self.map_ranges(self._ranges(shape))
         analyzer = Analyzer()
         extents = []
@@ -193,8 +200,10 @@ class IndexMap:
         """
         extents = [dom.extent for dom in self._ranges(shape)]
         new = tuple(Var(name, index.dtype) for name, index in zip(self.names(), self.final_indices, strict=True))
-        old, valid = padded_inverse(self.initial_indices, self.final_indices, extents, new, self.map_shape(shape), str(self))
-        return IndexMap(new, old), logical_not(valid)
+        sizes = self.map_shape(shape)
+        old, valid = padded_inverse(self.initial_indices, self.final_indices, extents, new, sizes, str(self))
+        digits = {var: size.value for var, size in zip(new, sizes, strict=True) if isinstance(size, IntImm)}
+        return IndexMap(new, old), by_digits(Analyzer().simplify(logical_not(valid)), digits)
 
     def is_equivalent_to(self, other: IndexMap) -> bool:
         """True if both maps provably agree on all nonnegative indices."""
@@ -224,6 +233,14 @@ class IndexMap:
         if given != len(self.initial_indices):
             raise DeclarationError(f"the index map {self} takes {len(self.initial_indices)} indices, not {given}")
 
+    def _for(self, dtypes: Sequence[str]) -> IndexMap:
+        """The map of indices that are wider than its own: of their dtype; itself for others."""
+        wider = parse_dtype(dtypes[0]) if len(set(dtypes)) == 1 else None
+        if wider is None or not wider.is_int or any(parse_dtype(var.dtype).bits >= wider.bits for var in self.initial_indices):
+            return self
+        fresh = {var: Var(var.name, str(wider)) for var in self.initial_indices}
+        return IndexMap(tuple(fresh.values()), tuple(_widened(index, str(wider), fresh) for index in self.final_indices))
+
     def _ranges(self, shape: Sequence[Any]) -> tuple[Range, ...]:
         self._check_rank(len(shape))
         extents = [_extent(item) for item in shape]
@@ -246,6 +263,17 @@ class IndexMap:
         return f"({initial}) -> ({final})"
 
     __repr__ = __str__
+
+
+def _widened(index: PrimExpr, dtype: str, fresh: Mapping[Var, Var]) -> PrimExpr:
+    """An index in terms of wider variables."""
+    if isinstance(index, Var):
+        return fresh[index]
+    if isinstance(index, IntImm):
+        return IntImm(dtype, index.value)
+    if isinstance(index, BinaryExpr):
+        return type(index)(_widened(index.a, dtype, fresh), _widened(index.b, dtype, fresh))
+    return cast(substitute(index, {old: cast(new, old.dtype) for old, new in fresh.items()}), dtype)
 
 
 def _extent(item: Any) -> PrimExpr:

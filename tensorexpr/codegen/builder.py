@@ -71,6 +71,13 @@ class ModuleText:
         self.constants.append(f'{name} = private unnamed_addr constant [{len(data)} x i8] c"{escaped}"')
         return name
 
+    def array(self, data: bytes, alignment: int) -> str:
+        """The global name of constant bytes."""
+        name = f"@.array.{len(self.constants)}"
+        escaped = "".join(f"\\{byte:02X}" for byte in data)
+        self.constants.append(f'{name} = private unnamed_addr constant [{len(data)} x i8] c"{escaped}", align {alignment}')
+        return name
+
     def too_large(self) -> CodegenError:
         """The error of a module that has outgrown the cap."""
         return CodegenError(

@@ -78,6 +78,7 @@ _STATEMENTS: dict[type, StmtHandler] = {
     stmt.While: control.emit_while,
     stmt.BufferStore: memory.emit_store,
     stmt.Allocate: storage.emit_allocate,
+    stmt.AllocateConst: storage.emit_constant,
     stmt.DeclBuffer: control.emit_body,
     stmt.AttrStmt: nontemporal.emit_attr,
     stmt.SeqStmt: control.emit_sequence,

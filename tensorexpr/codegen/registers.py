@@ -14,6 +14,7 @@ from ..tir.dtype import parse_dtype
 from ..tir.expr import IntImm, PrimExpr
 from ..tir.stmt import (
     Allocate,
+    AllocateConst,
     AssertStmt,
     AttrStmt,
     BufferRealize,
@@ -111,7 +112,14 @@ def _scan(ctx: FunctionContext, stmt: Stmt) -> _Slots:
             return _noted(ctx, stmt, _union(ctx, then_case, *((else_case,) if else_case else ())))
         case Allocate(buffer_var=var, body=body):
             return {slot: kind for slot, kind in _scan(ctx, body).items() if slot[0] is not var}
-        case LetStmt(body=body) | AssertStmt(body=body) | AttrStmt(body=body) | DeclBuffer(body=body) | BufferRealize(body=body):
+        case (
+            AllocateConst(body=body)
+            | LetStmt(body=body)
+            | AssertStmt(body=body)
+            | AttrStmt(body=body)
+            | DeclBuffer(body=body)
+            | BufferRealize(body=body)
+        ):
             return _scan(ctx, body)
     return {}
 

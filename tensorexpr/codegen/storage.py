@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..errors import CodegenError
 from ..tir.expr import PrimExpr
-from ..tir.stmt import Allocate, Stmt
+from ..tir.stmt import Allocate, AllocateConst, Stmt
 from . import registers
 from .context import FunctionContext
 from .control import require, statement
@@ -46,6 +46,20 @@ def emit_allocate(ctx: FunctionContext, stmt: Stmt) -> None:
     ctx.bind(var, name)
     ctx.levels[var] = 0
     statement(ctx, stmt.body)
+
+
+def emit_constant(ctx: FunctionContext, stmt: Stmt) -> None:
+    """AllocateConst: a global of the module, in memory that can't be written."""
+    assert isinstance(stmt, AllocateConst)
+    var = stmt.buffer_var
+    if stmt.data is None:
+        raise CodegenError(f"In {ctx.name}: the elements of the constant {var.name} stand in the module's attribute, not in the function")
+    ctx.bind(var, ctx.module.text.array(stmt.data.numpy().tobytes(), ALIGNMENT))
+    ctx.alignments[var] = ALIGNMENT
+    ctx.levels[var] = 0
+    statement(ctx, stmt.body)
+    if var in ctx.written_through:
+        raise CodegenError(f"In {ctx.name}: the constant {var.name} is written; use T.allocate for memory that changes")
 
 
 def _rounded(size: int) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..tir.expr import FuncType, PointerType, PrimExpr, PrimType, Range, TupleType, Type
 from ..tir.function import GlobalVar
+from ..tir.global_info import DummyGlobalInfo, GlobalInfo, VDevice
 from ..tir.op_registry import Op, register_intrin_lowering, register_op_attr
 from . import attrs, base, container, diagnostics, expr, function, module, op, type
 from .attrs import Attrs, DictAttrs
@@ -31,8 +32,10 @@ __all__ = [
     "BaseFunc",
     "CallingConv",
     "DictAttrs",
+    "DummyGlobalInfo",
     "EnvFunc",
     "FuncType",
+    "GlobalInfo",
     "GlobalVar",
     "IRModule",
     "Map",
@@ -48,6 +51,7 @@ __all__ = [
     "Span",
     "TupleType",
     "Type",
+    "VDevice",
     "assert_structural_equal",
     "attrs",
     "base",

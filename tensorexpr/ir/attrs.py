@@ -17,6 +17,10 @@ class Attrs(FrozenMap):
             raise AttributeError(f"no attribute {name!r}; there are {', '.join(self._items) or 'none'}")
         return self._items[name]
 
+    def list_field_info(self) -> list[Any]:
+        """What is known of the fields beforehand: nothing, as any name may be one."""
+        return []
+
     def get_int(self, key: str) -> int:
         """An integer attribute."""
         return int(self[key])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 from ..errors import DeclarationError
 from ..tir import expr, stmt
@@ -15,7 +18,7 @@ from ..tir.serialize.node_graph import read_graph, write_graph
 from ..tir.structural import structural_equal, structural_hash
 from ..tir.structural_difference import assert_structural_equal, get_first_structural_mismatch
 from .attrs import Attrs, DictAttrs
-from .source import SequentialSpan, SourceName, Span
+from .source import SequentialSpan, SourceMap, SourceName, Span
 
 Node = Object
 _MADE = {cls.__name__: cls for cls in (Block, BlockRealize, BufferRegion, MatchBufferRegion, PrimFunc, expr.PrimType, expr.PointerType)}
@@ -57,12 +60,36 @@ def make_node(type_key: str, **kwargs: Any) -> Any:
     return cls(**kwargs)
 
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def deprecated(method_name: str, new_method_name: str) -> Callable[[_Function], _Function]:
+    """A decorator: calls of the function warn that it is called `new_method_name` now.
+
+    Args:
+        method_name: the old name, as users know it.
+        new_method_name: what to write.
+    """
+
+    def decorate(func: _Function) -> _Function:
+        @functools.wraps(func)
+        def warned(*args: Any, **kwargs: Any) -> Any:
+            warnings.warn(f"{method_name} is deprecated; write {new_method_name}", DeprecationWarning, stacklevel=2)
+            return func(*args, **kwargs)
+
+        return cast(_Function, warned)
+
+    return decorate
+
+
 __all__ = [
     "Node",
     "SequentialSpan",
+    "SourceMap",
     "SourceName",
     "Span",
     "assert_structural_equal",
+    "deprecated",
     "get_first_structural_mismatch",
     "load_json",
     "make_node",

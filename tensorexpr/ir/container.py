@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
@@ -31,9 +31,32 @@ class Array(tuple[Any, ...], metaclass=_AnySequence):
 class Map(dict[Any, Any], metaclass=_AnyMapping):
     """A mapping. Annotations and attributes are mappings of our own, which count as such."""
 
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The value of a key, or the default."""
+        return self[key] if key in self else default  # noqa: SIM401  # `get` is what is defined here
+
     def same_as(self, other: object) -> bool:
         """Whether `other` is this very mapping."""
         return self is other
 
 
-__all__ = ["Array", "Map"]
+def getitem_helper(obj: Any, elem_getter: Callable[[Any, int], Any], length: int, idx: int | slice) -> Any:
+    """What `obj[idx]` is for a sequence that can tell its elements one by one.
+
+    Args:
+        obj: the sequence.
+        elem_getter: the sequence and a number from 0 -> the element.
+        length: how many there are.
+        idx: a number, from the end if negative, or a slice, which gives a list.
+
+    Raises:
+        IndexError: for a number beyond the ends.
+    """
+    if isinstance(idx, slice):
+        return [elem_getter(obj, number) for number in range(*idx.indices(length))]
+    if not -length <= idx < length:
+        raise IndexError(f"index {idx} of a sequence of {length} elements")
+    return elem_getter(obj, idx % length)
+
+
+__all__ = ["Array", "Map", "getitem_helper"]

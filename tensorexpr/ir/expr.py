@@ -7,4 +7,10 @@ from ..tir.function import GlobalVar
 
 BaseExpr = PrimExpr
 
-__all__ = ["BaseExpr", "GlobalVar", "PrimExpr", "Range"]
+
+def is_relax_expr(expr: object) -> bool:
+    """Whether an expression is one of a graph: never, as graphs are not here."""
+    return False
+
+
+__all__ = ["BaseExpr", "GlobalVar", "PrimExpr", "Range", "is_relax_expr"]

@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from ..tir.function import GlobalVar, IRModule
 
-__all__ = ["GlobalVar", "IRModule"]
+string_types = (str,)
+
+__all__ = ["GlobalVar", "IRModule", "string_types"]

@@ -124,15 +124,15 @@ class PassPrintingInstrument(PassInstrument):
         self.print_after_pass_names = tuple(print_after_pass_names)
         self.file = file
 
-    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+    def run_before_pass(self, mod: IRModule, pass_info: PassInfo) -> None:
         """Print if the pass is among those wished for."""
-        if info.name in self.print_before_pass_names:
-            print(f"Print IR before: {info.name}\n{mod}\n\n", file=self.file)
+        if pass_info.name in self.print_before_pass_names:
+            print(f"Print IR before: {pass_info.name}\n{mod}\n\n", file=self.file)
 
-    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+    def run_after_pass(self, mod: IRModule, pass_info: PassInfo) -> None:
         """Print if the pass is among those wished for."""
-        if info.name in self.print_after_pass_names:
-            print(f"Print IR after: {info.name}\n{mod}\n\n", file=self.file)
+        if pass_info.name in self.print_after_pass_names:
+            print(f"Print IR after: {pass_info.name}\n{mod}\n\n", file=self.file)
 
 
 class PrintBeforeAll(PassInstrument):

@@ -20,6 +20,7 @@ from ..tir.expr import BinaryExpr, BufferLoad, CmpExpr, IntImm, Let, LogicalExpr
 from ..tir.stmt import (
     NOP,
     Allocate,
+    AllocateConst,
     AssertStmt,
     AttrStmt,
     BufferBind,
@@ -82,6 +83,7 @@ _STMT_FIELDS: dict[type[Stmt], tuple[tuple[str, ...], tuple[str, ...]]] = {  # t
     BufferBind: (("source",), ("body",)),
     BufferRealize: (("bounds", "condition"), ("body",)),
     Allocate: (("extents", "condition"), ("body",)),
+    AllocateConst: ((), ("body",)),
     DeclBuffer: ((), ("body",)),
     SeqStmt: ((), ("seq",)),
     IfThenElse: (("condition",), ("then_case", "else_case")),
@@ -307,6 +309,8 @@ class Copier:
                 copied = map_stmt(stmt, lambda s: s, self.expr)
                 var = cast(Var, self._fresh(stmt.buffer_var))
                 return replace(cast(Allocate, copied), buffer_var=var, body=self.stmt(stmt.body))
+            case AllocateConst():
+                return replace(stmt, buffer_var=cast(Var, self._fresh(stmt.buffer_var)), body=self.stmt(stmt.body))
             case LetStmt():
                 value = self.expr(stmt.value)
                 return LetStmt(cast(Var, self._fresh(stmt.var)), value, self.stmt(stmt.body))

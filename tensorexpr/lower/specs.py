@@ -15,6 +15,7 @@ from ..tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, ProducerLoad, Redu
 from ..tir.function import IRModule, PrimFunc
 from ..tir.stmt import (
     Allocate,
+    AllocateConst,
     AttrStmt,
     BufferBind,
     BufferRealize,
@@ -151,7 +152,7 @@ def _bound_by(stmt: Stmt) -> tuple[Var, ...]:
     match stmt:
         case For():
             return (stmt.loop_var,)
-        case Allocate():
+        case Allocate() | AllocateConst():
             return (stmt.buffer_var,)
         case LetStmt():
             return (stmt.var,)

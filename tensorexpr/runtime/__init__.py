@@ -4,7 +4,7 @@ build.py       schedule or loop IR -> Module            module.py    Module: cal
 engine.py      LLVM text -> object -> addresses         openmp.py    the threads of parallel loops
 function.py    a call: fastcall.py, else arguments.py   ndarray.py   nd.array, DLPack
 timing.py      time_evaluator                           export.py    .so, .o, C header, load_module
-object.py, container.py      Python values as nodes, dtypes, texts
+object.py, container.py      Python values as nodes, dtypes, texts, tuples      profiling.py    measurements with units, reports
 registry.py    Python functions by name                 packed.py    calls of them from compiled code
 cache.py       what is found on disk, not made again    store.py     entries on disk; program_key.py: equal programs
 binding.py     shapes and strides that bind variables   device.py    where arrays live; dlpack.py: DLPack both ways
@@ -15,6 +15,7 @@ layout.py, python_api.py, fastcall_ir.py    what native calls know of NumPy and 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from ..errors import TensorExprError
 from ..processor import usable_cores
@@ -31,6 +32,8 @@ from .object import (
     ObjectGeneric,
     ObjectPath,
     ObjectPathPair,
+    ObjectTypes,
+    Scriptable,
     ShapeTuple,
     String,
     const,
@@ -52,7 +55,9 @@ __all__ = [
     "ObjectGeneric",
     "ObjectPath",
     "ObjectPathPair",
+    "ObjectTypes",
     "PackedFunc",
+    "Scriptable",
     "ShapeTuple",
     "String",
     "cl",
@@ -72,6 +77,7 @@ __all__ = [
     "load_module",
     "load_param_dict",
     "load_param_dict_from_file",
+    "load_static_library",
     "metal",
     "mtl",
     "num_threads",
@@ -99,6 +105,15 @@ def load_module(path: str | os.PathLike[str], fmt: str = "") -> Module:
     from .export import load_module as load_code
 
     return Module(load_code(path, fmt))
+
+
+def load_static_library(path: str, func_names: Sequence[str]) -> Module:
+    """An object file or archive that `export_library` is to link; its code can't be called from Python.
+
+    Raises:
+        TensorExprError: always; it says what to do.
+    """
+    raise TensorExprError(f"{path} can't be a module here; name it in `addons` of export_library, which links it")
 
 
 def enabled(target: str) -> bool:

@@ -46,6 +46,8 @@ class Device:
     kDLHexagon: ClassVar[int] = 16
     kDLAOCL: ClassVar[int] = 32
     kDLSDAccel: ClassVar[int] = 4
+    kOpenGL: ClassVar[int] = 34
+    kDLMicroDev: ClassVar[int] = 35
     MASK2STR: ClassVar[dict[int, str]] = _NAMES
     STR2MASK: ClassVar[dict[str, int]] = _NUMBERS
     # What only drivers of other devices know.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from enum import IntFlag
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,27 @@ if TYPE_CHECKING:
     from ..codegen.spills import SpillReport
 
 __all__ = ["BenchmarkResult", "Module"]
+
+string_types = (str,)
+
+
+class ModulePropertyMask(IntFlag):
+    """What a module can do, the bits of `Module.get_property_mask`."""
+
+    BINARY_SERIALIZABLE = 1
+    RUNNABLE = 2
+    DSO_EXPORTABLE = 4
+
+
+def find_include_path(name: str | None = None, search_path: Sequence[str] | None = None, optional: bool = False) -> list[str]:
+    """The folders of headers that C programs need to call exported functions: none, the header stands beside the library.
+
+    Args:
+        name, search_path: accepted; there is nothing to look for.
+        optional: accepted.
+    """
+    return []
+
 
 # What programs call the function of a module that has only one.
 _ENTRY_NAMES = ("main", "default_function", "__tvm_main__")

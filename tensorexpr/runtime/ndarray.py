@@ -39,6 +39,7 @@ __all__ = [
     "webgpu",
 ]
 
+string_types = (str,)
 _ALIGNMENT = 64
 _Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 
@@ -240,3 +241,11 @@ def _as_numpy(value: Any) -> Any:
     if hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
         return dlpack.to_array(value)
     return np.asarray(value)
+
+
+def c_array(ctype: Any, values: Sequence[Any]) -> Any:
+    """A C array of a type of ctypes."""
+    return (ctype * len(values))(*values)
+
+
+NDArrayBase = NDArray

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import Any
 
@@ -15,6 +15,12 @@ from ..tir.object_path import ObjectPath, ObjectPathPair
 from ..tir.operators import ExprOp
 
 
+class PyNativeObject:
+    """Base of nodes that are values of Python, too: texts, shapes."""
+
+    __slots__ = ()
+
+
 class ObjectGeneric:
     """A value that says with `asobject` which node it stands for."""
 
@@ -23,7 +29,7 @@ class ObjectGeneric:
         raise NotImplementedError(f"{type(self).__name__} does not say which node it stands for")
 
 
-class String(str):
+class String(PyNativeObject, str):
     """A text that is also a node."""
 
     __slots__ = ()
@@ -33,10 +39,13 @@ class String(str):
         return self is other
 
 
-class ShapeTuple(tuple[int, ...]):
+class ShapeTuple(PyNativeObject, tuple[int, ...]):
     """The extents of an array."""
 
     __slots__ = ()
+
+    def __new__(cls, shape: Iterable[int] = ()) -> ShapeTuple:
+        return super().__new__(cls, (int(extent) for extent in shape))
 
 
 class DataTypeCode(IntEnum):
@@ -120,13 +129,22 @@ def convert(value: Any, span: object = None) -> Any:
 
 convert_to_object = convert
 
+# What nodes and texts share with what the runtime passes around: the classes of objects of any kind.
+ObjectBase = Object
+Scriptable = Object  # all nodes print as TVMScript
+ObjectTypes = (Object, PyNativeObject)
+
 __all__ = [
     "DataType",
     "DataTypeCode",
     "Object",
+    "ObjectBase",
     "ObjectGeneric",
     "ObjectPath",
     "ObjectPathPair",
+    "ObjectTypes",
+    "PyNativeObject",
+    "Scriptable",
     "ShapeTuple",
     "String",
     "const",

@@ -24,7 +24,7 @@ from ..tir.rewriting import Node, post_order_rewrite, substitute, walk
 from ..tir.scopes import buffer_vars
 from ..tir.stmt import BufferStore, Evaluate, Stmt
 from .declare import as_shape, checked_attrs, checked_tag
-from .operation import Operation
+from .operation import Operation, PlaceholderOp
 from .tensor import Tensor
 
 
@@ -130,10 +130,24 @@ def extern(
     ins = given_in or [decl_buffer(t.shape, t.dtype, t.op.name) for t in tensors]
     outs = given_out or [decl_buffer(s, d, name) for s, d in zip(*_outputs(where, shape, dtype, tensors), strict=True)]
     body = fcompute(list(ins), list(outs))
-    if isinstance(body, PrimExpr):
-        body = Evaluate(body)
-    op = ExternOp(name, checked_tag(tag, where), checked_attrs(attrs), tuple(tensors), tuple(ins), tuple(outs), body)
-    verify_extern(op)
+    return _declared(tensors, body, ins, outs, name, tag, attrs, in_place=False)
+
+
+def _declared(
+    tensors: Sequence[Tensor],
+    body: Stmt | PrimExpr,
+    ins: Sequence[Buffer],
+    outs: Sequence[Buffer],
+    name: str = "extern",
+    tag: str = "",
+    attrs: Mapping[str, Any] | None = None,
+    *,
+    in_place: bool,
+) -> Any:
+    """The outputs of the operation with this body, checked."""
+    stmt = Evaluate(body) if isinstance(body, PrimExpr) else body
+    op = ExternOp(name, checked_tag(tag, f"extern {name}"), checked_attrs(attrs), tuple(tensors), tuple(ins), tuple(outs), stmt)
+    verify_extern(op, in_place)
     made = [op.output(i) for i in range(op.num_outputs)]
     return made[0] if len(made) == 1 else made
 
@@ -173,8 +187,8 @@ def _check_inputs(where: str, tensors: Sequence[Tensor], buffers: Sequence[Buffe
             )
 
 
-def verify_extern(op: ExternOp) -> None:
-    """Check what an extern's statement mentions.
+def verify_extern(op: ExternOp, in_place: bool = False) -> None:
+    """Check what an extern's statement mentions; with `in_place` it may write placeholders, the caller's arrays.
 
     Raises:
         DeclarationError: for a body that is no statement, reads tensors, writes an input or uses what nothing defines.
@@ -187,7 +201,8 @@ def verify_extern(op: ExternOp) -> None:
     buffers = (*op.input_placeholders, *op.output_placeholders)
     if len({buffer.data for buffer in buffers}) != len(buffers):
         raise DeclarationError(f"{where}: two of its buffers share their memory; declare a buffer of its own for each input and output")
-    inputs = {buffer.data: buffer for buffer in op.input_placeholders}
+    kept = [pair for pair in zip(op.input_placeholders, op.inputs, strict=True) if not (in_place and isinstance(pair[1].op, PlaceholderOp))]
+    inputs = {buffer.data: buffer for buffer, _ in kept}
     for node in walk(op.body):
         if isinstance(node, ProducerLoad):
             raise DeclarationError(f"{where}: it reads {node}, of a tensor; list the tensor in `inputs` and read its buffer in ins")
@@ -229,10 +244,12 @@ def addressed(op: ExternOp) -> set[Var]:
 
 
 def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc, **kwargs: Any) -> Any:
-    """Declare the tensors that a function writes, given tensors for the buffers that it only reads.
+    """Declare the tensors that a function writes, given tensors for the buffers that it reads.
 
     Args:
-        input_tensors: one for each parameter that the function only reads, in their order.
+        input_tensors: one for each parameter that the function only reads, in their order; or one for each that it reads,
+            also where it writes it, but for the outputs: then placeholders are changed in place, and the outputs are what
+            is written only, or if there is nothing such the last parameter that is read and written.
         primfunc: a function of buffers; its symbolic sizes take those of the tensors.
         kwargs: `name`, `tag` and `attrs`, as for `te.extern`.
 
@@ -248,6 +265,8 @@ def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc, **kwarg
     if not written:
         raise DeclarationError(f"{where}: the function writes none of its buffers, so it has no output")
     if len(read) != len(input_tensors):
+        read, written = _in_place(buffers, loads, stores)
+    if len(read) != len(input_tensors):
         names = ", ".join(buffer.name for buffer in read) or "none"
         raise DeclarationError(f"{where}: {len(input_tensors)} input tensors, but the function reads {len(read)} buffers ({names})")
     _check_inputs(where, input_tensors, read)
@@ -257,7 +276,17 @@ def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc, **kwarg
         resized = {b: replace(b, shape=tuple(substitute(e, sizes) for e in b.shape)) for b in buffers}
         body = _with_buffers(body, resized)
         read, written = [resized[b] for b in read], [resized[b] for b in written]
-    return extern(None, input_tensors, lambda ins, outs: body, in_buffers=read, out_buffers=written, **kwargs)
+    return _declared(input_tensors, body, read, written, **kwargs, in_place=True)
+
+
+def _in_place(buffers: Sequence[Buffer], loads: set[Var], stores: set[Var]) -> tuple[list[Buffer], list[Buffer]]:
+    """What is read, if written or not, and what is written only; or all that is read but the last one that is also written."""
+    read = [buffer for buffer in buffers if buffer.data in loads]
+    written = [buffer for buffer in buffers if buffer.data in stores and buffer.data not in loads]
+    if not written:
+        written = [buffer for buffer in read if buffer.data in stores][-1:]
+        read = [buffer for buffer in read if buffer not in written]
+    return read, written
 
 
 def _sizes(where: str, tensors: Sequence[Tensor], buffers: Sequence[Buffer]) -> dict[Var, PrimExpr]:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..errors import DeclarationError
 from ..tir.arithmetic import convert
 from ..tir.dtype import parse_dtype
-from ..tir.expr import ExprOp, PrimExpr, ProducerLoad
+from ..tir.expr import DataProducer, ExprOp, PrimExpr, ProducerLoad
 
 if TYPE_CHECKING:
     from .operation import Operation
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tensor(ExprOp):
+class Tensor(ExprOp, DataProducer):
     """Output `value_index` of `op`. Identity is equality; `op.output(i)` always gives the same object.
 
     `A[i, j]` and `A(i, j)` are elements, as expressions. A tensor of rank 0 is one itself, also `A()` and `A[()]`.

@@ -12,9 +12,10 @@ rewriting, scopes            walks and rewrites; what a statement mentions and d
 thread, storage_scope, device_intrin     tags of threads, which loops are bound to; kinds of memory; calls of devices
 builtin                      fixed-point products, halves of vectors, atomic additions, assumptions
 foreign                      calls of registered Python functions and of the math library
+constant_array, unknown      arrays in programs; extents that nobody knows yet
 printer                      TVMScript text of everything
 structural, structural_difference     equality and hash up to renaming; where programs differ
-specialize, insist           functions for known sizes; whether users insist on unsafe steps
+specialize, rename, insist     functions for known sizes, or by other names; whether users insist on unsafe steps
 tensor_intrin                what a few instructions compute, and the statements that do it
 verify, block_rules, analysis     what must always hold, also of blocks; questions about functions
 stmt_functor                 visitors for user passes, by their customary names
@@ -27,9 +28,10 @@ transform, schedule, block_scope, block_dependence_info     passes, schedules of
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+import typing
+from typing import TYPE_CHECKING
 
-from . import analysis, printer, serialize, specialize, stmt_functor, structural, verify
+from . import analysis, device_intrin, printer, serialize, specialize, stmt_functor, structural, verify
 from .analysis import undefined_vars
 from .arithmetic import (
     add,
@@ -87,6 +89,7 @@ from .expr import (
     Cast,
     CmpExpr,
     CommReducer,
+    DataProducer,
     Div,
     ExprOp,
     FloatImm,
@@ -177,6 +180,7 @@ from .op_registry import CallEffectKind
 from .pointers import address_of, tvm_access_ptr, type_annotation
 from .stmt import (
     Allocate,
+    AllocateConst,
     AssertStmt,
     AttrStmt,
     BufferBind,
@@ -189,6 +193,8 @@ from .stmt import (
     IfThenElse,
     LetStmt,
     Prefetch,
+    ProducerRealize,
+    ProducerStore,
     SeqStmt,
     Stmt,
     While,
@@ -196,6 +202,7 @@ from .stmt import (
 from .stmt_functor import stmt_list, stmt_seq
 from .structural import structural_equal, structural_hash
 from .tensor_intrin import TensorIntrin
+from .unknown import Any
 
 if TYPE_CHECKING:
     from ..arith import IndexMap
@@ -221,6 +228,9 @@ _LAZY = {
     for name in ("block_dependence_info", "block_scope", "generic", "interpreter", "ir_builder", "op", "schedule")
 }
 
+# Calls of devices that have a shorter name here; all others of `device_intrin` are found by their own.
+_DEVICE_CALLS = {name: f"tvm_{name}" for name in ("call_cpacked", "call_cpacked_lowered", "call_packed_lowered")}
+
 __all__ = [
     "EQ",
     "GE",
@@ -230,7 +240,9 @@ __all__ = [
     "NE",
     "Add",
     "Allocate",
+    "AllocateConst",
     "And",
+    "Any",
     "AssertStmt",
     "AttrStmt",
     "BijectiveLayout",
@@ -250,6 +262,7 @@ __all__ = [
     "Cast",
     "CmpExpr",
     "CommReducer",
+    "DataProducer",
     "DeclBuffer",
     "Div",
     "Evaluate",
@@ -282,6 +295,8 @@ __all__ = [
     "PrimFunc",
     "PrimType",
     "ProducerLoad",
+    "ProducerRealize",
+    "ProducerStore",
     "Ramp",
     "Range",
     "Reduce",
@@ -416,9 +431,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> typing.Any:
     place = _HIGHER.get(name) or _LAZY.get(name)
     if place is None:
+        if (call := _DEVICE_CALLS.get(name, name)) in device_intrin.DEVICE_INTRINSICS:
+            return globals().setdefault(name, device_intrin.builder(call))
         raise AttributeError(f"module 'tensorexpr.tir' has no attribute {name!r}")
     module = importlib.import_module(place)
     found = globals()[name] = module if name in _LAZY else getattr(module, name, module)

@@ -79,23 +79,23 @@ def _natural_dtype(value: Any) -> str:
     return "float64" if _FLOAT32_MAX < abs(value) < np.inf else "float32"
 
 
-def convert(value: Any, dtype: str | None = None) -> PrimExpr:
-    """`value` as an expression: nodes stay, axes and tensors say what they stand for, Python numbers become constants.
+def convert(expr: Any, dtype: str | None = None) -> PrimExpr:
+    """`expr` as an expression: nodes stay, axes and tensors say what they stand for, Python numbers become constants.
 
     Raises:
         DeclarationError: for objects that are no expression.
     """
-    if isinstance(value, PrimExpr):
-        return value
-    if isinstance(value, ExprOp):
-        return value.asobject()
-    if isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
-        return const(value, dtype)
-    if isinstance(value, np.generic) and value.dtype.name == "bfloat16":
-        return const(value, dtype)
-    if isinstance(value, str):
-        return StringImm(value)
-    raise DeclarationError(f"{value!r} ({type(value).__name__}) is no expression; use numbers, tir expressions, axes or tensor elements")
+    if isinstance(expr, PrimExpr):
+        return expr
+    if isinstance(expr, ExprOp):
+        return expr.asobject()
+    if isinstance(expr, (bool, int, float, np.bool_, np.integer, np.floating)):
+        return const(expr, dtype)
+    if isinstance(expr, np.generic) and expr.dtype.name == "bfloat16":
+        return const(expr, dtype)
+    if isinstance(expr, str):
+        return StringImm(expr)
+    raise DeclarationError(f"{expr!r} ({type(expr).__name__}) is no expression; use numbers, tir expressions, axes or tensor elements")
 
 
 def as_int(expr: Any) -> int | None:

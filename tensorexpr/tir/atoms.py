@@ -72,8 +72,14 @@ class SizeVar(Var):
     __slots__ = ()
 
 
+class ConstExpr(PrimExpr):
+    """Base of constants."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class IntImm(PrimExpr):
+class IntImm(ConstExpr):
     """An integer or bool constant."""
 
     dtype: str
@@ -97,7 +103,7 @@ class IntImm(PrimExpr):
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class FloatImm(PrimExpr):
+class FloatImm(ConstExpr):
     """A floating point constant, already rounded to `dtype`."""
 
     dtype: str
@@ -118,7 +124,7 @@ class FloatImm(PrimExpr):
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class StringImm(PrimExpr):
+class StringImm(ConstExpr):
     """A string constant: an attribute's value or an extern symbol."""
 
     value: str
@@ -126,3 +132,16 @@ class StringImm(PrimExpr):
     @property
     def dtype(self) -> str:
         return "handle"
+
+
+class IntImmEnum(ExprOp):
+    """A number of an enumeration, which is a constant where an expression is asked for."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def asobject(self) -> IntImm:
+        """The constant."""
+        return IntImm("int32", self.value)

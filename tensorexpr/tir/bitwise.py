@@ -27,24 +27,24 @@ def _bitwise(op: str, a: Any, b: Any) -> PrimExpr:
     return Call(left.dtype, op, (left, right))
 
 
-def bitwise_and(a: Any, b: Any) -> PrimExpr:
-    """a & b on integers; `and` on bools."""
-    return _bools_or_bits(logical_and, "tir.bitwise_and", a, b)
+def bitwise_and(x: Any, y: Any, span: object = None) -> PrimExpr:
+    """x & y on integers; `and` on bools."""
+    return _bools_or_bits(logical_and, "tir.bitwise_and", x, y)
 
 
-def bitwise_or(a: Any, b: Any) -> PrimExpr:
-    """a | b on integers; `or` on bools."""
-    return _bools_or_bits(logical_or, "tir.bitwise_or", a, b)
+def bitwise_or(x: Any, y: Any, span: object = None) -> PrimExpr:
+    """x | y on integers; `or` on bools."""
+    return _bools_or_bits(logical_or, "tir.bitwise_or", x, y)
 
 
-def bitwise_xor(a: Any, b: Any) -> PrimExpr:
-    """a ^ b on integers; inequality on bools."""
-    return _bools_or_bits(lambda x, y: compare(NE, x, y), "tir.bitwise_xor", a, b)
+def bitwise_xor(x: Any, y: Any, span: object = None) -> PrimExpr:
+    """x ^ y on integers; inequality on bools."""
+    return _bools_or_bits(lambda a, b: compare(NE, a, b), "tir.bitwise_xor", x, y)
 
 
-def bitwise_not(a: Any) -> PrimExpr:
-    """~a on integers; `not` on bools."""
-    expr = convert(a)
+def bitwise_not(x: Any, span: object = None) -> PrimExpr:
+    """~x on integers; `not` on bools."""
+    expr = convert(x)
     parsed = parse_dtype(expr.dtype)
     if parsed.code == "bool":
         return logical_not(expr)
@@ -70,12 +70,12 @@ def _shift(op: str, a: Any, b: Any) -> PrimExpr:
     return Call(left.dtype, op, (left, right))
 
 
-def shift_left(x: Any, y: Any) -> PrimExpr:
+def shift_left(x: Any, y: Any, span: object = None) -> PrimExpr:
     """x << y on integers."""
     return _shift("tir.shift_left", x, y)
 
 
-def shift_right(x: Any, y: Any) -> PrimExpr:
+def shift_right(x: Any, y: Any, span: object = None) -> PrimExpr:
     """x >> y on integers; arithmetic for signed types."""
     return _shift("tir.shift_right", x, y)
 

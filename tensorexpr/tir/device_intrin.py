@@ -6,6 +6,7 @@ generation and the interpreter refuse them by name.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,71 +23,92 @@ STATED = "stated"  # the call says the dtype of its result, as its first argumen
 
 @dataclass(frozen=True, slots=True)
 class DeviceIntrinsic:
-    """One row: `result` is a dtype, STATED, or the number of the argument whose dtype it has; -1 operands are any number."""
+    """One row: the operands by name (one with a star is any number of them); `result` is a dtype, STATED, or the number of
+    the argument whose dtype it has."""
 
     name: str
-    operands: int
+    names: str
     result: str | int
     pure: bool = False
-    least: int = -1  # operands that must be given, where some have defaults
     defaults: tuple[Any, ...] = ()
 
+    @property
+    def operands(self) -> int:
+        """How many operands it takes, -1 for any number."""
+        return -1 if "*" in self.names else len(self.names.split())
 
+    def parameters(self) -> list[str]:
+        """The parameters of its builder: with the dtype of the result, where a call states it."""
+        names = self.names.split()
+        if self.result != STATED:
+            return names
+        return [*names, "dtype"] if self.name == "tvm_struct_get" else ["dtype", *names]
+
+
+_MMA = "shape A_layout B_layout A_dtype B_dtype C_dtype multiplicand_a a_index multiplicand_b b_index accumulator c_index"
 _ROWS = (
-    DeviceIntrinsic("TVMBackendAllocWorkspace", 5, "handle"),
-    DeviceIntrinsic("TVMBackendFreeWorkspace", 3, "int32"),
-    DeviceIntrinsic("anylist_getitem", 2, "handle"),
-    DeviceIntrinsic("anylist_resetitem", 2, "int32"),
-    DeviceIntrinsic("anylist_setitem_call_packed", -1, "int32"),
-    DeviceIntrinsic("anylist_setitem_call_cpacked", -1, "int32"),
-    DeviceIntrinsic("create_barriers", 1, "handle"),
-    DeviceIntrinsic("dp4a", 3, "int32", pure=True, defaults=(0,)),
-    DeviceIntrinsic("end_profile_intrinsic", 1, "handle"),
-    DeviceIntrinsic("start_profile_intrinsic", 1, "handle"),
-    DeviceIntrinsic("get_active_lane_mask", 2, STATED, pure=True),
-    DeviceIntrinsic("make_filled_simdgroup_matrix", 5, "handle", defaults=(8, 8)),
-    DeviceIntrinsic("simdgroup_load", 7, "handle", defaults=(8, 8, False)),
-    DeviceIntrinsic("simdgroup_store", 7, "handle", defaults=(8, 8, False)),
-    DeviceIntrinsic("simdgroup_multiply_accumulate", 8, "handle"),
-    DeviceIntrinsic("mma_fill", 3, STATED),
-    DeviceIntrinsic("mma_store", 6, STATED),
-    DeviceIntrinsic("ptx_arrive_barrier", 1, "handle"),
-    DeviceIntrinsic("ptx_arrive_barrier_expect_tx", 2, "handle"),
-    DeviceIntrinsic("ptx_commit_group", 0, "handle"),
-    DeviceIntrinsic("ptx_cp_async", -1, STATED),
-    DeviceIntrinsic("ptx_cp_async_barrier", 1, "handle"),
-    DeviceIntrinsic("ptx_cp_async_bulk", 6, STATED),
-    DeviceIntrinsic("ptx_init_barrier_thread_count", 2, "handle"),
-    DeviceIntrinsic("ptx_ldmatrix", 7, STATED),
-    DeviceIntrinsic("ptx_mma", -1, STATED),
-    DeviceIntrinsic("ptx_mma_sp", 16, STATED),
-    DeviceIntrinsic("ptx_wait_barrier", 1, "handle"),
-    DeviceIntrinsic("ptx_wait_group", 1, "handle"),
-    DeviceIntrinsic("tvm_bmma_sync", 8, "handle"),
-    DeviceIntrinsic("tvm_call_cpacked", -1, "int32"),
-    DeviceIntrinsic("tvm_call_cpacked_lowered", -1, "int32"),
-    DeviceIntrinsic("tvm_call_packed_lowered", -1, "int32"),
-    DeviceIntrinsic("tvm_check_return", 3, "int32", pure=True),
-    DeviceIntrinsic("tvm_fill_fragment", 6, "handle"),
-    DeviceIntrinsic("tvm_load_matrix_sync", 8, "handle"),
-    DeviceIntrinsic("tvm_mma_sync", 8, "handle"),
-    DeviceIntrinsic("tvm_stack_alloca", 2, "handle"),
-    DeviceIntrinsic("tvm_storage_sync", -1, "int32"),
-    DeviceIntrinsic("tvm_store_matrix_sync", 8, "handle"),
-    DeviceIntrinsic("tvm_struct_get", 3, STATED),
-    DeviceIntrinsic("tvm_struct_set", 4, "int32"),
-    DeviceIntrinsic("tvm_thread_allreduce", -1, "handle"),
-    DeviceIntrinsic("tvm_thread_invariant", 1, 0, pure=True),
-    DeviceIntrinsic("tvm_throw_last_error", 0, "handle"),
-    DeviceIntrinsic("tvm_tuple", -1, "handle", pure=True),
-    DeviceIntrinsic("tvm_warp_activemask", 0, "uint32"),
-    DeviceIntrinsic("tvm_warp_shuffle", 5, 1),
-    DeviceIntrinsic("tvm_warp_shuffle_down", 5, 1),
-    DeviceIntrinsic("tvm_warp_shuffle_up", 5, 1),
-    DeviceIntrinsic("lookup_param", 1, "handle"),
-    DeviceIntrinsic("vscale", 0, "int32", pure=True),
-    DeviceIntrinsic("tvm_context_id", 0, "int32", pure=True),
-    DeviceIntrinsic("ret", 1, 0),
+    DeviceIntrinsic("TVMBackendAllocWorkspace", "device_type device_id nbytes dtype_code_hint dtype_bits_hint", "handle"),
+    DeviceIntrinsic("TVMBackendFreeWorkspace", "device_type device_id ptr", "int32"),
+    DeviceIntrinsic("anylist_getitem", "list_handle index", "handle"),
+    DeviceIntrinsic("anylist_resetitem", "list_handle index", "int32"),
+    DeviceIntrinsic("anylist_setitem_call_packed", "list_handle index func_name *args", "int32"),
+    DeviceIntrinsic("anylist_setitem_call_cpacked", "list_handle index func_name *args", "int32"),
+    DeviceIntrinsic("create_barriers", "barrier_count", "handle"),
+    DeviceIntrinsic("dp4a", "vec1 vec2 acc", "int32", pure=True, defaults=(0,)),
+    DeviceIntrinsic("end_profile_intrinsic", "id", "handle"),
+    DeviceIntrinsic("start_profile_intrinsic", "id", "handle"),
+    DeviceIntrinsic("get_active_lane_mask", "base limit", STATED, pure=True),
+    DeviceIntrinsic("make_filled_simdgroup_matrix", "d index value col row", "handle", defaults=(8, 8)),
+    DeviceIntrinsic("simdgroup_load", "d index ptr stride col row transpose_matrix", "handle", defaults=(8, 8, False)),
+    DeviceIntrinsic("simdgroup_store", "d index ptr stride col row transpose_matrix", "handle", defaults=(8, 8, False)),
+    DeviceIntrinsic("simdgroup_multiply_accumulate", "d index_d a index_a b index_b c index_c", "handle"),
+    DeviceIntrinsic("mma_fill", "local_size local_ptr offset", STATED),
+    DeviceIntrinsic("mma_store", "m n dst_ptr src_ptr src_offset dst_stride", STATED),
+    DeviceIntrinsic("ptx_arrive_barrier", "barrier_id", "handle"),
+    DeviceIntrinsic("ptx_arrive_barrier_expect_tx", "barrier_id byte_count", "handle"),
+    DeviceIntrinsic("ptx_commit_group", "", "handle"),
+    DeviceIntrinsic("ptx_cp_async", "shared_ptr shared_offset global_ptr global_offset bytes *more", STATED),
+    DeviceIntrinsic("ptx_cp_async_barrier", "barrier_id", "handle"),
+    DeviceIntrinsic("ptx_cp_async_bulk", "shared_ptr shared_offset global_ptr global_offset bytes barrier_id", STATED),
+    DeviceIntrinsic("ptx_init_barrier_thread_count", "barrier_id thread_count", "handle"),
+    DeviceIntrinsic("ptx_ldmatrix", "trans num type local_ptr local_offset smem_ptr smem_offset", STATED),
+    DeviceIntrinsic(
+        "ptx_mma",
+        f"{_MMA} saturate *operator",
+        STATED,
+    ),
+    DeviceIntrinsic(
+        "ptx_mma_sp",
+        f"{_MMA} metadata meta_index sparse_selector saturate",
+        STATED,
+    ),
+    DeviceIntrinsic("ptx_wait_barrier", "barrier_id", "handle"),
+    DeviceIntrinsic("ptx_wait_group", "num", "handle"),
+    DeviceIntrinsic("tvm_bmma_sync", "fragment_d index_d fragment_a index_a fragment_b index_b fragment_c index_c", "handle"),
+    DeviceIntrinsic("tvm_call_cpacked", "*args", "int32"),
+    DeviceIntrinsic("tvm_call_cpacked_lowered", "*args", "int32"),
+    DeviceIntrinsic("tvm_call_packed_lowered", "*args", "int32"),
+    DeviceIntrinsic("tvm_check_return", "expected return_unexpected nested_call", "int32", pure=True),
+    DeviceIntrinsic("tvm_fill_fragment", "fragment m n k index value", "handle"),
+    DeviceIntrinsic("tvm_load_matrix_sync", "fragment m n k index buffer_ptr stride layout", "handle"),
+    DeviceIntrinsic("tvm_mma_sync", "fragment_d index_d fragment_a index_a fragment_b index_b fragment_c index_c", "handle"),
+    DeviceIntrinsic("tvm_stack_alloca", "dtype_str num", "handle"),
+    DeviceIntrinsic("tvm_storage_sync", "*storage_scope", "int32"),
+    DeviceIntrinsic("tvm_store_matrix_sync", "fragment m n k index buffer_ptr stride layout", "handle"),
+    DeviceIntrinsic("tvm_struct_get", "arr index field", STATED),
+    DeviceIntrinsic("tvm_struct_set", "arr index field value", "int32"),
+    DeviceIntrinsic("tvm_thread_allreduce", "*freduce_args", "handle"),
+    DeviceIntrinsic("tvm_thread_invariant", "cond", 0, pure=True),
+    DeviceIntrinsic("tvm_throw_last_error", "", "handle"),
+    DeviceIntrinsic("tvm_tuple", "*value", "handle", pure=True),
+    DeviceIntrinsic("tvm_warp_activemask", "", "uint32"),
+    DeviceIntrinsic("tvm_warp_shuffle", "mask value warp_id width warp_size", 1),
+    DeviceIntrinsic("tvm_warp_shuffle_down", "mask value offset width warp_size", 1),
+    DeviceIntrinsic("tvm_warp_shuffle_up", "mask value offset width warp_size", 1),
+    DeviceIntrinsic("lookup_param", "param_name", "handle"),
+    DeviceIntrinsic("vscale", "", "int32", pure=True),
+    DeviceIntrinsic("tvm_context_id", "", "int32", pure=True),
+    DeviceIntrinsic("ret", "val", 0),
 )
 
 DEVICE_INTRINSICS: dict[str, DeviceIntrinsic] = {row.name: row for row in _ROWS}
@@ -129,9 +151,21 @@ def device_call(name: str, *args: Any, dtype: str | None = None) -> PrimExpr:
 def builder(name: str) -> Callable[..., PrimExpr]:
     """The function that makes calls of `name`."""
 
-    def build(*args: Any, dtype: str | None = None) -> PrimExpr:
-        return device_call(name, *args, dtype=dtype)
+    row = DEVICE_INTRINSICS[name]
+    parameters = row.parameters()
 
+    def build(*args: Any, dtype: str | None = None, span: object = None, **named: Any) -> PrimExpr:
+        given = list(args)
+        for parameter in parameters[len(args) :]:
+            if parameter in named:
+                given.append(named.pop(parameter))
+        if named:
+            raise TypeError(f"{name} takes {', '.join(parameters) or 'nothing'}, not {', '.join(named)}")
+        return device_call(name, *given, dtype=dtype)
+
+    kinds = {True: inspect.Parameter.VAR_POSITIONAL, False: inspect.Parameter.POSITIONAL_OR_KEYWORD}
+    shown = [inspect.Parameter(parameter.lstrip("*"), kinds["*" in parameter]) for parameter in parameters]
+    vars(build)["__signature__"] = inspect.Signature(shown)
     build.__name__ = build.__qualname__ = name
     build.__doc__ = f"The call of `{name}`, which no target here can run."
     return build

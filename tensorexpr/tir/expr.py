@@ -24,12 +24,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import TypeMismatchError
-from .atoms import FloatImm, IntImm, PrimExpr, SizeVar, StringImm, Var
+from .atoms import ConstExpr, FloatImm, IntImm, IntImmEnum, PrimExpr, SizeVar, StringImm, Var
 from .dtype import IntValue, parse_dtype, with_lanes
 from .interning import ADAPTERS
+from .node import Object
 from .op_registry import Op
 from .operations import (
     EQ,
@@ -54,15 +55,19 @@ from .operations import (
     Or,
     Sub,
 )  # fmt: skip
-from .operators import EqualOp, ExprOp
+from .operators import EqualOp, ExprOp, NotEqualOp, div_ambiguity_error
 from .reduce import CommReducer, IterVar, Range, Reduce, as_range
 from .types import FuncType, PointerType, PrimType, TupleType, Type
 
 if TYPE_CHECKING:
     from .buffer import Buffer
 
-    class DataProducer(Protocol):
-        """What a `ProducerLoad` reads: a te.Tensor."""
+
+class DataProducer(Object):
+    """What a `ProducerLoad` reads, such as a te.Tensor: its subclasses have name, dtype and shape."""
+
+    __slots__ = ()
+    if TYPE_CHECKING:
 
         @property
         def name(self) -> str: ...
@@ -257,10 +262,15 @@ ADAPTERS.update({
     "tuple[Lane, ...]": each(IntValue, lambda value: IntValue(_int(value))),
 })  # fmt: skip
 
+# Classes by other names: all operators of two operands, and all that has operators.
+BinaryOpExpr: TypeAlias = BinaryExpr
+PrimExprWithOp: TypeAlias = PrimExpr
+
 __all__ = [
-    "EQ", "GE", "GT", "LE", "LT", "NE", "Add", "And", "BinaryExpr", "Broadcast", "BufferLoad", "Call", "Cast", "CmpExpr",
-    "CommReducer", "Div", "EqualOp", "ExprOp", "FloatImm", "FloorDiv", "FloorMod", "FuncType", "IntImm", "IterVar", "Lane", "Lanes",
-    "Let", "LogicalExpr", "Max", "Min", "Mod", "Mul", "Not", "OpName", "Or", "PointerType", "PrimExpr", "PrimType", "ProducerLoad",
-    "Ramp", "Range", "Reduce", "Select", "Shuffle", "SizeVar", "StringImm", "Sub", "TupleType", "Type", "Var", "as_range", "each",
-    "refuse", "vector_dtype",
+    "EQ", "GE", "GT", "LE", "LT", "NE", "Add", "And", "BinaryExpr", "BinaryOpExpr", "Broadcast", "BufferLoad", "Call", "Cast",
+    "CmpExpr", "CommReducer", "ConstExpr", "DataProducer", "Div", "EqualOp", "ExprOp", "FloatImm", "FloorDiv", "FloorMod",
+    "FuncType", "IntImm", "IntImmEnum", "IterVar", "Lane", "Lanes", "Let", "LogicalExpr", "Max", "Min", "Mod", "Mul", "Not",
+    "NotEqualOp", "OpName", "Or", "PointerType", "PrimExpr", "PrimExprWithOp", "PrimType", "ProducerLoad", "Ramp", "Range",
+    "Reduce", "Select", "Shuffle", "SizeVar", "StringImm", "Sub", "TupleType", "Type", "Var", "as_range", "div_ambiguity_error",
+    "each", "refuse", "vector_dtype",
 ]  # fmt: skip

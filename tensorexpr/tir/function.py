@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ from ..errors import DeclarationError
 from .attrs import EMPTY, FrozenMap
 from .buffer import Buffer
 from .expr import Type, Var
+from .global_info import GlobalInfo, checked_infos
 from .interning import ADAPTERS, Built
 from .node import Object
 from .stmt import Stmt
@@ -119,11 +120,27 @@ class GlobalVar(Object):
 
 
 class IRModule(Object):
-    """Functions by name. `mod["main"]` is one of them; `update_func` replaces one in place."""
+    """Functions by name. `mod["main"]` is one of them; `update_func` replaces one in place.
 
-    def __init__(self, functions: Mapping[str | GlobalVar, PrimFunc] | None = None, attrs: Mapping[str, Any] | None = None) -> None:
+    Args:
+        functions: by name or global variable.
+        attrs: attributes.
+        global_infos: lists of `GlobalInfo` by name, such as the devices under "vdevice".
+        type_definitions: of graphs; None or empty.
+    """
+
+    def __init__(
+        self,
+        functions: Mapping[str | GlobalVar, PrimFunc] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        global_infos: Mapping[str, Sequence[GlobalInfo]] | None = None,
+        *,
+        type_definitions: Mapping[Any, Any] | None = None,
+    ) -> None:
+        _no_types(type_definitions)
         self._functions = {_name(key): func for key, func in (functions or {}).items()}
         self.attrs = FrozenMap(attrs)
+        self.global_infos = checked_infos(global_infos)
 
     def __copy__(self) -> IRModule:
         return self._with(self.attrs)
@@ -132,18 +149,92 @@ class IRModule(Object):
         return self._with(self.attrs)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return IRModule, (dict(self._functions), dict(self.attrs))
+        return IRModule, (dict(self._functions), dict(self.attrs), dict(self.global_infos))
 
     def clone(self) -> IRModule:
         """A copy that can be changed on its own."""
         return self._with(self.attrs)
 
     @staticmethod
-    def from_expr(expr: PrimFunc | IRModule) -> IRModule:
-        """A module with one function, named by its `global_symbol` or "main"; a module is itself."""
+    def from_expr(
+        expr: PrimFunc | IRModule,
+        functions: Mapping[str | GlobalVar, PrimFunc] | None = None,
+        type_defs: Mapping[Any, Any] | None = None,
+    ) -> IRModule:
+        """A module of one function, named by its `global_symbol` or "main", and of those given besides; a module is itself.
+
+        Args:
+            expr: the function.
+            functions: others, by name.
+            type_defs: of graphs; None or empty.
+        """
+        _no_types(type_defs)
         if isinstance(expr, IRModule):
             return expr
-        return IRModule({str(expr.attrs.get("global_symbol", "main")): expr})
+        return IRModule({**(functions or {}), str(expr.attrs.get("global_symbol", "main")): expr})
+
+    def astext(self, show_meta_data: bool = True, annotate: Callable[[Any], str] | None = None) -> str:
+        """The module as TVMScript.
+
+        Args:
+            show_meta_data: with what the text refers to as metadata.
+            annotate: of graphs; without effect here.
+        """
+        return self.script(show_meta=show_meta_data)
+
+    def update_global_info(self, name: str, global_info: Sequence[GlobalInfo]) -> None:
+        """Set the global infos of a name, in place.
+
+        Raises:
+            DeclarationError: for values that are none.
+        """
+        self.global_infos |= checked_infos({name: global_info})
+
+    def replace_global_vars(self, replacements: Mapping[str | GlobalVar, str | GlobalVar]) -> IRModule:
+        """A module whose functions have other names, where they are defined and where they are called.
+
+        Args:
+            replacements: old names -> new ones.
+
+        Raises:
+            DeclarationError: if two functions would have one name.
+        """
+        renamed: IRModule = importlib.import_module("tensorexpr.tir.rename").renamed(
+            self, {_name(k): _name(v) for k, v in replacements.items()}
+        )
+        return renamed
+
+    def get_global_type_vars(self) -> list[Any]:
+        """The types that the module defines: none, as functions of loops have none."""
+        return []
+
+    def get_global_type_var(self, name: str) -> Any:
+        """The type of that name.
+
+        Raises:
+            ValueError: always, as modules of functions define no types.
+        """
+        raise ValueError(f"the module defines no type {name!r}: algebraic types belong to Relay, which is not here")
+
+    def get_type(self, name: str) -> Any:
+        """As `get_global_type_var`."""
+        return self.get_global_type_var(name)
+
+    def get_constructor(self, tag: int) -> Any:
+        """The constructor of a type, by its number.
+
+        Raises:
+            ValueError: always, as modules of functions define no types.
+        """
+        raise ValueError(f"the module has no constructor {tag}: algebraic types belong to Relay, which is not here")
+
+    def import_from_std(self, file_to_import: str) -> None:
+        """Add a file of Relay's library.
+
+        Raises:
+            ValueError: always, as Relay is not here.
+        """
+        raise ValueError(f"no library file {file_to_import!r}: Relay and its library are not here")
 
     @property
     def functions(self) -> dict[GlobalVar, PrimFunc]:
@@ -205,18 +296,23 @@ class IRModule(Object):
         return self._with({key: value for key, value in self.attrs.items() if key != attr_key})
 
     def _with(self, attrs: Mapping[str, Any]) -> IRModule:
-        copy = IRModule(attrs=attrs)
+        copy = IRModule(attrs=attrs, global_infos=self.global_infos)
         copy.update(self)
         return copy
 
     def map_functions(self, transform: Any) -> IRModule:
         """A new module with every function transformed."""
-        return IRModule({name: transform(func) for name, func in self._functions.items()}, self.attrs)
+        return IRModule({name: transform(func) for name, func in self._functions.items()}, self.attrs, self.global_infos)
 
     def __str__(self) -> str:
         return self.script()
 
     __repr__ = __str__
+
+
+def _no_types(type_definitions: Mapping[Any, Any] | None) -> None:
+    if type_definitions:
+        raise DeclarationError("modules of functions define no types: algebraic types belong to Relay, which is not here")
 
 
 def _name(var: str | GlobalVar) -> str:

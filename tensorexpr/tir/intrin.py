@@ -186,10 +186,10 @@ def intrinsic_of(call: Call) -> Intrinsic:
     return row
 
 
-def _unary(name: str, summary: str) -> Callable[[Any], PrimExpr]:
+def _unary(name: str, summary: str) -> Callable[..., PrimExpr]:
     row = INTRINSICS[f"tir.{name}"]
 
-    def build(x: Any) -> PrimExpr:
+    def build(x: Any, span: object = None) -> PrimExpr:
         expr = convert(x)
         if not parse_dtype(expr.dtype).is_float:
             expr = cast(expr, with_lanes("float32", parse_dtype(expr.dtype).lanes))
@@ -202,9 +202,9 @@ def _unary(name: str, summary: str) -> Callable[[Any], PrimExpr]:
     return build
 
 
-def _binary(name: str, summary: str) -> Callable[[Any, Any], PrimExpr]:
-    def build(x: Any, y: Any) -> PrimExpr:
-        left, right = match_types(x, y)
+def _binary(name: str, summary: str) -> Callable[..., PrimExpr]:
+    def build(x1: Any, x2: Any, span: object = None) -> PrimExpr:
+        left, right = match_types(x1, x2)
         if not parse_dtype(left.dtype).is_float:
             wanted = with_lanes("float32", parse_dtype(left.dtype).lanes)
             left, right = cast(left, wanted), cast(right, wanted)
@@ -243,11 +243,10 @@ atanh = _unary("atanh", "The inverse hyperbolic tangent.")
 isinf = _unary("isinf", "True for both infinities.")
 isfinite = _unary("isfinite", "True unless infinite or NaN.")
 isnan = _unary("isnan", "True for NaN.")
-atan2 = _binary("atan2", "The angle of the point (y, x), in radians.")
-hypot = _binary("hypot", "sqrt(x*x + y*y).")
-fmod = _binary("fmod", "The remainder of the truncated division of floats.")
-copysign = _binary("copysign", "x with the sign of y.")
-nextafter = _binary("nextafter", "The next representable value after x towards y.")
+atan2 = _binary("atan2", "The angle of the point (x2, x1), in radians.")
+hypot = _binary("hypot", "sqrt(x1*x1 + x2*x2).")
+copysign = _binary("copysign", "x1 with the sign of x2.")
+nextafter = _binary("nextafter", "The next representable value after x1 towards x2.")
 
 
 def _rounding(name: str, summary: str) -> Callable[[Any], PrimExpr]:
@@ -273,12 +272,18 @@ def abs(x: Any) -> PrimExpr:
     return expr if not parse_dtype(expr.dtype).is_signed else Call(expr.dtype, "tir.fabs", (expr,))
 
 
-def power(x: Any, y: Any) -> PrimExpr:
+def fmod(x: Any, y: Any, span: object = None) -> PrimExpr:
+    """The remainder of the truncated division of floats; integers are converted to float32 first."""
+    return _fmod(x, y)
+
+
+def power(x: Any, y: Any, span: object = None) -> PrimExpr:
     """x**y on floats; integers are converted to float32 first."""
     return _power(x, y)
 
 
-_power = _binary("pow", "x**y.")
+_power = _binary("pow", "x1**x2.")
+_fmod = _binary("fmod", "The remainder of the truncated division of floats.")
 pow = power
 
 

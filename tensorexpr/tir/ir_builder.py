@@ -45,9 +45,11 @@ class BufferVar:
     index may be a vector (`tir.Ramp`); the element is then a vector too.
     """
 
-    def __init__(self, builder: IRBuilder, buffer: Buffer) -> None:
+    def __init__(self, builder: IRBuilder, buffer: Buffer, content_type: str | None = None) -> None:
         self._builder = builder
         self._buffer = buffer
+        if content_type not in (None, buffer.dtype):
+            raise TypeMismatchError(f"the elements of {buffer.name} are {buffer.dtype}, not {content_type}")
 
     @property
     def dtype(self) -> str:
@@ -246,14 +248,17 @@ class IRBuilder:
         subject = node.data if isinstance(node, BufferVar) else node
         self.emit(lambda body: AttrStmt(subject, attr_key, worth, body))
 
-    def allocate(self, dtype: str, shape: Any, name: str = "buf", scope: str = "") -> BufferVar:
+    def allocate(
+        self, dtype: str, shape: Any, name: str = "buf", scope: str = "", axis_separators: Sequence[int] | None = None
+    ) -> BufferVar:
         """Storage of `shape` elements up to the end of this scope.
 
         Args:
             shape: extents, or one extent.
             scope: "global" (the default) or "local".
+            axis_separators: where the axes of the memory begin, if it has several.
         """
-        buffer = decl_buffer(shape, dtype, name, scope=scope or "global")
+        buffer = decl_buffer(shape, dtype, name, scope=scope or "global", axis_separators=axis_separators)
         self.emit(lambda body: Allocate(buffer.data, dtype, buffer.shape, _TRUE, body, FrozenMap()))
         return BufferVar(self, buffer)
 

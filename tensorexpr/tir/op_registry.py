@@ -59,6 +59,26 @@ class Op(str):
         """All operations."""
         return sorted({*BUILTIN, *_attributes, *_lowering})
 
+    def astext(self, show_meta_data: bool = True, annotate: Callable[[Any], str] | None = None) -> str:
+        """The name, which is all that a text says of an operation."""
+        return self.name
+
+    def add_argument(self, name: str, type: str, description: str) -> None:
+        """Register an argument, as the attribute "arguments": triples of name, type and description."""
+        self.set_attr("arguments", (*(self.get_attr("arguments") or ()), (name, type, description)))
+
+    def set_num_inputs(self, n: int) -> None:
+        """Register how many arguments calls have, as the attribute "num_inputs"."""
+        self.set_attr("num_inputs", n)
+
+    def set_support_level(self, level: int) -> None:
+        """Register how well it is supported, from 0 (best) to 10, as the attribute "support_level"."""
+        self.set_attr("support_level", level)
+
+    def set_attrs_type_key(self, key: str) -> None:
+        """Register the class of its attributes by name, as the attribute "attrs_type_key"."""
+        self.set_attr("attrs_type_key", key)
+
     @property
     def name(self) -> str:
         """The name."""

@@ -112,7 +112,7 @@ class ExprOp:
         return EqualOp(self, other, negated=False)
 
     def __ne__(self, other: object) -> EqualOp:  # type: ignore[override]
-        return EqualOp(self, other, negated=True)
+        return NotEqualOp(self, other)
 
     __hash__ = object.__hash__
 
@@ -139,8 +139,12 @@ class EqualOp(ExprOp):
 
     __slots__ = ("a", "b", "negated")
 
-    def __init__(self, a: ExprOp, b: object, negated: bool) -> None:
+    def __init__(self, a: ExprOp, b: object, negated: bool = False) -> None:
         self.a, self.b, self.negated = a, b, negated
+
+    def same_as(self, value: object) -> bool:
+        """Whether `value` is the comparison's node."""
+        return self.asobject() is value
 
     def __bool__(self) -> bool:
         same = self.a is self.b
@@ -162,3 +166,19 @@ class EqualOp(ExprOp):
         return str(self.asobject())
 
     __repr__ = __str__
+
+
+class NotEqualOp(EqualOp):
+    """`a != b` before anyone said what it is for."""
+
+    __slots__ = ()
+
+    def __init__(self, a: ExprOp, b: object) -> None:
+        super().__init__(a, b, negated=True)
+
+
+def div_ambiguity_error() -> RuntimeError:
+    """What to raise where integers are divided by `/`."""
+    return RuntimeError(
+        "`/` of integers may round down or towards zero: write tir.floordiv or // for the first, tir.truncdiv for the second"
+    )

@@ -29,11 +29,11 @@ class Range(Object):
         object.__setattr__(self, "extent", convert(last) if end is None else subtract(last, first))
 
     @staticmethod
-    def from_min_extent(min: Any, extent: Any, span: object = None) -> Range:
-        """The range that starts at `min` and has `extent` elements."""
+    def from_min_extent(min_value: Any, extent: Any, span: object = None) -> Range:
+        """The range that starts at `min_value` and has `extent` elements."""
         convert = ExprOp._build["convert"]
         made: Range = object.__new__(Range)
-        object.__setattr__(made, "min", min if isinstance(min, PrimExpr) else convert(min))
+        object.__setattr__(made, "min", min_value if isinstance(min_value, PrimExpr) else convert(min_value))
         object.__setattr__(made, "extent", extent if isinstance(extent, PrimExpr) else convert(extent))
         return made
 
@@ -81,6 +81,7 @@ class IterVar(ExprOp, Object, metaclass=Built):
     PARALLELIZED: ClassVar[int] = 7
     TENSORIZED: ClassVar[int] = 8
     DataPar, ThreadIndex, CommReduce, Ordered, DimInfo, Unrolled, Vectorized, Parallelized, Tensorized = range(9)
+    Opaque: ClassVar[int] = 3  # by the name of an older release
 
     @property
     def name(self) -> str:

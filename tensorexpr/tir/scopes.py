@@ -10,6 +10,7 @@ from .expr import BufferLoad, IterVar, Let, PrimExpr, Reduce, Var
 from .rewriting import children, walk
 from .stmt import (
     Allocate,
+    AllocateConst,
     AssertStmt,
     AttrStmt,
     BufferBind,
@@ -21,6 +22,8 @@ from .stmt import (
     IfThenElse,
     LetStmt,
     Prefetch,
+    ProducerRealize,
+    ProducerStore,
     SeqStmt,
     Stmt,
     While,
@@ -57,11 +60,17 @@ def parts(stmt: Stmt) -> Parts:
             return Parts((stmt.value,), (), (stmt.body,), (stmt.var,))
         case Allocate():
             return Parts((*stmt.extents, stmt.condition), (), (stmt.body,), (stmt.buffer_var,))
+        case AllocateConst():
+            return Parts(stmt.extents, (), (stmt.body,), (stmt.buffer_var,))
         case BufferRealize():
             bounds = tuple(expr for r in stmt.bounds for expr in (r.min, r.extent))
             return Parts((*bounds, stmt.condition), (stmt.buffer,), (stmt.body,), (stmt.buffer.data,))
         case Evaluate():
             return Parts((stmt.value,))
+        case ProducerStore():
+            return Parts((*stmt.indices, stmt.value))
+        case ProducerRealize():
+            return Parts((*(expr for r in stmt.bounds for expr in (r.min, r.extent)), stmt.condition), (), (stmt.body,))
         case Prefetch():
             return Parts(tuple(expr for r in stmt.bounds for expr in (r.min, r.extent)), (stmt.buffer,))
         case BlockRealize():

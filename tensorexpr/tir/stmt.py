@@ -5,6 +5,7 @@
            | BufferStore(buffer, value, indices, predicate)
            | BufferRealize(buffer, bounds, condition, body, annotations)  phase 0 only: storage before it is flattened
            | Allocate(buffer_var, dtype, extents, condition, body, annotations)
+           | AllocateConst(buffer_var, dtype, extents, data_or_idx, body, annotations)
            | DeclBuffer(buffer, body)
            | BufferBind(buffer, source, body)                      phase 0 only: a view of a box of another buffer
            | SeqStmt(seq) | IfThenElse(condition, then_case, else_case)
@@ -25,8 +26,9 @@ from typing import Any, ClassVar
 from ..errors import DeclarationError, TypeMismatchError
 from .attrs import EMPTY, FrozenMap
 from .buffer import Buffer, BufferRegion
+from .constant_array import ConstantArray
 from .dtype import parse_dtype
-from .expr import IntImm, IterVar, PrimExpr, Range, Var, each, refuse
+from .expr import DataProducer, IntImm, IterVar, PrimExpr, Range, Var, each, refuse
 from .interning import ADAPTERS, Built
 from .node import Object
 
@@ -139,6 +141,62 @@ class Allocate(Stmt):
                 return None
             total *= extent.value
         return total
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class AllocateConst(Stmt):
+    """`buffer_var` points to an array of constants for `body`, which nothing writes.
+
+    `data_or_idx` is the array (anything with elements is taken: lists, NumPy's and the runtime's arrays), or the number
+    of one in the module's attribute "constants".
+    """
+
+    buffer_var: Var
+    dtype: str
+    extents: tuple[PrimExpr, ...]
+    data_or_idx: ConstantArray | int
+    body: Stmt
+    annotations: FrozenMap = EMPTY
+
+    def __post_init__(self) -> None:
+        shape = [extent.value for extent in self.extents if isinstance(extent, IntImm)]
+        if len(shape) != len(self.extents):
+            raise DeclarationError(f"the constant {self.buffer_var.name} has extents that are no numbers: {self.extents}")
+        data = self.data_or_idx
+        if not isinstance(data, (int, IntImm)) and not (
+            isinstance(data, ConstantArray) and (data.dtype, data.shape) == (self.dtype, tuple(shape))
+        ):
+            object.__setattr__(self, "data_or_idx", ConstantArray(data, self.dtype, shape))
+
+    @property
+    def data(self) -> ConstantArray | None:
+        """The array, if it is here."""
+        return self.data_or_idx if isinstance(self.data_or_idx, ConstantArray) else None
+
+    @property
+    def irmod_storage_idx(self) -> int | None:
+        """The number of the array in the module, if it is there."""
+        return None if isinstance(self.data_or_idx, ConstantArray) else int(self.data_or_idx)
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class ProducerStore(Stmt):
+    """producer[indices] = value, where a tensor stands for its memory."""
+
+    producer: DataProducer
+    value: PrimExpr
+    indices: tuple[PrimExpr, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class ProducerRealize(Stmt):
+    """The box `bounds` of a tensor exists for `body`."""
+
+    producer: DataProducer
+    bounds: tuple[Range, ...]
+    condition: PrimExpr
+    body: Stmt
+    storage_scope: str = ""
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

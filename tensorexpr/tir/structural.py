@@ -91,7 +91,7 @@ def _bound(node: Any) -> tuple[tuple[Any, ...], tuple[Var, ...], tuple[Any, ...]
 def _rest(stmt: Stmt, defines: tuple[Var, ...]) -> tuple[Any, ...]:
     """The fields of a defining statement other than what it defines and its body."""
     values = [getattr(stmt, name) for name in _names(type(stmt)) if name != "body"]
-    return tuple(v.thread_tag if isinstance(v, IterVar) else v for v in values if v not in defines)
+    return tuple(v.thread_tag if isinstance(v, IterVar) else v for v in values if not any(v is var for var in defines))
 
 
 class Comparison:
@@ -143,7 +143,7 @@ class Comparison:
                 return self._function(a, b)
             case IRModule():
                 left, right = _functions(a), _functions(b)
-                self._push((dict(a.attrs), left), (dict(b.attrs), right))
+                self._push((dict(a.attrs), a.global_infos, left), (dict(b.attrs), b.global_infos, right))
                 return left.keys() == right.keys()
             case tuple() | list():
                 return isinstance(b, (tuple, list)) and self._push(tuple(a), tuple(b))
@@ -352,7 +352,7 @@ def _operands(node: Any) -> list[Any] | None:
     if isinstance(node, Mapping):
         return [item for key in sorted(node, key=str) for item in (key, node[key])]
     if isinstance(node, IRModule):
-        return [dict(node.attrs), _functions(node)]
+        return [dict(node.attrs), *([node.global_infos] if node.global_infos else []), _functions(node)]
     if isinstance(node, Buffer):
         return list(_layout(node))
     if hasattr(node, "__dataclass_fields__"):

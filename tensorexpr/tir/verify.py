@@ -12,7 +12,7 @@ from .expr import BufferLoad, Let, PrimExpr, Var
 from .function import IRModule, PrimFunc
 from .rewriting import walk
 from .scopes import buffer_vars, parts, uses
-from .stmt import Allocate, BufferRealize, BufferStore, DeclBuffer, For, IfThenElse, SeqStmt, Stmt, While
+from .stmt import Allocate, AllocateConst, BufferRealize, BufferStore, DeclBuffer, For, IfThenElse, SeqStmt, Stmt, While
 
 
 def violations(func: PrimFunc, regions: bool = True) -> list[str]:
@@ -170,7 +170,7 @@ def _statement_types(stmt: Stmt) -> Iterator[str]:
         case IfThenElse() | While():
             if stmt.condition.dtype != "bool":
                 yield f"the condition {stmt.condition} is {stmt.condition.dtype}, not bool"
-        case Allocate():
+        case Allocate() | AllocateConst():
             if stmt.buffer_var.dtype != "handle":
                 yield f"{stmt.buffer_var.name} is allocated, but is {stmt.buffer_var.dtype}, not a handle"
             if not all(parse_dtype(extent.dtype).is_int for extent in stmt.extents):

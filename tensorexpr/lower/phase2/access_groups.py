@@ -19,6 +19,7 @@ from ...tir.expr import And, BufferLoad, Call, IntImm, Let, Or, PrimExpr, Ramp, 
 from ...tir.intrin import intrinsic_of
 from ...tir.stmt import (
     Allocate,
+    AllocateConst,
     AssertStmt,
     AttrStmt,
     BufferStore,
@@ -173,7 +174,7 @@ class AccessGroups:
                 return self._loop(stmt)
             case IfThenElse():
                 return self._branch(stmt)
-            case Allocate() | DeclBuffer() | AssertStmt() | AttrStmt() | LetStmt():
+            case Allocate() | AllocateConst() | DeclBuffer() | AssertStmt() | AttrStmt() | LetStmt():
                 result = self._of_exprs(stmt)
                 merge(result, self.of(stmt.body))
                 if isinstance(stmt, Allocate):

@@ -8,6 +8,7 @@ from ...tir.intrin import intrinsic_of
 from ...tir.stmt import (
     NOP,
     Allocate,
+    AllocateConst,
     AttrStmt,
     BufferStore,
     DeclBuffer,
@@ -74,7 +75,7 @@ class _Remover:
                 if is_no_op(body) and _is_pure(value):
                     return NOP
                 return body if var not in self._used and _is_pure(value) else result
-            case Allocate(buffer_var=data, body=body):
+            case Allocate(buffer_var=data, body=body) | AllocateConst(buffer_var=data, body=body):
                 return body if data not in self._used or is_no_op(body) else result
             case AttrStmt(body=body) | DeclBuffer(body=body):
                 return NOP if is_no_op(body) else result

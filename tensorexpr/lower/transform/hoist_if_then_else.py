@@ -16,13 +16,26 @@ from dataclasses import replace
 from ...tir.expr import BufferLoad, Call, IntImm, IterVar, PrimExpr, Var
 from ...tir.function import PrimFunc
 from ...tir.rewriting import walk
-from ...tir.stmt import NOP, Allocate, AssertStmt, AttrStmt, BufferStore, DeclBuffer, For, IfThenElse, LetStmt, Stmt, is_no_op
+from ...tir.stmt import (
+    NOP,
+    Allocate,
+    AllocateConst,
+    AssertStmt,
+    AttrStmt,
+    BufferStore,
+    DeclBuffer,
+    For,
+    IfThenElse,
+    LetStmt,
+    Stmt,
+    is_no_op,
+)
 from ..context import PassContext
 from ..options import HoistIfThenElseConfig
 from ..passes import Pass
 from ..rebuild import Copier, FreeVars, map_stmt
 
-_TRANSPARENT = (Allocate, AssertStmt, AttrStmt, DeclBuffer, LetStmt)
+_TRANSPARENT = (Allocate, AllocateConst, AssertStmt, AttrStmt, DeclBuffer, LetStmt)
 
 
 def HoistIfThenElse(variant: str | None = None) -> Pass:

@@ -10,6 +10,7 @@ from ...errors import DeclarationError
 from ...tir.attrs import FrozenMap
 from ...tir.expr import Range, Var
 from ...tir.function import GlobalVar, IRModule, PrimFunc
+from ...tir.global_info import GlobalInfo
 from ...tir.stmt import Stmt
 from ..parser.context import FunctionFrame
 from ..parser.functions import finished_function
@@ -147,6 +148,7 @@ class IRModuleFrame(IRBuilderFrame):
         super().__init__(builder)
         self.functions: dict[str, Any] = {}
         self.attrs: dict[str, Any] = {}
+        self.global_infos: dict[str, tuple[GlobalInfo, ...]] = {}
 
     def add(self, item: Any) -> None:
         """Add a function under its name.
@@ -171,7 +173,7 @@ class IRModuleFrame(IRBuilderFrame):
         if missing:
             raise DeclarationError(f"declared and never defined: {', '.join(missing)}")
         functions: dict[str | GlobalVar, PrimFunc] = dict(self.functions.items())
-        return IRModule(functions, FrozenMap(self.attrs))
+        return IRModule(functions, FrozenMap(self.attrs), self.global_infos)
 
 
 __all__ = ["IRBuilderFrame", "IRModuleFrame", "LoopFrame", "PendingFrame", "PrimFuncFrame"]

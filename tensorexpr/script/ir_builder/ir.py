@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...errors import DeclarationError
 from ...tir.function import GlobalVar, PrimFunc
+from ...tir.global_info import DummyGlobalInfo, GlobalInfo, VDevice, checked_infos
 from . import frame
 from .builder import IRBuilder
 from .frame import IRModuleFrame
@@ -73,13 +74,45 @@ def module_set_attr(attr_key: str, attr_value: Any, allow_overwrite: bool = Fals
     module.attrs[attr_key] = attr_value
 
 
+def module_global_infos(global_infos: Mapping[str, Sequence[GlobalInfo]]) -> None:
+    """State the global infos of the module, lists by name.
+
+    Raises:
+        DeclarationError: outside of a module, or for values that are none.
+    """
+    _module("I.module_global_infos").global_infos |= checked_infos(global_infos)
+
+
+vdevice = VDevice
+dummy_global_info = DummyGlobalInfo
+
+
+def lookup_vdevice(target_kind: str | None = None, device_index: int = -1) -> VDevice:
+    """The device of the module by its kind and its place among those of the kind; the first one without either.
+
+    Raises:
+        DeclarationError: outside of a module, or if there is no such device.
+    """
+    infos = _module("I.lookup_vdevice").global_infos.get("vdevice", ())
+    devices = [
+        info for info in infos if isinstance(info, VDevice) and target_kind in (None, "vdevice", str(info.target and info.target.kind))
+    ]
+    if not -1 <= device_index < len(devices) or not devices:
+        raise DeclarationError(f"the module has no device {max(device_index, 0)} of kind {target_kind or 'any'}; it has {len(devices)}")
+    return devices[max(device_index, 0)]
+
+
 __all__ = [
     "IRModuleFrame",
     "decl_function",
     "def_function",
+    "dummy_global_info",
     "frame",
     "ir_module",
+    "lookup_vdevice",
     "module_attrs",
     "module_get_attr",
+    "module_global_infos",
     "module_set_attr",
+    "vdevice",
 ]

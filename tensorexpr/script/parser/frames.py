@@ -11,7 +11,7 @@ from ...tir.attrs import FrozenMap
 from ...tir.buffer import Buffer, BufferRegion, pointer_var
 from ...tir.dtype import parse_dtype
 from ...tir.expr import BufferLoad, CommReducer, IntImm, IterVar, Let, PointerType, PrimExpr, Range, StringImm, Var
-from ...tir.stmt import NOP, Allocate, AssertStmt, AttrStmt, BufferRealize, Evaluate, IfThenElse, LetStmt, Stmt, While
+from ...tir.stmt import NOP, Allocate, AllocateConst, AssertStmt, AttrStmt, BufferRealize, Evaluate, IfThenElse, LetStmt, Stmt, While
 from ...tir.thread import VIRTUAL_TAGS, is_thread_tag, thread_tags
 from .context import Context
 from .stores import store
@@ -34,6 +34,17 @@ def allocate(extents: Any, dtype: str, scope: str = "global", condition: Any = N
         return Opened(var, lambda body: Allocate(var, dtype, sizes, holds, body, FrozenMap(annotations)))
 
     return Pending("T.allocate", make)
+
+
+def allocate_const(data: Any, dtype: str, extents: Any, annotations: Any = None) -> Pending:
+    """Constants for what follows; its name is the pointer. `data` are the elements, or the number of an array of the module."""
+    sizes = tuple(map(as_expr, extents if isinstance(extents, (list, tuple)) else (extents,)))
+
+    def make(name: str) -> Opened:
+        var = pointer_var(name or "v", dtype, "global")
+        return Opened(var, lambda body: AllocateConst(var, dtype, sizes, data, body, FrozenMap(annotations)))
+
+    return Pending("T.allocate_const", make)
 
 
 def realize(region: Any, storage_scope: str = "", condition: Any = None, annotations: Any = None) -> Pending:
@@ -231,6 +242,7 @@ def let_expression(body: Any, where: Mapping[Var, Any]) -> PrimExpr:
 
 FRAMES: Mapping[str, Callable[..., Any]] = {
     "allocate": allocate,
+    "allocate_const": allocate_const,
     "realize": realize,
     "attr": attr,
     "LetStmt": let_statement,

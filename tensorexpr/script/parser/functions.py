@@ -14,6 +14,7 @@ from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer
 from ...tir.expr import Call, IntImm, PrimExpr, PrimType, Type, Var
 from ...tir.function import GlobalVar, IRModule, PrimFunc
+from ...tir.global_info import DummyGlobalInfo, GlobalInfo, VDevice, checked_infos
 from ...tir.stmt import Stmt
 from ...tir.verify import violations
 from .context import Context, FunctionFrame
@@ -26,12 +27,19 @@ from .source import Source
 from .statements import StatementReader
 from .values import Builder, Namespace, Pending, as_expr
 
+
+class _Infos(dict[str, tuple[GlobalInfo, ...]]):
+    """What I.module_global_infos says, told from attributes."""
+
+
 IR = Namespace(
     "I",
     {
         "ir_module": Namespace("I.ir_module"),
         "module_attrs": Builder("I.module_attrs", lambda attrs: attrs),
-        "module_global_infos": Builder("I.module_global_infos", lambda infos: FrozenMap()),
+        "module_global_infos": Builder("I.module_global_infos", lambda infos: _Infos(checked_infos(infos))),
+        "vdevice": Builder("I.vdevice", VDevice),
+        "dummy_global_info": Builder("I.dummy_global_info", DummyGlobalInfo),
     },
 )
 # What the modules of Python that a program may name stand for.
@@ -146,6 +154,7 @@ class ProgramReader:
             for name in (node.name, "cls")
         }
         attrs: dict[str, Any] = {}
+        infos: dict[str, tuple[GlobalInfo, ...]] = {}
         for child in node.body:
             if isinstance(child, ast.FunctionDef):
                 if child.name in functions:
@@ -155,10 +164,10 @@ class ProgramReader:
                 value = self._reader().value(child.value)
                 if not isinstance(value, Mapping):
                     self._fail(child, "expected I.module_attrs({...}) or functions")
-                attrs.update(value)
+                (infos if isinstance(value, _Infos) else attrs).update(value)
             elif not isinstance(child, ast.Pass) and not _is_docstring(child):
                 self._fail(child, "expected a function under @T.prim_func")
-        return IRModule({name: func for name, func in functions.items()}, attrs)
+        return IRModule({name: func for name, func in functions.items()}, attrs, infos)
 
     def _reader(self, context: Context | None = None) -> FunctionReader:
         return FunctionReader(self._source, Scope(self._captured), context or Context(), MODULES)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...errors import DeclarationError
-from ...tir import arithmetic, bitwise, builtin, device_intrin, foreign, intrin, llvm_intrin, pointers
+from ...tir import arithmetic, bitwise, builtin, device_intrin, foreign, intrin, llvm_intrin, pointers, unknown
 from ...tir import expr as ir
 from ...tir.buffer import Buffer
 from ...tir.dtype import parse_dtype, scalar_dtype, with_lanes
@@ -257,6 +257,7 @@ def comm_reducer(combiner: Callable[..., Any], identity: Sequence[Any]) -> ir.Co
 _DEVICE = {name: device_intrin.builder(name) for name in device_intrin.DEVICE_INTRINSICS}
 EXPRESSIONS: Mapping[str, Callable[..., ir.PrimExpr]] = {
     **_DEVICE,
+    "Any": unknown.Any,
     "call_cpacked": _DEVICE["tvm_call_cpacked"],
     "call_cpacked_lowered": _DEVICE["tvm_call_cpacked_lowered"],
     "call_packed_lowered": _DEVICE["tvm_call_packed_lowered"],

@@ -22,7 +22,6 @@ INSTEAD: Mapping[str, str] = {
     "reduce_axis": "axes are defined inside of the block, as in vk = T.axis.reduce(16, k)",
     "scan_axis": "axes are defined inside of the block, as in vk = T.axis.scan(16, k)",
     "opaque_axis": "axes are defined inside of the block, as in vk = T.axis.opaque(16, k)",
-    "allocate_const": "pass the array as a parameter, or store its elements in a buffer of T.alloc_buffer",
 }
 
 

@@ -14,6 +14,7 @@ from ..expr import IterVar, PrimExpr, Var
 from ..rewriting import children
 from ..stmt import (
     Allocate,
+    AllocateConst,
     AssertStmt,
     AttrStmt,
     BufferBind,
@@ -143,6 +144,19 @@ class Machine:
 
         return run
 
+    def constant(self, stmt: AllocateConst) -> Thunk:
+        """The elements of a constant, which can't be written."""
+        if stmt.data is None:
+            raise InterpreterError(f"the elements of the constant {stmt.buffer_var.name} stand in the module, not in its function")
+        body, slot, array = self.run(stmt.body), self.slot(stmt.buffer_var), stmt.data.numpy().reshape(-1)
+        array.setflags(write=False)
+
+        def run() -> None:
+            self.provide(slot, Storage(array, stmt.buffer_var.name, array.shape, fresh=False))
+            body()
+
+        return run
+
     def realize(self, stmt: BufferRealize) -> Thunk:
         """Fresh storage for a box of a tensor; a parameter has its storage already."""
         if stmt.buffer in self.parameters:
@@ -234,6 +248,7 @@ _STATEMENTS: dict[type[Stmt], Callable[[Machine, Any], Thunk]] = {
     BufferRealize: Machine.realize,
     BlockRealize: realize_block,
     Allocate: Machine.allocate,
+    AllocateConst: Machine.constant,
     DeclBuffer: lambda machine, stmt: machine.run(stmt.body),
     SeqStmt: Machine.sequence,
     IfThenElse: Machine.branch,

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...target import Target
 from .. import expr as ir
+from .. import unknown
 from ..buffer import Buffer
 from ..device_intrin import STATING_FIRST, STATING_LAST
 from ..dtype import parse_dtype
@@ -207,6 +208,7 @@ def _shuffle(node: ir.Shuffle, _names: Names) -> tuple[int, Parts]:
 SCRIPT: dict[type, Format] = {
     ir.Var: _var,
     ir.SizeVar: _var,
+    unknown.Any: lambda node, _: (ATOM, ("T.Any()",)),
     ir.IntImm: _int,
     ir.FloatImm: _float,
     ir.StringImm: lambda node, _: (ATOM, (quoted(node.value),)),

@@ -9,6 +9,7 @@ from ..block import MatchBufferRegion
 from ..buffer import Buffer, BufferRegion
 from ..expr import CommReducer, IterVar, PointerType, PrimExpr, PrimType, Range, TupleType, Type, Var
 from ..function import GlobalVar, IRModule, PrimFunc
+from ..global_info import GlobalInfo
 from ..rewriting import walk
 from ..scopes import buffer_vars, uses
 from ..stmt import Stmt
@@ -16,7 +17,7 @@ from .blocks import region_text, write_match
 from .expressions import quoted, script_value
 from .options import Options
 from .placement import Placement, place
-from .program import script_function, script_module
+from .program import info_text, script_function, script_module
 from .statements import StatementPrinter
 from .text import Names
 
@@ -47,6 +48,8 @@ def _text(node: Any, options: Options) -> str:
         return "\n".join(printer.lines)
     if isinstance(node, Type):
         return type_text(node)
+    if isinstance(node, GlobalInfo):
+        return info_text(node, Names(options))
     if isinstance(node, GlobalVar):
         return f"I.GlobalVar({quoted(node.name_hint)})"
     return _value(node, options)

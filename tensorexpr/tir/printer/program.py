@@ -8,6 +8,7 @@ from ..block import BlockRealize, is_plain_root
 from ..buffer import Buffer
 from ..expr import IntImm, PrimExpr, PrimType, Var
 from ..function import GlobalVar, IRModule, PrimFunc
+from ..global_info import GlobalInfo, VDevice
 from ..rewriting import walk
 from ..scopes import parts
 from .expressions import declared_type, quoted, script_map
@@ -46,11 +47,28 @@ def script_module(mod: IRModule, options: Options | None = None) -> str:
     lines = [_header("ir", "I"), *([_header("tir", "T")] if mod.functions else []), "", "@I.ir_module", f"class {chosen.name or 'Module'}:"]
     if mod.attrs:
         lines.append(f"    I.module_attrs({script_map(mod.attrs, Names(chosen))})")
+    if mod.global_infos:
+        lines.append(f"    I.module_global_infos({_infos(mod, Names(chosen))})")
     for number, (var, func) in enumerate(sorted(mod.functions_items(), key=_order)):
         lines += ([""] if number else []) + _function_lines(func, var.name_hint, 1, chosen)
     if id(mod) in chosen.marked:
         lines[3:] = [MARK_LINE + line if line else line for line in lines[3:]]
-    return "\n".join(lines if mod.functions or mod.attrs else [*lines, "    pass"])
+    return "\n".join(lines if mod.functions or mod.attrs or mod.global_infos else [*lines, "    pass"])
+
+
+def _infos(mod: IRModule, names: Names) -> str:
+    lists = (
+        f"{quoted(name)}: [{', '.join(info_text(info, names) for info in mod.global_infos[name])}]" for name in sorted(mod.global_infos)
+    )
+    return f"{{{', '.join(lists)}}}"
+
+
+def info_text(info: GlobalInfo, names: Names) -> str:
+    """A global info: ``I.vdevice({"kind": "llvm"}, 0, "global")``."""
+    if not isinstance(info, VDevice):
+        return "I.dummy_global_info()"
+    target = "None" if info.target is None else script_map(info.target.export(), names)
+    return f"I.vdevice({target}, {info.vdevice_id}, {quoted(info.memory_scope)})"
 
 
 def _function_lines(func: PrimFunc, name: str, indent: int, options: Options) -> list[str]:

@@ -11,6 +11,7 @@ from ..expr import Call, IntImm, IterVar, PointerType, PrimExpr, Range, StringIm
 from ..rewriting import walk
 from ..stmt import (
     Allocate,
+    AllocateConst,
     AssertStmt,
     AttrStmt,
     BufferBind,
@@ -23,6 +24,8 @@ from ..stmt import (
     IfThenElse,
     LetStmt,
     Prefetch,
+    ProducerRealize,
+    ProducerStore,
     SeqStmt,
     Stmt,
     While,
@@ -331,6 +334,25 @@ class StatementPrinter:
             args.append(f"annotations={script_map(stmt.annotations, self.names)}")
         self._binding(last, stmt.buffer_var, f"T.allocate({', '.join(args)})", stmt.body)
 
+    def _allocate_const(self, stmt: AllocateConst, last: bool) -> None:
+        """The elements are written out in one row, as a reader takes them."""
+        elements = stmt.irmod_storage_idx if stmt.data is None else stmt.data.numpy().reshape(-1).tolist()
+        args = [str(elements).replace("nan", 'float("nan")').replace("inf", 'float("inf")'), quoted(stmt.dtype)]
+        args.append(f"[{', '.join(self.expr(e) for e in stmt.extents)}]")
+        if stmt.annotations:
+            args.append(f"annotations={script_map(stmt.annotations, self.names)}")
+        self._binding(last, stmt.buffer_var, f"T.allocate_const({', '.join(args)})", stmt.body)
+
+    def _producer_store(self, stmt: ProducerStore, last: bool) -> None:
+        name = self.names.get(stmt.producer, stmt.producer.name)
+        self.line(f"{name}[{', '.join(map(self.expr, stmt.indices)) or '()'}] = {self.expr(stmt.value)}")
+
+    def _producer_realize(self, stmt: ProducerRealize, last: bool) -> None:
+        box = ", ".join(self.slice_text(r) for r in stmt.bounds) or "()"
+        guard = "" if _is_true(stmt.condition) else f", condition={self.expr(stmt.condition)}"
+        text = f"T.realize({self.names.get(stmt.producer, stmt.producer.name)}[{box}], {quoted(stmt.storage_scope)}{guard})"
+        self._scoped(last, text, f"with {text}:", stmt.body)
+
     def _is_fresh(self, stmt: Allocate, buffer: Buffer) -> bool:
         """True where an allocation and the buffer over it are one `T.decl_buffer` without data."""
         plain = _is_true(stmt.condition) and not stmt.annotations and self.names.options.syntax_sugar
@@ -439,6 +461,9 @@ _WRITERS: Mapping[type[Stmt], Callable[[StatementPrinter, Any, bool], None]] = {
     BufferBind: StatementPrinter._bind,
     BufferRealize: StatementPrinter._realize,
     Allocate: StatementPrinter._allocate,
+    AllocateConst: StatementPrinter._allocate_const,
+    ProducerStore: StatementPrinter._producer_store,
+    ProducerRealize: StatementPrinter._producer_realize,
     LetStmt: StatementPrinter._let,
     AssertStmt: StatementPrinter._assert,
     AttrStmt: StatementPrinter._attr,

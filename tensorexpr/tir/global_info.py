@@ -1,0 +1,58 @@
+"""What a module says beside its functions: the devices that values of its functions may live on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import DeclarationError
+from ..target import Target
+from .node import Object
+
+
+class GlobalInfo(Object):
+    """Base of what stands in `IRModule.global_infos`."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DummyGlobalInfo(GlobalInfo):
+    """A placeholder, for tests."""
+
+
+@dataclass(frozen=True, slots=True)
+class VDevice(GlobalInfo):
+    """A device that values live on: what code for it is built for, which of the devices of that kind, and which of its memories.
+
+    Args:
+        target: a `Target`, or what makes one: a kind, a line of options, a dict.
+        vdevice_id: the number of the device, from 0.
+        memory_scope: such as "global".
+    """
+
+    target: Target | None = None
+    vdevice_id: int = 0
+    memory_scope: str = "global"
+
+    def __post_init__(self) -> None:
+        target: Any = self.target
+        if target is not None and not isinstance(target, Target):
+            object.__setattr__(self, "target", Target(dict(target) if isinstance(target, Mapping) else target))
+        object.__setattr__(self, "vdevice_id", int(self.vdevice_id))
+
+
+def checked_infos(infos: Mapping[str, Any] | None) -> dict[str, tuple[GlobalInfo, ...]]:
+    """Global infos by name, as a module keeps them.
+
+    Raises:
+        DeclarationError: for values that are no sequences of global infos.
+    """
+    found: dict[str, tuple[GlobalInfo, ...]] = {}
+    for name, items in (infos or {}).items():
+        listed = tuple(items) if isinstance(items, Sequence) and not isinstance(items, str) else ()
+        if not isinstance(name, str) or (not listed and items) or not all(isinstance(item, GlobalInfo) for item in listed):
+            raise DeclarationError(f"global infos are lists of I.vdevice(...) by name, not {name!r}: {items!r}")
+        found[name] = listed
+    return found
