@@ -102,7 +102,7 @@ class Tensor(ExprOp, DataProducer):
         return f"Tensor(shape=[{', '.join(map(str, self.shape))}], op.name={self.op.name})"
 
     __repr__ = __str__
-    __eq__ = ExprOp.__eq__
+    __eq__ = ExprOp.__eq__  # type: ignore[assignment]
     __hash__ = ExprOp.__hash__
 
 

@@ -12,7 +12,7 @@ rewriting, scopes            walks and rewrites; what a statement mentions and d
 thread, storage_scope, device_intrin     tags of threads, which loops are bound to; kinds of memory; calls of devices
 builtin                      fixed-point products, halves of vectors, atomic additions, assumptions
 foreign                      calls of registered Python functions and of the math library
-constant_array, unknown      arrays in programs; extents that nobody knows yet
+constant_array, unknown, global_info     arrays in programs; extents that nobody knows yet; what modules say beside functions
 printer                      TVMScript text of everything
 structural, structural_difference     equality and hash up to renaming; where programs differ
 specialize, rename, insist     functions for known sizes, or by other names; whether users insist on unsafe steps

@@ -201,7 +201,7 @@ STATEMENTS: tuple[NodeType, ...] = (
 NODES: Types = (
     *EXPRESSIONS,
     expression("tir.BufferLoad", BufferLoad, make_load, _one("buffer", Buffer), _many("indices"), _PREDICATE),
-    _row("Range", Range, Range.from_min_extent, _one("min"), _one("extent")),
+    _row("Range", Range, lambda min, extent: Range.from_min_extent(min, extent), _one("min"), _one("extent")),
     _row(
         "tir.IterVar",
         IterVar,
