@@ -16,6 +16,7 @@ from ..tir import expr, stmt
 from ..tir.dtype import parse_dtype
 from ..tir.expr import FloatImm, IntImm, PrimExpr, Var
 from ..tir.function import PrimFunc
+from ..tir.returned import returned_dtype, with_result
 from . import arithmetic, conditionals, control, division, intrinsics, memory, nontemporal, parallel, storage, vectors
 from .builder import LINE_LIMIT, ModuleText
 from .casts import convert, emit_cast
@@ -129,6 +130,13 @@ def _deep_recursion() -> Iterator[None]:
 
 
 def _emit_function(module: ModuleContext, name: str, func: PrimFunc) -> Signature:
+    returned = returned_dtype(func)
+    if returned is not None:
+        return replace(_emit_plain(module, name, with_result(func, returned)), returns=returned)
+    return _emit_plain(module, name, func)
+
+
+def _emit_plain(module: ModuleContext, name: str, func: PrimFunc) -> Signature:
     ctx = FunctionContext(module, name, noalias=bool(func.attrs.get("tir.noalias", False)))
     names = [f"%{ctx.text.fresh(identifier(var.name))}" for var in (*func.params, *shape_symbols(func))]
     types: list[str] = []

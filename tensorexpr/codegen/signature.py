@@ -54,12 +54,16 @@ Param: TypeAlias = BufferParam | ScalarParam
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The parameters of an emitted function, the shape variables that its caller finds in the arrays, and its error messages."""
+    """The parameters of an emitted function, the shape variables that its caller finds in the arrays, and its error messages.
+
+    With `returns`, the dtype of a number, the last parameter is an array of one element that the function writes it to.
+    """
 
     name: str
     params: tuple[Param, ...]
     symbols: tuple[Var, ...]
     errors: tuple[str, ...] = ()
+    returns: str | None = None
 
 
 def natural_alignment(buffer: Buffer) -> int:

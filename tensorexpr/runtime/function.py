@@ -5,8 +5,11 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+import numpy as np
+
 from ..codegen.signature import Signature
 from ..errors import ArgumentError
+from ..tir.dtype import to_numpy
 from . import fastcall, packed
 from .arguments import ArgumentChecker
 from .fastcall import REFUSED, NativeCall
@@ -81,6 +84,25 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<function {self.name} of a built module>"
+
+
+class ReturningFunction(Function):
+    """A function that returns a number: its last parameter takes it, and calls leave that out."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any) -> Any:
+        """Check the arguments and run; the number that the function returned."""
+        result = self._result()
+        super().__call__(*args, result)
+        return result[0].item()
+
+    def block(self, *args: Any) -> tuple[Any, list[Any]]:
+        """As for any function, with memory for the result."""
+        return super().block(*args, self._result())
+
+    def _result(self) -> np.ndarray[Any, Any]:
+        return np.zeros(1, to_numpy(self.signature.returns or "int32"))
 
 
 def _always_refuse(*args: Any) -> int:

@@ -13,7 +13,7 @@ from ..target import Target
 from . import engine
 from .code import Code, CompiledCode, LibraryCode
 from .device import Device
-from .function import Function
+from .function import Function, ReturningFunction
 from .timing import BenchmarkResult, Evaluator
 
 if TYPE_CHECKING:
@@ -183,9 +183,9 @@ class Module:
         """The function that a call of the module calls."""
         return self.get_function(self.entry_name)
 
-    def __call__(self, *args: Any) -> None:
-        """Call the entry function."""
-        self._entry(*args)
+    def __call__(self, *args: Any) -> Any:
+        """Call the entry function; the number that it returns, or None."""
+        return self._entry(*args)
 
     def __getitem__(self, name: str) -> Function:
         return self.get_function(name)
@@ -303,7 +303,10 @@ class Module:
     @cached_property
     def _functions(self) -> dict[str, Function]:
         addresses, keep = self._code.load()
-        return {name: Function(signature, addresses[name], keep) for name, signature in self._code.signatures.items()}
+        return {
+            name: (ReturningFunction if signature.returns else Function)(signature, addresses[name], keep)
+            for name, signature in self._code.signatures.items()
+        }
 
     @cached_property
     def _entry(self) -> Function:

@@ -116,6 +116,7 @@ class _Writer:
             "symbols": [self._names[var] for var in signature.symbols],
             "errors": list(signature.errors),
             "rows": self._exprs.rows,
+            **({"returns": signature.returns} if signature.returns else {}),
         }
 
     def _param(self, param: Param) -> dict[str, Any]:
@@ -153,7 +154,12 @@ class _Reader:
         params = tuple(self._param(entry) for entry in _field(self._record, "params", list))
         symbols = tuple(self._var(entry) for entry in _field(self._record, "symbols", list))
         errors = tuple(str(message) for message in _field(self._record, "errors", list))
-        return Signature(_field(self._record, "name", str), params, symbols, errors)
+        returns = _field(self._record, "returns", str) if "returns" in self._record else None
+        if returns is not None and not (
+            params and isinstance(params[-1], BufferParam) and params[-1].dtype == returns and params[-1].is_written
+        ):
+            raise SidecarError(f"the description says that a function returns {returns[:20]!r}, which its last parameter does not take")
+        return Signature(_field(self._record, "name", str), params, symbols, errors, returns)
 
     def _param(self, record: Any) -> Param:
         name, dtype = _field(record, "name", str), self._dtype(record)

@@ -15,7 +15,8 @@ foreign                      calls of registered Python functions and of the mat
 constant_array, unknown, global_info     arrays in programs; extents that nobody knows yet; what modules say beside functions
 printer                      TVMScript text of everything
 structural, structural_difference     equality and hash up to renaming; where programs differ
-specialize, rename, insist     functions for known sizes, or by other names; whether users insist on unsafe steps
+specialize, rename, returned     functions for known sizes, by other names, with a buffer for their result
+insist                       whether users insist on unsafe steps
 tensor_intrin                what a few instructions compute, and the statements that do it
 verify, block_rules, analysis     what must always hold, also of blocks; questions about functions
 stmt_functor                 visitors for user passes, by their customary names

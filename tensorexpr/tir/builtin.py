@@ -155,13 +155,10 @@ def atomic_add(element: Any, value: Any) -> PrimExpr:
     return Call(element.dtype, "tir.atomic_add", (address_of(element), cast(value, element.dtype)))
 
 
-def ret(val: Any) -> NoReturn:
-    """Refused: a function returns nothing here.
-
-    Raises:
-        DeclarationError: always.
-    """
-    raise DeclarationError(f"tir.ret({val}): a function returns no value and runs to its end; store the result in a buffer of one element")
+def ret(val: Any, span: object = None) -> PrimExpr:
+    """The call that ends a function and gives a number to whoever called it; it stands at the end, not in a loop."""
+    value = convert(val)
+    return Call(value.dtype, "tir.ret", (value,))
 
 
 def lookup_param(param_name: str) -> NoReturn:

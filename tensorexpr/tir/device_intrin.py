@@ -164,7 +164,13 @@ def builder(name: str) -> Callable[..., PrimExpr]:
         return device_call(name, *given, dtype=dtype)
 
     kinds = {True: inspect.Parameter.VAR_POSITIONAL, False: inspect.Parameter.POSITIONAL_OR_KEYWORD}
-    shown = [inspect.Parameter(parameter.lstrip("*"), kinds["*" in parameter]) for parameter in parameters]
+    optional = parameters[len(parameters) - len(row.defaults) :] if row.defaults else []
+    shown = [
+        inspect.Parameter(name.lstrip("*"), kinds["*" in name], default=None if name in optional else inspect.Parameter.empty)
+        for name in parameters
+    ]
+    if "dtype" not in parameters:
+        shown.append(inspect.Parameter("dtype", inspect.Parameter.KEYWORD_ONLY, default=None))
     vars(build)["__signature__"] = inspect.Signature(shown)
     build.__name__ = build.__qualname__ = name
     build.__doc__ = f"The call of `{name}`, which no target here can run."

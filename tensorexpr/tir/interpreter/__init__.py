@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..analysis import undefined_vars
+from ..dtype import to_numpy
 from ..function import PrimFunc
+from ..returned import returned_dtype, with_result
 from ..scopes import buffer_vars
 from .arguments import Argument, bind_arguments
 from .machine import Machine, ParallelOrder
@@ -28,8 +30,8 @@ def interpret(
     args: Sequence[Argument],
     parallel_order: ParallelOrder = "forward",
     externs: Mapping[str, Callable[..., Any]] | None = None,
-) -> None:
-    """Run `func` in place on `args`.
+) -> Any:
+    """Run `func` in place on `args`; the number that it returns, or None.
 
     Args:
         func: a function of any phase; all its variables must be defined.
@@ -40,6 +42,11 @@ def interpret(
     Raises:
         InterpreterError: for arguments that do not fit and for everything that compiled code must not do.
     """
+    returned = returned_dtype(func)
+    if returned is not None:
+        result = np.zeros(1, to_numpy(returned))
+        interpret(with_result(func, returned), [*args, result], parallel_order, externs)
+        return result[0].item()
     machine = Machine(parallel_order, externs or {})
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _DEEPEST))

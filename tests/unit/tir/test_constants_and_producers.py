@@ -1,6 +1,6 @@
 """Arrays of constants, extents that nobody knows, statements about tensors, and what modules say of devices."""
 
-# mypy: disable-error-code="valid-type, no-untyped-def, name-defined, attr-defined, operator"
+# mypy: disable-error-code="valid-type, no-untyped-def, name-defined, attr-defined, operator, arg-type, union-attr"
 
 from __future__ import annotations
 
