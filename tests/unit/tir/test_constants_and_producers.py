@@ -1,10 +1,11 @@
 """Arrays of constants, extents that nobody knows, statements about tensors, and what modules say of devices."""
 
-# mypy: disable-error-code="valid-type, no-untyped-def, name-defined, attr-defined, operator, arg-type, union-attr"
+# mypy: disable-error-code="valid-type, no-untyped-def, name-defined, attr-defined, operator, arg-type, type-arg, union-attr"
 
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +35,8 @@ class Reversed:
 
 def test_constants_are_read_by_the_interpreter_and_by_compiled_code() -> None:
     func = Reversed["reverse"]
-    for run in (lambda a: interpret(func, [a]), tvm.build(func)):
+    runs: list[Any] = [lambda a: interpret(func, [a]), tvm.build(func)]
+    for run in runs:
         found = np.zeros(4, "float32")
         run(found)
         np.testing.assert_array_equal(found, VALUES[::-1])

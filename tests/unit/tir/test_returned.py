@@ -31,7 +31,8 @@ def test_a_condition_may_return_early() -> None:
         "    if x > 3:\n        return T.float32(1.5)\n    A[0] = x\n    return T.float32(2.5)"
     )
     built = tvm.build(func)
-    for run in (built, lambda *args: interpret(func, args)):
+    runs: list[Any] = [built, lambda *args: interpret(func, args)]
+    for run in runs:
         memory = np.zeros(1, np.int32)
         assert (run(4, memory), int(memory[0])) == (1.5, 0)
         assert (run(3, memory), int(memory[0])) == (2.5, 3)
