@@ -31,6 +31,7 @@ from ..tir.stmt import (
     For,
     IfThenElse,
     LetStmt,
+    Prefetch,
     SeqStmt,
     Stmt,
     While,
@@ -91,6 +92,7 @@ _STMT_FIELDS: dict[type[Stmt], tuple[tuple[str, ...], tuple[str, ...]]] = {  # t
     AssertStmt: (("condition",), ("body",)),
     AttrStmt: (("value",), ("body",)),
     Evaluate: (("value",), ()),
+    Prefetch: (("bounds",), ()),
     BlockRealize: (("iter_values", "predicate"), ("block",)),
     Block: (("iter_vars", "reads", "writes", "match_buffers"), ("init", "body")),
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import cast
@@ -16,12 +17,14 @@ import numpy as np
 from ..errors import TypeMismatchError
 
 _PATTERN = re.compile(r"^(float|int|uint|bfloat|e4m3_float|e5m2_float|handle)(\d+)?(?:x(vscalex)?(\d+))?$")
-_BITS: dict[str, tuple[int, ...]] = {
-    "float": (16, 32, 64), "int": (4, 8, 16, 32, 64), "uint": (1, 4, 8, 16, 32, 64),
+_BITS: dict[str, Sequence[int]] = {
+    "float": (16, 32, 64), "int": range(1, 65), "uint": range(1, 65),
     "bfloat": (16,), "e4m3_float": (8,), "e5m2_float": (8,), "handle": (64,),
 }  # fmt: skip
+_USUAL = (4, 8, 16, 32, 64)  # integers of other widths can be computed with; arrays of them have no form in memory
 _FLOATS = frozenset(("float", "bfloat", "e4m3_float", "e5m2_float"))
 _ML_DTYPES = {"bfloat16": "bfloat16", "e4m3_float8": "float8_e4m3fn", "e5m2_float8": "float8_e5m2", "int4": "int4", "uint4": "uint4"}
+_LARGEST_HALF = 65504.0  # texts of the largest float32 are a bit larger than it is, those of this one never
 INDEX_DTYPE = "int32"
 
 
@@ -108,7 +111,7 @@ def parse_dtype(dtype: str) -> DataType:
         code, bits, count = found[1], int(found[2] or 64 if found[1] == "handle" else found[2] or 0), int(found[4] or 1)
         if bits in _BITS[code]:
             return DataType(code, bits, -count if found[3] else count)
-    known = [f"{code}{bits}" for code, widths in _BITS.items() for bits in widths if bits > 1 and code != "handle"]
+    known = [f"{code}{bits}" for code, widths in _BITS.items() for bits in widths if bits in _USUAL and code != "handle"]
     raise TypeMismatchError(f"{dtype!r} is no dtype; known: bool, {', '.join(known)}, each also with lanes as in 'float32x8'")
 
 
@@ -154,6 +157,8 @@ def to_numpy(dtype: str) -> np.dtype[np.generic]:
         return cast("np.dtype[np.generic]", np.dtype(getattr(ml_dtypes, special)))
     if parsed.code == "handle":
         return np.dtype(np.uint64)
+    if parsed.is_int and parsed.bits not in _USUAL:
+        raise TypeMismatchError(f"arrays of {parsed.scalar} have no form in memory; use int{1 << max(parsed.bits - 1, 7).bit_length()}")
     return np.dtype(str(parsed.scalar))
 
 
@@ -178,7 +183,7 @@ def round_float(value: float, dtype: str) -> float:
     if dtype == "float64":
         return value
     rounded = rounded_float(value, dtype)
-    if not math.isfinite(rounded) and math.isfinite(value):
+    if (not math.isfinite(rounded) or (dtype == "float16" and abs(value) > _LARGEST_HALF)) and math.isfinite(value):
         raise TypeMismatchError(f"{value} is beyond the range of {dtype}; use a wider dtype")
     return rounded
 

@@ -215,7 +215,7 @@ class Comparison:
     def _function(self, a: PrimFunc, b: PrimFunc) -> bool:
         """Parameters and the variables of their buffers are bound, then everything is compared."""
         left, right = _signature(a), _signature(b)
-        if len(a.params) != len(b.params) or len(left) != len(right):
+        if len(a.params) != len(b.params) or len(left) != len(right) or len(a.buffer_map) != len(b.buffer_map):
             return False
         buffers = tuple(a.buffer_map.get(p) for p in a.params), tuple(b.buffer_map.get(p) for p in b.params)
         self._scoped(left, right, (buffers[0], dict(a.attrs), a.body), (buffers[1], dict(b.attrs), b.body))

@@ -138,7 +138,7 @@ def test_the_program_is_shown_with_the_loop_marked() -> None:
     sch = tir.Schedule(te.create_prim_func(programs.diamond()))
     with pytest.raises(ScheduleError, match="missing: D\nThe program is:") as caught:
         sch.compute_at("B", sch.get_loops("C")[0])
-    assert "for i in range(16):\n    ^^^^" in str(caught.value)
+    assert "# tir.For#0\n            for i in range(16):\n            ^^^^" in str(caught.value)
 
 
 def test_a_place_that_is_no_loop() -> None:

@@ -21,7 +21,7 @@ from ...tir.dtype import parse_dtype
 from ...tir.expr import BufferLoad, Call, IntImm, PrimExpr, Range, Var
 from ...tir.function import PrimFunc
 from ...tir.rewriting import substitute, walk
-from ...tir.stmt import AttrStmt, Evaluate, For, ForKind, Stmt, seq
+from ...tir.stmt import AttrStmt, Evaluate, For, ForKind, Prefetch, Stmt, seq
 from ..context import PassContext
 from ..rebuild import map_stmt, own_expressions, sub_statements, walk_statements
 from ..scopes import inside_loop
@@ -33,7 +33,7 @@ _UNROLLED = 8
 
 def inject_prefetch(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """`func` with prefetches as calls; itself if it has none."""
-    if not any(isinstance(s, AttrStmt) and s.attr_key == PREFETCH_SCOPE for s in walk_statements(func.body)):
+    if not any(isinstance(s, Prefetch) or (isinstance(s, AttrStmt) and s.attr_key == PREFETCH_SCOPE) for s in walk_statements(func.body)):
         return func
     return func.with_body(_Injector().stmt(func.body))
 
@@ -46,6 +46,8 @@ class _Injector:
         """The statement with calls in place of attributes. An attribute outside a loop has no later iteration."""
         if isinstance(stmt, AttrStmt) and stmt.attr_key == PREFETCH_SCOPE:
             return self.stmt(stmt.body)
+        if isinstance(stmt, Prefetch):
+            return _fetch(stmt.buffer, [(r.min, r.extent) for r in stmt.bounds], self._analyzer)
         if not isinstance(stmt, For):
             return map_stmt(stmt, self.stmt)
         body, wanted = stmt.body, []

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...errors import ScheduleError
 from ...tir.block import BlockRealize
 from ...tir.expr import Var
-from ...tir.stmt import For, Stmt
+from ...tir.function import IRModule
+from ...tir.stmt import Stmt
 from .program import BlockProgram
 
 LEVELS = ("detail", "fast", "none")
 
 
 class PrimitiveError(ScheduleError):
-    """A primitive that is illegal where it was requested. `place` is the loop or block that it is about, if one is."""
+    """A primitive that is illegal where it was requested. `places` are the loops and blocks that it is about."""
 
-    def __init__(self, message: str, place: Stmt | None = None) -> None:
+    def __init__(self, message: str, *places: Stmt | None) -> None:
         super().__init__(message)
-        self.place = place
+        self.places = tuple(place for place in places if place is not None)
 
 
 class WrongTypeError(ScheduleError, TypeError):
@@ -39,20 +42,21 @@ def rendered(error: ScheduleError, primitive: str, program: BlockProgram, level:
     message = str(error) if str(error).startswith(primitive) else f"{primitive}: {error}"
     if level == "fast":
         return kind(message)
-    place = error.place if isinstance(error, PrimitiveError) else None
-    return kind(f"{message}\nThe program is:\n{marked(program, place)}")
+    places = error.places if isinstance(error, PrimitiveError) else ()
+    return kind(f"{message}\nThe program is:\n{marked(program, places)}")
 
 
-def marked(program: BlockProgram, place: Stmt | None) -> str:
-    """The program's text with the first line of a loop or block underlined."""
+def marked(program: BlockProgram, places: Sequence[Stmt]) -> str:
+    """The program's text, with a line for every loop and block; those at `places` are numbered and their first lines underlined."""
+    kinds = ("Block" if isinstance(place, BlockRealize) else type(place).__name__ for place in places)
+    remarks = {place: f"tir.{kind}#{number}" for number, (place, kind) in enumerate(zip(places, kinds, strict=True))}
+    name = str(program.func.attrs.get("global_symbol", "main"))
     found: list[str] = []
-    before = _alike_before(program, place)
-    for line in program.func.script().splitlines():
+    for line in IRModule({name: program.func}).script(syntax_sugar=False, obj_to_annotate=remarks).splitlines():
+        is_place = bool(found) and found[-1].strip().removeprefix("# ") in remarks.values()
         found.append(line)
-        if place is not None and _begins(line.strip(), place):
-            if before == 0:
-                found.append(" " * (len(line) - len(line.lstrip())) + "^" * len(line.strip()))
-            before -= 1
+        if is_place:
+            found.append(" " * (len(line) - len(line.lstrip())) + "^" * len(line.strip()))
     return "\n".join(found)
 
 
@@ -60,21 +64,3 @@ def loop_name(program: BlockProgram, var: Var) -> str:
     """A loop in words: with the blocks inside, as loops of several nests may have one name."""
     inside = [node.stmt.block.name_hint for node in program.child_blocks(program.loop_node(var)) if isinstance(node.stmt, BlockRealize)]
     return f"{var.name} (around {', '.join(inside) or 'no block'})"
-
-
-def _alike_before(program: BlockProgram, place: Stmt | None) -> int:
-    """How many loops or blocks of the same name stand before one."""
-    if isinstance(place, For):
-        names = [node.stmt.loop_var.name for node in program.loops.values() if isinstance(node.stmt, For) and node.stmt is not place]
-        own = next((n for n, node in enumerate(program.loops.values()) if node.stmt is place), 0)
-        return names[:own].count(place.loop_var.name)
-    return 0
-
-
-def _begins(line: str, place: Stmt) -> bool:
-    """True for the line on which a loop or block begins."""
-    if isinstance(place, BlockRealize):
-        return line.startswith(f'with T.block("{place.block.name_hint}")')
-    if not isinstance(place, For) or not line.startswith("for ") or " in " not in line:
-        return False
-    return place.loop_var.name in line.removeprefix("for ").split(" in ")[0].split(", ")

@@ -10,8 +10,21 @@ from ...target import Target
 from ...tir.attrs import FrozenMap
 from ...tir.buffer import Buffer, BufferRegion, pointer_var
 from ...tir.dtype import parse_dtype
-from ...tir.expr import BufferLoad, CommReducer, IntImm, IterVar, Let, PointerType, PrimExpr, Range, StringImm, Var
-from ...tir.stmt import NOP, Allocate, AllocateConst, AssertStmt, AttrStmt, BufferRealize, Evaluate, IfThenElse, LetStmt, Stmt, While
+from ...tir.expr import BufferLoad, Call, CommReducer, IntImm, IterVar, Let, PointerType, PrimExpr, Range, StringImm, Var
+from ...tir.stmt import (
+    NOP,
+    Allocate,
+    AllocateConst,
+    AssertStmt,
+    AttrStmt,
+    BufferRealize,
+    Evaluate,
+    IfThenElse,
+    LetStmt,
+    Prefetch,
+    Stmt,
+    While,
+)
 from ...tir.thread import VIRTUAL_TAGS, is_thread_tag, thread_tags
 from .context import Context
 from .stores import store
@@ -160,6 +173,16 @@ def buffer_store(buffer: Buffer, value: Any, indices: Any, predicate: Any = None
     return store(buffer, access.indices(), value, None if predicate is None else as_expr(predicate))
 
 
+def prefetch(*args: Any) -> Stmt | PrimExpr:
+    """``T.prefetch(A, [T.Range(0, 64)])``: a box of a buffer is brought near; of an address and flags, the call that does it."""
+    if args and isinstance(args[0], Buffer):
+        (buffer, box), ends = args, [r if isinstance(r, Range) else range_value(*r) for r in args[1]]
+        if len(box) != len(buffer.shape):
+            raise DeclarationError(f"T.prefetch takes a range for each dimension of {buffer.name}, {len(buffer.shape)}, not {len(box)}")
+        return Prefetch(buffer, tuple(ends))
+    return Call("int32", "tir.prefetch", tuple(map(as_expr, args)))
+
+
 def target(target_config: Any, host: Any = None) -> Target:
     """What code is made for, as an attribute: a kind, a line of options, or a dict of them."""
     config = dict(target_config) if isinstance(target_config, Mapping) else target_config
@@ -253,6 +276,7 @@ FRAMES: Mapping[str, Callable[..., Any]] = {
     "evaluate": evaluate,
     "While": while_loop,
     "buffer_store": buffer_store,
+    "prefetch": prefetch,
     "target": target,
 }
 FRAMES_IN_CONTEXT: Mapping[str, Callable[..., Any]] = {

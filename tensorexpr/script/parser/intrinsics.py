@@ -203,7 +203,6 @@ _SPECIAL: dict[str, Callable[..., ir.PrimExpr]] = {
     "tvm_stack_make_shape": _typed("handle", "tvm_stack_make_shape"),
     "tvm_access_ptr": _typed("handle", "tvm_access_ptr"),
     "address_of": lambda element: pointers.address_of(as_expr(element)),
-    "prefetch": _typed("int32", "prefetch"),
     "no_load_merge": _typed("int32", "no_load_merge"),
     "assume": lambda cond: ir.Call("bool", "tir.assume", (as_condition(cond),)),
     "isnullptr": _typed("bool", "isnullptr"),

@@ -191,3 +191,18 @@ def test_operations_are_registered() -> None:
     with pytest.raises(ValueError, match="no operation"):
         ir.Op.get("tir.nobody_knows")
     assert tir.op.exp is tir.exp and tir.generic.add is tir.add
+
+
+def test_integers_of_odd_widths_are_computed_with_and_not_stored() -> None:
+    assert (tir.const(2**39 - 1, "int40") + tir.const(1, "int40")).value == -(2**39)
+    with pytest.raises(TypeMismatchError, match="arrays of int40 have no form in memory; use int64"):
+        tvm.nd.empty((2,), "int40")
+    with pytest.raises(TypeMismatchError, match=r"65505\.0 is beyond the range of float16"):
+        tir.const(65505.0, "float16")
+
+
+def test_buffers_of_no_parameter_tell_functions_apart() -> None:
+    handle, other = tir.Var("x", "handle"), tir.Var("y", "handle")
+    buffers = {handle: tir.decl_buffer((4,)), other: tir.decl_buffer((8,))}
+    one, two = (tir.PrimFunc([handle], tir.Evaluate(0), buffer_map=dict(list(buffers.items())[:n])) for n in (1, 2))
+    assert not tvm.ir.structural_equal(one, two)

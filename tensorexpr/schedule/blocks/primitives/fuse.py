@@ -33,7 +33,7 @@ def fuse(program: BlockProgram, names: Sequence[Var], preserve_unit_iters: bool 
         if outer.body is not inner:
             names_of = [loop_name(program, loop.loop_var) for loop in (inner, outer)]
             raise PrimitiveError(
-                f"fuse takes loops of which each stands directly in the one before; {names_of[0]} doesn't in {names_of[1]}", outer
+                f"fuse takes loops of which each stands directly in the one before; {names_of[0]} doesn't in {names_of[1]}", outer, inner
             )
         if outer.loop_var in variables(inner.extent):
             raise PrimitiveError(f"fuse: the extent of {inner.loop_var.name} depends on {outer.loop_var.name}", inner)
