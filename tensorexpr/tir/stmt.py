@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from types import NoneType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from ..errors import DeclarationError, TypeMismatchError
 from .attrs import EMPTY, FrozenMap
@@ -31,6 +31,10 @@ from .dtype import parse_dtype
 from .expr import DataProducer, IntImm, IterVar, PrimExpr, Range, Var, each, refuse
 from .interning import ADAPTERS, Built
 from .node import Object
+
+
+Subject: TypeAlias = Any
+"""What an attribute is about: mostly a buffer, an axis or a variable; a number is a constant."""
 
 
 class ForKind(IntEnum):
@@ -292,7 +296,7 @@ class AssertStmt(Stmt):
 class AttrStmt(Stmt):
     """An attribute of `node` that holds for `body` (pragmas, thread extents)."""
 
-    node: Any
+    node: Subject
     attr_key: str
     value: PrimExpr
     body: Stmt
@@ -318,6 +322,7 @@ ADAPTERS.update({
     "Stmt | None": ((Stmt, NoneType), refuse("statement"), None),
     "tuple[Stmt, ...]": each(Stmt, refuse("statement")),
     "ForKind": (ForKind, ForKind, None),
+    "Subject": (PrimExpr, lambda value: IntImm("int32", value) if type(value) is int else value, None),
 })  # fmt: skip
 
 NOP = Evaluate(IntImm("int32", 0))

@@ -1,8 +1,14 @@
-"""Whether there is anything to do for the passes on blocks."""
+"""What the passes on blocks share: whether there is anything to do, and blocks that state what they touch."""
 
 from __future__ import annotations
 
-from ...tir.block import BlockRealize
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ...arith.block_access import get_block_read_write_region
+from ...tir.block import Block, BlockRealize
+from ...tir.buffer import Buffer
+from ...tir.expr import Var
 from ...tir.function import PrimFunc
 from ..rebuild import walk_statements
 
@@ -12,3 +18,13 @@ def has_blocks(func: PrimFunc) -> bool:
     if func.attrs.get("from_legacy_te_schedule"):
         return False
     return any(isinstance(stmt, BlockRealize) for stmt in walk_statements(func.body))
+
+
+def stated(block: Block, buffers: Mapping[Var, Buffer]) -> Block:
+    """The block with the regions that it touches.
+
+    Args:
+        buffers: by pointer, for what calls are handed.
+    """
+    reads, writes = get_block_read_write_region(block, buffers)
+    return replace(block, reads=tuple(reads), writes=tuple(writes))

@@ -20,14 +20,18 @@ from ...tir.scopes import parts, uses
 from ...tir.stmt import BufferBind, BufferStore, For, Stmt
 from ..context import PassContext
 from ..rebuild import map_stmt
-from .blocks import has_blocks
+from .blocks import has_blocks, stated
 
 Scope = For | BlockRealize
 TRUE = IntImm("bool", 1)
 
 
-def plan_and_update_buffer_allocation_location(func: PrimFunc, ctx: PassContext) -> PrimFunc:
-    """`func` with every buffer of a block allocated where its uses meet; buffers without a use are gone."""
+def plan_and_update_buffer_allocation_location(func: PrimFunc, ctx: PassContext, states: bool = False) -> PrimFunc:
+    """`func` with every buffer of a block allocated where its uses meet; buffers without a use are gone.
+
+    Args:
+        states: new blocks state what they touch, which nothing in the pipeline asks for.
+    """
     if not has_blocks(func):
         return func
     uses_of = _Uses()
@@ -37,7 +41,10 @@ def plan_and_update_buffer_allocation_location(func: PrimFunc, ctx: PassContext)
         place = _place(uses_of, buffer)
         if place is not None:
             places.setdefault(place, []).append(buffer)
-    return func.with_body(_Placing(places).stmt(func.body))
+    buffers = None
+    if states:
+        buffers = {buffer.data: buffer for buffer in (*func.buffer_map.values(), *uses_of.order)}
+    return func.with_body(_Placing(places, buffers).stmt(func.body))
 
 
 @dataclass(slots=True)
@@ -140,6 +147,7 @@ class _Placing:
     """The rewrite, once it is known which scope holds which buffers."""
 
     places: Mapping[Scope, Sequence[Buffer]]
+    buffers: Mapping[Var, Buffer] | None  # by pointer, where new blocks state what they touch
     _placed: set[Buffer] = field(default_factory=set)
 
     def stmt(self, stmt: Stmt) -> Stmt:
@@ -151,6 +159,8 @@ class _Placing:
             loop = cast(For, result)
             self._placed.update(self.places[stmt])
             block = Block((), (), (), "", loop.body, alloc_buffers=tuple(self.places[stmt]))
+            if self.buffers is not None:
+                block = stated(block, self.buffers)
             return replace(loop, body=BlockRealize((), TRUE, block))
         return result
 

@@ -29,7 +29,7 @@ PASSES: dict[str, str] = {
     ),
     **dict.fromkeys(
         ("LowerInitBlock", "PlanAndUpdateBufferAllocationLocation", "ConvertBlocksToOpaque", "CompactBufferAllocation",
-         "LowerMatchBuffer", "LowerOpaqueBlock"), "blocks",
+         "LowerMatchBuffer", "InjectSoftwarePipeline", "LowerOpaqueBlock"), "blocks",
     ),
     "AnnotateDeviceRegions": "annotate_device_regions",
     "HoistIfThenElse": "hoist_if_then_else",
@@ -49,6 +49,7 @@ PASSES: dict[str, str] = {
     "LowerThreadAllreduce": "lower_thread_allreduce",
     "NarrowDataType": "narrow_data_type",
     "DecorateDeviceScope": "decorate_device_scope",
+    "InjectPermutedLayout": "inject_permuted_layout",
     "InjectRollingBuffer": "inject_rolling_buffer",
     "InstrumentProfileIntrinsics": "instrument_profile_intrinsics",
     "LiftThreadBinding": "lift_thread_binding",

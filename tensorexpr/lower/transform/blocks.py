@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..passes import Pass
 from ..phase1.compact_buffer_allocation import compact_buffer_allocation
 from ..phase1.convert_blocks_to_opaque import convert_blocks_to_opaque
+from ..phase1.inject_software_pipeline import inject_software_pipeline
 from ..phase1.lower_init_block import lower_init_block
 from ..phase1.lower_match_buffer import lower_match_buffer
 from ..phase1.lower_opaque_block import lower_opaque_block
@@ -18,7 +19,10 @@ def LowerInitBlock() -> Pass:
 
 def PlanAndUpdateBufferAllocationLocation() -> Pass:
     """Buffers of blocks where all their uses meet."""
-    return Pass("tir.PlanAndUpdateBufferAllocationLocation", plan_and_update_buffer_allocation_location)
+    return Pass(
+        "tir.PlanAndUpdateBufferAllocationLocation",
+        lambda func, ctx: plan_and_update_buffer_allocation_location(func, ctx, states=True),
+    )
 
 
 def ConvertBlocksToOpaque() -> Pass:
@@ -33,6 +37,11 @@ def CompactBufferAllocation(is_strict: bool = True) -> Pass:
         is_strict: kept for programs that pass it; storage is never larger than a buffer's shape.
     """
     return Pass("tir.CompactBufferAllocation", compact_buffer_allocation)
+
+
+def InjectSoftwarePipeline() -> Pass:
+    """Loops with stages (`software_pipeline_stage`, `software_pipeline_order`) as pipelines."""
+    return Pass("tir.InjectSoftwarePipeline", inject_software_pipeline)
 
 
 def LowerMatchBuffer() -> Pass:
