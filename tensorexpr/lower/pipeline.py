@@ -19,6 +19,7 @@ from .passes import Pass, deep_recursion, run_pass
 from .phase1.compact_buffer_allocation import compact_buffer_allocation
 from .phase1.convert_blocks_to_opaque import convert_blocks_to_opaque
 from .phase1.inject_prefetch import inject_prefetch
+from .phase1.inject_software_pipeline import inject_software_pipeline
 from .phase1.lower_init_block import lower_init_block
 from .phase1.lower_match_buffer import lower_match_buffer
 from .phase1.lower_opaque_block import lower_opaque_block
@@ -57,6 +58,7 @@ PHASES: dict[int, tuple[Pass, ...]] = {
         Pass("tir.LowerInitBlock", lower_init_block),  # first: it asks which axes are reductions
         Pass("tir.PlanAndUpdateBufferAllocationLocation", plan_and_update_buffer_allocation_location),  # it too, about writes
         Pass("tir.ConvertBlocksToOpaque", convert_blocks_to_opaque),  # now everything is in terms of loops
+        Pass("tir.InjectSoftwarePipeline", inject_software_pipeline),  # while blocks say which buffers an iteration has for itself
         Pass("tir.CompactBufferAllocation", compact_buffer_allocation),  # after buffers have found their place
         Pass("tir.LowerMatchBuffer", lower_match_buffer),  # after compaction, which looks through views
         Pass("tir.LowerOpaqueBlock", lower_opaque_block),  # nothing but predicates is left of blocks

@@ -32,7 +32,6 @@ from .expr import DataProducer, IntImm, IterVar, PrimExpr, Range, Var, each, ref
 from .interning import ADAPTERS, Built
 from .node import Object
 
-
 Subject: TypeAlias = Any
 """What an attribute is about: mostly a buffer, an axis or a variable; a number is a constant."""
 

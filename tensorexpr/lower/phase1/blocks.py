@@ -10,6 +10,7 @@ from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer
 from ...tir.expr import Var
 from ...tir.function import PrimFunc
+from ...tir.stmt import For, Stmt
 from ..rebuild import walk_statements
 
 
@@ -18,6 +19,14 @@ def has_blocks(func: PrimFunc) -> bool:
     if func.attrs.get("from_legacy_te_schedule"):
         return False
     return any(isinstance(stmt, BlockRealize) for stmt in walk_statements(func.body))
+
+
+STAGE, ORDER = "software_pipeline_stage", "software_pipeline_order"
+
+
+def is_pipeline(loop: Stmt) -> bool:
+    """True for a loop whose statements belong to stages."""
+    return isinstance(loop, For) and (STAGE in loop.annotations or ORDER in loop.annotations)
 
 
 def stated(block: Block, buffers: Mapping[Var, Buffer]) -> Block:

@@ -32,11 +32,11 @@ from ...tir.stmt import Allocate, BufferRealize, DeclBuffer, For, ForKind, SeqSt
 from ...tir.stmt_functor import substitute
 from ..context import PassContext
 from ..rebuild import map_stmt, walk_statements
-from .blocks import has_blocks
+from .blocks import ORDER, STAGE, has_blocks, is_pipeline
 from .pipeline_turns import Part, Pipeline, block_of
 from .pipeline_versions import may_overlap
 
-STAGE, ORDER, ASYNC = "software_pipeline_stage", "software_pipeline_order", "software_pipeline_async_stages"
+ASYNC = "software_pipeline_async_stages"
 
 
 def inject_software_pipeline(func: PrimFunc, ctx: PassContext) -> PrimFunc:
@@ -46,13 +46,9 @@ def inject_software_pipeline(func: PrimFunc, ctx: PassContext) -> PrimFunc:
         ScheduleError: for a loop with stages and no order or the other way round, with lists of the wrong length, an order that is
             no permutation, and stages or orders that would run something before what it needs.
     """
-    if not has_blocks(func) or not any(isinstance(stmt, For) and _annotated(stmt) for stmt in walk_statements(func.body)):
+    if not has_blocks(func) or not any(map(is_pipeline, walk_statements(func.body))):
         return func
     return func.with_body(_Injector(func).stmt(func.body))
-
-
-def _annotated(loop: For) -> bool:
-    return STAGE in loop.annotations or ORDER in loop.annotations
 
 
 class _Injector:
@@ -77,7 +73,7 @@ class _Injector:
             case DeclBuffer() | BufferRealize():
                 self._buffers[stmt.buffer.data] = stmt.buffer
         result = map_stmt(stmt, self.stmt)
-        return self._pipelined(result) if isinstance(result, For) and _annotated(result) else result
+        return self._pipelined(result) if isinstance(result, For) and is_pipeline(result) else result
 
     def _pipelined(self, loop: For) -> Stmt:
         where = f"loop {loop.loop_var.name}"
@@ -175,8 +171,8 @@ def _check_iterations(loop: For, parts: Sequence[Part], own: set[Buffer], where:
                 for region, other in _conflicts(first, second):
                     if region.buffer not in own and not _apart(loop, region, other, distance):
                         raise ScheduleError(
-                            f"{where}: buffer {region.buffer.name} is outside of the pipeline, and an iteration of stage {second.stage} would "
-                            f"run before stage {first.stage} of the one before is done with it; allocate it inside the loop"
+                            f"{where}: buffer {region.buffer.name} is outside of the pipeline, and an iteration of stage {second.stage} "
+                            f"would run before stage {first.stage} of the one before is done with it; allocate it inside the loop"
                         )
 
 
@@ -188,4 +184,4 @@ def _apart(loop: For, region: BufferRegion, other: BufferRegion, distance: int) 
     return not may_overlap(analyzer, region, BufferRegion(other.buffer, tuple(moved)))
 
 
-__all__ = ["ASYNC", "ORDER", "STAGE", "inject_software_pipeline"]
+__all__ = ["inject_software_pipeline"]

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ...arith.analyzer import Analyzer
-from ...tir.arithmetic import compare, is_const_int
+from ...arith.index_analyzer import Analyzer
+from ...tir.arithmetic import compare
 from ...tir.block import Block
 from ...tir.buffer import Buffer
-from ...tir.expr import GE, IntImm, Mul, PrimExpr, Sub, Var
+from ...tir.expr import GE, IntImm, PrimExpr, Var
 from ...tir.intrin import if_then_else
 from ...tir.stmt import AttrStmt, Stmt, seq
 from .blocks import stated
@@ -117,7 +117,7 @@ class Queues:
         for head in heads.values():
             if head is None or not analyzer.known_true(compare(GE, head, 0)):
                 return _ZERO
-            total = total + _negated(Analyzer().simplify(head - step.index))
+            total = total + Analyzer().simplify(head - step.index)
         return total
 
     def _marked(self, steps: Sequence[Step], analyzer: Analyzer, queues: Mapping[int, _Queue], buffers: Mapping[Var, Buffer]) -> list[Step]:
@@ -143,13 +143,6 @@ class Queues:
                 result.append(step if bodies[number] is step.block.body else replace(step, block=replace(step.block, body=bodies[number])))
             together = group
         return result
-
-
-def _negated(count: PrimExpr) -> PrimExpr:
-    """x * -1 as 0 - x, which is how counts read."""
-    if isinstance(count, Mul) and is_const_int(count.b, -1):
-        return Sub(IntImm(count.dtype, 0), count.a)
-    return count
 
 
 def _commit(step: Step, buffers: Mapping[Var, Buffer]) -> Step:

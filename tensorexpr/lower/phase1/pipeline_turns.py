@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from ...arith.analyzer import Analyzer
-from ...tir.arithmetic import compare, logical_and, maximum
+from ...arith.index_analyzer import Analyzer
+from ...tir.arithmetic import logical_and, maximum
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer
-from ...tir.expr import EQ, GE, IntImm, PrimExpr, Range, Var
+from ...tir.expr import IntImm, PrimExpr, Range, Var
 from ...tir.rewriting import Node, post_order_rewrite
 from ...tir.stmt import NOP, For, ForKind, Stmt, seq
 from ..rebuild import Copier
@@ -105,8 +105,7 @@ class Pipeline:
         steps: list[Step] = []
         for part in sorted(self.parts, key=lambda part: part.order):
             reached = turn - part.stage
-            first = EQ if analyzer.known_less_equal(reached, self.loop.min) else GE
-            inbound = logical_and(analyzer.simplify(compare(first, reached, self.loop.min)), reached < self.loop.min + self.loop.extent)
+            inbound = logical_and(analyzer.simplify(self.loop.min <= reached), reached < self.loop.min + self.loop.extent)
             if late is not None:
                 with analyzer.constraint_scope(inbound):
                     inbound = inbound if analyzer.known_true(turn >= late) else logical_and(inbound, turn >= late)

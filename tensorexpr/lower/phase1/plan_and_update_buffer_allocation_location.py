@@ -19,8 +19,8 @@ from ...tir.rewriting import substitute, variables
 from ...tir.scopes import parts, uses
 from ...tir.stmt import BufferBind, BufferStore, For, Stmt
 from ..context import PassContext
-from ..rebuild import map_stmt
-from .blocks import has_blocks, stated
+from ..rebuild import map_stmt, walk_statements
+from .blocks import has_blocks, is_pipeline, stated
 
 Scope = For | BlockRealize
 TRUE = IntImm("bool", 1)
@@ -30,7 +30,7 @@ def plan_and_update_buffer_allocation_location(func: PrimFunc, ctx: PassContext,
     """`func` with every buffer of a block allocated where its uses meet; buffers without a use are gone.
 
     Args:
-        states: new blocks state what they touch, which nothing in the pipeline asks for.
+        states: new blocks state what they touch; else only where software pipelines will ask for it.
     """
     if not has_blocks(func):
         return func
@@ -42,7 +42,7 @@ def plan_and_update_buffer_allocation_location(func: PrimFunc, ctx: PassContext,
         if place is not None:
             places.setdefault(place, []).append(buffer)
     buffers = None
-    if states:
+    if states or any(map(is_pipeline, walk_statements(func.body))):
         buffers = {buffer.data: buffer for buffer in (*func.buffer_map.values(), *uses_of.order)}
     return func.with_body(_Placing(places, buffers).stmt(func.body))
 

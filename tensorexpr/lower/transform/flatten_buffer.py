@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast as typing_cast
 
-from ...arith.analyzer import Analyzer
+from ...arith.index_analyzer import Analyzer
 from ...errors import LoweringError
 from ...tir.arithmetic import as_int, binary, cast
 from ...tir.block import Block

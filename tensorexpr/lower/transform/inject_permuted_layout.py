@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...arith.analyzer import Analyzer
+from ...arith.index_analyzer import Analyzer
 from ...errors import LoweringError
 from ...tir.arithmetic import as_int, const, floordiv, floormod
 from ...tir.bitwise import bitwise_xor
@@ -137,6 +137,6 @@ def _row_size(buffer: Buffer) -> int:
     size = as_int(buffer.shape[-1])
     if size is None or (size != 32 and size % 64):
         raise LoweringError(
-            f"InjectPermutedLayout: the rows of {buffer.name} have {buffer.shape[-1]} elements; a permuted layout takes 32 or a multiple of 64"
+            f"InjectPermutedLayout: the rows of {buffer.name} have {buffer.shape[-1]} elements; 32 or a multiple of 64 are permuted"
         )
     return size

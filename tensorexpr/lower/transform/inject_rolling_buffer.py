@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ...arith.analyzer import Analyzer
+from ...arith.index_analyzer import Analyzer
 from ...tir.arithmetic import any as any_of
 from ...tir.arithmetic import binary, compare, const, floormod
 from ...tir.buffer import Buffer

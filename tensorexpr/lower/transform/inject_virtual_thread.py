@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...arith.analyzer import Analyzer
+from ...arith.index_analyzer import Analyzer
 from ...errors import LoweringError
 from ...tir.arithmetic import binary, const
 from ...tir.buffer import Buffer

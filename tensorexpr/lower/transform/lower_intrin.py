@@ -3,7 +3,7 @@ rules that a program registered with `ir.register_intrin_lowering`."""
 
 from __future__ import annotations
 
-from ...arith.analyzer import Analyzer
+from ...arith.index_analyzer import Analyzer
 from ...target import Target
 from ...tir.arithmetic import binary, const
 from ...tir.bitwise import bitwise_and, shift_right

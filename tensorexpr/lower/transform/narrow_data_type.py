@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 from typing import cast as typing_cast
 
-from ...arith.analyzer import Analyzer
+from ...arith.index_analyzer import Analyzer
 from ...tir.arithmetic import cast
 from ...tir.block import BlockRealize
 from ...tir.buffer import BufferRegion

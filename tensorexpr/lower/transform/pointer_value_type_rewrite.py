@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import cast as typing_cast
 
-from ...arith.analyzer import Analyzer
+from ...arith.index_analyzer import Analyzer
 from ...tir.arithmetic import binary, const
 from ...tir.buffer import Buffer
 from ...tir.dtype import parse_dtype, with_lanes

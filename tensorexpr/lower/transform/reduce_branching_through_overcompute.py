@@ -8,7 +8,7 @@ Then the local tiles of the pipeline's own pass of that name.
 
 from __future__ import annotations
 
-from ...arith.analyzer import Analyzer
+from ...arith.index_analyzer import Analyzer
 from ...tir.expr import BufferLoad, IntImm, PrimExpr, Var
 from ...tir.function import PrimFunc
 from ...tir.rewriting import substitute, variables, walk

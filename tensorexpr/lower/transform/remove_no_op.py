@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...arith.analyzer import Analyzer
+from ...arith.index_analyzer import Analyzer
 from ...tir.function import PrimFunc
 from ...tir.stmt import NOP, BufferStore, Evaluate, For, LetStmt, Stmt, is_no_op
 from ..context import PassContext

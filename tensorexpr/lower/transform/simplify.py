@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from ...arith.index_analyzer import Analyzer, Extension
+from ...tir.block import Block
 from ...tir.dtype import parse_dtype
-from ...tir.expr import BufferLoad, Call, PrimExpr
+from ...tir.expr import BufferLoad, Call, IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.intrin import INTRINSICS
 from ...tir.rewriting import walk
-from ...tir.stmt import NOP, BufferStore, LetStmt, Stmt
+from ...tir.stmt import NOP, AttrStmt, BufferStore, LetStmt, Stmt
 from ...tir.stmt_functor import Renaming
 from ..context import PassContext
+from ..options import SimplifyConfig
 from ..passes import Pass
 from ..phase1.simplify import Simplifier
 
@@ -43,11 +46,39 @@ def _is_pure_call(call: Call) -> bool:
 class _Named(Simplifier):
     def __init__(self, ctx: PassContext) -> None:
         super().__init__(ctx)
+        self._analyzer = analyzer = Analyzer()  # forms and assumptions are TVM's
+        analyzer.enabled_extensions = _extensions(ctx.option(SimplifyConfig))
         self._keep_trivial = True
 
     def stmt(self, stmt: Stmt) -> Stmt:
         """The simplified statement."""
         if isinstance(stmt, LetStmt) and parse_dtype(stmt.var.dtype).is_int and is_pure(stmt.value):
             return self.stmt(Renaming({stmt.var: self.expr(stmt.value)}, folding=True).apply(stmt.body))
+        match stmt:
+            case AttrStmt() if stmt.attr_key == "thread_extent" and isinstance(stmt.node, IterVar):
+                with self._analyzer.scope():
+                    self._bind(stmt.node.var, Range(IntImm(stmt.value.dtype, 0), stmt.value))
+                    return super().stmt(stmt)
+            case Block():
+                with self._analyzer.scope():
+                    for axis in stmt.iter_vars:
+                        if axis.dom is not None:
+                            self._bind(axis.var, axis.dom)
+                    return super().stmt(stmt)
         result = super().stmt(stmt)
         return NOP if isinstance(result, BufferStore) and stores_what_is_there(result) else result
+
+    def _bind(self, var: Var, dom: Range) -> None:
+        self._analyzer.bind(var, dom, allow_override=True)
+
+
+def _extensions(config: SimplifyConfig) -> Extension:
+    """What the analyzer tries beyond its usual rewrites."""
+    found = Extension.NoExtensions
+    for flag, asked in (
+        (Extension.TransitivelyProveInequalities, config.transitively_prove_inequalities),
+        (Extension.ConvertBooleanToAndOfOrs, config.convert_boolean_to_and_of_ors),
+        (Extension.ApplyConstraintsToBooleanBranches, config.apply_constraints_to_boolean_branches),
+    ):
+        found |= flag if asked else Extension.NoExtensions
+    return found

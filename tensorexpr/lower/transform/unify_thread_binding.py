@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ...arith.analyzer import Analyzer
+from ...arith.index_analyzer import Analyzer
 from ...errors import LoweringError
 from ...tir.attrs import FrozenMap
 from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var

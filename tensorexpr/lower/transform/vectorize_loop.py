@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...arith.analyzer import Analyzer
+from ...arith.index_analyzer import Analyzer
 from ...errors import LoweringError
 from ...target import Target
 from ...tir.expr import Call, IntImm

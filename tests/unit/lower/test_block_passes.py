@@ -117,7 +117,7 @@ def two_in_a_loop() -> tir.PrimFunc:
 
 def test_a_buffer_moves_to_where_its_uses_meet() -> None:
     lines = body_text(after(two_in_a_loop(), 2))
-    assert [line.strip() for line in lines[1:5]] == ["for i in range(16):", 'with T.block(""):', "T.reads()", "T.writes()"]
+    assert [line.strip() for line in lines[1:5]] == ["for i in range(16):", 'with T.block(""):', "T.reads(A[i])", "T.writes(C[i])"]
     assert lines[5].strip() == "B = T.alloc_buffer((16,))"
 
 

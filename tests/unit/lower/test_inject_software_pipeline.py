@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tensorexpr
 from tensorexpr.errors import ScheduleError
 from tensorexpr.script import from_source
 from tensorexpr.tir import IRModule, PrimFunc, transform
@@ -148,3 +149,12 @@ def test_only_loops_that_run_in_order_are_pipelines() -> None:
     text = CHAIN.format(stages=[0, 1, 1], orders=[0, 1, 2], extent=8, more="").replace("T.serial", "T.parallel")
     with pytest.raises(ScheduleError, match="one after the other"):
         piped(from_source(text))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("more", ["", ', "software_pipeline_async_stages": [0]'])
+def test_pipelines_are_lowered_with_everything_else(more: str) -> None:
+    func = chain([0, 1, 3], [0, 1, 2], "n", more)
+    lowered = tensorexpr.lower(func)["main"]
+    assert "software_pipeline" not in lowered.script()
+    for n in (0, 2, 8):
+        np.testing.assert_array_equal(run(lowered, n), run(func, n))
