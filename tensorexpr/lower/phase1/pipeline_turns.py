@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from ...arith.index_analyzer import Analyzer
 from ...tir.arithmetic import logical_and, maximum
@@ -130,4 +130,4 @@ class Pipeline:
 
 def _put(node: _N, values: Mapping[Var, PrimExpr]) -> _N:
     """Variables replaced, and nothing else changed: indices stay as they were written."""
-    return post_order_rewrite(node, lambda n: values.get(n) if isinstance(n, Var) else None)
+    return cast(_N, post_order_rewrite(node, lambda n: values.get(n) if isinstance(n, Var) else None))

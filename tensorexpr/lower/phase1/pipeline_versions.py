@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import cast
 
 from ...arith.analyzer import Analyzer
 from ...tir.arithmetic import as_int, const, floormod
@@ -89,7 +90,7 @@ class VersionUse:
 
     def block(self, block: Block) -> Block:
         """The block on versions."""
-        return post_order_rewrite(block, self._rule)
+        return cast(Block, post_order_rewrite(block, self._rule))
 
     def _rule(self, node: Node) -> Node | None:
         match node:

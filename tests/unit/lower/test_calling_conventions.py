@@ -16,7 +16,7 @@ DEVICE = '    T.attr("default", "device_id", 0)\n    T.attr("default", "device_t
 
 def lines(one: Pass, text: str, target: Target | None = HOST) -> list[str]:
     """The lines of function "main" after the pass."""
-    func = from_source(f"@T.prim_func\n{text}").with_attr("global_symbol", "main")  # type: ignore[union-attr]
+    func = from_source(f"@T.prim_func\n{text}").with_attr("global_symbol", "main")
     if target is not None:
         func = func.with_attr("target", target)
     return [line.strip() for line in one(IRModule({"main": func})).script().splitlines()]  # type: ignore[dict-item]
@@ -70,14 +70,14 @@ class M:
         T.func_attr({"target": T.target("llvm", host="llvm")})
         T.evaluate(0)
 """
-    made = transform.MakePackedAPI()(from_source(text)).script()  # type: ignore[arg-type]
+    made = transform.MakePackedAPI()(from_source(text)).script()
     assert 'T.call_cpacked("public", A, T.reinterpret("handle", T.uint64(0)))' in made
     assert "Module.private(A)" in made
     assert 'def private(p: T.handle("float32")):' in made
 
 
 def test_functions_without_a_host_stay() -> None:
-    func = from_source(f"@T.prim_func\n{ADD}").with_attr({"global_symbol": "main", "target": Target("llvm")})  # type: ignore[union-attr]
+    func = from_source(f"@T.prim_func\n{ADD}").with_attr("global_symbol", "main").with_attr("target", Target("llvm"))
     mod = IRModule({"main": func})  # type: ignore[dict-item]
     for one in (transform.MakePackedAPI(), transform.MakeUnpackedAPI()):
         assert one(mod)["main"] is func
