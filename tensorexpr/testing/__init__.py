@@ -7,6 +7,7 @@ check_func    `assert_func_correct`: the same for a function, such as `te.create
 fuzz          random computations under random schedules;  case: one of them as JSON;  program: as Python that checks it
 compare       comparing arrays, under the name that programs use;  utils: all of these names again, as some programs import them
 marks         what tests need of a machine, and the targets that they run on, likewise
+parameters    values that tests run over, as fixtures;  plugin: of pytest, for these;  before_after: what a transform should make
 strategies    Hypothesis strategies for shapes, dtypes, expressions and computations; needs the `testing` extra
 
 What a computation should give is `tensorexpr.te.reference.evaluate`.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from ..te.reference import evaluate, evaluate_points
 from . import utils
+from .before_after import CompareBeforeAfter
 from .check import ScheduleMismatch, assert_schedule_correct
 from .check_func import FuncMismatch, assert_func_correct
 from .compare import assert_allclose
@@ -24,9 +26,7 @@ from .marks import (
     Feature,
     device_enabled,
     enabled_targets,
-    fixture,
     main,
-    parameter,
     parametrize_targets,
     requires_arm,
     requires_cuda,
@@ -44,9 +44,11 @@ from .marks import (
     slow,
     uses_gpu,
 )
+from .parameters import exclude_targets, fixture, known_failing_targets, parameter, parameters
 from .tolerance import Tolerance, assert_close, reduction_length, tolerance, tolerance_of
 
 __all__ = [
+    "CompareBeforeAfter",
     "Feature",
     "FuncMismatch",
     "ScheduleMismatch",
@@ -59,9 +61,12 @@ __all__ = [
     "enabled_targets",
     "evaluate",
     "evaluate_points",
+    "exclude_targets",
     "fixture",
+    "known_failing_targets",
     "main",
     "parameter",
+    "parameters",
     "parametrize_targets",
     "random_array",
     "random_inputs",

@@ -1,4 +1,4 @@
-"""What tests of TVM's era are marked with: what a machine has to have, on which targets a test runs, parameters as fixtures.
+"""What tests of TVM's era are marked with: what a machine has to have, on which targets a test runs.
 
 pytest is loaded when the first of them is used.
 """
@@ -9,7 +9,7 @@ import importlib.util
 import inspect
 import platform
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from ..runtime import enabled
@@ -112,35 +112,9 @@ def parametrize_targets(*args: Any) -> Any:
     return pytest.mark.parametrize("target, dev", rows)
 
 
-def parameter(*values: Any, ids: Sequence[str] | None = None, by_dict: Mapping[str, Any] | None = None) -> Any:
-    """A fixture with several values: each test that takes it runs once for each.
-
-    Args:
-        values: the values, unless `by_dict` gives them with their names.
-        ids: names of the values.
-        by_dict: values by their names.
-    """
-    import pytest
-
-    chosen, names = (list(by_dict.values()), list(by_dict)) if by_dict is not None else (list(values), ids)
-
-    @pytest.fixture(params=chosen, ids=names)
-    def as_fixture(request: Any) -> Any:
-        return request.param
-
-    return as_fixture
-
-
-def fixture(func: Callable[..., Any] | None = None, *, cache_return_value: bool = False) -> Any:
-    """`pytest.fixture`; the value is made anew for each test, which `cache_return_value` allows but doesn't ask for."""
-    import pytest
-
-    return pytest.fixture(func) if func is not None else pytest.fixture()
-
-
 def main() -> None:
     """Run the tests of the file that calls it, with the words of the command line, and exit with pytest's code."""
     import pytest
 
     file = inspect.stack()[1].filename
-    sys.exit(pytest.main([file, *sys.argv[1:]]))
+    sys.exit(pytest.main([file, "-p", "tensorexpr.testing.plugin", *sys.argv[1:]]))

@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 
 PROGRAM = """
+import pytest
 import tensorexpr as tvm
 import tensorexpr.testing
+from tensorexpr.script import tir as T
 
 size = tvm.testing.parameter(3, 4)
 named = tvm.testing.parameter(by_dict={"one": 1})
@@ -40,6 +42,70 @@ def test_all(target, dev):
 def test_parameters(size, doubled, named):
     assert doubled == 2 * size and named == 1
 
+width, word = tvm.testing.parameters((1, "a"), (2, "b"))
+
+def test_together(width, word):
+    assert (width, word) in [(1, "a"), (2, "b")]
+
+def test_one_of_them(word):
+    assert word in "ab"
+
+class TestInAClass:
+    depth = tvm.testing.parameter(5, 6)
+
+    @tvm.testing.fixture
+    def deeper(self, depth):
+        return depth + 1
+
+    def test_depth(self, depth, deeper):
+        assert deeper == depth + 1
+
+made = []
+
+@tvm.testing.fixture(cache_return_value=True)
+def costly(size):
+    made.append(size)
+    return [size]
+
+def test_copies(costly, width):
+    costly.append(0)
+    assert len(costly) == 2 and len(made) == len(set(made))
+
+@tvm.testing.exclude_targets("cuda")
+def test_target(target, dev):
+    assert target == "llvm" and dev == tvm.cpu(0)
+
+@tvm.testing.known_failing_targets("llvm")
+def test_fails(target):
+    raise AssertionError
+
+class Base(tvm.testing.CompareBeforeAfter):
+    value = tvm.testing.parameter(1, 2)
+
+    def transform(self):
+        return tvm.tir.transform.Simplify()
+
+class TestSimplifies(Base):
+    def before(A: T.Buffer(4, "int32")):
+        A[0] = A[1] + 0
+
+    def expected(A: T.Buffer(4, "int32")):
+        A[0] = A[1]
+
+class TestRaises(Base):
+    @pytest.fixture
+    def transform(self, value):
+        def refuse(program):
+            raise tvm.tir.ScheduleError(str(value))
+
+        return refuse
+
+    class Before:
+        def one(A: T.Buffer(4, "int32")):
+            A[0] = 1
+
+    expected = tvm.tir.ScheduleError
+
 if __name__ == "__main__":
     tvm.testing.main()
 """
@@ -50,6 +116,6 @@ def test_a_file_of_marked_tests_runs_by_itself(tmp_path: Path) -> None:
     path.write_text(PROGRAM)
     done = subprocess.run([sys.executable, str(path), "-rs", "-p", "no:cacheprovider"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "5 passed, 3 skipped" in done.stdout
+    assert "19 passed, 3 skipped, 1 xfailed" in done.stdout
     for reason in ("a CUDA GPU is not here", "the package nobody_has_this is not here", "cuda is not here"):
         assert reason in done.stdout
