@@ -12,6 +12,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,7 +23,7 @@ from ..tir.dtype import parse_dtype
 from ..tir.expr import Add, BinaryExpr, ExprOp, FloorDiv, FloorMod, IntImm, Mul, PrimExpr, ProducerLoad, Range, Sub, Var
 from ..tir.rewriting import substitute, variables, walk
 from .analyzer import Analyzer
-from .interval import relax
+from .interval import Interval, relax
 from .padded_inverse import padded_inverse
 from .radix_condition import by_digits
 
@@ -39,7 +40,10 @@ class AxisSeparator:
 
 @dataclass(frozen=True, eq=False)
 class IndexMap:
-    """`initial_indices -> final_indices`, the latter being integer expressions of the former."""
+    """`initial_indices -> final_indices`, the latter being integer expressions of the former.
+
+    They may have other variables in them too, such as a size; `free_variables` has these, and whoever takes a map says which it knows.
+    """
 
     initial_indices: tuple[Var, ...]
     final_indices: tuple[PrimExpr, ...]
@@ -92,6 +96,33 @@ class IndexMap:
                 final.append(_index(item, initial, index_dtype))
         return IndexMap(initial, tuple(final)), separators
 
+    @cached_property
+    def free_variables(self) -> tuple[Var, ...]:
+        """The variables of the new indices that are no indices themselves, each once."""
+        used = dict.fromkeys(var for index in self.final_indices for var in variables(index))
+        return tuple(var for var in used if var not in self.initial_indices)
+
+    def with_values(self, values: Mapping[Var, PrimExpr]) -> IndexMap:
+        """The map with values in place of free variables; the map itself if it has none of these."""
+        if not any(var in values for var in self.free_variables):
+            return self
+        kept = {var: value for var, value in values.items() if var not in self.initial_indices}
+        return IndexMap(self.initial_indices, tuple(substitute(index, kept) for index in self.final_indices))
+
+    def check_closed(self) -> None:
+        """Refuse a map that depends on more than its own indices.
+
+        Raises:
+            DeclarationError: with the variable.
+        """
+        if self.free_variables:
+            free = self.free_variables[0]
+            index = next(index for index in self.final_indices if free in variables(index))
+            raise DeclarationError(
+                f"an index map depends on its own indices ({', '.join(v.name for v in self.initial_indices) or 'none'}) alone here, "
+                f"but {index} uses {free.name}"
+            )
+
     def _check_inverse(self, stated: Callable[..., Any] | IndexMap, index_dtype: str) -> None:
         """Refuse a stated inverse that certainly leads elsewhere: from small indices there and back."""
         rank = len(self.final_indices)
@@ -122,17 +153,18 @@ class IndexMap:
         return tuple(substitute(index, values) for index in self.final_indices)
 
     def map_ranges(self, ranges: Sequence[Range]) -> tuple[Range, ...]:
-        """For each new index the range of its values while the old indices run over `ranges`.
+        """For each new index the range of its values while the old indices run over `ranges`; free variables are sizes, so positive.
 
         Raises:
             DeclarationError: for another number of ranges, or an index that nothing is known about.
         """
         self._check_rank(len(ranges))
         domain = dict(zip(self.initial_indices, ranges, strict=True))
-        analyzer = Analyzer(domain)
+        positive = {var: Range.from_min_extent(const(1, var.dtype), const((1 << 31) - 1, var.dtype)) for var in self.free_variables}
+        analyzer = Analyzer({**domain, **positive})
         found = []
         for index in self.final_indices:
-            interval = relax(index, domain, analyzer)
+            interval = relax(index, domain, analyzer) or _relaxed_split(index, domain, analyzer)
             if interval is None:
                 raise DeclarationError(f"the index map {self} has the index {index}, for which no range of values is known")
             found.append(Range.from_min_extent(interval.min, analyzer.simplify(interval.max - interval.min + 1)))
@@ -155,7 +187,7 @@ class IndexMap:
         for index, found in zip(self.final_indices, ranges, strict=True):
             if not analyzer.known_nonnegative(found.min):
                 raise DeclarationError(f"the index map {self} has the index {index}, which starts at {found.min}; indices start at 0")
-            blocked = isinstance(index, FloorMod) and isinstance(index.b, IntImm)
+            blocked = isinstance(index, FloorMod) and not variables(index.b) & {*self.initial_indices}
             extents.append(index.b if blocked else analyzer.simplify(found.min + found.extent))  # type: ignore[attr-defined]
         return tuple(extents)
 
@@ -268,12 +300,24 @@ class IndexMap:
 def _widened(index: PrimExpr, dtype: str, fresh: Mapping[Var, Var]) -> PrimExpr:
     """An index in terms of wider variables."""
     if isinstance(index, Var):
-        return fresh[index]
+        return fresh[index] if index in fresh else cast(index, dtype)
     if isinstance(index, IntImm):
         return IntImm(dtype, index.value)
     if isinstance(index, BinaryExpr):
         return type(index)(_widened(index.a, dtype, fresh), _widened(index.b, dtype, fresh))
     return cast(substitute(index, {old: cast(new, old.dtype) for old, new in fresh.items()}), dtype)
+
+
+def _relaxed_split(index: PrimExpr, domain: Mapping[Var, Range], analyzer: Analyzer) -> Interval | None:
+    """The values of a quotient or remainder by a positive number that is no constant; None for others."""
+    if not isinstance(index, (FloorDiv, FloorMod)) or variables(index.b) & domain.keys() or not analyzer.known_less(const(0), index.b):
+        return None
+    inner = relax(index.a, domain, analyzer)
+    if inner is None:
+        return None
+    if isinstance(index, FloorMod):
+        return Interval(const(0, index.dtype), index.b - 1)
+    return Interval(analyzer.simplify(inner.min // index.b), analyzer.simplify(inner.max // index.b))
 
 
 def _extent(item: Any) -> PrimExpr:
@@ -308,10 +352,11 @@ def _index(item: Any, initial: tuple[Var, ...], dtype: str) -> PrimExpr:
     parsed = parse_dtype(index.dtype)
     if not parsed.is_int or parsed.lanes > 1 or index.dtype == "bool":
         raise DeclarationError(f"an index map returns integer expressions of its indices, not {item!s} ({index.dtype})")
-    foreign = [node for node in walk(index) if (isinstance(node, Var) and node not in initial) or isinstance(node, ProducerLoad)]
-    if foreign:
+    load = next((node for node in walk(index) if isinstance(node, ProducerLoad)), None)
+    if load is not None:
         raise DeclarationError(
-            f"an index map depends on its own indices ({', '.join(v.name for v in initial) or 'none'}) alone, but {index} uses {foreign[0]}"
+            f"an index map depends on its own indices ({', '.join(v.name for v in initial) or 'none'}) and sizes alone, but {index} "
+            f"reads {load}"
         )
     return cast(index, dtype)
 

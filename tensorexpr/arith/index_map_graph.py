@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..errors import RecordError
@@ -21,9 +22,9 @@ def _index_map(initial_indices: tuple[Var, ...], final_indices: tuple[PrimExpr, 
         parsed = parse_dtype(index.dtype)
         if index.dtype == "handle" or parsed.lanes > 1:
             raise RecordError(f"an index map gives numbers, not {index.dtype}")
-        odd = next((n for n in walk(index) if (isinstance(n, Var) and n not in initial_indices) or isinstance(n, Call)), None)
+        odd = next((n for n in walk(index) if isinstance(n, Call)), None)
         if odd is not None:
-            raise RecordError(f"an index map is made of arithmetic on its own indices, not of {odd}")
+            raise RecordError(f"an index map is made of arithmetic on indices, not of {odd}")
     return IndexMap(initial_indices, final_indices)
 
 
@@ -44,11 +45,12 @@ def index_map_to_json(index_map: IndexMap) -> str:
     return write_graph(index_map, (*EXPRESSIONS, INDEX_MAP))
 
 
-def index_map_from_json(text: str, integers: bool = True) -> IndexMap:
+def index_map_from_json(text: str, integers: bool = True, free: Mapping[str, PrimExpr] | None = None) -> IndexMap:
     """The map of a text.
 
     Args:
         integers: it gives indices. Otherwise it may give other numbers, as what stands in padding.
+        free: what variables that are no indices stand for, by their names; the others stay as they are.
 
     Raises:
         RecordError: for anything that is not exactly such a text.
@@ -59,7 +61,8 @@ def index_map_from_json(text: str, integers: bool = True) -> IndexMap:
     odd = next((index for index in found.final_indices if integers and not parse_dtype(index.dtype).is_int), None)
     if odd is not None:
         raise RecordError(f"an index map gives integers, not {odd.dtype}")
-    return found
+    named = {var: (free or {}).get(var.name) for var in found.free_variables}
+    return found.with_values({var: value for var, value in named.items() if value is not None and value.dtype == var.dtype})
 
 
 IndexMap._to_json = staticmethod(index_map_to_json)

@@ -20,6 +20,7 @@ from .analyzer import Analyzer
 from .interval import relax
 from .iter_map import IterMapResult, detect_iter_map, inverse_affine_iter_map
 from .linear import Linear, linear_form
+from .symbolic_inverse import symbolic_inverse
 
 # Stands for an extent that is no constant: larger than any tensor's but small enough for sums of products.
 _LARGE = 1 << 20
@@ -40,6 +41,9 @@ def padded_inverse(
     """
     inverse = _inverse(old, mapped, extents, new)
     if isinstance(inverse, str):
+        symbolic = symbolic_inverse(old, mapped, extents, new, new_extents)
+        if symbolic is not None:
+            return tuple(symbolic[0][var] for var in old), all_of(*symbolic[1])
         raise DeclarationError(
             f"the index map {shown} can't be inverted: {inverse}; each element needs a place of its own, found from "
             "quotients and remainders by constants, sums and orders of the indices"

@@ -24,7 +24,7 @@ class Redirection:
     """Where accesses of one buffer go: to `new`, at `index(indices, facts)`, and regions to `region(region, facts)`.
 
     `facts` know the ranges of the loops and axes around. With `data` the pointer itself is replaced too, which is right only
-    if both buffers have the same layout.
+    if both buffers have the same layout. With `exact` the facts know axes of one value too, whose names else stay in indices.
     """
 
     old: Buffer
@@ -32,6 +32,7 @@ class Redirection:
     index: Callable[[Indices, Analyzer], Indices]
     region: Callable[[tuple[Range, ...], Analyzer], tuple[Range, ...]]
     data: bool = False
+    exact: bool = False
 
     def __call__(self, stmt: Stmt, around: Mapping[Var, Range] | None = None) -> Stmt:
         """The statement with the accesses sent elsewhere.
@@ -50,7 +51,7 @@ class _Rewrite:
         """A statement, and what is inside of it."""
         with self._facts.scope():
             if isinstance(stmt, For):
-                self._facts.bind(stmt.loop_var, loosely(Range.from_min_extent(stmt.min, stmt.extent)), allow_override=True)
+                self._bind(stmt.loop_var, Range.from_min_extent(stmt.min, stmt.extent))
             if isinstance(stmt, Block):
                 return self._block(stmt)
             made = map_children(stmt, self._child)
@@ -58,13 +59,16 @@ class _Rewrite:
             return replace(made, buffer=self._to.new, indices=self._to.index(made.indices, self._facts))
         return made
 
+    def _bind(self, var: Var, dom: Range) -> None:
+        self._facts.bind(var, dom if self._to.exact else loosely(dom), allow_override=True)
+
     def _child(self, node: Node) -> Node:
         return self.stmt(node) if isinstance(node, Stmt) else self.expr(node)
 
     def _block(self, block: Block) -> Stmt:
         for axis in block.iter_vars:
             if axis.dom is not None:
-                self._facts.bind(axis.var, loosely(axis.dom), allow_override=True)
+                self._bind(axis.var, axis.dom)
         made: dict[str, Any] = {
             "reads": self._regions(block.reads),
             "writes": self._regions(block.writes),

@@ -8,10 +8,12 @@ from typing import Any, TypeVar
 
 from ...arith import IndexMap
 from ...arith.analyzer import Analyzer
+from ...errors import DeclarationError
 from ...tir.arithmetic import all as all_of
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion
 from ...tir.expr import Add, And, FloorDiv, FloorMod, IntImm, IterVar, PrimExpr, Range, Sub, Var
+from ...tir.function import PrimFunc
 from ...tir.rewriting import map_children, substitute, variables, walk
 from ...tir.stmt import For, Stmt
 from .program import inner_statements
@@ -206,3 +208,28 @@ def inverted(index_map: IndexMap, inverse: IndexMap, point: Sequence[Var]) -> li
     dtypes = [var.dtype for var in point]
     found = [same.get(old, value) for old, value in zip(index_map.initial_indices, back, strict=True)]
     return [index.astype(dtypes[0]) if dtypes and index.dtype != dtypes[0] else index for index in found]
+
+
+def bound_to_function(index_map: IndexMap, func: PrimFunc) -> IndexMap:
+    """The map with the function's own sizes and parameters as its free variables, which may come by name, as from a trace.
+
+    Raises:
+        DeclarationError: for a variable that the function doesn't have.
+    """
+    if not index_map.free_variables:
+        return index_map
+    known = dict.fromkeys(func.params)
+    for buffer in func.buffer_map.values():
+        known.update(dict.fromkeys(var for extent in buffer.shape for var in variables(extent)))
+    values: dict[Var, PrimExpr] = {}
+    for var in index_map.free_variables:
+        alike = [var] if var in known else [own for own in known if own.name == var.name and own.dtype == var.dtype]
+        if len(alike) == 1:
+            values[var] = alike[0]
+    made = index_map.with_values(values)
+    unknown = next((var for var in made.free_variables if var not in known), None)
+    if unknown is not None:
+        raise DeclarationError(
+            f"the index map {made} uses {unknown.name}, which is no index, no parameter or size of the function, and was not sampled"
+        )
+    return made

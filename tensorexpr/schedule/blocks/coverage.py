@@ -17,6 +17,7 @@ from ...tir.stmt import For
 from ...tir.thread import HARDWARE_TAGS, bound_tag
 from .bindings import bound_values, is_true, ranges_of
 from .dataflow import place_of_range, shared_loops, touched_box, why_beyond_domain
+from .narrowing import narrowed
 from .program import BlockProgram, Node, realized
 from .scope import read, written
 
@@ -27,16 +28,15 @@ _MEMORY_RANKS = {"global": 0, "shared": 1, "local": 3}
 def why_not_covered(program: BlockProgram, producer: Node, consumer: Node) -> str | None:
     """What a consumer may read of a producer's buffers before it is written; None if nothing."""
     shared = shared_loops(program, producer, consumer)
-    made, user = realized(producer), realized(consumer)
+    made, inner = narrowed(realized(producer), program.loops_above(producer)[len(shared) :])
+    user, below = narrowed(realized(consumer), program.loops_above(consumer)[len(shared) :])
     analyzer = Analyzer(ranges_of(shared))
-    inner = program.loops_above(producer)[len(shared) :]
-    below = program.loops_above(consumer)[len(shared) :]
     wanted = set(read(user.block))
     for buffer in written(made.block):
         if buffer not in wanted:
             continue
         regions = [region for region in made.block.writes if region.buffer is buffer]
-        reason = why_beyond_domain(made, program.loops_above(producer)) if len(regions) == 1 else "it is written in several regions"
+        reason = why_beyond_domain(made, [*shared, *inner]) if len(regions) == 1 else "it is written in several regions"
         boxes = [] if reason is not None else _produced(regions[0], made, inner, analyzer)
         needed = [touched_box(region, user, below, analyzer) for region in user.block.reads if region.buffer is buffer]
         if not boxes or not all(_inside(box, made_box, buffer, analyzer) for box in needed for made_box in boxes):

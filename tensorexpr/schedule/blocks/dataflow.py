@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ...arith import Interval, relax
 from ...arith.analyzer import Analyzer
 from ...arith.iter_map import IterSumExpr, detect_iter_map
+from ...arith.symbolic_inverse import is_injective
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import as_int, floordiv, is_const_int
 from ...tir.block import Block, BlockRealize
@@ -104,7 +105,7 @@ def why_ambiguous(block: Block) -> str | None:
         places = [place_of_range(r) for r in region.region]
         used = [place for place in places if place is not None and variables(place) & set(spatial)]
         found = detect_iter_map(used, spatial)
-        if found.errors:
+        if found.errors and not is_injective(spatial, used):
             return f"{block.name_hint} may write an element of {region.buffer.name} more than once ({found.errors[0]})"
     return None
 

@@ -12,7 +12,7 @@ from ...tir.arithmetic import any as any_of
 from ...tir.arithmetic import as_int, const, logical_not
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion
-from ...tir.expr import LE, And, BufferLoad, Call, IterVar, PrimExpr, Range, Var
+from ...tir.expr import LE, NE, And, BufferLoad, Call, IterVar, PrimExpr, Range, Var
 from ...tir.intrin import if_then_else
 from ...tir.rewriting import Node as TreeNode
 from ...tir.rewriting import post_order_rewrite, substitute
@@ -43,7 +43,12 @@ class Padding:
         for old, extent in zip(self.old(point), self.old_shape, strict=True):
             if not facts.known_less(old, extent):
                 found.append(self._beyond(facts.simplify(old), extent, point, facts))
-        return any_of(*found)
+        return any_of(*(found or self._led_elsewhere(point, facts)))
+
+    def _led_elsewhere(self, point: Sequence[Var], facts: Analyzer) -> list[PrimExpr]:
+        """That the old indices of new ones have other new indices: an index of one value has but one quotient and remainder."""
+        there = self.index_map.map_indices(self.old(point))
+        return [NE(var, facts.simplify(new)) for var, new in zip(point, there, strict=True) if not facts.known_equal(var, new)]
 
     def _beyond(self, old: PrimExpr, extent: PrimExpr, point: Sequence[Var], facts: Analyzer) -> PrimExpr:
         """That an old index is no index: for o * c + i the last o and a large i."""

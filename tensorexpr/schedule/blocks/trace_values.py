@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...arith import index_map_from_json
+from ...arith import IndexMap, index_map_from_json
 from ...errors import RecordError
 from ...tir.expr import FloatImm, IntImm, PrimExpr, StringImm, Var
 from ...tir.rewriting import variables
@@ -23,6 +23,8 @@ def handles_in(values: Sequence[Any]) -> list[RV]:
             found.append(value)
         elif isinstance(value, PrimExpr):
             found += variables(value)
+        elif isinstance(value, IndexMap):
+            found += value.free_variables
         elif isinstance(value, (list, tuple)):
             found += handles_in(value)
         elif isinstance(value, Mapping):
@@ -36,13 +38,22 @@ def mapped(value: Any, meaning: Mapping[RV, RV]) -> Any:
         return meaning.get(value, value)
     if isinstance(value, PrimExpr):
         return in_other_handles(value, meaning)
+    if isinstance(value, IndexMap):
+        return value.with_values({var: in_other_handles(var, meaning) for var in value.free_variables})
     if isinstance(value, (list, tuple)):
         return type(value)(mapped(item, meaning) for item in value)
     return {key: mapped(item, meaning) for key, item in value.items()} if isinstance(value, dict) else value
 
 
+def _named(index_map: IndexMap, names: Mapping[RV, str]) -> IndexMap:
+    """A map with sampled numbers under their names in the trace."""
+    return index_map.with_values({var: Var(names[var], var.dtype) for var in index_map.free_variables if var in names})
+
+
 def as_python_text(value: Any, names: Mapping[RV, str]) -> str:
     """A value as Python; handles by their names."""
+    if isinstance(value, IndexMap):
+        return _named(value, names).as_python()
     if isinstance(value, (BlockRV, LoopRV, Var)):
         return names.get(value, "_")
     if isinstance(value, (list, tuple)):
@@ -63,6 +74,8 @@ def as_json_value(value: Any, names: Mapping[RV, str]) -> Any:
         return "None"
     if isinstance(value, str):
         return f'"{value}"'
+    if isinstance(value, IndexMap):
+        return _named(value, names).to_json()
     if isinstance(value, PrimExpr) and variables(value):
         return expression_to_json(value, names)
     if isinstance(value, Mapping):
@@ -95,7 +108,7 @@ def from_json_value(value: Any, meaning: Mapping[str, RV]) -> Any:
         if value.startswith('"') and value.endswith('"') and len(value) > 1:
             return value[1:-1]
         if value.startswith("{"):
-            return index_map_from_json(value)
+            return index_map_from_json(value, free={name: rv for name, rv in meaning.items() if isinstance(rv, Var)})
         if value == "None":
             return None
         if value not in meaning:

@@ -116,6 +116,7 @@ def mapping_of(stage: StageNode, mapping_function: Any) -> tuple[AxisExpression,
     rank = len(stage.op.output_shape(0))
     try:
         index_map, separators = IndexMap.from_func_with_separators(mapping_function, rank)
+        index_map.check_closed()
         numbers = {var: axis for axis, var in enumerate(index_map.initial_indices)}
         mapping = [encode(index, numbers) for index in index_map.final_indices]
         for place in reversed(separators):

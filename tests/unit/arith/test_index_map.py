@@ -110,10 +110,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "floats": (lambda: IndexMap.from_func(lambda i: [i * 0.5]), "returns integer expressions of its indices"),
     "separator": (lambda: IndexMap.from_func(lambda i: [i, IndexMap.AXIS_SEPARATOR]), "use IndexMap.from_func_with_separators"),
     "variable": (
-        lambda: IndexMap.from_func(lambda i: [i + _OUTSIDE]),
-        "depends on its own indices (i) alone, but i + outside uses outside",
+        lambda: IndexMap.from_func(lambda i: [i + _OUTSIDE]).check_closed(),
+        "depends on its own indices (i) alone here, but i + outside uses outside",
     ),
-    "load": (lambda: IndexMap.from_func(lambda i: [_TABLE[i]]), "depends on its own indices (i) alone"),
+    "load": (lambda: IndexMap.from_func(lambda i: [_TABLE[i]]), "depends on its own indices (i) and sizes alone"),
     "indices": (lambda: PACK.map_indices([1]), "takes 2 indices, not 1"),
     "negative": (lambda: IndexMap.from_func(lambda i: [i - 3]).map_shape([8]), "the index i - 3, which starts at -3"),
     "range": (lambda: PACK.inverse([Range.from_min_extent(1, 3), 32]), "ranges that start at 0, not at 1"),

@@ -6,12 +6,17 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tensorexpr import tir
 from tensorexpr.arith import IndexMap
 from tensorexpr.arith.index_map_graph import index_map_from_json
-from tensorexpr.errors import DeclarationError
+from tensorexpr.errors import DeclarationError, ScheduleError
+from tensorexpr.script import tir as T
+from tensorexpr.tir.expr import Var
+from tensorexpr.tir.interpreter import interpret
+from tensorexpr.tir.structural import structural_equal
 from tests import loop_programs
 
 GOLDEN = Path(__file__).parents[2] / "golden/tir_schedule/tvm019_index_map.json"
@@ -66,3 +71,84 @@ def test_another_inverse_is_refused(inverse: Callable[..., object], message: str
     with pytest.raises(DeclarationError) as error:
         IndexMap.from_func(lambda i: [i // 4, i % 4], inverse_index_map=inverse)
     assert message in str(error.value)
+
+
+@T.prim_func
+def doubled(A: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32"), n: T.int32) -> None:
+    T.func_attr({"global_symbol": "main"})
+    C = T.alloc_buffer((6,), "int32")
+    for i in range(6):
+        with T.block("C"):
+            vi = T.axis.spatial(6, i)
+            C[vi] = A[vi] * 2
+    for i in range(6):
+        with T.block("B"):
+            vi = T.axis.spatial(6, i)
+            B[vi] = C[vi]
+
+
+@pytest.mark.parametrize("parts", [2, 4, 7])
+def test_the_factor_of_a_layout_may_be_a_parameter(parts: int) -> None:
+    sch = tir.Schedule(doubled)
+    n = sch.mod["main"].params[2]
+    sch.transform_layout("C", "C", lambda i: [i // n, i % n], pad_value=-1)
+    given, found = np.arange(6, dtype="int32"), np.zeros(6, "int32")
+    interpret(sch.mod["main"], [given, found, parts])
+    np.testing.assert_array_equal(found, 2 * given)
+    again = tir.Schedule(doubled)
+    assert sch.trace is not None
+    tir.schedule.Trace.apply_json_to_schedule(json.loads(json.dumps(sch.trace.as_json())), again)
+    assert structural_equal(again.mod, sch.mod)
+
+
+def test_the_factor_of_a_layout_may_be_sampled() -> None:
+    sch = tir.Schedule(doubled)
+    (i,) = sch.get_loops(sch.get_block("C"))
+    _, inner = sch.sample_perfect_tile(i, 2, decision=[3, 2])
+    sch.transform_layout("C", "C", lambda i: [i // inner, i % inner])
+    assert sch.trace is not None and "lambda i: (i // v3, i % v3,)" in str(sch.trace)
+    again = tir.Schedule(doubled)
+    tir.schedule.Trace.apply_json_to_schedule(json.loads(json.dumps(sch.trace.as_json())), again)
+    assert structural_equal(again.mod, sch.mod) and "C[vi // 2, vi % 2] = A[vi] * 2" in sch.mod.script()
+
+
+def test_symbolic_extents_are_fused() -> None:
+    @T.prim_func
+    def copied(a: T.handle, b: T.handle) -> None:
+        m, n = T.int32(), T.int32()
+        A = T.match_buffer(a, (m, n))
+        B = T.match_buffer(b, (m, n))
+        for i, j in T.grid(m, n):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj]
+
+    n = copied.buffer_map[copied.params[0]].shape[1]
+    sch = tir.Schedule(copied)
+    sch.transform_layout("B", "B", lambda i, j: i * n + j)
+    assert "B[vi * n + vj] = A[vi, vj]" in sch.mod.script()
+    sch.transform_block_layout("B", lambda i, j: i * n + j)
+    assert "B[v0] = A[v0 // n, v0 % n]" in sch.mod.script()
+    with pytest.raises(ScheduleError, match="uses other, which is no index, no parameter or size"):
+        sch.transform_layout("B", "B", lambda i: i * Var("other", "int32"))
+
+
+def test_an_index_of_one_value_has_padding_where_it_is_divided() -> None:
+    @T.prim_func
+    def column(A: T.Buffer((4, 1), "int32"), B: T.Buffer((4, 1), "int32")) -> None:
+        for i, j in T.grid(4, 1):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj]
+
+    sch = tir.Schedule(column)
+    sch.transform_layout("B", "B", lambda i, j: [i, j // 2, j % 2], pad_value=7)
+    found = np.zeros((4, 1, 2), "int32")
+    interpret(sch.mod["main"], [np.arange(4, dtype="int32").reshape(4, 1), found])
+    assert found[:, 0].tolist() == [[n, 7] for n in range(4)]
+
+
+def test_the_padding_of_floats_is_a_float() -> None:
+    sch = tir.Schedule(loop_programs.chain)
+    with pytest.raises(ScheduleError, match="B is float32, but pad_value is int32"):
+        sch.transform_layout("B", "B", lambda i, j: [i // 5, j, i % 5], pad_value=0)

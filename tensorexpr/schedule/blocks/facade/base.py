@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ....arith import IndexMap
 from ....errors import ScheduleError
 from ....tir.arithmetic import as_int
 from ....tir.block import Block, BlockRealize
@@ -135,6 +136,8 @@ class ScheduleBase:
             found = substitute(value, known)
             number = as_int(found)
             return found if number is None or not known else number
+        if isinstance(value, IndexMap):
+            return value.with_values({var: IntImm(var.dtype, self._number(var)) for var in value.free_variables if var in self._symbols})
         if isinstance(value, (list, tuple)):
             return type(value)(self._resolved(item) for item in value)
         return {key: self._resolved(item) for key, item in value.items()} if isinstance(value, dict) else value

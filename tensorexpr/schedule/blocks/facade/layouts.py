@@ -9,6 +9,7 @@ from ....arith import IndexMap
 from ....errors import ScheduleError
 from ....tir.arithmetic import const, convert
 from ....tir.buffer import Buffer
+from ....tir.dtype import parse_dtype
 from ....tir.expr import PrimExpr, Var
 from ..handles import BlockRV, LoopRV
 from ..instruction import block_of, loop_of
@@ -38,7 +39,7 @@ class Layouts(Caches):
         Args:
             buffer: ("read", number), ("write", number), a name or a buffer. A parameter changes its shape.
             index_map: from old indices to new ones; `IndexMap.AXIS_SEPARATOR` among them is as `set_axis_separator`.
-            pad_value: what stands where the new layout has no element: a number, or a function of the new indices.
+            pad_value: what stands where the new layout has no element: a number (of floats a float), or a function of the new indices.
             assume_injective_transform: don't check that each element has a place of its own.
 
         Raises:
@@ -124,6 +125,8 @@ def _pad_value(value: PadValue, ndim: int, dtype: str, indices: str) -> IndexMap
     if value is None or isinstance(value, IndexMap):
         return value
     point = tuple(Var(f"indices_{place}", indices) for place in range(ndim))
+    if isinstance(value, int) and not parse_dtype(dtype).is_int and dtype != "bool":
+        dtype = "int32"  # as in TVM an integer isn't the padding of floats, which `transform_layout` says
     if callable(value) and not isinstance(value, PrimExpr):
         made = value(*point)
         made = made[0] if isinstance(made, (list, tuple)) and len(made) == 1 else made

@@ -118,7 +118,7 @@ def with_loads(realize: BlockRealize, buffer: Buffer, value: Callable[[BufferLoa
                 raise PrimitiveError(f"{primitive}: {realize.block.name_hint} reads {buffer.name} as vectors", realize)
             return value(node)
         if isinstance(node, Block) and any(region.buffer is buffer for region in (*node.reads, *node.writes)):
-            reads, writes = get_block_read_write_region(node)
+            reads, writes = get_block_read_write_region(node, stated_pointers(node))
             return replace(node, reads=tuple(reads), writes=tuple(writes))
         return None
 
@@ -126,6 +126,11 @@ def with_loads(realize: BlockRealize, buffer: Buffer, value: Callable[[BufferLoa
     found = post_order_rewrite(realize, rule)
     assert isinstance(found, BlockRealize)
     return found
+
+
+def stated_pointers(block: Block) -> dict[Var, Buffer]:
+    """The buffers that a block states, by their pointers, which calls in it may take."""
+    return {region.buffer.data: region.buffer for region in block.regions()}
 
 
 def _check_plain_use(realize: BlockRealize, buffer: Buffer, primitive: str) -> None:

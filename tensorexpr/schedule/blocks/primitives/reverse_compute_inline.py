@@ -28,7 +28,7 @@ from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
 from ..program import ROOT, BlockProgram, realized
 from ..scope import Scope, check_complete, read, written
-from .compute_inline import check_no_output, single_store, without_buffer
+from .compute_inline import check_no_output, single_store, stated_pointers, without_buffer
 
 NAME = "reverse_compute_inline"
 
@@ -78,8 +78,11 @@ def _producer(program: BlockProgram, scope: Scope, realize: BlockRealize) -> tup
     others = [consumer.block.name_hint for consumer in scope.consumers(producer.block) if consumer is not realize]
     if others:
         raise PrimitiveError(f"{NAME}: what {producer.block.name_hint} writes is also read by {', '.join(others)}", realize)
-    (buffer,) = (b for b in read(realize.block) if b in written(producer.block))
-    return producer, buffer
+    shared = [b for b in read(realize.block) if b in written(producer.block)]
+    if len(shared) != 1:
+        names = ", ".join(b.name for b in shared)
+        raise PrimitiveError(f"{NAME}: {name} must read one buffer that {producer.block.name_hint} writes, not {names}", realize)
+    return producer, shared[0]
 
 
 def _producing_store(producer: BlockRealize, buffer: Buffer) -> BufferStore:
@@ -108,7 +111,10 @@ def _inverse(realize: BlockRealize, store: BufferStore, buffer: Buffer, made: Bu
             f"{NAME}: {realize.block.name_hint} reads {buffer.name} where its axes can't be told from it: {error}", realize
         ) from error
     at = dict(zip(places, made.indices, strict=True))
-    return {axis.var: substitute(value, at) for axis, value in zip(axes, back, strict=True)}, substitute(valid, at)
+    same = {
+        index: place for index, place in zip(indices, places, strict=True) if isinstance(index, Var)
+    }  # keep the names of axes of one value
+    return {axis.var: substitute(same.get(axis.var, value), at) for axis, value in zip(axes, back, strict=True)}, substitute(valid, at)
 
 
 def _shown(axes: Sequence[Any], indices: Sequence[PrimExpr]) -> str:
@@ -119,9 +125,9 @@ def _with_store(program: BlockProgram, producer: BlockRealize, store: BufferStor
     """The producer with another store, where there is something to store."""
     block = producer.block
     inside = Analyzer({axis.var: axis.dom for axis in block.iter_vars if axis.dom is not None})
-    store = replace(store, indices=tuple(map(inside.simplify, store.indices)))
+    store = replace(store, indices=tuple(index if isinstance(index, Var) else inside.simplify(index) for index in store.indices))
     bare = replace(block, body=store, reads=(), writes=())
-    reads, writes = get_block_read_write_region(bare)
+    reads, writes = get_block_read_write_region(bare, stated_pointers(block))
     condition = substitute(inside.simplify(valid), bound_values(producer))
     predicate = producer.predicate
     if not is_true(condition):

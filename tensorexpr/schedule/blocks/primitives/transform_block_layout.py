@@ -20,7 +20,7 @@ from ....tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import Node as TreeNode
 from ....tir.rewriting import post_order_rewrite, substitute, variables
 from ....tir.stmt import BufferStore, For, ForKind, Stmt
-from ..bindings import TRUE, inverted, is_true, loosely, remainders_first
+from ..bindings import TRUE, bound_to_function, inverted, is_true, loosely, remainders_first
 from ..copying import ranges_around
 from ..dataflow import check_unambiguous
 from ..diagnostics import PrimitiveError
@@ -46,6 +46,7 @@ def transform_block_layout(program: BlockProgram, name: str, index_map: IndexMap
     check_unambiguous(realize, "transform_block_layout")
     extents = [_extent(axis, node) for axis in block.iter_vars]
     try:
+        index_map = bound_to_function(index_map, program.func)
         new_values = index_map.map_indices([axis.var for axis in block.iter_vars])
         shape = index_map.map_shape(extents)
         inverse = index_map.inverse(extents)

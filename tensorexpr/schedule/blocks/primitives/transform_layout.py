@@ -23,6 +23,7 @@ from ....tir.buffer import Buffer
 from ....tir.expr import BufferLoad, IntImm, PrimExpr, Range, Var
 from ....tir.rewriting import variables, walk
 from ..accesses import Indices, Redirection, odd_use
+from ..bindings import bound_to_function
 from ..buffers import region_at
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
@@ -46,11 +47,15 @@ def transform_layout(
     buffer = region_at(realized(node), SIDES[side], index, "transform_layout").buffer
     owner = _owner(program, buffer, node)
     _check_uses(program, buffer, node)
+    try:
+        index_map = bound_to_function(index_map, program.func)
+    except DeclarationError as error:
+        raise PrimitiveError(f"transform_layout of {buffer.name}: {error}", node.stmt) from error
     shape, padding = _planned(buffer, index_map, pad_value, assume_injective, node)
     new = replace(buffer, shape=shape)
     if owner.block is None:
         _check_sizes(program, buffer, new, node)
-    moved = Redirection(buffer, new, _indices(index_map), _regions(index_map, shape))
+    moved = Redirection(buffer, new, _indices(index_map), _regions(index_map, shape), exact=True)
     if padding is not None:
         made = with_padding(program, buffer, new, moved, padding, owner.block)
     else:
