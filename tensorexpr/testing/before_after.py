@@ -32,7 +32,7 @@ class CompareBeforeAfter:
                 setattr(cls, name, made(given))
         transform: Any = getattr(cls, "transform", None)
         if transform is not None:
-            cls.transform = _transform(cls, transform)
+            setattr(cls, "transform", _transform(cls, transform))  # noqa: B010
 
     def test_compare(self, before: Any, expected: Any, transform: Callable[[Any], Any]) -> None:
         """The test: the result is structurally equal to what was expected, names of functions aside; or the error is raised."""

@@ -74,8 +74,10 @@ def test_another_inverse_is_refused(inverse: Callable[..., object], message: str
 
 
 @T.prim_func
-def doubled(A: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32"), n: T.int32) -> None:
+def doubled(a: T.handle, b: T.handle, n: T.int32) -> None:
     T.func_attr({"global_symbol": "main"})
+    A = T.match_buffer(a, (6,), "int32")
+    B = T.match_buffer(b, (6,), "int32")
     C = T.alloc_buffer((6,), "int32")
     for i in range(6):
         with T.block("C"):
@@ -135,7 +137,9 @@ def test_symbolic_extents_are_fused() -> None:
 
 def test_an_index_of_one_value_has_padding_where_it_is_divided() -> None:
     @T.prim_func
-    def column(A: T.Buffer((4, 1), "int32"), B: T.Buffer((4, 1), "int32")) -> None:
+    def column(a: T.handle, b: T.handle) -> None:
+        A = T.match_buffer(a, (4, 1), "int32")
+        B = T.match_buffer(b, (4, 1), "int32")
         for i, j in T.grid(4, 1):
             with T.block("B"):
                 vi, vj = T.axis.remap("SS", [i, j])
