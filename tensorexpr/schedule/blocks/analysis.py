@@ -36,7 +36,7 @@ def has_block(sch: Schedule, block_name: str) -> bool:
 
 def is_output_block(sch: Schedule, block: BlockRV) -> bool:
     """True if a block writes what outlives the scope that it stands in."""
-    program, node = _program_of(sch, block)
+    program, node = program_of(sch, block)
     try:
         check_no_output(program, node, "is_output_block")
     except ScheduleError:
@@ -69,9 +69,9 @@ def get_tensorize_loop_mapping(sch: Schedule, block: BlockRV, desc_func: PrimFun
     Returns:
         None if there is no such loop for one of the description's.
     """
-    program, node = _program_of(sch, block)
+    program, node = program_of(sch, block)
     described = BlockProgram.of(desc_func)
-    inner = _innermost(described)
+    inner = innermost(described)
     if inner is None:
         return None
     desc_loops, loops = described.loops_above(inner), program.loops_above(node)
@@ -96,7 +96,8 @@ def get_tensorize_loop_mapping(sch: Schedule, block: BlockRV, desc_func: PrimFun
     return TensorizeInfo(found, {loop: number for number, loop in enumerate(desc_loops)}, needed)
 
 
-def _program_of(sch: Schedule, block: BlockRV) -> tuple[BlockProgram, Node]:
+def program_of(sch: Schedule, block: BlockRV) -> tuple[BlockProgram, Node]:
+    """The program that a block of a schedule stands in, and where."""
     realize = sch.realization(block)
     for func in sch.mod.functions.values():
         program = BlockProgram(func)
@@ -106,7 +107,7 @@ def _program_of(sch: Schedule, block: BlockRV) -> tuple[BlockProgram, Node]:
     return program, program.root
 
 
-def _innermost(program: BlockProgram) -> Node | None:
+def innermost(program: BlockProgram) -> Node | None:
     """The only block of a description that has axes."""
     nodes: Sequence[Node] = [node for found in program.blocks.values() for node in found if realized(node).block.iter_vars]
     return nodes[0] if len(nodes) == 1 and isinstance(nodes[0].stmt, BlockRealize) else None

@@ -1,11 +1,12 @@
 """Tensor intrinsics as pairs of functions: what a few instructions compute, and the statements that do it.
 
 Both take the same buffers. Each body is a block that states what it reads and writes.
-`x86` has the names of those that come with the package.
+`x86` and `cuda` have the names of those that come with the package; `wmma`, `dot_product_common` and `parts` make them.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal, overload
@@ -14,6 +15,9 @@ from ...errors import DeclarationError
 from ..block import Block, BlockRealize
 from ..buffer import Buffer
 from ..function import PrimFunc
+
+# Modules that tell of intrinsics by `built_in`, loaded when a name isn't known.
+_FAMILIES = ("wmma", "dot_product_common")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +67,9 @@ class TensorIntrin:
         Raises:
             DeclarationError: if there is none.
         """
+        if name not in TensorIntrin._known and name not in TensorIntrin._built_in:
+            for family in _FAMILIES:
+                importlib.import_module(f"{__name__}.{family}")
         if name not in TensorIntrin._known and name in TensorIntrin._built_in:
             TensorIntrin._known[name] = TensorIntrin._built_in[name]()
         found = TensorIntrin._known.get(name)

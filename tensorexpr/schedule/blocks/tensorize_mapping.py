@@ -1,0 +1,119 @@
+"""How a block's axes are brought together into those of an intrinsic's description, whatever layouts its operands have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from ...arith import IndexMap
+from ...tir.block import Block
+from ...tir.buffer import Buffer
+from ...tir.expr import BufferLoad, Cast, IterVar, PrimExpr, Var
+from ...tir.function import PrimFunc
+from ...tir.rewriting import variables
+from ...tir.stmt import BufferStore
+from .analysis import innermost, program_of
+from .handles import BlockRV
+from .program import BlockProgram, block_at
+from .schedule import Schedule
+
+__all__ = ["AutoTensorizeMappingInfo", "get_auto_tensorize_mapping_info"]
+
+
+@dataclass(frozen=True, eq=False)
+class AutoTensorizeMappingInfo:
+    """Maps of a block's axes to axes that go like those of a description.
+
+    mappings: of the axes; axes that the description has none like come first, then one fused axis for each of its own.
+    lhs_buffer_map: the block's buffers -> the description's.
+    rhs_buffer_indices: the description's buffers -> the axes that it accesses them at.
+    lhs_iters, rhs_iters: the axes of the block, and of the description.
+    """
+
+    mappings: list[IndexMap]
+    lhs_buffer_map: dict[Buffer, Buffer]
+    rhs_buffer_indices: dict[Buffer, list[PrimExpr]]
+    lhs_iters: list[IterVar]
+    rhs_iters: list[IterVar]
+
+
+def get_auto_tensorize_mapping_info(sch: Schedule, block: BlockRV, desc_func: PrimFunc) -> AutoTensorizeMappingInfo | None:
+    """How a block's axes may be brought together, so that it computes what a description does.
+
+    An axis is like one of the description if it takes part in the indices of the same buffers; alike axes are fused.
+
+        conv2d (n, h, w, c, rh, rw, rc), a product of matrices   ->   (n * 256 + h * 16 + w, c, rh * 192 + rw * 64 + rc)
+
+    Returns:
+        None if the block computes something else, or has no axis like one of the description's. Whether the block with
+        these axes can be tensorized shows when its buffers have got their layouts.
+    """
+    _, node = program_of(sch, block)
+    inner = innermost(BlockProgram.of(desc_func))
+    if inner is None:
+        return None
+    own, described = block_at(node), block_at(inner)
+    pairs = _pairs(own, described)
+    if pairs is None:
+        return None
+    kinds = [(_used(axis.var, [load for load, _ in pairs]), axis.iter_type) for axis in own.iter_vars]
+    wanted = [(_used(axis.var, [load for _, load in pairs]), axis.iter_type) for axis in described.iter_vars]
+    if len(set(wanted)) != len(wanted) or any(kind not in kinds for kind in wanted):
+        return None
+    axes = own.iter_vars
+    final: list[PrimExpr] = [axis.var for axis, kind in zip(axes, kinds, strict=True) if kind not in wanted]
+    final += [_fused([axis for axis, own_kind in zip(axes, kinds, strict=True) if own_kind == kind]) for kind in wanted]
+    return AutoTensorizeMappingInfo(
+        [IndexMap(tuple(axis.var for axis in axes), tuple(final))],
+        {mine.buffer: its.buffer for mine, its in pairs},
+        {its.buffer: list(its.indices) for _, its in pairs},
+        list(axes),
+        list(described.iter_vars),
+    )
+
+
+def _fused(axes: Sequence[IterVar]) -> PrimExpr:
+    total: PrimExpr = axes[0].var
+    for axis in axes[1:]:
+        assert axis.dom is not None
+        total = total * axis.dom.extent + axis.var
+    return total
+
+
+def _used(var: Var, accesses: Sequence[BufferLoad | BufferStore]) -> tuple[bool, ...]:
+    """At which of some accesses a variable takes part in the indices."""
+    return tuple(any(var in variables(index) for index in access.indices) for access in accesses)
+
+
+def _pairs(own: Block, described: Block) -> list[tuple[BufferLoad | BufferStore, BufferLoad | BufferStore]] | None:
+    """The accesses of two blocks side by side, if they compute the same but for indices; else None."""
+    mine, its = own.body, described.body
+    if not isinstance(mine, BufferStore) or not isinstance(its, BufferStore):
+        return None
+    found: list[tuple[BufferLoad | BufferStore, BufferLoad | BufferStore]] = [(mine, its)]
+    if not _alike(mine.value, its.value, found):
+        return None
+    buffers = {a.buffer: b.buffer for a, b in found}
+    one_to_one = len(set(buffers.values())) == len(buffers) and all(buffers[a.buffer] is b.buffer for a, b in found)
+    return found if one_to_one and all(a.dtype == b.dtype for a, b in buffers.items()) else None
+
+
+def _alike(mine: object, its: object, found: list[tuple[BufferLoad | BufferStore, BufferLoad | BufferStore]]) -> bool:
+    """Whether two expressions are the same but for buffers and indices, which are noted."""
+    if isinstance(mine, BufferLoad) and isinstance(its, BufferLoad):
+        found.append((mine, its))
+        return True
+    if not isinstance(mine, PrimExpr) or not isinstance(its, PrimExpr):
+        return mine == its
+    if type(mine) is not type(its) or mine.dtype != its.dtype or isinstance(mine, Var):
+        return False
+    if isinstance(mine, Cast) and isinstance(its, Cast):
+        return _alike(mine.value, its.value, found)
+    parts = [(getattr(mine, field.name), getattr(its, field.name)) for field in fields(mine) if field.name != "span"]  # type: ignore[arg-type]
+    return all(_alike_parts(a, b, found) for a, b in parts)
+
+
+def _alike_parts(mine: object, its: object, found: list[tuple[BufferLoad | BufferStore, BufferLoad | BufferStore]]) -> bool:
+    if isinstance(mine, tuple) and isinstance(its, tuple):
+        return len(mine) == len(its) and all(_alike(a, b, found) for a, b in zip(mine, its, strict=True))
+    return _alike(mine, its, found)

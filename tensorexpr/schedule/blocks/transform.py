@@ -1,0 +1,61 @@
+"""Steps made of several primitives: tiling for a tensor intrinsic."""
+
+from __future__ import annotations
+
+from ...tir.expr import PrimExpr
+from ...tir.tensor_intrin import TensorIntrin
+from .analysis import get_tensorize_loop_mapping
+from .handles import BlockRV, LoopRV
+from .schedule import Schedule
+
+__all__ = ["tile_with_tensor_intrin"]
+
+
+def tile_with_tensor_intrin(sch: Schedule, block: BlockRV, intrin_name: str, allow_padding: bool = False) -> LoopRV | None:
+    """Split the loops around a block, so that the innermost ones are those of an intrinsic's description, in its order.
+
+        for i, j, k in T.grid(64, 64, 64)   ->   for i_0, j_0, k_0 in T.grid(4, 4, 4)
+            C: ...                                   for i_1, j_1, k_1 in T.grid(16, 16, 16)
+                                                         C: ...
+
+    Args:
+        intrin_name: a registered intrinsic.
+        allow_padding: pad axes that are no multiples, as `pad_einsum` does; what only fills or empties the padded operands
+            is computed within the padding.
+
+    Returns:
+        The outermost of the inner loops, which `blockize` or `tensorize` takes; None if no loops go with the description.
+
+    Raises:
+        DeclarationError: if there is no such intrinsic.
+        ScheduleError: if the axes can't be padded.
+    """
+    desc = TensorIntrin.get(intrin_name).desc
+    info = get_tensorize_loop_mapping(sch, block, desc, allow_padding)
+    if info is None:
+        return None
+    if info.block_iter_paddings is not None:
+        _pad(sch, block, info.block_iter_paddings)
+        info = get_tensorize_loop_mapping(sch, block, desc)
+        if info is None:
+            return None
+    inner: dict[int, LoopRV] = {}
+    loops = {sch.get_sref(loop): loop for loop in sch.get_loops(block)}
+    wanted = [(loops[place], info.desc_loop_indexer[loop], loop.extent) for place, loop in info.loop_map.items()]
+    for loop, number, extent in wanted:
+        factors: list[PrimExpr | int | None] = [None, extent]
+        _, inner[number] = sch.split(loop, factors)
+    order = [inner[number] for number in sorted(inner)]
+    outer = [loop for loop in sch.get_loops(block) if sch.get_sref(loop) not in {sch.get_sref(own) for own in order}]
+    sch.reorder(*outer, *order)
+    return order[0]
+
+
+def _pad(sch: Schedule, block: BlockRV, paddings: list[int]) -> None:
+    """Pad the axes of a block, and let its padding take in who came before and after."""
+    before, after = sch.get_producers(block), sch.get_consumers(block)
+    sch.pad_einsum(block, paddings)
+    for producer in before:
+        sch.compute_inline(producer)
+    for consumer in after:
+        sch.reverse_compute_inline(consumer)
