@@ -30,7 +30,7 @@ def dp4a(left: str, right: str, result: str) -> TensorIntrin:
     def buffers() -> list[Buffer]:
         rows = (("A", 4, left, "shared"), ("B", 4, right, "shared"), ("C", 1, result, "local"))
         return [
-            decl_buffer((size,), _DTYPES[kind], name, scope=scope, data_alignment=4, offset_factor=1) for name, extent, kind, scope in rows
+            decl_buffer((size,), _DTYPES[kind], name, scope=scope, data_alignment=4, offset_factor=1) for name, size, kind, scope in rows
         ]
 
     a, b, c = buffers()
