@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
-from tensorexpr.tir.schedule.analysis import get_auto_tensorize_mapping_info
-from tensorexpr.tir.schedule.transform import tile_with_tensor_intrin
 
 from tensorexpr import te, tir
+from tensorexpr.schedule.blocks.tensorize_mapping import get_auto_tensorize_mapping_info
+from tensorexpr.schedule.blocks.transform import tile_with_tensor_intrin
 from tensorexpr.tir.tensor_intrin import cuda, wmma
 
 SYNC = cuda.WMMA_SYNC_16x16x16_f16f16f32_INTRIN
@@ -19,6 +21,11 @@ def product(n: int, m: int, k: int, dtype: str = "float16") -> tir.Schedule:
     c = te.compute((n, m), lambda i, j: te.sum(a[i, r].astype("float32") * b[r, j].astype("float32"), r), "C")
     d = te.compute((n, m), lambda i, j: c[i, j] + 1.0, "D")
     return tir.Schedule(te.create_prim_func([a, b, d]))
+
+
+def test_programs_find_the_names_where_they_look() -> None:
+    for module, name in (("analysis", "get_auto_tensorize_mapping_info"), ("transform", "tile_with_tensor_intrin")):
+        assert callable(getattr(importlib.import_module(f"tensorexpr.tir.schedule.{module}"), name))
 
 
 def test_constants_name_registered_intrinsics() -> None:
@@ -61,7 +68,8 @@ def test_axes_of_a_convolution_become_those_of_a_product() -> None:
     rh, rw, rc = te.reduce_axis((0, 3), "rh"), te.reduce_axis((0, 3), "rw"), te.reduce_axis((0, 8), "rc")
 
     def output(n: tir.Var, h: tir.Var, wide: tir.Var, c: tir.Var) -> tir.PrimExpr:
-        return te.sum(x[n, h + rh, wide + rw, rc].astype("float32") * w[rh, rw, rc, c].astype("float32"), [rh, rw, rc])
+        total: tir.PrimExpr = te.sum(x[n, h + rh, wide + rw, rc].astype("float32") * w[rh, rw, rc, c].astype("float32"), [rh, rw, rc])
+        return total
 
     sch = tir.Schedule(te.create_prim_func([x, w, te.compute((2, 4, 4, 16), output, "Y")]))
     info = get_auto_tensorize_mapping_info(sch, sch.get_block("Y"), tir.TensorIntrin.get(SYNC).desc)

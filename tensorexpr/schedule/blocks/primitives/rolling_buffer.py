@@ -5,7 +5,8 @@ for t in range(3)                                  ->   for t in range(3)
         B[vh] = A[vh]                                           B[vh % 6] = A[vh]
     for h, k: C: reads B[t * 4 + h + k]                     for h, k: C: reads B[(t * 4 + h + k) % 6]
 
-Axes of the loop become opaque, since its iterations now need those before.
+Axes of the loop become opaque, since its iterations now need those before. Where iterations of several nested loops overlap, each
+along a dimension of its own, the ring is along that of the outermost, and the others keep their whole extent.
 """
 
 from __future__ import annotations
@@ -52,12 +53,23 @@ def rolling_buffer(program: BlockProgram, name: str, index: int) -> BlockProgram
     check_allocated(program, buffer, "rolling_buffer", realize)
     check_plain_use(program.func.body, buffer, "rolling_buffer", realize)
     scope = Scope.around(program, node)
-    check_complete_or_reduction(scope, realize, "rolling_buffer")
+    _check_kind(program, realize)
     readers = scope.consumers(realize.block)
     shared = _shared_loops(program, realize, readers)
-    window = _window(program, realize, buffer, shared)
-    _check_reads(program, buffer, readers, window)
-    return _rolled(program, realize, readers, buffer, window)
+    windows = _windows(program, realize, buffer, shared)
+    for window in windows:
+        _check_reads(program, buffer, readers, window)
+    return _rolled(program, realize, readers, buffer, windows)
+
+
+def _check_kind(program: BlockProgram, realize: BlockRealize) -> None:
+    """Refuse a block that is neither complete nor a reduction; axes that another ring made opaque count as what they were: spatial."""
+    axes = tuple(
+        replace(axis, iter_type=IterVar.DATA_PAR) if axis.iter_type == IterVar.DIM_INFO else axis for axis in realize.block.iter_vars
+    )
+    plain = replace(realize, block=replace(realize.block, iter_vars=axes))
+    before = program.replace(realize, plain)
+    check_complete_or_reduction(Scope.around(before, before.node_of(plain)), plain, "rolling_buffer")
 
 
 def _shared_loops(program: BlockProgram, realize: BlockRealize, readers: Sequence[BlockRealize]) -> list[For]:
@@ -71,11 +83,12 @@ def _shared_loops(program: BlockProgram, realize: BlockRealize, readers: Sequenc
     return shared
 
 
-def _window(program: BlockProgram, realize: BlockRealize, buffer: Buffer, shared: Sequence[For]) -> _Window:
-    """The innermost shared loop whose iterations overlap."""
+def _windows(program: BlockProgram, realize: BlockRealize, buffer: Buffer, shared: Sequence[For]) -> list[_Window]:
+    """The windows of shared loops whose iterations overlap, outer ones first; of one dimension that of the innermost."""
     loops = program.loops_above(program.node_of(realize))
     region = next(region for region in realize.block.writes if region.buffer is buffer)
     values = {axis.var: (axis, value) for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)}
+    windows: list[_Window] = []
     for loop in reversed(shared):
         inner = {one.loop_var for one in loops[next(n for n, one in enumerate(loops) if one is loop) + 1 :]}
         found = [
@@ -84,14 +97,21 @@ def _window(program: BlockProgram, realize: BlockRealize, buffer: Buffer, shared
             if isinstance(side.min, Var) and side.min in values and loop.loop_var in variables(values[side.min][1])
             for window in [_window_of(loop, place, *values[side.min], inner, knowing(loops))]
         ]
-        if len(found) == 1 and found[0] is not None and found[0].extent > found[0].stride:
-            _check_serial(realize, loop, found[0])
-            return found[0]
-    raise PrimitiveError(
-        f"rolling_buffer: no loop around {realize.block.name_hint} has iterations that share elements of {buffer.name} "
-        "along one dimension, each a window of constant size further on",
-        realize,
-    )
+        window = found[0] if len(found) == 1 else None
+        if window is None or window.extent <= window.stride or any(other.place == window.place for other in windows):
+            continue
+        reason = _why_not_in_order(realize, loop, window)
+        if reason is None:
+            windows.insert(0, window)
+        elif not windows:
+            raise PrimitiveError(f"rolling_buffer: {reason}", loop)
+    if not windows:
+        raise PrimitiveError(
+            f"rolling_buffer: no loop around {realize.block.name_hint} has iterations that share elements of {buffer.name} "
+            "along one dimension, each a window of constant size further on",
+            realize,
+        )
+    return windows
 
 
 def _window_of(loop: For, place: int, axis: IterVar, value: PrimExpr, inner: set[Var], analyzer: Analyzer) -> _Window | None:
@@ -107,14 +127,15 @@ def _window_of(loop: For, place: int, axis: IterVar, value: PrimExpr, inner: set
     return _Window(loop, place, axis, value, inside, stride, bound.max_value + 1)
 
 
-def _check_serial(realize: BlockRealize, loop: For, window: _Window) -> None:
-    name = realize.block.name_hint
+def _why_not_in_order(realize: BlockRealize, loop: For, window: _Window) -> str | None:
+    """What keeps an iteration from finding what earlier ones computed; None if nothing does."""
     if loop.kind not in (ForKind.SERIAL, ForKind.UNROLLED):
-        raise PrimitiveError(f"rolling_buffer: the iterations of {loop.loop_var.name} don't run one after another", loop)
+        return f"the iterations of {loop.loop_var.name} don't run one after another"
     for condition in conditions(realize.predicate):
         form = linear_form(condition.a - window.value) if hasattr(condition, "a") else None
         if variables(condition) & variables(window.value) and (form is None or form.terms):
-            raise PrimitiveError(f"rolling_buffer: {condition} may keep {name} from elements that a later iteration needs", realize)
+            return f"{condition} may keep {realize.block.name_hint} from elements that a later iteration needs"
+    return None
 
 
 def _check_reads(program: BlockProgram, buffer: Buffer, readers: Sequence[BlockRealize], window: _Window) -> None:
@@ -141,7 +162,10 @@ def _check_reads(program: BlockProgram, buffer: Buffer, readers: Sequence[BlockR
                 )
 
 
-def _rolled(program: BlockProgram, realize: BlockRealize, readers: Sequence[BlockRealize], buffer: Buffer, window: _Window) -> BlockProgram:
+def _rolled(
+    program: BlockProgram, realize: BlockRealize, readers: Sequence[BlockRealize], buffer: Buffer, windows: Sequence[_Window]
+) -> BlockProgram:
+    window = windows[0]
     size = IntImm(buffer.shape[window.place].dtype, window.extent)
     shape = (*buffer.shape[: window.place], size, *buffer.shape[window.place + 1 :])
     ring = decl_buffer(shape, buffer.dtype, buffer.name, scope=buffer.scope())
@@ -160,11 +184,11 @@ def _rolled(program: BlockProgram, realize: BlockRealize, readers: Sequence[Bloc
         )
         return (*sides[: window.place], rolled, *sides[window.place + 1 :])
 
-    fresh = any_of(window.loop.loop_var < 1, LE(IntImm(window.inside.dtype, window.extent - window.stride), window.inside))
+    fresh = [any_of(one.loop.loop_var < 1, LE(IntImm(one.inside.dtype, one.extent - one.stride), one.inside)) for one in windows]
     changes: dict[str, BlockRealize] = {}
     for one in (realize, *readers):
         block = replace(one.block, iter_vars=_opaque(one, window.loop.loop_var))
-        holds = conjunction([*conditions(one.predicate), fresh]) if one is realize else one.predicate
+        holds = conjunction([*conditions(one.predicate), *fresh]) if one is realize else one.predicate
         changes[one.block.name_hint] = replace(one, block=block, predicate=holds)
     marked = program.replaced({program.realize(name): made for name, made in changes.items()})
     sent = Redirection(buffer, ring, index, region)(_allocating(marked.func.body, buffer, ring))
