@@ -15,6 +15,8 @@ from .types import symbol
 Lines: TypeAlias = "list[str | list[str]]"
 
 LINE_LIMIT = 200_000
+OPEN_TO_VECTORS = "tensorexpr.loop.open"
+"""The mark of a loop that LLVM may vectorise; LLVM itself doesn't know it."""
 
 
 def flatten(lines: Lines) -> list[str]:
@@ -56,9 +58,14 @@ class ModuleText:
             self.metadata.append(f"!{number} = {text}")
         return number
 
-    def loop_node(self) -> int:
-        """The number of a fresh loop identity under which LLVM neither unrolls nor vectorises: our passes have decided."""
-        hints = [self.node(f'!{{!"llvm.loop.{hint}}}') for hint in ('unroll.disable"', 'vectorize.enable", i1 false')]
+    def loop_node(self, open_to_vectors: bool = False) -> int:
+        """The number of a fresh loop identity under which LLVM neither unrolls nor vectorises: our passes have decided.
+
+        Args:
+            open_to_vectors: nobody has decided on this one, so LLVM may.
+        """
+        decided = (f'"{OPEN_TO_VECTORS}"',) if open_to_vectors else ('"llvm.loop.unroll.disable"', '"llvm.loop.vectorize.enable", i1 false')
+        hints = [self.node(f"!{{!{hint}}}") for hint in decided]
         number = len(self.metadata)
         self.metadata.append(f"!{number} = distinct !{{!{number}, {', '.join(f'!{hint}' for hint in hints)}}}")
         return number

@@ -6,6 +6,8 @@ its body sets are phis at its head.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..errors import CodegenError
 from ..tir.expr import And, Call, IntImm, Let, PrimExpr, Range, StringImm
 from ..tir.stmt import (
@@ -26,6 +28,8 @@ from . import registers
 from .context import FunctionContext, Loop
 from .types import identifier
 
+# A shorter loop isn't worth the time that LLVM takes to look at it.
+_FEW_STEPS = 8
 # The weights of a branch that is taken but at a border.
 _LIKELY = '!{!"branch_weights", i32 2000, i32 1}'
 
@@ -75,6 +79,13 @@ def _single(ctx: FunctionContext, loop: For) -> None:
         statement(ctx, loop.body)
 
 
+def _is_undecided(loop: For, lines: Sequence[str | list[str]]) -> bool:
+    """Whether a schedule has said nothing about an innermost loop: it runs in order, on single elements, and isn't just a few steps."""
+    if loop.kind is not ForKind.SERIAL or (isinstance(loop.extent, IntImm) and loop.extent.value < _FEW_STEPS):
+        return False
+    return not any(isinstance(line, str) and ("!llvm.loop" in line or (" x " in line and "<" in line)) for line in lines)
+
+
 def run(ctx: FunctionContext, loop: For, first: str, last: str, may_be_empty: bool) -> None:
     """`loop.body` for the values of its variable from `first` up to, not including, `last`."""
     text, name = ctx.text, identifier(loop.loop_var.name)
@@ -93,6 +104,7 @@ def run(ctx: FunctionContext, loop: For, first: str, last: str, may_be_empty: bo
     ctx.registers.update(zip(slots, heads, strict=True))
     ctx.forget_reads()
     ctx.loops.append(Loop(preheader))
+    inside = len(text.lines)
     outer_epoch = ctx.load_epoch
     ctx.wide[loop.loop_var] = variable
     ctx.values.pop(loop.loop_var, None)
@@ -103,7 +115,9 @@ def run(ctx: FunctionContext, loop: For, first: str, last: str, may_be_empty: bo
     ctx.load_epoch = outer_epoch
     final, latch = registers.snapshot(ctx, slots), text.block
     following = text.value(f"add nsw i64 {variable}, 1")
-    text.branch(text.value(f"icmp slt i64 {following}, {last}"), body, done, f", !llvm.loop !{ctx.module.text.loop_node()}")
+    whole_numbers = all(ctx.slot_types[slot].startswith("i") for slot in slots)  # sums of others keep their order, one by one
+    node = ctx.module.text.loop_node(whole_numbers and _is_undecided(loop, text.lines[inside:]))
+    text.branch(text.value(f"icmp slt i64 {following}, {last}"), body, done, f", !llvm.loop !{node}")
     phis.append(f"  {variable} = phi i64 [ {first}, %{before} ], [ {following}, %{latch} ]")
     for slot, head, start, end in zip(slots, heads, initial, final, strict=True):
         phis.append(f"  {head} = phi {ctx.slot_types[slot]} [ {start}, %{before} ], [ {end}, %{latch} ]")

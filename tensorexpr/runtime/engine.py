@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from ..codegen.builder import OPEN_TO_VECTORS
 from ..codegen.signature import PACKED_SYMBOL
 from ..errors import CodegenError, InternalError, TargetError
 from ..target import Target
@@ -64,7 +65,7 @@ def compile_text(text: str, target: Target, opt_level: int = 3) -> CompiledObjec
     clock = _Clock(timings)
     module = parse(text, target)
     clock.lap("parse")
-    optimise(module, target, opt_level)
+    optimise(module, target, opt_level, OPEN_TO_VECTORS in text)
     clock.lap("optimise")
     data = bytes(_machine(target, opt_level).emit_object(module))
     clock.lap("codegen")
@@ -74,7 +75,7 @@ def compile_text(text: str, target: Target, opt_level: int = 3) -> CompiledObjec
 def emit_assembly(text: str, target: Target, opt_level: int = 3) -> str:
     """The native assembly of LLVM IR text, optimised as `compile_text` does."""
     module = parse(text, target)
-    optimise(module, target, opt_level)
+    optimise(module, target, opt_level, OPEN_TO_VECTORS in text)
     return str(_machine(target, opt_level).emit_assembly(module))
 
 
@@ -102,14 +103,18 @@ def parse(text: str, target: Target) -> Any:
     return module
 
 
-def optimise(module: Any, target: Target, level: int) -> None:
-    """Run LLVM's pipeline on a module in place, without its loop and SLP vectorisers and unrolling: schedules decide on those."""
+def optimise(module: Any, target: Target, level: int, vectorise: bool = False) -> None:
+    """Run LLVM's pipeline on a module in place, without its loop and SLP vectorisers and unrolling: schedules decide on those.
+
+    Args:
+        vectorise: run the loop vectoriser nevertheless, for the loops that no schedule has decided on.
+    """
     if level == 0:
         return
     llvm = _llvm()
     options = llvm.create_pipeline_tuning_options(speed_level=level)
-    options.loop_vectorization = options.slp_vectorization = False
-    options.loop_unrolling = options.loop_interleaving = False
+    options.loop_vectorization = options.loop_interleaving = vectorise
+    options.slp_vectorization = options.loop_unrolling = False
     builder = llvm.create_pass_builder(_machine(target, level), options)
     builder.getModulePassManager().run(module, builder)
 

@@ -7,14 +7,16 @@ import ctypes
 import numpy as np
 import pytest
 
+from tensorexpr.codegen.builder import OPEN_TO_VECTORS
 from tensorexpr.errors import CodegenError
 from tensorexpr.tir import arithmetic as ops
 from tensorexpr.tir import intrin
-from tensorexpr.tir.expr import Call, IntImm, Let, PrimExpr, StringImm, Var
+from tensorexpr.tir.expr import Broadcast, Call, FloatImm, IntImm, Let, PrimExpr, Ramp, StringImm, Var
 from tensorexpr.tir.stmt import (
     AssertStmt,
     AttrStmt,
     BufferRealize,
+    BufferStore,
     DeclBuffer,
     Evaluate,
     For,
@@ -65,9 +67,19 @@ def test_constant_extents_need_no_guard_and_empty_loops_no_code() -> None:
 
 def test_loops_carry_hints_against_unrolling_and_vectorising() -> None:
     out = flat("out", 8)
-    text = compile_function(primfunc([out], seq(*(loop("i", 8, lambda i: store(out, i, 1.0)) for _ in range(2))))).text
-    assert text.count("!llvm.loop !") == 2 and "llvm.loop.unroll.disable" in text and '!{!"llvm.loop.vectorize.enable", i1 false}' in text
-    assert text.count("= distinct !{") == 2
+    nest = loop("j", 2, lambda j: seq(*(loop("i", 4, lambda i: store(out, 4 * j + i, 1.0)) for _ in range(2))))
+    text = compile_function(primfunc([out], nest)).text
+    assert text.count("!llvm.loop !") == 3 and "llvm.loop.unroll.disable" in text and '!{!"llvm.loop.vectorize.enable", i1 false}' in text
+    assert text.count("= distinct !{") == 3 and OPEN_TO_VECTORS not in text, "these are too short"
+
+
+def test_llvm_may_vectorise_innermost_loops_that_no_schedule_decided_on() -> None:
+    out = flat("out", 256)
+    plain = loop("j", 2, lambda j: loop("i", 128, lambda i: store(out, 128 * j + i, 1.0)))
+    text = compile_function(primfunc([out], plain)).text
+    assert text.count("llvm.loop.vectorize.enable") == 1 and text.count(OPEN_TO_VECTORS) == 1, "the inner one alone"
+    vectors = loop("j", 32, lambda j: BufferStore(out, Broadcast(FloatImm("float32", 1.0), 8), (Ramp(8 * j, 1, 8),)))
+    assert OPEN_TO_VECTORS not in compile_function(primfunc([out], vectors)).text
 
 
 def test_one_variable_serves_loops_one_after_the_other_and_at_other_depths() -> None:
