@@ -116,6 +116,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """The module `measure_record`, when it is asked for: it is a command too, and must not be loaded before it runs."""
+    if name == "load_best":  # the name of release 0.7
+        return load_best_record
     if name == "measure_record":
         return importlib.import_module(f"{__name__}.measure_record")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -91,6 +91,7 @@ def test_what_was_timed_again_counts_instead_of_the_first_time(tmp_path: Path) -
     log, of = tmp_path / "log.json", task()
     save(log, of, (2, result(0.1)), (4, result(0.3)), (2, result(0.5, rounds=7)), (4, result(0.4, rounds=7)))
     assert auto_scheduler.load_best_record(log, of.workload_key).trace == trace(of, 4)
+    assert auto_scheduler.load_best is auto_scheduler.load_best_record, "its name in release 0.7"
 
 
 def test_a_reader_reads_in_pieces(tmp_path: Path) -> None:

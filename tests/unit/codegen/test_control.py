@@ -78,7 +78,7 @@ def test_llvm_may_vectorise_innermost_loops_that_no_schedule_decided_on() -> Non
     plain = loop("j", 2, lambda j: loop("i", 128, lambda i: store(out, 128 * j + i, 1.0)))
     text = compile_function(primfunc([out], plain)).text
     assert text.count("llvm.loop.vectorize.enable") == 1 and text.count(OPEN_TO_VECTORS) == 1, "the inner one alone"
-    vectors = loop("j", 32, lambda j: BufferStore(out, Broadcast(FloatImm("float32", 1.0), 8), (Ramp(8 * j, 1, 8),)))
+    vectors = loop("j", 32, lambda j: BufferStore(out, Broadcast(FloatImm("float32", 1.0), 8), (Ramp(8 * j, ops.const(1, "int32"), 8),)))
     assert OPEN_TO_VECTORS not in compile_function(primfunc([out], vectors)).text
 
 

@@ -174,3 +174,20 @@ def test_convolutions_with_sparse_weights(layout: str) -> None:
     D, data, indices, begins = tensors
     [found] = run(tensors, arrays, topi.nn.sparse_conv2d(D, data, indices, begins, layout=layout, kernel_size=3))
     np.testing.assert_allclose(found, np.transpose(wanted, order), rtol=1e-4)
+
+
+def test_random_matrices_of_blocks() -> None:
+    pytest.importorskip("scipy", reason="SciPy makes the matrix")
+    from tensorexpr.topi.sparse.utils import random_bsr_matrix
+
+    np.random.seed(7)
+    made = random_bsr_matrix(8, 12, 2, 3, density=0.3, dtype="float32")
+    dense = made.toarray()
+    assert dense.shape == (8, 12) and dense.dtype == "float32" and made.data.shape == (5, 2, 3) and made.indices.dtype == "int32"
+    assert np.count_nonzero(dense) == 30, "of 16 blocks 4.8, rounded up"
+    np.random.seed(7)
+    assert (random_bsr_matrix(8, 12, 2, 3, density=0.3, dtype="float32").toarray() == dense).all()
+    with pytest.raises(DeclarationError, match="have to divide it"):
+        random_bsr_matrix(8, 12, 3, 3, density=0.3, dtype="float32")
+    with pytest.raises(DeclarationError, match="a number in"):
+        random_bsr_matrix(8, 12, 2, 3, density=3, dtype="float32")
