@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
@@ -13,7 +14,8 @@ from ..tir.block import Block, BlockRealize, MatchBufferRegion
 from ..tir.buffer import BufferRegion
 from ..tir.function import IRModule, PrimFunc
 from ..tir.node import Object
-from ..tir.serialize.module_graph import CUT, NODES, SavedModule, module_of, module_to_graph
+from ..tir.serialize.graph_fields import Types
+from ..tir.serialize.module_graph import CUT, SavedModule, module_of, module_to_graph
 from ..tir.serialize.node_graph import read_graph, write_graph
 from ..tir.structural import structural_equal, structural_hash
 from ..tir.structural_difference import assert_structural_equal, get_first_structural_mismatch
@@ -24,13 +26,19 @@ Node = Object
 _MADE = {cls.__name__: cls for cls in (Block, BlockRealize, BufferRegion, MatchBufferRegion, PrimFunc, expr.PrimType, expr.PointerType)}
 
 
+def _types() -> Types:
+    """All kinds of nodes; those of tensors are defined in a lower row of the house, and loaded when a text is asked for."""
+    types: Types = importlib.import_module("tensorexpr.te.graph_nodes").TE_NODES
+    return types
+
+
 def save_json(node: Any) -> str:
     """A node, or a list or mapping of nodes, as the JSON text that TVM saves.
 
     Raises:
         RecordError: for what has no place in such a text.
     """
-    return module_to_graph(node) if isinstance(node, IRModule) else write_graph(node, NODES)
+    return module_to_graph(node) if isinstance(node, IRModule) else write_graph(node, _types())
 
 
 def load_json(json_str: str) -> Any:
@@ -39,7 +47,7 @@ def load_json(json_str: str) -> Any:
     Raises:
         RecordError: for anything else.
     """
-    found = read_graph(json_str, NODES, CUT)
+    found = read_graph(json_str, _types(), CUT)
     return module_of(found) if isinstance(found, SavedModule) else found
 
 

@@ -36,6 +36,7 @@ from ..te.operation import ComputeOp, Operation, PlaceholderOp, loads
 from ..te.scan_body import check_states_bound
 from ..te.scan_op import ScanOp
 from ..te.tensor import Tensor
+from ..te.tensor_compute import TensorComputeOp
 from ..tir.expr import IterVar, PrimExpr, ProducerLoad, Var
 from ..tir.rewriting import walk
 
@@ -345,7 +346,7 @@ def initial_tree(outputs: Sequence[Operation], operations: Sequence[Operation]) 
             stem, _, last = name.rpartition("_")
             name = f"{stem}_{int(last) + 1}" if stem and last.isdigit() else f"{name}_1"
         taken.add(name)
-        stages.append(make_stage(number, name, op, op in outputs))
+        stages.append(initial_stage(number, name, op, op in outputs))
     index = {op: n for n, op in enumerate(operations)}
     carried = {index[op]: index[scan] for op, scan in check_states_bound(operations, outputs).items() if op in index}
     for number in carried:
@@ -362,3 +363,13 @@ def make_stage(number: int, name: str, op: Operation, is_output: bool = False) -
     """A fresh stage of `op`: root loops in declaration order, reduction innermost."""
     axes = (*op.axis, *op.reduce_axis) if isinstance(op, (ComputeOp, ScanOp)) else ()
     return StageNode(number, name, op, op, axes, tuple(range(len(axes))), is_output=is_output)
+
+
+def initial_stage(number: int, name: str, op: Operation, is_output: bool = False) -> StageNode:
+    """A fresh stage of `op`; an operation of an intrinsic over slices has its inner loops tensorized from the start."""
+    stage = make_stage(number, name, op, is_output)
+    if not isinstance(op, TensorComputeOp) or op.first_tensor_axis is None:
+        return stage
+    leaf = tuple(stage.axes.index(axis) for axis in op.loop_order)
+    mark = LoopMark(LoopKind.TENSORIZE, intrin=(op.intrin.name, op.intrin.digest))
+    return replace(stage, leaf=leaf, marks={**stage.marks, stage.axes.index(op.first_tensor_axis): mark})

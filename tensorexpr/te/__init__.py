@@ -8,7 +8,9 @@
 
 tensor, operation    the values and the nodes of a computation
 declare, reducer     placeholder, compute, reduce_axis; sum, max, min, comm_reducer
+tag                  tags for all that is declared in a scope
 extern               tensors that a statement or a foreign function computes
+tensor_compute       computes over slices, by a tensor intrinsic
 scan                 recurrences over time; by scan_op, and scan_body, what one step computes
 elementwise          operators on whole tensors
 verify, bounds       what makes a definition well formed, and free of reads out of bounds; lazy_select: arms that may not be read
@@ -16,7 +18,8 @@ thread_axis          what loops are bound to
 specialized_condition    conditions that the author of a schedule says hold
 dag, dag_text, flops, identity, access     the graph: order, text, cost, equality, how producers are read
 serialize, serialize_extern     the graph as JSON
-create_prim_func     functions of blocks; by compute_block and index_dtype; from_prim_func, the way back
+graph_nodes          the graph as the text that TVM saves
+create_prim_func     functions of blocks; by compute_block, extern_block and index_dtype; from_prim_func, the way back
 tensor_intrin, row_crossing     what a few instructions compute, for tensorize
 intrinsics           tensor intrinsics that come with the package
 combiner_laws        whether a reduction may be done in parts
@@ -86,9 +89,9 @@ from ..tir.intrin import (
     trunc,
 )
 from . import elementwise as _elementwise
-from . import intrinsics
+from . import intrinsics, tag
 from .create_prim_func import create_prim_func
-from .declare import compute, placeholder, reduce_axis, size_var, tag_scope, var
+from .declare import compute, placeholder, reduce_axis, size_var, var
 from .extern import ExternOp, extern, extern_primfunc
 from .gradient import gradient
 from .hybrid_op import HybridOp
@@ -97,7 +100,9 @@ from .reducer import comm_reducer, max, min, sum
 from .scan import scan
 from .scan_op import ScanOp
 from .specialized_condition import SpecializedCondition
+from .tag import tag_scope
 from .tensor import Tensor, TensorSlice
+from .tensor_compute import TensorComputeOp, TensorIntrinCall
 from .tensor_intrin import TensorIntrin, decl_tensor_intrin
 from .thread_axis import thread_axis
 
@@ -119,7 +124,9 @@ __all__ = [
     "SpecializedCondition",
     "Stage",
     "Tensor",
+    "TensorComputeOp",
     "TensorIntrin",
+    "TensorIntrinCall",
     "TensorSlice",
     "abs",
     "acos",
@@ -181,6 +188,7 @@ __all__ = [
     "sqrt",
     "subtract",
     "sum",
+    "tag",
     "tag_scope",
     "tan",
     "tanh",

@@ -7,12 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import cast as typing_cast
 
 from ..arith.block_access import get_block_access_region
+from ..arith.bounds import NEG_INF, POS_INF
+from ..arith.index_analyzer import Analyzer
+from ..errors import DeclarationError
+from ..tir.arithmetic import all as all_of
 from ..tir.arithmetic import cast, is_const_int
 from ..tir.attrs import FrozenMap
 from ..tir.block import Block, BlockRealize
 from ..tir.buffer import Buffer
-from ..tir.expr import GE, GT, LE, LT, BufferLoad, IntImm, IterVar, PrimExpr, ProducerLoad, Range, Reduce, Var
-from ..tir.rewriting import Node, post_order_rewrite, substitute
+from ..tir.expr import GE, GT, LE, LT, BufferLoad, Call, IntImm, IterVar, PrimExpr, ProducerLoad, Range, Reduce, Select, Var
+from ..tir.rewriting import Node, post_order_rewrite, substitute, variables, walk
 from ..tir.stmt import BufferStore, For, ForKind, IfThenElse, LetStmt, Stmt, seq
 from .index_dtype import retyped
 from .operation import ComputeOp
@@ -71,11 +75,35 @@ class ComputeBlocks:
 
     def _loop_axis(self, axis: IterVar) -> tuple[IterVar, Range]:
         """A loop variable of its own, and its range."""
-        dom = axis.dom or Range.from_min_extent(IntImm(axis.dtype, 0), IntImm(axis.dtype, 1))
+        dom = self._bounded(axis) or axis.dom or Range.from_min_extent(IntImm(axis.dtype, 0), IntImm(axis.dtype, 1))
         if self.index_dtype is not None:
             low, extent = (cast(retyped(e, self.sizes, self.index_dtype), self.index_dtype) for e in (dom.min, dom.extent))
             dom = Range.from_min_extent(low, extent)
         return replace(axis, var=Var(axis.name, dom.extent.dtype), dom=dom), dom
+
+    def _dependent(self) -> tuple[IterVar, ...]:
+        """The reduction axes whose range depends on other axes."""
+        own = {axis.var for axis in (*self.op.axis, *self.op.reduce_axis)}
+        return tuple(a for a in self.op.reduce_axis if a.dom and own & {*variables(a.dom.min), *variables(a.dom.extent)})
+
+    def _bounded(self, axis: IterVar) -> Range | None:
+        """The constant range around that of an axis which depends on others: a block's axes don't, so a condition does the rest."""
+        if axis.dom is None or axis not in self._dependent():
+            return None
+        analyzer = Analyzer()
+        for other in (*self.op.axis, *self.op.reduce_axis):
+            if other is axis:
+                break
+            if other.dom is not None:
+                analyzer.bind(other.var, other.dom)
+        low = analyzer.const_int_bound(axis.dom.min).min_value
+        high = analyzer.const_int_bound(axis.dom.min + axis.dom.extent).max_value
+        if low <= NEG_INF or high >= POS_INF:
+            raise DeclarationError(
+                f"create_prim_func: the range {axis.dom} of axis {axis.name} of {self.op.name} depends on other axes and has no constant "
+                "bounds; a block has axes of its own, so give the sizes as numbers, or lower it through te.create_schedule"
+            )
+        return Range.from_min_extent(IntImm(axis.dtype, low), IntImm(axis.dtype, max(1, high - low)))
 
     def _realize(self, loops: Sequence[tuple[IterVar, Range]], name: str, outputs: Sequence[Tensor], body: PrimExpr) -> Stmt:
         """One block, with axes of its own that are bound to the loops."""
@@ -104,7 +132,8 @@ class ComputeBlocks:
         new = {var: self._value(source, mapping) for var, source in zip(body.combiner.rhs, body.source, strict=True)}
         values = [substitute(result, {**old, **new}) for result in body.combiner.result]
         update = _stores(buffers, values, indices)
-        condition = self._value(body.condition, mapping)
+        inside = [part for axis in self._dependent() for part in _within(axis)]
+        condition = _simple(self._value(all_of(body.condition, *inside), mapping))
         return init, update if is_const_int(condition, 1) else IfThenElse(condition, update)
 
     def _value(self, expr: PrimExpr, mapping: Mapping[Var, PrimExpr]) -> PrimExpr:
@@ -118,7 +147,24 @@ class ComputeBlocks:
             return BufferLoad(self.buffers[typing_cast(Tensor, node.producer)], node.indices)
         if isinstance(node, (GE, GT)):
             return _TURNED[type(node)](node.b, node.a)
+        if isinstance(node, Select):
+            return replace(node, condition=_simple(node.condition))
+        if isinstance(node, Call) and node.op == "tir.if_then_else":
+            return replace(node, args=(_simple(node.args[0]), *node.args[1:]))
         return None
+
+
+def _within(axis: IterVar) -> list[PrimExpr]:
+    """The conditions that an axis is in its range; a constant beginning is that of the range around it too."""
+    if axis.dom is None:
+        return []
+    below = axis.var < axis.dom.min + axis.dom.extent
+    return [below] if isinstance(axis.dom.min, IntImm) else [axis.dom.min <= axis.var, below]
+
+
+def _simple(condition: PrimExpr) -> PrimExpr:
+    """A condition on indices alone, simplified; one on data stays, since data may overflow."""
+    return condition if any(isinstance(node, BufferLoad) for node in walk(condition)) else Analyzer().simplify(condition)
 
 
 def _stores(buffers: Sequence[Buffer], values: Sequence[PrimExpr], indices: tuple[PrimExpr, ...]) -> Stmt:

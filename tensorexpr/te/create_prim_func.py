@@ -31,6 +31,8 @@ from ..tir.stmt import seq
 from .compute_block import TRUE, BlockNames, ComputeBlocks
 from .dag import post_dfs_order
 from .demand import check_demand
+from .extern import ExternOp
+from .extern_block import extern_block
 from .index_dtype import retyped
 from .operation import ComputeOp, Operation, PlaceholderOp
 from .tensor import Tensor
@@ -50,8 +52,8 @@ def create_prim_func(ops: Sequence[Tensor | Var] | Tensor, index_dtype_override:
         A function with the attributes ``{"global_symbol": "main", "tir.noalias": True}``.
 
     Raises:
-        DeclarationError: if an input is missing, something is given twice, or an operation is neither a placeholder nor
-            a compute.
+        DeclarationError: if an input is missing, something is given twice, or an operation is no placeholder,
+            compute or extern.
     """
     params = [ops] if isinstance(ops, Tensor) else list(ops)
     if index_dtype_override not in (None, *_INDEX_DTYPES):
@@ -82,10 +84,10 @@ class _Builder:
             raise DeclarationError("create_prim_func takes the tensors of the function, inputs and outputs, as in [A, B, C]; got none")
         self._order = post_dfs_order([tensor.op for tensor in self._given])
         for op in self._order:
-            if not isinstance(op, PlaceholderOp) and type(op) is not ComputeOp:
+            if not isinstance(op, (PlaceholderOp, ComputeOp, ExternOp)):
                 raise UnsupportedOperationError(
-                    f"create_prim_func: {op.name} is a {type(op).__name__}; blocks are made of placeholders and te.compute only, "
-                    "so lower it through te.create_schedule"
+                    f"create_prim_func: Unsupported Operation: {type(op).__name__}. {op.name} is no placeholder, te.compute or te.extern, "
+                    "of which blocks are made, so lower it through te.create_schedule"
                 )
         check_demand(self._order, self._order)  # blocks compute whole tensors
 
@@ -96,11 +98,14 @@ class _Builder:
             if isinstance(op, PlaceholderOp):
                 self._check_given(op)
                 continue
-            assert isinstance(op, ComputeOp)
             for tensor in map(op.output, range(op.num_outputs)):
                 if tensor not in self._buffers:
                     allocated.append(self._declare(tensor))
             annotations = self._annotations(op)
+            if isinstance(op, ExternOp):
+                nests.append(extern_block(op, self._buffers, names, annotations))
+                continue
+            assert isinstance(op, ComputeOp)
             nests.append(ComputeBlocks(op, self._buffers, names, annotations, self._index_dtype, self._sizes).build())
         root = Block((), (), (), "root", seq(*nests), alloc_buffers=tuple(allocated))
         func = PrimFunc(tuple(self._params), BlockRealize((), TRUE, root), None, self._buffer_map, self._attrs())
@@ -138,7 +143,7 @@ class _Builder:
                 f"create_prim_func: placeholder {op.name} is read but missing from the arguments ({names}); pass every input"
             )
 
-    def _annotations(self, op: ComputeOp) -> FrozenMap:
+    def _annotations(self, op: Operation) -> FrozenMap:
         """The attributes of an operation, with buffers for tensors; the free layouts of arguments are the function's business."""
         found = {key: self._attribute(value) for key, value in op.attrs.items() if key != _LAYOUT_FREE}
         inner = [tensor for tensor in op.attrs.get(_LAYOUT_FREE, ()) if isinstance(tensor, Tensor) and tensor not in self._given]

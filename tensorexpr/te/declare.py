@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import DeclarationError
@@ -16,10 +14,10 @@ from ..tir.expr import IntImm, IterVar, PrimExpr, Range, SizeVar, Var
 from .bounds import check_bounds, early_rows
 from .lazy_select import lazy_selects
 from .operation import ComputeOp, PlaceholderOp
+from .tag import TagScope
 from .tensor import Tensor
+from .tensor_compute import TensorComputeOp, TensorIntrinCall, call_bodies, tensor_axes
 from .verify import verify_bodies
-
-_current_tag: ContextVar[str] = ContextVar("tensorexpr_te_tag", default="")
 
 
 def var(name: str = "tindex", dtype: str = "int32") -> Var:
@@ -65,7 +63,8 @@ def compute(
 
     Args:
         shape: extents of the result; one extent alone stands for a vector, () for a scalar.
-        fcompute: from index variables to the element's expression.
+        fcompute: from index variables to the element's expression; or, from those of the leading axes, to a tensor intrinsic
+            applied to slices (`TensorIntrin.__call__`), which computes all elements behind them.
         name: of the operation, for printing.
         tag: a note for schedules, such as "injective".
         attrs: hints for schedulers (`FLOP`, `layout_free_placeholders`, ...); unknown keys are kept and ignored.
@@ -79,11 +78,18 @@ def compute(
     """
     where = f"compute {name}"
     extents = as_shape(shape, where)
+    names = _axis_names(fcompute, len(extents), varargs_names, where)
     axes = tuple(
         IterVar(Range.from_min_extent(IntImm(extent.dtype, 0), extent), Var(axis_name, extent.dtype), IterVar.DATA_PAR)
-        for axis_name, extent in zip(_axis_names(fcompute, len(extents), varargs_names, where), extents, strict=True)
+        for axis_name, extent in zip(names, extents, strict=False)
     )
     returned = fcompute(*(axis.var for axis in axes))
+    if isinstance(returned, TensorIntrinCall):
+        return _tensor_compute(name, checked_tag(tag, where), checked_attrs(attrs), axes, extents, returned)
+    if len(names) < len(extents):
+        raise DeclarationError(
+            f"{where}: the shape has {len(extents)} dimensions, the function takes {len(names)} indices ({', '.join(names)})"
+        )
     bodies = tuple(_body(item, where) for item in (returned if isinstance(returned, (tuple, list)) else (returned,)))
     reduce_axis = verify_bodies(name, axes, bodies)
     bodies = lazy_selects(axes, bodies)
@@ -91,6 +97,19 @@ def compute(
     check_bounds(op, early_rows(op))
     outputs = tuple(op.output(i) for i in range(op.num_outputs))
     return outputs if isinstance(returned, (tuple, list)) and len(outputs) > 1 else outputs[0]
+
+
+def _tensor_compute(
+    name: str, tag: str, attrs: FrozenMap, axes: tuple[IterVar, ...], extents: tuple[PrimExpr, ...], call: TensorIntrinCall
+) -> Any:
+    """The result of an intrinsic over slices; the axes of the function stand around it."""
+    inner = tensor_axes(call, extents[len(axes) :], f"compute {name}")
+    bodies = call_bodies(call, inner)
+    reduce_axis = verify_bodies(name, (*axes, *inner), bodies)
+    op = TensorComputeOp(name, tag, attrs, (*axes, *inner), reduce_axis, bodies, call, len(axes))
+    check_bounds(op, early_rows(op))
+    outputs = tuple(op.output(i) for i in range(op.num_outputs))
+    return outputs if len(outputs) > 1 else outputs[0]
 
 
 def as_shape(shape: Any, where: str) -> tuple[PrimExpr, ...]:
@@ -119,10 +138,10 @@ def _axis_names(fcompute: Callable[..., Any], ndim: int, varargs_names: Sequence
     names = [p.name for p in positional if p.default is p.empty]
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     rest = ndim - len(names)
-    if rest < 0 or (rest > 0 and not variadic):
+    if rest < 0:
         raise DeclarationError(f"{where}: the shape has {ndim} dimensions, the function takes {len(names)} indices ({', '.join(names)})")
     if not variadic:
-        return names
+        return names  # fewer than dimensions where an intrinsic has the others
     if varargs_names is not None and len(varargs_names) != rest:
         raise DeclarationError(f"{where}: varargs_names has {len(varargs_names)} names for {rest} axes: {', '.join(varargs_names)}")
     return names + list(varargs_names if varargs_names is not None else (f"i{d}" for d in range(rest)))
@@ -139,31 +158,15 @@ def _body(item: Any, where: str) -> PrimExpr:
 
 def checked_tag(tag: str, where: str) -> str:
     """The tag of an operation: its own or that of the `tag_scope` around it."""
-    scope = _current_tag.get()
-    if tag and scope:
-        raise DeclarationError(f"{where}: tag {tag!r} inside tag_scope({scope!r}); drop one of the two")
-    return tag or scope
+    scope = TagScope.get_current()
+    if tag and scope is not None:
+        raise DeclarationError(f"{where}: tag {tag!r} inside tag_scope({scope.tag!r}); drop one of the two")
+    return tag if scope is None else scope.tag
 
 
 def checked_attrs(attrs: Mapping[str, Any] | None) -> FrozenMap:
     """Attributes as an operation keeps them."""
     return FrozenMap({key: tuple(value) if isinstance(value, list) else value for key, value in (attrs or {}).items()})
-
-
-@contextmanager
-def tag_scope(tag: str) -> Iterator[None]:
-    """Computes declared inside (a `with` block or a decorated function) get `tag`.
-
-    Raises:
-        DeclarationError: if scopes are nested.
-    """
-    if _current_tag.get():
-        raise DeclarationError(f"tag_scope({tag!r}) inside tag_scope({_current_tag.get()!r}): scopes can't be nested")
-    token = _current_tag.set(tag)
-    try:
-        yield
-    finally:
-        _current_tag.reset(token)
 
 
 def reduce_axis(dom: Any, name: str = "rv", thread_tag: str = "") -> IterVar:

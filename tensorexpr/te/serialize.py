@@ -248,11 +248,16 @@ def _read_op(data: JSON, ops: Sequence[Operation], symbols: Mapping[str, Var]) -
 
 
 def _extent(extent: PrimExpr, symbols: Mapping[str, Var]) -> PrimExpr:
+    _only(_variables(checked_extent(extent)), set(symbols.values()))
+    return extent
+
+
+def checked_extent(extent: PrimExpr) -> PrimExpr:
+    """An extent that was read: an integer that isn't negative, of no tensor."""
     if not parse_dtype(extent.dtype).is_int or any(isinstance(node, (ProducerLoad, Reduce)) for node in walk(extent)):
         raise RecordError(f"the extent {extent} is no integer expression")
     if isinstance(extent, IntImm) and extent.value < 0:
         raise RecordError(f"the extent {extent} is negative")
-    _only(_variables(extent), set(symbols.values()))
     return extent
 
 
@@ -264,31 +269,49 @@ def _only(variables: Sequence[Var], known: set[Var]) -> None:
 
 def _read_compute(fields: Mapping[str, JSON], ops: Sequence[Operation], symbols: Mapping[str, Var]) -> ComputeOp:
     reader = ExprReader(fields["rows"], symbols, lambda data: _tensor(data, ops), None, _LIMITS)
-    axes = tuple(_spatial(reader.axis(number), symbols) for number in _items(fields["axis"], "axes"))
+    axes = tuple(reader.axis(number) for number in _items(fields["axis"], "axes"))
     bodies = tuple(reader.expr(number) for number in _items(fields["body"], "bodies"))
-    name = _text(fields["name"])
+    return checked_compute(_text(fields["name"]), _text(fields["tag"]), _attrs(fields["attrs"], ops), axes, bodies, set(symbols.values()))
+
+
+def checked_compute(
+    name: str, tag: str, attrs: FrozenMap, axes: tuple[IterVar, ...], bodies: tuple[PrimExpr, ...], symbols: set[Var] | None = None
+) -> ComputeOp:
+    """The operation of what was read, checked as a declaration is.
+
+    Args:
+        symbols: the variables that may stand in it besides its axes; None allows any.
+
+    Raises:
+        RecordError: for axes and bodies that no declaration makes.
+        DeclarationError: as `te.compute`.
+    """
     reduce_axis = verify_bodies(name, axes, bodies)
-    known = set(symbols.values()) | {axis.var for axis in (*axes, *reduce_axis)}
+    own = {axis.var for axis in (*axes, *reduce_axis)}
+    extents = [part for axis in (*axes, *reduce_axis) if axis.dom for part in (axis.dom.min, axis.dom.extent)]
+    symbols = {var for root in (*extents, *bodies) for var in _variables(root)} - own if symbols is None else symbols
+    for axis in axes:
+        _check_spatial(axis, symbols)
     for axis in reduce_axis:
         if axis.dom is None or axis.iter_type != IterVar.COMM_REDUCE:
             raise RecordError(f"axis {axis.name} is no reduction axis")
-        _extent(axis.dom.extent, symbols)
+        _only(_variables(checked_extent(axis.dom.extent)), symbols)
     if len({axis.var for axis in axes}) != len(axes):
         raise RecordError(f"compute {name} has an axis twice")
     for body in bodies:
-        _check_body(body, known)
-    op = ComputeOp(name, _text(fields["tag"]), _attrs(fields["attrs"], ops), axes, reduce_axis, lazy_selects(axes, bodies))
+        _check_body(body, symbols | own)
+    op = ComputeOp(name, tag, attrs, axes, reduce_axis, lazy_selects(axes, bodies))
     check_bounds(op, early_rows(op))
     return op
 
 
-def _spatial(axis: IterVar, symbols: Mapping[str, Var]) -> IterVar:
+def _check_spatial(axis: IterVar, symbols: set[Var]) -> None:
     dom = axis.dom
     if dom is None or axis.iter_type != IterVar.DATA_PAR or not isinstance(dom.min, IntImm) or dom.min.value != 0:
         raise RecordError(f"axis {axis.name} is no spatial axis from 0")
-    if _extent(dom.extent, symbols).dtype != axis.dtype or axis.var in symbols.values():
+    _only(_variables(checked_extent(dom.extent)), symbols)
+    if dom.extent.dtype != axis.dtype or axis.var in symbols:
         raise RecordError(f"axis {axis.name} is {axis.dtype}, its extent {dom.extent.dtype}")
-    return axis
 
 
 def _check_body(body: PrimExpr, known: set[Var]) -> None:

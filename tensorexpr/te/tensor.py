@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -64,8 +65,8 @@ class Tensor(ExprOp, DataProducer):
 
     def __getitem__(self, indices: Any) -> PrimExpr | TensorSlice:
         items = indices if isinstance(indices, tuple) else tuple(indices) if isinstance(indices, list) else (indices,)
-        if len(items) < self.ndim:
-            return TensorSlice(self, tuple(_index(self, item) for item in items))
+        if len(items) < self.ndim or (len(items) == self.ndim and any(isinstance(item, slice) for item in items)):
+            return TensorSlice(self, tuple(item if isinstance(item, slice) else _index(self, item) for item in items))
         return element(self, items)
 
     __iter__: ClassVar[None] = None  # elements are named by indices: Python's own protocols would never end
@@ -108,10 +109,13 @@ class Tensor(ExprOp, DataProducer):
 
 @dataclass(frozen=True, eq=False)
 class TensorSlice(ExprOp):
-    """`A[i]` of a tensor with more dimensions: the leading `indices`, to be continued by further ones."""
+    """`A[i]` of a tensor with more dimensions: the leading `indices`, to be continued by further ones.
+
+    `A[i, 0:16]`, with slices among them, is a part of the tensor, which tensor intrinsics are applied to.
+    """
 
     tensor: Tensor
-    indices: tuple[PrimExpr, ...]
+    indices: tuple[Any, ...]
 
     __iter__: ClassVar[None] = None
     __contains__: ClassVar[None] = None
@@ -149,7 +153,8 @@ def element(tensor: Tensor, indices: tuple[Any, ...]) -> PrimExpr:
 def _index(tensor: Tensor, item: Any) -> PrimExpr:
     if isinstance(item, slice):
         raise DeclarationError(
-            f"tensor {tensor.name} can't be indexed by a Python slice; declare a te.compute that reads the wanted elements"
+            f"tensor {tensor.name} can't be indexed by a Python slice where an element is meant; declare a te.compute that reads the "
+            "wanted elements, or give the slice to a tensor intrinsic"
         )
     index = convert(item)
     parsed = parse_dtype(index.dtype)
@@ -158,3 +163,19 @@ def _index(tensor: Tensor, item: Any) -> PrimExpr:
             f"tensor {tensor.name} is indexed with {item!s} ({index.dtype}); an index is a scalar integer, convert with .astype('int32')"
         )
     return index
+
+
+# Programs look for operations here; they are defined in modules that know tensors.
+_OPERATIONS = {name: "operation" for name in ("Operation", "PlaceholderOp", "BaseComputeOp", "ComputeOp")} | {
+    "ExternOp": "extern",
+    "HybridOp": "hybrid_op",
+    "ScanOp": "scan_op",
+    "TensorComputeOp": "tensor_compute",
+    "TensorIntrinCall": "tensor_compute",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _OPERATIONS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_OPERATIONS[name]}", __package__), name)

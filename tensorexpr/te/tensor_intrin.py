@@ -27,6 +27,7 @@ from .identity import dag_key
 from .operation import ComputeOp, Operation, PlaceholderOp, loads
 from .row_crossing import with_flat_views
 from .tensor import Tensor
+from .tensor_compute import TensorIntrinCall, call_intrin
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +71,18 @@ class TensorIntrin:
                 f"({', '.join(known)}, not {digest}); declare it as it was when the schedule was recorded"
             )
         return known[digest] if digest is not None else list(known.values())[-1]
+
+    def __call__(self, *args: Any, reduce_axis: Any = None) -> TensorIntrinCall:
+        """The intrinsic applied to slices: what the function of a `te.compute` over its leading axes returns.
+
+        Args:
+            args: slices such as ``A[i, 0:16]``, one for each input, and values of the scalar parameters.
+            reduce_axis: axes over which the results are added up.
+
+        Raises:
+            DeclarationError: if they do not fit the intrinsic.
+        """
+        return call_intrin(self, args, reduce_axis)
 
     def __repr__(self) -> str:
         return f"TensorIntrin({self.name}: {self.op.body[0]})"

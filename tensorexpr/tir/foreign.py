@@ -116,7 +116,7 @@ def _argument(name: str, arg: Any) -> PrimExpr:
 
 
 def _is_passed(expr: PrimExpr) -> bool:
-    return isinstance(expr, (StringImm, Var)) or (isinstance(expr, Call) and expr.op == ARRAY)  # a pointer: for a device's runtime
+    return isinstance(expr, (StringImm, Var, Call))  # a pointer: for a device's runtime
 
 
 def array_argument(buffer: Buffer) -> PrimExpr:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tensorexpr import te, tir
+from tensorexpr import te
 from tensorexpr.errors import DeclarationError
 from tests import programs
 
@@ -44,16 +44,3 @@ def test_a_scalar_that_is_no_argument() -> None:
 def test_an_unknown_index_dtype() -> None:
     with pytest.raises(DeclarationError, match="index_dtype_override is one of int32, int64, not 'int8'"):
         te.create_prim_func([spare()], index_dtype_override="int8")
-
-
-def test_extern_operations_are_refused() -> None:
-    a = spare()
-
-    def fill(ins: list[tir.Buffer], outs: list[tir.Buffer]) -> tir.Stmt:
-        i = tir.Var("i")
-        body = tir.BufferStore(outs[0], ins[0][i], (i,))
-        return tir.For(i, tir.const(0), tir.const(4), tir.ForKind.SERIAL, body)
-
-    b = te.extern((4,), [a], fill, dtype="float32", name="B")
-    with pytest.raises(DeclarationError, match=r"B is a ExternOp; blocks are made of placeholders and te.compute only"):
-        te.create_prim_func([a, b])

@@ -75,7 +75,7 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "no element": (lambda: te.exp(A), r"tensor A has 2 dimensions and is no scalar; write an element such as A\[i0, i1\]"),
     "slice as element": (lambda: te.exp(A[i]), "tensor A has 2 dimensions, indexed with 1"),
     "too many element indices": (lambda: A[i, i, i], "tensor A has 2 dimensions, indexed with 3"),
-    "Python slice": (lambda: A[0:2, 0], "tensor A can't be indexed by a Python slice"),
+    "Python slice": (lambda: te.exp(A[0:2, 0]), "tensor A can't be indexed by a Python slice"),
     "float index": (lambda: A[0.5, 0], r"tensor A is indexed with 0.5 \(float32\); an index is a scalar integer"),
     "vector index": (lambda: A[Ramp(i, const(1), 4), 0], "an index is a scalar integer"),
     "output number": (lambda: V.op.output(1), r"operation V has 1 output\(s\), so no output 1"),

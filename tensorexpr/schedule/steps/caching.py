@@ -15,7 +15,7 @@ from ...te.tensor import Tensor
 from ...tir.attrs import EMPTY
 from ...tir.expr import IterVar, PrimExpr, ProducerLoad, Range, Var
 from ...tir.rewriting import Node, post_order_rewrite, substitute
-from ..tree import Inline, LoopKind, ScheduleTree, StageNode, make_stage
+from ..tree import Inline, LoopKind, ScheduleTree, StageNode, initial_stage, make_stage
 from .base import Step, check_not_inlined, stage_of
 from .placement import check_scope
 
@@ -25,12 +25,10 @@ if TYPE_CHECKING:
 
 def check_unscheduled(stage: StageNode, primitive: str) -> None:
     """Refuse a stage whose loops have been changed or marked."""
-    if (
-        stage.relations
-        or any(mark.kind is not LoopKind.SERIAL for mark in stage.marks.values())
-        or stage.leaf != tuple(range(len(stage.axes)))
-        or stage.prefetches
-    ):
+    fresh = initial_stage(stage.id, stage.name, stage.compute)
+    marked = {axis: (mark.kind, mark.intrin) for axis, mark in stage.marks.items() if mark.kind is not LoopKind.SERIAL}
+    same_marks = marked == {axis: (mark.kind, mark.intrin) for axis, mark in fresh.marks.items()}
+    if stage.relations or not same_marks or stage.leaf != fresh.leaf or stage.prefetches:
         raise ScheduleError(
             f"In schedule for {stage.name}: {primitive} comes before split, fuse, reorder, prefetch and loop marks of that stage"
         )
@@ -85,13 +83,14 @@ class CacheWrite(Step):
             op, name=tree.unique_name(f"{op.name}.{self.scope}"), axis=axis, body=tuple(substitute(body, renamed) for body in op.body)
         )
         own = tuple(a.var for a in op.axis)
-        copy = replace(op, body=tuple(ProducerLoad(cached.output(n), own) for n in range(op.num_outputs)), reduce_axis=())
+        copies = tuple(ProducerLoad(cached.output(n), own) for n in range(op.num_outputs))
+        copy = ComputeOp(op.name, op.tag, op.attrs, op.axis, (), copies)
         shown = make_stage(stage.id, stage.name, copy, stage.is_output)
         shown = replace(shown, origin=stage.origin, scope=stage.scope, attach=stage.attach, rolling_buffer=stage.rolling_buffer)
         tree = tree.with_stage(replace(shown, store_predicate=stage.store_predicate, nontemporal=stage.nontemporal))
         tree = tree.with_stage(replace(tree[stage.id], double_buffer=stage.double_buffer, aligns=stage.aligns))
         tree = tree.with_stage(replace(tree[stage.id], maps=stage.maps, layouts=stage.layouts, separators=stage.separators))
-        new = replace(make_stage(len(tree.stages), cached.name, cached), scope=self.scope)
+        new = replace(initial_stage(len(tree.stages), cached.name, cached), scope=self.scope)
         return tree.with_new_stage(new, before=stage.id)
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:

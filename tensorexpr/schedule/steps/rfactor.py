@@ -207,7 +207,7 @@ def _final(domain: StageDomain, axis: int, position: int, partial: ComputeOp) ->
     before = sum(not stage.is_reduction(a) for a in stage.leaf[: stage.leaf.index(axis)])
     return replace(
         stage,
-        op=replace(op, reduce_axis=(reduced,), body=tuple(bodies)),
+        op=ComputeOp(op.name, op.tag, op.attrs, op.axis, (reduced,), tuple(bodies)),
         axes=(*op.axis, reduced, *(stage.axes[a] for a in derived_axes(kept, stage.spatial))),
         leaf=(*kept.leaf[:before], number, *kept.leaf[before:]),
         relations=kept.relations,

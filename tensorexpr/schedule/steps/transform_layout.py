@@ -13,6 +13,7 @@ from ...arith.linear import is_scalar_int
 from ...errors import DeclarationError, ScheduleError, TypeMismatchError
 from ...te.operation import ComputeOp, Operation, PlaceholderOp
 from ...te.tensor import Tensor
+from ...te.tensor_compute import TensorComputeOp
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import const, is_const_int, logical_not
 from ...tir.expr import And, FloatImm, IntImm, IterVar, PrimExpr, ProducerLoad, Range, Reduce, Var
@@ -54,6 +55,11 @@ class TransformLayout(Step):
         _check_computed(stage)
         check_not_inlined(stage, "transform_layout")
         check_unscheduled(stage, "transform_layout")
+        if isinstance(stage.compute, TensorComputeOp):
+            raise ScheduleError(
+                f"In schedule for {stage.name}: transform_layout: its inner loops are the intrinsic {stage.compute.intrin.name}, which "
+                "writes the layout that it was declared for; transform the layout of a stage that copies its result"
+            )
         _check_untouched(tree, stage)
         layout = _Layout.of(stage, self.mapping)
         if stage.is_output and self.pad_value is None and not is_const_int(layout.valid, 1):
@@ -239,7 +245,7 @@ class _Layout:
     def moved(self, op: ComputeOp, pads: Sequence[PrimExpr | None]) -> ComputeOp:
         """The operation over the new axes."""
         body = tuple(self._body(old, pad) for old, pad in zip(op.body, self._pads(op, pads), strict=True))
-        return replace(op, axis=self.axis, body=body)
+        return ComputeOp(op.name, op.tag, op.attrs, self.axis, op.reduce_axis, body)
 
     def _pads(self, op: ComputeOp, pads: Sequence[PrimExpr | None]) -> list[tuple[PrimExpr | None, ...]]:
         """What each body needs to know: a reduction of several outputs starts all of them."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
+import tensorexpr as tvm
 from tensorexpr import te, tir
 from tensorexpr.te.index_dtype import retyped
 from tensorexpr.tir.rewriting import walk
@@ -68,3 +72,43 @@ def test_values_keep_their_dtype_when_indices_change_theirs() -> None:
     new = retyped(tir.Select(i < 3, i, i * 2), {i: wide}, "int64")
     assert new.dtype == "int32" and wide in set(walk(new))
     assert retyped(tir.max(i, 3), {}, "int64") is tir.max(i, 3)
+
+
+def test_externs_are_blocks_that_state_what_they_touch() -> None:
+    a = te.placeholder((4, 4), name="A")
+    b = te.compute((4, 4), lambda i, j: a[i, j] + 1.0, name="B")
+    columns = tir.decl_buffer((4, 4), name="view", strides=[te.var("s0"), te.var("s1")], elem_offset=te.var("start"))
+
+    def firsts(ins: list[tir.Buffer], outs: list[tir.Buffer]) -> tir.Stmt:
+        i = tir.Var("i")
+        return tir.For(i, tir.const(0), tir.const(4), tir.ForKind.SERIAL, tir.BufferStore(outs[0], ins[0][i, 0] * 2.0, (i,)))
+
+    c = te.extern((4,), [b], firsts, in_buffers=[columns], dtype="float32", name="C")
+    func = te.create_prim_func([a, c])
+    text = str(func)
+    assert "T.reads(B[0:4, 0:4])" in text and "T.writes(C[0:4])" in text and "view = T.match_buffer(B[0:4, 0:4]" in text
+    given, out = np.arange(16, dtype="float32").reshape(4, 4), tvm.nd.empty((4,))
+    tvm.build(func)(tvm.nd.array(given), out)
+    np.testing.assert_array_equal(out.numpy(), (given[:, 0] + 1) * 2)
+
+
+def test_a_reduction_range_that_depends_on_other_axes_is_bounded_by_a_condition() -> None:
+    x = te.placeholder((4, 4, 4), name="x")
+
+    def below(i: tir.Var) -> Any:
+        outer = te.reduce_axis(tvm.ir.Range.from_min_extent(0, i))
+        inner = te.reduce_axis(tvm.ir.Range.from_min_extent(1, outer))
+        return te.sum(x[i, outer, inner - 1], axis=[outer, inner])
+
+    func = te.create_prim_func([x, te.compute((4,), below, name="y")])
+    given, out = np.arange(64, dtype="float32").reshape(4, 4, 4), tvm.nd.empty((4,))
+    tvm.build(func)(tvm.nd.array(given), out)
+    np.testing.assert_array_equal(out.numpy(), [sum(given[i, r, s] for r in range(i) for s in range(r)) for i in range(4)])
+
+
+def test_conditions_on_indices_are_simple_and_those_on_data_stay() -> None:
+    a, d = te.placeholder((4,), name="a"), te.placeholder((6,), "int32", name="d")
+    padded = te.compute((6,), lambda i: te.if_then_else(te.all(i >= 1, i - 1 < 4), a[i - 1], 0.0), name="b")
+    kept = te.compute((6,), lambda i: te.if_then_else(d[i] + 1 > 3, 1.0, 0.0), name="e")
+    text = str(te.create_prim_func([a, d, padded, kept]))
+    assert "1 <= v_i and v_i < 5" in text and "3 < d[v_i] + 1" in text
