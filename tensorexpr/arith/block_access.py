@@ -78,11 +78,32 @@ def is_self_contained(stmt: Stmt, buffer: Buffer, values: Mapping[Var, PrimExpr]
     Args:
         values: of the axes of the blocks around `stmt`.
     """
+    if _is_written_by_data(stmt, buffer):
+        return False
     touched = touched_regions(stmt, [buffer], values)[buffer]
     if touched.reads is None or touched.writes is None:
         return touched.reads is None
     analyzer = Analyzer()
     return all(_covers(analyzer, made, read) for read, made in zip(touched.reads.region, touched.writes.region, strict=True))
+
+
+def _is_written_by_data(stmt: Stmt, buffer: Buffer) -> bool:
+    """Whether what is in memory decides where a statement accesses a buffer, and not the same all the time.
+
+    B[i[0]] may be two places if i[0] is stored to, and of B[i[k]] over k it isn't known which elements are written.
+    """
+    inner: set[Var] = set()
+    indices: list[tuple[bool, PrimExpr]] = []
+    for node in walk(stmt):
+        if isinstance(node, For):
+            inner.add(node.loop_var)
+        elif isinstance(node, Block):
+            inner.update(axis.var for axis in node.iter_vars)
+        elif isinstance(node, (BufferLoad, BufferStore)) and node.buffer is buffer:
+            indices += [
+                (isinstance(node, BufferStore), index) for index in node.indices if any(isinstance(n, BufferLoad) for n in walk(index))
+            ]
+    return any(_changed(index, stmt) or (stored and variables(index) & inner) for stored, index in indices)
 
 
 def _covers(analyzer: Analyzer, outer: Range, inner: Range) -> bool:

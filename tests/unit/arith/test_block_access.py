@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from tensorexpr import te, tir
-from tensorexpr.arith.block_access import touched_regions
+from tensorexpr.arith.block_access import is_self_contained, touched_regions
 from tensorexpr.tir.analysis import get_block_access_region, get_block_read_write_region
 from tensorexpr.tir.printer.blocks import region_text
 from tensorexpr.tir.printer.placement import Placement
@@ -127,3 +129,14 @@ def test_axes_of_inner_blocks_are_seen_through_those_of_outer_ones() -> None:
     writes = found[B].writes
     assert writes is not None
     assert texts([writes]) == ["B[4:16]"]
+
+
+@pytest.mark.parametrize(("stored", "count", "contained"), [("A", 1, True), ("place", 1, False), ("A", 4, False)])
+def test_a_place_that_memory_tells_is_another_one_when_memory_changed(stored: str, count: int, contained: bool) -> None:
+    """A[place[0]] is stored, something else too, A[place[0]] is read: that finds what was stored unless place[0] changed."""
+    place = tir.decl_buffer((4,), "int32", "place")
+    other = tir.BufferStore(place if stored == "place" else B, tir.const(1, "int32" if stored == "place" else "float32"), (tir.const(0),))
+    index = place[I] if count > 1 else place[0]
+    first = tir.BufferStore(A, tir.const(0.0), (index,))
+    body = tir.stmt_seq(loop(I, count, first) if count > 1 else first, other, tir.BufferStore(B, A[place[0]], (tir.const(1),)))
+    assert is_self_contained(body, A) is contained

@@ -156,3 +156,24 @@ def test_the_padding_of_floats_is_a_float() -> None:
     sch = tir.Schedule(loop_programs.chain)
     with pytest.raises(ScheduleError, match="B is float32, but pad_value is int32"):
         sch.transform_layout("B", "B", lambda i, j: [i // 5, j, i % 5], pad_value=0)
+
+
+def test_what_pads_nothing_is_no_padding() -> None:
+    @T.prim_func
+    def copied(a: T.handle, b: T.handle) -> None:
+        A = T.match_buffer(a, (4,), "int32")
+        B = T.match_buffer(b, (4,), "int32")
+        for i in range(4):
+            with T.block("B"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = T.if_then_else(0 <= vi and vi < 4, A[vi], 0)
+
+    sch = tir.Schedule(copied)
+    block = sch.get_block("B")
+    assert not sch.can_decompose_padding(block, sch.get_loops(block)[0])
+
+
+def test_whole_probabilities_print_as_integers() -> None:
+    sch = tir.Schedule(loop_programs.chain)
+    sch.sample_categorical([1, 2], [1.0, 0.5], decision=0)
+    assert "probs=[1, 0.5], decision=0" in str(sch.trace)

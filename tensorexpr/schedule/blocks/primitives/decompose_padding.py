@@ -149,6 +149,8 @@ def _pattern(node: Node) -> _Pattern:
     empty = next((var for var, (low, high) in ranges.items() if low >= high), None)
     if empty is not None:
         raise _no_padding(node, f"nothing is inside along {empty.name}")
+    if all(found == (0, as_int(domains[var].extent)) for var, found in ranges.items()):
+        raise _no_padding(node, "all points of its axes are inside")
     order = {axis.var: ranges[axis.var] for axis in block.iter_vars if axis.var in ranges}
     return _Pattern(store, inside, constant, order)
 

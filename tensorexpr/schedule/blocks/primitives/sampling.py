@@ -73,6 +73,10 @@ class SampleCategorical(Primitive):
             raise ScheduleError(f"sample_categorical: the decision {decision} is no place among {len(candidates)} candidates")
         return Applied(state, (int(candidates[decision]),), decision)
 
+    def shown(self, name: str, value: Any) -> Any:
+        """As in TVM a probability that is whole prints as an integer."""
+        return [int(p) if p == int(p) else p for p in value] if name == "probs" else value
+
 
 def constant_extent(state: State, loop: Any, primitive: str) -> int:
     """The extent of a loop.
