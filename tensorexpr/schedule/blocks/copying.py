@@ -22,11 +22,11 @@ from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion, pointer_var
 from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.rewriting import substitute, variables
-from ...tir.stmt import BufferStore, For, IfThenElse, SeqStmt, Stmt, While, seq
+from ...tir.stmt import AllocateConst, BufferStore, DeclBuffer, For, IfThenElse, SeqStmt, Stmt, While, seq
 from .bindings import TRUE, bound_values, is_true, ranges_of, simplified
 from .diagnostics import PrimitiveError
 from .nests import looped
-from .program import BlockProgram, Node, inner_statements, realized
+from .program import BlockProgram, Node, holds_for_scope, inner_statements, realized
 
 Box = tuple[Range, ...]
 
@@ -155,9 +155,12 @@ def scope_end(scope: Node) -> Place:
 
 
 def scope_start(scope: Node) -> Place:
-    """The start of a block's body."""
+    """The start of a block's body, behind what is declared for all of it."""
     assert isinstance(scope.stmt, BlockRealize)
-    return Place(scope.stmt, first_of(scope.stmt.block.body))
+    body = scope.stmt.block.body
+    while isinstance(body, (AllocateConst, DeclBuffer)):
+        body = body.body
+    return Place(scope.stmt, first_of(body))
 
 
 def first_of(body: Stmt) -> Stmt:
@@ -231,7 +234,11 @@ def top_statement(node: Node) -> Stmt:
     for above in node.ancestors():
         if isinstance(above.stmt, Block):
             break
-        if isinstance(above.stmt, SeqStmt) and above.parent is not None and isinstance(above.parent.stmt, Block):
+        if (
+            isinstance(above.stmt, SeqStmt)
+            and above.parent is not None
+            and (isinstance(above.parent.stmt, Block) or holds_for_scope(above.parent))
+        ):
             break
         below = above
     return below.stmt

@@ -22,7 +22,7 @@ from ...tir.stmt import For, ForKind, SeqStmt
 from ...tir.thread import bound_tag
 from .bindings import bound_values, is_true, ranges_of
 from .diagnostics import PrimitiveError
-from .program import BlockProgram, Node, realized
+from .program import BlockProgram, Node, holds_for_scope, realized
 from .scope import Scope, loops_of_axes, read, written
 
 REDUCED = (IterVar.COMM_REDUCE,)
@@ -67,7 +67,7 @@ def odd_surroundings(node: Node) -> str | None:
     for above in node.ancestors():
         if isinstance(above.stmt, BlockRealize):
             break
-        if not isinstance(above.stmt, (For, SeqStmt, Block)):
+        if not isinstance(above.stmt, (For, SeqStmt, Block)) and not holds_for_scope(above):
             return f"a {type(above.stmt).__name__} decides where it runs"
     return None
 

@@ -17,7 +17,7 @@ from ...tir.expr import IntImm, Var
 from ...tir.function import PrimFunc
 from ...tir.rewriting import map_children, substitute
 from ...tir.scopes import parts
-from ...tir.stmt import For, SeqStmt, Stmt, is_no_op, seq
+from ...tir.stmt import AllocateConst, DeclBuffer, For, SeqStmt, Stmt, is_no_op, seq
 
 ROOT = "root"
 
@@ -46,6 +46,15 @@ def realized(node: Node) -> BlockRealize:
 def block_at(node: Node) -> Block:
     """The block of a realization."""
     return realized(node).block
+
+
+def holds_for_scope(node: Node) -> bool:
+    """True for a declaration around all that a scope does: a constant, or a buffer's, which decides nothing about what runs."""
+    while isinstance(node.stmt, (AllocateConst, DeclBuffer)) and node.parent is not None:
+        node = node.parent
+        if isinstance(node.stmt, Block):
+            return True
+    return False
 
 
 def loops_around(node: Node) -> list[For]:

@@ -166,7 +166,7 @@ def test_what_pads_nothing_is_no_padding() -> None:
         for i in range(4):
             with T.block("B"):
                 vi = T.axis.spatial(4, i)
-                B[vi] = T.if_then_else(0 <= vi and vi < 4, A[vi], 0)
+                B[vi] = T.if_then_else(vi >= 0 and vi < 4, A[vi], 0)
 
     sch = tir.Schedule(copied)
     block = sch.get_block("B")
