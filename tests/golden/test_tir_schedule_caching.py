@@ -71,7 +71,7 @@ CASES: dict[str, list[Case]] = {
         (programs.chain, lambda sch: sch.transform_layout("B", ("write", 0), lambda i, j: (j // 4, i, j % 4))),
         (programs.conv, lambda sch: sch.transform_layout("Y", "W", lambda o, i, h, w: (o // 2, i // 2, h, w, i % 2, o % 2))),
         (programs.chain, lambda sch: sch.transform_layout("B", "B", lambda i, j: (j // 5, i, j % 5), pad_value=0.0)),
-        (programs.fused, lambda sch: sch.transform_layout("B", ("write", 0), lambda i, j: (j // 2, i, j % 2), pad_value=1)),
+        (programs.fused, lambda sch: sch.transform_layout("B", ("write", 0), lambda i, j: (j // 2, i, j % 2), pad_value=1.0)),
         (programs.chain, lambda sch: sch.transform_layout("B", "A", lambda i, j: (j // 5, i, j % 5), pad_value=0.0)),
     ],
     "transform_block_layout": [
