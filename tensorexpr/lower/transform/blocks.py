@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from ..passes import Pass
-from ..phase1.compact_buffer_allocation import compact_buffer_allocation
 from ..phase1.convert_blocks_to_opaque import convert_blocks_to_opaque
 from ..phase1.inject_software_pipeline import inject_software_pipeline
 from ..phase1.lower_init_block import lower_init_block
-from ..phase1.lower_match_buffer import lower_match_buffer
-from ..phase1.lower_opaque_block import lower_opaque_block
 from ..phase1.plan_and_update_buffer_allocation_location import plan_and_update_buffer_allocation_location
 
 
@@ -30,25 +27,6 @@ def ConvertBlocksToOpaque() -> Pass:
     return Pass("tir.ConvertBlocksToOpaque", convert_blocks_to_opaque)
 
 
-def CompactBufferAllocation(is_strict: bool = True) -> Pass:
-    """Storage for the boxes of buffers that are accessed.
-
-    Args:
-        is_strict: kept for programs that pass it; storage is never larger than a buffer's shape.
-    """
-    return Pass("tir.CompactBufferAllocation", compact_buffer_allocation)
-
-
 def InjectSoftwarePipeline() -> Pass:
     """Loops with stages (`software_pipeline_stage`, `software_pipeline_order`) as pipelines."""
     return Pass("tir.InjectSoftwarePipeline", inject_software_pipeline)
-
-
-def LowerMatchBuffer() -> Pass:
-    """The views of blocks as BufferBind statements."""
-    return Pass("tir.LowerMatchBuffer", lower_match_buffer)
-
-
-def LowerOpaqueBlock() -> Pass:
-    """Blocks without axes as plain statements."""
-    return Pass("tir.LowerOpaqueBlock", lower_opaque_block)
