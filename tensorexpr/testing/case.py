@@ -24,12 +24,14 @@ from ..te.operation import Operation, PlaceholderOp
 from ..te.serialize import dag_from_json, dag_to_json
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
+from ..tir.interpreter import IterationLimitError
 from .check import PHASES, ScheduleMismatch, assert_schedule_correct
 from .program import check_program
 
 MAX_CHARACTERS = 1 << 20
 MAX_SEED = 1 << 32
 MAX_ELEMENTS = 1 << 24
+MAX_ITERATIONS = 1 << 20  # the interpreter takes a few seconds for them
 _FIELDS = {"dag", "trace", "seed", "error"}
 
 
@@ -62,9 +64,10 @@ class Case:
 
         Raises:
             ScheduleError: if the trace does not fit.
+            IterationLimitError: if a phase takes more than `MAX_ITERATIONS`: splits that don't divide multiply.
         """
         try:
-            assert_schedule_correct(self.schedule(), self.tensors, self.seed, phases, compiled)
+            assert_schedule_correct(self.schedule(), self.tensors, self.seed, phases, compiled, max_iterations=MAX_ITERATIONS)
         except ScheduleMismatch as mismatch:
             return mismatch
         return None
@@ -162,6 +165,6 @@ def _shorter(case: Case) -> Iterator[Case]:
 def _failing(case: Case, phases: Sequence[int], compiled: bool) -> Case | None:
     try:
         mismatch = case.check(phases, compiled)
-    except ScheduleError:  # the steps that are left need the one that is gone
+    except (ScheduleError, IterationLimitError):  # the steps that are left need the one that is gone, or make its loops endless
         return None
     return None if mismatch is None else replace(case, error=mismatch.problem)

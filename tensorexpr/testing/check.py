@@ -19,7 +19,7 @@ from ..te.tensor import Tensor
 from ..te.tolerance import Tolerance, reduction_length, term_magnitude, tolerance_of
 from ..tir.dtype import to_numpy
 from ..tir.expr import PrimExpr
-from ..tir.interpreter import interpret
+from ..tir.interpreter import IterationLimitError, interpret
 from .data import Array, random_inputs
 from .program import check_program
 
@@ -46,6 +46,7 @@ def assert_schedule_correct(
     phases: Sequence[int] = PHASES,
     compiled: bool = True,
     sizes: Sequence[Mapping[Any, int]] = ({},),
+    max_iterations: int | None = None,
 ) -> None:
     """Run a schedule in every way there is, on random data.
 
@@ -56,14 +57,15 @@ def assert_schedule_correct(
         phases: lowering phases after which the loop IR is interpreted.
         compiled: also build and call the machine code.
         sizes: values of the variables in the shapes; what is lowered or built once runs with each.
+        max_iterations: how many iterations of loops the interpreter may take after a phase; None for as many as there are.
 
     Raises:
+        IterationLimitError: if `max_iterations` don't do.
         ScheduleMismatch: at the first disagreement, with the phase, the worst element and a program to repeat it.
     """
     args = declared_arguments(schedule.tree, args)
-    runs = [_Run(schedule, args, seed, tuple(phases), compiled, sizes, phase) for phase in phases]
-    if compiled:
-        runs.append(_Run(schedule, args, seed, tuple(phases), compiled, sizes, None))
+    ways = (*phases, None) if compiled else tuple(phases)
+    runs = [_Run(schedule, args, seed, tuple(phases), compiled, sizes, phase, max_iterations) for phase in ways]
     expectations = [expectation_of(args, seed, values) for values in sizes]
     for run in runs:
         run.check(expectations)
@@ -90,12 +92,15 @@ class _Run:
     compiled: bool
     sizes: Sequence[Mapping[Any, int]]
     phase: int | None
+    max_iterations: int | None
 
     def check(self, expectations: Sequence[Expectation]) -> None:
         """Run with each size; the first disagreement is raised."""
         try:
             run = self._function()
             problem = next((found for expectation in expectations if (found := problem_of(self.args, *expectation, run))), None)
+        except IterationLimitError:
+            raise
         except Exception as error:  # whatever goes wrong, the report says with which program
             raise self._mismatch(f"{type(error).__name__}: {error}") from error
         if problem:
@@ -109,7 +114,7 @@ class _Run:
             module = build(self.schedule, given, name="main")
             return _in_layouts(lambda *arrays: module(*arrays), layouts, outputs)
         lowered = lower(self.schedule, given, upto=self.phase)["main"]
-        return _in_layouts(lambda *arrays: interpret(lowered, list(arrays)), layouts, outputs)
+        return _in_layouts(lambda *arrays: interpret(lowered, list(arrays), max_iterations=self.max_iterations), layouts, outputs)
 
     def _mismatch(self, problem: str) -> ScheduleMismatch:
         where = "the compiled code" if self.phase is None else f"phase {self.phase}"

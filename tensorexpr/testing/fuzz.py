@@ -15,6 +15,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ..tir.interpreter import IterationLimitError
 from .case import Case, shrink
 from .check import PHASES
 from .strategies import compute_dags, schedules
@@ -46,16 +47,18 @@ def draw_case(seed: int, number: int, max_steps: int = MAX_STEPS) -> Case:
 
 @dataclass
 class Report:
-    """What a run did: cases and steps checked, the shrunken failures by number, and the seconds it took."""
+    """What a run did: cases and steps drawn, cases with too many iterations, the shrunken failures by number, and the seconds it took."""
 
     cases: int = 0
     steps: int = 0
+    unfinished: int = 0
     failures: dict[int, Case] = field(default_factory=dict)
     seconds: float = 0.0
 
     def __str__(self) -> str:
         rate = self.cases / self.seconds if self.seconds else 0.0
-        return f"{self.cases} cases, {self.steps} steps, {self.seconds:.1f} s, {rate:.1f} cases/s, {len(self.failures)} failed"
+        unfinished = f", {self.unfinished} with too many iterations" if self.unfinished else ""
+        return f"{self.cases} cases, {self.steps} steps, {self.seconds:.1f} s, {rate:.1f} cases/s{unfinished}, {len(self.failures)} failed"
 
 
 def fuzz(
@@ -87,7 +90,11 @@ def fuzz(
     while time.monotonic() - start < minutes * 60 and len(report.failures) < MAX_FAILURES and number - first != cases:
         case = draw_case(seed, number, max_steps)
         _keep(corpus, RUNNING, case)
-        mismatch = case.check(phases)
+        try:
+            mismatch = case.check(phases)
+        except IterationLimitError:
+            mismatch = None
+            report.unfinished += 1
         if mismatch is not None:
             small = shrink(replace(case, error=mismatch.problem), phases)
             report.failures[number] = small

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from hypothesis import strategies as st
 
 from ...schedule.tree import AxisExpression, StageNode
+from ...tir.expr import IntImm
 
 FACTORS = (1, 2, 3, 4, 5, 8)
+MAX_ELEMENTS = 1 << 14
 
 
 @st.composite
 def layout_mappings(draw: st.DrawFn, stage: StageNode) -> tuple[AxisExpression, ...]:
-    """New indices over the dimensions of a stage's result: split by random factors, in random order, two of them joined now and then."""
+    """New indices over the dimensions of a stage's result: split by random factors, in random order, two of them joined now and then.
+
+    Factors that don't divide pad. Layout upon layout would fill any memory, so nothing is split that makes more than `MAX_ELEMENTS`.
+    """
     pieces: list[Any] = []
-    for axis in range(len(stage.op.output_shape(0))):
+    extents = [extent.value if isinstance(extent, IntImm) else 1 for extent in stage.op.output_shape(0)]
+    elements = prod(extents)
+    for axis, extent in enumerate(extents):
         factor = FACTORS[draw(st.integers(0, len(FACTORS) - 1))]
+        padded = elements // max(1, extent) * (-(-extent // factor) * factor)
+        if padded > MAX_ELEMENTS:
+            factor, padded = 1, elements
+        elements = padded
         index = ("axis", axis)
         pieces += [index] if factor == 1 else [("//", index, factor), ("%", index, factor)]
     pieces = draw(st.permutations(pieces))

@@ -20,7 +20,7 @@ from ..returned import returned_dtype, with_result
 from ..scopes import buffer_vars
 from .arguments import Argument, bind_arguments
 from .machine import Machine, ParallelOrder
-from .storage import InterpreterError
+from .storage import InterpreterError, IterationLimitError
 
 _DEEPEST = 10_000  # frames: nested statements and operands, with room to spare on Python 3.10's C stack
 
@@ -30,6 +30,7 @@ def interpret(
     args: Sequence[Argument],
     parallel_order: ParallelOrder = "forward",
     externs: Mapping[str, Callable[..., Any]] | None = None,
+    max_iterations: int | None = None,
 ) -> Any:
     """Run `func` in place on `args`; the number that it returns, or None.
 
@@ -38,16 +39,18 @@ def interpret(
         args: one for each parameter: an array for a buffer, a number for a scalar.
         parallel_order: in which order the iterations of parallel loops run; "shuffled" is the same in every run.
         externs: Python functions that stand in for C functions, by name.
+        max_iterations: of all loops together; None for as many as it takes.
 
     Raises:
+        IterationLimitError: at the loop that would exceed `max_iterations`.
         InterpreterError: for arguments that do not fit and for everything that compiled code must not do.
     """
     returned = returned_dtype(func)
     if returned is not None:
         result = np.zeros(1, to_numpy(returned))
-        interpret(with_result(func, returned), [*args, result], parallel_order, externs)
+        interpret(with_result(func, returned), [*args, result], parallel_order, externs, max_iterations)
         return result[0].item()
-    machine = Machine(parallel_order, externs or {})
+    machine = Machine(parallel_order, externs or {}, max_iterations)
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _DEEPEST))
     try:
@@ -70,4 +73,4 @@ def _check_defined(func: PrimFunc) -> None:
         raise InterpreterError(f"used where nothing defines them: {', '.join(var.name for var in missing)}")
 
 
-__all__ = ["InterpreterError", "interpret"]
+__all__ = ["InterpreterError", "IterationLimitError", "interpret"]

@@ -37,7 +37,7 @@ from .arithmetic import Thunk
 from .binds import bind_buffer
 from .blocks import realize_block
 from .expressions import BUILDERS
-from .storage import InterpreterError, Lanes, RaceWatch, Storage
+from .storage import InterpreterError, IterationLimitError, Lanes, RaceWatch, Storage
 
 ParallelOrder = Literal["forward", "reverse", "shuffled"]
 _ORDERS: dict[str, Callable[[int], Any]] = {
@@ -50,7 +50,7 @@ _ORDERS: dict[str, Callable[[int], Any]] = {
 class Machine:
     """Variables live in `cells`, one slot each; a pointer variable's cell holds its `Storage`."""
 
-    def __init__(self, parallel_order: ParallelOrder, externs: Mapping[str, Callable[..., Any]]) -> None:
+    def __init__(self, parallel_order: ParallelOrder, externs: Mapping[str, Callable[..., Any]], max_iterations: int | None = None) -> None:
         if parallel_order not in _ORDERS:
             raise InterpreterError(f"no parallel_order {parallel_order!r}; one of {', '.join(_ORDERS)}")
         self.cells: list[Any] = []
@@ -59,6 +59,8 @@ class Machine:
         self.boxed: set[Buffer] = set()
         self.parameters: set[Buffer] = set()
         self.externs = externs
+        self.max_iterations = max_iterations
+        self._left = float("inf") if max_iterations is None else max_iterations
         self._order = _ORDERS[parallel_order]
         self._slots: dict[Var, int] = {}
         self._thunks: dict[PrimExpr, Thunk] = {}
@@ -106,22 +108,30 @@ class Machine:
         """The closure that executes `stmt`."""
         return _STATEMENTS[type(stmt)](self, stmt)
 
+    def charge(self, iterations: int, loop: str) -> None:
+        """Take the iterations of a loop from what is left of them, before they run."""
+        self._left -= iterations
+        if self._left < 0:
+            raise IterationLimitError(f"loop {loop}: more than {self.max_iterations} iterations in all")
+
     def loop(self, stmt: For) -> Thunk:
         """A loop; a parallel one, or one over threads, runs in the wished order, with a watch on what its iterations touch."""
         low, extent, body = self.compile(stmt.min), self.compile(stmt.extent), self.run(stmt.body)
         slot, cells, name, watch = self.slot(stmt.loop_var), self.cells, stmt.loop_var.name, self.watch
 
         def serial() -> None:
-            first = low()
-            for value in range(first, first + extent()):
+            first, count = low(), extent()
+            self.charge(count, name)
+            for value in range(first, first + count):
                 cells[slot] = value
                 body()
 
         def parallel() -> None:
-            first, guard = low(), RaceWatch(name)
+            first, count, guard = low(), extent(), RaceWatch(name)
+            self.charge(count, name)
             watch.append(guard)
             try:
-                for step in self._order(extent()):
+                for step in self._order(count):
                     guard.current = cells[slot] = first + step
                     body()
             finally:
@@ -200,6 +210,7 @@ class Machine:
 
         def run() -> None:
             while condition():
+                self.charge(1, "while")
                 body()
 
         return run

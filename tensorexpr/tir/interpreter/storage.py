@@ -16,6 +16,10 @@ class InterpreterError(TensorExprError):
     """A program did what compiled code must never do: a wild or uninitialised access, a race, a division by zero."""
 
 
+class IterationLimitError(InterpreterError):
+    """A program takes more iterations than its caller has time for; nothing is known about its result."""
+
+
 class Storage:
     """A flat array of scalars behind one pointer, with a record of what has been written.
 
