@@ -88,6 +88,7 @@ class Descent:
             if len(found) >= count:
                 break
             found += self._near(other, count - len(found), seen | set(found))
+        self.tried += len(found)
         return found
 
     def _others(self) -> list[Candidate]:
@@ -121,12 +122,11 @@ class Descent:
         """Move to the best neighbour that is faster than the centre beyond doubt, if there is one.
 
         Args:
-            measured: the neighbours that ran, and their seconds.
+            measured: the programs of the round that ran, and their seconds: neighbours, or what the search found where none were left.
 
         Returns:
             whether the centre moved.
         """
-        self.tried += len(measured)
         self._known.update(measured)
         if self.centre is None:
             return False

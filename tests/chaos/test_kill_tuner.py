@@ -13,7 +13,7 @@ import pytest
 
 from .kill_tuner import run
 
-KILLS = int(os.environ.get("TENSOREXPR_KILLS", "4"))
+KILLS = int(os.environ.get("TENSOREXPR_KILLS", "2"))
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ def test_no_process_is_left(
 ) -> None:
     mark = uuid.uuid4().hex
     monkeypatch.setenv(MARK, mark)
-    with Measurer(task, replace(options, build_timeout_s=1.5, run_timeout_s=1.0)) as measurer:
+    with Measurer(task, replace(options, build_timeout_s=6.0, run_timeout_s=5.0)) as measurer:
         results = list(measurer.measure(programs(NAMES)))
         assert measurer.worker_pids
     assert left_behind(mark) == []
@@ -31,7 +31,7 @@ def test_no_process_is_left(
 def test_limits_count_from_the_start_of_a_job(
     task: MeasureTask, options: MeasureOptions, programs: Programs, _compilers_importable: None
 ) -> None:
-    """One worker takes three seconds for all of these, half a second for each."""
-    with Measurer(task, replace(options, n_parallel=1, build_timeout_s=2.0, run_timeout_s=2.0)) as measurer:
-        results = list(measurer.measure(programs(["compile_slow"] * 6)))
-    assert [result.error_no for result in results] == [MeasureErrorNo.NO_ERROR] * 6
+    """One worker takes five seconds for all of these, half a second for each."""
+    with Measurer(task, replace(options, n_parallel=1, build_timeout_s=4.0, run_timeout_s=4.0)) as measurer:
+        results = list(measurer.measure(programs(["compile_slow"] * 10)))
+    assert [result.error_no for result in results] == [MeasureErrorNo.NO_ERROR] * 10

@@ -32,7 +32,12 @@ def e2e_matmul_add(n: int, m: int, k: int) -> list[Tensor]:
 def tuned(log: Path, trials: int = 6, seed: int = 0, verbose: int = 0) -> auto_scheduler.SearchTask:
     """A small task, tuned into a log."""
     task = auto_scheduler.SearchTask(func=e2e_matmul_add, args=(48, 64, 40), target="llvm")
-    options = auto_scheduler.TuningOptions(trials, measure_callbacks=[auto_scheduler.RecordToFile(log)], verbose=verbose)
+    options = auto_scheduler.TuningOptions(
+        trials,
+        runner=auto_scheduler.LocalRunner(number=1, repeat=1, min_repeat_ms=0),
+        measure_callbacks=[auto_scheduler.RecordToFile(log)],
+        verbose=verbose,
+    )
     task.tune(options, auto_scheduler.SketchPolicy(task, seed=seed))
     return task
 
@@ -64,13 +69,16 @@ def test_every_trial_is_recorded_and_verified_and_the_first_is_the_plain_program
     assert all(record.workload_key == '["e2e_matmul_add", 48, 64, 40]' for record in records)
 
 
-def test_33_the_same_seed_proposes_the_same_first_candidates(tmp_path: Path) -> None:
-    logs = [tmp_path / f"{name}.json" for name in ("first", "again", "other")]
-    for path, seed in zip(logs, (0, 0, 1), strict=True):
-        tuned(path, trials=16, seed=seed)
-    first, again, other = ([r.trace.to_json() for r in auto_scheduler.load_records(path)] for path in logs)
-    assert first[:6] == again[:6]
-    assert first != other, "the first ones are the plans, whatever the seed"
+def test_33_the_same_seed_proposes_the_same_candidates(log: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again.json"
+    task = tuned(again)
+    first, second = ([r.trace.to_json() for r in auto_scheduler.load_records(path)] for path in (log, again))
+    assert first == second
+    drawn = [
+        [repr(state.trace.to_json()) for state in auto_scheduler.SketchPolicy(task, seed=seed).sample_initial_population()]
+        for seed in (0, 0, 1)
+    ]
+    assert drawn[0] == drawn[1] != drawn[2], "the first trials are the plans, whatever the seed; the population behind them is drawn"
 
 
 def test_36_the_best_is_not_slower_than_the_plain_program(log: Path) -> None:
@@ -90,7 +98,9 @@ def big(n):
     return [a, te.compute((n, n), lambda i, j: te.sum(a[i, k] * a[k, j], axis=k), name="B")]
 
 task = auto_scheduler.SearchTask(func=big, args=(96,), target="llvm")
-options = auto_scheduler.TuningOptions(1000, measure_callbacks=[auto_scheduler.RecordToFile(sys.argv[1])], verbose=0)
+options = auto_scheduler.TuningOptions(
+    1000, num_measures_per_round=2, measure_callbacks=[auto_scheduler.RecordToFile(sys.argv[1])], verbose=0
+)
 task.tune(options)
 """
 
@@ -100,14 +110,14 @@ def test_stopping_a_run_keeps_what_is_finished(tmp_path: Path, name: str) -> Non
     log = tmp_path / "log.json"
     process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(log)], stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not (log.exists() and log.read_bytes().count(b"\n") >= 3):
+    while time.monotonic() < deadline and not (log.exists() and log.read_bytes().count(b"\n") >= 2):
         time.sleep(0.05)
     os.kill(process.pid, getattr(signal, name))
     _, errors = process.communicate(timeout=120)  # it ends by itself
     assert process.returncode != 0
     if name == "SIGINT":
         assert "KeyboardInterrupt" in errors
-    assert len(auto_scheduler.load_records(log)) >= 3
+    assert len(auto_scheduler.load_records(log)) >= 2
 
 
 def test_progress_is_printed_in_the_known_layout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,5 +129,5 @@ def test_progress_is_printed_in_the_known_layout(tmp_path: Path, capsys: pytest.
 
 
 def test_verbose_0_prints_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tuned(tmp_path / "log.json", trials=2)
+    tuned(tmp_path / "log.json", trials=1)
     assert capsys.readouterr().out == ""

@@ -93,7 +93,7 @@ def test_splits_that_multiply_without_end_are_not_run() -> None:
     A = te.placeholder((4,), name="A")
     B = te.compute((4,), lambda i: A[i] + 1.0, name="B")
     schedule = create_schedule(B)
-    for _ in range(12):
+    for _ in range(6):
         schedule[B].split(schedule[B].leaf_iter_vars[0], 16)
     case = Case((A, B), schedule.trace, 0)
     with pytest.raises(IterationLimitError):

@@ -23,7 +23,7 @@ from tensorexpr.tune.space import IntArray
 from tensorexpr.tune.tuner import Tuner, TunerObserver, TunerOptions
 
 TASK = SearchTask(func="v06_matmul", args=(16, 32, 8), target="llvm -mcpu=x86-64-v3 -num-cores=2")
-SKETCHES = SketchPolicy(TASK).generate_sketches()
+SKETCHES = SketchPolicy(TASK).generate_sketches()[::2]
 LARGEST = max(range(len(SKETCHES)), key=lambda number: len(SKETCHES[number].decisions))
 Cost = Callable[[Candidate], float]
 
@@ -204,7 +204,7 @@ def tuner(trials: int, seed: int = 0, share: float = 0.25, observer: TunerObserv
         target=TASK.target,
         model=PriorModel(),
         measurer=measurer,  # type: ignore[arg-type]
-        options=TunerOptions(trials, 8, descent_share=share, evolution=EvolutionOptions(64, 2), **options),
+        options=TunerOptions(trials, 8, descent_share=share, evolution=EvolutionOptions(24, 1), **options),
         observer=observer or TunerObserver(),
         record=lambda batch: None,
         seed=seed,
@@ -213,7 +213,7 @@ def tuner(trials: int, seed: int = 0, share: float = 0.25, observer: TunerObserv
     )
 
 
-@pytest.mark.parametrize("trials", [32, 40, 50])
+@pytest.mark.parametrize("trials", [32, 40])
 def test_the_last_share_of_the_trials_goes_to_the_descent(trials: int) -> None:
     heard = Heard()
     made = tuner(trials, observer=heard)
@@ -223,19 +223,18 @@ def test_the_last_share_of_the_trials_goes_to_the_descent(trials: int) -> None:
 
 
 def test_it_never_makes_the_result_worse() -> None:
-    for seed in range(2):
-        made = tuner(48, seed)
-        made.run()
-        best = made.best()
-        assert best is not None and best.result.median == min(trial.result.median for trial in made.trials)
+    made = tuner(40, seed=1)
+    made.run()
+    best = made.best()
+    assert best is not None and best.result.median == min(trial.result.median for trial in made.trials)
 
 
 def test_the_same_seed_descends_the_same_way() -> None:
-    first, again = ([trial.trace for trial in tuner(48).run()] for _ in range(2))
+    first, again = ([trial.trace for trial in tuner(36).run()] for _ in range(2))
     assert first == again and len(set(first)) == len(first)
 
 
-@pytest.mark.parametrize(("trials", "share"), [(31, 0.25), (64, 0.0)])
+@pytest.mark.parametrize(("trials", "share"), [(31, 0.25), (36, 0.0)])
 def test_short_searches_and_a_share_of_nothing_do_without(trials: int, share: float) -> None:
     made = tuner(trials, share=share)
     assert len(made.run()) == trials and made.descent is None
