@@ -12,4 +12,5 @@ control, parallel     loops and branches; those of several threads
 memory, address, masks, odd_vectors, nontemporal     loads and stores
 storage, registers    allocations; buffers whose slots are SSA values
 spills                registers that a loop saves to the stack, counted
+debug_lines           which line of the lowered program an instruction comes from
 """

@@ -58,6 +58,11 @@ class ModuleText:
             self.metadata.append(f"!{number} = {text}")
         return number
 
+    def distinct(self, text: str) -> int:
+        """The number of a metadata node of its own."""
+        self.metadata.append(f"!{len(self.metadata)} = distinct {text}")
+        return len(self.metadata) - 1
+
     def loop_node(self, open_to_vectors: bool = False) -> int:
         """The number of a fresh loop identity under which LLVM neither unrolls nor vectorises: our passes have decided.
 

@@ -17,6 +17,7 @@ from ..target import Target
 from ..tir.expr import IntImm, PrimExpr, Range, Var
 from ..tir.stmt import Stmt
 from .builder import FunctionText, ModuleText
+from .debug_lines import DebugLines
 from .memo import IMPURE, Memo
 from .types import INDEX, VALUE_TYPE, identifier
 
@@ -38,6 +39,7 @@ class ModuleContext:
     externs: set[str] = field(default_factory=set)
     symbols: frozenset[str] = frozenset()
     features: frozenset[str] = frozenset()
+    debug: DebugLines | None = None
 
     def declare(self, name: str, result: str, *params: str, attributes: str = " nounwind") -> str:
         """Declare a function of the C library or OpenMP that the code calls; its global name."""

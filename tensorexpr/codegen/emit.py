@@ -15,12 +15,14 @@ from ..target import Target
 from ..tir import expr, stmt
 from ..tir.dtype import parse_dtype
 from ..tir.expr import FloatImm, IntImm, PrimExpr, Var
-from ..tir.function import PrimFunc
+from ..tir.function import IRModule, PrimFunc
+from ..tir.printer.program import statement_lines
 from ..tir.returned import returned_dtype, with_result
 from . import arithmetic, conditionals, control, division, intrinsics, memory, nontemporal, parallel, storage, vectors
 from .builder import LINE_LIMIT, ModuleText
 from .casts import convert, emit_cast
 from .context import ExprHandler, FunctionContext, ModuleContext, StmtHandler
+from .debug_lines import DebugLines
 from .function import finish
 from .signature import BufferParam, Signature, describe, natural_alignment, shape_symbols
 from .types import VALUE_TYPE, float_bits, identifier, int_constant, size_in_bytes
@@ -91,8 +93,10 @@ _STATEMENTS: dict[type, StmtHandler] = {
 }
 
 
-def emit_module(funcs: Mapping[str, PrimFunc], target: Target, line_limit: int = LINE_LIMIT) -> EmittedModule:
+def emit_module(funcs: Mapping[str, PrimFunc], target: Target, line_limit: int = LINE_LIMIT, debug: bool = False) -> EmittedModule:
     """Write the functions as one LLVM module. A function's symbol is its "global_symbol", else its key.
+
+    With `debug`, instructions say which line of the module's script they come from, as lines of a file main.tir.
 
     Raises:
         CodegenError: for nodes that earlier phases should have removed, code beyond `line_limit` lines, or
@@ -104,6 +108,9 @@ def emit_module(funcs: Mapping[str, PrimFunc], target: Target, line_limit: int =
     module = ModuleContext(
         target, ModuleText(line_limit), _EXPRESSIONS, _STATEMENTS, symbols=frozenset(names.values()), features=target.features
     )
+    if debug:
+        module.debug = lines = DebugLines(module.text, statement_lines(IRModule({**funcs})))
+        module.statements = {kind: lines.traced(handler) for kind, handler in _STATEMENTS.items()}
     with _deep_recursion():
         signatures = {names[key]: _emit_function(module, names[key], func) for key, func in funcs.items()}
     module.text.attributes.append(f"attributes #0 = {{ nounwind{_width(target)} }}")

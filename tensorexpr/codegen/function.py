@@ -18,4 +18,6 @@ def finish(ctx: FunctionContext, arguments: list[str], internal: bool = False) -
     returned = ["return:", f"  %code = phi i32 {codes}", *free_workspaces(ctx), "  ret i32 %code"]
     head = f"define {'internal ' if internal else ''}i32 {symbol(ctx.name)}({', '.join(arguments)}) #0 {{"
     lines = [head, "entry:", *entry, "start:", *flatten(text.lines), *returned, "}"]  # type: ignore[arg-type]
+    if ctx.module.debug is not None:
+        lines = ctx.module.debug.located(ctx.name, lines)
     ctx.module.text.functions.append("\n".join(lines))

@@ -102,7 +102,7 @@ def _emit(functions: Mapping[str, PrimFunc], target: Target, timings: dict[str, 
     if not functions:
         raise ArgumentError("build: the module holds no function to compile")
     start = time.perf_counter()
-    emitted = emit_module(functions, target)
+    emitted = emit_module(functions, target, debug=bool(PassContext.current().config.get("tir.enable_debug")))
     text = f"{emitted.text}\n{entries_text(emitted.signatures.values())}"
     timings["emit"] = time.perf_counter() - start
     return Program(text, emitted.signatures, emitted.externs)

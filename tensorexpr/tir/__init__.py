@@ -19,7 +19,7 @@ specialize, rename, returned     functions for known sizes, by other names, with
 insist                       whether users insist on unsafe steps
 tensor_intrin                what a few instructions compute, and the statements that do it
 verify, block_rules, analysis     what must always hold, also of blocks; questions about functions
-stmt_functor                 visitors for user passes, by their customary names
+stmt_functor, functor        visitors for user passes, by their customary names; the same as classes
 pointers, llvm_intrin        calls about machines: pointers into buffers, LLVM's own intrinsics
 serialize                    expressions as strict JSON
 interpreter                  the reference semantics of every phase
@@ -209,7 +209,7 @@ if TYPE_CHECKING:
     from ..arith import IndexMap
     from ..lower import transform
     from ..schedule.blocks.dependence_info import BlockDependenceInfo
-    from . import data_layout, generic, interpreter, ir_builder, op
+    from . import data_layout, functor, generic, interpreter, ir_builder, op
 
 # Names that users expect here and that live in a higher row: loaded on first use, so that nothing here depends on them.
 _HIGHER = {
@@ -226,7 +226,7 @@ _HIGHER = {
 # Modules that few programs need, and import would pay for.
 _LAZY = {
     name: f"tensorexpr.tir.{name}"
-    for name in ("block_dependence_info", "block_scope", "generic", "interpreter", "ir_builder", "op", "schedule")
+    for name in ("block_dependence_info", "block_scope", "functor", "generic", "interpreter", "ir_builder", "op", "schedule")
 }
 
 # Calls of devices that have a shorter name here; all others of `device_intrin` are found by their own.
@@ -357,6 +357,7 @@ __all__ = [
     "floormod",
     "fma",
     "fmod",
+    "functor",
     "generic",
     "get_active_lane_mask",
     "get_vscale_expr",

@@ -41,8 +41,15 @@ def _order(item: tuple[GlobalVar, PrimFunc]) -> tuple[bool, str]:
     return item[0].name_hint == "main", item[0].name_hint
 
 
-def script_module(mod: IRModule, options: Options | None = None) -> str:
-    """A module with all its functions."""
+def statement_lines(mod: IRModule) -> dict[int, int]:
+    """On which line of the module's script, counted from 1, each statement begins; by identity."""
+    starts: dict[int, int] = {}
+    script_module(mod, starts=starts)
+    return starts
+
+
+def script_module(mod: IRModule, options: Options | None = None, starts: dict[int, int] | None = None) -> str:
+    """A module with all its functions. The lines on which statements begin are noted in `starts`."""
     chosen = options or Options()
     lines = [_header("ir", "I"), *([_header("tir", "T")] if mod.functions else []), "", "@I.ir_module", f"class {chosen.name or 'Module'}:"]
     if mod.attrs:
@@ -50,7 +57,12 @@ def script_module(mod: IRModule, options: Options | None = None) -> str:
     if mod.global_infos:
         lines.append(f"    I.module_global_infos({_infos(mod, Names(chosen))})")
     for number, (var, func) in enumerate(sorted(mod.functions_items(), key=_order)):
-        lines += ([""] if number else []) + _function_lines(func, var.name_hint, 1, chosen)
+        own: dict[int, int] = {}
+        lines += [""] if number else []
+        before = len(lines)
+        lines += _function_lines(func, var.name_hint, 1, chosen, own)
+        if starts is not None:
+            starts.update((stmt, before + line) for stmt, line in own.items())
     if id(mod) in chosen.marked:
         lines[3:] = [MARK_LINE + line if line else line for line in lines[3:]]
     return "\n".join(lines if mod.functions or mod.attrs or mod.global_infos else [*lines, "    pass"])
@@ -71,7 +83,7 @@ def info_text(info: GlobalInfo, names: Names) -> str:
     return f"I.vdevice({target}, {info.vdevice_id}, {quoted(info.memory_scope)})"
 
 
-def _function_lines(func: PrimFunc, name: str, indent: int, options: Options) -> list[str]:
+def _function_lines(func: PrimFunc, name: str, indent: int, options: Options, starts: dict[int, int] | None = None) -> list[str]:
     private = "global_symbol" not in func.attrs
     buffers = [func.buffer_map[p] for p in func.params if p in func.buffer_map]
     known: set[Buffer | Var] = {*func.params, *buffers, *(b.data for b in buffers), *_shape_variables(buffers)}
@@ -93,6 +105,8 @@ def _function_lines(func: PrimFunc, name: str, indent: int, options: Options) ->
     returned = f" -> T.{func.ret_type.dtype}" if isinstance(func.ret_type, PrimType) and func.ret_type.dtype != "void" else ""
     pad = "    " * indent
     decorator = "@T.prim_func(private=True)" if private else "@T.prim_func"
+    if starts is not None:  # counted from 1, behind the decorator and the header
+        starts.update((stmt, 3 + line) for stmt, line in printer.starts.items())
     lines = [f"{pad}{decorator}", f"{pad}def {name}({params}){returned}:", *printer.lines]
     return [MARK_LINE + line for line in lines] if id(func) in options.marked else lines
 

@@ -53,6 +53,7 @@ class StatementPrinter:
         self.names = names
         self.lines: list[str] = []
         self.loops: dict[Var, For] = {}  # by variable, those around
+        self.starts: dict[int, int] = {}  # by statement, how many lines were there before it
         self._placement = placement
         self._indent = indent
         self._counter = 0
@@ -79,6 +80,7 @@ class StatementPrinter:
         """Write one statement; only the `last` of a block may let its body follow without indentation."""
         self._mark(stmt)
         self._declare()
+        self.starts[id(stmt)] = len(self.lines)
         if isinstance(stmt, SeqStmt):
             tail = len(stmt.seq) - 1
             self._todo.extend((child, last and number == tail) for number, child in reversed(list(enumerate(stmt.seq))))
