@@ -230,12 +230,18 @@ class IndexMap:
         Raises:
             DeclarationError: if it isn't certain that each element has a place of its own.
         """
+        inverse, padding = self.inverse_and_padding(shape)
+        sizes = zip(inverse.initial_indices, self.map_shape(shape), strict=True)
+        digits = {var: size.value for var, size in sizes if isinstance(size, IntImm)}
+        return inverse, by_digits(Analyzer().simplify(padding), digits)
+
+    def inverse_and_padding(self, shape: Sequence[Any]) -> tuple[IndexMap, PrimExpr]:
+        """As `non_surjective_inverse`, with the padding in terms of the old indices: what loops over them are cut by."""
         extents = [dom.extent for dom in self._ranges(shape)]
         new = tuple(Var(name, index.dtype) for name, index in zip(self.names(), self.final_indices, strict=True))
         sizes = self.map_shape(shape)
         old, valid = padded_inverse(self.initial_indices, self.final_indices, extents, new, sizes, str(self))
-        digits = {var: size.value for var, size in zip(new, sizes, strict=True) if isinstance(size, IntImm)}
-        return IndexMap(new, old), by_digits(Analyzer().simplify(logical_not(valid)), digits)
+        return IndexMap(new, old), logical_not(valid)
 
     def is_equivalent_to(self, other: IndexMap) -> bool:
         """True if both maps provably agree on all nonnegative indices."""

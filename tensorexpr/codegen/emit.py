@@ -109,7 +109,7 @@ def emit_module(funcs: Mapping[str, PrimFunc], target: Target, line_limit: int =
         target, ModuleText(line_limit), _EXPRESSIONS, _STATEMENTS, symbols=frozenset(names.values()), features=target.features
     )
     if debug:
-        module.debug = lines = DebugLines(module.text, statement_lines(IRModule({**funcs})))
+        module.debug = lines = DebugLines(module.text, statement_lines(IRModule({name: func for name, func in funcs.items()})))
         module.statements = {kind: lines.traced(handler) for kind, handler in _STATEMENTS.items()}
     with _deep_recursion():
         signatures = {names[key]: _emit_function(module, names[key], func) for key, func in funcs.items()}

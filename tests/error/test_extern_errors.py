@@ -156,7 +156,6 @@ def test_calls_take_what_can_be_passed() -> None:
 
 
 BUILTINS: list[tuple[Callable[[], Any], str]] = [
-    (lambda: tir.ret(3), "a function returns no value"),
     (lambda: tir.lookup_param("w"), "no table of linked parameters; pass the array"),
     (lambda: tir.ldexp(1.0, 2.5), "takes an integer exponent"),
     (lambda: tir.q_multiply_shift(1.5, 2, 31, 0), "a fixed-point product takes int32"),

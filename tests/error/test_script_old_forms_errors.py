@@ -41,7 +41,6 @@ CASES: list[tuple[str, int, str]] = [
         15,
         "T.reduce_axis belongs to earlier releases; axes are defined inside",
     ),
-    ('k = T.allocate_const([1, 2], "int32", [2])', 5, "T.allocate_const belongs to earlier releases; pass the array as a parameter"),
     ('A[0] = T.exp(A[0], dtype="float64")', 8, "T.exp of these operands is float32, not float64; convert it with T.Cast"),
     ('A[0] = T.exp(A[0], dtype="real")', 8, "real"),
     ('A[0] = T.exp(A[0], kind="float32")', 8, "T.exp: got an unexpected keyword argument 'kind'"),

@@ -282,7 +282,7 @@ def _analysed(axes: tuple[tuple[str, str], ...], mapping: tuple[AxisExpression, 
     """The analysis of a layout over axes of these names and dtypes."""
     variables = [Var(name, dtype) for name, dtype in axes]
     index_map = IndexMap(tuple(variables), tuple(decode(index, variables) for index in mapping))
-    return _Analysis(index_map.map_shape(shape), *index_map.non_surjective_inverse(shape))
+    return _Analysis(index_map.map_shape(shape), *index_map.inverse_and_padding(shape))
 
 
 def _indices_of(stage: StageNode) -> tuple[Var, ...]:
