@@ -195,7 +195,6 @@ def test_index_maps_are_of_indices(final: dict[str, Any], message: str) -> None:
 
 def test_index_maps_use_their_own_indices() -> None:
     assert str(index_map_from_json(index_map_to_json(IndexMap((X,), (X,))))) == "(x) -> (x)"
-    with pytest.raises(RecordError, match="not of y"):
-        index_map_from_json(index_map_to_json(IndexMap((X,), (X + Y,))))
+    assert str(index_map_from_json(index_map_to_json(IndexMap((X,), (X + Y,))))) == "(x) -> (x + y)"
     with pytest.raises(RecordError, match="takes each index once"):
         index_map_from_json(index_map_to_json(IndexMap((X, X), (X,))))

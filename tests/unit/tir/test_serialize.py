@@ -160,7 +160,7 @@ HOSTILE: dict[str, Any] = {
     "arithmetic on strings": doc(STRING, ["Add", 0, 0]),
     "logic on integers": doc(I32, ["And", 0, 0]),
     "not of an integer": doc(I32, ["Not", 0]),
-    "unknown dtype": doc(["IntImm", "int31", 1]),
+    "unknown dtype": doc(["IntImm", "float31", 1]),
     "dtype alias": doc(["IntImm", "uint1", 1]),
     "dtype not ASCII": doc(["IntImm", "int\u0663\u0662", 1]),
     "dtype unhashable": doc(["IntImm", ["int32"], 1]),
