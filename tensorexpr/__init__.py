@@ -113,6 +113,7 @@ _LAZY.update(
     convert=("tensorexpr.runtime", "convert"),
     expr=("tensorexpr.tir", None),
     stmt=("tensorexpr.tir", None),
+    generic=("tensorexpr.topi.operators", None),
     hybrid=("tensorexpr.te.hybrid", None),
     ir_builder=("tensorexpr.tir.ir_builder", None),
     ir_pass=("tensorexpr.early.ir_pass", None),

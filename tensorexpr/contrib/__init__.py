@@ -3,7 +3,7 @@
 utils    temporary folders, locks between processes      util    the same, as programs of early releases spell it
 cc       the system's C compiler as a linker             clang   C to LLVM IR, by clang
 tar      archives of files                               dlpack  functions on other frameworks' arrays
-cblas    matrix products by NumPy's BLAS, as te stages
+cblas    matrix products by NumPy's BLAS, as te stages     random   random arrays, likewise
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_MODULES = ("cblas", "cc", "clang", "dlpack", "tar", "tedd", "util", "utils")
+_MODULES = ("cblas", "cc", "clang", "dlpack", "random", "tar", "tedd", "util", "utils")
 
 
 def __getattr__(name: str) -> Any:

@@ -23,6 +23,11 @@ _NM_ROW = re.compile(r"^(?P<name>\S+) (?P<section>[A-Za-z])\b")
 Words = Sequence[str] | None
 
 
+def py_str(x: bytes) -> str:
+    """What a program has written, as text."""
+    return x.decode()
+
+
 def get_cc() -> str | None:
     """The path of the system's C++ or C compiler: `CXX`, `CC`, else the first that there is; None without one."""
     for variable in ("CXX", "CC"):

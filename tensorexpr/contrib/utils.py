@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
+from typing import ClassVar
 
 from ..errors import TensorExprError
 
@@ -32,6 +33,8 @@ class TempDirectory:
         DirectoryCreatedPastAtExit: while the interpreter ends.
     """
 
+    TEMPDIRS: ClassVar[set[str]] = set()
+    """The folders that are to be removed when the process ends, if not before."""
     _keep = False
     _ended = False
 
@@ -45,10 +48,18 @@ class TempDirectory:
         else:
             os.makedirs(custom_path)
             self.temp_dir = os.fspath(custom_path)
-        self._removal = weakref.finalize(self, shutil.rmtree, self.temp_dir, ignore_errors=True)
+        self._removal = weakref.finalize(self, _remove, self.temp_dir)
         self._removal.atexit = not self._keep_this
         if self._keep_this:
             self._removal.detach()
+        else:
+            TempDirectory.TEMPDIRS.add(self.temp_dir)
+
+    @classmethod
+    def remove_tempdirs(cls) -> None:
+        """Remove every folder that is to be removed when the process ends, now."""
+        for folder in list(cls.TEMPDIRS):
+            _remove(folder)
 
     @classmethod
     @contextmanager
@@ -64,7 +75,7 @@ class TempDirectory:
         """Remove the folder and what is in it, now."""
         if self.temp_dir is not None:
             folder, self.temp_dir = self.temp_dir, None
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
             self._removal.detach()
 
     @property
@@ -92,6 +103,11 @@ class TempDirectory:
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         if not self._keep_this:
             self.remove()
+
+
+def _remove(folder: str) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    TempDirectory.TEMPDIRS.discard(folder)
 
 
 @atexit.register

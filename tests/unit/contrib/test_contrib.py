@@ -13,7 +13,7 @@ import pytest
 
 import tensorexpr as tvm
 from tensorexpr import te
-from tensorexpr.contrib import cblas, cc, clang, dlpack, tar, util, utils
+from tensorexpr.contrib import cblas, cc, clang, dlpack, random, tar, util, utils
 from tensorexpr.errors import DeclarationError, TensorExprError
 
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -50,6 +50,40 @@ def test_temporary_folders_go_away() -> None:
     assert os.path.exists(path)
     kept.remove()
     assert not os.path.exists(path)
+
+
+def test_all_temporary_folders_can_be_removed_at_once() -> None:
+    folder = utils.tempdir()
+    path = folder.path
+    assert path in utils.TempDirectory.TEMPDIRS
+    utils.TempDirectory.remove_tempdirs()
+    assert not os.path.exists(path) and not utils.TempDirectory.TEMPDIRS
+    assert cc.py_str(b"text") == "text"
+
+
+def test_random_arrays() -> None:
+    drawn = [random.uniform(2.0, 3.0, (64, 8)), random.normal(5.0, 0.25, (64, 8)), random.randint(3, 7, (64, 8), "int8")]
+    func = tvm.build(te.create_schedule([t.op for t in drawn]), drawn)
+
+    def arrays() -> list[Any]:
+        made = [np.zeros((64, 8), t.dtype) for t in drawn]
+        tvm.get_global_func("tvm.contrib.random.seed")(4)
+        func(*made)
+        return made
+
+    even, normal, whole = arrays()
+    assert even.min() >= 2 and even.max() < 3 and abs(even.mean() - 2.5) < 0.1
+    assert abs(normal.mean() - 5) < 0.1 and abs(normal.std() - 0.25) < 0.1
+    assert set(whole.flat) == {3, 4, 5, 6}
+    assert all((a == b).all() for a, b in zip((even, normal, whole), arrays(), strict=True)), "of one seed"
+    for wrong in (
+        lambda: random.uniform(1.0, 0.0, (2,)),
+        lambda: random.normal(0.0, -1.0, (2,)),
+        lambda: random.randint(0, 300, (2,), "uint8"),
+        lambda: random.randint(0, 3, (2,), "float32"),
+    ):
+        with pytest.raises(DeclarationError):
+            wrong()
 
 
 def test_locks_and_paths(tmp_path: Path) -> None:

@@ -110,3 +110,8 @@ def test_names_of_testing_from_its_utils() -> None:
     assert testing.utils.assert_allclose is testing.assert_allclose
     with pytest.raises(AttributeError, match="no attribute 'frobnicate'"):
         testing.utils.frobnicate  # noqa: B018
+
+
+def test_operators_by_name_take_numbers_and_tensors() -> None:
+    a, i = tvm.placeholder((4,), name="a"), tvm.var("i")
+    assert tvm.generic.floordiv(i, 2).same_as(i // 2) and tvm.generic.add(a, a).shape == a.shape

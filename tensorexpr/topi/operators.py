@@ -1,0 +1,10 @@
+"""`generic` of the top level: operators by name, of numbers and of tensors alike."""
+
+from __future__ import annotations
+
+from .broadcast import add, divide, floor_divide, multiply, subtract
+from .math import cast
+
+floordiv = floor_divide
+
+__all__ = ["add", "cast", "divide", "floordiv", "multiply", "subtract"]
