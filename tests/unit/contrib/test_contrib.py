@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -76,12 +77,13 @@ def test_random_arrays() -> None:
     assert abs(normal.mean() - 5) < 0.1 and abs(normal.std() - 0.25) < 0.1
     assert set(whole.flat) == {3, 4, 5, 6}
     assert all((a == b).all() for a, b in zip((even, normal, whole), arrays(), strict=True)), "of one seed"
-    for wrong in (
+    refused: list[Callable[[], Any]] = [
         lambda: random.uniform(1.0, 0.0, (2,)),
         lambda: random.normal(0.0, -1.0, (2,)),
         lambda: random.randint(0, 300, (2,), "uint8"),
         lambda: random.randint(0, 3, (2,), "float32"),
-    ):
+    ]
+    for wrong in refused:
         with pytest.raises(DeclarationError):
             wrong()
 
