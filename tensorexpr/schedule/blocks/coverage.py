@@ -16,7 +16,7 @@ from ...tir.rewriting import substitute, variables
 from ...tir.stmt import For
 from ...tir.thread import HARDWARE_TAGS, bound_tag
 from .bindings import bound_values, is_true, ranges_of
-from .dataflow import place_of_range, shared_loops, touched_box, why_beyond_domain
+from .dataflow import place_of_range, shared_loops, touched_box, why_beyond_domain, why_not_whole
 from .narrowing import narrowed
 from .program import BlockProgram, Node, realized
 from .scope import read, written
@@ -38,6 +38,8 @@ def why_not_covered(program: BlockProgram, producer: Node, consumer: Node) -> st
         regions = [region for region in made.block.writes if region.buffer is buffer]
         reason = why_beyond_domain(made, [*shared, *inner]) if len(regions) == 1 else "it is written in several regions"
         boxes = [] if reason is not None else _produced(regions[0], made, inner, analyzer)
+        if not boxes and not shared and len(regions) == 1:
+            boxes = _whole(regions[0], made, inner, analyzer)
         needed = [touched_box(region, user, below, analyzer) for region in user.block.reads if region.buffer is buffer]
         if not boxes or not all(_inside(box, made_box, buffer, analyzer) for box in needed for made_box in boxes):
             why = f" ({reason})" if reason is not None else ""
@@ -135,6 +137,16 @@ def _produced(region: BufferRegion, realize: BlockRealize, inner: Sequence[For],
             return []  # where one axis ends, another may go on: the end of the places isn't that of an axis
         found.append(_known(_image(region, realize, analyzer)))
     return [box for box in found if box is not None] if None not in found else []
+
+
+def _whole(region: BufferRegion, realize: BlockRealize, loops: Sequence[For], analyzer: Analyzer) -> list[list[Interval]]:
+    """The box that a block writes which runs at each point of its axes, an axis for each index; none if it is another."""
+    places = [side.min for side in region.region if not isinstance(side.min, IntImm)]
+    plain = all(isinstance(place, Var) for place in places) and len(set(places)) == len(places)
+    if not plain or any(as_int(side.extent) != 1 for side in region.region) or why_not_whole(realize, loops) is not None:
+        return []
+    box = _known(_image(region, realize, analyzer))
+    return [] if box is None else [box]
 
 
 def _known(box: Sequence[Interval | None]) -> list[Interval] | None:

@@ -16,7 +16,7 @@ from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import as_int, floordiv, is_const_int
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import BufferRegion
-from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var
+from ...tir.expr import FloorDiv, FloorMod, IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.rewriting import substitute, variables
 from ...tir.stmt import For, ForKind, SeqStmt
 from ...tir.thread import bound_tag
@@ -189,7 +189,7 @@ def why_not_whole(realize: BlockRealize, loops: Sequence[For], once: bool = Fals
     kept = {var: dom for var, dom in domain.items() if var in used}
     found = detect_iter_map(realize.iter_values, kept, None if is_true(realize.predicate) else realize.predicate)
     if found.errors:
-        return found.errors[0]
+        return None if is_true(realize.predicate) and is_symbolic_split(realize, domain) else found.errors[0]
     for axis, total in zip(realize.block.iter_vars, found.indices, strict=True):
         if axis.dom is None or not _is_range(total, axis.dom):
             whole = f"{axis.dom.min} to {axis.dom.min + axis.dom.extent - 1}" if axis.dom is not None else "none"
@@ -208,6 +208,34 @@ def _is_each_its_own(realize: BlockRealize, domain: Mapping[Var, Range]) -> bool
         if own is None or value in seen or own.min is not axis.dom.min or own.extent is not axis.dom.extent:
             return False
         seen.add(value)
+    return True
+
+
+def is_symbolic_split(realize: BlockRealize, domain: Mapping[Var, Range]) -> bool:
+    """True if each axis is a loop of its range, or two are the quotient and the remainder of a loop that is as long as both together."""
+    analyzer = Analyzer()
+    pairs = [(value, axis.dom) for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True) if axis.dom is not None]
+    left = [(value, dom) for value, dom in pairs if not (is_const_int(dom.extent, 1) and value is dom.min)]
+    seen: set[PrimExpr] = set()
+    while left:
+        value, dom = left.pop(0)
+        loop, extent = value, dom.extent
+        if isinstance(value, (FloorDiv, FloorMod)):
+            kind = FloorMod if isinstance(value, FloorDiv) else FloorDiv
+            match = next((n for n, (v, _) in enumerate(left) if isinstance(v, kind) and v.a is value.a and v.b is value.b), None)
+            if match is None:
+                return False
+            other = left.pop(match)[1]
+            inner = dom if isinstance(value, FloorMod) else other
+            if not analyzer.known_equal(inner.extent, value.b) or not is_const_int(other.min, 0):
+                return False
+            loop, extent = value.a, dom.extent * other.extent
+        own = domain.get(loop) if isinstance(loop, Var) else None
+        if own is None or loop in seen or not is_const_int(dom.min, 0) or not is_const_int(own.min, 0):
+            return False
+        if not analyzer.known_equal(own.extent, extent):
+            return False
+        seen.add(loop)
     return True
 
 

@@ -16,7 +16,7 @@ from ...tir.stmt import For, SeqStmt, Stmt, seq
 from .bindings import TRUE, ranges_of
 from .block_domains import AxisDomain, Box, axis_domains, union_of
 from .coverage import reads_inside, shares, why_not_covered
-from .dataflow import AT_ONCE, REDUCED, check_movable, odd_surroundings, partial_sums, reduces_across, touched_box
+from .dataflow import AT_ONCE, REDUCED, check_movable, is_symbolic_split, odd_surroundings, partial_sums, reduces_across, touched_box
 from .diagnostics import PrimitiveError
 from .nests import looped
 from .program import BlockProgram, Node, realized
@@ -166,8 +166,10 @@ class Move:
             if domain.cut and axis.dom is not None:
                 bounds = (value >= axis.dom.min, value < axis.dom.min + axis.dom.extent)
                 conditions += [_constant_first(analyzer.simplify(bound)) for bound in bounds if not analyzer.known_true(bound)]
-        predicate = all_of(*conditions) if conditions else TRUE
-        made = BlockRealize(tuple(values), predicate, self.realize.block)
+        made = BlockRealize(tuple(values), TRUE, self.realize.block)
+        domain = ranges_of(above) | {var: Range.from_min_extent(IntImm(var.dtype, 0), extent) for var, extent in loops}
+        if conditions and not is_symbolic_split(made, domain):
+            made = replace(made, predicate=all_of(*conditions))
         return looped([var for var, _ in loops], [extent for _, extent in loops], made)
 
     def _reasons_against(self, made: BlockProgram) -> Iterator[str]:
