@@ -167,8 +167,8 @@ class Move:
                 bounds = (value >= axis.dom.min, value < axis.dom.min + axis.dom.extent)
                 conditions += [_constant_first(analyzer.simplify(bound)) for bound in bounds if not analyzer.known_true(bound)]
         made = BlockRealize(tuple(values), TRUE, self.realize.block)
-        domain = ranges_of(above) | {var: Range.from_min_extent(IntImm(var.dtype, 0), extent) for var, extent in loops}
-        if conditions and not is_symbolic_split(made, domain):
+        ranges = ranges_of(above) | {var: Range.from_min_extent(IntImm(var.dtype, 0), extent) for var, extent in loops}
+        if conditions and not is_symbolic_split(made, ranges):
             made = replace(made, predicate=all_of(*conditions))
         return looped([var for var, _ in loops], [extent for _, extent in loops], made)
 
