@@ -7,11 +7,12 @@ arithmetic of an index is rewritten by the laws.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 from ..tir.dtype import wrap_int
 from ..tir.expr import Add, Cast, Div, FloorDiv, FloorMod, IntImm, Mod, Mul, PrimExpr, Sub
-from .bounds import dtype_limits, form_limits, limits_of
+from .bounds import dtype_limits, form_limits, limits_of, plain_form
 from .facts import Facts
 from .linear import Linear, atom_form, constant_form, linear_form
 from .origin import INDEX_DTYPES
@@ -60,7 +61,7 @@ def _apply(facts: Facts, node: PrimExpr) -> PrimExpr:
         return by_law(facts, node)
     match node:
         case Add() | Sub():
-            return written(_merged(linear_form(node)), node.dtype)
+            return written(_merged(_with_settled_terms(facts, plain_form(facts, node))), node.dtype)
         case Mul():
             form = _multiple(node)
             if form is not None and form.constant == 0 and form.terms.keys() == {node.a}:
@@ -75,7 +76,21 @@ def _apply(facts: Facts, node: PrimExpr) -> PrimExpr:
     return by_law(facts, node)
 
 
-CANONICAL = Form("canonical", _apply)
+CANONICAL = Form("canonical", _apply, whole_sums=True)
+
+
+def _with_settled_terms(facts: Facts, form: Linear) -> Linear:
+    """The sum of the canonical forms of a sum's terms."""
+    if all(facts.canonical[atom] is atom for atom in form.terms):
+        return form
+    terms: dict[PrimExpr, int] = {}
+    constant = form.constant
+    for atom, scale in form.terms.items():
+        inner = plain_form(facts, facts.canonical[atom])
+        constant += scale * inner.constant
+        for part, k in inner.terms.items():
+            terms[part] = terms.get(part, 0) + scale * k
+    return Linear({atom: k for atom, k in terms.items() if k}, constant)
 
 
 def _kept(facts: Facts, node: PrimExpr, form: Linear) -> PrimExpr:
@@ -157,20 +172,31 @@ def _remainder(facts: Facts, form: Linear, c: int, node: FloorMod | Mod) -> Line
 
 def _merged(form: Linear) -> Linear:
     """The form with splits of one source that continue one another joined, until none do."""
-    while True:
-        terms = [(_split(atom), atom, k) for atom, k in form.terms.items()]
-        pair = next(((high, low) for high in terms for low in terms if high is not low and _continues(high, low)), None)
-        if pair is None:
-            return form
-        (upper, first, _), (lower, second, k) = pair
+    while (pair := _next_pair(form)) is not None:
+        (upper, first), (lower, second) = pair
         joined = _Split(upper.source, lower.lower, upper.upper, lower.floors).to_expr()
-        form = form.without(first).without(second).add(linear_form(joined), k)
+        form = form.without(first).without(second).add(linear_form(joined), form.terms[second])
+    return form
 
 
-def _continues(high: tuple[_Split, PrimExpr, int], low: tuple[_Split, PrimExpr, int]) -> bool:
-    """True if k * low + k' * high is one multiple of a split that spans both."""
-    (a, _, scale), (b, _, k) = high, low
-    return a.source is b.source and b.upper == a.lower and a.floors is b.floors and scale * b.lower == k * a.lower
+def _next_pair(form: Linear) -> tuple[tuple[_Split, PrimExpr], tuple[_Split, PrimExpr]] | None:
+    """The first split of a form that continues another one: k * low + k' * high is one multiple of a split that spans both.
+
+    Where a split is cut off is where the one that continues it begins, so that is looked up: sums have thousands of terms.
+    """
+    terms = [(_split(atom), atom) for atom in form.terms]
+    cut = defaultdict(list)
+    for low in terms:
+        if low[0].upper is not None:
+            cut[low[0].source, low[0].upper, low[0].floors].append(low)
+    if not cut:
+        return None
+    for high in terms:
+        split, atom = high
+        for low in cut.get((split.source, split.lower, split.floors), ()):
+            if low[1] is not atom and form.terms[atom] * low[0].lower == form.terms[low[1]] * split.lower:
+                return high, low
+    return None
 
 
 def _converted(facts: Facts, node: Cast, form: Linear, dtype: str) -> PrimExpr:

@@ -43,6 +43,7 @@ class Facts:
     modular: dict[PrimExpr, tuple[int, int]] = field(default_factory=dict)
     origins: dict[PrimExpr, int] = field(default_factory=dict)
     forms: dict[PrimExpr, Linear] = field(default_factory=dict)
+    weights: dict[PrimExpr, int] = field(default_factory=dict)
     deep: dict[PrimExpr, Linear] = field(default_factory=dict)
     decided: dict[PrimExpr, bool] = field(default_factory=dict)
     scopes: dict[PrimExpr, Facts] = field(default_factory=dict)
@@ -51,7 +52,7 @@ class Facts:
 
 
 def fresh_memos() -> dict[str, Any]:
-    """Empty memos for facts that differ from those they are made of; affine forms depend on no facts and stay."""
+    """Empty memos for facts that differ from those they are made of; affine forms and weights depend on no facts and stay."""
     return {name: {} for name in _MEMOS}
 
 

@@ -17,6 +17,7 @@ from ..tir.expr import (
     LE,
     LT,
     NE,
+    Add,
     And,
     Broadcast,
     Call,
@@ -30,10 +31,12 @@ from ..tir.expr import (
     PrimExpr,
     Ramp,
     Select,
+    Sub,
     Var,
 )  # fmt: skip
 from ..tir.rewriting import children, map_children, substitute
-from .bounds import limits_of
+from .bounds import limits_of, plain_form
+from .branches import is_branch, is_scoped
 from .constraints import under
 from .facts import Facts, fresh_memos
 from .laws import factoring_laws, general_laws, index_laws
@@ -46,15 +49,20 @@ from .rules.vector import ELEMENTWISE, rewrite_vector
 
 FACTORED, BRANCHES = 2, 4  # flags of `Facts.extensions`: as TVM numbers them
 _STEP_LIMIT = 64  # a node settles within a few steps; the cap only guards against laws that undo each other
-_DEPTH = 24  # nested selections whose arms are rewritten under their conditions
+_TERMS = 128  # a sum of so many nodes is long
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A way to rewrite: the memo of `Facts` that it fills, and what it makes of a node whose operands are done."""
+    """A way to rewrite: the memo of `Facts` that it fills, and what it makes of a node whose operands are done.
+
+    With `whole_sums` the operands of a sum of indices are its terms: where each of n partial sums were brought into order
+    on its own, and the order of each then anew, a sum would take n**3 steps.
+    """
 
     memo: str
     apply: Callable[[Facts, PrimExpr], PrimExpr]
+    whole_sums: bool = False
 
 
 def settle(facts: Facts, expr: PrimExpr, form: Form, depth: int = 0) -> PrimExpr:
@@ -68,10 +76,9 @@ def settle(facts: Facts, expr: PrimExpr, form: Form, depth: int = 0) -> PrimExpr
             memo[node] = done
             stack.pop()
             continue
-        inner = children(current)
-        missing = [x for x in (inner[:1] if _is_branch(current) else inner) if x not in memo]
+        missing = [x for x in _operands(facts, current, form, depth) if x not in memo]
         if missing:
-            stack.extend((x, x, steps) for x in missing)  # type: ignore[misc]
+            stack.extend((x, x, steps) for x in missing)
             continue
         after = _step(facts, current, form, depth)
         if after is current or steps >= _STEP_LIMIT:
@@ -87,8 +94,16 @@ def rewrite(facts: Facts, expr: PrimExpr) -> PrimExpr:
     return settle(facts, expr, LOCAL)
 
 
-def _is_branch(node: PrimExpr) -> bool:
-    return isinstance(node, (Select, Let)) or (isinstance(node, Call) and node.op == "tir.if_then_else")
+def _operands(facts: Facts, node: PrimExpr, form: Form, depth: int) -> tuple[PrimExpr, ...]:
+    """What is settled before the node."""
+    if form.whole_sums and _is_sum(node):
+        return tuple(plain_form(facts, node).terms)
+    inner: tuple[PrimExpr, ...] = children(node)  # type: ignore[assignment]
+    return inner[:1] if isinstance(node, Let) or is_scoped(facts, node, depth) else inner
+
+
+def _is_sum(node: PrimExpr) -> bool:
+    return isinstance(node, (Add, Sub)) and node.dtype in INDEX_DTYPES
 
 
 def _step(facts: Facts, node: PrimExpr, form: Form, depth: int) -> PrimExpr:
@@ -96,8 +111,10 @@ def _step(facts: Facts, node: PrimExpr, form: Form, depth: int) -> PrimExpr:
         return IntImm("bool", int(facts.truths[node])) if node in facts.truths else facts.values.get(node, node)
     if isinstance(node, Let):
         return substitute(node.body, {node.var: node.value})
+    if form.whole_sums and _is_sum(node):
+        return form.apply(facts, node)
     memo: dict[PrimExpr, PrimExpr] = getattr(facts, form.memo)
-    rebuilt = _branches(facts, node, form, depth) if _is_branch(node) else map_children(node, lambda child: memo[child])  # type: ignore[index]
+    rebuilt = _branches(facts, node, form, depth) if is_branch(node) else map_children(node, lambda child: memo[child])  # type: ignore[index]
     if rebuilt is not node:
         folded = fold(rebuilt)
         return rebuilt if folded is None else folded
@@ -110,9 +127,11 @@ def _branches(facts: Facts, node: PrimExpr, form: Form, depth: int) -> PrimExpr:
     condition = getattr(facts, form.memo)[before[0]]
     if isinstance(condition, IntImm):
         return before[1 if condition.value else 2]
-    scoped = depth < _DEPTH and parse_dtype(condition.dtype).lanes == 1
-    inner = [under(facts, condition, sense) if scoped else facts for sense in (True, False)]
-    after = (condition, *(settle(known, arm, form, depth + 1) for known, arm in zip(inner, before[1:], strict=True)))
+    if is_scoped(facts, node, depth):
+        inner = [under(facts, condition, sense) for sense in (True, False)]
+        after = (condition, *(settle(known, arm, form, depth + 1) for known, arm in zip(inner, before[1:], strict=True)))
+    else:
+        after = tuple(getattr(facts, form.memo)[part] for part in before)
     if after == before:
         return node
     return Select(*after) if isinstance(node, Select) else Call(node.dtype, "tir.if_then_else", after)
@@ -176,6 +195,8 @@ def _first(facts: Facts, node: PrimExpr) -> PrimExpr | None:
 
 def _only_value(facts: Facts, node: PrimExpr) -> int | None:
     """The one value that bounds or congruences leave of an index."""
+    if _is_long_sum(node):
+        return None
     low, high = limits_of(facts, node)
     if low == high:
         return low
@@ -184,6 +205,18 @@ def _only_value(facts: Facts, node: PrimExpr) -> int | None:
         if coeff == 0 or (coeff == node.b.value and isinstance(node, FloorMod)):
             return base
     return None
+
+
+def _is_long_sum(node: PrimExpr) -> bool:
+    """True where bounds of every partial sum would take quadratic time; what cancels far apart there, the canonical form finds."""
+    left = [node]
+    for _ in range(_TERMS):
+        if not left:
+            return False
+        last = left.pop()
+        if isinstance(last, (Add, Sub)):
+            left += (last.a, last.b)
+    return last.dtype in INDEX_DTYPES
 
 
 def _fits_roughly(pattern: Term, node: PrimExpr) -> bool:

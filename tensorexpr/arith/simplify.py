@@ -6,6 +6,7 @@ from ..tir.arithmetic import fold
 from ..tir.expr import Call, IntImm, PrimExpr, Select, Var
 from ..tir.rewriting import children, map_children
 from .bounds import limits_of, plain_form
+from .branches import is_scoped
 from .constraints import under
 from .facts import Facts
 from .linear import Linear, is_scalar_int
@@ -13,7 +14,6 @@ from .rules import rewrite_affine, rewrite_node
 
 # A node settles within a few steps; the cap only guards against rules that undo each other.
 _STEP_LIMIT = 64
-_SCOPE_DEPTH = 24
 
 
 class _Frame:
@@ -56,10 +56,6 @@ def simplify(facts: Facts, expr: PrimExpr, depth: int = 0) -> PrimExpr:
     return memo[expr]
 
 
-def _is_branch(node: PrimExpr) -> bool:
-    return isinstance(node, Select) or (isinstance(node, Call) and node.op == "tir.if_then_else")
-
-
 def _operands(facts: Facts, node: PrimExpr, depth: int) -> tuple[PrimExpr, ...]:
     if isinstance(node, Var):
         return ()
@@ -68,7 +64,7 @@ def _operands(facts: Facts, node: PrimExpr, depth: int) -> tuple[PrimExpr, ...]:
         if node not in form.terms:
             return tuple(form.terms)
     inner = _parts(node)
-    return inner[:1] if _is_branch(node) and depth < _SCOPE_DEPTH else inner
+    return inner[:1] if is_scoped(facts, node, depth) else inner
 
 
 def _step(facts: Facts, node: PrimExpr, depth: int) -> PrimExpr:
@@ -82,7 +78,7 @@ def _step(facts: Facts, node: PrimExpr, depth: int) -> PrimExpr:
         form = plain_form(facts, node)
         if node not in form.terms:
             return rewrite_affine(facts, node, _substituted(facts, form))
-    scoped = _is_branch(node) and depth < _SCOPE_DEPTH
+    scoped = is_scoped(facts, node, depth)
     rebuilt = _branches(facts, node, depth) if scoped else map_children(node, lambda child: memo[child])  # type: ignore[index]
     folded = fold(rebuilt)
     if folded is not None or rebuilt is not node:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tensorexpr.arith.analyzer import Analyzer
+from tensorexpr.arith.index_analyzer import Analyzer as IndexAnalyzer
 from tensorexpr.tir import arithmetic as op
 from tensorexpr.tir import intrin
 from tensorexpr.tir.expr import (
@@ -306,3 +307,24 @@ def test_a_quotient_meets_a_remainder_that_was_simplified_further() -> None:
     check([((pixel // 56) * 112 + (pixel % 56) * 2, str(Analyzer(RANGES).simplify(pixel * 2)))])
     other = f % 48 * 64 + ii
     assert "//" in simplified((pixel // 56) * 56 + other % 56)
+
+
+def test_a_sum_of_many_terms_takes_time_in_proportion() -> None:
+    """Partial sums aren't brought into order one by one: 400 terms took an hour."""
+    terms = [op.maximum(x, step) for step in range(400)]
+    total: PrimExpr = y
+    for term in terms:
+        total = total + term
+    for term in terms[1:]:
+        total = total - term
+    found = IndexAnalyzer().simplify(total)
+    assert str(found) == "T.max(x, 0) + y"
+
+
+def test_choices_that_share_operands_are_not_taken_apart_at_every_level() -> None:
+    """Each arm holds the choice before: under the conditions of both that were 2**24 visits."""
+    value: PrimExpr = x
+    for step in range(30):
+        value = intrin.if_then_else(y < step * 3, value + 1, value * 2)
+    assert Analyzer().simplify(value).dtype == "int32"
+    assert IndexAnalyzer().rewrite_simplify(value).dtype == "int32"
