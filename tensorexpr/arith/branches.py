@@ -37,6 +37,6 @@ def _weight(facts: Facts, expr: PrimExpr) -> int:
         if missing:
             stack.extend(missing)  # type: ignore[arg-type]
             continue
-        memo[node] = min(sum(memo[child] for child in inner) + is_branch(node), _WEIGHT + 1)  # type: ignore[index]
+        memo[node] = min(sum(memo[child] for child in inner) + int(is_branch(node)), _WEIGHT + 1)  # type: ignore[misc]
         stack.pop()
     return memo[expr]

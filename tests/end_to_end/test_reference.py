@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
 from pathlib import Path
@@ -10,9 +11,11 @@ from types import ModuleType
 import pytest
 
 import tensorexpr
-from tests.end_to_end.documents import run_blocks
+from tests.end_to_end.documents import BLOCK, run_blocks
 
 PAGES = Path(__file__).parents[2] / "docs/reference"
+WITHOUT_EXAMPLE = Path(__file__).parent / "names_without_example.txt"
+MOST_WITHOUT_EXAMPLE = 148
 MODULES = {name: page for page in PAGES.glob("*.md") for name in re.findall(r"automodule:: (\S+)", page.read_text())}
 
 
@@ -38,3 +41,23 @@ def test_the_examples_of_a_page_print_what_it_says(page: str, tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     printed, others = run_blocks((PAGES / f"{page}.md").read_text())
     assert printed == "".join(others)
+
+
+def test_every_public_name_is_in_an_example_of_its_page() -> None:
+    """The list of those that aren't may only shrink: who adds a name adds an example, who adds an example takes it off the list."""
+    missing = [f"{module}.{name}" for module in sorted(MODULES) for name in _without_example(module)]
+    listed = WITHOUT_EXAMPLE.read_text().split()
+    assert sorted(missing) == listed
+    assert len(listed) <= MOST_WITHOUT_EXAMPLE
+
+
+def _without_example(module: str) -> list[str]:
+    """The functions and classes that a module offers, and its page's code doesn't mention; a loop over `__all__` is about all."""
+    space = importlib.import_module(module)
+    own = [name for name, value in vars(space).items() if getattr(value, "__module__", None) == module and not name.startswith("_")]
+    offered = {name for name in getattr(space, "__all__", own) if callable(getattr(space, name))}
+    trees = [ast.parse(code) for kind, code in BLOCK.findall(MODULES[module].read_text()) if kind]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    used = {node.attr for node in nodes if isinstance(node, ast.Attribute)} | {node.id for node in nodes if isinstance(node, ast.Name)}
+    whole = {ast.unparse(node.value).rpartition(".")[2] for node in nodes if isinstance(node, ast.Attribute) and node.attr == "__all__"}
+    return [] if module.rpartition(".")[2] in whole else sorted(offered - used)
