@@ -17,6 +17,8 @@ release = tensorexpr.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 html_theme = "furo"
 html_title = f"tensorexpr {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 
 myst_heading_anchors = 3  # links to a heading of another page work here as they do where the repository is read
 

@@ -32,11 +32,11 @@ def _weight(facts: Facts, expr: PrimExpr) -> int:
     stack = [expr]
     while stack:
         node = stack[-1]
-        inner = children(node)
+        inner: tuple[PrimExpr, ...] = children(node)  # type: ignore[assignment]
         missing = [child for child in inner if child not in memo]
         if missing:
-            stack.extend(missing)  # type: ignore[arg-type]
+            stack.extend(missing)
             continue
-        memo[node] = min(sum(memo[child] for child in inner) + int(is_branch(node)), _WEIGHT + 1)  # type: ignore[misc]
+        memo[node] = min(sum(memo[child] for child in inner) + int(is_branch(node)), _WEIGHT + 1)
         stack.pop()
     return memo[expr]
