@@ -9,6 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from ..errors import WorkloadError
+from ..ir.base import load_json as LoadJSON
+from ..ir.base import save_json as SaveJSON
 from ..schedule.te_schedule import Schedule
 from ..schedule.trace import Trace
 from ..schedule.tree import ScheduleTree, initial_tree
@@ -204,3 +206,6 @@ def _trace_of(state: State | SketchState | Trace) -> Trace:
     if isinstance(state, State):
         return state.trace
     return state.trace if isinstance(state, SketchState) else state
+
+
+__all__ = ["ComputeDAG", "LoadJSON", "SaveJSON", "get_shape_from_rewritten_layout"]

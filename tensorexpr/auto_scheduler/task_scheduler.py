@@ -25,7 +25,7 @@ from .search_task import SearchTask
 from .summary import TaskTotals
 from .task_callbacks import LogEstimatedLatency, PrintTableInfo, TaskSchedulerCallback
 from .task_policies import policies_of
-from .task_similarity import similarity_groups
+from .task_similarity import derive_similarity_tag, similarity_groups
 
 UNTUNED_COST = 1e10
 _STEP = 1e-4  # seconds by which a cost is moved to see how the objective follows
@@ -354,3 +354,6 @@ def _check_arguments(
         raise TuningError(f"TaskScheduler got {len(task_weights)} task_weights for {len(tasks)} tasks; give one for each")
     if objective_func is not None and task_weights is not None:
         raise TuningError("TaskScheduler takes task_weights or an objective_func, not both")
+
+
+__all__ = ["UNTUNED_COST", "TaskScheduler", "derive_similarity_tag"]

@@ -29,10 +29,10 @@ class SimilarityGroups:
 
 def similarity_groups(dags: Sequence[ComputeDAG]) -> SimilarityGroups:
     """The groups of computations, by the tags of their operations' attributes and the logarithm of their operations."""
-    return SimilarityGroups([similarity_tag(dag) for dag in dags])
+    return SimilarityGroups([derive_similarity_tag(dag) for dag in dags])
 
 
-def similarity_tag(dag: ComputeDAG, log_base: float = _LOG_BASE) -> str:
+def derive_similarity_tag(dag: ComputeDAG, log_base: float = _LOG_BASE) -> str:
     """The tag of a computation's kind and size; empty if none of its operations has `auto_scheduler_task_scheduler_tag`.
 
     Args:

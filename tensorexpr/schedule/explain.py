@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..arith.analyzer import Analyzer
-from ..te.operation import ComputeOp
+from ..te.operation import ComputeOp, loads
 from ..te.scan_op import ScanOp
 from ..tir.arithmetic import is_const_int
-from ..tir.expr import IntImm, PrimExpr, Reduce
+from ..tir.expr import IntImm, PrimExpr, ProducerLoad, Reduce
+from ..tir.rewriting import walk
 from .balanced import BalancedTiles
 from .domain import StageDomain, full_region, stage_domain
 from .legality import check_tree, enclosing_loops, real_readers
@@ -42,10 +43,8 @@ def explain(tree: ScheduleTree) -> str:
             continue
         analyzer = Analyzer()
         domain = stage_domain(stage, full_region(stage), analyzer)
-        lines.extend(
-            f"  {fact}"
-            for fact in (*_storage(tree, stage), *memory_facts(tree, stage), *_skipped(stage), *_loops(domain), *_splits(domain, analyzer))
-        )
+        said = (*_storage(tree, stage), *memory_facts(tree, stage), *_skipped(stage), *_unknown_indices(stage))
+        lines.extend(f"  {fact}" for fact in (*said, *_loops(domain), *_splits(domain, analyzer)))
     return "\n".join(lines)
 
 
@@ -85,6 +84,16 @@ def _skipped(stage: StageNode) -> Iterator[str]:
     body, declared = (op.body[0] if isinstance(op, ComputeOp) else None for op in (stage.op, stage.origin))
     if isinstance(body, Reduce) and isinstance(declared, Reduce) and body.condition is not declared.condition:
         yield f"terms: only where {body.condition}; the others are padding and change nothing"
+
+
+def _unknown_indices(stage: StageNode) -> Iterator[str]:
+    """The reads whose place only the data says: out of range they touch other memory, or end the process."""
+    for load in loads(stage.op) if isinstance(stage.op, ComputeOp) else ():
+        if any(isinstance(node, ProducerLoad) for index in load.indices for node in walk(index)):
+            yield (
+                f"indices: where {load} reads, the data says, so nothing proves that it is inside of {load.producer.name}; to check it in "
+                'each run, build under tvm.transform.PassContext(config={"tir.instrument_bound_checkers": True})'
+            )
 
 
 def _loops(domain: StageDomain) -> Iterator[str]:

@@ -81,6 +81,9 @@ class Tensor(ExprOp, DataProducer):
     def __call__(self, *indices: Any) -> PrimExpr:
         """The element at `indices`, one for each dimension.
 
+        An index that depends on data (``A[B[i]]``) isn't checked: out of range it reads other memory. Build under
+        ``PassContext(config={"tir.instrument_bound_checkers": True})`` to stop there.
+
         Raises:
             DeclarationError: for another number of indices, or indices that aren't integers.
         """

@@ -1,6 +1,6 @@
 """Cost models of the auto-scheduler.
 
-cost_model   the base of models that users write, and chance;  xgb_model   the learned one
+cost_model   the base of models that users write, and chance;  xgb_model   the learned one;  pack_sum   parts for others
 """
 
 from .cost_model import CostModel, PythonBasedModel, RandomModel, UserModel

@@ -22,6 +22,17 @@ from ..loaded import RecordedTask
 from ..measure_input import MeasureInput
 from ..records import load_records
 from .cost_model import PythonBasedModel, trace_of
+from .pack_sum import (
+    XGBDMatrixContext,
+    dmatrix_context,
+    feature_to_pack_sum_xgbmatrix,
+    max_curve,
+    pack_sum_average_peak_score,
+    pack_sum_rmse,
+    pack_sum_square_error,
+    pack_sum_xgbmatrix,
+    predict_throughput_pack_sum,
+)
 
 if TYPE_CHECKING:
     from ..loop_state import State
@@ -208,3 +219,18 @@ def features_of(dag: ComputeDAG, target: Target, traces: Sequence[Trace]) -> tup
 
 def _key(task: Any) -> tuple[str, str]:
     return task.workload_key, str(task.target.resolved())
+
+
+__all__ = [
+    "XGBDMatrixContext",
+    "XGBModel",
+    "dmatrix_context",
+    "feature_to_pack_sum_xgbmatrix",
+    "features_of",
+    "max_curve",
+    "pack_sum_average_peak_score",
+    "pack_sum_rmse",
+    "pack_sum_square_error",
+    "pack_sum_xgbmatrix",
+    "predict_throughput_pack_sum",
+]

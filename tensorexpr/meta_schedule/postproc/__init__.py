@@ -4,6 +4,7 @@ postproc    the protocol, and the lists for kinds of targets;  default: those fo
 blocks      the blocks of a program;  access_strides, how they go through memory
 
 disallow_dynamic_loop               rejects what can't be measured
+verify_gpu_code                     rejects what a GPU has no room for
 rewrite_parallel_vectorize_unroll   what the root asks for is done to blocks
 rewrite_reduction_block             inits stand before reductions
 rewrite_tensorize                   marked blocks become intrinsics
@@ -19,6 +20,7 @@ from .rewrite_layout import RewriteLayout
 from .rewrite_parallel_vectorize_unroll import RewriteParallelVectorizeUnroll
 from .rewrite_reduction_block import RewriteReductionBlock
 from .rewrite_tensorize import RewriteTensorize
+from .verify_gpu_code import VerifyGPUCode
 
 __all__ = [
     "DisallowDynamicLoop",
@@ -28,6 +30,7 @@ __all__ = [
     "RewriteParallelVectorizeUnroll",
     "RewriteReductionBlock",
     "RewriteTensorize",
+    "VerifyGPUCode",
     "create",
     "default",
 ]

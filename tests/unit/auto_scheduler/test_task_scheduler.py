@@ -14,7 +14,7 @@ import tests.v06_workloads  # noqa: F401  (registers the workloads)
 from tensorexpr import auto_scheduler, te
 from tensorexpr.auto_scheduler import SearchTask, TaskScheduler, TuningOptions
 from tensorexpr.auto_scheduler.final_phase import divided
-from tensorexpr.auto_scheduler.task_similarity import TAG, similarity_tag
+from tensorexpr.auto_scheduler.task_similarity import TAG, derive_similarity_tag
 from tensorexpr.errors import TuningError
 from tensorexpr.schedule.trace import Trace
 from tensorexpr.te.tensor import Tensor
@@ -104,7 +104,7 @@ def tagged(n: int, tag: str = "dense") -> SearchTask:
 
 
 def test_groups_are_of_one_tag_and_about_one_size() -> None:
-    tags = [similarity_tag(tagged(*args).compute_dag) for args in ((64,), (64,), (512,), (64, "other"), (64, ""))]
+    tags = [derive_similarity_tag(tagged(*args).compute_dag) for args in ((64,), (64,), (512,), (64, "other"), (64, ""))]
     assert tags[0] == tags[1] and len(set(tags[:4])) == 3
     assert tags[4] == ""
 

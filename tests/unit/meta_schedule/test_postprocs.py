@@ -68,3 +68,19 @@ def test_reductions_start_before_their_first_loop_that_reduces() -> None:
     assert ms.postproc.RewriteReductionBlock().apply(sch)
     assert [extent for extent, _ in kinds(sch, "C_init")] == [8, 16]
     assert [extent for extent, _ in kinds(sch, "C_update")] == [8, 12, 16]
+
+
+@pytest.mark.parametrize(("threads", "lanes", "fits"), [(64, 4, True), (2048, 4, False), (64, 8, False)])
+def test_kernels_beyond_the_limits_of_their_gpu_are_rejected(threads: int, lanes: int, fits: bool) -> None:
+    a = te.placeholder((4, 2048, 8), name="A")
+    sch = tir.Schedule(te.create_prim_func([a, te.compute(a.shape, lambda *i: a(*i) + 1.0, name="B")]))
+    blocks, rows, columns = sch.get_loops("B")
+    outer, inner = sch.split(rows, [None, threads])
+    vectors, lane = sch.split(columns, [None, lanes])
+    sch.reorder(blocks, outer, vectors, inner, lane)
+    sch.bind(blocks, "blockIdx.x")
+    sch.bind(inner, "threadIdx.x")
+    sch.vectorize(lane)
+    postproc = ms.postproc.VerifyGPUCode()
+    postproc.initialize_with_tune_context(ms.TuneContext(mod=sch.mod, target="nvidia/geforce-rtx-3080"))
+    assert postproc.apply(sch) is fits

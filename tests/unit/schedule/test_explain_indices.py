@@ -1,0 +1,25 @@
+"""Reads whose place only the data says: the explanation names them and the checked build, which finds them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorexpr as tvm
+from tensorexpr import te
+
+
+def test_data_dependent_indices_are_named_and_the_checked_build_finds_them() -> None:
+    a, at = te.placeholder((4,), name="a"), te.placeholder((3,), "int32", name="at")
+    b = te.compute((3,), lambda i: a[at[i]], name="b")
+    s = te.create_schedule(b.op)
+    text = s.explain()
+    assert "indices: where a[at[i]] reads, the data says, so nothing proves that it is inside of a" in text
+    assert "instrument_bound_checkers" not in te.create_schedule(te.compute((3,), lambda i: a[i] + 1.0).op).explain()
+    with tvm.transform.PassContext(config={"tir.instrument_bound_checkers": True}):
+        checked = tvm.build(s, [a, at, b])
+    out = tvm.nd.empty((3,))
+    checked(tvm.nd.array(np.arange(4, dtype="float32")), tvm.nd.array(np.array([3, 0, 1], "int32")), out)
+    np.testing.assert_array_equal(out.numpy(), [3, 0, 1])
+    with pytest.raises(tvm.TVMError):
+        checked(tvm.nd.array(np.arange(4, dtype="float32")), tvm.nd.array(np.array([3, 9, 1], "int32")), out)
