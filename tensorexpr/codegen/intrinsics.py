@@ -8,6 +8,7 @@ from ..errors import CodegenError
 from ..tir.dtype import parse_dtype
 from ..tir.expr import BufferLoad, Call, IntImm, PrimExpr, StringImm, Var
 from ..tir.intrin import intrinsic_of
+from ..tir.op_registry import lowering_rule
 from . import arithmetic, vector_math
 from .address import element_pointer
 from .casts import low_precision, narrow, widen
@@ -41,6 +42,10 @@ def emit_call(ctx: FunctionContext, node: PrimExpr) -> str:
     """Call."""
     assert isinstance(node, Call)
     intrinsic_of(node)
+    rule = lowering_rule(node.op, "llvm")  # a user's, which goes before ours
+    lowered = None if rule is None else rule(node)
+    if isinstance(lowered, PrimExpr) and lowered is not node:
+        return ctx.value(lowered)
     handler = _CALLS.get(node.op)
     return handler(ctx, node) if handler else _on_floats(ctx, node, vector_math.emit)
 
