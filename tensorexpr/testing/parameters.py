@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
-GROUP = "parametrize_group"
+GROUP = ("parametrize_group", "parametrize_values", "parametrize_ids")
 
 _numbers = itertools.count()
 
@@ -64,7 +64,9 @@ def _column(number: int, values: Sequence[Any], ids: Sequence[str] | None) -> An
     def as_fixture(*_owner: Any, request: Any) -> Any:
         return request.param
 
-    setattr(as_fixture, GROUP, (number, values, ids))  # read by the plugin
+    # What plugins of pytest read, ours and those of programs.
+    for name, value in zip(GROUP, (number, values, ids), strict=True):
+        setattr(as_fixture, name, value)
     return pytest.fixture(as_fixture)
 
 

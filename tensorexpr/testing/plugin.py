@@ -36,9 +36,8 @@ def pytest_generate_tests(metafunc: Any) -> None:
 def _generate_sets(metafunc: Any) -> None:
     groups: dict[int, list[tuple[str, Sequence[Any], Any]]] = {}
     for name, found in metafunc.definition._fixtureinfo.name2fixturedefs.items():  # pytest has no public way to them
-        group = getattr(found[-1].func, GROUP, None)
-        if group is not None:
-            number, values, ids = group
+        number, values, ids = (getattr(found[-1].func, key, None) for key in GROUP)
+        if number is not None and values is not None:
             groups.setdefault(number, []).append((name, values, ids))
     for columns in groups.values():
         names = [name for name, _, _ in columns]
