@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from ...arith import IndexMap
+from ...arith.analyzer import Analyzer
 from ...tir.block import Block
 from ...tir.buffer import Buffer
 from ...tir.expr import BufferLoad, Cast, IterVar, PrimExpr, Var
@@ -13,6 +14,7 @@ from ...tir.function import PrimFunc
 from ...tir.rewriting import variables
 from ...tir.stmt import BufferStore
 from .analysis import innermost, program_of
+from .bindings import loosely
 from .handles import BlockRV
 from .program import BlockProgram, block_at
 from .schedule import Schedule
@@ -56,8 +58,7 @@ def get_auto_tensorize_mapping_info(sch: Schedule, block: BlockRV, desc_func: Pr
     pairs = _pairs(own, described)
     if pairs is None:
         return None
-    kinds = [(_used(axis.var, [load for load, _ in pairs]), axis.iter_type) for axis in own.iter_vars]
-    wanted = [(_used(axis.var, [load for _, load in pairs]), axis.iter_type) for axis in described.iter_vars]
+    kinds, wanted = _kinds(own, [access for access, _ in pairs]), _kinds(described, [access for _, access in pairs])
     if len(set(wanted)) != len(wanted) or any(kind not in kinds for kind in wanted):
         return None
     axes = own.iter_vars
@@ -80,9 +81,12 @@ def _fused(axes: Sequence[IterVar]) -> PrimExpr:
     return total
 
 
-def _used(var: Var, accesses: Sequence[BufferLoad | BufferStore]) -> tuple[bool, ...]:
-    """At which of some accesses a variable takes part in the indices."""
-    return tuple(any(var in variables(index) for index in access.indices) for access in accesses)
+def _kinds(block: Block, accesses: Sequence[BufferLoad | BufferStore]) -> list[tuple[tuple[bool, ...], int]]:
+    """Of each axis, in the indices of which accesses it takes part, and whether it is reduced."""
+    loose = {axis.var: loosely(axis.dom) for axis in block.iter_vars if axis.dom is not None}  # those of one value count too
+    facts = Analyzer(loose)
+    used = [set().union(*(variables(facts.simplify(index)) for index in access.indices)) for access in accesses]
+    return [(tuple(axis.var in one for one in used), axis.iter_type) for axis in block.iter_vars]
 
 
 def _pairs(own: Block, described: Block) -> list[tuple[BufferLoad | BufferStore, BufferLoad | BufferStore]] | None:

@@ -68,7 +68,9 @@ def test_axes_of_a_convolution_become_those_of_a_product() -> None:
     rh, rw, rc = te.reduce_axis((0, 3), "rh"), te.reduce_axis((0, 3), "rw"), te.reduce_axis((0, 8), "rc")
 
     def output(n: tir.Var, h: tir.Var, wide: tir.Var, c: tir.Var) -> tir.PrimExpr:
-        total: tir.PrimExpr = te.sum(x[n, h + rh, wide + rw, rc].astype("float32") * w[rh, rw, rc, c].astype("float32"), [rh, rw, rc])
+        total: tir.PrimExpr = te.sum(
+            x[n, h + rh, wide + rw, c // 16 * 8 + rc].astype("float32") * w[rh, rw, rc, c].astype("float32"), [rh, rw, rc]
+        )
         return total
 
     sch = tir.Schedule(te.create_prim_func([x, w, te.compute((2, 4, 4, 16), output, "Y")]))
