@@ -111,20 +111,6 @@ def test_threads_and_pragmas_of_loops_are_attributes() -> None:
     assert 'T.attr(i, "pragma_note", 3)' in text
 
 
-def test_a_block_states_nothing_of_the_buffers_that_it_gets() -> None:
-    text = """def main(X: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32")):
-    P = T.alloc_buffer((4,))
-    for i in range(4):
-        with T.block("both"):
-            T.reads(X[i], P[i])
-            T.writes(P[i], Y[i])
-            P[i] = X[i]
-            Y[i] = P[i]
-"""
-    found = lines(through(transform.PlanAndUpdateBufferAllocationLocation(), parsed(text)))
-    assert found[found.index('with T.block("both"):') + 1 :][:3] == ["T.reads(X[i])", "T.writes(Y[i])", "P = T.alloc_buffer((4,))"]
-
-
 REPEATED = parsed("""def main(A: T.Buffer((64,), "int32"), x: T.int32, y: T.int32):
     A[0] = (x + y) * (x + y) + 1
     A[1] = (x + y) * (x + y)
