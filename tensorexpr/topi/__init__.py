@@ -10,7 +10,8 @@ scatter          writing where a tensor says
 sort             sort, argsort, topk, searchsorted; unique: unique and argwhere; scan: running sums and products
 diagonal         eye, matrix_set_diag;  signal: dft, stft;  fixed_point: rescaling of quantised sums
 sparse           products of sparse and dense matrices
-image            resizes, crops, morphological dilation;  vision: boxes and regions
+random           random numbers by Threefry
+image            resizes, crops, morphological dilation; sampling: grids; layouts: helpers of both;  vision: boxes and regions
 linalg           matmul, tensordot, einsum
 nn/              convolutions, dense layers, pooling, norms, softmax, activations
 utils            arguments: constants, axes, paddings
@@ -132,9 +133,10 @@ from .transform import (
     unravel_index,
 )
 from .unique import argwhere, unique
-from .utils import equal_const_int, get_const_int, get_const_tuple, get_pad_tuple, get_pad_tuple1d, get_pad_tuple3d
+from .utils import InvalidShapeError, equal_const_int, get_const_int, get_const_tuple, get_pad_tuple, get_pad_tuple1d, get_pad_tuple3d
 
 __all__ = [
+    "InvalidShapeError",
     "abs",
     "acos",
     "acosh",
@@ -240,6 +242,7 @@ __all__ = [
     "pi",
     "power",
     "prod",
+    "random",
     "reduction",
     "reinterpret",
     "repeat",
@@ -294,6 +297,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in ("generic", "schedules", "testing", "x86"):
+    if name not in ("generic", "random", "schedules", "testing", "x86"):
         raise AttributeError(f"module 'tensorexpr.topi' has no attribute {name!r}")
     return importlib.import_module(f"tensorexpr.topi.{name}")

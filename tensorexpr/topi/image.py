@@ -18,10 +18,14 @@ from ..te.tensor import Tensor
 from ..tir import arithmetic, intrin
 from ..tir.arithmetic import cast, const
 from ..tir.expr import PrimExpr, Var
+from .later import later
 from .nn.padding import pad
 from .transform import injective
 from .utils import get_const_tuple, pad_pairs, spread
 
+_HELPERS = """can_convert_multiply_to_intdiv get_1d_indices get_1d_pixel get_2d_indices get_2d_pixel get_3d_indices get_3d_pixel
+get_closest_index get_inx nchw_pack_layout nchw_xc_layout ncw_pack_layout ncw_xc_layout"""
+_HOMES = {"affine_grid": "sampling", "grid_sample": "sampling", **dict.fromkeys(_HELPERS.split(), "layouts")}
 _F = "float32"
 # Keeps floor and ceil of a coordinate on their side of an integer that rounding has moved a little.
 _EPSILON = 1e-5
@@ -381,3 +385,7 @@ def dilation2d_nhwc(input: Tensor, filter: Tensor, stride: Any, padding: Any, di
     """As `dilation2d_nchw`, with input [N, H, W, C] and filter [kh, kw, C]."""
     made = _dilation2d("dilation2d_nhwc", input, filter, stride, padding, dilations, last=True)
     return made if out_dtype in (None, made.dtype) else compute(made.shape, lambda *i: cast(made(*i), out_dtype), tag="elemwise")
+
+
+def __getattr__(name: str) -> Any:
+    return later(__name__, _HOMES, name)

@@ -66,12 +66,30 @@ tanh = _family("tanh", intrin.tanh, "The hyperbolic tangent")
 trunc = _family("trunc", intrin.trunc, "The integer towards zero")
 negative = _family("negative", arithmetic.negate, "The negative")
 identity = _family("identity", lambda x: x, "The value")
-logical_not = _family("logical_not", arithmetic.logical_not, "The logical complement")
-bitwise_not = _family("bitwise_not", bitwise.bitwise_not, "The complement of the bits")
 # Vector code has its own polynomials, at the accuracy of the plain functions.
 fast_exp = _family("fast_exp", intrin.exp, "The exponential")
 fast_tanh = _family("fast_tanh", intrin.tanh, "The hyperbolic tangent")
 fast_erf = _family("fast_erf", intrin.erf, "The error function")
+
+
+def logical_not(data: Tensor) -> Tensor:
+    """The logical complement of each element, a tensor of booleans."""
+    return elementwise(data, arithmetic.logical_not, "T_logical_not")
+
+
+def bitwise_not(data: Tensor) -> Tensor:
+    """The complement of the bits of each element; shape and dtype of `data`."""
+    return elementwise(data, bitwise.bitwise_not, "T_bitwise_not")
+
+
+def left_shift(x: Tensor, n: int) -> Tensor:
+    """The integers of `x` shifted left by `n` bits; see `topi.left_shift` for tensors of bits."""
+    return elementwise(x, lambda value: bitwise.shift_left(value, const(n, x.dtype)), "T_left_shift")
+
+
+def right_shift(x: Tensor, n: int) -> Tensor:
+    """The integers of `x` shifted right by `n` bits; see `topi.right_shift` for tensors of bits."""
+    return elementwise(x, lambda value: bitwise.shift_right(value, const(n, x.dtype)), "T_right_shift")
 
 
 def sign(x: Tensor) -> Tensor:

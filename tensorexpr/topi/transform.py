@@ -12,8 +12,11 @@ from ..tir import arithmetic, intrin
 from ..tir.arithmetic import const
 from ..tir.expr import PrimExpr, Var
 from . import tag
+from .later import later
 from .math import axis_names
 from .utils import equal_const_int, extent_value, get_const_int, get_const_tuple, need_equal, positive_axis, shape_text
+
+_HOMES = {"matrix_set_diag": "diagonal", "one_hot": "indexing"}
 
 
 def injective(shape: Sequence[Any], body: Callable[..., Any], name: str) -> Tensor:
@@ -114,19 +117,19 @@ def unravel(position: Any, shape: Sequence[Any]) -> list[Any]:
     return indices[::-1]
 
 
-def unravel_index(x: Tensor, shape: Sequence[Any]) -> Tensor:
-    """The indices, one row for each dimension of `shape`, of the elements at the positions `x`."""
+def unravel_index(indices: Tensor, shape: Sequence[Any]) -> Tensor:
+    """The indices, one row for each dimension of `shape`, of the elements at the positions `indices`."""
     extents = get_const_tuple(shape)
 
     def body(*at: Var) -> PrimExpr:
         dimension, *i = at
-        rows = unravel(x(*i), extents)
+        rows = unravel(indices(*i), extents)
         chosen = rows[-1]
         for number in reversed(range(len(rows) - 1)):
             chosen = intrin.select(arithmetic.convert(dimension == number), rows[number], chosen)
         return arithmetic.convert(chosen)
 
-    return injective((len(extents), *x.shape), body, "T_unravel_index")
+    return injective((len(extents), *indices.shape), body, "T_unravel_index")
 
 
 def concatenate(a_tuple: Sequence[Tensor], axis: int = 0) -> Tensor:
@@ -190,10 +193,11 @@ def strided_slice(
     strides: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     slice_mode: str = "end",
+    assume_inbound: bool = True,
 ) -> Tensor:
     """`a[begin:end:stride]` on each axis (or on `axes`), with Python's meaning of negative and large numbers.
 
-    With slice_mode "size", `end` holds numbers of elements, -1 for all that are left.
+    With slice_mode "size", `end` holds numbers of elements, -1 for all that are left. Bounds are held inside, whatever `assume_inbound` is.
     """
     which = [positive_axis("strided_slice", n, a.ndim) for n in axes] if axes is not None else [*range(len(begin))]
     steps = [*(strides or ())] or [1] * len(which)
@@ -384,3 +388,7 @@ def sliding_window(data: Tensor, axis: int, window_shape: Sequence[int], strides
         return data(*leading, *(w * step + o for w, step, o in zip(windows, strides, inside, strict=True)))
 
     return injective((*data.shape[:place], *counts, *window_shape), body, "T_sliding_window")
+
+
+def __getattr__(name: str) -> Any:
+    return later(__name__, _HOMES, name)

@@ -10,7 +10,15 @@ from ..target import Target
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int, convert, floordiv, floormod
 from ..tir.expr import IntImm, PrimExpr
+from .later import later
 from .tag import is_injective
+
+_LAYOUTS = ("get_shape", "nchw_pack_layout", "nchw_xc_layout", "ncw_pack_layout", "ncw_xc_layout")
+_HOMES = {"const_matrix": "advanced_indexing", **dict.fromkeys(_LAYOUTS, "layouts")}
+
+
+class InvalidShapeError(DeclarationError):
+    """A shape that an operator's algorithm doesn't take."""
 
 
 def get_const_int(expr: Any) -> int:
@@ -262,3 +270,7 @@ def traverse_inline(s: Any, final_op: Any, callback: Any) -> None:
         callback(op)
 
     visit(final_op)
+
+
+def __getattr__(name: str) -> Any:
+    return later(__name__, _HOMES, name)

@@ -54,8 +54,12 @@ def conv(
     groups: int,
     data_layout: str,
     kernel_layout: str = "",
-    out_layout: str = "",
     out_dtype: str | None = None,
+    auto_scheduler_rewritten_layout: str | None = None,
+    meta_schedule_original_shape: Any = None,
+    auto_scheduler_should_rewrite_layout: bool = False,
+    *,
+    out_layout: str = "",
     name: str | None = None,
     attrs: Mapping[str, Any] | None = None,
 ) -> Tensor:
@@ -68,8 +72,12 @@ def conv(
         padding: see `topi.utils.pad_pairs`.
         dilation: distance of neighbouring taps: one number, or one for each spatial axis.
         groups: channels in and out are cut in that many groups that don't see each other.
-        out_layout: of the result, default `data_layout`.
         out_dtype: of the result and of the sums, default the dtype of `inp`.
+        auto_scheduler_rewritten_layout, meta_schedule_original_shape: no effect; layouts are rewritten behind the declaration.
+        auto_scheduler_should_rewrite_layout: a tuner may choose the filter's layout.
+        out_layout: of the result, default `data_layout`.
+        name: of the operation.
+        attrs: hints for schedulers.
 
     Raises:
         DeclarationError: for shapes or layouts that don't fit.
@@ -85,6 +93,8 @@ def conv(
     pairs = pad_pairs(where, padding, windows)
     _check_channels(where, inp, filt, layout, groups)
     padded = _padded(inp, layout, pairs)
+    if auto_scheduler_should_rewrite_layout:
+        attrs = {**(attrs or {}), "layout_free_placeholders": [filt]}
     return _declare(padded, filt, layout, strides, dilations, groups, windows, out_dtype or inp.dtype, where, attrs)
 
 

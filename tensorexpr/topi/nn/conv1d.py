@@ -25,7 +25,7 @@ def conv1d(
     if data_layout not in ("NCW", "NWC"):
         raise DeclarationError(f'conv1d: data_layout is {data_layout!r}; it takes "NCW" or "NWC"')
     name = f"conv1d_{data_layout.lower()}" if groups == 1 else f"group_conv1d_{data_layout.lower()}"
-    return conv(data, kernel, strides, padding, dilation, groups, data_layout, kernel_layout, "", out_dtype, name)
+    return conv(data, kernel, strides, padding, dilation, groups, data_layout, kernel_layout, out_dtype, name=name)
 
 
 def conv1d_ncw(

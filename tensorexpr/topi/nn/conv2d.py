@@ -27,12 +27,12 @@ def conv2d(
 ) -> Tensor:
     """A convolution in any layout of N, C, H, W (see `conv.conv`); without `kernel_layout` OIHW, or HWIO for NHWC and HWCN."""
     default = "HWIO" if data_layout in ("NHWC", "HWCN") else "OIHW"
-    return conv(input, filter, strides, padding, dilation, 1, data_layout, kernel_layout or default, "", out_dtype)
+    return conv(input, filter, strides, padding, dilation, 1, data_layout, kernel_layout or default, out_dtype)
 
 
 def conv2d_nchw(Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any, out_dtype: str | None = None) -> Tensor:
     """Input [N, C, H, W], Filter [O, C, KH, KW] -> [N, O, H', W']."""
-    return conv(Input, Filter, stride, padding, dilation, 1, "NCHW", "OIHW", "", out_dtype)
+    return conv(Input, Filter, stride, padding, dilation, 1, "NCHW", "OIHW", out_dtype)
 
 
 def conv2d_nhwc(
@@ -47,26 +47,26 @@ def conv2d_nhwc(
 ) -> Tensor:
     """Input [N, H, W, C], Filter [KH, KW, C, O] -> [N, H', W', O]. A tuner may choose the filter's layout."""
     attrs = {"layout_free_placeholders": [Filter]}
-    return conv(Input, Filter, stride, padding, dilation, 1, "NHWC", "HWIO", "", out_dtype, attrs=attrs)
+    return conv(Input, Filter, stride, padding, dilation, 1, "NHWC", "HWIO", out_dtype, attrs=attrs)
 
 
 def conv2d_hwcn(Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any, out_dtype: str | None = None) -> Tensor:
     """Input [H, W, C, N], Filter [KH, KW, C, O] -> [H', W', O, N]."""
-    return conv(Input, Filter, stride, padding, dilation, 1, "HWCN", "HWIO", "", out_dtype)
+    return conv(Input, Filter, stride, padding, dilation, 1, "HWCN", "HWIO", out_dtype)
 
 
 def group_conv2d_nchw(
     Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any, groups: int, out_dtype: str | None = None
 ) -> Tensor:
     """Input [N, C, H, W], Filter [O, C/groups, KH, KW] -> [N, O, H', W']."""
-    return conv(Input, Filter, stride, padding, dilation, groups, "NCHW", "OIHW", "", out_dtype, "group_conv2d_nchw")
+    return conv(Input, Filter, stride, padding, dilation, groups, "NCHW", "OIHW", out_dtype, name="group_conv2d_nchw")
 
 
 def group_conv2d_nhwc(
     Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any, groups: int, out_dtype: str | None = None
 ) -> Tensor:
     """Input [N, H, W, C], Filter [KH, KW, C/groups, O] -> [N, H', W', O]."""
-    return conv(Input, Filter, stride, padding, dilation, groups, "NHWC", "HWIO", "", out_dtype, "group_conv2d_nhwc")
+    return conv(Input, Filter, stride, padding, dilation, groups, "NHWC", "HWIO", out_dtype, name="group_conv2d_nhwc")
 
 
 def depthwise_conv2d_nchw(Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any, out_dtype: str | None = None) -> Tensor:

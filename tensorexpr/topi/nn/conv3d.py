@@ -13,7 +13,7 @@ def conv3d_ncdhw(
     Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any, groups: int = 1, out_dtype: str | None = None
 ) -> Tensor:
     """Input [N, C, D, H, W], Filter [O, C/groups, KD, KH, KW] -> [N, O, D', H', W']."""
-    return conv(Input, Filter, stride, padding, dilation, groups, "NCDHW", "OIDHW", "", out_dtype)
+    return conv(Input, Filter, stride, padding, dilation, groups, "NCDHW", "OIDHW", out_dtype)
 
 
 def conv3d_ndhwc(
@@ -29,7 +29,7 @@ def conv3d_ndhwc(
 ) -> Tensor:
     """Input [N, D, H, W, C], Filter [KD, KH, KW, C/groups, O] -> [N, D', H', W', O]. A tuner may choose the filter's layout."""
     attrs = {"layout_free_placeholders": [Filter]}
-    return conv(Input, Filter, stride, padding, dilation, groups, "NDHWC", "DHWIO", "", out_dtype, attrs=attrs)
+    return conv(Input, Filter, stride, padding, dilation, groups, "NDHWC", "DHWIO", out_dtype, attrs=attrs)
 
 
 def conv3d_transpose_ncdhw(Input: Tensor, Filter: Tensor, strides: Any, padding: Any, out_dtype: str | None, output_padding: Any) -> Tensor:

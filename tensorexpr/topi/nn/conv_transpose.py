@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ... import te
@@ -77,3 +78,50 @@ def conv_transpose(
     names = ["b", "c", *(OUTPUT_NAMES[letter] for letter in spatial)]
     result: Tensor = compute((data.shape[0], extent_value(outputs * groups), *sizes), body, name, name, varargs_names=names[2:])
     return result
+
+
+def transpose_operands(data: Tensor, kernel: Tensor, strides: Any, padding: Any, output_padding: Any, name: str) -> tuple[Tensor, Tensor]:
+    """Data and kernel whose plain convolution, of stride 1 and without padding, is the transposed one.
+
+    The data is dilated by the strides and padded; the kernel has inputs and outputs swapped, and its taps in reverse.
+    """
+    dims = data.ndim - 2
+    need_rank(name, "the kernel", kernel, data.ndim)
+    steps, extra = spread(name, "strides", strides, dims), spread(name, "output_padding", output_padding, dims)
+    taps = kernel.shape[2:]
+    pairs = pad_pairs(name, padding, [extent_value(tap) for tap in taps])
+    before = [extent_value(tap - 1 - low) for tap, (low, _) in zip(taps, pairs, strict=True)]
+    after = [extent_value(tap - 1 - high + more) for tap, (_, high), more in zip(taps, pairs, extra, strict=True)]
+    padded = dilate_and_pad(data, (1, 1, *steps), (0, 0, *before), (0, 0, *after), 0.0, "data_pad")
+
+    def turned(o: Var, i: Var, *at: Var) -> PrimExpr:
+        return kernel(i, o, *(extent - 1 - index for extent, index in zip(taps, at, strict=True)))
+
+    return padded, compute((kernel.shape[1], kernel.shape[0], *taps), turned, "kernel_transform")
+
+
+def _preprocess(name: str, dims: int) -> Callable[..., tuple[Tensor, Tensor]]:
+    def function(
+        data: Tensor, kernel: Tensor, strides: Any, padding: Any, out_dtype: str | None, output_padding: Any
+    ) -> tuple[Tensor, Tensor]:
+        need_rank(name, "the data", data, dims + 2)
+        return transpose_operands(data, kernel, strides, padding, output_padding, name)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = "Data and kernel whose plain convolution is the transposed one; see `transpose_operands`. `out_dtype` has no effect."
+    return function
+
+
+def _implementation(name: str, spatial: str) -> Callable[..., Tensor]:
+    def function(data: Tensor, kernel: Tensor, strides: Any, padding: Any, out_dtype: str | None, output_padding: Any) -> Tensor:
+        return conv_transpose(data, kernel, strides, padding, out_dtype, output_padding, 1, spatial, name)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"The transposed convolution over {', '.join(spatial)}, channels first; see `conv_transpose`."
+    return function
+
+
+conv2d_transpose_nchw_preprocess = _preprocess("conv2d_transpose_nchw_preprocess", 2)
+conv3d_transpose_ncdhw_preprocess = _preprocess("conv3d_transpose_ncdhw_preprocess", 3)
+declaration_conv2d_transpose_impl = _implementation("declaration_conv2d_transpose_impl", "HW")
+declaration_conv3d_transpose_impl = _implementation("declaration_conv3d_transpose_impl", "DHW")

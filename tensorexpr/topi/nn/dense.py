@@ -9,10 +9,10 @@ from ... import te
 from ...errors import DeclarationError
 from ...te.declare import compute
 from ...te.tensor import Tensor
-from ...tir.arithmetic import cast
+from ...tir.arithmetic import cast, floordiv, floormod
 from ...tir.expr import PrimExpr, Var
 from .. import tag
-from ..utils import equal_const_int, need_equal, need_rank
+from ..utils import equal_const_int, extent_value, get_const_int, get_max_power2_factor, need_equal, need_rank
 
 
 def matmul(
@@ -65,6 +65,41 @@ def dense(
 ) -> Tensor:
     """data [..., K] times the transpose of weight [N, K], plus bias [N] if there is one."""
     return matmul(data, weight, bias, out_dtype, False, True)
+
+
+def dense_pack(data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: str | None = None) -> Tensor:
+    """A dense layer whose weights are packed in blocks of columns.
+
+    Args:
+        data: [M, K].
+        weight: [N/b, K, b], or [N, K] to be packed here in the largest block of 16, 8, ... 1 that divides N.
+        bias: [N], if there is one.
+        out_dtype: of the result and of the sums, default the dtype of `data`.
+
+    Returns:
+        [M, N].
+
+    Raises:
+        DeclarationError: for shapes that don't fit.
+    """
+    need_rank("dense_pack", "data", data, 2)
+    packed = weight
+    if weight.ndim == 2:
+        columns, block = get_const_int(weight.shape[0]), get_max_power2_factor(get_const_int(weight.shape[0]), 16)
+        packed = compute((columns // block, weight.shape[1], block), lambda z, k, x: weight(z * block + x, k), "packed_weight")
+    need_rank("dense_pack", "weight", packed, 3)
+    need_equal("dense_pack", "the summed extents of data and weight", data.shape[1], packed.shape[1])
+    width = packed.shape[2]
+    k = te.reduce_axis((0, data.shape[1]), name="k")
+    dtype = out_dtype or data.dtype
+
+    def body(y: Var, x: Var) -> PrimExpr:
+        right = packed(floordiv(x, width), k.var, floormod(x, width))
+        total: PrimExpr = te.sum(cast(data(y, k.var), dtype) * cast(right, dtype), axis=k)
+        return total
+
+    result: Tensor = compute((data.shape[0], extent_value(packed.shape[0] * width)), body, "T_dense_pack", "dense_pack")
+    return result if bias is None else bias_add(result, bias, -1)
 
 
 def bias_add(data: Tensor, bias: Tensor, axis: int = 1) -> Tensor:

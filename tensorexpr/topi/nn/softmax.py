@@ -22,8 +22,8 @@ def fast_softmax(x: Tensor, axis: int = -1) -> Tensor:
     return softmax_common(x, axis)
 
 
-def softmax_common(x: Tensor, axis: int) -> Tensor:
-    """The four stages of softmax: maximum, exponential, sum, quotient. One division serves a whole row."""
+def softmax_common(x: Tensor, axis: int, use_fast_exp: bool = False) -> Tensor:
+    """The four stages of softmax: maximum, exponential, sum, quotient. One division serves a whole row. `use_fast_exp` has no effect."""
     place = positive_axis("softmax", axis, x.ndim)
     names = axis_names(x.ndim)
     largest = _along(x, place, te.max, "T_softmax_maxelem")

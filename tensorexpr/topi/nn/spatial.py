@@ -7,7 +7,7 @@ from typing import Any
 
 from ...errors import DeclarationError
 from ...te.tensor import Tensor
-from ...tir.arithmetic import cast, const, floordiv, floormod, maximum, minimum
+from ...tir.arithmetic import cast, floordiv, floormod
 from ...tir.expr import PrimExpr, Var
 from ..transform import injective, reshape, strided_slice, transpose
 from ..utils import extent_value, get_const_int, get_const_tuple, need_rank
@@ -90,7 +90,7 @@ def space_to_batch_nd(
     return reshape(moved, [batch, *(extent // block for extent, block in zip(shape[1:], block_shape, strict=False)), *shape[1 + count :]])
 
 
-def batch_to_space_nd(data: Tensor, block_shape: Sequence[int], crop_begin: Sequence[int], crop_end: Sequence[int]) -> Tensor:
+def batch_to_space_nd(data: Tensor, block_shape: Sequence[int], crop_begin_list: Sequence[int], crop_end_list: Sequence[int]) -> Tensor:
     """Batches become blocks of the axes behind the first; the inverse of space_to_batch_nd."""
     shape = get_const_tuple(data.shape)
     count = len(block_shape)
@@ -106,55 +106,97 @@ def batch_to_space_nd(data: Tensor, block_shape: Sequence[int], crop_begin: Sequ
     moved = transpose(cut, [*order, *range(2 * count + 1, count + data.ndim)])
     grown = [extent * block for extent, block in zip(shape[1:], block_shape, strict=False)]
     whole = reshape(moved, [batch, *grown, *shape[1 + count :]])
-    ends = [extent - crop for extent, crop in zip(grown, crop_end, strict=True)]
-    return strided_slice(whole, [0, *crop_begin], [batch, *ends])
+    ends = [extent - crop for extent, crop in zip(grown, crop_end_list, strict=True)]
+    return strided_slice(whole, [0, *crop_begin_list], [batch, *ends])
 
 
 def upsampling(
     data: Tensor,
-    scale_h: int,
-    scale_w: int,
+    scale_h: float,
+    scale_w: float,
     layout: str = "NCHW",
     method: str = "nearest_neighbor",
     align_corners: bool = False,
     output_shape: Any = None,
 ) -> Tensor:
-    """Planes enlarged by whole numbers: the nearest pixel, or "bilinear" between pixel centres (or corners)."""
-    _, _, h, w = _axes("upsampling", data, layout)
-    if method not in ("nearest_neighbor", "bilinear") or scale_h != int(scale_h) or scale_w != int(scale_w):
-        raise DeclarationError('upsampling: takes whole scales and the methods "nearest_neighbor" and "bilinear"')
-    shape: list[Any] = [*data.shape]
-    shape[h], shape[w] = data.shape[h] * int(scale_h), data.shape[w] * int(scale_w)
+    """Planes enlarged.
 
-    def nearest(*i: Var) -> PrimExpr:
-        source: list[PrimExpr] = [*i]
-        source[h], source[w] = floordiv(i[h], int(scale_h)), floordiv(i[w], int(scale_w))
-        return data(*source)
+    Args:
+        data: of `layout`.
+        scale_h, scale_w: how many times as high and as wide; extents are rounded.
+        layout: "NCHW", "NHWC", "NCHW4c", ...
+        method: "nearest_neighbor", "bilinear" or "bicubic".
+        align_corners: interpolate between the middles of the outermost pixels.
+        output_shape: the result's height and width, or its whole shape, where they aren't constants.
 
-    def bilinear(*i: Var) -> PrimExpr:
-        (y0, y1, fy), (x0, x1, fx) = (
-            _between(i[place], data.shape[place], shape[place], scale, align_corners, data.dtype)
-            for place, scale in ((h, int(scale_h)), (w, int(scale_w)))
-        )
+    Returns:
+        A tensor of the layout and dtype of `data`.
 
-        def at(y: PrimExpr, x: PrimExpr) -> PrimExpr:
-            source: list[PrimExpr] = [*i]
-            source[h], source[w] = y, x
-            return data(*source)
-
-        top = at(y0, x0) + (at(y0, x1) - at(y0, x0)) * fx
-        bottom = at(y1, x0) + (at(y1, x1) - at(y1, x0)) * fx
-        return top + (bottom - top) * fy
-
-    return injective(shape, nearest if method == "nearest_neighbor" else bilinear, "upsampling")
+    Raises:
+        DeclarationError: for a layout or method that doesn't exist.
+    """
+    mode = "align_corners" if align_corners else "asymmetric" if method == "nearest_neighbor" else "half_pixel"
+    return _enlarged("upsampling", data, "HW", (scale_h, scale_w), layout, method, mode, output_shape)
 
 
-def _between(index: PrimExpr, extent: Any, out: Any, scale: int, align_corners: bool, dtype: str) -> tuple[PrimExpr, PrimExpr, PrimExpr]:
-    """The two source positions around an output position, and how far it is from the first."""
-    if align_corners:
-        numerator, denominator = index * (extent - 1), maximum(const(1), out - 1)
-    else:  # (index + 0.5) / scale - 0.5, held inside the plane
-        numerator, denominator = maximum(const(0), index * 2 + 1 - scale), const(2 * scale)
-    low = minimum(floordiv(numerator, denominator), extent - 1)
-    share = cast(numerator - low * denominator, dtype) / cast(denominator, dtype)
-    return low, minimum(low + 1, extent - 1), share
+def upsampling3d(
+    data: Tensor,
+    scale_d: float,
+    scale_h: float,
+    scale_w: float,
+    layout: str = "NCDHW",
+    method: str = "nearest_neighbor",
+    coordinate_transformation_mode: str = "half_pixel",
+    output_shape: Any = None,
+) -> Tensor:
+    """Volumes enlarged; see `upsampling`.
+
+    Args:
+        data: of `layout`, "NCDHW" or "NDHWC".
+        scale_d, scale_h, scale_w: how many times as deep, high and wide; extents are rounded.
+        method: "nearest_neighbor" or "trilinear".
+        coordinate_transformation_mode: see `topi.image.resize2d`.
+        output_shape: the result's depth, height and width, or its whole shape, where they aren't constants.
+
+    Returns:
+        A tensor of the layout and dtype of `data`.
+
+    Raises:
+        DeclarationError: for a layout, method or mode that doesn't exist.
+    """
+    scales = (scale_d, scale_h, scale_w)
+    return _enlarged("upsampling3d", data, "DHW", scales, layout, method, coordinate_transformation_mode, output_shape)
+
+
+def _enlarged(
+    where: str, data: Tensor, letters: str, scales: Sequence[float], layout: str, method: str, mode: str, output_shape: Any
+) -> Tensor:
+    from ..image import _resize, _spatial_axes
+
+    places = _spatial_axes(where, layout, letters)
+    if output_shape is None:
+        sizes = [round(get_const_int(data.shape[place]) * float(scale)) for place, scale in zip(places, scales, strict=True)]
+        return _resize(where, letters, data, None, sizes, layout, method, mode, "", -0.75, 0, 0.0, None, None)
+    given = list(output_shape.shape if isinstance(output_shape, Tensor) else output_shape)
+    if len(given) == len(letters):
+        whole = list(data.shape)
+        for place, extent in zip(places, given, strict=True):
+            whole[place] = extent
+        given = whole
+    sizes = [given[place] for place in places]
+    return _resize(where, letters, data, None, sizes, layout, method, mode, "", -0.75, 0, 0.0, None, given)
+
+
+def unpack_NCHWc_to_nchw(packed_out: Tensor, out_dtype: str) -> Tensor:
+    """[N, C/c, H, W, c] as [N, C, H, W], in another dtype.
+
+    Raises:
+        DeclarationError: for another rank.
+    """
+    need_rank("unpack_NCHWc_to_nchw", "packed_out", packed_out, 5)
+    n, chunks, height, width, block = packed_out.shape
+
+    def body(b: Var, c: Var, h: Var, w: Var) -> PrimExpr:
+        return cast(packed_out(b, floordiv(c, block), h, w, floormod(c, block)), out_dtype)
+
+    return injective((n, extent_value(chunks * block), height, width), body, "output_unpack")
