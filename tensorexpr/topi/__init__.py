@@ -9,7 +9,7 @@ indexing         take, gather, one_hot and masks; advanced_indexing: by several 
 scatter          writing where a tensor says
 sort             sort, argsort, topk, searchsorted; unique: unique and argwhere; scan: running sums and products
 diagonal         eye, matrix_set_diag;  signal: dft, stft;  fixed_point: rescaling of quantised sums
-sparse           products of sparse and dense matrices
+sparse           products of sparse and dense matrices; sparse_tensor: TensorFlow's sparse tensors
 random           random numbers by Threefry
 image            resizes, crops, morphological dilation; sampling: grids; layouts: helpers of both;  vision: boxes and regions
 linalg           matmul, tensordot, einsum
@@ -109,7 +109,8 @@ from .reduction import all, any, argmax, argmin, max, min, prod, sum
 from .scan import cumprod, cumsum, scanop
 from .scatter import invert_permutation, make_idx, scatter_elements, scatter_nd, sparse_to_dense, strided_set, within_index
 from .signal import dft, pi, stft
-from .sort import argsort, searchsorted, sort, topk
+from .sort import argsort, binary_search, searchsorted, sort, topk
+from .sparse_tensor import sparse_fill_empty_rows, sparse_reshape
 from .transform import (
     arange,
     concatenate,
@@ -132,7 +133,7 @@ from .transform import (
     trilu,
     unravel_index,
 )
-from .unique import argwhere, unique
+from .unique import argwhere, hybrid_argwhere_1d, hybrid_argwhere_2d, hybrid_argwhere_3d, hybrid_argwhere_4d, hybrid_argwhere_5d, unique
 from .utils import InvalidShapeError, equal_const_int, get_const_int, get_const_tuple, get_pad_tuple, get_pad_tuple1d, get_pad_tuple3d
 
 __all__ = [
@@ -153,6 +154,7 @@ __all__ = [
     "asinh",
     "atan",
     "atanh",
+    "binary_search",
     "bitwise_and",
     "bitwise_not",
     "bitwise_or",
@@ -204,6 +206,11 @@ __all__ = [
     "get_pad_tuple3d",
     "greater",
     "greater_equal",
+    "hybrid_argwhere_1d",
+    "hybrid_argwhere_2d",
+    "hybrid_argwhere_3d",
+    "hybrid_argwhere_4d",
+    "hybrid_argwhere_5d",
     "identity",
     "image",
     "indexing",
@@ -264,6 +271,8 @@ __all__ = [
     "sliding_window",
     "sort",
     "sparse",
+    "sparse_fill_empty_rows",
+    "sparse_reshape",
     "sparse_to_dense",
     "split",
     "sqrt",

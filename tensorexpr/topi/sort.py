@@ -162,6 +162,27 @@ def binary_search_row(ib: IRBuilder, load: Callable[[PrimExpr], PrimExpr], lengt
     return bounds[0]
 
 
+def binary_search(
+    ib: IRBuilder, sequence_offset: Any, search_range: Any, sorted_sequence: Buffer, value: PrimExpr, right: bool, out_dtype: str
+) -> PrimExpr:
+    """Loops that search a value in an ascending part of a buffer.
+
+    Args:
+        ib: where the loops are built.
+        sequence_offset: where the part begins, elements counted row by row.
+        search_range: how many elements it has.
+        sorted_sequence: the buffer, of any shape.
+        value: what is searched.
+        right: the place behind equal elements, not before them.
+        out_dtype: of the result.
+
+    Returns:
+        The place in the part, from 0 to `search_range`.
+    """
+    elements = ib.buffer_ptr(sorted_sequence)
+    return binary_search_row(ib, lambda at: elements[sequence_offset + at], search_range, value, right).astype(out_dtype)
+
+
 def _before(a: PrimExpr, b: PrimExpr, is_ascend: bool) -> PrimExpr:
     """True where `a` must stand before `b`, in the order in which NaN is the largest number."""
     first, second = (a, b) if is_ascend else (b, a)

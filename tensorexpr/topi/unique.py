@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import DeclarationError
@@ -117,3 +118,20 @@ def argwhere(output_shape: Any, condition: Tensor) -> Tensor:
             found[0] = found[0] + 1
 
     return in_loops([shape], [condition], body, "argwhere", ["int32"])[0]
+
+
+def _argwhere_of_rank(rank: int) -> Callable[[Any, Tensor], Tensor]:
+    def function(output_shape: Any, condition: Tensor) -> Tensor:
+        need_rank(function.__name__, "condition", condition, rank)
+        return argwhere(output_shape, condition)
+
+    function.__name__ = function.__qualname__ = f"hybrid_argwhere_{rank}d"
+    function.__doc__ = f"`argwhere` of a condition of {rank} dimension{'s' if rank > 1 else ''}."
+    return function
+
+
+hybrid_argwhere_1d = _argwhere_of_rank(1)
+hybrid_argwhere_2d = _argwhere_of_rank(2)
+hybrid_argwhere_3d = _argwhere_of_rank(3)
+hybrid_argwhere_4d = _argwhere_of_rank(4)
+hybrid_argwhere_5d = _argwhere_of_rank(5)

@@ -5,6 +5,7 @@ Boxes are rows (class, score, left, top, right, bottom, ...) unless a function s
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..errors import DeclarationError
@@ -350,3 +351,31 @@ def reorg(data: Tensor, stride: int) -> Tensor:
         )
 
     return injective(out, reshaped, "reorg")
+
+
+def generate_anchor(ratio: float, scale: float, base_size: int) -> tuple[float, float, float, float]:
+    """The left, top, right and bottom of an anchor (Ren et al. 2015), of a ratio of height to width, around a square of `base_size`."""
+    side = base_size
+    middle = 0.5 * (side - 1.0)
+    width = math.floor(math.sqrt(math.floor(side * side / ratio)) + 0.5)
+    height = math.floor(width * ratio + 0.5)
+    half_width, half_height = 0.5 * (width * scale - 1.0), 0.5 * (height * scale - 1.0)
+    return middle - half_width, middle - half_height, middle + half_width, middle + half_height
+
+
+def reg_bbox(x1: Any, y1: Any, x2: Any, y2: Any, dx: Any, dy: Any, dw: Any, dh: Any) -> tuple[PrimExpr, PrimExpr, PrimExpr, PrimExpr]:
+    """A box whose middle is moved by (dx, dy) of its size, and whose size is multiplied by (exp(dw), exp(dh)): left, top, right, bottom."""
+
+    def moved(low: Any, high: Any, move: Any, grow: Any) -> tuple[PrimExpr, PrimExpr]:
+        size = arithmetic.convert(high) - low + 1.0
+        middle = move * size + (low + 0.5 * (size - 1.0))
+        half = 0.5 * (intrin.exp(arithmetic.convert(grow)) * size - 1.0)
+        return middle - half, middle + half
+
+    (left, right), (top, bottom) = moved(x1, x2, dx, dw), moved(y1, y2, dy, dh)
+    return left, top, right, bottom
+
+
+def reg_iou(x1: Any, y1: Any, x2: Any, y2: Any, dx1: Any, dy1: Any, dx2: Any, dy2: Any) -> tuple[Any, Any, Any, Any]:
+    """A box whose corners are moved: left, top, right, bottom."""
+    return x1 + dx1, y1 + dy1, x2 + dx2, y2 + dy2

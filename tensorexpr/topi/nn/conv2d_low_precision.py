@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ... import te
@@ -13,6 +14,7 @@ from ...tir.expr import PrimExpr, Var
 from ..utils import extent_value, get_const_int, need_equal, need_rank, pad_pairs, spread
 from .padding import needs_padding, pad
 
+_Geometry = tuple[Tensor, tuple[Any, ...], tuple[Any, ...], tuple[int, int]]
 # Channels that make up 4 bytes.
 _GROUPS = {"uint8": 4, "int8": 4, "bfloat16": 2}
 
@@ -26,17 +28,30 @@ def conv2d_NCHWc_int8(
     layout: str = "NCHW4c",
     out_layout: str = "NCHW16c",
     out_dtype: str = "int32",
+    n_elems: int = 4,
 ) -> Tensor:
-    """data [N, C/g, H, W, g], kernel [O/b, C/g, KH, KW, b, g] -> [N, O/b, H', W', b], summed in `out_dtype`.
+    """A convolution of small numbers, in blocks of channels.
 
-    g is 4 for uint8 and int8, and 2 for bfloat16. With uint8 data, int8 kernels and b = 16 the default schedule uses
-    AVX512-VNNI, with bfloat16 AVX512-BF16, where the target has them.
+    Args:
+        data: [N, C/c, H, W, c].
+        kernel: [O/b, C/c, KH, KW, c/g, b, g], or where the blocks of the data are groups (c = g) [O/b, C/g, KH, KW, b, g].
+        stride, dilation: one number, or two.
+        padding: see `topi.utils.pad_pairs`.
+        layout, out_layout: kept for programs that pass them; the blocks are those of the shapes.
+        out_dtype: of the result and of the sums.
+        n_elems: the group g of a kernel of seven dimensions.
+
+    Returns:
+        [N, O/b, H', W', b]. With uint8 data, int8 kernels, g = 4 and b = 16 the default schedule uses AVX512-VNNI, with bfloat16 and g = 2
+        AVX512-BF16, where the target has them.
 
     Raises:
         DeclarationError: for shapes or blocks that don't fit.
     """
     where = "conv2d_NCHWc_int8"
     need_rank(where, "the data", data, 5)
+    if kernel.ndim == 7:
+        return _in_larger_blocks(data, kernel, stride, padding, dilation, out_dtype, n_elems)
     need_rank(where, "the kernel", kernel, 6)
     group = _GROUPS.get(data.dtype)
     if group is None or extent_value(data.shape[4]) != group or extent_value(kernel.shape[5]) != group:
@@ -45,14 +60,7 @@ def conv2d_NCHWc_int8(
             "4 channels of int8 or uint8, 2 of bfloat16"
         )
     need_equal(where, "the blocks of channels of data and kernel", data.shape[1], kernel.shape[1])
-    strides, dilations = spread(where, "stride", stride, 2), spread(where, "dilation", dilation, 2)
-    windows = [extent_value((tap - 1) * step + 1) for tap, step in zip(kernel.shape[2:4], dilations, strict=True)]
-    (top, bottom), (left, right) = pad_pairs(where, padding, windows)
-    before, after = (0, 0, top, left, 0), (0, 0, bottom, right, 0)
-    padded = pad(data, before, after, name="data_pad") if needs_padding(before, after) else data
-    height, width = (
-        get_const_int(floordiv(extent - window, step) + 1) for extent, window, step in zip(padded.shape[2:4], windows, strides, strict=True)
-    )
+    padded, strides, dilations, (height, width) = _geometry(where, data, kernel.shape[2:4], stride, padding, dilation)
     channel, rows, columns, inner = (
         te.reduce_axis((0, extent), name=name)
         for extent, name in zip((data.shape[1], *kernel.shape[2:4], group), ("ic", "kh", "kw", "ib"), strict=True)
@@ -66,4 +74,42 @@ def conv2d_NCHWc_int8(
 
     shape = (data.shape[0], kernel.shape[0], height, width, kernel.shape[4])
     result: Tensor = compute(shape, body, where, where)
+    return result
+
+
+def _geometry(where: str, data: Tensor, taps: Sequence[Any], stride: Any, padding: Any, dilation: Any) -> _Geometry:
+    """The padded data, strides, dilations and the result's height and width."""
+    strides, dilations = spread(where, "stride", stride, 2), spread(where, "dilation", dilation, 2)
+    windows = [extent_value((tap - 1) * step + 1) for tap, step in zip(taps, dilations, strict=True)]
+    (top, bottom), (left, right) = pad_pairs(where, padding, windows)
+    before, after = (0, 0, top, left, 0), (0, 0, bottom, right, 0)
+    padded = pad(data, before, after, name="data_pad") if needs_padding(before, after) else data
+    height, width = (
+        get_const_int(floordiv(extent - window, step) + 1) for extent, window, step in zip(padded.shape[2:4], windows, strides, strict=True)
+    )
+    return padded, strides, dilations, (height, width)
+
+
+def _in_larger_blocks(data: Tensor, kernel: Tensor, stride: Any, padding: Any, dilation: Any, out_dtype: str, n_elems: int) -> Tensor:
+    where = "conv2d_NCHWc_int8"
+    if extent_value(kernel.shape[6]) != n_elems:
+        raise DeclarationError(f"{where}: the kernel's groups are of {kernel.shape[6]} channels, n_elems says {n_elems}")
+    need_equal(where, "the blocks of channels of data and kernel", data.shape[1], kernel.shape[1])
+    need_equal(where, "the channels of a block of data and kernel", data.shape[4], kernel.shape[4] * n_elems)
+    padded, strides, dilations, (height, width) = _geometry(where, data, kernel.shape[2:4], stride, padding, dilation)
+    channel, rows, columns, group, inner = (
+        te.reduce_axis((0, extent), name=name)
+        for extent, name in zip(
+            (data.shape[1], *kernel.shape[2:5], n_elems), ("ic_outer", "kh", "kw", "ic_f_inner", "ic_s_inner"), strict=True
+        )
+    )
+
+    def body(n: Var, o: Var, y: Var, x: Var, i: Var) -> PrimExpr:
+        at = (y * strides[0] + rows * dilations[0], x * strides[1] + columns * dilations[1])
+        pixel = padded(n, channel, *at, group.var * n_elems + inner.var)
+        weight = kernel(o, channel, rows, columns, group, i, inner)
+        total: PrimExpr = te.sum(cast(pixel, out_dtype) * cast(weight, out_dtype), axis=[channel, rows, columns, group, inner])
+        return total
+
+    result: Tensor = compute((data.shape[0], kernel.shape[0], height, width, kernel.shape[5]), body, where, where)
     return result

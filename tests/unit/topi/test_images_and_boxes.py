@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensorexpr import te, topi
+from tensorexpr import te, tir, topi
 from tensorexpr.errors import DeclarationError
+from tensorexpr.te.reference import evaluate
 from tensorexpr.topi import image, vision
 from tests.unit.topi.test_orders import Array, run
 from tests.unit.topi.test_scatter_and_sparse import randoms
@@ -193,3 +194,20 @@ def test_schedules_by_name_are_the_default_ones() -> None:
     assert topi.generic.schedule_pool.__doc__ is not None
     with pytest.raises(DeclarationError, match=r"schedule_softmax takes the output tensors, not \[3\]"):
         topi.generic.schedule_softmax([3])
+
+
+def test_anchors_and_boxes_that_move() -> None:
+    assert topi.vision.generate_anchor(0.5, 8, 16) == (-84.0, -40.0, 99.0, 55.0)
+    assert topi.vision.generate_anchor(1, 8, 16) == (-56.0, -56.0, 71.0, 71.0)
+    assert topi.vision.reg_iou(0, 1, 2, 3, 4, 5, 6, 7) == (4, 6, 8, 10)
+    corners = [te.placeholder((1,), name=f"c{n}") for n in range(4)]
+    boxes = te.compute((4, 1), lambda side, i: _chosen(side, topi.vision.reg_bbox(*(c[i] for c in corners), 0.1, 0.2, 0.3, 0.4)))
+    found = evaluate([boxes], {c: np.array([v], "float32") for c, v in zip(corners, (0, 0, 10, 20), strict=True)})[0][:, 0]
+    width, height = 11 * np.exp(0.3), 21 * np.exp(0.4)
+    wanted = [6.1 - (width - 1) / 2, 14.2 - (height - 1) / 2, 6.1 + (width - 1) / 2, 14.2 + (height - 1) / 2]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def _chosen(side: Any, values: Any) -> Any:
+    first, second, third, last = values
+    return tir.Select(side == 0, first, tir.Select(side == 1, second, tir.Select(side == 2, third, last)))

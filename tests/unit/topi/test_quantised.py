@@ -84,3 +84,12 @@ def test_quantisation_in_floats(dtype: str) -> None:
     back = run(lambda a, d, s, z: topi.nn.simulated_dequantize(a, d, s, z, 1), quantised, code, scale, zero)
     same(back, quantised if dtype == "disable" else (quantised - zero) * scale)
     assert topi.nn.SQNN_CODE_TO_DTYPE[int(code)] == dtype
+
+
+def test_convolutions_of_bytes_in_larger_blocks() -> None:
+    data, kernel = RNG.integers(0, 9, (1, 2, 4, 4, 8)).astype("uint8"), RNG.integers(-4, 5, (1, 2, 3, 3, 2, 4, 4)).astype("int8")
+    plain = data.transpose(0, 1, 4, 2, 3).reshape(1, 16, 4, 4)
+    weights = kernel.transpose(0, 5, 1, 4, 6, 2, 3).reshape(4, 16, 3, 3)
+    wanted = testing.conv_python(plain, weights, (1, 1), [(1, 1), (1, 1)], (1, 1))
+    found = run(lambda a, k: topi.nn.conv2d_NCHWc_int8(a, k, 1, 1, 1, "NCHW8c", "NCHW4c", "int32", n_elems=4), data, kernel)
+    same(found[:, 0].transpose(0, 3, 1, 2), wanted)

@@ -9,6 +9,7 @@ import pytest
 
 from tensorexpr import te, topi
 from tensorexpr.errors import DeclarationError
+from tests.operators import run as evaluated
 from tests.unit.topi.test_orders import Array, run
 
 JOINED: dict[str, Any] = {
@@ -191,3 +192,38 @@ def test_random_matrices_of_blocks() -> None:
         random_bsr_matrix(8, 12, 3, 3, density=0.3, dtype="float32")
     with pytest.raises(DeclarationError, match="a number in"):
         random_bsr_matrix(8, 12, 2, 3, density=3, dtype="float32")
+
+
+def test_empty_rows_of_sparse_tensors_are_filled() -> None:
+    indices, values_ = np.array([[0, 1], [0, 3], [2, 0], [3, 1]], "int64"), np.array([1, 2, 3, 4], "float32")
+    found = evaluated(
+        lambda i, v, s, d: topi.sparse_fill_empty_rows(i, v, s, d, (7, 2), (7,), (5,)),
+        indices,
+        values_,
+        np.array([5, 6], "int64"),
+        np.array([9], "float32"),
+    )
+    assert found[0].tolist() == [[0, 1], [0, 3], [1, 0], [2, 0], [3, 1], [4, 0], [0, 0]]
+    assert found[1].tolist() == [1, 2, 9, 3, 4, 9, 0]
+    assert found[2].tolist() == [0, 1, 0, 0, 1]
+
+
+def test_sparse_tensors_in_other_shapes() -> None:
+    indices = np.array([[0, 0, 0], [0, 1, 3], [1, 2, 5]], "int32")
+    made = evaluated(
+        lambda i, old, new: topi.sparse_reshape(i, old, new, (3, 2), (2,)),
+        indices,
+        np.array([2, 3, 6], "int32"),
+        np.array([9, -1], "int32"),
+    )
+    assert made[1].tolist() == [9, 4]
+    wanted = np.stack(np.unravel_index(np.ravel_multi_index(tuple(indices.T), (2, 3, 6)), (9, 4)), 1)
+    assert made[0].tolist() == wanted.tolist()
+
+
+def test_places_of_a_condition_by_its_rank() -> None:
+    condition = np.array([[1, 0, 1], [0, 0, 1]], "int32")
+    found = evaluated(lambda c: topi.hybrid_argwhere_2d((4, 2), c), condition)
+    assert found.tolist() == [[0, 0], [0, 2], [1, 2], [-1, -1]]
+    with pytest.raises(DeclarationError, match="hybrid_argwhere_1d: condition has the shape"):
+        topi.hybrid_argwhere_1d((4, 2), te.placeholder((2, 3)))
