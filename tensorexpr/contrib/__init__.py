@@ -3,6 +3,7 @@
 utils    temporary folders, locks between processes      util    the same, as programs of early releases spell it
 cc       the system's C compiler as a linker             clang   C to LLVM IR, by clang
 tar      archives of files                               dlpack  functions on other frameworks' arrays
+sparse   matrices of which most elements are zero, as arrays and placeholders
 cblas    matrix products by NumPy's BLAS, as te stages     random   random arrays, likewise
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_MODULES = ("cblas", "cc", "clang", "dlpack", "random", "tar", "tedd", "util", "utils")
+_MODULES = ("cblas", "cc", "clang", "dlpack", "random", "sparse", "tar", "tedd", "util", "utils")
 
 
 def __getattr__(name: str) -> Any:

@@ -19,6 +19,18 @@ from ..transform import injective
 from ..utils import need_rank
 
 
+from ..errors import DeclarationError
+from ..te.tensor import Tensor
+from ..tir import arithmetic
+from ..tir.arithmetic import const
+from ..tir.buffer import Buffer
+from ..tir.expr import PrimExpr, Var
+from ..tir.ir_builder import IRBuilder
+from .rows import in_loops
+from .transform import injective
+from .utils import need_equal, need_rank
+
+
 def sparse_dense(
     dense_data: Tensor, sparse_data: Tensor, sparse_indices: Tensor, sparse_indptr: Tensor, sparse_lhs: bool = False
 ) -> Tensor:
@@ -183,3 +195,48 @@ def csr_product(data: Tensor, indices: Tensor, indptr: Tensor, dense: Tensor) ->
                 out[row, j] = out[row, j] + values[at] * right[columns[at], j]
 
     return in_loops([(rows, dense.shape[1])], [data, indices, indptr, dense], body, "csrmm", [dense.dtype])[0]
+
+
+def _with_bias(product: Tensor, bias: Tensor | None, name: str) -> Tensor:
+    if bias is None:
+        return product
+    need_rank(name, "the vector that is added", bias, 1)
+    need_equal(name, "the columns of the result and the vector that is added", product.shape[1], bias.shape[0])
+    return injective(product.shape, lambda i, j: product(i, j) + bias(j), name)
+
+
+def csrmm(a: Any, b: Tensor, c: Tensor | None = None) -> Tensor:
+    """A sparse matrix times a dense one, plus a vector.
+
+    Args:
+        a: [m, k], of `contrib.sparse.placeholder`.
+        b: [k, n].
+        c: [n], added to each row, if there is one.
+
+    Returns:
+        [m, n].
+
+    Raises:
+        DeclarationError: for other ranks.
+    """
+    return _with_bias(csr_product(a.data, a.indices, a.indptr, b), c, "csrmm")
+
+
+def csrmv(a: Any, x: Tensor, y: Tensor | None = None) -> Tensor:
+    """As `csrmm`, with x [k, 1] and y [1]: [m, 1]."""
+    need_rank("csrmv", "x", x, 2)
+    need_equal("csrmv", "the columns of x and 1", x.shape[1], 1)
+    return _with_bias(csr_product(a.data, a.indices, a.indptr, x), y, "csrmv")
+
+
+def dense(data: Any, weight: Any, bias: Tensor | None = None) -> Tensor:
+    """data [m, k] times the transpose of weight [n, k], one of them of `contrib.sparse.placeholder`, plus bias [n] if there is one.
+
+    Raises:
+        DeclarationError: unless one of them is sparse and the other a tensor.
+    """
+    if hasattr(data, "indptr") and isinstance(weight, Tensor):
+        return _with_bias(sparse_dense_sp_lhs(data.data, data.indices, data.indptr, weight), bias, "dense")
+    if hasattr(weight, "indptr") and isinstance(data, Tensor):
+        return _with_bias(sparse_dense_sp_rhs(data, weight.data, weight.indices, weight.indptr), bias, "dense")
+    raise DeclarationError("sparse.dense: one of data and weight is a contrib.sparse.placeholder, the other a tensor")

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from tensorexpr import te, topi
+from tensorexpr.contrib import sparse as sparse_arrays
 from tensorexpr.errors import DeclarationError
+from tensorexpr.te.reference import evaluate
 from tests.operators import run as evaluated
 from tests.unit.topi.test_orders import Array, run
 
@@ -227,3 +229,25 @@ def test_places_of_a_condition_by_its_rank() -> None:
     assert found.tolist() == [[0, 0], [0, 2], [1, 2], [-1, -1]]
     with pytest.raises(DeclarationError, match="hybrid_argwhere_1d: condition has the shape"):
         topi.hybrid_argwhere_1d((4, 2), te.placeholder((2, 3)))
+
+
+def test_sparse_matrices_times_dense_ones() -> None:
+    matrix = np.array([[0, 2, 0], [0, 0, 0], [1, 0, -3], [0, 4, 5]], "float32")
+    held = sparse_arrays.array(matrix)
+    np.testing.assert_array_equal(held.numpy(), matrix)
+    assert held.indptr.numpy().tolist() == [0, 1, 1, 3, 5]
+    A = sparse_arrays.placeholder((4, 3), nonzeros=5, name="A")
+    B, C, W = te.placeholder((3, 2), name="B"), te.placeholder((2,), name="C"), te.placeholder((2, 3), name="W")
+    b, c, w = (np.arange(1, n * m + 1, dtype="float32").reshape(shape) for n, m, shape in ((3, 2, (3, 2)), (2, 1, (2,)), (2, 3, (2, 3))))
+    parts = dict(zip((A.data, A.indices, A.indptr), (held.data.numpy(), held.indices.numpy(), held.indptr.numpy()), strict=True))
+    given = {**parts, B: b, C: c, W: w}
+    for made, wanted in (
+        (topi.sparse.csrmm(A, B, C), matrix @ b + c),
+        (topi.sparse.dense(A, W, C), matrix @ w.T + c),
+        (topi.sparse.dense(W, A), w @ matrix.T),
+    ):
+        np.testing.assert_allclose(evaluate([made], given)[0], wanted)
+    with pytest.raises(DeclarationError, match="one of data and weight"):
+        topi.sparse.dense(W, W)
+    with pytest.raises(DeclarationError, match="no sparse matrices of stype 'bsr'"):
+        sparse_arrays.array(matrix, stype="bsr")
