@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..later import later
+
 Array = NDArray[Any]
 
 
@@ -96,13 +98,13 @@ def adaptive_pool_python(data: Array, output_size: Sequence[int], pool_type: str
     return out
 
 
-def softmax_python(data: Array, axis: int = -1) -> Array:
+def softmax_python(data: Array, axis: int = 1) -> Array:
     """exp(x - max) / sum."""
     shifted = np.exp(data.astype(np.float64) - data.max(axis, keepdims=True))
     return np.asarray(shifted / shifted.sum(axis, keepdims=True))
 
 
-def log_softmax_python(data: Array, axis: int = -1) -> Array:
+def log_softmax_python(data: Array, axis: int = 1) -> Array:
     """The logarithm of softmax."""
     return np.log(softmax_python(data, axis))
 
@@ -121,3 +123,9 @@ def dispatch(target: Any, dispatch_map: dict[str, Callable[..., Any]]) -> Callab
         if key in dispatch_map:
             return dispatch_map[key]
     raise KeyError(f"no entry for {kind} and none called 'generic'; entries: {', '.join(dispatch_map)}")
+
+
+def __getattr__(name: str) -> Any:
+    from . import named
+
+    return later(__name__, {**dict.fromkeys(vars(named), "testing.named")}, name)
