@@ -201,7 +201,8 @@ def test_anchors_and_boxes_that_move() -> None:
     assert topi.vision.generate_anchor(1, 8, 16) == (-56.0, -56.0, 71.0, 71.0)
     assert topi.vision.reg_iou(0, 1, 2, 3, 4, 5, 6, 7) == (4, 6, 8, 10)
     corners = [te.placeholder((1,), name=f"c{n}") for n in range(4)]
-    boxes = te.compute((4, 1), lambda side, i: _chosen(side, topi.vision.reg_bbox(*(c[i] for c in corners), 0.1, 0.2, 0.3, 0.4)))
+    x1, y1, x2, y2 = corners
+    boxes = te.compute((4, 1), lambda side, i: _chosen(side, topi.vision.reg_bbox(x1[i], y1[i], x2[i], y2[i], 0.1, 0.2, 0.3, 0.4)))
     found = evaluate([boxes], {c: np.array([v], "float32") for c, v in zip(corners, (0, 0, 10, 20), strict=True)})[0][:, 0]
     width, height = 11 * np.exp(0.3), 21 * np.exp(0.4)
     wanted = [6.1 - (width - 1) / 2, 14.2 - (height - 1) / 2, 6.1 + (width - 1) / 2, 14.2 + (height - 1) / 2]
