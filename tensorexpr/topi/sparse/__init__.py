@@ -16,19 +16,7 @@ from ...tir.expr import PrimExpr, Var
 from ...tir.ir_builder import IRBuilder
 from ..rows import in_loops
 from ..transform import injective
-from ..utils import need_rank
-
-
-from ..errors import DeclarationError
-from ..te.tensor import Tensor
-from ..tir import arithmetic
-from ..tir.arithmetic import const
-from ..tir.buffer import Buffer
-from ..tir.expr import PrimExpr, Var
-from ..tir.ir_builder import IRBuilder
-from .rows import in_loops
-from .transform import injective
-from .utils import need_equal, need_rank
+from ..utils import need_equal, need_rank
 
 
 def sparse_dense(
