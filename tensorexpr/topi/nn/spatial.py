@@ -126,7 +126,7 @@ def upsampling(
         scale_h, scale_w: how many times as high and as wide; extents are rounded.
         layout: "NCHW", "NHWC", "NCHW4c", ...
         method: "nearest_neighbor", "bilinear" or "bicubic".
-        align_corners: interpolate between the middles of the outermost pixels.
+        align_corners: the outermost pixels stay where they are; else the first one does, and steps are those of the scale.
         output_shape: the result's height and width, or its whole shape, where they aren't constants.
 
     Returns:
@@ -135,7 +135,7 @@ def upsampling(
     Raises:
         DeclarationError: for a layout or method that doesn't exist.
     """
-    mode = "align_corners" if align_corners else "asymmetric" if method == "nearest_neighbor" else "half_pixel"
+    mode = "align_corners" if align_corners else "asymmetric"
     return _enlarged("upsampling", data, "HW", (scale_h, scale_w), layout, method, mode, output_shape)
 
 
@@ -176,7 +176,7 @@ def _enlarged(
     places = _spatial_axes(where, layout, letters)
     if output_shape is None:
         sizes = [round(get_const_int(data.shape[place]) * float(scale)) for place, scale in zip(places, scales, strict=True)]
-        return _resize(where, letters, data, None, sizes, layout, method, mode, "", -0.75, 0, 0.0, None, None)
+        return _resize(where, letters, data, None, sizes, layout, method, mode, "", -0.5, 0, 0.0, None, None)
     given = list(output_shape.shape if isinstance(output_shape, Tensor) else output_shape)
     if len(given) == len(letters):
         whole = list(data.shape)
@@ -184,7 +184,7 @@ def _enlarged(
             whole[place] = extent
         given = whole
     sizes = [given[place] for place in places]
-    return _resize(where, letters, data, None, sizes, layout, method, mode, "", -0.75, 0, 0.0, None, given)
+    return _resize(where, letters, data, None, sizes, layout, method, mode, "", -0.5, 0, 0.0, None, given)
 
 
 def unpack_NCHWc_to_nchw(packed_out: Tensor, out_dtype: str) -> Tensor:
