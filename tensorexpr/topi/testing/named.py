@@ -23,7 +23,8 @@ def _convolution(name: str, data: str, kernel: str) -> Callable[..., Array]:
         x, w = a_np.transpose(to_first), w_np.transpose(kernel_first)
         steps, apart = spread(name, "stride", stride, len(spatial)), spread(name, "dilation", dilation, len(spatial))
         pairs = pad_pairs(name, padding, [(k - 1) * d + 1 for k, d in zip(w.shape[2:], apart, strict=True)])
-        return conv_python(x, w, steps, pairs, apart, groups).transpose(np.argsort(to_first)).astype(a_np.dtype)
+        found: Array = conv_python(x, w, steps, pairs, apart, groups).transpose(np.argsort(to_first))
+        return np.asarray(found.astype(a_np.dtype))
 
     return _named(function, name, f"A convolution of data {data} and weights {kernel}; padding as `topi.utils.pad_pairs` takes it.")
 
@@ -72,7 +73,7 @@ def depthwise_conv2d_python_nchw(input_np: Array, filter_np: Array, stride: Any,
 def depthwise_conv2d_python_nhwc(input_np: Array, filter_np: Array, stride: Any, padding: Any) -> Array:
     """A convolution of each channel: data NHWC, weights [KH, KW, C, M] -> [N, H', W', C*M]."""
     made = depthwise_conv2d_python_nchw(input_np.transpose(0, 3, 1, 2), filter_np.transpose(2, 3, 0, 1), stride, padding)
-    return made.transpose(0, 2, 3, 1)
+    return np.asarray(made.transpose(0, 2, 3, 1))
 
 
 def dilate_python(input_np: Array, strides: Sequence[int], dilation_value: float = 0.0, out_dtype: str | None = None) -> Array:
@@ -88,7 +89,7 @@ def batch_matmul(x: Array, y: Array, out_dtype: str | None = None, trans_x: bool
     left = x.swapaxes(1, 2) if trans_x else x
     right = y.swapaxes(1, 2) if trans_y else y
     dtype = out_dtype or x.dtype
-    return np.matmul(left.astype(dtype), right.astype(dtype))
+    return np.asarray(np.matmul(left.astype(dtype), right.astype(dtype)))
 
 
 def dense(x: Array, y: Array, bias: Array, use_bias: bool = False, use_relu: bool = False, out_dtype: str | None = None) -> Array:
@@ -157,4 +158,4 @@ def get_conv2d_nchw_implement(target: Any) -> tuple[Callable[..., Any], Schedule
     """The operator and the schedule of `conv2d_nchw`."""
     from .. import generic, nn
 
-    return nn.conv2d_nchw, generic.schedule_conv2d_nchw
+    return nn.conv2d_nchw, getattr(generic, "schedule_conv2d_nchw")  # noqa: B009

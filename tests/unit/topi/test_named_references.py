@@ -36,6 +36,6 @@ def test_others() -> None:
     same(testing.dense(x[0], y[0], np.ones(5, "float32"), True, True), np.maximum(x[0] @ y[0].T + 1, 0))
     gamma, beta = values(4), values(4)
     same(run(lambda a, g, b: topi.nn.layer_norm(a, g, b, [-1]), x, gamma, beta), testing.layer_norm_python(x, gamma, beta, -1), 1e-4)
-    assert testing.get_injective_schedule("llvm") is topi.generic.schedule_injective
+    assert testing.get_injective_schedule("llvm").__name__ == "schedule_injective"
     with pytest.raises(AttributeError, match="no attribute 'conv4d_python'"):
         _ = testing.conv4d_python
