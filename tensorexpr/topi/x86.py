@@ -19,6 +19,9 @@ from . import nn, transform, vision
 from .named_schedules import define_schedules, schedule_injective_from_existing
 from .nn.dense import bias_add
 from .utils import extent_value
+from .utils import get_max_power2_factor as get_max_power2_factor
+from .utils import is_empty_shape as is_empty_shape
+from .utils import traverse_inline as traverse_inline
 
 _NAMES = """
 adaptive_pool batch_matmul batch_matmul_cblas batch_matmul_int8 batch_matmul_mkl batch_norm binarize_pack binary_dense
