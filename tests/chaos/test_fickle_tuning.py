@@ -21,7 +21,7 @@ from . import chaos_compilers
 from .kill_tuner import MARK, left_behind
 
 pytestmark = pytest.mark.slow
-TRIALS = 12
+TRIALS = 20
 RUNNER = auto_scheduler.LocalRunner(timeout=4.0, number=1, repeat=1, min_repeat_ms=0)
 BUILDER = auto_scheduler.LocalBuilder(timeout=5.0, n_parallel=2, build_func="chaos_compilers:make_fickle_compiler")
 

@@ -5,6 +5,7 @@ Results are float64 (or int64) unless a dtype is given; layouts are channels fir
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
@@ -126,6 +127,5 @@ def dispatch(target: Any, dispatch_map: dict[str, Callable[..., Any]]) -> Callab
 
 
 def __getattr__(name: str) -> Any:
-    from . import named
-
+    named = importlib.import_module(f"{__name__}.named")  # `from . import` would ask here for it
     return later(__name__, {**dict.fromkeys(vars(named), "testing.named")}, name)
