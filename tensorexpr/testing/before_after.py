@@ -16,12 +16,12 @@ _NAMES = {"before": ("before", "Before"), "expected": ("expected", "Expected")}
 class CompareBeforeAfter:
     """Base of a test class: `transform` makes `expected` of `before`, or raises it.
 
-    Attributes of a subclass, in its body or from a base:
+    A subclass has, in its body or from a base:
 
-        before, expected (or Before, Expected): a function or a module; the source of one, which is a function in TVMScript without its
-            decorator, or a class of such; a method or a fixture that returns one. `expected` may be a class of errors.
-        transform: a pass; a method or a fixture that returns one, or a function of what `before` is.
-        check_well_formed: whether sources are checked when they are parsed.
+    - `before` and `expected` (or `Before` and `Expected`): a function or a module; the source of one, which is a function in TVMScript without
+      its decorator, or a class of such; a method or a fixture that returns one. `expected` may be a class of errors.
+    - `transform`: a pass; a method or a fixture that returns one, or a function of what `before` is.
+    - `check_well_formed`: whether sources are checked when they are parsed.
     """
 
     check_well_formed: bool = True
