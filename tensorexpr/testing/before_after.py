@@ -18,8 +18,9 @@ class CompareBeforeAfter:
 
     A subclass has, in its body or from a base:
 
-    - `before` and `expected` (or `Before` and `Expected`): a function or a module; the source of one, which is a function in TVMScript without
-      its decorator, or a class of such; a method or a fixture that returns one. `expected` may be a class of errors.
+    - `before` and `expected` (or `Before` and `Expected`): a function or a module; the source of one, which is a function in
+      TVMScript without its decorator, or a class of such; a method or a fixture that returns one. `expected` may be a class of
+      errors.
     - `transform`: a pass; a method or a fixture that returns one, or a function of what `before` is.
     - `check_well_formed`: whether sources are checked when they are parsed.
     """
