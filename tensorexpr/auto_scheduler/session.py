@@ -13,7 +13,7 @@ from ..tune.tuner import Trial, Tuner
 from .callbacks import finish, prepare
 from .console import Console, MeasureMarks
 from .options import TuningOptions
-from .progress import terminal_console
+from .progress import progress_console
 from .state_text import state_text
 from .summary import summary
 from .workers import measure_options, measure_task
@@ -36,7 +36,7 @@ class SearchSession:
         self.options = options
         verbose = options.verbose if policy.verbose is None else policy.verbose
         generations = int(policy.params["evolutionary_search_num_iters"])
-        make = terminal_console if verbose == 1 else Console
+        make = progress_console if verbose == 1 else Console
         self.console = make(verbose, policy.task.compute_dag.flop_ct, generations)
         self.console.describe = self._program_text
         self.tuner: Tuner | None = None

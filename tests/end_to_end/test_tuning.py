@@ -99,7 +99,7 @@ def big(n):
 
 task = auto_scheduler.SearchTask(func=big, args=(96,), target="llvm")
 options = auto_scheduler.TuningOptions(
-    1000, num_measures_per_round=2, measure_callbacks=[auto_scheduler.RecordToFile(sys.argv[1])], verbose=0
+    1000, num_measures_per_round=2, measure_callbacks=[auto_scheduler.RecordToFile(sys.argv[1])], verbose=1
 )
 task.tune(options)
 """
@@ -108,15 +108,16 @@ task.tune(options)
 @pytest.mark.parametrize("name", ["SIGINT", "SIGKILL"])
 def test_stopping_a_run_keeps_what_is_finished(tmp_path: Path, name: str) -> None:
     log = tmp_path / "log.json"
-    process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(log)], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(log)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (log.exists() and log.read_bytes().count(b"\n") >= 2):
         time.sleep(0.05)
     os.kill(process.pid, getattr(signal, name))
-    _, errors = process.communicate(timeout=120)  # it ends by itself
+    said, errors = process.communicate(timeout=120)  # it ends by itself
     assert process.returncode != 0
     if name == "SIGINT":
         assert "KeyboardInterrupt" in errors
+        assert "Interrupted. " in said and "\nBest:     " in said
     assert len(auto_scheduler.load_records(log)) >= 2
 
 

@@ -17,7 +17,7 @@ import tests.v06_workloads  # noqa: F401  (registers the workloads)
 from tensorexpr.auto_scheduler import ComputeDAG
 from tensorexpr.auto_scheduler.console import Console
 from tensorexpr.auto_scheduler.failures import Failure, failures_of, minimised, repeating_program
-from tensorexpr.auto_scheduler.progress import LiveConsole, terminal_console
+from tensorexpr.auto_scheduler.progress import LiveConsole, progress_console
 from tensorexpr.auto_scheduler.summary import summary
 from tensorexpr.schedule.steps import Annotate, Split
 from tensorexpr.schedule.trace import Trace
@@ -112,7 +112,7 @@ def progress(console: Console) -> None:
 
 def test_lines_where_there_is_no_terminal() -> None:
     stream = io.StringIO()
-    made = terminal_console(1, 1e9, stream=stream)
+    made = progress_console(1, 1e9, stream=stream)
     assert type(made) is Console
     progress(made)
     assert "Get 3 programs to measure:\n..T.**\nTime elapsed for measurement: 1.00 s\tBest: 2.00 GFLOPS\n" in stream.getvalue()
@@ -135,7 +135,49 @@ def test_a_terminal_gets_bars(monkeypatch: pytest.MonkeyPatch) -> None:
             return True
 
     monkeypatch.setenv("TERM", "xterm")
-    assert isinstance(terminal_console(1, 1e9, stream=Terminal()), LiveConsole)
+    assert isinstance(progress_console(1, 1e9, stream=Terminal()), LiveConsole)
+
+
+class Cell:
+    """What IPython shows in a cell: displays by number, each as its last update says."""
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+        self.seen: list[str] = []
+
+    def display(self, made: str, display_id: bool) -> Cell:
+        assert display_id
+        self.shown.append(made)
+        self.seen.append(made)
+        return self
+
+    def update(self, made: str) -> None:
+        self.shown[-1] = made
+        self.seen.append(made)
+
+
+@pytest.fixture
+def cell(monkeypatch: pytest.MonkeyPatch) -> Cell:
+    """The cell of a notebook that stands in for IPython's."""
+    made = Cell()
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=object())))
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(HTML=str, display=made.display))
+    return made
+
+
+def test_a_notebook_gets_one_display_that_changes(cell: Cell, capsys: pytest.CaptureFixture[str]) -> None:
+    made = progress_console(1, 1e9)
+    progress(made)
+    assert cell.shown == [""], "the bars are gone in the end"
+    assert any('<progress value="3" max="3"></progress></td><td>3/3</td><td>1 failed<' in html for html in cell.seen)
+    progress(made)
+    assert len(cell.shown) == 1 and any("Best: 2.00 GFLOPS, 1 failed" in html for html in cell.seen)
+    assert capsys.readouterr().out.endswith("Time elapsed for measurement: 1.00 s\tBest: 2.00 GFLOPS\n")
+
+
+def test_a_notebook_shows_nothing_where_nothing_is_asked_for(cell: Cell) -> None:
+    progress(progress_console(0, 1e9))
+    assert cell.seen == []
 
 
 def test_verbose_0_says_nothing() -> None:
