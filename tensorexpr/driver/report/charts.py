@@ -84,6 +84,19 @@ def tuning_curve(times: Sequence[float], best: Sequence[float]) -> str:
     return _chart(x, y, [*dots, *crosses, line], "trial", "ms", "time of each trial, and of the best so far")
 
 
+def curve_legend(times: Sequence[float]) -> str:
+    """What the marks of `tuning_curve` mean, those that it has; with the number of trials that its scale leaves out."""
+    known = [value for value in times if math.isfinite(value)]
+    if not known:
+        return ""
+    edge = _SLOWEST * min(known) * 1.08
+    slow, failed = sum(value > edge for value in known), len(times) - len(known)
+    words = ["dots: trials", "line: the best so far"]
+    words += [f"triangles at the upper edge: {slow} of more than {edge * 1e3:.4g} ms"] * bool(slow)
+    words += [f"crosses: {failed} that failed"] * bool(failed)
+    return f"<figcaption>{'; '.join(words)}</figcaption>"
+
+
 def _dot(x: float, y: Axis, number: int, value: float) -> str:
     """A trial; at the upper edge if it took longer."""
     title = f"<title>trial {number}: {value:.4g} ms</title>"

@@ -38,5 +38,7 @@ def run(options: argparse.Namespace) -> int:
         raise RecordError(f"{options.log} holds no records, so there is nothing to report")
     output = options.output or options.log.with_suffix(".html")
     output.write_text(page(runs, f"tuning report: {options.log.name}"), encoding="utf-8")
-    print(f"{sum(len(run.records) for run in runs)} records of {len(runs)} tasks: {output}")
+    trials, records = sum(len(run.trials) for run in runs), sum(len(run.records) for run in runs)
+    again = f", {records - trials} timed again at the end" if records > trials else ""
+    print(f"{trials} trials of {len(runs)} tasks{again}: {output}")
     return 0

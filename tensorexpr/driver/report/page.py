@@ -11,7 +11,7 @@ from ...auto_scheduler.failures import Failure, repeating_program
 from ...auto_scheduler.state_text import state_text
 from ...errors import TensorExprError
 from ...target import Target
-from .charts import histogram, scatter, tuning_curve
+from .charts import curve_legend, histogram, scatter, tuning_curve
 from .nest import nest_picture
 from .run import Run
 
@@ -19,7 +19,8 @@ _STYLE = """
 body { font: 14px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 46rem; padding: 0 1rem; color: #111; background: #fff; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; word-break: break-all; }
 h3 { font-size: 1rem; margin: 1.5rem 0 .3rem; }
-figure { margin: 0; overflow-x: auto; } svg { width: 100%; min-width: 28rem; height: auto; }
+figure { margin: 0; overflow-x: auto; } figcaption { color: #6b7280; font-size: .85rem; }
+svg { width: 100%; min-width: 28rem; height: auto; }
 svg text { font: 12px system-ui, sans-serif; fill: #111; }
 pre { background: #f3f4f6; padding: .7rem; overflow-x: auto; font-size: 12px; border-radius: 4px; }
 table { border-collapse: collapse; } td { padding: .15rem 1rem .15rem 0; vertical-align: top; overflow-wrap: anywhere; }
@@ -54,11 +55,12 @@ def page(runs: Sequence[Run], title: str) -> str:
 
 
 def _section(run: Run) -> str:
+    times = [record.median for record in run.trials]
     parts = [
         f"<h2>{escape(run.title)}</h2>",
         _facts(run),
         "<h3>Tuning curve</h3>",
-        f"<figure>{tuning_curve([record.median for record in run.trials], run.best_so_far)}</figure>",
+        f"<figure>{tuning_curve(times, run.best_so_far)}{curve_legend(times)}</figure>",
         "<h3>Failures</h3>",
         f"<figure>{histogram(run.failures.kinds)}</figure>",
         *(_failure(run, failure) for failure in run.failures.first),
@@ -71,11 +73,13 @@ def _section(run: Run) -> str:
 
 
 def _facts(run: Run) -> str:
+    timed_again = len(run.records) - len(run.trials)
+    again = f"; {timed_again} timed again at the end" if timed_again else ""
     rows = [
         ("workload", run.workload_key),
         ("target", run.target),
         ("threads", str(run.num_threads)),
-        ("trials", str(len(run.trials))),
+        ("trials", f"{len(run.trials)}{again}"),
         ("failures", str(run.failures)),
     ]
     if run.best is not None:

@@ -18,7 +18,7 @@ import tests.v06_workloads  # noqa: F401  (registers the workloads)
 from tensorexpr import auto_scheduler
 from tensorexpr.auto_scheduler import MeasureInput, SearchTask
 from tensorexpr.driver.cli import main
-from tensorexpr.driver.report.charts import Axis, histogram, scatter, tuning_curve
+from tensorexpr.driver.report.charts import Axis, curve_legend, histogram, scatter, tuning_curve
 from tensorexpr.driver.report.nest import nest_picture
 from tensorexpr.driver.report.run import runs_of
 from tensorexpr.schedule.steps import Annotate, Split
@@ -72,6 +72,12 @@ class Checker(HTMLParser):
             assert self.open.pop() == tag
 
 
+def test_the_legend_says_which_trials_the_scale_leaves_out() -> None:
+    assert "triangles at the upper edge: 2 of more than 21.6 ms" in curve_legend([0.001, 0.0216, 0.03, 1.0])
+    assert tuning_curve([0.001, 0.0216, 0.03, 1.0], [0.001] * 4).count("<path") == 2
+    assert "triangle" not in curve_legend([0.001, 0.002]) and curve_legend([INF]) == ""
+
+
 def test_a_run_in_numbers(log: Path) -> None:
     run, other = runs_of(auto_scheduler.load_records(log, repeats=True))
     assert len(run.records) == 6 and len(run.trials) == 5
@@ -88,13 +94,15 @@ def test_a_run_in_numbers(log: Path) -> None:
 def test_the_page_is_whole_and_safe(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = log.parent / "report.html"
     assert main(["report", str(log), "-o", str(out)]) == 0
-    assert "7 records of 2 tasks" in capsys.readouterr().out
+    assert "6 trials of 2 tasks, 1 timed again at the end: " in capsys.readouterr().out
     page = out.read_text()
     checker = Checker()
     checker.feed(page)
     assert checker.open == [] and "script" not in checker.seen
     assert "http" not in page and "url(" not in page
     assert "&lt;script&gt;too long&lt;/script&gt;" in page and "&lt;b&gt;nowhere" in page
+    assert "<td>trials</td><td>5; 1 timed again at the end</td>" in page
+    assert "<figcaption>dots: trials; line: the best so far; crosses: 1 that failed</figcaption>" in page
     assert "s[matmul].parallel(" in page and "parallel i.0 (0,4)" in page
     assert "unscheduled program</td><td>500 ms; the best is 2.50x as fast" in page
     assert "default schedule</td><td>400 ms; the best is 2.00x as fast" in page
