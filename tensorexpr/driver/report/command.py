@@ -40,5 +40,5 @@ def run(options: argparse.Namespace) -> int:
     output.write_text(page(runs, f"tuning report: {options.log.name}"), encoding="utf-8")
     trials, records = sum(len(run.trials) for run in runs), sum(len(run.records) for run in runs)
     again = f", {records - trials} timed again at the end" if records > trials else ""
-    print(f"{trials} trials of {len(runs)} tasks{again}: {output}")
+    print(f"{trials} trials of {len(runs)} task{'s' * (len(runs) > 1)}{again}: {output}")
     return 0
