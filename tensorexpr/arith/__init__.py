@@ -11,7 +11,7 @@ rewrite       rewriting by the tables of laws/;  canonical: sums of splits
 int_set       sets with symbolic ends;  deduce: one comparison solved for a variable, linear equations, clips
 scalable      conditions on vectors of unknown length
 narrow        conditions without some of their variables;  int_solver: linear systems
-regions       the bounds of regions;  domain_touched: what a statement touches
+regions       the bounds of regions;  touched: what a statement touches
 iter_map      indices as splits and fusions of iterators, and their inverses;  iter_affine_map: with symbolic extents and padding
 index_map     layouts and their inverses;  padded_inverse: where there is padding;  index_map_graph: as the JSON that traces carry
 block_access  which regions a block touches
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from . import _ffi_api
     from .bounds import NEG_INF, POS_INF, ConstIntBound
     from .deduce import deduce_bound, detect_clip_bound, detect_common_subexpr, detect_linear_equation
-    from .domain_touched import domain_touched
+    from .touched import domain_touched
     from .index_analyzer import Analyzer, ConstraintScope, Extension, ProofStrength
     from .index_map import IndexMap
     from .index_map_graph import index_map_from_json, index_map_to_json
@@ -83,7 +83,7 @@ _PLACES = {
     "detect_common_subexpr": "deduce",
     "detect_iter_map": "iter_map_queries",
     "detect_linear_equation": "deduce",
-    "domain_touched": "domain_touched",
+    "domain_touched": "touched",
     "estimate_region_lower_bound": "regions",
     "estimate_region_strict_bound": "regions",
     "estimate_region_upper_bound": "regions",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .domain_touched import domain_touched as DomainTouched
+from .touched import domain_touched as DomainTouched
 from .int_set import neg_inf as NegInf
 from .int_set import pos_inf as PosInf
 from .int_solver import solve_inequalities_as_condition as SolveInequalitiesAsCondition

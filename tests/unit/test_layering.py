@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import pkgutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -111,6 +113,14 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     script = "import sys, tensorexpr; print(*(set(sys.modules) & set(sys.argv[1:])))"
     done = subprocess.run([sys.executable, "-c", script, *sorted(HEAVY)], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize("name", ["arith", "tir.analysis"])
+def test_what_is_loaded_on_demand_is_called_like_no_module_beside_it(name: str) -> None:
+    """Whoever imports that module first puts it where the table would put the function."""
+    package = importlib.import_module(f"tensorexpr.{name}")
+    modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
+    assert not modules & set(package._PLACES)
 
 
 def test_every_folder_of_the_package_is_a_package() -> None:
