@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from . import _ffi_api
     from .bounds import NEG_INF, POS_INF, ConstIntBound
     from .deduce import deduce_bound, detect_clip_bound, detect_common_subexpr, detect_linear_equation
-    from .touched import domain_touched
     from .index_analyzer import Analyzer, ConstraintScope, Extension, ProofStrength
     from .index_map import IndexMap
     from .index_map_graph import index_map_from_json, index_map_to_json
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from .modular import ModularSet
     from .narrow import narrow_predicate_expression
     from .regions import estimate_region_lower_bound, estimate_region_strict_bound, estimate_region_upper_bound
+    from .touched import domain_touched
 
 # Public name -> the module that has it, loaded when the name is first asked for.
 _PLACES = {

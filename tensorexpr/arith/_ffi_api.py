@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .touched import domain_touched as DomainTouched
 from .int_set import neg_inf as NegInf
 from .int_set import pos_inf as PosInf
 from .int_solver import solve_inequalities_as_condition as SolveInequalitiesAsCondition
 from .narrow import narrow_predicate_expression as NarrowPredicateExpression
+from .touched import domain_touched as DomainTouched
 
 __all__ = ["DomainTouched", "NarrowPredicateExpression", "NegInf", "PosInf", "SolveInequalitiesAsCondition"]
