@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tensorexpr.testing import CompareBeforeAfter
+
 PROGRAM = """
 import pytest
 import tensorexpr as tvm
@@ -119,3 +121,9 @@ def test_a_file_of_marked_tests_runs_by_itself(tmp_path: Path) -> None:
     assert "19 passed, 3 skipped, 1 xfailed" in done.stdout
     for reason in ("a CUDA GPU is not here", "the package nobody_has_this is not here", "cuda is not here"):
         assert reason in done.stdout
+
+
+def test_the_fixture_of_a_program_alone() -> None:
+    """Base classes of tests normalise a program by this name, without a transform."""
+    made = CompareBeforeAfter._normalize_before(lambda: None)
+    assert CompareBeforeAfter._normalize_before(made) is made, "a fixture stays what it is"
