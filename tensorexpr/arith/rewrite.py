@@ -174,9 +174,10 @@ def _extended(facts: Facts, node: And | Or) -> PrimExpr | None:
 def _first(facts: Facts, node: PrimExpr) -> PrimExpr | None:
     """What the first law that applies makes of the node."""
     operand = operands_of(node)[0].dtype if isinstance(node, CmpExpr) else node.dtype
-    tables = [general_laws(type(node))]
+    kind: type = type(node)
+    tables = [general_laws(kind)]
     if operand in INDEX_DTYPES:
-        tables.append(index_laws(type(node)))
+        tables.append(index_laws(kind))
         if not isinstance(node, (CmpExpr, Var)):
             value = _only_value(facts, node)
             if value is not None:

@@ -54,13 +54,14 @@ def emit_binary(ctx: FunctionContext, node: PrimExpr) -> str:
     """Add, Sub, Mul, and Div of floats."""
     assert isinstance(node, BinaryExpr)
     a, b, dtype = ctx.value(node.a), ctx.value(node.b), node.dtype
+    kind: type = type(node)
     if dtype.startswith(LOW_PRECISION):
         wide, a, b = widen(ctx, dtype, a, b)
         # No contraction here: a sum of rounded products is what the narrow type promises.
-        return narrow(ctx, dtype, ctx.text.value(f"{_FLOAT[type(node)].split()[0]} {wide} {a}, {b}"))
+        return narrow(ctx, dtype, ctx.text.value(f"{_FLOAT[kind].split()[0]} {wide} {a}, {b}"))
     if isinstance(node.b, FloatImm) and node.b.value == -1.0 and isinstance(node, Mul):
         return ctx.text.value(f"fneg {VALUE_TYPE[dtype]} {a}")
-    return ctx.text.value(f"{_instruction(type(node), dtype)} {a}, {b}")
+    return ctx.text.value(f"{_instruction(kind, dtype)} {a}, {b}")
 
 
 def compare(ctx: FunctionContext, kind: type[PrimExpr], dtype: str, a: str, b: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import TypeMismatchError
 from .dtype import int_limits, parse_dtype, round_float
@@ -14,8 +14,11 @@ from .node import Object
 from .operators import ExprOp
 from .types import PointerType, PrimType, Type
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
-class PrimExpr(ExprOp, Object, metaclass=Interned):
+
+class PrimExpr(Interned, ExprOp, Object):
     """Base of all expression nodes. `dtype` is the type of the value, with lanes for vectors."""
 
     __slots__ = ("__weakref__",)
@@ -32,18 +35,19 @@ class PrimExpr(ExprOp, Object, metaclass=Interned):
         return self._printers["expr"](self) if self._printers else object.__repr__(self)
 
     __repr__ = __str__
-    __eq__ = ExprOp.__eq__  # type: ignore[assignment]
-    __hash__ = ExprOp.__hash__
 
 
 class Var(PrimExpr):
     """A variable. Two variables are the same only if they are one object, whatever their names."""
 
     __slots__ = ("dtype", "name", "type_annotation")
-    _unique: ClassVar[bool] = True
     dtype: str
     name: str
     type_annotation: PointerType | None
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """A new variable, whatever others there are."""
+        return object.__new__(cls)
 
     def __init__(
         self, name: str = "v", dtype: str | Type = "int32", type_annotation: PointerType | None = None, span: object = None

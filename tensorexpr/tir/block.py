@@ -28,7 +28,7 @@ from .stmt import NOP, BufferBind, IfThenElse, Stmt, seq
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class MatchBufferRegion(Object, metaclass=Built):
+class MatchBufferRegion(Built, Object):
     """`buffer` stands for the box `source` of another buffer, within one block."""
 
     buffer: Buffer

@@ -18,7 +18,7 @@ from .pointers import READ, WRITE, access_mask_of, tvm_access_ptr
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Buffer(Object, metaclass=Built):
+class Buffer(Built, Object):
     """Memory of `dtype` elements with `shape`, seen through `data`.
 
     `strides` are in elements; empty means compact, last index fastest. `elem_offset` is in elements,
@@ -194,7 +194,7 @@ class Buffer(Object, metaclass=Built):
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class BufferRegion(ExprOp, Object, metaclass=Built):
+class BufferRegion(Built, ExprOp, Object):
     """A box inside a buffer. In an expression it is the vector of its elements along one dimension."""
 
     buffer: Buffer

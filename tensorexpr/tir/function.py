@@ -20,7 +20,7 @@ ADAPTERS["Mapping[Var, Buffer]"] = (Mapping, dict, None)
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class PrimFunc(Object, metaclass=Built):
+class PrimFunc(Built, Object):
     """A loop-level function.
 
     `params` are scalars and handles; `buffer_map` says which buffer a handle stands for. Variables that

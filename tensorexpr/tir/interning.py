@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import MISSING, fields
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 from weakref import KeyedRef, ref
 
-_Node = TypeVar("_Node")
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 _table: dict[tuple[Any, ...], ref[Any]] = {}
 _layouts: dict[type, _Layout] = {}
 
@@ -93,32 +95,43 @@ def _forget(dead: ref[Any]) -> None:
         del _table[key]
 
 
-class Built(type):
-    """Metaclass of nodes that are distinct objects: statements, buffers, axes, functions."""
+class Built:
+    """Base of nodes that are distinct objects: statements, buffers, axes, functions.
 
-    def __call__(cls: type[_Node], *args: Any, **kwargs: Any) -> _Node:
+    No metaclass: with one of its own, every `isinstance` that asks for a node, the commonest thing that passes do, takes
+    Python's slow way (three times the time). So `__new__` makes and fills a node, and there is no `__init__`.
+    """
+
+    __slots__ = ()
+    _fill: ClassVar[Callable[..., None]]
+
+    def __init_subclass__(cls) -> None:
+        """Take `__init__` for what fills a node; `dataclass(slots=True)` makes a class twice, the second time with it."""
+        super().__init_subclass__()
+        if "__dataclass_fields__" in vars(cls):
+            cls._fill = vars(cls)["__init__"]
+            del cls.__init__
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """A new node of these field values."""
         layout = _layouts.get(cls) or _layout_of(cls)
         if kwargs or len(args) != layout.count:
             args = layout.positional(cls, args, kwargs)
         if layout.normal:
             args = layout.normal(args)
-        return cast(_Node, type.__call__(cls, *layout.adapted(args)))
+        made = object.__new__(cls)
+        cls._fill(made, *layout.adapted(args))
+        return made
 
 
-class Interned(type):
-    """Metaclass of nodes that are unique by class and field values.
+class Interned(Built):
+    """Base of nodes that are unique by class and field values."""
 
-    A class with `_unique = True` opts out: each call makes a new object (variables).
-    """
+    __slots__ = ()
 
-    def __call__(cls: type[_Node], *args: Any, **kwargs: Any) -> _Node:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """The unique node of these field values."""
-        layout = _layouts.get(cls)
-        if layout is None:
-            if getattr(cls, "_unique", False):
-                return cast(_Node, type.__call__(cls, *args, **kwargs))
-            layout = _layout_of(cls)
+        layout = _layouts.get(cls) or _layout_of(cls)
         if kwargs or len(args) != layout.count:
             args = layout.positional(cls, args, kwargs)
         if layout.normal:
@@ -133,12 +146,13 @@ class Interned(type):
             fitting = layout.adapted(args)
             if fitting is not args:
                 return cls(*fitting)
-            made = type.__call__(cls, *args)
+            made = object.__new__(cls)
+            cls._fill(made, *args)
             entry = _table.setdefault(key, KeyedRef(made, _forget, key))
             found = entry()
             if found is None:  # the dead node's entry was still there
                 found, _table[key] = made, KeyedRef(made, _forget, key)
-        return cast(_Node, found)
+        return cast("Self", found)
 
 
 def _hashable(cls: type, layout: _Layout, args: tuple[Any, ...]) -> tuple[Any, ...]:

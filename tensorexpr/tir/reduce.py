@@ -55,7 +55,7 @@ def as_range(value: Any) -> Range | None:
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class IterVar(ExprOp, Object, metaclass=Built):
+class IterVar(Built, ExprOp, Object):
     """An axis: a variable, the range it takes and its role. Identity is equality.
 
     `iter_type` is one of `IterVar.DATA_PAR` (a spatial axis), `COMM_REDUCE`, `THREAD_INDEX`, ... as numbered by TE.
@@ -102,7 +102,7 @@ class IterVar(ExprOp, Object, metaclass=Built):
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class CommReducer(ExprOp, Object, metaclass=Built):
+class CommReducer(Built, ExprOp, Object):
     """A combiner: `result` in terms of the accumulators `lhs` and the new values `rhs`, and the identity elements.
 
     It is taken to be associative and commutative: that is what reordering a reduction relies on.

@@ -46,7 +46,7 @@ class ForKind(IntEnum):
     THREAD_BINDING = 4
 
 
-class Stmt(Object, metaclass=Built):
+class Stmt(Built, Object):
     """Base of all statements."""
 
     __slots__ = ("__weakref__",)

@@ -166,7 +166,7 @@ def _retyped(expr: PrimExpr, values: dict[Var, PrimExpr], dtype: str) -> PrimExp
         return IntImm(dtype, expr.value)
     a, b = getattr(expr, "a", None), getattr(expr, "b", None)
     if isinstance(a, PrimExpr) and isinstance(b, PrimExpr):
-        return type(expr)(_retyped(a, values, dtype), _retyped(b, values, dtype))  # type: ignore[call-arg]
+        return type(expr)(_retyped(a, values, dtype), _retyped(b, values, dtype))
     raise DeclarationError(f"an index map of {dtype} indices is made of +, -, *, // and %, not of {expr}")
 
 
