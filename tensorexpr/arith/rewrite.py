@@ -19,9 +19,11 @@ from ..tir.expr import (
     NE,
     Add,
     And,
+    BinaryExpr,
     Broadcast,
     Call,
     CmpExpr,
+    FloatImm,
     FloorMod,
     IntImm,
     Let,
@@ -99,7 +101,12 @@ def _operands(facts: Facts, node: PrimExpr, form: Form, depth: int) -> tuple[Pri
     if form.whole_sums and _is_sum(node):
         return tuple(plain_form(facts, node).terms)
     inner: tuple[PrimExpr, ...] = children(node)  # type: ignore[assignment]
-    return inner[:1] if isinstance(node, Let) or is_scoped(facts, node, depth) else inner
+    return inner[:1] if is_scoped(facts, node, depth) or (isinstance(node, Let) and _is_inlined(node.value)) else inner
+
+
+def _is_inlined(value: PrimExpr) -> bool:
+    """True for what a `Let` binds only for its name: constants, variables, and indices, whose bounds are worth more."""
+    return value.dtype in INDEX_DTYPES or value.dtype == "bool" or isinstance(value, (Var, FloatImm))
 
 
 def _is_sum(node: PrimExpr) -> bool:
@@ -109,14 +116,14 @@ def _is_sum(node: PrimExpr) -> bool:
 def _step(facts: Facts, node: PrimExpr, form: Form, depth: int) -> PrimExpr:
     if isinstance(node, Var):
         return IntImm("bool", int(facts.truths[node])) if node in facts.truths else facts.values.get(node, node)
-    if isinstance(node, Let):
+    if isinstance(node, Let) and _is_inlined(node.value):
         return substitute(node.body, {node.var: node.value})
     if form.whole_sums and _is_sum(node):
         return form.apply(facts, node)
     memo: dict[PrimExpr, PrimExpr] = getattr(facts, form.memo)
     rebuilt = _branches(facts, node, form, depth) if is_branch(node) else map_children(node, lambda child: memo[child])  # type: ignore[index]
     if rebuilt is not node:
-        folded = fold(rebuilt)
+        folded = _folded(rebuilt)
         return rebuilt if folded is None else folded
     return form.apply(facts, node)
 
@@ -137,9 +144,16 @@ def _branches(facts: Facts, node: PrimExpr, form: Form, depth: int) -> PrimExpr:
     return Select(*after) if isinstance(node, Select) else Call(node.dtype, "tir.if_then_else", after)
 
 
+def _folded(node: PrimExpr) -> PrimExpr | None:
+    """The node as the builders make it; floats keep the order that they were written in."""
+    folded = fold(node)
+    swapped = isinstance(node, BinaryExpr) and isinstance(node.a, FloatImm) and type(folded) is type(node)
+    return None if swapped else folded
+
+
 def by_law(facts: Facts, node: PrimExpr) -> PrimExpr:
     """The node after the first law that applies to it; itself if none does."""
-    folded = fold(node)
+    folded = _folded(node)
     if folded is not None:
         return folded
     if isinstance(node, CmpExpr):

@@ -75,10 +75,13 @@ class HoistIfThenElseConfig:
 
 @dataclass(frozen=True, slots=True)
 class HoistExpressionConfig:
-    """What TVM hoists out of loops; here invariant index terms always are."""
+    """What `tir.transform.HoistExpression` moves out of loops: the values of HoistedConditionals and HoistedLetBindings.
 
-    hoisted_conditionals: int = 0
-    hoisted_let_bindings: int = 0
+    The pipeline's own pass, which moves loads and calls in front of loops, doesn't ask for them.
+    """
+
+    hoisted_conditionals: int = 7
+    hoisted_let_bindings: int = 7
 
 
 @dataclass(frozen=True, slots=True)

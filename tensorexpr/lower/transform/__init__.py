@@ -24,7 +24,7 @@ PASSES: dict[str, str] = {
     **dict.fromkeys(
         ("StorageFlatten", "TrimNoOps", "LoopPartition",
          "InjectDoubleBuffer", "UnrollRegisterTile",
-         "UnrollLoop", "RegisterPromotion", "StorageRewrite", "HoistExpression",
+         "UnrollLoop", "RegisterPromotion", "StorageRewrite",
          "InstrumentBoundCheckers", "ConvertForLoopsToSerial", "SkipAssert", "InjectPrefetch"), "house",
     ),
     **dict.fromkeys(
@@ -32,6 +32,7 @@ PASSES: dict[str, str] = {
         "blocks",
     ),
     "AnnotateDeviceRegions": "annotate_device_regions",
+    **dict.fromkeys(("HoistExpression", "HoistedConditionals", "HoistedLetBindings"), "hoist_expression"),
     "HoistIfThenElse": "hoist_if_then_else",
     "InjectVirtualThread": "inject_virtual_thread",
     "InlinePrivateFunctions": "inline_private_functions",

@@ -17,7 +17,6 @@ from ..phase2.storage_rewrite import storage_rewrite
 from ..phase2.trim_no_ops import trim_no_ops
 from ..phase2.unroll_loop import unroll_loop
 from ..phase2.unroll_register_tile import unroll_register_tile
-from ..phase3.hoist_expression import hoist_expression
 from ..phase3.instrument_bound_checkers import instrument_bound_checkers
 from ..rebuild import map_stmt
 
@@ -73,11 +72,6 @@ def InjectDoubleBuffer() -> Pass:
 def StorageRewrite() -> Pass:
     """Allocations hoisted out of serial loops, and shared."""
     return Pass("tir.StorageRewrite", storage_rewrite)
-
-
-def HoistExpression() -> Pass:
-    """Invariant values in front of their loops."""
-    return Pass("tir.HoistExpression", hoist_expression)
 
 
 def InstrumentBoundCheckers() -> Pass:

@@ -18,11 +18,12 @@ def RemoveNoOp() -> Pass:
 
     A call that was let stays as a statement.
     """
+    return Pass("tir.RemoveNoOp", without_no_ops)
 
-    def run(func: PrimFunc, ctx: PassContext) -> PrimFunc:
-        return remove_no_op(func.with_body(_Remover().stmt(func.body)), ctx)
 
-    return Pass("tir.RemoveNoOp", run)
+def without_no_ops(func: PrimFunc, ctx: PassContext) -> PrimFunc:
+    """`func` as `RemoveNoOp` leaves it."""
+    return remove_no_op(func.with_body(_Remover().stmt(func.body)), ctx)
 
 
 class _Remover:

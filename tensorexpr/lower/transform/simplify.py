@@ -6,6 +6,7 @@ from ...arith.index_analyzer import Analyzer, Extension
 from ...tir.block import Block
 from ...tir.dtype import parse_dtype
 from ...tir.expr import BufferLoad, Call, IntImm, IterVar, PrimExpr, Range, Var
+from ...tir.function import PrimFunc
 from ...tir.intrin import INTRINSICS
 from ...tir.rewriting import walk
 from ...tir.stmt import NOP, AttrStmt, BufferStore, LetStmt, Stmt
@@ -22,7 +23,12 @@ def Simplify() -> Pass:
     Branches that are decided go, integers that are let stand where they are used, and so do stores of what is there already. Loops of
     one iteration stay (their variable doesn't).
     """
-    return Pass("tir.Simplify", lambda func, ctx: func.with_body(_Named(ctx).stmt(func.body)))
+    return Pass("tir.Simplify", simplified)
+
+
+def simplified(func: PrimFunc, ctx: PassContext) -> PrimFunc:
+    """`func` as `Simplify` leaves it."""
+    return func.with_body(_Named(ctx).stmt(func.body))
 
 
 def stores_what_is_there(stmt: BufferStore) -> bool:

@@ -70,13 +70,30 @@ CASES: list[tuple[str, Pass, str, str]] = [
         "a condition leaves the loops around others",
         transform.HoistIfThenElse(),
         HEAD + "    for i, j in T.grid(4, 4):\n        if i > 1:\n            if n > 2:\n                A[i] = B[j]",
-        "if n > 2:\n    for i in range(4):\n        if i > 1:\n            for j in range(4):\n                A[i] = B[j]",
+        "if 2 < n:\n    for i in range(4):\n        if 1 < i:\n            for j in range(4):\n                A[i] = B[j]",
+    ),
+    (
+        "the parts of a condition leave one loop each, the parts of a value with what holds otherwise",
+        transform.HoistExpression(),
+        'def main(A: T.Buffer((4, 4), "float32"), n: T.int32):\n    for i, j in T.grid(4, 4):\n        if i < 2 and j < 3:\n'
+        "            A[i, j] = T.if_then_else(n < 7, T.float32(1), T.float32(2))",
+        "if n < 7:\n    for i in range(4):\n        if i < 2:\n            for j in range(4):\n                if j < 3:\n"
+        "                    A[i, j] = T.float32(1.0)\n"
+        "else:\n    for i in range(4):\n        if i < 2:\n            for j in range(4):\n                if j < 3:\n"
+        "                    A[i, j] = T.float32(2.0)",
+    ),
+    (
+        "bindings leave loops, as does what is made of them; divisions that may trap stay",
+        transform.HoistExpression(),
+        'def main(A: T.Buffer((4, 4), "float32"), n: T.int32):\n    for i, j in T.grid(4, 4):\n'
+        '        x: T.float32 = T.cast(i, "float32")\n        if 8 // n < 3:\n            A[i, j] = x * x',
+        'for i in range(4):\n    x: T.float32 = T.Cast("float32", i)\n    for j in range(4):\n        if 8 // n < 3:\n            A[i, j] = x * x',
     ),
     (
         "a condition on what the loop writes stays",
         transform.HoistIfThenElse(),
         HEAD + "    for i in range(4):\n        if A[3] > T.float32(0):\n            A[i] = T.float32(0)",
-        "for i in range(4):\n    if A[3] > T.float32(0.0):\n        A[i] = T.float32(0.0)",
+        "for i in range(4):\n    if T.float32(0.0) < A[3]:\n        A[i] = T.float32(0.0)",
     ),
     (
         "threads of one kernel are bound once, around it",
@@ -174,6 +191,18 @@ CASES: list[tuple[str, Pass, str, str]] = [
 @pytest.mark.parametrize(("name", "one", "before", "after"), CASES, ids=[case[0] for case in CASES])
 def test_what_comes_out(name: str, one: Pass, before: str, after: str) -> None:
     assert applied(one, before) == after
+
+
+def test_the_context_says_what_is_hoisted() -> None:
+    text = HEAD + "    for i, j in T.grid(4, 4):\n        if i < 2 and n < 3:\n            A[i] = B[j]"
+    names = transform.HoistedConditionals
+
+    def hoisted(conditionals: transform.HoistedConditionals) -> str:
+        return applied(transform.HoistExpression(), text, tir__HoistExpression={"hoisted_conditionals": conditionals.value})
+
+    assert hoisted(names.Never).startswith("for i, j in")
+    assert hoisted(names.IfElseStmt).startswith("for i in range(4):\n    if i < 2 and n < 3:\n")
+    assert hoisted(names.All).startswith("if n < 3:\n")
 
 
 def test_lanes_are_switched_off_by_predicates_where_the_context_allows_it() -> None:
