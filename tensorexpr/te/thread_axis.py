@@ -8,7 +8,7 @@ from ..errors import DeclarationError
 from ..tir.arithmetic import convert
 from ..tir.dtype import parse_dtype
 from ..tir.expr import IterVar, Range, Var
-from ..tir.thread import is_thread_tag, thread_tags
+from ..tir.thread import COPROCESSOR_TAGS, is_thread_tag, thread_tags
 
 
 def thread_axis(dom: Any = None, tag: str = "", name: str = "") -> IterVar:
@@ -17,7 +17,8 @@ def thread_axis(dom: Any = None, tag: str = "", name: str = "") -> IterVar:
     Args:
         dom: the number of threads, (0, number), a `tir.Range`, or None for that of the loop that is bound. The tag may
             be given in its place: `thread_axis("vthread")`.
-        tag: "vthread" or "cthread" for virtual threads, "blockIdx.x" or "threadIdx.x" (or .y, .z) for those of a device.
+        tag: "vthread" or "cthread" for virtual threads, "blockIdx.x" or "threadIdx.x" (or .y, .z) for those of a device;
+            "cop" for a coprocessor, which only attributes of an `ir_builder` can name.
         name: for printing; the tag by default.
 
     Raises:
@@ -25,7 +26,7 @@ def thread_axis(dom: Any = None, tag: str = "", name: str = "") -> IterVar:
     """
     if isinstance(dom, str):
         dom, tag = None, tag or dom
-    if not isinstance(tag, str) or not is_thread_tag(tag):
+    if not isinstance(tag, str) or not (is_thread_tag(tag) or tag in COPROCESSOR_TAGS):
         raise DeclarationError(f"thread_axis takes a tag of threads, not {tag!r}; tags: {thread_tags()}")
     return IterVar(_domain(dom), Var(name or tag, "int32"), IterVar.THREAD_INDEX, tag)
 

@@ -11,6 +11,9 @@ VIRTUAL_TAGS: tuple[str, ...] = ("vthread", "vthread.x", "vthread.y", "vthread.z
 """Threads that lowering interleaves in one thread of control."""
 
 
+COPROCESSOR_TAGS: tuple[str, ...] = ("cop", "pipeline")
+"""Units of an accelerator. Attributes of statements may name an axis of these; loops can't be bound to one."""
+
 THREAD_REDUCTION_PRAGMA = "pragma_thread_reduction"
 """The annotation of a loop over threads that share a reduction: they meet in one accumulator, and that is no race."""
 
@@ -32,4 +35,4 @@ def bound_tag(stmt: Stmt) -> str | None:
     return None
 
 
-__all__ = ["HARDWARE_TAGS", "THREAD_REDUCTION_PRAGMA", "VIRTUAL_TAGS", "bound_tag", "is_thread_tag", "thread_tags"]
+__all__ = ["COPROCESSOR_TAGS", "HARDWARE_TAGS", "THREAD_REDUCTION_PRAGMA", "VIRTUAL_TAGS", "bound_tag", "is_thread_tag", "thread_tags"]

@@ -52,6 +52,8 @@ x + (c1 - y) -> (x - y) + c1
 (c1 - x) + y -> (y - x) + c1
 x + min(y, z) -> min(y, z) + x if not extremum(x)
 x + max(y, z) -> max(y, z) + x if not extremum(x)
+(x // (y*z))*y + (x % (y*z)) // z -> x // z
+(x // (y*z))*z + (x % (y*z)) // y -> x // y
 """
 
 SUB = """

@@ -7,14 +7,15 @@ to its last access; one that a loop accesses, but does not own, lives throughout
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from ...tir.buffer import Buffer
 from ...tir.expr import BufferLoad, IntImm, PrimExpr, Var
 from ...tir.function import PrimFunc
-from ...tir.stmt import Allocate, BufferStore, For, ForKind, Stmt, While
+from ...tir.stmt import Allocate, BufferStore, For, ForKind, Stmt
 from ..context import PassContext
-from ..rebuild import FreeVars, map_expr, map_stmt, own_expressions, pointer_scope, sub_statements, walk_statements
+from ..lifetimes import Lifetimes
+from ..rebuild import FreeVars, map_expr, map_stmt, pointer_scope, walk_statements
 
 # Loops whose iterations each need their own storage.
 _AT_ONCE = (ForKind.PARALLEL, ForKind.THREAD_BINDING)
@@ -42,30 +43,6 @@ def _scope(stmt: Allocate) -> str:
 
 
 @dataclass(slots=True)
-class _Life:
-    """An allocation and the positions of its first and last access; `depth` counts the loops of its region around it."""
-
-    stmt: Allocate
-    depth: int
-    first: int = -1
-    last: int = -1
-
-    def extend(self, first: int, last: int) -> None:
-        """The buffer is needed from `first` to `last`."""
-        self.first = first if self.first < 0 else min(self.first, first)
-        self.last = max(self.last, last)
-
-
-@dataclass(slots=True)
-class _Region:
-    """A stretch of code that one thread runs: what is allocated in it, and for each loop open now its start and its users."""
-
-    lives: dict[Var, _Life] = field(default_factory=dict)
-    open_loops: list[tuple[int, set[Var]]] = field(default_factory=list)
-    position: int = 0
-
-
-@dataclass(slots=True)
 class _Host:
     """Storage in use until `last`."""
 
@@ -83,8 +60,8 @@ class _Placer:
 
     def placed(self, body: Stmt) -> Stmt:
         """`body`, a region, with its movable allocations at its top; the same for the parallel loops inside."""
-        region = _Region()
-        self._survey(body, region, own=True)
+        region = Lifetimes(self._free, _is_movable, _AT_ONCE)
+        region.survey(body)
         hosts = self._shared(region)
         inner = body
         for host in hosts:  # already where they belong?
@@ -103,38 +80,7 @@ class _Placer:
         """`_stripped` below allocations that stay."""
         return map_stmt(stmt, self._keep) if _is_movable(stmt) else self._stripped(stmt)
 
-    def _survey(self, stmt: Stmt, region: _Region, own: bool) -> None:
-        """Note the lifetimes in a region; what a parallel loop allocates inside is no part of it."""
-        if own and isinstance(stmt, Allocate) and _is_movable(stmt):
-            region.lives[stmt.buffer_var] = _Life(stmt, len(region.open_loops))
-        region.position += 1
-        for data in self._touched(stmt):
-            self._touch(region, data)
-        is_loop = isinstance(stmt, (For, While))
-        if is_loop:
-            region.open_loops.append((region.position, set()))
-        own = own and not (isinstance(stmt, For) and stmt.kind in _AT_ONCE)
-        for part in sub_statements(stmt):
-            self._survey(part, region, own)
-        if is_loop:
-            first, users = region.open_loops.pop()
-            region.position += 1
-            for data in users:
-                region.lives[data].extend(first, region.position)
-
-    def _touched(self, stmt: Stmt) -> set[Var]:
-        touched = {var for expr in own_expressions(stmt) for var in self._free(expr) if var.dtype == "handle"}
-        return touched | {stmt.buffer.data} if isinstance(stmt, BufferStore) else touched
-
-    def _touch(self, region: _Region, data: Var) -> None:
-        life = region.lives.get(data)
-        if life is None:
-            return
-        if len(region.open_loops) > life.depth:
-            region.open_loops[life.depth][1].add(data)
-        life.extend(region.position, region.position)
-
-    def _shared(self, region: _Region) -> list[_Host]:
+    def _shared(self, region: Lifetimes) -> list[_Host]:
         """Storage for a region, first come first served: the smallest dead one that suffices, else the largest, enlarged."""
         hosts: list[_Host] = []
         for life in sorted(region.lives.values(), key=lambda life: life.first):

@@ -32,7 +32,7 @@ PASSES: dict[str, str] = {
         "blocks",
     ),
     "AnnotateDeviceRegions": "annotate_device_regions",
-    **dict.fromkeys(("HoistExpression", "HoistedConditionals", "HoistedLetBindings"), "hoist_expression"),
+    "HoistExpression": "hoist_expression",
     "HoistIfThenElse": "hoist_if_then_else",
     "InjectVirtualThread": "inject_virtual_thread",
     "InlinePrivateFunctions": "inline_private_functions",
@@ -58,6 +58,8 @@ PASSES: dict[str, str] = {
     "NarrowDataType": "narrow_data_type",
     "DecorateDeviceScope": "decorate_device_scope",
     "InjectPermutedLayout": "inject_permuted_layout",
+    "InjectPTXAsyncCopy": "inject_ptx_async_copy",
+    "MergeSharedMemoryAllocations": "merge_shared_memory_allocations",
     "InjectRollingBuffer": "inject_rolling_buffer",
     "InstrumentProfileIntrinsics": "instrument_profile_intrinsics",
     "LiftThreadBinding": "lift_thread_binding",
@@ -77,15 +79,18 @@ PASSES: dict[str, str] = {
     "VectorizeLoop": "vectorize_loop",
 }  # fmt: skip
 
+# What their options are made of, by the same rule.
+_OPTIONS = dict.fromkeys(("HoistedConditionals", "HoistedLetBindings"), "hoist_expression")
+
 
 def factory(name: str) -> Callable[..., Any]:
     """What makes the pass of this name."""
-    made: Callable[..., Any] = getattr(importlib.import_module(f"{__name__}.{PASSES[name]}"), name)
+    made: Callable[..., Any] = getattr(importlib.import_module(f"{__name__}.{PASSES.get(name) or _OPTIONS[name]}"), name)
     return made
 
 
 def __getattr__(name: str) -> Any:
-    if name not in PASSES:
+    if name not in PASSES and name not in _OPTIONS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = factory(name)
     return found
@@ -93,7 +98,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "Apply", "ApplyPassToFunction", "Filter", "ModulePass", "Pass", "PassContext", "PassInfo", "PrimFuncPass", "PrintIR", "Sequential",
-    "module_pass", "prim_func_pass", *PASSES,
+    "module_pass", "prim_func_pass", *PASSES, *_OPTIONS,
 ]  # fmt: skip
 
 

@@ -56,8 +56,8 @@ def flat_buffer(buffer: Buffer) -> Buffer:
         shape = tuple(binary(Mul, buffer.strides[group[0]], buffer.shape[group[0]]) for group in groups)
     else:
         shape = tuple(Analyzer().simplify(_product(tuple(buffer.shape[axis] for axis in group))) for group in groups)
-    changed = replace(buffer, dtype=dtype, shape=shape, strides=())
-    return replace(changed, axis_separators=tuple(IntImm("int32", at) for at in range(1, len(groups)))) if len(groups) > 1 else changed
+    borders = tuple(IntImm("int32", at) for at in range(1, len(groups)))
+    return replace(buffer, dtype=dtype, shape=shape, strides=(), axis_separators=borders)
 
 
 def _groups(buffer: Buffer) -> list[list[int]]:

@@ -87,7 +87,8 @@ CASES: list[tuple[str, Pass, str, str]] = [
         transform.HoistExpression(),
         'def main(A: T.Buffer((4, 4), "float32"), n: T.int32):\n    for i, j in T.grid(4, 4):\n'
         '        x: T.float32 = T.cast(i, "float32")\n        if 8 // n < 3:\n            A[i, j] = x * x',
-        'for i in range(4):\n    x: T.float32 = T.Cast("float32", i)\n    for j in range(4):\n        if 8 // n < 3:\n            A[i, j] = x * x',
+        'for i in range(4):\n    x: T.float32 = T.Cast("float32", i)\n'
+        '    for j in range(4):\n        if 8 // n < 3:\n            A[i, j] = x * x',
     ),
     (
         "a condition on what the loop writes stays",
@@ -184,6 +185,48 @@ CASES: list[tuple[str, Pass, str, str]] = [
         '    s = T.Buffer((16,), "float32", data=t, scope="shared")\n    s[tx] = A[tx]\n    A[tx] = s[15 - tx]',
         'tx = T.launch_thread("threadIdx.x", 16)\nt = T.allocate([16], "float32", "shared")\ns = T.Buffer((16,), data=t, scope="shared")\n'
         's[tx] = A[tx]\nT.tvm_storage_sync("shared")\nA[tx] = s[15 - tx]',
+    ),
+    (
+        "shared memory is one allocation, whose parts are shared when they can be",
+        transform.MergeSharedMemoryAllocations(),
+        'def main(A: T.Buffer((32,), "float32")):\n    tx = T.launch_thread("threadIdx.x", 32)\n'
+        '    p = T.allocate([32], "float32", "shared.dyn")\n    q = T.allocate([32], "float16", "shared.dyn")\n'
+        '    r = T.allocate([64], "int8", "shared.dyn")\n    s = T.Buffer((32,), "float32", data=p, scope="shared.dyn")\n'
+        '    t = T.Buffer((32,), "float16", data=q, scope="shared.dyn")\n    u = T.Buffer((64,), "int8", data=r, scope="shared.dyn")\n'
+        '    s[tx] = A[tx]\n    t[tx] = T.cast(s[31 - tx], "float16")\n    A[tx] = T.cast(t[tx], "float32")\n    u[tx] = T.int8(1)\n'
+        '    T.call_extern("int32", "f", u.data)',
+        'tx = T.launch_thread("threadIdx.x", 32)\nbuf_dyn_shmem = T.allocate([192], "uint8", "shared.dyn")\n'
+        's = T.Buffer((32,), data=buf_dyn_shmem, scope="shared.dyn")\ns[tx] = A[tx]\n'
+        't = T.Buffer((32,), "float16", data=buf_dyn_shmem, scope="shared.dyn")\nt[tx + 64] = T.Cast("float16", s[31 - tx])\n'
+        'A[tx] = T.Cast("float32", t[tx + 64])\nu = T.Buffer((64,), "int8", data=buf_dyn_shmem, scope="shared.dyn")\nu[tx] = T.int8(1)\n'
+        'buf_dyn_shmem_1 = T.Buffer((1,), "uint8", data=buf_dyn_shmem, scope="shared.dyn")\n'
+        'T.call_extern("int32", "f", T.address_of(buf_dyn_shmem_1[0]))',
+    ),
+    (
+        "copies of 4, 8 or 16 bytes into shared memory don't wait",
+        transform.InjectPTXAsyncCopy(),
+        'def main(A: T.Buffer((64,), "float16"), n: T.int32):\n    p = T.allocate([64], "float16", "shared")\n'
+        '    s = T.Buffer((64,), "float16", data=p, scope="shared")\n    with T.attr("default", "async_scope", 1):\n'
+        "        s[n:n + 4] = A[0:4]\n        s[n] = A[n]\n"
+        '        s[0:8] = T.if_then_else(n < 8, A[n:n + 8], T.Broadcast(T.float16(0), 8), dtype="float16x8")',
+        'p = T.allocate([64], "float16", "shared")\nT.ptx_cp_async("float16", p, n, A.data, 0, 8)\n'
+        's = T.Buffer((64,), "float16", data=p, scope="shared")\ns[n] = A[n]\n'
+        'T.ptx_cp_async("float16", p, 0, A.data, n, 16, n < 8)',
+    ),
+    (
+        "physical axes survive flattening",
+        transform.FlattenBuffer(),
+        'def main(B: T.Buffer((4,), "float32")):\n    A = T.decl_buffer((2, 3, 5), "float32", axis_separators=[2])\n'
+        "    for i in range(2):\n        A[i, 1, i] = B[i]",
+        'A = T.allocate([6, 5], "float32", "global")\nfor i in range(2):\n    A_1 = T.Buffer((6, 5), data=A, axis_separators=[1])\n'
+        "    A_1[i * 3 + 1, i] = B[i]",
+    ),
+    (
+        "the indices of a loop over all elements of a symbolic shape are that loop",
+        transform.FlattenBuffer(),
+        'def main(a: T.handle, n: T.int32, m: T.int32):\n    A = T.match_buffer(a, (8, n, m), "float32")\n'
+        "    for i in range(n * m * 8):\n        A[i // (n * m), i % (n * m) // m, i % m] = T.float32(0)",
+        "A = T.match_buffer(a, (8, n, m))\nfor i in range(n * m * 8):\n    A_1 = T.Buffer((n * m * 8,), data=A.data)\n    A_1[i] = T.float32(0.0)",
     ),
 ]  # fmt: skip
 

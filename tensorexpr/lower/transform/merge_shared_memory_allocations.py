@@ -1,0 +1,146 @@
+"""The shared memory of a kernel as one allocation of bytes, in which buffers that are never needed together share a place.
+
+    s = T.allocate([128], "float32", "shared.dyn")      buf_dyn_shmem = T.allocate([640], "uint8", "shared.dyn")
+    t = T.allocate([64], "float16", "shared.dyn")   ->  ... s[i] ... t[i + 256] ...
+
+A device has one block of dynamic shared memory, so a kernel with two such allocations needs this. Barriers between what
+shares a place are `ThreadSync`'s, which comes later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ...errors import LoweringError
+from ...tir.arithmetic import binary, const
+from ...tir.buffer import Buffer, decl_buffer
+from ...tir.dtype import parse_dtype
+from ...tir.expr import Add, BufferLoad, Call, FloorDiv, IntImm, IterVar, Mul, PointerType, PrimExpr, PrimType, Ramp, Var
+from ...tir.function import PrimFunc
+from ...tir.stmt import Allocate, AttrStmt, BufferStore, DeclBuffer, Stmt
+from ..context import PassContext
+from ..lifetimes import Life, Lifetimes
+from ..passes import Pass
+from ..rebuild import FreeVars, map_expr, map_stmt, pointer_scope
+
+_NAMES = {"shared.dyn": "buf_dyn_shmem", "shared": "buf_shmem"}
+
+
+def MergeSharedMemoryAllocations() -> Pass:
+    """One allocation of dynamic shared memory per kernel; with `tir.merge_static_smem` one of static shared memory too.
+
+    For flat buffers, before `ThreadSync`. A kernel with a single allocation stays as it is.
+
+    Raises:
+        LoweringError: when it runs on a buffer of several dimensions.
+    """
+
+    def run(func: PrimFunc, ctx: PassContext) -> PrimFunc:
+        scopes = ["shared.dyn", *(["shared"] if ctx.flag("tir.merge_static_smem") else [])]
+        body = func.body
+        for scope in scopes:
+            body = _kernels(body, scope)
+        return func.with_body(body)
+
+    return Pass("tir.MergeSharedMemoryAllocations", run)
+
+
+def _kernels(stmt: Stmt, scope: str) -> Stmt:
+    if not isinstance(stmt, AttrStmt) or stmt.attr_key != "thread_extent" or not isinstance(stmt.node, IterVar):
+        return map_stmt(stmt, lambda inner: _kernels(inner, scope))
+    found = Lifetimes(FreeVars(), lambda one: pointer_scope(one.buffer_var) == scope, ())
+    found.survey(stmt.body)
+    if len(found.lives) < 2:
+        return stmt
+    offsets, size = _placed(found.lives.values())
+    merged = Var(_NAMES[scope], "handle", PointerType(PrimType("uint8"), scope))
+    body = _Merger(merged, offsets).stmt(stmt.body)
+    return replace(stmt, body=Allocate(merged, "uint8", (size,), IntImm("bool", 1), body))
+
+
+def _item(dtype: str) -> int:
+    """The bytes of an element, a vector's for vectors."""
+    kind = parse_dtype(dtype)
+    return max(kind.bits * kind.lanes // 8, 1)
+
+
+def _placed(lives: Iterable[Life]) -> tuple[dict[Var, PrimExpr], PrimExpr]:
+    """Where each allocation begins, in bytes, and how many there are: the first place that is free as long as it is needed.
+
+    Those of symbolic size follow the others, each at a place of its own.
+    """
+    offsets: dict[Var, PrimExpr] = {}
+    taken: list[tuple[int, int, Life]] = []
+    symbolic: list[Allocate] = []
+    for life in sorted(lives, key=lambda life: life.first):
+        count, item = life.stmt.constant_size(), _item(life.stmt.dtype)
+        if count is None:
+            symbolic.append(life.stmt)
+            continue
+        begin = 0
+        for low, high, other in sorted(taken, key=lambda place: place[0]):
+            together = other.last >= life.first and life.last >= other.first
+            if together and low < begin + count * item and begin < high:
+                begin = -(-high // item) * item
+        taken.append((begin, begin + count * item, life))
+        offsets[life.stmt.buffer_var] = IntImm("int32", begin)
+    size: PrimExpr = IntImm("int32", max((high for _, high, _ in taken), default=0))
+    for stmt in sorted(symbolic, key=lambda one: -_item(one.dtype)):
+        number = _item(stmt.dtype)
+        span = unit = const(number, "int32")
+        size = binary(Mul, binary(FloorDiv, binary(Add, size, const(number - 1, "int32")), unit), unit)
+        offsets[stmt.buffer_var] = size
+        for extent in stmt.extents:
+            span = binary(Mul, span, extent)
+        size = binary(Add, size, span)
+    return offsets, size
+
+
+class _Merger:
+    """Accesses behind the one pointer."""
+
+    def __init__(self, merged: Var, offsets: dict[Var, PrimExpr]) -> None:
+        self._merged, self._offsets = merged, offsets
+        self._buffers: dict[Buffer, Buffer] = {}
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        """The statement without the merged allocations."""
+        match stmt:
+            case Allocate() if stmt.buffer_var in self._offsets:
+                return self.stmt(stmt.body)
+            case DeclBuffer() if stmt.buffer.data in self._offsets:
+                return DeclBuffer(self._buffer(stmt.buffer), self.stmt(stmt.body))
+            case BufferStore() if stmt.buffer.data in self._offsets:
+                indices = self._indices(stmt.buffer, stmt.indices)
+                predicate = None if stmt.predicate is None else self._expr(stmt.predicate)
+                return BufferStore(self._buffer(stmt.buffer), self._expr(stmt.value), indices, predicate)
+        return map_stmt(stmt, self.stmt, self._expr)
+
+    def _expr(self, expr: PrimExpr) -> PrimExpr:
+        match expr:
+            case BufferLoad() if expr.buffer.data in self._offsets:
+                predicate = None if expr.predicate is None else self._expr(expr.predicate)
+                return BufferLoad(self._buffer(expr.buffer), self._indices(expr.buffer, expr.indices), predicate)
+            case Call(_, "tir.tvm_access_ptr", (element, Var() as data, offset, *rest)) if data in self._offsets:
+                item = _item(element.dtype)
+                begin = binary(FloorDiv, self._offsets[data], const(item, "int32"))
+                return replace(expr, args=(element, self._merged, binary(Add, self._expr(offset), begin), *map(self._expr, rest)))
+            case Var() if expr in self._offsets:
+                bytes_of = decl_buffer((1,), "uint8", self._merged.name, self._merged)
+                return Call("handle", "tir.address_of", (BufferLoad(bytes_of, (self._offsets[expr],)),))
+        return map_expr(expr, self._expr)
+
+    def _buffer(self, buffer: Buffer) -> Buffer:
+        if buffer not in self._buffers:
+            self._buffers[buffer] = replace(buffer, data=self._merged)
+        return self._buffers[buffer]
+
+    def _indices(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
+        if len(indices) != 1:
+            raise LoweringError(f"buffer {buffer.name} has {len(indices)} dimensions; run FlattenBuffer before this pass")
+        index = self._expr(indices[0])
+        begin = binary(FloorDiv, self._offsets[buffer.data], const(_item(buffer.dtype), "int32"))
+        if isinstance(index, Ramp):
+            return (Ramp(binary(Add, index.base, begin), index.stride, index.lanes),)
+        return (binary(Add, index, begin),)
