@@ -226,7 +226,8 @@ CASES: list[tuple[str, Pass, str, str]] = [
         transform.FlattenBuffer(),
         'def main(a: T.handle, n: T.int32, m: T.int32):\n    A = T.match_buffer(a, (8, n, m), "float32")\n'
         "    for i in range(n * m * 8):\n        A[i // (n * m), i % (n * m) // m, i % m] = T.float32(0)",
-        "A = T.match_buffer(a, (8, n, m))\nfor i in range(n * m * 8):\n    A_1 = T.Buffer((n * m * 8,), data=A.data)\n    A_1[i] = T.float32(0.0)",
+        "A = T.match_buffer(a, (8, n, m))\n"
+        "for i in range(n * m * 8):\n    A_1 = T.Buffer((n * m * 8,), data=A.data)\n    A_1[i] = T.float32(0.0)",
     ),
 ]  # fmt: skip
 
