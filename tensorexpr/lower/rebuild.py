@@ -296,8 +296,11 @@ class Copier:
         data = self.mapping.get(buffer.data)
         if data is None:
             return buffer
-        if buffer not in self._buffers:
-            self._buffers[buffer] = replace(buffer, data=cast(Var, data))
+        if buffer not in self._buffers:  # perhaps another view of bound memory, with the same strides and offset
+            shape, strides = tuple(map(self.expr, buffer.shape)), tuple(map(self.expr, buffer.strides))
+            self._buffers[buffer] = replace(
+                buffer, data=cast(Var, data), shape=shape, strides=strides, elem_offset=self.expr(buffer.elem_offset)
+            )
         return self._buffers[buffer]
 
     def stmt(self, stmt: Stmt) -> Stmt:

@@ -30,7 +30,7 @@ from .tensor import Tensor
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExternOp(Operation):
-    """Outputs that `body` writes into `output_placeholders`, reading the `inputs` through `input_placeholders`.
+    """Outputs that `statement` writes into `output_placeholders`, reading the `inputs` through `input_placeholders`.
 
     Make one with `te.extern`, which checks the definition.
     """
@@ -40,7 +40,12 @@ class ExternOp(Operation):
     inputs: tuple[Tensor, ...]
     input_placeholders: tuple[Buffer, ...]
     output_placeholders: tuple[Buffer, ...]
-    body: Stmt
+    statement: Stmt
+
+    @property
+    def body(self) -> Stmt:
+        """The statement."""
+        return self.statement
 
     @property
     def axis(self) -> tuple[IterVar, ...]:
@@ -86,7 +91,7 @@ class ExternOp(Operation):
 
     def __str__(self) -> str:
         inputs = ", ".join(tensor.name for tensor in self.inputs)
-        return f"extern({self.name}, [{inputs}], {str(self.body).strip()})"
+        return f"extern({self.name}, [{inputs}], {str(self.statement).strip()})"
 
 
 def extern(
@@ -194,8 +199,8 @@ def verify_extern(op: ExternOp, in_place: bool = False) -> None:
         DeclarationError: for a body that is no statement, reads tensors, writes an input or uses what nothing defines.
     """
     where = f"extern {op.name}"
-    if not isinstance(op.body, Stmt):
-        raise DeclarationError(f"{where}: the function returned {op.body!r}; it must return a statement (ib.get()) or a call")
+    if not isinstance(op.statement, Stmt):
+        raise DeclarationError(f"{where}: the function returned {op.statement!r}; it must return a statement (ib.get()) or a call")
     if not op.output_placeholders:
         raise DeclarationError(f"{where}: it has no output; give at least one shape")
     buffers = (*op.input_placeholders, *op.output_placeholders)
@@ -203,13 +208,13 @@ def verify_extern(op: ExternOp, in_place: bool = False) -> None:
         raise DeclarationError(f"{where}: two of its buffers share their memory; declare a buffer of its own for each input and output")
     kept = [pair for pair in zip(op.input_placeholders, op.inputs, strict=True) if not (in_place and isinstance(pair[1].op, PlaceholderOp))]
     inputs = {buffer.data: buffer for buffer, _ in kept}
-    for node in walk(op.body):
+    for node in walk(op.statement):
         if isinstance(node, ProducerLoad):
             raise DeclarationError(f"{where}: it reads {node}, of a tensor; list the tensor in `inputs` and read its buffer in ins")
         if isinstance(node, BufferStore) and node.buffer.data in inputs:
             raise DeclarationError(f"{where}: it writes {inputs[node.buffer.data].name}, which is an input; write the buffers in outs")
     given = {var for buffer in buffers for var in (buffer.data, *buffer_vars(buffer))}
-    missing = [var for var in undefined_vars(op.body, tuple(given)) if var.dtype == "handle"]
+    missing = [var for var in undefined_vars(op.statement, tuple(given)) if var.dtype == "handle"]
     if missing:
         raise DeclarationError(f"{where}: nothing defines the memory {', '.join(v.name for v in missing)}; use ins, outs or ib.allocate")
 
@@ -217,13 +222,13 @@ def verify_extern(op: ExternOp, in_place: bool = False) -> None:
 def scalar_symbols(op: ExternOp) -> tuple[Var, ...]:
     """The scalar variables of the body that are no size, stride or offset of its buffers: parameters of the function."""
     given = {var for buffer, _ in op.pairs() for var in (buffer.data, *buffer_vars(buffer))}
-    return tuple(undefined_vars(op.body, tuple(given)))
+    return tuple(undefined_vars(op.statement, tuple(given)))
 
 
 def extern_function(op: ExternOp) -> PrimFunc:
     """The body as a function of the inputs, the outputs, and the `scalar_symbols`."""
     handles = {Var(buffer.name, "handle"): buffer for buffer, _ in op.pairs()}
-    return PrimFunc((*handles, *scalar_symbols(op)), op.body, None, handles)
+    return PrimFunc((*handles, *scalar_symbols(op)), op.statement, None, handles)
 
 
 def is_plain(buffer: Buffer) -> bool:
@@ -235,7 +240,7 @@ def addressed(op: ExternOp) -> set[Var]:
     """The pointers that the body hands out, or looks through in another shape than that of its placeholder."""
     found: set[Var] = set()
     placeholders = {placeholder for placeholder, _ in op.pairs()}
-    for node in walk(op.body):
+    for node in walk(op.statement):
         if isinstance(node, Var) and node.dtype == "handle":
             found.add(node)
         elif isinstance(node, (BufferLoad, BufferStore)) and node.buffer not in placeholders:

@@ -36,7 +36,7 @@ def extern_block(op: ExternOp, buffers: Mapping[Tensor, Buffer], names: BlockNam
         for placeholder, tensor in op.pairs()
         if placeholder not in plain
     )
-    body = _moved(op.body, plain)
+    body = _moved(op.statement, plain)
     reads = tuple(dict.fromkeys(BufferRegion.full_region(buffers[tensor]) for tensor in op.input_tensors))
     writes = tuple(BufferRegion.full_region(buffers[op.output(number)]) for number in range(op.num_outputs))
     block = Block((), reads, writes, names.fresh(op.name), body, None, match_buffers=views, annotations=annotations)

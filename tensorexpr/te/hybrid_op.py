@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..errors import DeclarationError
 from ..tir.analysis import undefined_vars
+from ..tir.expr import BufferLoad
+from ..tir.rewriting import walk
 from ..tir.scopes import buffer_vars
+from ..tir.stmt import BufferStore, Stmt
+from .declare import placeholder
 from .extern import ExternOp
+from .tensor_form import with_tensors
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HybridOp(ExternOp):
-    """An extern whose statement is a hybrid function: it may also write the tensors that it was given."""
+    """An extern whose statement is a hybrid function: it may also write the tensors that it was given.
+
+    Programs see its `body` speak of tensors, as in TE; `statement` is what is lowered.
+    """
+
+    @cached_property
+    def body(self) -> Stmt:
+        """The statement with the inputs as tensors, and placeholders of their names for the outputs and its own storage."""
+        tensors = dict(zip(self.input_placeholders, self.inputs, strict=True))
+        for node in walk(self.statement):
+            if isinstance(node, (BufferLoad, BufferStore)) and node.buffer not in tensors:
+                buffer = node.buffer
+                tensors[buffer] = placeholder(buffer.shape, buffer.dtype, buffer.name)
+        return with_tensors(self.statement, tensors, ())
 
 
 def verify_hybrid(op: HybridOp) -> None:
@@ -25,7 +44,7 @@ def verify_hybrid(op: HybridOp) -> None:
     if not op.output_placeholders:
         raise DeclarationError(f"{where}: it returns no output_tensor; return at least one")
     given = {var for buffer, _ in op.pairs() for var in (buffer.data, *buffer_vars(buffer))}
-    missing = [var for var in undefined_vars(op.body, tuple(given)) if var.dtype == "handle"]
+    missing = [var for var in undefined_vars(op.statement, tuple(given)) if var.dtype == "handle"]
     if missing:
         raise DeclarationError(f"{where}: nothing defines the memory {', '.join(v.name for v in missing)}")
 

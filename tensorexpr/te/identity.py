@@ -118,7 +118,7 @@ class _Canon:
             case ExternOp():
                 tensors = tuple(self._value(tensor) for tensor in op.inputs)
                 placeholders = tuple(self.buffer(b) for b in (*op.input_placeholders, *op.output_placeholders))
-                return ("extern", tensors, placeholders, self._form(op.body))
+                return ("extern", tensors, placeholders, self._form(op.statement))
             case ScanOp():
                 parts = (op.init, op.update, op.state_placeholder)
                 return ("scan", *(tuple(self._value(tensor) for tensor in part) for part in parts))

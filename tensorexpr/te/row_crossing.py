@@ -57,6 +57,8 @@ def _row_major(buffer: Buffer) -> list[int]:
 
 
 def _is_compact(buffer: Buffer) -> bool:
+    if any(as_int(extent) is None for extent in buffer.shape):
+        return False
     pairs = zip(buffer.strides, _row_major(buffer), buffer.shape, strict=True) if buffer.strides else ()
     return all(as_int(stride) == wanted or as_int(extent) == 1 for stride, wanted, extent in pairs)
 

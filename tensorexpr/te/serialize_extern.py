@@ -35,7 +35,7 @@ def write_extern(op: ExternOp, names: Mapping[Var, str]) -> dict[str, JSON]:
     """What the record of an extern holds besides its name, attributes and inputs."""
     placeholders = (*op.input_placeholders, *op.output_placeholders)
     known = {var: names[var] for var in extern_symbols(op)}
-    return {"outputs": op.num_outputs, "statement": stmt_to_json(op.body, placeholders, known)}
+    return {"outputs": op.num_outputs, "statement": stmt_to_json(op.statement, placeholders, known)}
 
 
 def read_extern(fields: Mapping[str, JSON], inputs: int, symbols: Mapping[str, Var], limits: Limits) -> tuple[Stmt, tuple[Buffer, ...]]:

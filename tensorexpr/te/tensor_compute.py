@@ -19,6 +19,7 @@ from ..tir.arithmetic import convert
 from ..tir.expr import IntImm, IterVar, PrimExpr, ProducerLoad, Range, Reduce, Var
 from ..tir.rewriting import Node, post_order_rewrite, substitute
 from .operation import ComputeOp
+from .sized_intrin import sized, solved
 from .tensor import Tensor, TensorSlice
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class TensorIntrinCall:
 
     `regions`: one range for each dimension of each tensor; `reduce_axis`: axes over which the results are added up, beside
     those of the intrinsic; `scalar_inputs`: values of its scalar parameters; `spans`: for each tensor the dimensions that those of the
-    intrinsic's input run over.
+    intrinsic's input run over; `fitting`: the intrinsic with the extents of the slices in place of variables in its shapes.
     """
 
     intrin: TensorIntrin
@@ -40,6 +41,12 @@ class TensorIntrinCall:
     reduce_axis: tuple[IterVar, ...] = ()
     scalar_inputs: tuple[PrimExpr, ...] = ()
     spans: tuple[tuple[int, ...], ...] = ()
+    fitting: TensorIntrin | None = None
+
+    @property
+    def described(self) -> TensorIntrin:
+        """The intrinsic of the extents at hand."""
+        return self.fitting or self.intrin
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,8 +102,17 @@ def call_intrin(intrin: TensorIntrin, args: Sequence[Any], reduce_axis: Any) -> 
         if not isinstance(axis, IterVar) or axis.iter_type != IterVar.COMM_REDUCE:
             raise DeclarationError(f"{where}: reduce_axis holds axes of te.reduce_axis, not {axis!r}")
     regions = tuple(_region(part) for part in parts)
-    spans = tuple(_span(where, part, region, declared) for part, region, declared in zip(parts, regions, intrin.inputs, strict=True))
-    return TensorIntrinCall(intrin, tuple(part.tensor for part in parts), regions, axes, scalars, spans)
+    dims = tuple(_dims(part, declared) for part, declared in zip(parts, intrin.inputs, strict=True))
+    pairs = (
+        (extent, region[d].extent)
+        for declared, region, own in zip(intrin.inputs, regions, dims, strict=True)
+        for d, extent in zip(own, declared.shape, strict=False)
+    )
+    fitting = sized(intrin, solved(pairs))
+    spans = tuple(
+        _span(where, part, region, own, declared) for part, region, own, declared in zip(parts, regions, dims, fitting.inputs, strict=True)
+    )
+    return TensorIntrinCall(intrin, tuple(part.tensor for part in parts), regions, axes, scalars, spans, fitting)
 
 
 def _region(part: TensorSlice) -> tuple[Range, ...]:
@@ -114,10 +130,14 @@ def _region(part: TensorSlice) -> tuple[Range, ...]:
     return tuple(ranges)
 
 
-def _span(where: str, part: TensorSlice, region: tuple[Range, ...], declared: Tensor) -> tuple[int, ...]:
+def _dims(part: TensorSlice, declared: Tensor) -> tuple[int, ...]:
     """The dimensions of a slice that those of the intrinsic's input run over."""
-    sliced = [d for d in range(part.tensor.ndim) if d >= len(part.indices) or isinstance(part.indices[d], slice)]
-    dims = sliced if len(sliced) == declared.ndim else list(range(part.tensor.ndim))
+    sliced = tuple(d for d in range(part.tensor.ndim) if d >= len(part.indices) or isinstance(part.indices[d], slice))
+    return sliced if len(sliced) == declared.ndim else tuple(range(part.tensor.ndim))
+
+
+def _span(where: str, part: TensorSlice, region: tuple[Range, ...], dims: tuple[int, ...], declared: Tensor) -> tuple[int, ...]:
+    """`dims`, checked."""
     fits = len(dims) == declared.ndim and all(
         Analyzer().can_prove_equal(region[d].extent, extent) for d, extent in zip(dims, declared.shape, strict=True)
     )
@@ -128,7 +148,7 @@ def _span(where: str, part: TensorSlice, region: tuple[Range, ...], declared: Te
             f"{where}: the slice of {part.tensor.name} is [{have}] of {part.tensor.dtype}; "
             f"its input {declared.name} is [{want}] of {declared.dtype}"
         )
-    return tuple(dims)
+    return dims
 
 
 def tensor_axes(call: TensorIntrinCall, extents: Sequence[PrimExpr], where: str) -> tuple[IterVar, ...]:
@@ -137,7 +157,7 @@ def tensor_axes(call: TensorIntrinCall, extents: Sequence[PrimExpr], where: str)
     Raises:
         DeclarationError: if the result has other extents there than the intrinsic's.
     """
-    wanted = call.intrin.op.output(0).shape
+    wanted = call.described.op.output(0).shape
     same = len(wanted) == len(extents) and all(Analyzer().can_prove_equal(a, b) for a, b in zip(wanted, extents, strict=True))
     if not same:
         raise DeclarationError(
@@ -152,11 +172,11 @@ def tensor_axes(call: TensorIntrinCall, extents: Sequence[PrimExpr], where: str)
 
 def call_bodies(call: TensorIntrinCall, inner: Sequence[IterVar]) -> tuple[PrimExpr, ...]:
     """What a call computes at `inner`: the description of the intrinsic, of the tensors it was given."""
-    op = call.intrin.op
+    op = call.described.op
     own = [replace(axis, var=Var(axis.name, axis.dtype)) for axis in op.reduce_axis]
     values: dict[Var, PrimExpr] = dict(zip(call.intrin.scalars, call.scalar_inputs, strict=True))
     values |= {old.var: new.var for old, new in zip((*op.axis, *op.reduce_axis), (*inner, *own), strict=True)}
-    reads = dict(zip(call.intrin.inputs, zip(call.tensors, call.regions, call.spans, strict=True), strict=True))
+    reads = dict(zip(call.described.inputs, zip(call.tensors, call.regions, call.spans, strict=True), strict=True))
 
     def read(node: Node) -> Node | None:
         found = reads.get(cast(Tensor, node.producer)) if isinstance(node, ProducerLoad) else None

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..arith.analyzer import Analyzer
 from ..errors import DeclarationError
 from ..tir.analysis import undefined_vars
 from ..tir.arithmetic import as_int
@@ -24,8 +23,9 @@ from ..tir.scopes import buffer_vars
 from ..tir.stmt import BufferStore, Evaluate, Stmt
 from ..tir.structural import structural_hash
 from .identity import dag_key
-from .operation import ComputeOp, Operation, PlaceholderOp, loads
+from .operation import ComputeOp, Operation, PlaceholderOp
 from .row_crossing import with_flat_views
+from .sized_intrin import check_reads_all, size_variables
 from .tensor import Tensor
 from .tensor_compute import TensorIntrinCall, call_intrin
 
@@ -129,14 +129,17 @@ def decl_tensor_intrin(
         default_buffer_params: arguments of `decl_buffer` for the other tensors.
 
     Raises:
-        DeclarationError: for an `op` that is no computation of constant shape over placeholders, buffers that do not fit,
-            or statements that use what is neither a buffer of theirs nor a scalar.
+        DeclarationError: for an `op` that is no computation over placeholders, buffers that do not fit, or statements that
+            use what is neither a buffer of theirs nor a scalar.
+
+    Extents may be variables: they take the extents of the loops that are tensorized, or of the slices that the intrinsic is
+    applied to.
     """
     described = _described(op, name)
     inputs, scalars = described.input_tensors, tuple(scalar_params or ())
     outputs = tuple(described.output(n) for n in range(described.num_outputs))
     buffers = [_buffer(t, binds or {}, default_buffer_params or {}, name) for t in (*inputs, *outputs)]
-    _check_own_variables(buffers, name)
+    _check_own_variables(buffers, size_variables(described, name), name)
     ins, outs = buffers[: len(inputs)], buffers[len(inputs) :]
     made = fcompute(ins, outs, list(scalars)) if scalars else fcompute(ins, outs)
     body, init, update = _statements(made, name)
@@ -152,40 +155,19 @@ def decl_tensor_intrin(
 
 
 def _described(op: Operation, name: str) -> ComputeOp:
-    """The computation of an intrinsic: of placeholders, with constant extents, reading all of each input."""
+    """The computation of an intrinsic: of placeholders, reading all of each input."""
     where = f"tensor intrinsic {name}"
     if not isinstance(op, ComputeOp):
         raise DeclarationError(f"{where}: it is described by an operation such as C.op, not {op!r}")
     for tensor in op.input_tensors:
         if not isinstance(tensor.op, PlaceholderOp):
             raise DeclarationError(f"{where}: {op.name} reads {tensor.name}, which is computed; describe it over placeholders only")
-    for tensor in (*op.input_tensors, op.output(0)):
-        if any(as_int(extent) is None for extent in tensor.shape):
-            shape = ", ".join(map(str, tensor.shape))
-            raise DeclarationError(f"{where}: {tensor.name} has the shape [{shape}]; an intrinsic works on boxes of constant extents")
+    size_variables(op, where)
     for axis in op.reduce_axis:
-        if axis.dom is None or as_int(axis.dom.extent) is None or as_int(axis.dom.min) != 0:
-            raise DeclarationError(
-                f"{where}: the reduction axis {axis.name} runs over {axis.dom}; let it start at 0 with a constant extent"
-            )
-    _check_reads_all(op, where)
+        if axis.dom is None or as_int(axis.dom.min) != 0:
+            raise DeclarationError(f"{where}: the reduction axis {axis.name} runs over {axis.dom}; let it start at 0")
+    check_reads_all(op, where)
     return op
-
-
-def _check_reads_all(op: ComputeOp, where: str) -> None:
-    """Machine code may touch all of an input, so all of it must be what the computation reads."""
-    ranges = {axis.var: axis.dom for axis in (*op.axis, *op.reduce_axis) if axis.dom is not None}
-    analyzer = Analyzer(ranges)
-    for tensor in op.input_tensors:
-        read = [load.indices for load in loads(op) if load.producer is tensor]
-        for dim, extent in enumerate(tensor.shape):
-            bounds = [analyzer.const_int_bound(indices[dim]) for indices in read]
-            low, high = min(b.min_value for b in bounds), max(b.max_value for b in bounds)
-            if (low, high + 1) != (0, as_int(extent)):
-                raise DeclarationError(
-                    f"{where}: {op.name} reads the elements {low}:{high + 1} of dimension {dim} of {tensor.name}, which has {extent}; "
-                    "declare inputs with just the elements that are read"
-                )
 
 
 def _buffer(tensor: Tensor, binds: Mapping[Tensor, Buffer], params: Mapping[str, Any], name: str) -> Buffer:
@@ -193,18 +175,19 @@ def _buffer(tensor: Tensor, binds: Mapping[Tensor, Buffer], params: Mapping[str,
     buffer = binds.get(tensor)
     if buffer is None:
         return decl_buffer(tensor.shape, tensor.dtype, tensor.name, **{"offset_factor": 1, **params})
-    same = len(buffer.shape) == len(tensor.shape) and all(as_int(a) == as_int(b) for a, b in zip(buffer.shape, tensor.shape, strict=True))
+    alike = (a is b or as_int(a) == as_int(b) is not None for a, b in zip(buffer.shape, tensor.shape, strict=False))
+    same = len(buffer.shape) == len(tensor.shape) and all(alike)
     if buffer.dtype != tensor.dtype or not same:
         have, want = (f"[{', '.join(map(str, t.shape))}] of {t.dtype}" for t in (buffer, tensor))
         raise DeclarationError(f"tensor intrinsic {name}: the buffer bound to {tensor.name} is {have}; the tensor is {want}")
     return buffer
 
 
-def _check_own_variables(buffers: Sequence[Buffer], name: str) -> None:
-    """Each buffer has pointer, strides and offset of its own: they are set one buffer at a time."""
+def _check_own_variables(buffers: Sequence[Buffer], sizes: Sequence[Var], name: str) -> None:
+    """Each buffer has pointer, strides and offset of its own: they are set one buffer at a time. Sizes are known before."""
     seen: dict[Var, Buffer] = {}
     for buffer in buffers:
-        for var in dict.fromkeys((buffer.data, *buffer_vars(buffer))):
+        for var in (var for var in dict.fromkeys((buffer.data, *buffer_vars(buffer))) if var not in sizes):
             other = seen.setdefault(var, buffer)
             if other is not buffer:
                 raise DeclarationError(

@@ -95,7 +95,7 @@ def reduction_length(tensors: Sequence[Tensor]) -> int:
         for axis in op.reduce_axis:
             own *= axis.dom.extent.value if axis.dom is not None and isinstance(axis.dom.extent, IntImm) else 1
         if isinstance(op, ExternOp):  # no sum is longer than all of its constant loops together
-            loops = [node.extent.value for node in walk(op.body) if isinstance(node, For) and isinstance(node.extent, IntImm)]
+            loops = [node.extent.value for node in walk(op.statement) if isinstance(node, For) and isinstance(node.extent, IntImm)]
             own = max(1, sum(loops))
         length[op] = own + max((length[producer] for producer in producers[op]), default=0)
         if isinstance(op, ScanOp):  # the errors of a step go into the next one
@@ -124,7 +124,7 @@ def tolerance_of(tensor: Tensor, magnitude: float = 1.0) -> Tolerance:
 def _computed_dtypes(tensor: Tensor) -> set[str]:
     """The scalar dtypes of everything that is computed on the way to `tensor`; what is only read is as exact as it was."""
     ops = [op for op in post_dfs_order([tensor.op]) if isinstance(op, (ComputeOp, ExternOp))]
-    roots = [root for op in ops for root in (op.body if isinstance(op, ComputeOp) else (op.body,))]
+    roots = [root for op in ops for root in (op.body if isinstance(op, ComputeOp) else (op.statement,))]
     nodes = (node for root in roots for node in walk(root) if isinstance(node, PrimExpr))
     return {scalar_dtype(node.dtype) for node in nodes if not isinstance(node, (ProducerLoad, Var, IntImm, FloatImm))}
 

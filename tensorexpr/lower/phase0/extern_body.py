@@ -32,7 +32,7 @@ def extern_body(op: ExternOp, buffer_of: Callable[[Tensor], Buffer]) -> Stmt:
                 "strides or an offset; declare the extern with in_buffers or out_buffers that have strides as variables"
             )
     mapping: dict[Var, PrimExpr] = {placeholder.data: buffer.data for placeholder, buffer in plain.items()}
-    body = op.body
+    body = op.statement
     for placeholder, tensor in reversed(op.pairs()):
         if placeholder not in plain:
             source = buffer_of(tensor)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from ...errors import LoweringError
 from ...te.tensor import Tensor
+from ...te.tensor_form import bound_tensors, mentioned, realized, with_buffers
 from ...tir.attrs import FrozenMap
-from ...tir.buffer import Buffer
+from ...tir.buffer import Buffer, decl_buffer
 from ...tir.expr import BufferLoad, Var
 from ...tir.function import PrimFunc
-from ...tir.rewriting import Node, post_order_rewrite, walk
-from ...tir.stmt import BufferRealize, BufferStore, Stmt
+from ...tir.rewriting import walk
+from ...tir.stmt import BufferStore, Stmt
+from ..rebuild import Copier
 
 
 def VerifyCompactBuffer(stmt: Stmt) -> bool:
@@ -28,16 +29,18 @@ def SchedulePostProcToPrimFunc(
     Args:
         arg_list: the tensors and scalars, in the order of the parameters; every input and output is among them.
         stmt: what `ScheduleOps` returned.
-        extern_buffer: the buffers to use for tensors; by default those of the statement.
+        extern_buffer: the buffers to use for tensors; by default compact ones.
 
     Raises:
-        LoweringError: if a tensor's buffer isn't in the statement, or the statement accesses one that is no argument.
+        LoweringError: if the statement reads or writes a tensor that it doesn't realize and that is no argument.
     """
+    buffers, body = bound_tensors(stmt)
     wanted = dict(extern_buffer or {})
     by_buffer = {buffer: tensor for tensor, buffer in wanted.items()}
-    free = _free_buffers(stmt)
+    scopes = mentioned(body)
     params: dict[Var, Buffer | None] = {}
-    renamed: dict[Buffer, Buffer] = {}
+    moved: dict[Buffer, Buffer] = {}
+    given: list[Tensor] = []
     for position, arg in enumerate(arg_list):
         if isinstance(arg, Var):
             params[arg] = None
@@ -45,48 +48,22 @@ def SchedulePostProcToPrimFunc(
         tensor = by_buffer.get(arg) if isinstance(arg, Buffer) else arg
         if not isinstance(tensor, Tensor):
             raise LoweringError(f"argument {position} is {arg!r}; arg_list takes tensors, scalar variables and buffers of extern_buffer")
-        own = _buffer_of(tensor, position, free)
-        renamed[own] = wanted.get(tensor, own)
-        params[Var(renamed[own].name, "handle")] = renamed[own]
-    missing = [buffer.name for buffer in free if buffer not in renamed]
+        own = buffers.get(tensor) or wanted.get(tensor) or decl_buffer(tensor.shape, tensor.dtype, tensor.name)
+        buffers[tensor], buffer = own, wanted.get(tensor, own)
+        moved[own] = params[Var(buffer.name, "handle")] = buffer
+        given.append(tensor)
+    missing = [tensor.name for tensor in dict.fromkeys([*buffers, *scopes]) if tensor not in given and tensor not in realized(body)]
     if missing:
         raise LoweringError(f"the statement accesses {', '.join(missing)}, which is missing from arg_list; add its tensor")
+    for tensor, scope in scopes.items():
+        buffers.setdefault(tensor, decl_buffer(tensor.shape, tensor.dtype, tensor.name, scope=scope))
+    body = with_buffers(body, buffers, given)
+    elsewhere = {old: new for old, new in moved.items() if old is not new}  # what the statement took the address of
+    if elsewhere:
+        body = Copier({old.data: new.data for old, new in elsewhere.items()}, elsewhere).stmt(body)
     attrs = FrozenMap({"global_symbol": "main", "from_legacy_te_schedule": True, "tir.noalias": True})
-    return PrimFunc(tuple(params), _with_buffers(stmt, renamed), None, {var: b for var, b in params.items() if b is not None}, attrs)
+    return PrimFunc(tuple(params), body, None, {var: b for var, b in params.items() if b is not None}, attrs)
 
 
 def _accessed(stmt: Stmt) -> dict[Buffer, None]:
     return dict.fromkeys(node.buffer for node in walk(stmt) if isinstance(node, (BufferLoad, BufferStore)))
-
-
-def _free_buffers(stmt: Stmt) -> list[Buffer]:
-    own = {node.buffer for node in walk(stmt) if isinstance(node, BufferRealize)}
-    return [buffer for buffer in _accessed(stmt) if buffer not in own]
-
-
-def _buffer_of(tensor: Tensor, position: int, free: Sequence[Buffer]) -> Buffer:
-    """The buffer that `ScheduleOps` made for a tensor: the one of its name, dtype and shape."""
-    key: Any = (tensor.name, tensor.dtype, tuple(map(str, tensor.shape)))
-    fitting = [buffer for buffer in free if (buffer.name, buffer.dtype, tuple(map(str, buffer.shape))) == key]
-    if len(fitting) != 1:
-        found = "none" if not fitting else f"{len(fitting)}"
-        raise LoweringError(
-            f"argument {position}, {tensor.name}: the statement has {found} of that name, dtype and shape; "
-            "give tensors names of their own, or lower the schedule as a whole with tensorexpr.lower"
-        )
-    return fitting[0]
-
-
-def _with_buffers(stmt: Stmt, renamed: Mapping[Buffer, Buffer]) -> Stmt:
-    if all(old is new for old, new in renamed.items()):
-        return stmt
-
-    def rule(node: Node) -> Node | None:
-        match node:
-            case BufferLoad(buffer=buffer, indices=indices) if buffer in renamed:
-                return BufferLoad(renamed[buffer], indices)
-            case BufferStore(buffer=buffer, value=value, indices=indices) if buffer in renamed:
-                return BufferStore(renamed[buffer], value, indices)
-        return None
-
-    return post_order_rewrite(stmt, rule)

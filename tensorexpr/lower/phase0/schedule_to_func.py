@@ -63,6 +63,18 @@ def schedule_to_func(
         ScheduleError: if the schedule as a whole is illegal.
         LoweringError: if an input or output is missing from `args`, or something in it has no place there.
     """
+    return func_and_tensors(schedule, args, name, binds, noalias, keep_trivial_loops)[0]
+
+
+def func_and_tensors(
+    schedule: Schedule,
+    args: Sequence[Tensor | Var | Buffer],
+    name: str = "main",
+    binds: Mapping[Tensor, Buffer] | None = None,
+    noalias: bool = True,
+    keep_trivial_loops: bool = False,
+) -> tuple[PrimFunc, dict[Buffer, Tensor]]:
+    """`schedule_to_func`, and for each of its buffers the tensor that lives there."""
     tree = schedule.tree
     check_tree(tree)
     params, bound = _parameters(tree, args, binds or {})
@@ -82,7 +94,8 @@ def schedule_to_func(
     program = _Program(tree, bodies, domains, dict(bound), keep_trivial_loops, plan_rolling_buffers(tree, domains, analyzer))
     buffer_map = {var: param for var, param in params.items() if param is not None}
     attrs = FrozenMap({"global_symbol": name, "from_legacy_te_schedule": True, "tir.noalias": noalias})
-    return PrimFunc(tuple(params), counted(domains.values(), program.build()), None, buffer_map, attrs)
+    func = PrimFunc(tuple(params), counted(domains.values(), program.build()), None, buffer_map, attrs)
+    return func, program.tensors()
 
 
 Key = tuple[int, int]  # stage, output
@@ -189,6 +202,12 @@ class _Program:
             self._declare(stage)
         params |= self._share_storage()
         return self._realized(roots, params, NOP)
+
+    def tensors(self) -> dict[Buffer, Tensor]:
+        """What lives in each buffer; where stages share one, as those of a scan do, the last of them."""
+        stages = [stage for stage in self.tree.in_order() if not isinstance(stage.attach, Inline)]
+        keys = [(stage, number) for stage in stages for number in range(stage.origin.num_outputs)]
+        return {self.buffers[stage.id, number]: stage.origin.output(number) for stage, number in keys if (stage.id, number) in self.buffers}
 
     def _share_storage(self) -> set[Key]:
         """Let the states and updates of scans live in the results; gives the outputs that so have no storage of their own."""

@@ -7,18 +7,20 @@ explains all reads of it, products and sums in either order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from math import prod
+from functools import reduce
 from typing import Any, NoReturn, cast
 
 from ...arith.analyzer import Analyzer
 from ...arith.interval import relax
 from ...errors import ScheduleError
 from ...schedule.domain import StageDomain
+from ...te.sized_intrin import sized, solved
 from ...te.tensor import Tensor
 from ...te.tensor_intrin import TensorIntrin
 from ...tir.arithmetic import as_int
+from ...tir.arithmetic import cast as as_index
 from ...tir.buffer import Buffer, BufferRegion
 from ...tir.dtype import parse_dtype
 from ...tir.expr import (
@@ -49,14 +51,18 @@ class Region:
     """The box of root axes under a tensorized loop: where it begins, how far it goes, and a variable along each axis."""
 
     lows: tuple[PrimExpr, ...]
-    extents: tuple[int, ...]
+    extents: tuple[PrimExpr, ...]
     local: tuple[PrimExpr, ...]  # 0 along an axis of extent 1
 
 
 @dataclass(frozen=True, eq=False)
 class TensorMatch:
-    """On which boxes an intrinsic works: one for each of its inputs and outputs, and the values of its scalars."""
+    """On which boxes an intrinsic works: one for each of its inputs and outputs, and the values of its scalars.
 
+    `intrin` is the intrinsic with the extents of the boxes in place of the variables in its shapes.
+    """
+
+    intrin: TensorIntrin
     inputs: tuple[BufferRegion, ...]
     outputs: tuple[BufferRegion, ...]
     scalars: Mapping[Var, PrimExpr]
@@ -90,11 +96,12 @@ def match_region(
         spatial, reduction = _regions(domain, axis, analyzer)
     except Mismatch as reason:
         raise ScheduleError(f"{where}: {reason}") from None
+    intrin = _sized(intrin, spatial, reduction)
     roots = (*stage.spatial, *stage.reduction)
     box = dict(zip(roots, _absolute(spatial) + _absolute(reduction), strict=True))
     shown = [substitute(body, {stage.axes[a].var: value for a, value in box.items()}) for body in bodies]
     try:
-        axes = _aligned(spatial, reduction, intrin)
+        axes = _aligned(spatial, reduction, intrin, analyzer)
         comparison = _Comparison(intrin, analyzer, {v for v in (*spatial.local, *reduction.local) if isinstance(v, Var)})
         described = [substitute(body, axes) for body in intrin.op.body]
         if len(described) != len(shown):
@@ -106,8 +113,10 @@ def match_region(
             _check_inside(inputs, analyzer)
     except Mismatch as reason:
         _fail(where, stage.name, spatial, reduction, shown, intrin, reason)
-    output = tuple(Range.from_min_extent(low, IntImm(low.dtype, extent)) for low, extent in zip(spatial.lows, spatial.extents, strict=True))
-    return TensorMatch(inputs, tuple(BufferRegion(b, output) for b in buffers), comparison.scalars)
+    output = tuple(
+        Range.from_min_extent(low, as_index(extent, low.dtype)) for low, extent in zip(spatial.lows, spatial.extents, strict=True)
+    )
+    return TensorMatch(intrin, inputs, tuple(BufferRegion(b, output) for b in buffers), comparison.scalars)
 
 
 def _is_conditional(node: object) -> bool:
@@ -128,7 +137,7 @@ def _check_inside(inputs: Sequence[BufferRegion], analyzer: Analyzer) -> None:
 def _fail(
     where: str, name: str, spatial: Region, reduction: Region, shown: Sequence[PrimExpr], intrin: TensorIntrin, reason: Mismatch
 ) -> NoReturn:
-    def text(extents: Sequence[int], reduced: Sequence[int], bodies: Sequence[PrimExpr]) -> str:
+    def text(extents: Sequence[PrimExpr], reduced: Sequence[PrimExpr], bodies: Sequence[PrimExpr]) -> str:
         over = f" reducing [{', '.join(map(str, reduced))}]" if reduced else ""
         return f"[{', '.join(map(str, extents))}]{over}: {', '.join(map(str, bodies))}"
 
@@ -138,8 +147,23 @@ def _fail(
     raise ScheduleError(f"{where}: {reason}.\n  {name} under the loop computes {ours}\n  {intrin.name} computes {theirs}") from None
 
 
-def _extent(dom: Range | None) -> int:
-    return (as_int(dom.extent) or 0) if dom is not None else 0
+def _extent(dom: Range | None) -> PrimExpr:
+    assert dom is not None
+    return dom.extent
+
+
+def _is_one(extent: PrimExpr) -> bool:
+    return as_int(extent) == 1
+
+
+def _sized(intrin: TensorIntrin, spatial: Region, reduction: Region) -> TensorIntrin:
+    """The intrinsic of the extents under a loop; where its axes and the loop's don't correspond, what differs is told later."""
+    op = intrin.op
+    own = [_extent(axis.dom) for axis in op.axis]
+    found = list(zip(reversed(own), reversed(spatial.extents), strict=False))
+    summed = [_extent(axis.dom) for axis in op.reduce_axis]
+    theirs = reduction.extents if len(reduction.extents) == len(summed) else [e for e in reduction.extents if not _is_one(e)]
+    return sized(intrin, solved([*found, *zip(summed, theirs, strict=False)]))
 
 
 def _absolute(region: Region) -> tuple[PrimExpr, ...]:
@@ -152,20 +176,21 @@ def _regions(domain: StageDomain, axis: int, analyzer: Analyzer) -> tuple[Region
     inside = stage.leaf[stage.leaf.index(axis) :]
     ranges: dict[Var, Range] = {}
     for loop in inside:
-        extent = domain.extents[loop]
-        if not isinstance(extent, IntImm):
-            raise Mismatch(f"the loop {stage.axes[loop].name} under it has the extent {extent}; split it by a constant factor first")
-        if extent.value > 1:
+        if not _is_one(domain.extents[loop]):
             ranges[stage.axes[loop].var] = domain.loop_range(loop)
     _check_guards(domain, set(ranges))
     spatial, reduction = (_region(domain, part, ranges, analyzer) for part in (stage.spatial, stage.reduction))
-    points = prod(_extent(r) for r in ranges.values())
-    if points != prod(spatial.extents) * prod(reduction.extents):
+    points = _product(_extent(r) for r in ranges.values())
+    if not analyzer.known_equal(points, _product((*spatial.extents, *reduction.extents))):
         raise Mismatch(
             f"the {points} iterations under it do not fill a box of {stage.name}'s axes "
             f"({', '.join(map(str, spatial.extents + reduction.extents))}); tensorize a loop whose inner loops are whole tiles"
         )
     return spatial, reduction
+
+
+def _product(extents: Iterable[PrimExpr]) -> PrimExpr:
+    return reduce(lambda a, b: a * as_index(b, a.dtype), extents, ONE)
 
 
 def _check_guards(domain: StageDomain, inside: set[Var]) -> None:
@@ -179,41 +204,49 @@ def _check_guards(domain: StageDomain, inside: set[Var]) -> None:
 
 def _region(domain: StageDomain, axes: Sequence[int], inside: Mapping[Var, Range], analyzer: Analyzer) -> Region:
     lows: list[PrimExpr] = []
-    extents: list[int] = []
+    extents: list[PrimExpr] = []
     local: list[PrimExpr] = []
     roots = domain.root_values()
     for axis in axes:
         root = domain.stage.axes[axis]
         value = analyzer.simplify(roots[root.var])
         bounds = relax(value, dict(inside), analyzer)
-        extent = None if bounds is None else as_int(analyzer.simplify(bounds.max - bounds.min + 1))
-        if bounds is None or extent is None or not variables(bounds.min).isdisjoint(inside):
+        extent = None if bounds is None else analyzer.simplify(bounds.max - bounds.min + 1)
+        if bounds is None or extent is None or not {*variables(bounds.min), *variables(extent)}.isdisjoint(inside):
             raise Mismatch(f"the loops under it do not take a constant number of values of {root.name} ({value})")
         lows.append(analyzer.simplify(bounds.min))
         extents.append(extent)
-        local.append(Var(root.name, root.dtype) if extent > 1 else IntImm(root.dtype, 0))
+        local.append(IntImm(root.dtype, 0) if _is_one(extent) else Var(root.name, root.dtype))
     for var, size in zip(local, extents, strict=True):
         if isinstance(var, Var):
-            analyzer.bind(var, Range.from_min_extent(IntImm(var.dtype, 0), IntImm(var.dtype, size)))
+            analyzer.bind(var, Range.from_min_extent(IntImm(var.dtype, 0), as_index(size, var.dtype)))
     return Region(tuple(lows), tuple(extents), tuple(local))
 
 
-def _aligned(spatial: Region, reduction: Region, intrin: TensorIntrin) -> dict[Var, PrimExpr]:
+def _aligned(spatial: Region, reduction: Region, intrin: TensorIntrin, analyzer: Analyzer) -> dict[Var, PrimExpr]:
     """The box variable (or 0) for each axis of the intrinsic: spatial axes from the last backwards, reductions in order."""
     op = intrin.op
     wanted = [_extent(axis.dom) for axis in op.axis]
     left_out = len(spatial.extents) - len(wanted)
-    if left_out < 0 or any(extent != 1 for extent in spatial.extents[:left_out]) or list(spatial.extents[left_out:]) != wanted:
-        raise Mismatch(f"the loop covers {list(spatial.extents)} elements, the intrinsic {wanted}")
+    if left_out < 0 or not all(map(_is_one, spatial.extents[:left_out])) or not _same(spatial.extents[left_out:], wanted, analyzer):
+        raise Mismatch(f"the loop covers {_listed(spatial.extents)} elements, the intrinsic {_listed(wanted)}")
     axes = {axis.var: local for axis, local in zip(op.axis, spatial.local[left_out:], strict=True)}
     sizes = [_extent(axis.dom) for axis in op.reduce_axis]
-    ours = [(local, extent) for local, extent in zip(reduction.local, reduction.extents, strict=True) if extent > 1]
-    if [extent for _, extent in ours] != [size for size in sizes if size > 1]:
-        raise Mismatch(f"the loop reduces over {list(reduction.extents)}, the intrinsic over {sizes}")
+    ours = [(local, extent) for local, extent in zip(reduction.local, reduction.extents, strict=True) if not _is_one(extent)]
+    if not _same([extent for _, extent in ours], [size for size in sizes if not _is_one(size)], analyzer):
+        raise Mismatch(f"the loop reduces over {_listed(reduction.extents)}, the intrinsic over {_listed(sizes)}")
     remaining = iter(ours)
     for axis, size in zip(op.reduce_axis, sizes, strict=True):
-        axes[axis.var] = next(remaining)[0] if size > 1 else IntImm(axis.var.dtype, 0)
+        axes[axis.var] = IntImm(axis.var.dtype, 0) if _is_one(size) else next(remaining)[0]
     return axes
+
+
+def _same(ours: Sequence[PrimExpr], theirs: Sequence[PrimExpr], analyzer: Analyzer) -> bool:
+    return len(ours) == len(theirs) and all(a is b or analyzer.known_equal(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+def _listed(extents: Sequence[PrimExpr]) -> str:
+    return f"[{', '.join(map(str, extents))}]"
 
 
 @dataclass(eq=False)
@@ -230,9 +263,7 @@ class _Comparison:
         """Where the elements of an input are."""
         buffer, offsets = self.places[tensor]
         sizes = [ONE] * (len(offsets) - len(tensor.shape)) + list(tensor.shape)
-        return BufferRegion(
-            buffer, tuple(Range.from_min_extent(o, IntImm(o.dtype, as_int(n) or 0)) for o, n in zip(offsets, sizes, strict=True))
-        )
+        return BufferRegion(buffer, tuple(Range.from_min_extent(o, as_index(n, o.dtype)) for o, n in zip(offsets, sizes, strict=True)))
 
     def same(self, ours: PrimExpr, theirs: PrimExpr) -> None:
         """Learn from two expressions that they are the same.

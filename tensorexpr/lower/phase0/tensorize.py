@@ -22,8 +22,7 @@ from ...tir.expr import PrimExpr, Reduce, Var
 from ...tir.function import PrimFunc
 from ...tir.rewriting import substitute
 from ...tir.stmt import BufferBind, IfThenElse, Stmt, seq
-from ...tir.stmt_functor import renew_defs
-from ...tir.stmt_functor import substitute as substitute_all
+from ..rebuild import Copier
 from .loop_nest import LoopNest, guarded
 from .tensor_match import TensorMatch, match_region
 
@@ -46,6 +45,7 @@ def tensorized_nest(nest: LoopNest, axis: int, analyzer: Analyzer) -> Stmt:
     """
     stage, intrin = nest.stage, intrinsic_of(nest.stage, axis)
     match = match_region(nest.domain, axis, nest.bodies, nest.buffers, intrin, analyzer)
+    intrin = match.intrin
     outside = stage.leaf[: stage.leaf.index(axis)]
     reduced = [a for a in outside if stage.is_reduction(a) and not is_const_int(nest.domain.extents[a], 1)]
     first = nest.bodies[0]
@@ -125,17 +125,16 @@ def _started(nest: LoopNest, intrin: TensorIntrin, match: TensorMatch, first: Re
 
 def _call(function: PrimFunc, intrin: TensorIntrin, match: TensorMatch) -> Stmt:
     """The intrinsic's statement with fresh names, its buffers bound to the boxes that it works on."""
-    copy = renew_defs(function)
-    scalars = dict(zip(copy.params[len(copy.params) - len(intrin.scalars) :], intrin.scalars, strict=True))
-    values = {param: match.scalars[scalar] for param, scalar in scalars.items() if scalar in match.scalars}
-    body = substitute_all(copy.body, values) if values else copy.body
-    buffers = [copy.buffer_map[param] for param in copy.params if param in copy.buffer_map]
+    scalars = function.params[len(function.params) - len(intrin.scalars) :]
+    values = {param: match.scalars[scalar] for param, scalar in zip(scalars, intrin.scalars, strict=True) if scalar in match.scalars}
+    body = function.body
+    buffers = [function.buffer_map[param] for param in function.params if param in function.buffer_map]
     boxes = (*match.inputs, *match.outputs)
     if function is intrin.reduce_init:  # before there are inputs
         buffers, boxes = buffers[len(match.inputs) :], match.outputs
     for buffer, box in reversed(list(zip(buffers, boxes, strict=True))):
         body = BufferBind(buffer, box, body)
-    return body
+    return Copier(values).stmt(body)
 
 
 __all__ = ["intrinsic_of", "tensorized_axis", "tensorized_nest"]

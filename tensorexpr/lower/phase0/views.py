@@ -8,11 +8,12 @@ from ...arith.analyzer import Analyzer
 from ...schedule.legality import check_tree
 from ...schedule.te_schedule import Schedule
 from ...te.dag import given_placeholders
+from ...te.tensor_form import with_tensors
 from ...tir.expr import IterVar, Range
 from ...tir.stmt import Stmt
 from .infer_bound import infer_bound
 from .inline_stages import inline_stages
-from .schedule_to_func import schedule_to_func
+from .schedule_to_func import func_and_tensors
 
 
 def InferBound(sch: Schedule) -> dict[IterVar, Range]:
@@ -32,7 +33,7 @@ def InferBound(sch: Schedule) -> dict[IterVar, Range]:
 
 
 def ScheduleOps(sch: Schedule, bounds: Mapping[IterVar, Range] | None = None, debug_keep_trivial_loop: bool = False) -> Stmt:
-    """The loop nests of a schedule, as phase 0 makes them, with every input and output as a buffer.
+    """The loop nests of a schedule, as phase 0 makes them, as a statement that loads, stores and realizes tensors.
 
     Args:
         bounds: taken for the sake of programs that pass `InferBound`'s result; bounds are inferred again.
@@ -40,4 +41,5 @@ def ScheduleOps(sch: Schedule, bounds: Mapping[IterVar, Range] | None = None, de
     """
     inputs = [op.output(0) for op in given_placeholders([stage.op for stage in sch.stages])]
     outputs = [op.output(number) for op in sch.outputs for number in range(op.num_outputs)]
-    return schedule_to_func(sch, [*inputs, *outputs], keep_trivial_loops=debug_keep_trivial_loop).body
+    func, tensors = func_and_tensors(sch, [*inputs, *outputs], keep_trivial_loops=debug_keep_trivial_loop)
+    return with_tensors(func.body, tensors, outputs)

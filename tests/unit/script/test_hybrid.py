@@ -147,3 +147,16 @@ def test_what_it_can_not_say_is_refused_at_its_place(statement: str) -> None:
     with pytest.raises(ParseError) as caught:
         te.hybrid.source_to_op(text, [te.placeholder((2,), name="A"), te.var("n")])
     assert WRONG[statement] in str(caught.value)
+
+
+def test_the_body_of_the_operation_speaks_of_tensors() -> None:
+    a = te.placeholder((6,), name="A")
+    (out,) = [smooth(a, 3)]
+    body = out.op.body
+    assert isinstance(body, tvm.tir.For) and isinstance(body.body, tvm.tir.ProducerRealize)
+    total = body.body.producer
+    first, *_, last = body.body.body.seq
+    assert isinstance(first, tvm.tir.ProducerStore) and first.producer is total and total.op.name == "total"
+    assert last.producer.op.name == "b" and last.value.a.producer is total
+    assert {n.producer for n in tvm.tir.rewriting.walk(body) if isinstance(n, tvm.tir.ProducerLoad)} == {a, total}
+    assert isinstance(out.op.statement.body, tvm.tir.Allocate)  # what is lowered
