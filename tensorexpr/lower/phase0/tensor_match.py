@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import reduce
 from typing import Any, NoReturn, cast
 
 from ...arith.analyzer import Analyzer
@@ -190,7 +189,10 @@ def _regions(domain: StageDomain, axis: int, analyzer: Analyzer) -> tuple[Region
 
 
 def _product(extents: Iterable[PrimExpr]) -> PrimExpr:
-    return reduce(lambda a, b: a * as_index(b, a.dtype), extents, ONE)
+    whole: PrimExpr = ONE
+    for extent in extents:
+        whole = whole * as_index(extent, whole.dtype)
+    return whole
 
 
 def _check_guards(domain: StageDomain, inside: set[Var]) -> None:
