@@ -10,6 +10,8 @@ from tensorexpr.te.operation import ComputeOp
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.tir.rewriting import Node, post_order_rewrite, substitute
 
+Extent = int | tir.Var
+
 
 def anywhere(tensor: Tensor) -> tir.Buffer:
     """A buffer of a tensor with all strides and the offset free."""
@@ -71,21 +73,21 @@ class _Loops:
         return None
 
 
-def gemv(outputs: int, length: int, parts: str = "body init update", name: str = "gemv", dtype: str = "float32") -> te.TensorIntrin:
+def gemv(outputs: Extent, length: Extent, parts: str = "body init update", name: str = "gemv", dtype: str = "float32") -> te.TensorIntrin:
     """c[i] = sum of a[k] * b[i, k]."""
     a, b = te.placeholder((length,), dtype, name="a"), te.placeholder((outputs, length), dtype, name="b")
     k = te.reduce_axis((0, length), name="k")
     return loop_intrin(te.compute((outputs,), lambda i: te.sum(a[k] * b[i, k], axis=k), name="c"), name, parts)
 
 
-def gemm(rows: int, columns: int, length: int, parts: str = "body init update") -> te.TensorIntrin:
+def gemm(rows: Extent, columns: Extent, length: Extent, parts: str = "body init update") -> te.TensorIntrin:
     """c[i, j] = sum of a[i, k] * b[k, j]."""
     a, b = te.placeholder((rows, length), name="a"), te.placeholder((length, columns), name="b")
     k = te.reduce_axis((0, length), name="k")
     return loop_intrin(te.compute((rows, columns), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="c"), "gemm", parts)
 
 
-def vector_add(length: int) -> te.TensorIntrin:
+def vector_add(length: Extent) -> te.TensorIntrin:
     """c[i] = a[i] + b[i]."""
     a, b = te.placeholder((length,), name="a"), te.placeholder((length,), name="b")
     return loop_intrin(te.compute((length,), lambda i: a[i] + b[i], name="c"), "vector_add")
