@@ -193,6 +193,12 @@ class _Program:
     keep_trivial_loops: bool
     rolling: Mapping[int, RollingPlan]
     loop_vars: set[Var] = field(default_factory=set)
+    attached: dict[tuple[int, int], list[StageNode]] = field(default_factory=dict)  # by stage and axis
+
+    def __post_init__(self) -> None:
+        for stage in self.tree.in_order():
+            if isinstance(stage.attach, At):
+                self.attached.setdefault((stage.attach.stage, stage.attach.axis), []).append(stage)
 
     def build(self) -> Stmt:
         """All root stages in order."""
@@ -256,18 +262,14 @@ class _Program:
     def _nest(self, stage: StageNode, params: set[Key]) -> Stmt:
         if isinstance(stage.op, ExternOp):
             return extern_body(stage.op, lambda tensor: self._buffer(stage, tensor))
-        attached: dict[int, list[StageNode]] = {}
-        for other in self.tree.attached_to(stage.id):
-            assert isinstance(other.attach, At)
-            attached.setdefault(other.attach.axis, []).append(other)
 
         def prepend(axis: int, body: Stmt) -> Stmt:
-            body = self._realized(attached[axis], params, body) if axis in attached else body
+            body = self._realized(self.attached.get((stage.id, axis), ()), params, body)
             return self._prefetched(stage, axis, body) if stage.prefetches else body
 
         def enclose(axis: int, loop: Stmt) -> Stmt:
             loop = self._with_own_variable(loop)
-            for other in attached.get(axis, ()):
+            for other in self.attached.get((stage.id, axis), ()):
                 if other.id in self.rolling:
                     for number in range(other.origin.num_outputs):
                         box, storage = self.rolling[other.id].bounds(), self._storage(other)
