@@ -25,6 +25,8 @@ ACCESS_PTR = "tir.tvm_access_ptr"
 def get_block_access_region(block: Block, buffer_var_map: Mapping[Var, Buffer] | None = None) -> list[Regions]:
     """The regions that a block reads, those it writes, and the buffers that it hands to opaque calls, whole.
 
+    A pointer of T.tvm_access_ptr that is for reading alone, or for writing alone, counts as a read or write of the whole buffer.
+
     Variables of loops inside the block are relaxed over their ranges; axes stay. Buffers that exist within the block only
     are left out, and so are reads of what a block with an init writes.
 
@@ -35,8 +37,8 @@ def get_block_access_region(block: Block, buffer_var_map: Mapping[Var, Buffer] |
     return [reads, writes, list(map(BufferRegion.full_region, opaque))]
 
 
-def _of_block(block: Block, buffer_var_map: Mapping[Var, Buffer] | None) -> tuple[Regions, Regions, dict[Buffer, int]]:
-    """What a block reads and writes, and what it hands to calls, with how they access it."""
+def _of_block(block: Block, buffer_var_map: Mapping[Var, Buffer] | None) -> tuple[Regions, Regions, list[Buffer]]:
+    """What a block reads and writes, and what it hands to calls."""
     found = _Accesses(dict(buffer_var_map or {}), {buffer for buffer in block.alloc_buffers})
     if block.init is not None:
         found.visit(block.init, {})
@@ -44,7 +46,7 @@ def _of_block(block: Block, buffer_var_map: Mapping[Var, Buffer] | None) -> tupl
     writes = found.written.regions()
     reduced = {region.buffer for region in writes} if block.init is not None else set()
     reads = [region for region in found.read.regions() if region.buffer not in reduced]
-    return _through_views(block, reads), _through_views(block, writes), found.opaque
+    return _through_views(block, reads), _through_views(block, writes), list(found.opaque)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +135,10 @@ def on_indices(analyzer: Analyzer, *exprs: PrimExpr) -> Analyzer:
 def get_block_read_write_region(block: Block, buffer_var_map: Mapping[Var, Buffer] | None = None) -> list[Regions]:
     """The regions that a block reads and those it writes; what opaque calls get counts as both."""
     found = _of_block(block, buffer_var_map)
-    both: list[Regions] = []
-    for regions, bit in ((found[0], READ), (found[1], WRITE)):
-        handed = [buffer for buffer, mask in found[2].items() if mask & bit]
-        both.append([*(region for region in regions if region.buffer not in handed), *map(BufferRegion.full_region, handed)])
-    return both
+    handed = found[2]
+    return [
+        [*(region for region in regions if region.buffer not in handed), *map(BufferRegion.full_region, handed)] for regions in found[:2]
+    ]
 
 
 def _through_views(block: Block, regions: Regions) -> Regions:
@@ -192,7 +193,7 @@ class _Accesses:
         self._buffers = buffers
         self._own = {buffer.data for buffer in own}
         self.read, self.written = _Boxes(self._analyzer), _Boxes(self._analyzer)
-        self.opaque: dict[Buffer, int] = {}
+        self.opaque: dict[Buffer, None] = {}  # in order of first use
 
     def visit(self, stmt: Stmt, domain: Mapping[Var, Range]) -> None:
         """Note all accesses of a statement."""
@@ -268,7 +269,7 @@ class _Accesses:
             if isinstance(node, BufferLoad):
                 self._touch(self.read, node.buffer, node.indices, domain)
             elif isinstance(node, Var) and node in self._buffers:
-                self._hand_over(self._buffers[node], READ | WRITE)
+                self._hand_over(self._buffers[node])
             elif isinstance(node, Call):
                 self._pointers(node)
                 if node.op == ACCESS_PTR:
@@ -280,13 +281,22 @@ class _Accesses:
         mask = as_int(call.args[-1]) if call.op == ACCESS_PTR else None
         for arg in call.args:
             if call.op == ACCESS_PTR and isinstance(arg, Var) and arg in self._buffers:
-                self._hand_over(self._buffers[arg], READ | WRITE if mask is None else mask)
+                self._point_into(self._buffers[arg], READ | WRITE if mask is None else mask)
             elif isinstance(arg, BufferLoad) and call.op == "tir.address_of" and arg.buffer.data not in self._own:
-                self._hand_over(arg.buffer, READ | WRITE)
+                self._hand_over(arg.buffer)
 
-    def _hand_over(self, buffer: Buffer, mask: int) -> None:
-        """Note that a call may access a buffer anywhere."""
-        self.opaque[buffer] = self.opaque.get(buffer, 0) | mask
+    def _hand_over(self, buffer: Buffer) -> None:
+        """Note that a call may read and write a buffer anywhere."""
+        self.opaque[buffer] = None
+
+    def _point_into(self, buffer: Buffer, mask: int) -> None:
+        """Note a pointer that says what is done through it: reads or writes anywhere are no more than that."""
+        if mask & READ and mask & WRITE:
+            self._hand_over(buffer)
+            return
+        for boxes, bit in ((self.read, READ), (self.written, WRITE)):
+            if mask & bit and buffer.data not in self._own:
+                boxes.add(buffer, [None] * buffer.ndim)
 
     def _touch(self, boxes: _Boxes, buffer: Buffer, indices: tuple[PrimExpr, ...], domain: Mapping[Var, Range]) -> None:
         if buffer.data not in self._own:

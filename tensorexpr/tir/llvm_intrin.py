@@ -7,7 +7,7 @@ ends the process when it can't select one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -79,9 +79,17 @@ def _rounded_sum(a: Array, b: Array) -> Array:
     return sticky.astype(np.float32)
 
 
+_BITS = {"i32": 32, "float": 32, "i16": 16, "bfloat": 16, "i8": 8, "i1": 1}
+
+
+def lanes_of(llvm_type: str) -> tuple[int, str]:
+    """How many numbers of which kind a type of LLVM holds: 16 and "i8" of <16 x i8>."""
+    lanes, _, kind = llvm_type.strip("<>").rpartition(" x ")
+    return int(lanes or 1), kind
+
+
 def _vectors(kind: str, bits: int) -> str:
-    width = {"i32": 32, "float": 32, "i16": 16, "bfloat": 16, "i8": 8}[kind]
-    return f"<{bits // width} x {kind}>"
+    return f"<{bits // _BITS[kind]} x {kind}>"
 
 
 def _x86_dots() -> list[LLVMIntrinsic]:
@@ -108,6 +116,42 @@ def _sums_of_pairs(a: Array, b: Array) -> Array:
     return products[0::2] + products[1::2]
 
 
+def _arm_dots() -> list[LLVMIntrinsic]:
+    """What NEON multiplies and adds; LLVM adds the types to the names itself."""
+    words, halves, narrow = "<4 x i32>", "<8 x i16>", "<8 x i8>"
+    products = LLVMIntrinsic("smull", lambda a, b: a.astype(np.int16) * b.astype(np.int16), (narrow, narrow), halves, ("neon",))
+    pairs = LLVMIntrinsic("saddlp", lambda a: a.astype(np.int32).reshape(-1, 2).sum(axis=1, dtype=np.int32), (halves,), words, ("neon",))
+    across = LLVMIntrinsic("addp", lambda a, b: _sums_of_neighbours(np.concatenate([a, b])), (words, words), words, ("neon",))
+    operands = (words, _vectors("i8", 128), _vectors("i8", 128))
+    signed, unsigned = (
+        LLVMIntrinsic("sdot", _dot_groups(4), operands, words, ("dotprod",)),
+        LLVMIntrinsic("udot", lambda acc, a, b: _dot_groups(4)(acc, *(x.view(np.uint8) for x in (a, b))), operands, words, ("dotprod",)),
+    )
+    return [replace(row, name=f"llvm.aarch64.neon.{row.name}") for row in (products, pairs, across, signed, unsigned)]
+
+
+def _sums_of_neighbours(words: Array) -> Array:
+    return words[0::2] + words[1::2]
+
+
+def _hexagon_dots() -> list[LLVMIntrinsic]:
+    """HVX's sums of products, of vectors or of a vector and one word of 32 bits."""
+    words = _vectors("i32", 1024)
+    rows = (
+        ("vrmpyub", (words, words, "i32"), lambda acc, b, a: _dot_groups(4)(acc, b.view(np.uint8), np.tile(a.view(np.uint8), acc.size))),
+        ("vrmpybusv", (words, words, words), _dot_bytes(False)),
+        ("vdmpyhvsat", (words, words, words), lambda acc, a, b: _dot_groups(2, True)(acc, a.view(np.int16), b.view(np.int16))),
+    )
+    return [LLVMIntrinsic(f"llvm.hexagon.V6.{name}.acc.128B", evaluate, given, words, ("hvx",)) for name, given, evaluate in rows]
+
+
+def _amd_dots() -> list[LLVMIntrinsic]:
+    def evaluate(a: Array, b: Array, acc: Array, clamp: Array) -> Array:
+        return _dot_groups(4, saturating=bool(clamp[0]))(acc, a.view(np.int8), b.view(np.int8))
+
+    return [LLVMIntrinsic("llvm.amdgcn.sdot4", evaluate, ("i32", "i32", "i32", "i1"), "i32", ("dot1-insts",))]
+
+
 def _fused(a: Array, b: Array, c: Array) -> Array:
     return (np.asarray(a, np.float64) * b + c).astype(np.asarray(a).dtype)
 
@@ -117,7 +161,9 @@ _OVERLOADED: dict[str, Callable[..., Array]] = {
     "copysign": np.copysign, "minnum": np.fmin, "maxnum": np.fmax, "fma": _fused, "fmuladd": _fused, "smin": np.minimum,
     "smax": np.maximum, "umin": np.minimum, "umax": np.maximum,
 }  # fmt: skip
-LLVM_INTRINSICS: dict[str, LLVMIntrinsic] = {row.name: row for row in _x86_dots()}
+LLVM_INTRINSICS: dict[str, LLVMIntrinsic] = {
+    row.name: row for family in (_x86_dots, _arm_dots, _hexagon_dots, _amd_dots) for row in family()
+}
 
 
 def llvm_intrinsic(name: str) -> LLVMIntrinsic | None:
@@ -157,8 +203,8 @@ def intrinsic_operands(call: Call) -> tuple[str, tuple[PrimExpr, ...]]:
 def _check_width(name: str, operand: PrimExpr, wanted: str) -> None:
     """An operand (or the result) has as many bits as the vector `wanted`; 32-bit groups may be written by their bytes."""
     parsed = parse_dtype(operand.dtype)
-    lanes, kind = wanted.strip("<>").split(" x ")
-    bits = int(lanes) * {"i32": 32, "float": 32, "i16": 16, "bfloat": 16, "i8": 8}[kind]
+    lanes, kind = lanes_of(wanted)
+    bits = lanes * _BITS[kind]
     if parsed.bits * parsed.lanes != bits:
         raise DeclarationError(f"{name}: {operand.dtype} stands where {wanted} belongs, which has {bits} bits")
 

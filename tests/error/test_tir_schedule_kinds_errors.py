@@ -88,6 +88,20 @@ def main(A: T.Buffer((8, 4)), C: T.Buffer((8, 4))):
 """)
 
 
+def met_again() -> tir.PrimFunc:
+    """Sums whose axis is 0 at two iterations, so that their init runs at both."""
+    return programs.function("""
+def main(A: T.Buffer((8, 8)), C: T.Buffer((8,))):
+    for i, k in T.grid(8, 4):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            vk = T.axis.reduce(8, k * k // 2)
+            with T.init():
+                C[vi] = 0.0
+            C[vi] = C[vi] + A[vi, vk]
+""")
+
+
 CASES: list[tuple[Callable[[], tir.PrimFunc], str, int, str]] = [
     (last_of_all, "C", 0, "iterations of i may write the same elements: C may write an element of C more than once"),
     (programs.overlapping, "B", 0, "iterations of i may write the same elements: B may write an element of B more than once"),
@@ -96,6 +110,7 @@ CASES: list[tuple[Callable[[], tir.PrimFunc], str, int, str]] = [
     (programs.prefix_sums, "B", 0, "total reduces over k (its axis vk); use rfactor to make partial results"),
     (grown, "C", 0, "it is no reduction: it has no init"),
     (in_pairs, "C", 1, "total may write an element of total more than once"),
+    (met_again, "C", 0, "needs axes that are made of loops by splitting and fusing; C: "),
     (counted, "C", 0, "grow needs the iterations of i one after another (its axis vi is not spatial)"),
 ]
 

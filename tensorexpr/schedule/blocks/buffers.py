@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion
+from ...tir.expr import PointerType, Var
 from ...tir.stmt_functor import Renaming
 from .diagnostics import PrimitiveError
-from .program import BlockProgram
+from .program import BlockProgram, realized
 
 READ, WRITE = "read", "write"
 
@@ -38,6 +42,11 @@ def buffer_at(realize: BlockRealize, side: str, index: int, primitive: str) -> B
     return region_at(realize, side, index, primitive).buffer
 
 
+def stated_pointers(block: Block) -> dict[Var, Buffer]:
+    """The buffers that a block states, by their pointers, which calls in it may take."""
+    return {region.buffer.data: region.buffer for region in block.regions()}
+
+
 def check_allocated(program: BlockProgram, buffer: Buffer, primitive: str, place: BlockRealize) -> None:
     """Refuse a buffer that the caller allocates.
 
@@ -50,7 +59,25 @@ def check_allocated(program: BlockProgram, buffer: Buffer, primitive: str, place
         )
 
 
-def exchanged(program: BlockProgram, old: Buffer, new: Buffer) -> BlockProgram:
-    """The program with a buffer of the same layout in place of another one, views of it included."""
-    body = Renaming({old.data: new.data}, folding=False, buffers={old: new}).apply(program.func.body)
-    return BlockProgram(program.func.with_body(body))
+def exchanged(program: BlockProgram, old: Buffer, new: Buffer, view: Callable[[Buffer], Buffer] | None = None) -> BlockProgram:
+    """The program with a buffer of the same layout in place of another one.
+
+    Args:
+        view: what becomes of the boxes of it that blocks name by T.match_buffer, where they change too.
+    """
+    made = {old: new}
+    for node in (node for nodes in program.blocks.values() for node in nodes):  # outer blocks first: a box may be of a box
+        for match in realized(node).block.match_buffers if view is not None else ():
+            if view is not None and match.source.buffer in made:
+                made[match.buffer] = view(match.buffer)
+    pointers = {before.data: after.data for before, after in made.items()}
+    return BlockProgram(program.func.with_body(Renaming(pointers, folding=False, buffers=made).apply(program.func.body)))
+
+
+def in_scope(buffer: Buffer, scope: str) -> Buffer:
+    """A buffer like another one in memory of some scope, which its name tells."""
+    renamed = f"{buffer.name}_{scope.replace('.', '_')}"
+    kind = buffer.data.type_annotation
+    assert isinstance(kind, PointerType)
+    data = Var(renamed, buffer.data.dtype, replace(kind, storage_scope=scope))
+    return replace(buffer, data=data, name=renamed)

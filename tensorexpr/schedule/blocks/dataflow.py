@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ...arith import Interval, relax
 from ...arith.analyzer import Analyzer
+from ...arith.block_access import get_block_access_region
 from ...arith.iter_map import IterSumExpr, detect_iter_map
 from ...arith.symbolic_inverse import is_injective
 from ...tir.arithmetic import all as all_of
@@ -21,6 +22,7 @@ from ...tir.rewriting import substitute, variables
 from ...tir.stmt import For, ForKind, SeqStmt
 from ...tir.thread import bound_tag
 from .bindings import bound_values, is_true, ranges_of
+from .buffers import stated_pointers
 from .diagnostics import PrimitiveError
 from .program import BlockProgram, Node, holds_for_scope, realized
 from .scope import Scope, loops_of_axes, read, written
@@ -94,11 +96,24 @@ def _why_of_time(scope: Scope, block: Block) -> str | None:
 
 
 def why_ambiguous(block: Block) -> str | None:
-    """Which buffer a block may write twice at one place, at different points of its spatial axes."""
+    """Which buffer a block may write twice at one place, at different points of its spatial axes.
+
+    A block may state more than it writes; then what its body stores to counts. Of a buffer that a call gets nothing else is
+    known, and the block's word that its axes are spatial is taken.
+    """
+    reason = _why_ambiguous(block, block.writes)
+    if reason is None:
+        return None
+    _, stored, handed = get_block_access_region(block, stated_pointers(block))
+    opaque = {region.buffer for region in handed}
+    return _why_ambiguous(block, [region for region in stored if region.buffer not in opaque])
+
+
+def _why_ambiguous(block: Block, written_regions: Sequence[BufferRegion]) -> str | None:
     spatial = {
         a.var: a.dom for a in block.iter_vars if a.iter_type not in REDUCED and a.dom is not None and not is_const_int(a.dom.extent, 1)
     }
-    for region in block.writes:
+    for region in written_regions:
         plain = {r.min for r in region.region if is_const_int(r.extent, 1)}
         if set(spatial) <= plain:
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
@@ -27,13 +27,18 @@ _FRAMES = frozenset(
 
 
 @contextmanager
-def building(context: Context) -> Iterator[list[Any]]:
-    """A builder for functions that a script calls; the items that they make."""
+def building(context: Context) -> Iterator[tuple[list[Any], Callable[[Any], Any]]]:
+    """A builder for functions that a script calls; the items that they make, and what the script takes for a function's value."""
     with IRBuilder() as builder:
         builder.context = context
         frame = IRBuilderFrame(builder)
         builder.frames.append(frame)
-        yield frame.items
+        yield frame.items, _for_scripts
+
+
+def _for_scripts(value: Any) -> Any:
+    """A frame that a function only passes on is the definition itself, which the script opens where it is named."""
+    return value.pending if isinstance(value, PendingFrame) else value
 
 
 BUILDING[:] = [building]

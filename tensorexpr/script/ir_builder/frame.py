@@ -82,12 +82,12 @@ class PendingFrame(IRBuilderFrame):
 
     def __init__(self, builder: IRBuilder, pending: Pending) -> None:
         super().__init__(builder)
-        self._pending = pending
+        self.pending = pending
         self._around: Callable[[Stmt], Stmt | None] | None = None
 
     def opened(self) -> Any:
         """The variable or buffer that it defines."""
-        made = self._pending.make("")
+        made = self.pending.make("")
         self._around = made.around
         return made.value
 

@@ -136,8 +136,8 @@ class ExpressionReader:
         function = self.value(node.func)
         if not isinstance(function, Builder):
             args, kwargs = self._arguments(node)
-            with BUILDING[0](self._context) as made:  # the function may use the words of the language
-                value = self.at(node, python.call, function, *args, **kwargs)
+            with BUILDING[0](self._context) as (made, as_value):  # the function may use the words of the language
+                value = as_value(self.at(node, python.call, function, *args, **kwargs))
             self._emitted.extend(made)
             return value
         if function.name == "T.Let":

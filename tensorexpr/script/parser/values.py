@@ -36,8 +36,8 @@ class _Active(threading.local):
 
 
 ACTIVE = _Active()
-# `script.ir_builder` puts here what opens a builder in a context, and gives the items that it collects.
-BUILDING: list[Callable[[Any], AbstractContextManager[list[Any]]]] = []
+# `script.ir_builder` puts here what opens a builder in a context: the items that it collects, and what a script takes for a value.
+BUILDING: list[Callable[[Any], AbstractContextManager[tuple[list[Any], Callable[[Any], Any]]]]] = []
 Around = Callable[[Stmt], "Stmt | None"]
 Number = (bool, int, float, np.bool_, np.integer, np.floating)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import expr as ir
 from ..dtype import parse_dtype, scalar_dtype, to_numpy
-from ..llvm_intrin import intrinsic_operands, llvm_intrinsic
+from ..llvm_intrin import intrinsic_operands, lanes_of, llvm_intrinsic
 from ..pointers import READ, WRITE
 from .access import scalar_address
 from .arithmetic import Thunk
@@ -94,8 +94,8 @@ def llvm_call(machine: Machine, node: ir.Call) -> Thunk:
     return run
 
 
-_LANES = {"i32": "int32", "float": "float32", "i16": "int16", "bfloat": "bfloat16", "i8": "int8"}
+_LANES = {"i32": "int32", "float": "float32", "i16": "int16", "bfloat": "bfloat16", "i8": "int8", "i1": "bool"}
 
 
 def _lane_view(llvm_type: str) -> Any:
-    return to_numpy(_LANES[llvm_type.strip("<>").split(" x ")[1]])
+    return to_numpy(_LANES[lanes_of(llvm_type)[1]])

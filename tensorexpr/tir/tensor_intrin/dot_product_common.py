@@ -10,7 +10,8 @@ from collections.abc import Callable
 from ..arithmetic import const
 from ..buffer import Buffer, decl_buffer
 from ..expr import PrimExpr, Var
-from ..intrin import call_pure_extern
+from ..intrin import call_pure_extern, reinterpret
+from ..llvm_intrin import call_llvm_pure_intrin
 from ..stmt import BufferStore
 from . import TensorIntrin, built_in
 from .parts import function, over, reduced
@@ -19,13 +20,26 @@ DP4A_S8S8S32_INTRIN = "dp4a_s8s8s32"
 DP4A_S8U8S32_INTRIN = "dp4a_s8u8s32"
 DP4A_U8S8S32_INTRIN = "dp4a_u8s8s32"
 DP4A_U8U8U32_INTRIN = "dp4a_u8u8u32"
+AMDGPU_SDOT4_INTRIN = "sdot4"
 
 _ZERO = const(0, "int32")
 _DTYPES = {"s8": "int8", "u8": "uint8", "s32": "int32", "u32": "uint32"}
 
 
-def dp4a(left: str, right: str, result: str) -> TensorIntrin:
-    """The intrinsic for two kinds of bytes ("s8", "u8") and a result ("s32", "u32")."""
+Product = Callable[[PrimExpr, PrimExpr, str], PrimExpr]
+
+
+def _dp4a(left: PrimExpr, right: PrimExpr, dtype: str) -> PrimExpr:
+    return call_pure_extern(dtype, "__dp4a", left, right, const(0, dtype))
+
+
+def _sdot4(left: PrimExpr, right: PrimExpr, dtype: str) -> PrimExpr:
+    words = reinterpret("int32", left), reinterpret("int32", right)
+    return call_llvm_pure_intrin(dtype, "llvm.amdgcn.sdot4", const(4, "uint32"), *words, const(0, dtype), const(True, "bool"))
+
+
+def four_bytes(left: str, right: str, result: str, product: Product = _dp4a) -> TensorIntrin:
+    """The intrinsic for two kinds of bytes ("s8", "u8") and a result ("s32", "u32"); `product` is that of two groups of four."""
 
     def buffers() -> list[Buffer]:
         rows = (("A", 4, left, "shared"), ("B", 4, right, "shared"), ("C", 1, result, "local"))
@@ -41,13 +55,14 @@ def dp4a(left: str, right: str, result: str) -> TensorIntrin:
     body = over(reduced(i=4), "update", made, lambda k: [(c, (_ZERO,)), (a, (k,)), (b, (k,))])
     desc = function([a, b, c], [c, a, b], [c], body)
     a, b, c = buffers()
-    product = call_pure_extern(c.dtype, "__dp4a", a.vload([0], f"{a.dtype}x4"), b.vload([0], f"{b.dtype}x4"), const(0, c.dtype))
-    return TensorIntrin(desc, function([a, b, c], [c, a, b], [c], BufferStore(c, c[_ZERO] + product, (_ZERO,))))
+    total = c[_ZERO] + product(a.vload([0], f"{a.dtype}x4"), b.vload([0], f"{b.dtype}x4"), c.dtype)
+    return TensorIntrin(desc, function([a, b, c], [c, a, b], [c], BufferStore(c, total, (_ZERO,))))
 
 
 def _with(left: str, right: str, result: str) -> Callable[[], TensorIntrin]:
-    return lambda: dp4a(left, right, result)
+    return lambda: four_bytes(left, right, result)
 
 
 for _left, _right, _result in (("s8", "s8", "s32"), ("s8", "u8", "s32"), ("u8", "s8", "s32"), ("u8", "u8", "u32")):
     built_in(f"dp4a_{_left}{_right}{_result}", _with(_left, _right, _result))
+built_in(AMDGPU_SDOT4_INTRIN, lambda: four_bytes("s8", "s8", "s32", _sdot4))

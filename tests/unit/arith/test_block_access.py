@@ -140,3 +140,13 @@ def test_a_place_that_memory_tells_is_another_one_when_memory_changed(stored: st
     first = tir.BufferStore(A, tir.const(0.0), (index,))
     body = tir.stmt_seq(loop(I, count, first) if count > 1 else first, other, tir.BufferStore(B, A[place[0]], (tir.const(1),)))
     assert is_self_contained(body, A) is contained
+
+
+def test_pointers_that_say_what_they_are_for() -> None:
+    use = tir.Evaluate(tir.call_extern("int32", "use", A.access_ptr("r"), B.access_ptr("w")))
+    block = tir.Block((), (), (), "use", tir.stmt_seq(use, tir.BufferStore(B, A[3], (tir.IntImm("int32", 0),))))
+    pointers = {A.data: A, B.data: B}
+    reads, writes, opaque = get_block_access_region(block, pointers)
+    assert (texts(reads), texts(writes), texts(opaque)) == (["A[0:64]"], ["B[0:64]"], [])
+    both = replace(block, body=tir.Evaluate(tir.call_extern("int32", "use", A.access_ptr("rw"))))
+    assert [texts(regions) for regions in get_block_access_region(both, pointers)] == [[], [], ["A[0:64]"]]

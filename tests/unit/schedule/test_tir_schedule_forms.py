@@ -12,6 +12,8 @@ from tensorexpr import te, tir
 from tensorexpr.errors import ScheduleError
 from tensorexpr.script import from_source
 from tensorexpr.script import tir as T
+from tensorexpr.tir.arithmetic import as_int
+from tensorexpr.tir.rewriting import walk
 from tensorexpr.tir.structural import structural_equal
 
 
@@ -146,3 +148,99 @@ def test_padding_reads_no_other_buffer() -> None:
     sch = tir.Schedule(first, error_render_level="fast")
     with pytest.raises(ScheduleError, match="pad_value reads other"):
         sch.transform_layout("first", ("write", 0), lambda i: (i // 4, i % 4), pad_value=lambda i, j: other[0])
+
+
+@T.prim_func
+def halves(A: T.Buffer((8,)), B: T.Buffer((8, 4))) -> None:
+    H = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("H"):
+            vi = T.axis.spatial(8, i)
+            H[vi] = 0.5 * A[vi]
+    for i, j in T.grid(8, 4):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = H[vi] + 1.0
+
+
+def test_inlined_values_stay_as_they_were_written() -> None:
+    sch = tir.Schedule(halves)
+    sch.compute_inline("H")
+    assert "B[vi, vj] = T.float32(0.5) * A[vi] + T.float32(1.0)" in sch.mod.script()
+
+
+@T.prim_func
+def boxes(A: T.Buffer((8, 4)), C: T.Buffer((8, 4))) -> None:
+    B = T.alloc_buffer((8, 4))
+    for i, j in T.grid(8, 4):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(A[vi, vj])
+            T.writes(B[vi, vj])
+            S = T.match_buffer(B[vi, vj], [], offset_factor=1)
+            S[()] = A[vi, vj]
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            T.reads(B[vi, 0:4])
+            T.writes(C[vi, 0:4])
+            R = T.match_buffer(B[vi, 0:4], [1, 4], offset_factor=1)
+            for j in range(4):
+                C[vi, j] = R[0, j]
+
+
+def test_boxes_follow_their_buffer_to_another_scope() -> None:
+    sch = tir.Schedule(boxes)
+    sch.set_scope("B", 0, "shared")
+    assert sch.mod.script().count('scope="shared"') == 3 and "S_shared[()] = " in sch.mod.script() and "R_shared[0, j]" in sch.mod.script()
+
+
+def test_boxes_follow_their_buffer_into_groups_of_dimensions() -> None:
+    sch = tir.Schedule(boxes)
+    sch.set_axis_separator("B", ("write", 0), [1])
+    found = {b.name: [as_int(cut) for cut in b.axis_separators] for b in buffers_in(sch.mod["main"])}
+    assert found == {"A": [], "C": [], "B": [1], "S": [0], "R": [1]}
+
+
+def buffers_in(func: tir.PrimFunc) -> set[tir.Buffer]:
+    blocks = [node for node in walk(func.body) if isinstance(node, tir.Block)]
+    views = {match.buffer for block in blocks for match in block.match_buffers}
+    return views | {region.buffer for block in blocks for region in block.regions()}
+
+
+@T.prim_func
+def stated_whole(A: T.Buffer((8, 4)), B: T.Buffer((8, 4))) -> None:
+    for i, j in T.grid(8, 4):
+        with T.block("A"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads()
+            T.writes(A[0:8, 0:4])
+            A[vi, vj] = 1.0
+    for i, j in T.grid(8, 4):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads()
+            T.writes(B[0:8, 0:4])
+            T.evaluate(T.tvm_fill_fragment(B.data, 8, 4, 4, 0, vi * 4 + vj, dtype="handle"))
+
+
+@pytest.mark.parametrize("block", ["A", "B"])
+def test_what_a_block_stores_to_counts_and_calls_are_taken_at_their_word(block: str) -> None:
+    sch = tir.Schedule(stated_whole)
+    i, j = sch.get_loops(block)
+    sch.reorder(j, i)
+    assert [sch.get(loop).extent.value for loop in sch.get_loops(block)] == [4, 8]
+
+
+def test_overlapping_tiles_are_reordered_within_a_tile() -> None:
+    n = 12
+    x = te.placeholder((n + 4, n), name="x")
+    k, m = te.reduce_axis((0, 3), name="k"), te.reduce_axis((0, 3), name="m")
+    first = te.compute((n + 2, n), lambda i, j: te.sum(x[i + k, j], axis=k), name="first")
+    second = te.compute((n, n), lambda i, j: te.sum(first[i + m, j], axis=m), name="second")
+    sch = tir.Schedule(te.create_prim_func([x, second]))
+    outer, _ = sch.split(sch.get_loops("second")[0], [None, 4])
+    sch.compute_at("first", outer)
+    _, row, column, _ = sch.get_loops("first")
+    sch.reorder(column, row)
+    assert [sch.get(loop).extent.value for loop in sch.get_loops("first")] == [3, n, 6, 3]

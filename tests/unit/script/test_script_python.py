@@ -159,3 +159,25 @@ def test_objects_with_macros_and_buffers_of_their_own() -> None:
             B[i, j] = A[i, j]
 
     assert_structural_equal(staged, plain)
+
+
+@pytest.mark.parametrize("declare", [T.decl_buffer, T.Buffer], ids=["decl_buffer", "Buffer"])
+def test_a_function_that_passes_on_a_definition(declare: Any) -> None:
+    def view(*args: Any, **kwargs: Any) -> Any:
+        return declare(*args, **kwargs)
+
+    @T.prim_func(private=True)
+    def passed_on(A: T.Buffer((4,), "float32")) -> None:
+        data = T.allocate_const([1.0, 2.0, 3.0, 4.0], dtype="float32", extents=[4])
+        table = view([4], data=data)
+        for i in range(4):
+            A[i] = table[i]
+
+    @T.prim_func(private=True)
+    def written_out(A: T.Buffer((4,), "float32")) -> None:
+        data = T.allocate_const([1.0, 2.0, 3.0, 4.0], dtype="float32", extents=[4])
+        table = declare([4], data=data)
+        for i in range(4):
+            A[i] = table[i]
+
+    assert_structural_equal(passed_on, written_out)

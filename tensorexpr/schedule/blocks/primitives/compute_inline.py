@@ -20,6 +20,7 @@ from ....tir.expr import BufferLoad, Call, IntImm, PrimExpr, Var
 from ....tir.rewriting import Node as IRNode
 from ....tir.rewriting import post_order_rewrite, substitute, walk
 from ....tir.stmt import BufferStore, Stmt
+from ..buffers import stated_pointers
 from ..dataflow import check_movable
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
@@ -126,11 +127,6 @@ def with_loads(realize: BlockRealize, buffer: Buffer, value: Callable[[BufferLoa
     found = post_order_rewrite(realize, rule)
     assert isinstance(found, BlockRealize)
     return found
-
-
-def stated_pointers(block: Block) -> dict[Var, Buffer]:
-    """The buffers that a block states, by their pointers, which calls in it may take."""
-    return {region.buffer.data: region.buffer for region in block.regions()}
 
 
 def _check_plain_use(realize: BlockRealize, buffer: Buffer, primitive: str) -> None:

@@ -14,13 +14,13 @@ from ....errors import ScheduleError
 from ....tir.arithmetic import is_const_int
 from ....tir.block import BlockRealize
 from ....tir.buffer import Buffer
-from ....tir.expr import IterVar, Range, Var
+from ....tir.expr import IntImm, IterVar, Range, Var
 from ....tir.rewriting import variables
 from ....tir.stmt import For, ForKind
 from ....tir.thread import is_thread_tag, thread_tags
 from ..affine import check_affine, why_not_affine
 from ..apart import is_apart, is_private
-from ..bindings import ranges_of
+from ..bindings import TRUE, ranges_of
 from ..coverage import why_not_covered
 from ..dataflow import why_ambiguous
 from ..diagnostics import PrimitiveError
@@ -81,6 +81,7 @@ def _check_writes(program: BlockProgram, loop: For, local: Scope, node: Node, pr
     reason = None if is_const_int(loop.extent, 1) else _why_twice(realize, loop)
     if is_whole and reason is None and why_not_affine(realize, loops) is None:
         return
+    _check_reduced_once(realize, loops, primitive)
     if not (is_whole or is_update(block)) or not all(_is_apart(program, loop, buffer) for buffer in written(block)):
         check_affine(realize, loops, primitive)
         check_complete_or_reduction(local, realize, primitive)
@@ -89,6 +90,14 @@ def _check_writes(program: BlockProgram, loop: For, local: Scope, node: Node, pr
             "they differ, or compute the block where each iteration has a buffer of its own",
             loop,
         )
+
+
+def _check_reduced_once(realize: BlockRealize, loops: Sequence[For], primitive: str) -> None:
+    """Refuse a reduction whose axes may meet a point again: its init, which runs at the first one, would run again too."""
+    axes = zip(realize.block.iter_vars, realize.iter_values, strict=True)
+    values = tuple(value if axis.iter_type == IterVar.COMM_REDUCE else IntImm(axis.dtype, 0) for axis, value in axes)
+    if realize.block.init is not None and why_not_affine(replace(realize, iter_values=values, predicate=TRUE), loops) is not None:
+        check_affine(realize, loops, primitive)
 
 
 def _why_twice(realize: BlockRealize, loop: For) -> str | None:

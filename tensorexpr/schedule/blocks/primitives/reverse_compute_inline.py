@@ -22,13 +22,14 @@ from ....tir.expr import BufferLoad, PrimExpr, Var
 from ....tir.rewriting import post_order_rewrite, substitute, walk
 from ....tir.stmt import BufferStore
 from ..bindings import bound_values, is_true, simplified
+from ..buffers import stated_pointers
 from ..coverage import reads_inside, why_not_covered
 from ..dataflow import check_movable, why_not_whole
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
 from ..program import ROOT, BlockProgram, realized
 from ..scope import Scope, check_complete, read, written
-from .compute_inline import check_no_output, single_store, stated_pointers, without_buffer
+from .compute_inline import check_no_output, single_store, without_buffer
 
 NAME = "reverse_compute_inline"
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ....errors import DeclarationError, ScheduleError
 from ....tir.arithmetic import as_int, convert
+from ....tir.buffer import Buffer
 from ....tir.expr import IntImm
 from ..buffers import READ, WRITE, buffer_at, exchanged
 from ..diagnostics import PrimitiveError
@@ -28,7 +29,13 @@ def set_axis_separator(program: BlockProgram, name: str, index: int, side: str, 
     except DeclarationError as error:
         raise PrimitiveError(f"set_axis_separator: {error}", realize) from error
     params = {var: made if given is buffer else given for var, given in program.func.buffer_map.items()}
-    return exchanged(BlockProgram(replace(program.func, buffer_map=params)), buffer, made)
+    return exchanged(BlockProgram(replace(program.func, buffer_map=params)), buffer, made, lambda view: _as_in(view, made))
+
+
+def _as_in(view: Buffer, whole: Buffer) -> Buffer:
+    """A view with the groups of dimensions of what it is a box of; one of fewer dimensions has empty groups before its own."""
+    same = view.ndim == whole.ndim
+    return replace(view, axis_separators=tuple(cut if same else IntImm("int32", 0) for cut in whole.axis_separators))
 
 
 def _number(cut: object) -> int:

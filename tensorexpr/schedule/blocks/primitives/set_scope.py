@@ -6,11 +6,9 @@ B = T.alloc_buffer((128,))   -- set_scope(B, 0, "local") ->   B_local = T.alloc_
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
-from ....tir.expr import PointerType, Var
-from ..buffers import WRITE, buffer_at, check_allocated, exchanged
+from ..buffers import WRITE, buffer_at, check_allocated, exchanged, in_scope
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, block_of
 from ..program import BlockProgram
@@ -27,11 +25,7 @@ def set_scope(program: BlockProgram, name: str, index: int, scope: str) -> Block
         raise PrimitiveError(f"set_scope: no memory is called {scope!r}; known: {', '.join(SCOPES)}", realize)
     if buffer.scope() == scope:
         return program
-    renamed = f"{buffer.name}_{scope.replace('.', '_')}"
-    kind = buffer.data.type_annotation
-    assert isinstance(kind, PointerType)
-    data = Var(renamed, buffer.data.dtype, replace(kind, storage_scope=scope))
-    return exchanged(program, buffer, replace(buffer, data=data, name=renamed))
+    return exchanged(program, buffer, in_scope(buffer, scope), lambda view: in_scope(view, scope))
 
 
 class SetScope(Primitive):
