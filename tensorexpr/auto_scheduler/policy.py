@@ -110,6 +110,11 @@ class SketchPolicy:
         self.verbose = verbose
         self._model = program_cost_model
 
+    @property
+    def search_task(self) -> SearchTask:
+        """The task, by TVM's name, which rules of your own ask for."""
+        return self.task
+
     def generate_sketches(self, print_for_debug: bool = False) -> list[Sketch]:
         """The design spaces of the task.
 

@@ -136,7 +136,7 @@ def test_a_rule_of_your_own_comes_first() -> None:
         return 2 if seen.stages[stage_id].op.name == "C" else 0
 
     def apply(policy: SketchPolicy, state: Any, stage_id: int) -> list[list[Any]]:
-        first = State(state, policy.task.compute_dag)
+        first = State(state, policy.search_task.compute_dag)  # TVM's name of the task
         second = first.copy()
         place = second.stage_ops[stage_id]
         i, _, _ = second[place].iters
