@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 from ..arith.analyzer import Analyzer
 from ..errors import CodegenError
 from ..target import Target
-from ..tir.expr import IntImm, PrimExpr, Range, Var
+from ..tir.attrs import IMPORT_LLVM
+from ..tir.expr import IntImm, PrimExpr, Range, StringImm, Var
 from ..tir.stmt import Stmt
 from .builder import FunctionText, ModuleText
 from .debug_lines import DebugLines
@@ -37,9 +38,15 @@ class ModuleContext:
     statements: Mapping[type, StmtHandler]
     lane_functions: set[str] = field(default_factory=set)
     externs: set[str] = field(default_factory=set)
+    imports: dict[str, None] = field(default_factory=dict)
     symbols: frozenset[str] = frozenset()
     features: frozenset[str] = frozenset()
     debug: DebugLines | None = None
+
+    def note_pragma(self, key: str, value: Any) -> None:
+        """Keep what a pragma of a loop asks of the whole module."""
+        if key == IMPORT_LLVM:
+            self.imports[value.value if isinstance(value, StringImm) else value] = None
 
     def declare(self, name: str, result: str, *params: str, attributes: str = " nounwind") -> str:
         """Declare a function of the C library or OpenMP that the code calls; its global name."""

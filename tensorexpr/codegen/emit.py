@@ -33,11 +33,12 @@ _RECURSION_LIMIT = 50_000
 
 @dataclass(frozen=True, slots=True)
 class EmittedModule:
-    """The text of an LLVM module, how to call each of its functions, and the C functions that it calls by name."""
+    """The text of an LLVM module, how to call each of its functions, the C functions that it calls by name, and LLVM IR to link."""
 
     text: str
     signatures: Mapping[str, Signature]
     externs: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()
 
 
 def _int(ctx: FunctionContext, node: PrimExpr) -> str:
@@ -114,7 +115,7 @@ def emit_module(funcs: Mapping[str, PrimFunc], target: Target, line_limit: int =
     with _deep_recursion():
         signatures = {names[key]: _emit_function(module, names[key], func) for key, func in funcs.items()}
     module.text.attributes.append(f"attributes #0 = {{ nounwind{_width(target)} }}")
-    return EmittedModule(module.text.text(), signatures, tuple(sorted(module.externs - module.symbols)))
+    return EmittedModule(module.text.text(), signatures, tuple(sorted(module.externs - module.symbols)), tuple(module.imports))
 
 
 def _width(target: Target) -> str:

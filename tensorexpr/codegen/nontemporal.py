@@ -28,6 +28,7 @@ def emit_attr(ctx: FunctionContext, stmt: Stmt) -> None:
     assert isinstance(stmt, AttrStmt)
     if stmt.attr_key == "thread_extent":
         raise unsupported_thread(ctx, stmt)
+    ctx.module.note_pragma(stmt.attr_key, stmt.value)
     if stmt.attr_key != NONTEMPORAL_STORE or ctx.only_ordinary_stores or _reads(stmt.body, stmt.node):
         statement(ctx, stmt.body)
     elif ctx.alignments.get(stmt.node, 0) >= _LINE:

@@ -26,6 +26,8 @@ _CAPTURES_AT = 24
 def emit_for(ctx: FunctionContext, stmt: Stmt) -> None:
     """For, of any kind that may be left after phase 3."""
     assert isinstance(stmt, For)
+    for key, value in stmt.annotations.items():
+        ctx.module.note_pragma(key, value)
     if stmt.kind == ForKind.PARALLEL and ctx.parent is None and ctx.module.target.num_cores > 1 and not _is_short(stmt):
         _emit_parallel(ctx, stmt)
     elif stmt.kind in (ForKind.SERIAL, ForKind.PARALLEL):

@@ -1,7 +1,7 @@
 """What programs need around compiled code: folders, compilers, archives, libraries of others.
 
 utils    temporary folders, locks between processes      util    the same, as programs of early releases spell it
-cc       the system's C compiler as a linker             clang   C to LLVM IR, by clang
+cc       the system's C compiler as a linker             clang   C to LLVM IR, for "import_llvm"
 tar      archives of files                               dlpack  functions on other frameworks' arrays
 sparse   matrices of which most elements are zero, as arrays and placeholders
 cblas    matrix products by NumPy's BLAS, as te stages     random   random arrays, likewise

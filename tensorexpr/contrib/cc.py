@@ -57,6 +57,15 @@ def _compiler(cc: str | None) -> list[str]:
     return chosen.split()
 
 
+def run_compiler(cc: str | None, words: Sequence[str]) -> str:
+    """Run a compiler, the system's by default; what it prints.
+
+    Raises:
+        TensorExprError: if there is none, or it fails.
+    """
+    return _run([*_compiler(cc), *words], None)
+
+
 def _with_ccache(words: list[str], ccache_env: dict[str, str] | None) -> tuple[list[str], dict[str, str] | None]:
     if ccache_env is None:
         return words, None

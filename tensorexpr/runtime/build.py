@@ -104,8 +104,14 @@ def _emit(functions: Mapping[str, PrimFunc], target: Target, timings: dict[str, 
     start = time.perf_counter()
     emitted = emit_module(functions, target, debug=bool(PassContext.current().config.get("tir.enable_debug")))
     text = f"{emitted.text}\n{entries_text(emitted.signatures.values())}"
+    externs = emitted.externs
+    if emitted.imports:
+        from .imported_code import linked  # not worth its time for programs without
+
+        text, defined = linked(text, emitted.imports, target)
+        externs = tuple(name for name in externs if name not in defined)
     timings["emit"] = time.perf_counter() - start
-    return Program(text, emitted.signatures, emitted.externs)
+    return Program(text, emitted.signatures, externs)
 
 
 def _compile(program: Program, target: Target, opt_level: int | None, timings: dict[str, float]) -> Module:

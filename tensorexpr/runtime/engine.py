@@ -89,12 +89,16 @@ def llvm_version() -> str:
     return ".".join(map(str, _llvm().llvm_version_info))
 
 
-def parse(text: str, target: Target) -> Any:
-    """Parse and verify LLVM IR text in a context of its own, so that nothing stays behind when the module dies."""
-    llvm = _llvm()
+def new_context() -> Any:
+    """A context of LLVM's, for modules that are to be linked."""
+    return _llvm().create_context()
+
+
+def parse(text: str, target: Target, context: Any = None) -> Any:
+    """Parse and verify LLVM IR text, by default in a context of its own, so that nothing stays behind when the module dies."""
     layout = _data_layout(target)
     try:
-        module = llvm.parse_assembly(text, context=llvm.create_context())
+        module = _llvm().parse_assembly(text, context=context or new_context())
         module.triple = target.triple
         module.data_layout = layout
         module.verify()
@@ -208,6 +212,7 @@ def _llvm() -> Any:
 
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
+    llvm.initialize_native_asmparser()  # imported code may hold assembly
     return llvm
 
 

@@ -47,3 +47,6 @@ PREFETCH_SCOPE = "prefetch_scope"
 
 NONTEMPORAL_STORE = "nontemporal_store"
 """Node: the data variable of a parameter. Aligned vectors that the body stores there go past the caches."""
+
+IMPORT_LLVM = "pragma_import_llvm"
+"""LLVM IR to link, whose functions the loop calls."""

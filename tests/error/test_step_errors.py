@@ -86,12 +86,6 @@ def chained() -> tuple[Schedule, Tensor, Tensor]:
     return create_schedule(c.op), b, c
 
 
-def inlined_then_cached() -> None:
-    s, b, c = chained()
-    s[b].compute_inline()
-    s.cache_read(b, "local", [c.op])
-
-
 def fused_after_marking() -> None:
     s = create_schedule(matmul_add()[-1].op)
     out = s.outputs[0].output(0)
@@ -146,7 +140,6 @@ def cached_pair(write: bool) -> None:
 REFUSED: dict[str, tuple[Callable[[], None], str]] = {
     "cache_write of two outputs": (lambda: cached_pair(True), "cache_write takes all results of one stage"),
     "cache_read of one of two outputs": (lambda: cached_pair(False), "cache_read takes a stage with one output"),
-    "cache_read of an inlined stage": (inlined_then_cached, "an inlined stage has no elements to cache; use compute_root or compute_at"),
     "fuse of a marked axis": (fused_after_marking, "j is marked already; fuse first, then mark the fused axis"),
     "compute_at a stage that comes before": (computed_at_a_stage_before, "is not computed from .* is read by D"),
     "compute_inline of a stage that holds others": (inlined_with_a_stage_inside, "B is computed at its loops, so it can't be inlined"),

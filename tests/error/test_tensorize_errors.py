@@ -235,6 +235,7 @@ def test_the_step_is_refused() -> None:
     with pytest.raises(ScheduleError, match=r"tensorize takes an intrinsic of te.decl_tensor_intrin, not 'gemv'"):
         s[c].tensorize(ji, "gemv")  # type: ignore[arg-type]
     s[c].tensorize(ji, gemv(8, 12))
+    s[c].tensorize(ji, gemv(8, 12))  # the axis may be given another
     with pytest.raises(ScheduleError, match=r"'j.inner' is tensorized with gemv already; a stage has one intrinsic"):
         s[c].tensorize(jo, gemv(8, 12))
     with pytest.raises(ScheduleError, match=r"axis 'j.inner' is marked tensorize already"):

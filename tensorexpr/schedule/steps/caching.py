@@ -15,7 +15,7 @@ from ...te.tensor import Tensor
 from ...tir.attrs import EMPTY
 from ...tir.expr import IterVar, PrimExpr, ProducerLoad, Range, Var
 from ...tir.rewriting import Node, post_order_rewrite, substitute
-from ..tree import Inline, LoopKind, ScheduleTree, StageNode, initial_stage, make_stage
+from ..tree import LoopKind, ScheduleTree, StageNode, initial_stage, make_stage
 from .base import Step, check_not_inlined, stage_of
 from .placement import check_scope
 
@@ -121,10 +121,6 @@ class CacheRead(Step):
             raise ScheduleError(f"cache_read: the schedule has no stage {self.stage}")
         stage = tree[self.stage]
         check_scope(stage.name, self.scope)
-        if isinstance(stage.attach, Inline):
-            raise ScheduleError(
-                f"In schedule for {stage.name}: an inlined stage has no elements to cache; use compute_root or compute_at first"
-            )
         if stage.origin.num_outputs != 1:
             raise ScheduleError(f"In schedule for {stage.name}: cache_read takes a stage with one output")
         readers = self._readers(tree, stage)

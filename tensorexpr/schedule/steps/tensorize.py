@@ -24,7 +24,8 @@ class Tensorize(Step):
             for k in 4: C[...] += A[...] * B[...]
 
     The intrinsic is named, and `digest` is that of its content (see `te.decl_tensor_intrin`). Whether it computes the
-    same is proved when the schedule is lowered, where all extents are known.
+    same is proved when the schedule is lowered, where all extents are known. A second intrinsic for an axis takes the
+    place of the first.
     """
 
     code: ClassVar[str] = "tensorize"
@@ -51,13 +52,13 @@ class Tensorize(Step):
     def _check(self, stage: StageNode) -> None:
         for axis in stage.leaf:
             name, mark = stage.axes[axis].name, stage.mark(axis)
-            if mark.intrin is not None:
+            if mark.intrin is not None and axis != self.axis:
                 raise ScheduleError(
                     f"In schedule for {stage.name}: {name!r} is tensorized with {mark.intrin[0]} already; a stage has one intrinsic, "
                     "so compute another part of the work in a stage of its own (cache_write, rfactor)"
                 )
         mark = stage.mark(self.axis)
-        if mark.kind is not LoopKind.SERIAL:
+        if mark.kind not in (LoopKind.SERIAL, LoopKind.TENSORIZE):
             raise ScheduleError(
                 f"In schedule for {stage.name}: can't tensorize {stage.axes[self.axis].name!r}: it is marked {mark.kind.value} already; "
                 "tensorize a serial axis, such as the inner part of a split"

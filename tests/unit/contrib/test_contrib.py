@@ -134,6 +134,8 @@ def test_a_compiler_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(TensorExprError, match="no program 'nocc'"):
         cc.create_shared(tmp_path / "x.so", [], cc="nocc")
     monkeypatch.setattr(shutil, "which", lambda name: None)
+    for variable in ("CXX", "CC"):
+        monkeypatch.delenv(variable, raising=False)
     with pytest.raises(TensorExprError, match="no clang is there"):
         clang.create_llvm("int f() { return 1; }")
     assert clang.find_clang(required=False) == []

@@ -242,3 +242,18 @@ def test_scopes_of_devices_are_memory(scope: str) -> None:
     s.cache_write(c, scope)
     assert f'"{scope}"' in str(tvm.lower(s, [a, c], upto=1))
     assert_schedule_correct(s, [a, c])
+
+
+def test_a_stage_that_is_inlined_is_inlined_into_its_copy() -> None:
+    a = te.placeholder((8,), name="A")
+    padded = te.compute((10,), lambda i: te.if_then_else(te.all(i > 0, i < 9), a[i - 1], 0.0), name="padded")
+    k = te.reduce_axis((0, 3), name="k")
+    out = te.compute((8,), lambda i: te.sum(padded[i + k], axis=k), name="out")
+    s = create_schedule(out.op)
+    s[padded].compute_inline()
+    copy = s.cache_read(padded, "local", [out])
+    s[copy].compute_at(s[out], s[out].split(out.op.axis[0], factor=4)[0])
+    text = str(tvm.lower(s, [a, out], upto=0))
+    assert "padded.local" in str(s)
+    assert text.count("T.allocate") + text.count("alloc_buffer") + text.count("T.realize") == 1
+    assert_schedule_correct(s, [a, out])
