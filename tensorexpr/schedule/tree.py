@@ -32,6 +32,7 @@ from weakref import WeakKeyDictionary
 from ..arith.index_map import IndexMap
 from ..errors import InternalError, ScheduleError
 from ..te.extern import ExternOp
+from ..te.hybrid_op import HybridOp
 from ..te.operation import ComputeOp, Operation, PlaceholderOp, loads
 from ..te.scan_body import check_states_bound
 from ..te.scan_op import ScanOp
@@ -361,8 +362,9 @@ def initial_tree(outputs: Sequence[Operation], operations: Sequence[Operation]) 
 
 def make_stage(number: int, name: str, op: Operation, is_output: bool = False) -> StageNode:
     """A fresh stage of `op`: root loops in declaration order, reduction innermost."""
-    axes = (*op.axis, *op.reduce_axis) if isinstance(op, (ComputeOp, ScanOp)) else ()
-    return StageNode(number, name, op, op, axes, tuple(range(len(axes))), is_output=is_output)
+    defined = op.compute or op if isinstance(op, HybridOp) else op
+    axes = (*defined.axis, *defined.reduce_axis) if isinstance(defined, (ComputeOp, ScanOp)) else ()
+    return StageNode(number, name, defined, op, axes, tuple(range(len(axes))), is_output=is_output)
 
 
 def initial_stage(number: int, name: str, op: Operation, is_output: bool = False) -> StageNode:

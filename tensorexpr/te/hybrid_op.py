@@ -7,12 +7,14 @@ from functools import cached_property
 
 from ..errors import DeclarationError
 from ..tir.analysis import undefined_vars
-from ..tir.expr import BufferLoad
+from ..tir.expr import BufferLoad, IterVar
 from ..tir.rewriting import walk
 from ..tir.scopes import buffer_vars
 from ..tir.stmt import BufferStore, Stmt
 from .declare import placeholder
 from .extern import ExternOp
+from .hybrid_compute import as_compute
+from .operation import ComputeOp
 from .tensor_form import with_tensors
 
 
@@ -22,6 +24,16 @@ class HybridOp(ExternOp):
 
     Programs see its `body` speak of tensors, as in TE; `statement` is what is lowered.
     """
+
+    @cached_property
+    def compute(self) -> ComputeOp | None:
+        """The compute that the function is, whose loops can be scheduled; None if it is anything else."""
+        return as_compute(self)
+
+    @property
+    def axis(self) -> tuple[IterVar, ...]:
+        """The loops of a function that is a compute; none of others."""
+        return self.compute.axis if self.compute is not None else ()
 
     @cached_property
     def body(self) -> Stmt:

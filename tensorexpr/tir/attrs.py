@@ -45,6 +45,9 @@ ADAPTERS["FrozenMap"] = (FrozenMap, lambda items: FrozenMap(items) if items else
 PREFETCH_SCOPE = "prefetch_scope"
 """Node: a Buffer. Each iteration of the loop around the attribute fetches what the body reads so many iterations later."""
 
+EXTERN_SCOPE = "extern_scope"
+"""Node: 0. The body came from a hybrid function; for programs that look for it."""
+
 NONTEMPORAL_STORE = "nontemporal_store"
 """Node: the data variable of a parameter. Aligned vectors that the body stores there go past the caches."""
 

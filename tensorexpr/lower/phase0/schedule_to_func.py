@@ -19,11 +19,12 @@ from ...schedule.te_schedule import Schedule
 from ...schedule.thread_legality import check_extents
 from ...schedule.tree import At, Inline, Root, ScheduleTree, StageNode
 from ...te.extern import ExternOp
+from ...te.hybrid_op import HybridOp
 from ...te.operation import PlaceholderOp
 from ...te.scan_op import ScanOp
 from ...te.tensor import Tensor
 from ...tir.arithmetic import is_const_int
-from ...tir.attrs import EMPTY, NONTEMPORAL_STORE, PREFETCH_SCOPE, FrozenMap
+from ...tir.attrs import EMPTY, EXTERN_SCOPE, NONTEMPORAL_STORE, PREFETCH_SCOPE, FrozenMap
 from ...tir.buffer import Buffer, decl_buffer
 from ...tir.expr import BufferLoad, IntImm, PrimExpr, ProducerLoad, Range, SizeVar, Var
 from ...tir.function import PrimFunc
@@ -293,7 +294,7 @@ class _Program:
         for number, buffer in enumerate(buffers if stage.nontemporal else ()):
             if (stage.id, number) in params:
                 nest = AttrStmt(buffer.data, NONTEMPORAL_STORE, IntImm("int32", 1), nest)
-        return nest
+        return AttrStmt(0, EXTERN_SCOPE, IntImm("int32", 0), nest) if isinstance(stage.origin, HybridOp) else nest
 
     def _with_own_variable(self, loop: Stmt) -> Stmt:
         """The loop with a variable that no loop before it has: stages may share a reduce_axis."""

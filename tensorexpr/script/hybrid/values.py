@@ -13,6 +13,7 @@ from ...te.hybrid.runtime import CASTS
 from ...tir import arithmetic, intrin
 from ...tir.arithmetic import as_int, cast, convert
 from ...tir.buffer import Buffer
+from ...tir.dtype import parse_dtype
 from ...tir.expr import BufferLoad, FloatImm, IntImm, PrimExpr
 from ..parser.source import Source, suggestion
 
@@ -20,7 +21,7 @@ _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: lambda a, b: a + b,
     ast.Sub: lambda a, b: a - b,
     ast.Mult: lambda a, b: a * b,
-    ast.Div: lambda a, b: a / b,
+    ast.Div: lambda a, b: _quotient(a, b),
     ast.FloorDiv: lambda a, b: a // b,
     ast.Mod: lambda a, b: a % b,
     ast.Pow: lambda a, b: intrin.power(a, b),
@@ -46,6 +47,12 @@ _CALLS: Mapping[str, Callable[..., Any]] = {
     "ceil_div": lambda a, b: (a + b - 1) // b,
     "max_num_threads": lambda *_: _max_num_threads(),
 }
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    """a / b; by a constant as a product with its inverse, which is what TE makes of it, so that results have the same bits."""
+    inexact = isinstance(a, PrimExpr) and parse_dtype(a.dtype).is_float
+    return a * (1.0 / b) if inexact and isinstance(b, (int, float)) and b else a / b
 
 
 def _max_num_threads() -> int:

@@ -11,7 +11,7 @@ import pytest
 
 import tensorexpr as tvm
 from tensorexpr import te
-from tensorexpr.errors import LoweringError, ParseError
+from tensorexpr.errors import LoweringError, ParseError, ScheduleError
 
 WEIGHTS = (3.0, 0.5)
 
@@ -160,3 +160,56 @@ def test_the_body_of_the_operation_speaks_of_tensors() -> None:
     assert last.producer.op.name == "b" and last.value.a.producer is total
     assert {n.producer for n in tvm.tir.rewriting.walk(body) if isinstance(n, tvm.tir.ProducerLoad)} == {a, total}
     assert isinstance(out.op.statement.body, tvm.tir.Allocate)  # what is lowered
+
+
+def test_constants_divide_as_te_s_parser_lets_them() -> None:
+    text = "def f(a):\n    b = output_tensor((2,), 'float32')\n    b[0] = a[0] / 3.0\n    b[1] = a[1] / a[0]\n    return b\n"
+    first, second = te.hybrid.source_to_op(text, [te.placeholder((2,), name="A")]).op.body
+    assert isinstance(first.value, tvm.tir.Mul) and first.value.b.value == pytest.approx(1 / 3)
+    assert isinstance(second.value, tvm.tir.Div)
+
+
+@te.hybrid.script
+def sums_and_products(a, b):
+    c = output_tensor((6, 8), a.dtype)
+    d = output_tensor((6, 8), a.dtype)
+    for i in range(6):
+        for j in range(8):
+            c[i, j] = a[i] + b[j]
+            d[i, j] = a[i] * b[j]
+    return c, d
+
+
+def test_elementwise_functions_are_scheduled_like_computes() -> None:
+    a, b = te.placeholder((6,), name="A"), te.placeholder((8,), name="B")
+    c, d = sums_and_products(a, b)
+    i, j = c.op.axis
+    s = te.create_schedule(c.op)
+    outer_i, inner_i = s[c].split(i, 4)
+    s[c].reorder(j, outer_i, inner_i)
+    s[c].parallel(j)
+    s[c].unroll(inner_i)
+    lowered = tvm.lower(s, [a, b, c, d])["main"]
+    assert isinstance(lowered.body, tvm.tir.AttrStmt) and lowered.body.body.kind == tvm.tir.ForKind.PARALLEL
+    left, right = np.arange(6, dtype="float32"), np.arange(8, dtype="float32") + 1
+    made = [np.zeros((6, 8), "float32") for _ in range(2)]
+    tvm.tir.interpreter.interpret(lowered, [left, right, *made])
+    np.testing.assert_array_equal(made, [np.add.outer(left, right), np.multiply.outer(left, right)])
+
+
+NOT_ELEMENTWISE = {
+    "reads what it writes": "for i in range(4):\n        c[i] = a[i] + c[i]",
+    "another order": "for i in range(4):\n        c[3 - i] = a[i]",
+    "not all of it": "for i in range(1, 4):\n        c[i] = a[i]",
+    "two stores": "for i in range(4):\n        c[i] = a[i]\n        c[i] = a[i] * 2.0",
+    "one by one": "c[0] = a[0]",
+}
+
+
+@pytest.mark.parametrize("body", NOT_ELEMENTWISE.values(), ids=NOT_ELEMENTWISE)
+def test_other_functions_keep_their_loops(body: str) -> None:
+    text = f"def f(a):\n    c = output_tensor((4,), 'float32')\n    {body}\n    return c\n"
+    c = te.hybrid.source_to_op(text, [te.placeholder((4,), name="A")])
+    assert c.op.compute is None and c.op.axis == ()
+    with pytest.raises(ScheduleError, match="has no axis|whose statement is taken as it is"):
+        te.create_schedule(c.op)[c].split(te.reduce_axis((0, 4)), 2)
