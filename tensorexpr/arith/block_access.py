@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ..tir.arithmetic import as_int, is_const_int, maximum, minimum
@@ -312,6 +312,9 @@ class _Accesses:
                 return None
             hull = (minimum(first.min, last.min), maximum(first.max, last.max))
             return Interval(*map(on_indices(self._analyzer, *hull).simplify, hull))
+        if _through_floats(index):
+            low, high = self._clamped(index, domain)
+            return None if low is None or high is None else Interval(low, high)
         if not domain or isinstance(index, IntImm):
             return Interval(index, index)
         if isinstance(index, Var):  # most indices are, and need no algebra
@@ -321,6 +324,33 @@ class _Accesses:
             if isinstance(dom.min, IntImm) and isinstance(dom.extent, IntImm):
                 return Interval(dom.min, IntImm(index.dtype, dom.min.value + dom.extent.value - 1))
         return relax(index, domain, self._analyzer)
+
+    def _clamped(self, index: PrimExpr, domain: Mapping[Var, Range]) -> tuple[PrimExpr | None, PrimExpr | None]:
+        """The least and the largest value of an index that floats are rounded to, as far as minima and maxima say; None is no bound."""
+        if not _through_floats(index):
+            found = self._index(index, domain)
+            return (None, None) if found is None else (found.min, found.max)
+        if not isinstance(index, (Min, Max)):
+            return None, None
+        (low, high), (other_low, other_high) = (self._clamped(part, domain) for part in (index.a, index.b))
+        if isinstance(index, Min):  # any bound from above holds, of those from below the lesser one
+            return _both(minimum, low, other_low), _either(minimum, high, other_high)
+        return _either(maximum, low, other_low), _both(maximum, high, other_high)
+
+
+def _both(of: Callable[[PrimExpr, PrimExpr], PrimExpr], a: PrimExpr | None, b: PrimExpr | None) -> PrimExpr | None:
+    return None if a is None or b is None else of(a, b)
+
+
+def _either(of: Callable[[PrimExpr, PrimExpr], PrimExpr], a: PrimExpr | None, b: PrimExpr | None) -> PrimExpr | None:
+    return b if a is None else a if b is None else of(a, b)
+
+
+def _through_floats(index: PrimExpr) -> bool:
+    """True if a function of floats, such as rounding, decides an index: nobody proves anything about where that points."""
+    if isinstance(index, (Var, IntImm)):  # most are
+        return False
+    return any(isinstance(node, Call) and parse_dtype(node.dtype).is_float for node in walk(index))
 
 
 def _evaluated(stmt: Stmt, exprs: tuple[PrimExpr, ...]) -> Iterator[PrimExpr]:

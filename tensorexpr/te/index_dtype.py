@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..tir.arithmetic import binary, cast, compare
-from ..tir.expr import BinaryExpr, BufferLoad, CmpExpr, PrimExpr, ProducerLoad, Select, Var
+from ..tir.dtype import parse_dtype
+from ..tir.expr import BinaryExpr, BufferLoad, Cast, CmpExpr, PrimExpr, ProducerLoad, Select, Var
 from ..tir.rewriting import children, map_children
 
 
@@ -50,5 +51,17 @@ class _Retyping:
                 wide = self._dtype if self._dtype in (done[yes].dtype, done[no].dtype) else node.dtype
                 return Select(done[condition], cast(done[yes], wide), cast(done[no], wide))
             case BufferLoad() | ProducerLoad():
-                return replace(node, indices=tuple(cast(done[index], self._dtype) for index in node.indices))
+                return replace(node, indices=tuple(_widened(done[index], self._dtype) for index in node.indices))
         return map_children(node, lambda child: cast(done[child], child.dtype) if isinstance(child, PrimExpr) else child)
+
+
+def _widened(index: PrimExpr, dtype: str) -> PrimExpr:
+    """An index in another integer dtype, computed in it as far as it is arithmetic: what floats are rounded to may then be wide, too."""
+    if index.dtype == dtype:
+        return index
+    match index:
+        case BinaryExpr(a, b):
+            return binary(type(index), _widened(a, dtype), _widened(b, dtype))
+        case Cast(value=value) if parse_dtype(value.dtype).is_float:
+            return cast(value, dtype)
+    return cast(index, dtype)

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from itertools import product as combinations
 from typing import Any
 
+import numpy as np
+
 from ..errors import DeclarationError
 from ..te.declare import compute, reduce_axis
 from ..te.reducer import max as te_max
 from ..te.tensor import Tensor
 from ..tir import arithmetic, intrin
-from ..tir.arithmetic import cast, const
+from ..tir.arithmetic import as_int, cast, const
 from ..tir.expr import PrimExpr, Var
 from .later import later
 from .nn.padding import pad
@@ -42,6 +44,9 @@ class Axis:
 
 
 def _scale(size: Any, target: Any) -> PrimExpr:
+    known, wanted = as_int(size), as_int(target)
+    if known is not None and wanted:  # divided once, in the precision of the coordinates
+        return const(float(np.float32(known) / np.float32(wanted)), _F)
     return arithmetic.div(cast(size, _F), cast(target, _F))
 
 
@@ -50,7 +55,7 @@ def _half_pixel(x: PrimExpr, axis: Axis) -> PrimExpr:
 
 
 def _align_corners(x: PrimExpr, axis: Axis) -> PrimExpr:
-    return x * _scale(axis.size - 1, arithmetic.maximum(axis.target - 1, 1))
+    return _scale(axis.size - 1, arithmetic.maximum(axis.target - 1, 1)) * x
 
 
 def _pytorch_half_pixel(x: PrimExpr, axis: Axis) -> PrimExpr:
@@ -68,7 +73,7 @@ def _crop(x: PrimExpr, axis: Axis) -> PrimExpr:
 COORDINATES: dict[str, Callable[[PrimExpr, Axis], PrimExpr]] = {
     "half_pixel": _half_pixel,
     "align_corners": _align_corners,
-    "asymmetric": lambda x, axis: x * _scale(axis.size, axis.target),
+    "asymmetric": lambda x, axis: _scale(axis.size, axis.target) * x,
     "pytorch_half_pixel": _pytorch_half_pixel,
     "tf_half_pixel_for_nn": lambda x, axis: (x + 0.5) * _scale(axis.size, axis.target),
     "tf_crop_and_resize": _crop,

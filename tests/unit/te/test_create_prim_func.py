@@ -112,3 +112,24 @@ def test_conditions_on_indices_are_simple_and_those_on_data_stay() -> None:
     kept = te.compute((6,), lambda i: te.if_then_else(d[i] + 1 > 3, 1.0, 0.0), name="e")
     text = str(te.create_prim_func([a, d, padded, kept]))
     assert "1 <= v_i and v_i < 5" in text and "3 < d[v_i] + 1" in text
+
+
+@pytest.mark.parametrize(
+    ("index", "region"),
+    [
+        (lambda place: place, "X[0:16]"),
+        (lambda place: te.max(te.min(place, 9), 2), "X[2:10]"),
+        (lambda place: te.min(place, 9), "X[0:16]"),
+        (lambda place: place * 2 + 3, "X[0:16]"),
+    ],
+)
+def test_places_that_floats_are_rounded_to_are_bounded_by_what_clamps_them(index: Any, region: str) -> None:
+    x = te.placeholder((16,), name="X")
+    y = te.compute((4,), lambda i: x[index(te.floor(i.astype("float32") * 1.5).astype("int32"))], name="Y")
+    assert f"T.reads({region})" in te.create_prim_func([x, y]).script()
+
+
+def test_rounded_places_are_wide_where_indices_are() -> None:
+    x = te.placeholder((16,), name="X")
+    y = te.compute((4,), lambda i: x[te.min(te.floor(i.astype("float32")).astype("int32"), 9)], name="Y")
+    assert 'X[T.min(T.Cast("int64", T.floor(' in te.create_prim_func([x, y], "int64").script()
