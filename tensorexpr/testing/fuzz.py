@@ -34,7 +34,7 @@ def draw_case(seed: int, number: int, max_steps: int = MAX_STEPS) -> Case:
     @settings(database=None, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.data())
     def draw(data: st.DataObject) -> None:
-        dag = data.draw(compute_dags(layers=tuple(LAYERS)))
+        dag = data.draw(compute_dags(layers=tuple(LAYERS), unused=True))
         schedule = data.draw(schedules(dag.outputs, max_steps=max_steps, argument_layouts=True))
         drawn.append(Case(dag.tensors, schedule.trace, number % (1 << 31)))
 

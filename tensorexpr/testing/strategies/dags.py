@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -21,7 +22,7 @@ from ...te.dag_text import format_dag
 from ...te.operation import Operation, PlaceholderOp
 from ...te.serialize import dumps
 from ...te.tensor import Tensor
-from ...tir import arithmetic, intrin
+from ...tir import arithmetic, intrin, ir_builder
 from ...tir.dtype import parse_dtype
 from ...tir.expr import IntImm, IterVar, PrimExpr, Var
 from .basics import shapes
@@ -277,6 +278,29 @@ def _scan(growth: _Growth) -> Tensor:
     return draw_scan(growth.draw, growth.pick(min_dims=1), growth.name, growth.placeholder)
 
 
+def _extern(growth: _Growth) -> Tensor:
+    """A statement of its own: loops, in places with storage of their own, that go through the first axis from either end."""
+    source = growth.pick(min_dims=1)
+    shape = extents_of(source)
+    backward, doubled = growth.draw(st.booleans()), growth.draw(st.booleans())
+
+    def statement(ins: list[Any], outs: list[Any]) -> Any:
+        ib = ir_builder.create()
+        loops = [ib.for_range(0, extent, f"e{d}") for d, extent in enumerate(shape)]
+        with ExitStack() as nest:
+            first, *rest = (nest.enter_context(loop) for loop in loops)
+            value = ins[0].vload([shape[0] - 1 - first if backward else first, *rest])
+            if doubled:
+                held = ib.allocate(source.dtype, (1,), "held")
+                held[0] = value
+                value = held[0] + held[0]
+            ib.emit(outs[0].vstore([first, *rest], value))
+        return ib.get()
+
+    made: Tensor = te.extern(shape, [source], statement, growth.name("extern"), dtype=source.dtype)
+    return made
+
+
 LAYERS: dict[str, Callable[[_Growth], Tensor]] = {
     "unary_float": _unary_float,
     "unary_int": _unary_int,
@@ -290,9 +314,10 @@ LAYERS: dict[str, Callable[[_Growth], Tensor]] = {
     "slice": _slice,
     "cast": _cast,
     "scan": _scan,
+    "extern": _extern,
 }
 # What can be written as loops without an order in time; the default.
-COMPUTES = tuple(name for name in LAYERS if name != "scan")
+COMPUTES = tuple(name for name in LAYERS if name not in ("scan", "extern"))
 
 
 @st.composite
@@ -301,6 +326,7 @@ def compute_dags(
     max_ops: int = 4,
     layers: tuple[str, ...] = COMPUTES,
     dtypes: tuple[str, ...] = ("float32", "float64", "int32", "int8"),
+    unused: bool = False,
 ) -> DagCase:
     """A computation of up to `max_ops` grown layers, of small extents, with one or two outputs.
 
@@ -308,6 +334,7 @@ def compute_dags(
         max_ops: layers to grow; a convolution is two operations.
         layers: which kinds, keys of `LAYERS`.
         dtypes: of the first placeholder; operations may convert.
+        unused: now and then with an input that nothing reads.
     """
     growth = _Growth(draw)
     growth.pool.append(growth.placeholder(draw(shapes(0, 3, 200)), draw(st.sampled_from(dtypes))))
@@ -319,7 +346,10 @@ def compute_dags(
     if len(growth.pool) > 2 and draw(st.integers(0, 3)) == 0:
         outputs.append(growth.pool[-2])
     ops = post_dfs_order([output.op for output in outputs])
-    return DagCase(tuple(op.output(0) for op in given_placeholders(ops)), tuple(outputs))
+    inputs = [op.output(0) for op in given_placeholders(ops)]
+    if unused and draw(st.integers(0, 3)) == 0:
+        inputs.insert(draw(st.integers(0, len(inputs))), growth.placeholder(draw(shapes(0, 2, 20)), draw(st.sampled_from(dtypes))))
+    return DagCase(tuple(inputs), tuple(outputs))
 
 
 def work_of(tensor: Tensor) -> int:

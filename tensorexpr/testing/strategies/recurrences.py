@@ -34,7 +34,8 @@ def draw_scan(draw: st.DrawFn, source: Tensor, name: Callable[[str], str], weigh
     else:
         init = te.compute((rows, *extents[1:]), lambda *_: arithmetic.const(1, source.dtype), name("init"))
     value = _stepped(draw, state, lag, name, weights)
-    update = te.compute(extents, lambda *at: _bounded(value(*at), source(*at)), name("update"))
+    early = draw(st.integers(0, rows))  # no step asks for rows before the first
+    update = te.compute(extents, lambda t, *i: _bounded(value(t, *i), source(t - early, *i)), name("update"))
     if not draw(st.booleans()):
         made: Tensor = te.scan(init, update, state, name=name("scan"))
         return made

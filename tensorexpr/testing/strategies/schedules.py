@@ -36,13 +36,16 @@ from ...schedule.steps import (
     Step,
     StorageAlign,
     StoreNontemporal,
+    Tensorize,
     TransformLayout,
 )
 from ...schedule.te_schedule import Schedule, create_schedule
 from ...schedule.tree import At, ScheduleTree, SplitRelation, StageNode
 from ...te.operation import Operation
 from ...te.tensor import Tensor
+from ...te.tensor_intrin import TensorIntrin
 from ...tir.arithmetic import as_int
+from .intrinsics import NAMES as INTRINSICS
 from .layouts import layout_mappings
 
 FACTORS = (1, 2, 3, 4, 5, 7, 8, 16)
@@ -67,8 +70,8 @@ def schedules(draw: Draw, outputs: Sequence[Operation | Tensor], max_steps: int 
         try:
             trial.apply_step(step)
             check_tree(trial.tree)
-            if any(stage.rolling_buffer or _promises(stage) for stage in trial.tree.stages):
-                ScheduleOps(trial)  # whether a box rolls, or a split divides it, is seen when bounds are inferred
+            if any(stage.rolling_buffer or _promises(stage) or _is_tensorized(stage) for stage in trial.tree.stages):
+                ScheduleOps(trial)  # whether a box rolls, a split divides it, or an intrinsic fits, is seen when bounds are inferred
         except ScheduleError:
             continue
         schedule = trial
@@ -82,6 +85,10 @@ def _is_argument(stage: StageNode) -> bool:
 def _promises(stage: StageNode) -> bool:
     """True if a stage at a loop has splits without guards: its box decides."""
     return isinstance(stage.attach, At) and any(isinstance(r, SplitRelation) and r.exact for r in stage.relations)
+
+
+def _is_tensorized(stage: StageNode) -> bool:
+    return any(mark.intrin is not None for mark in stage.marks.values())
 
 
 def _proposal(draw: Draw, tree: ScheduleTree) -> Step | None:
@@ -229,6 +236,15 @@ def _store_nontemporal(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step
     return StoreNontemporal(_pick(draw, [other for other in tree.stages if other.is_output]).id)
 
 
+def _tensorize(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
+    """One of the loops, with one of the intrinsics of the stage's dtype; few of them compute the same."""
+    names = [name for name in INTRINSICS if name.endswith(f".{stage.origin.output_dtype(0)}")]
+    if not names or not stage.leaf:
+        return None
+    intrin = TensorIntrin.get(_pick(draw, names))
+    return Tensorize(stage.id, _leaf(draw, stage), intrin.name, intrin.digest)
+
+
 def _group(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
     """A new group of what lies between two stages, or one of the old ones placed somewhere."""
     if len(tree.groups) > 0 and draw(st.booleans()):
@@ -271,6 +287,8 @@ _PROPOSALS = (
     _double_buffer,
     _storage_align,
     _exact_split,
+    _tensorize,
+    _tensorize,
     _group,
     _group,
 )

@@ -211,5 +211,5 @@ def test_other_functions_keep_their_loops(body: str) -> None:
     text = f"def f(a):\n    c = output_tensor((4,), 'float32')\n    {body}\n    return c\n"
     c = te.hybrid.source_to_op(text, [te.placeholder((4,), name="A")])
     assert c.op.compute is None and c.op.axis == ()
-    with pytest.raises(ScheduleError, match="has no axis|whose statement is taken as it is"):
+    with pytest.raises(ScheduleError, match="whose statement is taken as it is"):
         te.create_schedule(c.op)[c].split(te.reduce_axis((0, 4)), 2)
