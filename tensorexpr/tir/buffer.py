@@ -176,7 +176,7 @@ class Buffer(Built, Object):
         else:
             sizes = [product([self.shape[d] for d in dims]) for dims in axes]
         cuts = tuple(IntImm("int32", place) for place in range(1, len(axes)))
-        return replace(self, shape=tuple(sizes), strides=(), axis_separators=cuts)
+        return replace(self, shape=tuple(sizes), strides=(), buffer_type=Buffer.DEFAULT, axis_separators=cuts)
 
     def is_flat(self) -> bool:
         """Whether it is what `get_flattened_buffer` gives."""

@@ -37,6 +37,7 @@ from .fused_sizes import counted
 from .infer_bound import infer_bound
 from .inline_stages import inline_stages
 from .loop_nest import LoopNest
+from .repeated_arguments import may_repeat
 from .rolling_buffer import RollingPlan, plan_rolling_buffers
 from .scan_nest import scan_nest
 from .tensorize import tensorized_axis, tensorized_nest
@@ -128,7 +129,10 @@ def _parameters(
             raise LoweringError(f"argument {position}, {tensor.name}, is given twice; each tensor is one argument")
         given = binds.get(declared) or binds.get(tensor)
         cuts = stage.separators if stage is not None else ()
-        buffer = arg if isinstance(arg, Buffer) else given or decl_buffer(tensor.shape, tensor.dtype, tensor.name, axis_separators=cuts)
+        buffer = arg if isinstance(arg, Buffer) else given
+        if buffer is None:
+            kind = "auto_broadcast" if stage is not None and may_repeat(tree, stage) else ""
+            buffer = decl_buffer(tensor.shape, tensor.dtype, tensor.name, buffer_type=kind, axis_separators=cuts)
         _check_buffer(position, tensor, buffer)
         bound[key] = buffer
         params[Var(buffer.name, "handle")] = buffer

@@ -57,7 +57,7 @@ def flat_buffer(buffer: Buffer) -> Buffer:
     else:
         shape = tuple(Analyzer().simplify(_product(tuple(buffer.shape[axis] for axis in group))) for group in groups)
     borders = tuple(IntImm("int32", at) for at in range(1, len(groups)))
-    return replace(buffer, dtype=dtype, shape=shape, strides=(), axis_separators=borders)
+    return replace(buffer, dtype=dtype, shape=shape, strides=(), buffer_type=Buffer.DEFAULT, axis_separators=borders)
 
 
 def _groups(buffer: Buffer) -> list[list[int]]:

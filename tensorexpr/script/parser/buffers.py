@@ -16,7 +16,7 @@ from .context import Context
 from .stores import store
 from .values import Access, Opened, Pending, as_expr, as_region
 
-_USUAL_TYPES = ("", "default", "auto")
+_TYPES = {"": "", "default": "", "auto": "auto_broadcast"}
 
 
 def _declared(
@@ -33,8 +33,8 @@ def _declared(
     axis_separators: Any = None,
 ) -> Buffer:
     """A buffer from the options of a declaration. Strings in strides and offset are new variables."""
-    if buffer_type not in _USUAL_TYPES:
-        raise DeclarationError(f"buffer {name}: buffer_type {buffer_type!r} is not supported; leave it out and give the strides")
+    if buffer_type not in _TYPES:
+        raise DeclarationError(f"buffer {name}: buffer_type {buffer_type!r} is not supported; it is \"default\" or \"auto\"")
     if data is not None and not isinstance(data, Var):
         raise DeclarationError(f"buffer {name}: data is a pointer variable, such as A.data, not {data!r}")
     extents = [as_expr(extent) for extent in (shape if isinstance(shape, Sequence) and not isinstance(shape, str) else (shape,))]
@@ -52,7 +52,7 @@ def _declared(
         raise DeclarationError(f"buffer {name}: scope {scope!r}, but its data {data.name} is in {known!r}")
     alignment, factor = as_int(align) or 0, as_int(offset_factor) or 0
     return decl_buffer(extents, dtype, name or "buffer", data, steps, offset, scope, alignment if alignment > 0 else -1, factor,
-        axis_separators=axis_separators,
+        _TYPES[buffer_type], axis_separators,
     )  # fmt: skip
 
 

@@ -175,6 +175,8 @@ class StatementPrinter:
             args.append(f"align={buffer.data_alignment}")
         if buffer.offset_factor != 1:
             args.append(f"offset_factor={buffer.offset_factor}")
+        if buffer.buffer_type == Buffer.AUTO_BROADCAST:
+            args.append('buffer_type="auto"')
         if buffer.axis_separators:
             args.append(f"axis_separators=[{', '.join(map(self._extent, buffer.axis_separators))}]")
         return ", ".join(args)
