@@ -213,7 +213,8 @@ _INT_FOLD: dict[type[BinaryExpr], Callable[[int, int], int]] = {
 }  # fmt: skip
 
 
-_DIVISIONS = (Div, Mod, FloorDiv, FloorMod)
+_REMAINDERS = (Mod, FloorMod)
+_DIVISIONS = (Div, FloorDiv, *_REMAINDERS)
 _FLOAT_FOLD: dict[type[BinaryExpr], Callable[[float, float], float]] = {
     Add: lambda a, b: a + b,
     Sub: lambda a, b: a - b,
@@ -260,7 +261,7 @@ def build_binary(op: type[BinaryExpr], left: PrimExpr, right: PrimExpr) -> PrimE
         absorbing = _ABSORBING.get(op)
         if absorbing and absorbing[0] == right.value:
             return IntImm(left.dtype, absorbing[1])
-    if op in (Div, Mod, FloorDiv, FloorMod) and parse_dtype(left.dtype).code == "bool":
+    if op in _DIVISIONS and parse_dtype(left.dtype).code == "bool":
         left, right = cast(left, with_lanes("int32", parse_dtype(left.dtype).lanes)), cast(right, "int32")
     return op(left, right)
 
@@ -280,8 +281,15 @@ def add(lhs: Any, rhs: Any, span: object = None) -> PrimExpr:
 
 
 def subtract(lhs: Any, rhs: Any, span: object = None) -> PrimExpr:
-    """lhs - rhs."""
-    return build_binary(Sub, *_operands(lhs, rhs))
+    """lhs - rhs.
+
+    Raises:
+        TypeMismatchError: for a constant below 0 that an unsigned dtype can't hold.
+    """
+    left, right = _operands(lhs, rhs)
+    if isinstance(left, IntImm) and isinstance(right, IntImm) and left.value < right.value and left.dtype.startswith("uint"):
+        raise TypeMismatchError(f"{left} - {right} is below 0, where {left.dtype} begins; subtract in a signed dtype")
+    return build_binary(Sub, left, right)
 
 
 def multiply(lhs: Any, rhs: Any, span: object = None) -> PrimExpr:
@@ -290,8 +298,10 @@ def multiply(lhs: Any, rhs: Any, span: object = None) -> PrimExpr:
 
 
 def div(a: Any, b: Any, span: object = None) -> PrimExpr:
-    """a / b: IEEE on floats, truncated towards zero on integers."""
-    return build_binary(Div, *_operands(a, b))
+    """a / b: IEEE on floats, truncated towards zero on integers, whose division by a constant 0 is refused."""
+    left, right = _operands(a, b)
+    _checked_divisor(right)
+    return build_binary(Div, left, right)
 
 
 def true_divide(a: Any, b: Any) -> PrimExpr:
@@ -321,6 +331,8 @@ def _integral_only(name: str, op: type[BinaryExpr]) -> Callable[[Any, Any], Prim
         if not _is_integral(left):
             raise TypeMismatchError(f"{name} takes integers, not {left.dtype}; use te.floor(a / b) or te.fmod on floats")
         _checked_divisor(right)
+        if op in _REMAINDERS and left.dtype not in ("int32", "int64"):
+            return op(left, right)  # TVM folds remainders of indices only, and programs compare trees: `simplify` folds the others
         return build_binary(op, left, right)
 
     build.__name__ = build.__qualname__ = name

@@ -164,7 +164,7 @@ class Buffer(Built, Object):
                 place = place + convert(indices[d]) * self.strides[d] if self.strides else place * self.shape[d] + convert(indices[d])
             found.append(place)
         found[0] = found[0] + self.elem_offset
-        return [simplified(place) for place in found]
+        return [simplified(simplified(place, "analyzer")) for place in found]
 
     def get_flattened_buffer(self) -> Buffer:
         """This buffer as its storage has it: one dimension for each axis of it; itself if it is flat."""
@@ -270,11 +270,15 @@ def difference(stop: PrimExpr, start: PrimExpr) -> PrimExpr:
     return size if isinstance(size, IntImm) else simplified(size)
 
 
-def simplified(expr: PrimExpr) -> PrimExpr:
-    """An index as the algebra of indices has it, which stands in a higher row and is loaded when it is asked."""
+def simplified(expr: PrimExpr, analyzer: str = "index_analyzer") -> PrimExpr:
+    """An index as the algebra of indices has it, which stands in a higher row and is loaded when it is asked.
+
+    analyzer: the module whose Analyzer does it. "analyzer" brings quotients together with their remainders whatever the divisor,
+        "index_analyzer" writes sums as TVM does.
+    """
     if isinstance(expr, (IntImm, Var)):
         return expr
-    found: PrimExpr = importlib.import_module("tensorexpr.arith").Analyzer().simplify(expr)
+    found: PrimExpr = importlib.import_module(f"tensorexpr.arith.{analyzer}").Analyzer().simplify(expr)
     return found
 
 

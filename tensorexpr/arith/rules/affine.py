@@ -46,8 +46,10 @@ def _length(form: Linear) -> int:
 
 
 def _distributed(facts: Facts, form: Linear, dtype: str) -> Linear | None:
-    """(a + b)*c - a*c -> b*c."""
-    return expand(facts, form)
+    """(a + b)*c - a*c -> b*c, and (x//n + y//n)*n + x%n + y%n -> x + y."""
+    found = expand(facts, form)
+    met = found is not None and any(isinstance(atom, FloorMod) for atom in found.terms)
+    return _merge_remainders(facts, found) if found is not None and met else found
 
 
 def _widened(facts: Facts, form: Linear, dtype: str) -> Linear | None:

@@ -166,6 +166,32 @@ def test_flattened_buffers() -> None:
         tir.decl_buffer([1], axis_separators=[1, 2])
 
 
+def test_offsets_of_indices_that_came_from_one_number() -> None:
+    """Quotients meet their remainders, by symbols too, and in the forms that simplifying one of the two may have given them."""
+    n, a, b, k, i = (tir.SizeVar(name) for name in ("n", "a", "b", "k", "i"))
+    A = tir.decl_buffer((x, n))
+    assert str(A.offset_of((a // n + b // n, a % n + b % n))) == "[a + b]"
+    assert str(A.offset_of((a % k // n, a % k % n + a // k * k))) == "[a]"
+    B = tir.decl_buffer((16, 14))
+    assert str(B.offset_of(((i * 49 + k) // 14, (i * 7 + k) % 14))) == "[i * 49 + k]"
+    assert str(A.offset_of((a // n, b % n))) == "[a // n * n + b % n]"
+
+
+def test_constants_of_narrow_integers() -> None:
+    for dtype in ("int8", "uint8", "uint32"):
+        seven, three, zero = (tir.const(value, dtype) for value in (7, 3, 0))
+        assert int(tir.floordiv(seven, three)) == int(tir.truncdiv(seven, three)) == 2
+        for remainder in (tir.floormod, tir.truncmod):
+            assert not isinstance(remainder(seven, three), tir.IntImm)
+            assert int(tvm.arith.Analyzer().simplify(remainder(seven, three))) == 1
+        for division in (tir.floordiv, tir.truncdiv, tir.floormod, tir.div):
+            with pytest.raises(tvm.TVMError, match="division by 0"):
+                division(seven, zero)
+    with pytest.raises(tvm.TVMError, match="below 0, where uint8 begins"):
+        tir.const(3, "uint8") - tir.const(7, "uint8")
+    assert int(tir.const(3, "int8") - tir.const(7, "int8")) == -4
+
+
 def test_prefetch_is_a_hint() -> None:
     stmt = tir.Prefetch(B, [tir.Range(0, 2), tir.Range(0, 8)])
     assert str(stmt).splitlines()[-1] == "T.prefetch(B, [T.Range(0, 2), T.Range(0, 8)])"
