@@ -111,7 +111,8 @@ def lower(
     Args:
         inp: a te.Schedule, a PrimFunc or an IRModule.
         args: for a schedule: tensors, variables and buffers, in the order of the function's parameters.
-        name: for a schedule: the function's name.
+        name: of the function that a schedule or a PrimFunc becomes. No two of its arguments overlap, unless the PrimFunc or
+            the PassContext say `tir.noalias` is False.
         binds: for a schedule: buffers to use for tensors.
         simple_mode: leave out loop partition, for a shorter print.
         upto: stop after this phase (0 to 3); None goes through.
@@ -181,7 +182,8 @@ def _as_module(inp: Any, args: Sequence[Any] | None, name: str, binds: Mapping[A
     if isinstance(inp, IRModule):
         return inp
     if isinstance(inp, PrimFunc):
-        return IRModule({str(inp.attrs.get("global_symbol") or name): inp})
+        promised = inp.attrs.get("tir.noalias", ctx.flag("tir.noalias", True))
+        return IRModule({name: inp.with_attrs({**inp.attrs, "global_symbol": name, "tir.noalias": promised})})
     if not hasattr(inp, "tree"):
         raise LoweringError(
             f"lower and build take a te.Schedule, a PrimFunc or an IRModule, not {inp!s} ({type(inp).__name__}); "

@@ -52,12 +52,13 @@ def build(
         chosen = Target(chosen, target_host)
     chosen.check_built()
     start = time.perf_counter()
-    key = program_key(inputs, args, name or "default_function", binds, chosen)
+    symbol = str((isinstance(inputs, PrimFunc) and inputs.attrs.get("global_symbol")) or name or "default_function")
+    key = program_key(inputs, args, symbol, binds, chosen)
     program = None if key is None else cache.fetch_program(key)
     if program is not None:
         return _compile(program, chosen, None, {"cache": time.perf_counter() - start})
     timings: dict[str, float] = {}
-    program = _emit(_lowered(inputs, args, name or "default_function", binds, chosen, timings), chosen, timings)
+    program = _emit(_lowered(inputs, args, symbol, binds, chosen, timings), chosen, timings)
     if key is not None:
         cache.keep_program(key, program)
     return _compile(program, chosen, None, timings)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 from ..errors import DeclarationError
 from ..tir.analysis import undefined_vars
@@ -20,9 +20,10 @@ from ..tir.buffer import Buffer, decl_buffer
 from ..tir.dtype import parse_dtype
 from ..tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, ProducerLoad, Var
 from ..tir.function import PrimFunc
-from ..tir.rewriting import Node, post_order_rewrite, substitute, walk
+from ..tir.rewriting import walk
 from ..tir.scopes import buffer_vars
 from ..tir.stmt import BufferStore, Evaluate, Stmt
+from ..tir.stmt_functor import Renaming
 from .declare import as_shape, checked_attrs, checked_tag
 from .operation import Operation, PlaceholderOp
 from .tensor import Tensor
@@ -276,12 +277,9 @@ def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc, **kwarg
         raise DeclarationError(f"{where}: {len(input_tensors)} input tensors, but the function reads {len(read)} buffers ({names})")
     _check_inputs(where, input_tensors, read)
     sizes = _sizes(where, input_tensors, read)
-    body = substitute(primfunc.body, sizes) if sizes else primfunc.body
-    if sizes:
-        resized = {b: replace(b, shape=tuple(substitute(e, sizes) for e in b.shape)) for b in buffers}
-        body = _with_buffers(body, resized)
-        read, written = [resized[b] for b in read], [resized[b] for b in written]
-    return _declared(input_tensors, body, read, written, **kwargs, in_place=True)
+    resized = Renaming(sizes, folding=False)
+    body = resized.apply(primfunc.body) if sizes else primfunc.body
+    return _declared(input_tensors, body, *(list(map(resized.buffer, part)) for part in (read, written)), **kwargs, in_place=True)
 
 
 def _in_place(buffers: Sequence[Buffer], loads: set[Var], stores: set[Var]) -> tuple[list[Buffer], list[Buffer]]:
@@ -305,14 +303,3 @@ def _sizes(where: str, tensors: Sequence[Tensor], buffers: Sequence[Buffer]) -> 
             elif known is not have:
                 raise DeclarationError(f"{where}: dimension {dim} of {tensor.name} has extent {have}, but {buffer.name} has {known}")
     return {var: size for var, size in sizes.items() if size is not var}
-
-
-def _with_buffers(body: Stmt, mapping: Mapping[Buffer, Buffer]) -> Stmt:
-    """`body` with accesses to other buffers of the same memory."""
-
-    def rule(node: Node) -> Node | None:
-        if isinstance(node, (BufferLoad, BufferStore)) and node.buffer in mapping:
-            return cast(Node, replace(cast(Any, node), buffer=mapping[node.buffer]))
-        return None
-
-    return post_order_rewrite(body, rule)

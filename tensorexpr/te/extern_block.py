@@ -11,15 +11,14 @@ It reads and writes its tensors whole, and says so: schedules move other blocks 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, cast
 
 from ..tir.attrs import FrozenMap
 from ..tir.block import Block, BlockRealize, MatchBufferRegion
 from ..tir.buffer import Buffer, BufferRegion
-from ..tir.expr import BufferLoad, PrimExpr, Var
-from ..tir.rewriting import Node, post_order_rewrite, substitute
+from ..tir.expr import PrimExpr, Var
+from ..tir.rewriting import walk
 from ..tir.stmt import BufferStore, Stmt
+from ..tir.stmt_functor import Renaming
 from .compute_block import TRUE, BlockNames
 from .extern import ExternOp, is_plain
 from .tensor import Tensor
@@ -36,22 +35,14 @@ def extern_block(op: ExternOp, buffers: Mapping[Tensor, Buffer], names: BlockNam
         for placeholder, tensor in op.pairs()
         if placeholder not in plain
     )
-    body = _moved(op.statement, plain)
+    pointers: dict[Var, PrimExpr] = {placeholder.data: buffer.data for placeholder, buffer in plain.items()}
+    body = Renaming(pointers, folding=False, buffers=plain).apply(op.statement)
     reads = tuple(dict.fromkeys(BufferRegion.full_region(buffers[tensor]) for tensor in op.input_tensors))
-    writes = tuple(BufferRegion.full_region(buffers[op.output(number)]) for number in range(op.num_outputs))
+    stored = {node.buffer.data for node in walk(op.statement) if isinstance(node, BufferStore)}
+    changed = [buffers[tensor] for placeholder, tensor in op.pairs() if placeholder.data in stored or tensor.op is op]
+    writes = tuple(map(BufferRegion.full_region, changed))
     block = Block((), reads, writes, names.fresh(op.name), body, None, match_buffers=views, annotations=annotations)
     return BlockRealize((), TRUE, block)
-
-
-def _moved(body: Stmt, buffers: Mapping[Buffer, Buffer]) -> Stmt:
-    pointers: dict[Var, PrimExpr] = {placeholder.data: buffer.data for placeholder, buffer in buffers.items()}
-
-    def rule(node: Node) -> Node | None:
-        if isinstance(node, (BufferLoad, BufferStore)) and node.buffer in buffers:
-            return cast(Node, replace(cast(Any, node), buffer=buffers[node.buffer]))
-        return None
-
-    return substitute(post_order_rewrite(body, rule), pointers)
 
 
 __all__ = ["extern_block"]

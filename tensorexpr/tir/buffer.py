@@ -164,7 +164,7 @@ class Buffer(Built, Object):
                 place = place + convert(indices[d]) * self.strides[d] if self.strides else place * self.shape[d] + convert(indices[d])
             found.append(place)
         found[0] = found[0] + self.elem_offset
-        return [simplified(simplified(place, "analyzer")) for place in found]
+        return [simplified(simplified(simplified(place), "analyzer")) for place in found]
 
     def get_flattened_buffer(self) -> Buffer:
         """This buffer as its storage has it: one dimension for each axis of it; itself if it is flat."""
