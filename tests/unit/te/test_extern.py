@@ -12,6 +12,7 @@ import tensorexpr as tvm
 from tensorexpr import te, tir
 from tensorexpr.errors import DeclarationError
 from tensorexpr.runtime.ndarray import NDArray
+from tensorexpr.script import tir as T
 from tensorexpr.schedule.auto_inline import AutoInlineInjective
 from tensorexpr.te.dag_text import format_dag
 from tensorexpr.te.extern import ExternOp
@@ -19,6 +20,7 @@ from tensorexpr.te.flops import flop_count
 from tensorexpr.te.identity import dag_equal
 from tensorexpr.te.reference import evaluate
 from tensorexpr.testing.check import assert_schedule_correct
+from tensorexpr.tir.interpreter import interpret
 
 Buffers = list[tir.Buffer]
 
@@ -188,6 +190,33 @@ def test_symbolic_sizes_of_a_function_are_those_of_the_tensors() -> None:
     b = te.extern_primfunc([a], scaled(tir.Var("rows", "int32")), name="b")
     assert [int(extent) for extent in b.shape] == [6]
     assert_schedule_correct(te.create_schedule(b.op), [a, b])
+
+
+@T.prim_func
+def blocks(source: T.Buffer((4,), "float32"), total: T.Buffer((1,), "float32")) -> None:
+    for i in range(4):
+        with T.block("outer"):
+            twice = T.alloc_buffer((1,))
+            with T.block("twice"):
+                twice[0] = source[i] * 2.0
+            with T.block("total"):
+                vi = T.axis.reduce(4, i)
+                with T.init():
+                    total[0] = 1.0
+                total[0] = total[0] + twice[0]
+                source[vi] = twice[0]
+
+
+def test_a_function_of_blocks_as_a_stage_that_changes_its_input() -> None:
+    a = te.placeholder((4,), name="a")
+    b = te.extern_primfunc([a], blocks, name="b")
+    c = te.compute((1,), lambda i: b[i] + 1.0, name="c")
+    func = te.create_prim_func([a, c])
+    assert "T.writes(a[0:4], b[0])" in func.script()
+    for module in (tvm.lower(te.create_schedule(c.op), [a, c]), tvm.lower(func)):
+        source, result = np.arange(4, dtype=np.float32), np.zeros(1, np.float32)
+        interpret(module["main"], [source, result])
+        assert source.tolist() == [0.0, 2.0, 4.0, 6.0] and result[0] == 14.0
 
 
 @tvm.register_func("tests.extern.sorted", override=True)
