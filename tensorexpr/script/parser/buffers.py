@@ -34,7 +34,7 @@ def _declared(
 ) -> Buffer:
     """A buffer from the options of a declaration. Strings in strides and offset are new variables."""
     if buffer_type not in _TYPES:
-        raise DeclarationError(f"buffer {name}: buffer_type {buffer_type!r} is not supported; it is \"default\" or \"auto\"")
+        raise DeclarationError(f'buffer {name}: buffer_type {buffer_type!r} is not supported; it is "default" or "auto"')
     if data is not None and not isinstance(data, Var):
         raise DeclarationError(f"buffer {name}: data is a pointer variable, such as A.data, not {data!r}")
     extents = [as_expr(extent) for extent in (shape if isinstance(shape, Sequence) and not isinstance(shape, str) else (shape,))]

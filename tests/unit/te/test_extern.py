@@ -12,8 +12,8 @@ import tensorexpr as tvm
 from tensorexpr import te, tir
 from tensorexpr.errors import DeclarationError
 from tensorexpr.runtime.ndarray import NDArray
-from tensorexpr.script import tir as T
 from tensorexpr.schedule.auto_inline import AutoInlineInjective
+from tensorexpr.script import tir as T
 from tensorexpr.te.dag_text import format_dag
 from tensorexpr.te.extern import ExternOp
 from tensorexpr.te.flops import flop_count
