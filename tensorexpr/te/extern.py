@@ -279,7 +279,8 @@ def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc, **kwarg
     sizes = _sizes(where, input_tensors, read)
     resized = Renaming(sizes, folding=False)
     body = resized.apply(primfunc.body) if sizes else primfunc.body
-    return _declared(input_tensors, body, *(list(map(resized.buffer, part)) for part in (read, written)), **kwargs, in_place=True)
+    ins, outs = [resized.buffer(buffer) for buffer in read], [resized.buffer(buffer) for buffer in written]
+    return _declared(input_tensors, body, ins, outs, **kwargs, in_place=True)
 
 
 def _in_place(buffers: Sequence[Buffer], loads: set[Var], stores: set[Var]) -> tuple[list[Buffer], list[Buffer]]:

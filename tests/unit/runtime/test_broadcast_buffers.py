@@ -45,7 +45,7 @@ def test_an_input_that_the_loops_follow_keeps_its_compact_form() -> None:
 
 def test_the_kind_of_a_buffer_is_printed_and_read() -> None:
     A = tir.decl_buffer((te.size_var("m"),), name="A", buffer_type="auto_broadcast")
-    func = tir.PrimFunc([tir.Var("a", "handle")], tir.Evaluate(A[0]), buffer_map={})
-    func = tir.PrimFunc(func.params, func.body, buffer_map={func.params[0]: A})
+    a = tir.Var("a", "handle")
+    func = tir.PrimFunc((a,), tir.Evaluate(A[0]), buffer_map={a: A})
     assert 'buffer_type="auto"' in func.script()
     tvm.ir.assert_structural_equal(tvm.script.from_source(func.script()), func)

@@ -1,5 +1,7 @@
 """te.extern and te.extern_primfunc: what they declare, and how they run."""
 
+# mypy: disable-error-code="valid-type"
+
 from __future__ import annotations
 
 import ctypes
