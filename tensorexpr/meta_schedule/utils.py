@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Class = TypeVar("Class", bound=type)
 Result = TypeVar("Result")
+# What builders and runners say of a program past its limit: programs look for these words, TVM's.
+TIMED_OUT = "Timeout, killed after {:g} seconds"
 
 
 class Extensible:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from ..search_task import SearchTask
 
 
+_SHORTEST = 1e-12  # seconds: a runner of the caller's may report none at all
+
 @dataclass
 class _Programs:
     """What was measured of one task."""
@@ -96,7 +98,7 @@ class XGBModel(PythonBasedModel):
         for key, pairs in by_task.items():
             task = pairs[0][0].task
             features, priors = features_of(task.compute_dag, task.target, [made.trace for made, _ in pairs])
-            speeds = np.array([1.0 / result.median if result.is_success else 0.0 for _, result in pairs])
+            speeds = np.array([1.0 / max(result.median, _SHORTEST) if result.is_success else 0.0 for _, result in pairs])
             self._tasks.setdefault(key, _Programs()).add(features, priors, speeds)
         self._train()
 

@@ -30,7 +30,7 @@ from ...tune.measure.folder import SharedFolder
 from ...tune.measure.object_code import arguments_of
 from ...tune.measure.results import MeasureOptions, Program
 from ...tune.measure.spills import spills_in_object
-from ..utils import thread_count, within
+from ..utils import TIMED_OUT, thread_count, within
 from .artifact import Artifact, write_artifact
 from .builder import BuilderInput, BuilderResult, PyBuilder
 
@@ -156,7 +156,7 @@ class LocalBuilder(PyBuilder, kind="local"):
         try:
             return within(self.timeout_sec, self._built_by_caller, given)
         except TimeoutError:
-            return BuilderResult(None, f"LocalBuilder: Timeout, the caller's functions took longer than {self.timeout_sec:g} s")
+            return BuilderResult(None, f"LocalBuilder: {TIMED_OUT.format(self.timeout_sec)}")
         except Exception:
             return BuilderResult(None, f"LocalBuilder: An exception occurred\n{traceback.format_exc()}")
 

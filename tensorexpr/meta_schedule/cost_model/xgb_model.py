@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 _GROWTH = 1.2  # samples, until an adaptive model learns anew
+_SHORTEST = 1e-12  # seconds: a runner of the caller's may report none at all
 
 
 class XGBConfig(NamedTuple):
@@ -59,8 +60,9 @@ class _Task:
 
     def throughput(self) -> FloatArray:
         """Relative to the fastest one."""
-        best = min(self.seconds, default=np.inf)
-        return np.array([best / s if np.isfinite(s) and np.isfinite(best) else 0.0 for s in self.seconds])
+        seconds = np.maximum(np.array(self.seconds, np.float64), _SHORTEST)
+        best = seconds.min(initial=np.inf)
+        return np.where(np.isfinite(seconds), best / seconds, 0.0) if np.isfinite(best) else np.zeros(len(seconds))
 
 
 class XGBModel(PyCostModel, kind="xgb"):
@@ -127,7 +129,7 @@ class XGBModel(PyCostModel, kind="xgb"):
         (rows, priors), seconds = self._features(context, candidates), [result.median for result in results]
         finite = np.isfinite(seconds)
         if finite.sum() > 1:
-            found = quality(self.predict(context, candidates)[finite], 1.0 / np.array(seconds)[finite])
+            found = quality(self.predict(context, candidates)[finite], 1.0 / np.maximum(np.array(seconds)[finite], _SHORTEST))
             logger.debug("XGBModel on new programs: %s", found)
         task.rows += list(rows)
         task.priors += priors.tolist()

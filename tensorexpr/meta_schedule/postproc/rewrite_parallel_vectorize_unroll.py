@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from operator import mul
 from typing import Any
 
 from ...errors import ScheduleError
@@ -17,6 +19,7 @@ from .blocks import has_root
 from .postproc import PyPostproc
 
 _ASKS = (PARALLEL, VECTORIZE, UNROLL_EXPLICIT, UNROLL_IMPLICIT)
+_ANY = 1 << 62  # iterations, where all loops count
 
 
 @dataclass(frozen=True)
@@ -62,8 +65,7 @@ def _rewrite(sch: Schedule, block: BlockRV, asked: _Asked | None) -> None:
     if asked is None or not loops:
         return
     statements: list[For] = [sch.get(loop) for loop in loops]
-    dependent = dependent_loops(statements[0])
-    free = [_is_plain(loop) and loop.loop_var not in dependent for loop in statements]
+    free = _free(statements)
     most = contiguous_loops(sch.realization(block), statements)
     first = loops[0]
     both = asked.parallel and asked.lanes and all(free) and most == len(loops)
@@ -112,6 +114,19 @@ def _marked(sch: Schedule, loop: LoopRV, how: str) -> None:
         getattr(sch, how)(loop)
     except ScheduleError:
         return
+
+
+def _free(loops: Sequence[For]) -> list[bool]:
+    """Which of the loops around a block may run in any order."""
+    dependent = dependent_loops(loops[0])
+    return [_is_plain(loop) and loop.loop_var not in dependent for loop in loops]
+
+
+def parallel_products(sch: Schedule, block: BlockRV) -> list[int]:
+    """The iterations of the outermost loop of a block that may run in parallel, of the two outermost fused, and so on."""
+    loops: list[For] = [sch.get(loop) for loop in sch.get_loops(block)]
+    count = _outer_count(loops, _free(loops), _ANY) if loops else 0
+    return list(accumulate((as_int(loop.extent) or 1 for loop in loops[:count]), mul))
 
 
 def _is_plain(loop: For) -> bool:

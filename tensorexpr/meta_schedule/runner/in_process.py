@@ -17,7 +17,7 @@ from ...tir.serialize.module_graph import module_from_graph
 from ...tune.measure.inputs import RANGES, random_inputs
 from ..arg_info import shapes_of
 from ..builder.artifact import read_artifact
-from ..utils import within
+from ..utils import TIMED_OUT, within
 from .config import EvaluatorConfig
 from .runner import LocalRunnerFuture, RunnerInput
 
@@ -89,7 +89,7 @@ class InProcess:
             seconds = [float(getattr(value, "value", value)) for value in within(self.timeout_s, timed)]
             return LocalRunnerFuture(seconds)
         except TimeoutError:
-            return LocalRunnerFuture(None, f"{self.name}: Timeout, the caller's functions took longer than {self.timeout_s:g} s")
+            return LocalRunnerFuture(None, f"{self.name}: {TIMED_OUT.format(self.timeout_s)}")
         except Exception:
             return LocalRunnerFuture(None, f"{self.name}: An exception occurred\n{traceback.format_exc()}")
         finally:

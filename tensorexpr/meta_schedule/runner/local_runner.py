@@ -175,7 +175,7 @@ class LocalRunner(PyRunner, kind="local"):
         """What went wrong, in the words that programs look for."""
         said = f"{failure.error_no.error_type}: {failure.message}\n{failure.detail}".strip()
         if failure.error_no == MeasureErrorNo.RUN_TIMEOUT and self.name == LocalRunner.name:
-            return f"{self.name}: Timeout, killed after {self.timeout_sec:g} seconds\n{said}"
+            return f"{self.name}: {TIMED_OUT.format(self.timeout_sec)}\n{said}"
         return f"{self.name}: An exception occurred\n{said}"
 
     def _task(self, workload: IRModule | None, args_info: Sequence[ArgInfo], target: Target, outputs: Sequence[int] = ()) -> _Task:

@@ -114,7 +114,7 @@ class EvolutionarySearch(PySearchStrategy, kind="evolutionary"):
         self._search = None
 
     def generate_measure_candidates(self) -> list[MeasureCandidate] | None:
-        """The next programs; None if the search is over, or nothing new was found several times in a row.
+        """The next programs, which are none if nothing new was found; None if the search is over, as after several such rounds in a row.
 
         Raises:
             TuningError: if no search was begun.
@@ -123,13 +123,16 @@ class EvolutionarySearch(PySearchStrategy, kind="evolutionary"):
         if search is None:
             raise TuningError("this search has not begun; call pre_tuning first")
         wanted = search.budget.next_round
-        for _ in range(_MAX_EMPTY_ROUNDS if wanted else 0):
-            found = self._round(search, wanted)
-            if found:
-                search.budget.spend(len(found))
-                search.proposed = {id(individual.sch): individual for individual in found}
-                return [MeasureCandidate(individual.sch, search.args_info) for individual in found]
-        return None
+        if not wanted:
+            return None
+        found = self._round(search, wanted)
+        search.empty_rounds = 0 if found else search.empty_rounds + 1
+        never = not search.seen  # no decisions make a program that passes: another round would fare no better
+        if not found and (never or search.empty_rounds >= _MAX_EMPTY_ROUNDS):
+            return None
+        search.budget.spend(len(found))
+        search.proposed = {id(individual.sch): individual for individual in found}
+        return [MeasureCandidate(individual.sch, search.args_info) for individual in found]
 
     def notify_runner_results(self, measure_candidates: list[MeasureCandidate], results: list[RunnerResult]) -> None:
         """Hear how the last programs did."""

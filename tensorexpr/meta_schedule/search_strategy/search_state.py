@@ -68,6 +68,7 @@ class Search:
         proposed: the programs of the round, by the identity of their schedules.
         best: seconds of the best program, of those that come from traces (False) and from populations (True).
         scores: what the model says of a round's programs.
+        empty_rounds: the last rounds, if nothing new was found in them.
     """
 
     context: TuneContext
@@ -84,6 +85,7 @@ class Search:
     proposed: dict[int, Individual] = field(default_factory=dict)
     best: dict[bool, float] = field(default_factory=lambda: {False: math.inf, True: math.inf})
     scores: dict[Individual, float] = field(default_factory=dict)
+    empty_rounds: int = 0
 
     def is_new(self, individual: Individual) -> bool:
         """Whether a program was proposed for the first time; it counts as proposed from now on."""

@@ -125,6 +125,8 @@ class TaskScheduler(Extensible):
             if candidates is None:
                 self.terminate_task(task_id)
                 continue
+            if not candidates:  # nothing new this time; a strategy gives None when it finds nothing again and again
+                continue
             record.measure_candidates = list(candidates)[: max_trials - used]
             used += len(record.measure_candidates)
             self._send(record)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from math import prod
 
+import pytest
+
 from tensorexpr import meta_schedule as ms
 from tensorexpr import tir
+from tensorexpr.errors import TuningError
 from tensorexpr.meta_schedule.schedule_rule.parallelize_vectorize_unroll import PARALLEL
+from tensorexpr.target import Target
 from tests import loop_programs
 
 
@@ -39,15 +43,34 @@ def test_a_tiling_that_has_nothing_to_move_is_left() -> None:
     assert ms.mutator.MutateTileSize().apply(sch.trace, 1) is None
 
 
-def test_another_bound_on_parallel_iterations_is_another() -> None:
+def bounds(mutator: ms.mutator.MutateParallel, sch: tir.Schedule) -> set[int]:
+    """The bounds that a mutator puts into a schedule, of 40 tries."""
+    assert sch.trace is not None
+    made = [mutator.apply(sch.trace, seed) for seed in range(40)]
+    return {inst.inputs[1] for trace in made if trace is not None for inst in trace.insts if inst.kind == "Annotate"}
+
+
+@pytest.mark.parametrize(("bound", "others"), [(1, {8, 16, 128}), (5, {4, 16, 128}), (16, {4, 8, 128})])
+def test_another_bound_on_parallel_iterations_fuses_another_number_of_loops(bound: int, others: set[int]) -> None:
+    mutator = ms.mutator.MutateParallel(16)
+    sch = tir.Schedule(loop_programs.matmul)
+    rows, columns, _ = sch.get_loops("C")
+    outer, inner = sch.split(rows, [4, None])
+    left, right = sch.split(columns, [2, None])
+    sch.reorder(outer, left, inner, right)
+    sch.annotate(sch.get_block("root"), PARALLEL, bound)
+    space = ms.space_generator.PostOrderApply(sch_rules=[], postprocs=[], mutator_probs={mutator: 1.0})
+    ms.TuneContext(loop_programs.matmul, target=Target("llvm -num-cores=8"), space_generator=space)
+    assert bounds(mutator, sch) == others
+
+
+def test_without_a_bound_there_is_no_other() -> None:
+    assert ms.mutator.MutateParallel(8).apply(tiled([4, 4], 16).trace, 1) is None
+
+
+def test_without_a_program_bounds_are_not_known() -> None:
     sch = tir.Schedule(loop_programs.matmul)
     sch.annotate(sch.get_block("root"), PARALLEL, 4)
-    mutator = ms.mutator.MutateParallel(8)
     assert sch.trace is not None
-    found = set()
-    for seed in range(40):
-        made = mutator.apply(sch.trace, seed)
-        assert made is not None
-        found.add(next(inst.inputs[1] for inst in made.insts if inst.kind == "Annotate"))
-    assert found == {1, 2, 8}
-    assert ms.mutator.MutateParallel(8).apply(tiled([4, 4], 16).trace, 1) is None
+    with pytest.raises(TuningError, match="works for a TuneContext"):
+        ms.mutator.MutateParallel(8).apply(sch.trace, 1)

@@ -61,7 +61,7 @@ def test_a_seed_gives_the_same_programs_and_trials_end(kind: str) -> None:
         ctx = context(kind)
         ctx.pre_tuning(5, 3)
         rounds = []
-        while (candidates := ctx.generate_measure_candidates()) is not None:
+        while candidates := ctx.generate_measure_candidates():
             ctx.notify_runner_results(candidates, [RunnerResult([1.0])] * len(candidates))
             rounds.append(keys(candidates))
         ctx.post_tuning()
@@ -88,7 +88,7 @@ def test_evolution_proposes_each_program_once_and_follows_the_model() -> None:
     ctx.pre_tuning(24, 8, cost_model=model)
     seen: list[str] = []
     first: list[int] = []
-    while (candidates := ctx.generate_measure_candidates()) is not None:
+    while candidates := ctx.generate_measure_candidates():
         first = first or [width(candidate) for candidate in candidates]
         seen += keys(candidates)
     assert len(seen) == len(set(seen)) == 24
@@ -148,11 +148,20 @@ def test_spaces_that_explore_themselves_take_part_and_learn() -> None:
     rows = Rows()
     ctx = context("evolutionary", Both(rows))
     ctx.pre_tuning(12, 6, cost_model=RandomModel(seed=1))
-    while (candidates := ctx.generate_measure_candidates()) is not None:
+    while candidates := ctx.generate_measure_candidates():
         assert len(candidates) == 6
         seconds = [1e-3 if "reorder" not in key else 1.0 for key in keys(candidates)]
         ctx.notify_runner_results(candidates, [RunnerResult([s]) for s in seconds])
     assert rows.learned == {1: 1e-3, 4: 1e-3, 8: 1e-3}
+
+
+def test_rounds_without_anything_new_are_empty_until_the_search_gives_up() -> None:
+    ctx = context("evolutionary", ms.space_generator.ScheduleFn(lambda sch: None, [], [], {}))  # one program, without a decision
+    ctx.pre_tuning(100, 10)
+    rounds = []
+    while (candidates := ctx.generate_measure_candidates()) is not None:
+        rounds.append(len(candidates))
+    assert rounds == [1, 0, 0, 0, 0]
 
 
 class Rejects(PyPostproc):
