@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 _SHORTEST = 1e-12  # seconds: a runner of the caller's may report none at all
 
+
 @dataclass
 class _Programs:
     """What was measured of one task."""

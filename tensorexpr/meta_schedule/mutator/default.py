@@ -1,9 +1,10 @@
-"""The mutators for CPUs, with their probabilities."""
+"""The mutators for CPUs and GPUs, with their probabilities."""
 
 from __future__ import annotations
 
 from .mutate_compute_location import MutateComputeLocation
 from .mutate_parallel import MutateParallel
+from .mutate_thread_binding import MutateThreadBinding
 from .mutate_tile_size import MutateTileSize
 from .mutate_unroll import MutateUnroll
 from .mutator import Mutator
@@ -13,4 +14,8 @@ def _mutators() -> dict[Mutator, float]:
     return {MutateTileSize(): 0.9, MutateComputeLocation(): 0.05, MutateUnroll(): 0.03, MutateParallel(max_jobs_per_core=16): 0.02}
 
 
-Mutator.defaults.update({"llvm": _mutators, "vnni": _mutators, "avx512": _mutators})
+def _gpu_mutators() -> dict[Mutator, float]:
+    return {MutateTileSize(): 0.9, MutateUnroll(): 0.08, MutateThreadBinding(): 0.02}
+
+
+Mutator.defaults.update({"cuda": _gpu_mutators, "llvm": _mutators, "vnni": _mutators, "avx512": _mutators})

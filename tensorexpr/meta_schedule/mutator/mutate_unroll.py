@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from ...schedule.blocks import Trace
+from ...schedule.blocks import Instruction, Trace
 from ..schedule_rule.parallelize_vectorize_unroll import UNROLL_EXPLICIT, UNROLL_IMPLICIT
 from .mutator import PyMutator
 
@@ -23,10 +23,14 @@ class MutateUnroll(PyMutator):
         ]
         if not samples:
             return None
-        inst = rng.choice(samples)
-        _, probs = inst.attrs
-        others = [place for place in range(len(probs)) if place != trace.decisions.get(inst) and probs[place] > 0]
-        if not others:
-            return None
-        choice = rng.choices(others, [probs[place] for place in others])[0]
-        return trace.with_decision(inst, choice, remove_postproc=True)
+        return redrawn(trace, rng.choice(samples), rng)
+
+
+def redrawn(trace: Trace, inst: Instruction, rng: random.Random) -> Trace | None:
+    """A trace with another choice of a categorical sample, drawn by its probabilities; None if there is no other."""
+    _, probs = inst.attrs
+    others = [place for place in range(len(probs)) if place != trace.decisions.get(inst) and probs[place] > 0]
+    if not others:
+        return None
+    choice = rng.choices(others, [probs[place] for place in others])[0]
+    return trace.with_decision(inst, choice, remove_postproc=True)

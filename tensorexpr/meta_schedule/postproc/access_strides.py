@@ -6,30 +6,12 @@ from collections.abc import Sequence
 
 from ...arith import linear_form
 from ...schedule.blocks.bindings import bound_values
-from ...schedule.blocks.program import inner_statements
 from ...tir.arithmetic import as_int
 from ...tir.block import BlockRealize
 from ...tir.buffer import BufferRegion
-from ...tir.expr import IterVar, PrimExpr, Var
-from ...tir.rewriting import substitute, variables
-from ...tir.stmt import For, Stmt
-
-
-def dependent_loops(outermost: For) -> set[Var]:
-    """The loops of a nest over which a block is not independent: other axes than of data run over them, or a reduction is repeated."""
-    found: set[Var] = set()
-    stack: list[tuple[Stmt, tuple[Var, ...]]] = [(outermost, ())]
-    while stack:
-        stmt, around = stack.pop()
-        if isinstance(stmt, BlockRealize):
-            pairs = list(zip(stmt.block.iter_vars, stmt.iter_values, strict=True))
-            reducing = set().union(*(variables(value) for axis, value in pairs if axis.iter_type != IterVar.DATA_PAR))
-            found |= reducing
-            if reducing or stmt.block.init is not None:
-                found |= set(around).difference(*(variables(value) for _, value in pairs))
-        inside = (*around, stmt.loop_var) if isinstance(stmt, For) and as_int(stmt.extent) != 1 else around
-        stack += [(inner, inside) for inner in inner_statements(stmt)]
-    return found
+from ...tir.expr import PrimExpr, Var
+from ...tir.rewriting import substitute
+from ...tir.stmt import For
 
 
 def contiguous_loops(realize: BlockRealize, loops: Sequence[For]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...schedule.blocks import BlockRV, Schedule
-from ...tir.block import BlockRealize
+from ...tir.block import Block, BlockRealize
 from ...tir.rewriting import walk
 
 
@@ -18,11 +18,16 @@ def all_blocks(sch: Schedule) -> list[BlockRV]:
 def block_names(sch: Schedule) -> list[tuple[str, str]]:
     """The names of these blocks, and of their functions."""
     found: list[tuple[str, str]] = []
-    for var in sch.mod.get_global_vars():
-        if has_root(sch, var.name_hint):
-            realized = [node.block.name_hint for node in walk(sch.mod[var.name_hint].body) if isinstance(node, BlockRealize)]
-            found += [(name, var.name_hint) for name in realized if realized.count(name) == 1 and name not in ("root", "")]
+    for func_name, root in roots(sch):
+        realized = [node.block.name_hint for node in walk(root.body) if isinstance(node, BlockRealize)]
+        found += [(name, func_name) for name in realized if realized.count(name) == 1]
     return found
+
+
+def roots(sch: Schedule) -> list[tuple[str, Block]]:
+    """The root blocks of all functions of blocks, with the functions' names."""
+    names = [var.name_hint for var in sch.mod.get_global_vars() if has_root(sch, var.name_hint)]
+    return [(name, sch.mod[name].body.block) for name in names]
 
 
 def has_root(sch: Schedule, func_name: str) -> bool:

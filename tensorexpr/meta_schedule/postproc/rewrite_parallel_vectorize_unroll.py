@@ -12,9 +12,9 @@ from ...errors import ScheduleError
 from ...schedule.blocks import BlockRV, LoopRV, Schedule
 from ...tir.arithmetic import as_int
 from ...tir.stmt import For, ForKind
-from ..schedule_rule.analysis import is_spatial
+from ..schedule_rule.analysis import dependent_loops, is_spatial
 from ..schedule_rule.parallelize_vectorize_unroll import PARALLEL, UNROLL_EXPLICIT, UNROLL_IMPLICIT, VECTORIZE
-from .access_strides import contiguous_loops, dependent_loops
+from .access_strides import contiguous_loops
 from .blocks import has_root
 from .postproc import PyPostproc
 

@@ -24,6 +24,7 @@ from ...tune.measure.runner import Runner as Worker
 from ...tune.measure.timing import TimingPolicy
 from ..arg_info import ArgInfo, entry_func, shapes_of
 from ..builder.artifact import read_artifact
+from ..utils import TIMED_OUT
 from .config import EvaluatorConfig
 from .in_process import AllocArgument, InProcess, RunEvaluator, alloc_argument_common, run_evaluator_common
 from .outputs import outputs_of

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from math import prod
 
 from ...schedule.blocks import BlockRV, LoopRV, Schedule
+from ...schedule.blocks.program import inner_statements
 from ...schedule.blocks.scope import read, written
 from ...tir.arithmetic import as_int
-from ...tir.block import Block
+from ...tir.block import Block, BlockRealize
 from ...tir.expr import BufferLoad, Call, IterVar, PrimExpr, Var
 from ...tir.rewriting import Node, variables, walk
-from ...tir.stmt import BufferStore, For, IfThenElse
+from ...tir.stmt import BufferStore, For, IfThenElse, Stmt
 
 SPATIAL, REDUCE = "S", "R"
+_KINDS = {IterVar.DATA_PAR: SPATIAL, IterVar.COMM_REDUCE: REDUCE}
 TILED = "meta_schedule.tiling_structure"
 
 
@@ -33,7 +35,7 @@ def bound_loops(sch: Schedule, block: BlockRV) -> list[BoundLoop] | None:
     kinds: dict[Var, str] = {}
     for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
         if isinstance(value, Var):
-            kinds[value] = {IterVar.DATA_PAR: SPATIAL, IterVar.COMM_REDUCE: REDUCE}.get(axis.iter_type, "")
+            kinds[value] = _KINDS.get(axis.iter_type, "")
         elif variables(value):
             return None
     found = []
@@ -93,6 +95,35 @@ def needs_rfactor(sch: Schedule, block: BlockRV, max_parallel: int) -> bool:
     if needs_tiling(sch, block):
         return not (spatial >= reduced or spatial > max_parallel)
     return reduced > 1
+
+
+def loop_kind(loop: For) -> str:
+    """Which kind of axes of the blocks inside a loop runs over: SPATIAL, also if none does, REDUCE, or "" for several or others."""
+    kinds = {
+        _KINDS.get(axis.iter_type, "")
+        for node in walk(loop.body)
+        if isinstance(node, BlockRealize)
+        for axis, value in zip(node.block.iter_vars, node.iter_values, strict=True)
+        if loop.loop_var in variables(value)
+    }
+    return kinds.pop() if len(kinds) == 1 else "" if kinds else SPATIAL
+
+
+def dependent_loops(outermost: For) -> set[Var]:
+    """The loops of a nest over which a block is not independent: other axes than of data run over them, or a reduction is repeated."""
+    found: set[Var] = set()
+    stack: list[tuple[Stmt, tuple[Var, ...]]] = [(outermost, ())]
+    while stack:
+        stmt, around = stack.pop()
+        if isinstance(stmt, BlockRealize):
+            pairs = list(zip(stmt.block.iter_vars, stmt.iter_values, strict=True))
+            reducing = set().union(*(variables(value) for axis, value in pairs if axis.iter_type != IterVar.DATA_PAR))
+            found |= reducing
+            if reducing or stmt.block.init is not None:
+                found |= set(around).difference(*(variables(value) for _, value in pairs))
+        inside = (*around, stmt.loop_var) if isinstance(stmt, For) and as_int(stmt.extent) != 1 else around
+        stack += [(inner, inside) for inner in inner_statements(stmt)]
+    return found
 
 
 def has_call(block: Block, chosen: Callable[[Call], bool]) -> bool:

@@ -1,10 +1,12 @@
-"""The rules for CPUs, with the arguments that MetaSchedule's users expect."""
+"""The rules for CPUs and GPUs, with the arguments that MetaSchedule's users expect."""
 
 from __future__ import annotations
 
 from .add_rfactor import AddRFactor
 from .apply_custom_rule import ApplyCustomRule
+from .auto_bind import AutoBind
 from .auto_inline import AutoInline
+from .cross_thread_reduction import CrossThreadReduction
 from .inline_constant_scalars import InlineConstantScalars
 from .multi_level_tiling import MultiLevelTiling, ReuseType
 from .multi_level_tiling_with_intrin import MultiLevelTilingWithIntrin
@@ -41,8 +43,35 @@ def _rules(*intrinsics: str) -> list[ScheduleRule]:
     ]
 
 
+def _gpu_rules() -> list[ScheduleRule]:
+    return [
+        ApplyCustomRule(),
+        MultiLevelTiling(
+            "SSSRRSRS",
+            tile_binds=["blockIdx.x", "vthread.x", "threadIdx.x"],
+            max_innermost_factor=_INNERMOST,
+            vector_load_lens=[1, 2, 3, 4, 8, 16],
+            reuse_read=ReuseType(req="must", levels=[4], scope="shared"),
+            reuse_write=ReuseType(req="must", levels=[3], scope="local"),
+        ),
+        InlineConstantScalars(),
+        AutoInline(
+            into_producer=True,
+            into_consumer=True,
+            inline_const_tensor=True,
+            disallow_if_then_else=False,
+            require_injective=False,
+            require_ordered=False,
+        ),
+        CrossThreadReduction([4, 8, 16, 32, 64, 128, 256, 512]),
+        ParallelizeVectorizeUnroll(-1, -1, [0, 16, 64, 512, 1024], unroll_explicit=True),
+        AutoBind(max_threadblocks=256),
+    ]
+
+
 ScheduleRule.defaults.update(
     {
+        "cuda": _gpu_rules,
         "llvm": _rules,
         "vnni": lambda: _rules("dot_16x4_vnni"),
         "avx512": lambda: _rules("dot_16x4_avx512"),

@@ -7,14 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ScheduleError, TuningError
 from ...schedule.blocks import BlockRV, LoopRV, Schedule
 from ...tir.block import Block
-from .analysis import REDUCE, SPATIAL, TILED, bound_loops, is_elementwise, is_root, needs_tiling
+from .analysis import REDUCE, SPATIAL, TILED, bound_loops, extents_by_kind, is_elementwise, is_root, needs_tiling
+from .cooperative import has_two_loads, load_together, pipelined, stages_of
 from .schedule_rule import PyScheduleRule
 
+if TYPE_CHECKING:
+    from ..tune_context import TuneContext
+
+FEWEST_THREADS = "meta_schedule.thread_extent_low_inclusive"
+MOST_THREADS = "meta_schedule.thread_extent_high_inclusive"
 _REQUESTS = ("no", "may", "must")
 
 
@@ -76,13 +82,22 @@ class MultiLevelTiling(PyScheduleRule):
     ) -> None:
         if not structure or set(structure) - {SPATIAL, REDUCE}:
             raise TuningError(f"a structure of tiles is made of S and R, such as SSRSRS, not {structure!r}")
-        if tile_binds or vector_load_lens:
-            raise TuningError("tile_binds and vector_load_lens are for GPUs, for which programs are not searched here")
         self.structure = structure
+        self.tile_binds = list(tile_binds or ())
+        self.vector_load_lens = list(vector_load_lens or ())
         self.max_innermost_factor = max_innermost_factor
         self.reuse_read = reuse_read
         self.reuse_write = reuse_write
         self.filter_fn = filter_fn
+        self._threads: tuple[int, int] | None = None
+        self._stages: tuple[int, ...] = ()
+
+    def initialize_with_tune_context(self, context: TuneContext) -> None:
+        """Take the threads of a warp and of a block of the task's target, and whether it loads asynchronously."""
+        attrs = context.target.attrs
+        if "max_threads_per_block" in attrs and "thread_warp_size" in attrs:
+            self._threads = int(attrs["thread_warp_size"]), int(attrs["max_threads_per_block"])
+        self._stages = stages_of(str(attrs.get("arch", "")))
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         """The schedules that tiling makes: with caches at each of their levels, and without where they may be left out."""
@@ -92,11 +107,18 @@ class MultiLevelTiling(PyScheduleRule):
         if not wanted:
             return [sch]
         sch.annotate(block, TILED, self.structure)
-        return [state.sch for state in self._reused(self._tiled(sch, block))]
+        return self.tiled(sch, block)
+
+    def tiled(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        """The schedules that tiling makes of a block, whatever it is."""
+        tiled = self._tiled(sch, block)
+        return [made.sch for wrote in self._write_reused(tiled) for read in self._read_reused(wrote) for made in self._pipelined(read)]
 
     def _tiled(self, sch: Schedule, block: BlockRV) -> Tiled:
         levels: list[list[LoopRV]] = [[] for _ in self.structure]
-        for loop in bound_loops(sch, block) or []:
+        loops = bound_loops(sch, block) or []
+        extent = extents_by_kind(loops)[0]
+        for loop in loops:
             if not loop.kind:  # it is neither spatial nor of the reduction, and stays where it is
                 continue
             places = [place for place, kind in enumerate(self.structure) if kind == loop.kind]
@@ -109,10 +131,18 @@ class MultiLevelTiling(PyScheduleRule):
             for place, part in zip(places, parts, strict=True):
                 levels[place].append(part)
         sch.reorder(*(part for level in levels for part in level))
+        for place, axis in enumerate(self.tile_binds[: len(levels)]):
+            levels[place] = [sch.fuse(*levels[place])]
+            sch.bind(levels[place][0], axis)
+        if self._threads is not None:
+            self._bound_threads(sch, block, extent)
         return Tiled(sch, block, levels)
 
-    def _reused(self, state: Tiled) -> list[Tiled]:
-        return [after for wrote in self._write_reused(state) for after in self._read_reused(wrote)]
+    def _bound_threads(self, sch: Schedule, block: BlockRV, elements: int) -> None:
+        """Say how many threads there may be: a warp at least, where there are elements for two."""
+        warp, most = self._threads or (1, 1)
+        sch.annotate(block, FEWEST_THREADS, warp if elements > 2 * warp else 1)
+        sch.annotate(block, MOST_THREADS, most)
 
     def _write_reused(self, state: Tiled) -> list[Tiled]:
         reuse = self.reuse_write
@@ -145,8 +175,21 @@ class MultiLevelTiling(PyScheduleRule):
             sch = state.sch.copy()
             around = [loop for tiles in state.tiles[:level] for loop in tiles]
             for place in operands:
-                cache = sch.cache_read(state.block, place, reuse.scope)
+                cache = sch.cache_read(state.block, place, reuse.scope, [state.block])
                 sch.compute_at(cache, around[-1], preserve_unit_loops=True)
+                load_together(sch, cache, self.vector_load_lens)
+            found.append(Tiled(sch, state.block, state.tiles))
+        return found
+
+    def _pipelined(self, state: Tiled) -> list[Tiled]:
+        """The state, and with its loads ahead of what is computed, where the target has such loads."""
+        outer = next((tiles for tiles, kind in zip(state.tiles, self.structure, strict=True) if kind == REDUCE), [])
+        if not outer or not self._stages or not has_two_loads(state.sch, outer[-1]):
+            return [state]
+        found = [state]
+        for stages in self._stages:
+            sch = state.sch.copy()
+            pipelined(sch, outer, stages)
             found.append(Tiled(sch, state.block, state.tiles))
         return found
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from ...errors import ScheduleError
 from ...schedule.blocks import BlockRV, LoopRV, Schedule
 from ...tir.arithmetic import as_int
@@ -14,6 +17,9 @@ from .analysis import REDUCE, SPATIAL, TILED, BoundLoop, bound_loops, is_root
 from .multi_level_tiling import MultiLevelTiling, ReuseType
 from .schedule_rule import PyScheduleRule
 
+if TYPE_CHECKING:
+    from ..tune_context import TuneContext
+
 AUTO_TENSORIZE = "meta_schedule.auto_tensorize"
 
 
@@ -24,21 +30,25 @@ class MultiLevelTilingWithIntrin(PyScheduleRule):
 
     Args:
         intrin_name: of a registered TensorIntrin.
-        structure, max_innermost_factor, reuse_read, reuse_write: as for MultiLevelTiling.
+        structure, tile_binds, max_innermost_factor, vector_load_lens, reuse_read, reuse_write: as for MultiLevelTiling.
     """
 
     def __init__(
         self,
         intrin_name: str,
         structure: str,
-        tile_binds: None = None,
+        tile_binds: Sequence[str] | None = None,
         max_innermost_factor: int | None = None,
-        vector_load_lens: None = None,
+        vector_load_lens: Sequence[int] | None = None,
         reuse_read: ReuseType | None = None,
         reuse_write: ReuseType | None = None,
     ) -> None:
         self.intrin_name = intrin_name
         self._tiling = MultiLevelTiling(structure, tile_binds, max_innermost_factor, vector_load_lens, reuse_read, reuse_write)
+
+    def initialize_with_tune_context(self, context: TuneContext) -> None:
+        """Take what tiling needs to know of the task's target."""
+        self._tiling.initialize_with_tune_context(context)
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         """The schedules with the intrinsic's part split off and the rest tiled; the schedule as it is where it doesn't fit."""
@@ -51,7 +61,7 @@ class MultiLevelTilingWithIntrin(PyScheduleRule):
             return [sch]
         trial.annotate(outer, AUTO_TENSORIZE, self.intrin_name)
         trial.annotate(outer, TILED, self._tiling.structure)
-        return [state.sch for state in self._tiling._reused(self._tiling._tiled(trial, outer))]
+        return self._tiling.tiled(trial, outer)
 
     def _fits(self, sch: Schedule, block: BlockRV) -> bool:
         """Whether the intrinsic computes a part of the block: it is tried on a copy."""
