@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ...schedule.blocks import BlockRV, Schedule
+from ...schedule.blocks.program import inner_statements
 from ...tir.block import Block, BlockRealize
-from ...tir.rewriting import walk
+from ...tir.stmt import Stmt
 
 
 def all_blocks(sch: Schedule) -> list[BlockRV]:
@@ -16,12 +19,20 @@ def all_blocks(sch: Schedule) -> list[BlockRV]:
 
 
 def block_names(sch: Schedule) -> list[tuple[str, str]]:
-    """The names of these blocks, and of their functions."""
+    """The names of these blocks, and of their functions; the init of a reduction holds none that a schedule knows."""
     found: list[tuple[str, str]] = []
     for func_name, root in roots(sch):
-        realized = [node.block.name_hint for node in walk(root.body) if isinstance(node, BlockRealize)]
-        found += [(name, func_name) for name in realized if realized.count(name) == 1]
+        names = list(_names_below(root))
+        found += [(name, func_name) for name in names if names.count(name) == 1]
     return found
+
+
+def _names_below(stmt: Stmt) -> Iterator[str]:
+    """The names of the blocks in a statement, in the order of the text."""
+    for inner in inner_statements(stmt):
+        if isinstance(inner, BlockRealize):
+            yield inner.block.name_hint
+        yield from _names_below(inner)
 
 
 def roots(sch: Schedule) -> list[tuple[str, Block]]:

@@ -6,6 +6,8 @@ from ...schedule.blocks import BlockRV, LoopRV, Schedule
 from ...tir.block import Block
 from ...tir.expr import IterVar
 from ...tir.rewriting import variables
+from ...tir.stmt import ForKind
+from ..schedule_rule.multi_level_tiling_with_intrin import AUTO_TENSORIZE, AUTO_TENSORIZE_INIT
 from .blocks import all_blocks
 from .postproc import PyPostproc
 
@@ -19,11 +21,23 @@ class RewriteReductionBlock(PyPostproc):
             stmt: Block = sch.get(block)
             loop = _first_reducing(sch, block) if stmt.init is not None else None
             if loop is not None:
-                sch.decompose_reduction(block, loop)
+                init = sch.decompose_reduction(block, loop)
+                if AUTO_TENSORIZE in stmt.annotations:
+                    _mark_init(sch, block, init)
         return True
 
 
+def _mark_init(sch: Schedule, block: BlockRV, init: BlockRV) -> None:
+    """Say which intrinsic, if any, is for the init: it is not the reduction's own."""
+    own = sch.get(block).annotations.get(AUTO_TENSORIZE_INIT)
+    sch.unannotate(init, AUTO_TENSORIZE)
+    sch.annotate(init, AUTO_TENSORIZE, own if own is not None else "")
+    for marked in (block, init) if own is not None else ():
+        sch.unannotate(marked, AUTO_TENSORIZE_INIT)
+
+
 def _first_reducing(sch: Schedule, block: BlockRV) -> LoopRV | None:
+    """The outermost loop that reduces; None if there is none, or if threads share the reduction: all of them have an init then."""
     realize = sch.realization(block)
     reduced = set().union(
         *(
@@ -32,4 +46,6 @@ def _first_reducing(sch: Schedule, block: BlockRV) -> LoopRV | None:
             if axis.iter_type == IterVar.COMM_REDUCE
         )
     )
-    return next((loop for loop in sch.get_loops(block) if sch.get(loop).loop_var in reduced), None)
+    reducing = [loop for loop in sch.get_loops(block) if sch.get(loop).loop_var in reduced]
+    shared = any(sch.get(loop).kind is ForKind.THREAD_BINDING for loop in reducing)
+    return reducing[0] if reducing and not shared else None

@@ -10,7 +10,7 @@ from .postproc import PyPostproc
 
 
 class RewriteTensorize(PyPostproc):
-    """Tensorises blocks annotated with the name of an intrinsic; the init of a reduction is vectorised on request.
+    """Tensorises blocks annotated with the name of an intrinsic; inits of reductions that have none are vectorised on request.
 
     Args:
         vectorize_init_loop: run the innermost loop of such an init as a vector.
@@ -21,14 +21,14 @@ class RewriteTensorize(PyPostproc):
 
     def apply(self, sch: Schedule) -> bool:
         """Rewrite all marked blocks; False if an intrinsic doesn't fit."""
-        for block in all_blocks(sch):
-            stmt = sch.get(block)
-            name = stmt.annotations.get(AUTO_TENSORIZE)
-            if not isinstance(name, str):
+        marked = [block for block in all_blocks(sch) if isinstance(sch.get(block).annotations.get(AUTO_TENSORIZE), str)]
+        for block in marked:  # those inside of them go with them
+            name = sch.get(block).annotations[AUTO_TENSORIZE]
+            if not name and not self.vectorize_init_loop:
                 continue
             sch.unannotate(block, AUTO_TENSORIZE)
-            if stmt.name_hint.endswith("_init"):
-                if self.vectorize_init_loop and (inner := sch.get_child_blocks(block)):
+            if not name:
+                if inner := sch.get_child_blocks(block):
                     sch.vectorize(sch.get_loops(inner[0])[-1])
                 continue
             try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...schedule.blocks import BlockRV, LoopRV, Schedule
 from .analysis import REDUCE, SPATIAL, is_root, loop_kind, needs_rfactor, needs_tiling
@@ -51,7 +51,7 @@ class CrossThreadReduction(PyScheduleRule):
         count = len(self.thread_extents)
         threads = shared.sample_categorical(self.thread_extents, [1.0 / count] * count)
         if place is not None:
-            _move(shared, block, place, threads)
+            threads = _move(shared, block, place, threads)
         inner = shared.split(_fused_reduction(shared, block), [None, threads])[1]
         shared.bind(inner, f"{THREADS}.x")
         return [shared, sch]
@@ -88,15 +88,34 @@ def _depth(sch: Schedule, loops: Sequence[LoopRV], limit: int) -> int:
     return count
 
 
-def _move(sch: Schedule, block: BlockRV, place: _Place, threads: object) -> None:
-    """Compute a block at a place, in memory that threads share; who reads it runs over threads too."""
+def _move(sch: Schedule, block: BlockRV, place: _Place, threads: Any) -> Any:
+    """Compute a block at a place, in memory that threads share; who reads it runs over threads too: so many, or as many as before.
+
+    Returns:
+        the number of threads.
+    """
     target = place.loop
-    if not in_threads(sch, place.consumer):
+    if in_threads(sch, place.consumer):
+        threads = _threads_around(sch, place.consumer, threads)
+    else:
         outer, inner = sch.split(place.innermost, [None, threads])
         sch.bind(inner, f"{THREADS}.x")
         target = outer if target is place.innermost else target
     sch.compute_at(block, target, preserve_unit_loops=True)
     sch.set_scope(block, 0, "shared")
+    return threads
+
+
+def _threads_around(sch: Schedule, block: BlockRV, default: Any) -> Any:
+    """The factor that split off the threads of a block: the random variable itself, so that other decisions change both."""
+    insts = sch.trace.insts if sch.trace is not None else ()
+    bound = {inst.inputs[0] for inst in insts if inst.kind == "Bind" and inst.attrs[0] == f"{THREADS}.x"}
+    around = [sch.get(loop) for loop in sch.get_loops(block)]
+    for inst in insts:
+        for factor, loop in zip(inst.inputs[1:], inst.outputs, strict=False) if inst.kind == "Split" else ():
+            if loop in bound and any(sch.get(loop) is one for one in around):
+                return factor
+    return default
 
 
 def _fused_reduction(sch: Schedule, block: BlockRV) -> LoopRV:

@@ -13,7 +13,7 @@ from ...tir.expr import IterVar, Var
 from ...tir.rewriting import walk
 from ...tir.stmt import For
 from ...tir.tensor_intrin import TensorIntrin
-from .analysis import REDUCE, SPATIAL, TILED, BoundLoop, bound_loops, is_root
+from .analysis import REDUCE, SPATIAL, TILED, BoundLoop, bound_loops, is_root, needs_tiling
 from .multi_level_tiling import MultiLevelTiling, ReuseType
 from .schedule_rule import PyScheduleRule
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..tune_context import TuneContext
 
 AUTO_TENSORIZE = "meta_schedule.auto_tensorize"
+AUTO_TENSORIZE_INIT = "meta_schedule.auto_tensorize_init"
 
 
 class MultiLevelTilingWithIntrin(PyScheduleRule):
@@ -52,15 +53,16 @@ class MultiLevelTilingWithIntrin(PyScheduleRule):
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         """The schedules with the intrinsic's part split off and the rest tiled; the schedule as it is where it doesn't fit."""
-        if is_root(sch, block) or TILED in sch.get(block).annotations or not self._fits(sch, block):
+        tiled = is_root(sch, block) or TILED in sch.get(block).annotations
+        if tiled or not needs_tiling(sch, block) or not self._fits(sch, block):
             return [sch]
         trial = sch.copy()
+        trial.annotate(block, TILED, self._tiling.structure)
         try:
             outer = trial.blockize(_split_off(trial, block, _extents(self.intrin_name)))
         except ScheduleError:
             return [sch]
         trial.annotate(outer, AUTO_TENSORIZE, self.intrin_name)
-        trial.annotate(outer, TILED, self._tiling.structure)
         return self._tiling.tiled(trial, outer)
 
     def _fits(self, sch: Schedule, block: BlockRV) -> bool:

@@ -74,12 +74,18 @@ class Trace:
         decisions = {other: self.decisions[other] for other in kept if other in self.decisions}
         return Trace(kept, {**decisions, inst: decision})
 
-    def simplified(self, remove_postproc: bool) -> Trace:
-        """This trace without instructions that only ask, or sample, for what nobody uses."""
+    def simplified(self, remove_postproc: bool, *, keep_samples: bool = False) -> Trace:
+        """This trace without instructions that only ask, or sample, for what nobody uses.
+
+        Args:
+            remove_postproc: leave out what postprocessors did too.
+            keep_samples: leave all that is sampled: it counts as a decision of the trace.
+        """
         used: set[RV] = set()
         found: list[Instruction] = []
         for inst in reversed(self.kept(remove_postproc)):
-            if inst.primitive.is_pure and not used.intersection(inst.outputs):
+            wanted = keep_samples and inst.primitive.is_sampling
+            if inst.primitive.is_pure and not wanted and not used.intersection(inst.outputs):
                 continue
             found.append(inst)
             used.update(handles_in(inst.inputs))

@@ -204,9 +204,9 @@ class ScheduleBase:
         del self._symbols[rand_var]
 
     def simplify_trace(self) -> None:
-        """Leave instructions out of the trace that only asked for what nobody uses: what replays it asks less."""
+        """Leave instructions out of the trace that only asked for what nobody uses: what replays it asks less. Samples stay."""
         if self._trace is not None:
-            self._trace = self._trace.simplified(remove_postproc=False)
+            self._trace = self._trace.simplified(remove_postproc=False, keep_samples=True)
 
     def show(self, style: str | None = None, black_format: bool = False) -> None:
         """Print the module, and the trace if there is one."""
