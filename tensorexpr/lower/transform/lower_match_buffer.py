@@ -36,8 +36,8 @@ def LowerMatchBuffer() -> Pass:
 def _lowered(stmt: Stmt) -> Stmt:
     """Outer views first, so that inner ones are views of memory."""
     if isinstance(stmt, Block):
-        for match in stmt.match_buffers:
-            stmt = _without(stmt, match)
+        while stmt.match_buffers:  # the next one is looked up again: it may be a view of the last
+            stmt = _without(stmt, stmt.match_buffers[0])
     return map_stmt(stmt, _lowered)
 
 

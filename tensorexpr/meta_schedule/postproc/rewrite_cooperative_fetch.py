@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...schedule.blocks import BlockRV, Schedule
 from ...tir.arithmetic import as_int
-from ..schedule_rule.cooperative import COOPERATIVE_FETCH
+from ..schedule_rule.cooperative import COOPERATIVE_FETCH, WARP_EXECUTION
 from ..schedule_rule.thread_binding import THREADS
 from .postproc import PyPostproc
 
-WARP_EXECUTION = "warp_execution"
 _WARP = 32
 
 
@@ -28,10 +29,16 @@ class RewriteCooperativeFetch(PyPostproc):
             elif inst.kind == "Annotate" and inst.attrs[0] == WARP_EXECUTION:
                 extents[f"{THREADS}.x"] = _WARP
             elif inst.kind == "Annotate" and inst.attrs[0] == COOPERATIVE_FETCH:
-                marked.append((inst.inputs[0], int(sch.get(inst.inputs[1])), dict(extents)))
+                marked.append((inst.inputs[0], _number(sch, inst.inputs[1]), dict(extents)))
         for block, lanes, threads in marked:
             _share(sch, block, lanes, threads)
         return True
+
+
+def _number(sch: Schedule, value: Any) -> int:
+    """A number, or what was sampled for it."""
+    number = as_int(value)
+    return int(sch.get(value)) if number is None else number
 
 
 def _share(sch: Schedule, block: BlockRV, lanes: int, threads: dict[str, int]) -> None:

@@ -8,6 +8,7 @@ from ...schedule.blocks import BlockRV, LoopRV, Schedule
 from ...tir.stmt import For, SeqStmt
 
 COOPERATIVE_FETCH = "meta_schedule.cooperative_fetch"
+WARP_EXECUTION = "warp_execution"
 # A thread loads 16 bytes at once at most; lanes of half precision come in pairs. Other types load any length.
 _LANES: dict[str, Callable[[int], bool]] = {
     "float32": lambda lanes: lanes <= 4,

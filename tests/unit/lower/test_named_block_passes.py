@@ -59,6 +59,21 @@ def test_views_are_what_they_view() -> None:
     np.testing.assert_array_equal(run(func), run(ROWS))
 
 
+def test_all_views_of_a_block_go_those_of_views_too() -> None:
+    func = parsed("""def main(X: T.Buffer((4, 8), "float32"), Y: T.Buffer((4, 8), "float32")):
+    with T.block("both"):
+        T.reads(X[0:4, 0:8])
+        T.writes(Y[0:4, 0:8])
+        x = T.match_buffer(X[0:4, 4:8], (4, 4), strides=(8, 1), offset_factor=1)
+        y = T.match_buffer(Y[0:4, 0:4], (4, 4), strides=(8, 1), offset_factor=1)
+        z = T.match_buffer(x[1:2, 0:4], (4,), offset_factor=1)
+        for j in range(4):
+            y[0, j] = x[0, j] + z[j]
+""")
+    found = lines(through(transform.LowerMatchBuffer(), func))
+    assert "Y[0, j] = X[0, j + 4] + X[1, j + 4]" in found and not any("match_buffer" in line for line in found)
+
+
 def test_compact_buffers_begin_at_zero() -> None:
     func = through(transform.CompactBufferAllocation(), ROWS)
     assert 'P = T.alloc_buffer((1, 6), scope="local")' in lines(func)

@@ -192,7 +192,10 @@ class Widen(PyMutator):
 def test_mutators_of_users_are_called() -> None:
     mutator = Widen()
     space = ScheduleFn(tiles, mutator_probs={mutator: 1.0})
-    ctx = context(EvolutionarySearch(population_size=16, genetic_mutate_prob=1.0, genetic_max_fail_count=1, eps_greedy=0.0), space)
+    ctx = context(
+        EvolutionarySearch(population_size=16, genetic_mutate_prob=1.0, genetic_max_fail_count=1, eps_greedy=0.0, time_limit_sec=None),
+        space,
+    )
     ctx.pre_tuning(4, 4, cost_model=Wide())
     assert {width(candidate) for candidate in ctx.generate_measure_candidates() or ()} == {16} and Widen.applied > 0
     trace = tir.Schedule(matmul()).trace
