@@ -37,8 +37,8 @@ def _names_below(stmt: Stmt) -> Iterator[str]:
 
 def roots(sch: Schedule) -> list[tuple[str, Block]]:
     """The root blocks of all functions of blocks, with the functions' names."""
-    names = [var.name_hint for var in sch.mod.get_global_vars() if has_root(sch, var.name_hint)]
-    return [(name, sch.mod[name].body.block) for name in names]
+    bodies = [(var.name_hint, sch.mod[var.name_hint].body) for var in sch.mod.get_global_vars() if has_root(sch, var.name_hint)]
+    return [(name, body.block) for name, body in bodies if isinstance(body, BlockRealize)]
 
 
 def has_root(sch: Schedule, func_name: str) -> bool:

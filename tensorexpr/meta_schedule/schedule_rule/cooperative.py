@@ -27,8 +27,8 @@ def load_together(sch: Schedule, cache: BlockRV, lengths: Sequence[int]) -> None
     """
     buffer = sch.get(cache).writes[0].buffer
     sch.fuse(*sch.get_loops(cache)[-len(buffer.shape) :])
-    fits = _LANES.get(str(buffer.dtype), lambda lanes: True)
-    fitting = [length for length in lengths if fits(length)]
+    fits = _LANES.get(str(buffer.dtype))
+    fitting = [length for length in lengths if fits is None or fits(length)]
     if fitting:
         lanes = sch.sample_categorical(fitting, [1.0 / len(fitting)] * len(fitting))
         sch.annotate(cache, COOPERATIVE_FETCH, lanes)

@@ -10,7 +10,6 @@ from tensorexpr import meta_schedule as ms
 from tensorexpr import te, tir
 from tensorexpr.errors import TuningError
 from tensorexpr.meta_schedule.testing.space_generation import generate_design_space
-from tensorexpr.script import tir as T
 from tensorexpr.target import Target
 
 GPU = "nvidia/geforce-rtx-3080"
@@ -61,25 +60,20 @@ def test_loops_of_data_become_blocks_and_threads(shape: tuple[int, int], extents
     assert list(found) == grid if grid else found[0] * found[1] == 64
 
 
-@T.prim_func
-def total(A: T.Buffer((4,), "float32"), C: T.Buffer((), "float32")) -> None:
-    for i in range(4):
-        with T.block("C"):
-            k = T.axis.reduce(4, i)
-            with T.init():
-                C[()] = T.float32(0)
-            C[()] = C[()] + A[k]
+def total(n: int) -> tir.PrimFunc:
+    a, k = te.placeholder((n,), name="A"), te.reduce_axis((0, n), "k")
+    return te.create_prim_func([a, te.compute((), lambda: te.sum(a[k], axis=k), name="C")])
 
 
 def test_a_reduction_alone_runs_in_one_thread() -> None:
-    (sch,) = spaces(total, ms.schedule_rule.AutoBind())
+    (sch,) = spaces(total(4), ms.schedule_rule.AutoBind())
     assert bound(sch) == [("blockIdx.x", 1), ("threadIdx.x", 1)]
-    assert "for i in range(4)" in sch.mod.script()
+    assert "in range(4)" in sch.mod.script()
 
 
 def test_a_target_that_does_not_say_how_many_threads_is_refused() -> None:
     with pytest.raises(TuningError, match="AutoBind needs max_threads_per_block of the target cuda"):
-        spaces(total, ms.schedule_rule.AutoBind(), target="cuda -arch=sm_70")
+        spaces(total(4), ms.schedule_rule.AutoBind(), target="cuda -arch=sm_70")
 
 
 def test_threads_share_a_reduction_with_those_who_read_it() -> None:
