@@ -12,6 +12,7 @@ from ...tir.expr import IntImm, PrimExpr, Range, Var
 from ...tir.rewriting import variables
 from ...tir.stmt import For
 from .bindings import is_true
+from .dataflow import is_symbolic_split
 from .diagnostics import PrimitiveError
 
 
@@ -30,7 +31,9 @@ def _why_not_affine(realize: BlockRealize, loops: tuple[tuple[Var, PrimExpr, Pri
     symbolic = {var: _long(dom) for var, dom in kept.items() if as_int(dom.extent) is None}
     guarded = not symbolic and not is_true(realize.predicate)
     found = detect_iter_map(realize.iter_values, {**kept, **symbolic}, realize.predicate if guarded else None)
-    return None if found.indices or not realize.iter_values else found.errors[0]
+    if found.indices or not realize.iter_values or (is_true(realize.predicate) and is_symbolic_split(realize, domain)):
+        return None
+    return found.errors[0]
 
 
 def _long(dom: Range) -> Range:

@@ -68,9 +68,12 @@ def _within(dom: Range, span: Interval | None, analyzer: Analyzer) -> AxisDomain
     starts, ends = analyzer.known_less_equal(whole.min, span.min), analyzer.known_less_equal(span.max, whole.max)
     if starts and ends:
         return AxisDomain(span, False)
-    if analyzer.known_less_equal(span.min, whole.min) and analyzer.known_less_equal(whole.max, span.max):
-        return AxisDomain(whole, False)
-    return AxisDomain(span, True)
+    early, late = analyzer.known_less_equal(span.min, whole.min), analyzer.known_less_equal(whole.max, span.max)
+    both = Interval(whole.min if early else span.min, whole.max if late else span.max)
+    # An end that lies outside in some iterations alone stays, so that the number of points doesn't change from one to the next.
+    if (starts or early) and (ends or late) and as_int(analyzer.simplify(both.max - both.min)) is not None:
+        return AxisDomain(both, False)
+    return AxisDomain(whole, False) if early and late else AxisDomain(span, True)
 
 
 def _spans(block: Block, region: BufferRegion, box: Box, analyzer: Analyzer) -> dict[Var, Interval]:

@@ -229,7 +229,9 @@ def _is_each_its_own(realize: BlockRealize, domain: Mapping[Var, Range]) -> bool
 def is_symbolic_split(realize: BlockRealize, domain: Mapping[Var, Range]) -> bool:
     """True if each axis is a loop of its range, or two are the quotient and the remainder of a loop that is as long as both together."""
     analyzer = Analyzer()
-    pairs = [(value, axis.dom) for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True) if axis.dom is not None]
+    units = {var: own.min for var, own in domain.items() if is_const_int(own.extent, 1)}
+    values = [substitute(value, units) for value in realize.iter_values]
+    pairs = [(value, axis.dom) for axis, value in zip(realize.block.iter_vars, values, strict=True) if axis.dom is not None]
     left = [(value, dom) for value, dom in pairs if not (is_const_int(dom.extent, 1) and value is dom.min)]
     seen: set[PrimExpr] = set()
     while left:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from tensorexpr import te, tir
@@ -13,6 +14,7 @@ from tensorexpr.errors import ScheduleError
 from tensorexpr.script import from_source
 from tensorexpr.script import tir as T
 from tensorexpr.tir.arithmetic import as_int
+from tensorexpr.tir.interpreter import interpret
 from tensorexpr.tir.rewriting import walk
 from tensorexpr.tir.structural import structural_equal
 
@@ -244,3 +246,73 @@ def test_overlapping_tiles_are_reordered_within_a_tile() -> None:
     _, row, column, _ = sch.get_loops("first")
     sch.reorder(column, row)
     assert [sch.get(loop).extent.value for loop in sch.get_loops("first")] == [3, n, 6, 3]
+
+
+def padded_windows(n: int, pad: int) -> tir.PrimFunc:
+    x = te.placeholder((n,), name="x")
+    k = te.reduce_axis((0, 2 * pad + 1), name="k")
+    inside = te.compute((n + 2 * pad,), lambda i: tir.if_then_else(tir.all(i >= pad, i < n + pad), x[i - pad], 0.0), name="P")
+    return te.create_prim_func([x, te.compute((n,), lambda i: te.sum(inside[i + k], axis=k), name="W")])
+
+
+@pytest.mark.parametrize(("factor", "loop"), [(4, 0), (4, 1), (5, 0), (5, 1)], ids=["lifted", "inside", "ragged_lifted", "ragged"])
+def test_padding_of_tiles_is_decomposed(factor: int, loop: int) -> None:
+    """Tiles overlap, other blocks stand in the loop over them, and where they aren't whole the padding has a condition."""
+    func = padded_windows(12, 1)
+    sch = tir.Schedule(func)
+    outer, _ = sch.split(sch.get_loops("W")[0], [None, factor])
+    sch.compute_at("P", outer)
+    filling = sch.decompose_padding("P", sch.get_loops("P")[loop])
+    assert len(sch.get_loops(filling)) == 2 and sch.get(filling).name_hint == "P_pad_const"
+    assert (sch.get(sch.get_loops(filling)[0]) is sch.get(sch.get_loops("W")[0])) == (loop == 1)
+    x = np.arange(1, 13, dtype="float32")
+    wanted, found = np.zeros(12, "float32"), np.zeros(12, "float32")
+    interpret(func, [x, wanted])
+    interpret(sch.mod["main"], [x, found])
+    np.testing.assert_array_equal(found, wanted)
+
+
+@T.prim_func
+def end_of_a_row(A: T.Buffer((4,)), C: T.Buffer((8,))) -> None:
+    X = T.alloc_buffer((4,))
+    for i in range(4):
+        with T.block("X"):
+            vi = T.axis.spatial(4, i)
+            X[vi] = A[vi] + 1.0
+    for _u, i in T.grid(1, 8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = T.if_then_else(vi >= 6, X[vi - 6], 0.0)
+
+
+def test_a_part_that_ends_outside_is_made_as_far_as_it_exists() -> None:
+    sch = tir.Schedule(end_of_a_row)
+    sch.compute_at("X", sch.get_loops("C")[0])
+    assert sch.get(sch.get_loops("X")[-1]).extent.value == 2 and "T.where" not in sch.mod.script()
+
+
+def test_reductions_of_symbolic_size_move_into_fused_loops_that_keep_unit_loops() -> None:
+    n = te.var("n")
+    a, b = te.placeholder((4, 8), name="a"), te.placeholder((4, n, 8), name="b")
+    k = te.reduce_axis((0, 8), name="k")
+    c = te.compute((4, n), lambda i, j: te.sum(a[i, k] * b[i, j, k], axis=k), name="c")
+    sch = tir.Schedule(te.create_prim_func([a, b, c]))
+    i, j, k = sch.get_loops("c")
+    fused = sch.fuse(i, j)
+    partial = sch.rfactor(k, 0)
+    sch.reverse_compute_at("c", sch.get_loops(partial)[0], preserve_unit_loops=True)
+    assert fused and sch.get(sch.get_loops("c")[0]) is sch.get(sch.get_loops(partial)[0])
+
+
+def test_places_that_calls_tell_are_all_places() -> None:
+    x = te.placeholder((8, 8), name="x")
+    y = te.compute((8, 4), lambda i, j: x[i, tir.floor(j * 2 + 0.5).astype("int32")], name="y")
+    sch = tir.Schedule(te.create_prim_func([x, y]))
+    (region,) = sch.get(sch.get_block("y")).reads
+    assert [as_int(r.extent) for r in region.region] == [1, 8]
+
+
+def test_index_maps_of_copies_are_simplified() -> None:
+    sch = tir.Schedule(product(8))
+    sch.reindex_cache_read("C", 0, "local", lambda i, j, k: (i * 2 * 4 + k,))
+    assert "A_local[v_i * 8 + v_k] = A[v_i, v_k]" in sch.mod.script()

@@ -17,8 +17,8 @@ from ....tir.arithmetic import as_int, const
 from ....tir.block import BlockRealize
 from ....tir.expr import GE, GT, LE, LT, Call, IterVar, PrimExpr, Range, Select, Var
 from ....tir.rewriting import substitute, variables
-from ....tir.stmt import BufferStore, For, Stmt, seq
-from ..bindings import TRUE, conditions, conjunction, is_true, loosely, ranges_of, renewed_axes, substituted_region
+from ....tir.stmt import BufferStore, For, SeqStmt, Stmt, seq
+from ..bindings import conditions, conjunction, loosely, ranges_of, renewed_axes, substituted_region
 from ..dataflow import check_unambiguous
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
@@ -47,17 +47,36 @@ def decompose_padding(program: BlockProgram, name: str, var: Var) -> tuple[Block
     check_complete(Scope.around(program, node), realize, "decompose_padding")
     check_unambiguous(realize, "decompose_padding")
     inner = above[next(place for place, around in enumerate(above) if around is loop) :]
-    if any(outer.body is not below for outer, below in zip(inner, [*inner[1:], realize], strict=True)):
-        raise PrimitiveError(f"decompose_padding: other statements stand in the loop over {var.name} besides {name}", loop)
-    if not is_true(realize.predicate):
-        raise PrimitiveError(f"decompose_padding: {name} runs under the condition {realize.predicate} already", node.stmt)
+    own = _own_loops(inner, node)
     pattern = _pattern(node)
     outer = above[: len(above) - len(inner)]
     facts = Analyzer(ranges_of(outer))
     made_name = program.fresh_block_name(f"{name}_pad_const")
     filling = _filling(realize, inner, pattern, made_name, facts)
-    copying = _copying(realize, inner, pattern, facts)
-    return program.replace(loop, seq(filling, copying)), made_name
+    copying = _copying(realize, inner, own, pattern, facts)
+    if own == inner:
+        return program.replace(loop, seq(filling, copying)), made_name
+    # What else stands in the loops isn't disturbed: only this block writes the buffer, and outside always the same.
+    copied = program.replace(own[0] if own else realize, copying)
+    return copied.replace(copied.loop(var), seq(filling, copied.loop(var))), made_name
+
+
+def _own_loops(inner: Sequence[For], node: Node) -> list[For]:
+    """The innermost of the loops down to a block, in which it stands alone.
+
+    Raises:
+        PrimitiveError: if something else than loops and other statements stands in between.
+    """
+    own: list[For] = []
+    alone, below = True, node.stmt
+    for loop in reversed(inner):
+        together = loop.body.seq if isinstance(loop.body, SeqStmt) else (loop.body,)
+        if not any(part is below for part in together):
+            raise PrimitiveError(f"decompose_padding: a {type(loop.body).__name__} stands in the loop over {loop.loop_var.name}", loop)
+        alone = alone and len(together) == 1
+        own = [loop, *own] if alone else own
+        below = loop
+    return own
 
 
 def _filling(realize: BlockRealize, inner: Sequence[For], pattern: _Pattern, name: str, facts: Analyzer) -> Stmt:
@@ -74,13 +93,14 @@ def _filling(realize: BlockRealize, inner: Sequence[For], pattern: _Pattern, nam
         body=substitute(store, renamed),
     )
     values = tuple(substitute(facts.simplify(value), fresh) for value in realize.iter_values)
-    return nested(loops, BlockRealize(values, TRUE, block))
+    return nested(loops, BlockRealize(values, substitute(realize.predicate, fresh), block))
 
 
-def _copying(realize: BlockRealize, inner: Sequence[For], pattern: _Pattern, facts: Analyzer) -> Stmt:
-    """The block over what is inside: its axes are shorter, and count from there."""
-    block, loops = realize.block, {loop.loop_var: loop for loop in inner}
-    extents: dict[Var, PrimExpr] = {loop.loop_var: loop.extent for loop in inner}
+def _copying(realize: BlockRealize, inner: Sequence[For], own: Sequence[For], pattern: _Pattern, facts: Analyzer) -> Stmt:
+    """The block in its own loops over what is inside: its axes are shorter, and count from there."""
+    guarded = variables(realize.predicate)
+    block, loops = realize.block, {loop.loop_var: loop for loop in own if loop.loop_var not in guarded}
+    extents: dict[Var, PrimExpr] = {loop.loop_var: loop.extent for loop in own}
     values: list[PrimExpr] = []
     holds: list[PrimExpr] = []
     known = Analyzer(ranges_of(inner))
@@ -99,7 +119,8 @@ def _copying(realize: BlockRealize, inner: Sequence[For], pattern: _Pattern, fac
     ranges = Analyzer({axis.var: loosely(axis.dom) for axis in axes if axis.dom is not None})
     body = replace(block, iter_vars=(), body=replace(pattern.store, value=pattern.inside))
     made = replace(simplified_block(substitute(body, moved), ranges), iter_vars=axes)
-    return nested([replace(loop, extent=extents[loop.loop_var]) for loop in inner], BlockRealize(tuple(values), conjunction(holds), made))
+    condition = conjunction([*holds, *conditions(realize.predicate)])
+    return nested([replace(loop, extent=extents[loop.loop_var]) for loop in own], BlockRealize(tuple(values), condition, made))
 
 
 def _certain(condition: PrimExpr, *facts: Analyzer) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from ....arith import IndexMap
+from ....arith.analyzer import Analyzer
 from ....errors import DeclarationError
 from ....tir.arithmetic import const
 from ....tir.block import Block, BlockRealize
@@ -101,7 +102,8 @@ def _mapped(node: Node, index_map: IndexMap, primitive: str) -> tuple[list[PrimE
         shape = index_map.map_shape([axis.dom.extent for axis in block.iter_vars if axis.dom is not None])
     except DeclarationError as error:
         raise PrimitiveError(f"{primitive} of {block.name_hint}: {error}", node.stmt) from error
-    return list(near), shape
+    simplify = Analyzer().simplify  # n * 16 * 16 as a number; of axes nothing is known, so that those of one value stay
+    return [simplify(index) for index in near], shape
 
 
 def _check_map(node: Node, axes: Sequence[IterVar], far: Sequence[PrimExpr], near: Sequence[PrimExpr], primitive: str) -> None:
