@@ -32,7 +32,7 @@ from ..tir.expr import (
 )
 from .casts import low_precision, narrow, widen
 from .context import FunctionContext
-from .types import LOW_PRECISION, VALUE_TYPE
+from .types import LOW_PRECISION, VALUE_TYPE, computed
 
 _FLOAT: dict[type[PrimExpr], str] = {Add: "fadd contract", Sub: "fsub contract", Mul: "fmul contract", Div: "fdiv"}
 _INTEGER: dict[type[PrimExpr], str] = {Add: "add", Sub: "sub", Mul: "mul"}
@@ -46,6 +46,7 @@ _BITWISE = {"tir.bitwise_and": "and", "tir.bitwise_or": "or", "tir.bitwise_xor":
 @cache
 def _instruction(kind: type[PrimExpr], dtype: str) -> str:
     """The instruction with its type, such as "fadd contract <16 x float>"."""
+    computed(parse_dtype(dtype))
     table = _FLOAT if parse_dtype(dtype).is_float else _INTEGER
     return f"{table[kind]} {VALUE_TYPE[dtype]}"
 
@@ -70,6 +71,7 @@ def compare(ctx: FunctionContext, kind: type[PrimExpr], dtype: str, a: str, b: s
     if not parsed.is_float:
         table = _SIGNED_COMPARE if parsed.is_signed else _UNSIGNED_COMPARE
         return ctx.text.value(f"icmp {table[kind]} {VALUE_TYPE[dtype]} {a}, {b}")
+    computed(parsed)
     llvm_type = VALUE_TYPE[dtype]
     if low_precision(dtype):
         llvm_type, a, b = widen(ctx, dtype, a, b)

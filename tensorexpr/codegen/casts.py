@@ -10,7 +10,7 @@ from ..tir.dtype import DataType, parse_dtype, with_lanes
 from ..tir.expr import Cast, PrimExpr
 from .context import FunctionContext
 from .low_precision import from_single, round_to_odd, to_single
-from .types import LOW_PRECISION, VALUE_TYPE, splat, suffix
+from .types import LOW_PRECISION, VALUE_TYPE, computed, splat, suffix
 
 
 def low_precision(dtype: str) -> bool:
@@ -40,6 +40,8 @@ def convert(ctx: FunctionContext, source: str, wanted: str, value: str) -> str:
     if source == wanted:
         return value
     have, want = parse_dtype(source), parse_dtype(wanted)
+    computed(have)
+    computed(want)
     if have.is_float and want.is_float:
         return _float_to_float(ctx, have, want, value)
     from_type, to_type = VALUE_TYPE[source], VALUE_TYPE[wanted]

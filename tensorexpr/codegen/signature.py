@@ -1,7 +1,7 @@
 """What a caller must know to call an emitted function.
 
 The C form is `int32_t name(p0, ..., s0, ...)`: one argument per parameter in order (a buffer: the address of its
-element 0; an integer or bool: i64; a float: double), then one i64 per entry of `symbols`. It returns 0, or the
+element 0; an integer, bool or bare address: i64; a float: double), then one i64 per entry of `symbols`. It returns 0, or the
 number of the entry of `errors` (counted from 1) that says what failed.
 """
 
@@ -80,7 +80,9 @@ def describe(name: str, func: PrimFunc, reads: Set[Var], writes: Set[Var]) -> Si
     for var in func.params:
         buffer = func.buffer_map.get(var)
         if buffer is None:
-            params.append(ScalarParam(var.name, var.dtype, var))
+            # A pointer that no buffer stands behind is an address, a number; the caller answers for the memory there.
+            number = Var(var.name, "uint64") if var.dtype == "handle" else var
+            params.append(ScalarParam(number.name, number.dtype, number))
             continue
         placed = (buffer.shape, buffer.strides, buffer.elem_offset, natural_alignment(buffer))
         broadcasts = buffer.buffer_type == Buffer.AUTO_BROADCAST

@@ -2,7 +2,7 @@
 
 A value of dtype bool is an `i1` (a vector of them is a mask); in memory it takes a byte. float16 and bfloat16 are their
 bits, an `i16`: LLVM would carry them between blocks as floats, and round them by calls of a library that no process has,
-wherever the machine lacks the type.
+wherever the machine lacks the type. The float8 types are bits that are only moved.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from ..tir.dtype import DataType, parse_dtype
+from ..errors import CodegenError
+from ..tir.dtype import DataType, parse_dtype, to_numpy
 
 POISON = "poison"
 INDEX = "i64"
 LOW_PRECISION = ("float16", "bfloat16")
 
-_FLOATS = {16: "i16", 32: "float", 64: "double"}
+_FLOATS = {8: "i8", 16: "i16", 32: "float", 64: "double"}
 _SUFFIXES = {"float": "f32", "double": "f64"}
 
 
@@ -51,6 +52,18 @@ VALUE_TYPE = _TypeTable(in_memory=False)
 MEMORY_TYPE = _TypeTable(in_memory=True)
 
 
+def computed(dtype: DataType) -> None:
+    """Refuse to compute with values of a dtype that no instruction knows.
+
+    Raises:
+        CodegenError: for float8.
+    """
+    if dtype.is_float and dtype.bits == 8:
+        raise CodegenError(
+            f"code moves {dtype}, but computes in wider types only: tir.transform.FP8ComputeLegalize casts around operations"
+        )
+
+
 @cache
 def suffix(llvm_type: str) -> str:
     """How a type is spelled in the name of an overloaded intrinsic: `<8 x float>` is `v8f32`."""
@@ -67,6 +80,8 @@ def float_bits(value: float, dtype: str) -> str:
             return str(struct.unpack("<I", struct.pack("<f", value))[0] >> 16)
         if dtype == "float16":
             return str(int(np.float16(value).view(np.uint16)))
+        if "float8" in dtype:
+            return str(int(np.array(value, to_numpy(dtype)).view(np.uint8)))
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 

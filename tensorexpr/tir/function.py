@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -117,6 +117,14 @@ class GlobalVar(Object):
 
     def __repr__(self) -> str:
         return f'I.GlobalVar("{self.name_hint}")'
+
+
+class FunctionMap(dict["GlobalVar", "PrimFunc"]):
+    """The functions of a module. As in TVM `values()` can be given to `next`, which gives the first."""
+
+    def values(self) -> Iterator[PrimFunc]:  # type: ignore[override]
+        """The functions, one after the other."""
+        return iter(super().values())
 
 
 class IRModule(Object):
@@ -237,9 +245,9 @@ class IRModule(Object):
         raise ValueError(f"no library file {file_to_import!r}: Relay and its library are not here")
 
     @property
-    def functions(self) -> dict[GlobalVar, PrimFunc]:
+    def functions(self) -> FunctionMap:
         """The functions by global variable."""
-        return {GlobalVar(name): func for name, func in self._functions.items()}
+        return FunctionMap((GlobalVar(name), func) for name, func in self._functions.items())
 
     def functions_items(self) -> list[tuple[GlobalVar, PrimFunc]]:
         """The functions in order of insertion."""

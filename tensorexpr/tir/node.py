@@ -17,8 +17,8 @@ class Object:
     _printers: ClassVar[dict[str, Callable[..., str]]] = {}
 
     @property
-    def span(self) -> None:
-        """Where a node stands in a source text: not kept, None."""
+    def span(self) -> Any:
+        """Where a node stands in a source text: None, but for statements after `tir.transform.InstallDebugSpans`."""
         return None
 
     def same_as(self, other: object) -> bool:

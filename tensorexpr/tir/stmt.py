@@ -18,10 +18,11 @@ Statements are frozen; identity is equality. `None` stands for "no else case".
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from types import NoneType
 from typing import Any, ClassVar, TypeAlias
+from weakref import WeakKeyDictionary
 
 from ..errors import DeclarationError, TypeMismatchError
 from .attrs import EMPTY, FrozenMap
@@ -50,6 +51,20 @@ class Stmt(Built, Object):
     """Base of all statements."""
 
     __slots__ = ("__weakref__",)
+
+    # The few statements that have a place in a text: a slot for it would make all of them larger.
+    _spans: ClassVar[WeakKeyDictionary[Stmt, Any]] = WeakKeyDictionary()
+
+    @property
+    def span(self) -> Any:
+        """Where the statement stands in a text, an `ir.Span`; None for most."""
+        return self._spans.get(self)
+
+    def placed(self, span: Any) -> Stmt:
+        """A copy of the statement that stands there."""
+        copy: Stmt = replace(self)  # type: ignore[type-var]
+        self._spans[copy] = span
+        return copy
 
     def __str__(self) -> str:
         return self._printers["stmt"](self) if self._printers else object.__repr__(self)

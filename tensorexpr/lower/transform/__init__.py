@@ -61,6 +61,7 @@ PASSES: dict[str, str] = {
     "InjectPTXAsyncCopy": "inject_ptx_async_copy",
     "MergeSharedMemoryAllocations": "merge_shared_memory_allocations",
     "InjectRollingBuffer": "inject_rolling_buffer",
+    "InstallDebugSpans": "install_debug_spans",
     "InstrumentProfileIntrinsics": "instrument_profile_intrinsics",
     "LiftThreadBinding": "lift_thread_binding",
     "LowerIntrin": "lower_intrin",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...arith.analyzer import Analyzer
-from ...arith.block_access import get_block_access_region
+from ...arith.block_access import get_block_access_region, get_block_read_write_region
 from ...errors import DeclarationError
 from ...tir.arithmetic import as_int, cast, convert, is_const_int
 from ...tir.attrs import FrozenMap
@@ -77,17 +77,26 @@ def _finished(frame: BlockFrame, body: Stmt, known: Mapping[Var, Buffer], is_roo
     )  # fmt: skip
     if (is_root and not frame.axes) or (frame.reads is not None and frame.writes is not None):
         return made
-    reads, writes, opaque = get_block_access_region(made, {**_pointers(made), **known})
+    buffers = {**_pointers(made), **known}
+    reads, writes, opaque = get_block_access_region(made, buffers)
     if opaque:
-        raise DeclarationError(
-            f"block {frame.name!r} hands the pointer of {opaque[0].buffer.name} to a call, so nobody sees what is read and written; "
-            "say it with T.reads and T.writes"
-        )
+        _check_seen(frame, made, {region.buffer.data: region.buffer for region in opaque})
+        reads, writes = get_block_read_write_region(made, buffers)  # from the address of an element a call reaches all others
     return replace(
         made,
         reads=made.reads if frame.reads is not None else tuple(map(_simplified, reads)),
         writes=made.writes if frame.writes is not None else tuple(map(_simplified, writes)),
     )
+
+
+def _check_seen(frame: BlockFrame, block: Block, handed: Mapping[Var, Buffer]) -> None:
+    """Refuse a pointer itself in the hands of a call, as TVM does: it is wide-spread that such blocks state what happens behind it."""
+    bare = next((handed[node] for node in walk(block.body) if isinstance(node, Var) and node in handed), None)
+    if bare is not None:
+        raise DeclarationError(
+            f"block {frame.name!r} hands the pointer of {bare.name} to a call, so nobody sees what is read and written; "
+            "say it with T.reads and T.writes"
+        )
 
 
 def _simplified(region: BufferRegion) -> BufferRegion:

@@ -41,10 +41,13 @@ def _order(item: tuple[GlobalVar, PrimFunc]) -> tuple[bool, str]:
     return item[0].name_hint == "main", item[0].name_hint
 
 
-def statement_lines(mod: IRModule) -> dict[int, int]:
-    """On which line of the module's script, counted from 1, each statement begins; by identity."""
+def statement_lines(program: IRModule | PrimFunc) -> dict[int, int]:
+    """On which line of the script, counted from 1, each statement begins; by identity. Lines of a function count from its `def`."""
     starts: dict[int, int] = {}
-    script_module(mod, starts=starts)
+    if isinstance(program, PrimFunc):
+        _function_lines(program, "main", 0, Options(), starts)
+        return {stmt: line - 1 for stmt, line in starts.items()}  # without the decorator
+    script_module(program, starts=starts)
     return starts
 
 

@@ -181,3 +181,16 @@ with T.block("again"):
     C[5] = 2.0"""
     func = read(text)
     assert_structural_equal(parse(func.script()), func)
+
+
+def test_a_call_with_the_address_of_an_element_may_touch_all_of_a_buffer() -> None:
+    source = """
+@T.prim_func
+def f(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            T.call_extern("int32", "step", T.address_of(A[vi]), T.address_of(B[vi]))
+"""
+    text = parse(source).script()
+    assert "T.reads(A[0:8], B[0:8])" in text and "T.writes(A[0:8], B[0:8])" in text
