@@ -59,9 +59,7 @@ def computed(dtype: DataType) -> None:
         CodegenError: for float8.
     """
     if dtype.is_float and dtype.bits == 8:
-        raise CodegenError(
-            f"code moves {dtype}, but computes in wider types only: tir.transform.FP8ComputeLegalize casts around operations"
-        )
+        raise CodegenError(f"code moves {dtype}, but computes in wider types: tir.transform.FP8ComputeLegalize casts around operations")
 
 
 @cache

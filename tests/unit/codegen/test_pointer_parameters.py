@@ -26,7 +26,7 @@ def test_a_pointer_without_a_buffer_is_an_address(dtype: str) -> None:
     func(source.ctypes.data, target.ctypes.data, 12)
     np.testing.assert_array_equal(target[:12], source[:12])
     assert not target[12:].any()
-    with pytest.raises(ArgumentError, match="argument source .* needs an integer"):
+    with pytest.raises(ArgumentError, match=r"argument source .* needs an integer"):
         func(source, target, 12)
 
 
