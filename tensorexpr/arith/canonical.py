@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from ..tir.dtype import wrap_int
-from ..tir.expr import Add, Cast, Div, FloorDiv, FloorMod, IntImm, Mod, Mul, PrimExpr, Sub
+from ..tir.expr import EQ, LT, NE, Add, Cast, CmpExpr, Div, FloorDiv, FloorMod, IntImm, Mod, Mul, PrimExpr, Sub
 from .bounds import dtype_limits, form_limits, limits_of, plain_form
 from .facts import Facts
 from .linear import Linear, atom_form, constant_form, linear_form
@@ -57,6 +57,9 @@ def canonical(facts: Facts, expr: PrimExpr) -> PrimExpr:
 
 
 def _apply(facts: Facts, node: PrimExpr) -> PrimExpr:
+    if isinstance(node, CmpExpr) and node.a.dtype in INDEX_DTYPES:
+        less = _less(facts, plain_form(facts, node.a).sub(plain_form(facts, node.b)), node.a.dtype) if isinstance(node, LT) else None
+        return _compared(facts, node) if less is None else less
     if node.dtype not in INDEX_DTYPES:
         return by_law(facts, node)
     match node:
@@ -129,6 +132,33 @@ def _multiple(node: Mul) -> Linear | None:
         else:
             found.append(factor)
     return None if scale == 1 else Linear({product(found): scale})
+
+
+def _less(facts: Facts, form: Linear, dtype: str) -> PrimExpr | None:
+    """form < 0 divided by a scale, if the terms that it doesn't divide stay below it: x*8 + y - 16 < 0 with y in [0, 8) is x - 2 < 0."""
+    scales = {abs(k) for k in form.terms.values()} | {form.content()}
+    for scale in sorted(scales, reverse=True):
+        if scale > 1 and form.constant % scale == 0:
+            low, high = form_limits(facts, Linear({a: k for a, k in form.terms.items() if k % scale}))
+            if low >= 0 and high < scale:
+                whole = Linear({a: k // scale for a, k in form.terms.items() if k % scale == 0}, form.constant // scale)
+                return LT(written(_merged(whole), dtype), IntImm(dtype, 0))
+    return None
+
+
+def _compared(facts: Facts, node: CmpExpr) -> PrimExpr:
+    """What laws say of a comparison. They know constants as summands, where sums in canonical form subtract them."""
+    keeps_sides = isinstance(node, (EQ, NE)) and not isinstance(node.b, IntImm)
+    asked = node if keeps_sides else type(node)(_added(node.a), _added(node.b))
+    found = by_law(facts, asked)
+    return node if found is asked else found
+
+
+def _added(expr: PrimExpr) -> PrimExpr:
+    """a - c as a + -c."""
+    if isinstance(expr, Sub) and isinstance(expr.b, IntImm) and expr.b.value > 0:
+        return Add(expr.a, IntImm(expr.dtype, -expr.b.value))
+    return expr
 
 
 def _quotient(facts: Facts, form: Linear, c: int, node: FloorDiv | Div) -> Linear:
@@ -214,6 +244,8 @@ def written(form: Linear, dtype: str) -> PrimExpr:
     keyed = [(_split(atom), atom, k) for atom, k in form.terms.items()]
     keyed.sort(key=lambda item: (-item[2], -item[0].lower, item[0].upper is not None, -(item[0].upper or 0)))
     terms = [(atom, k) for _, atom, k in keyed]
+    if not terms:
+        return _constant(form.constant, dtype)
     total: PrimExpr | None = None
     for atom, k in terms:
         if k > 0:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import gcd
 
 from ..tir.arithmetic import fold
 from ..tir.dtype import parse_dtype, wrap_int
@@ -39,6 +40,7 @@ from ..tir.expr import (
 from ..tir.rewriting import children, map_children, substitute
 from .bounds import limits_of, plain_form
 from .branches import is_branch, is_scoped
+from .common_factor import common_factor, divided
 from .constraints import under
 from .facts import Facts, fresh_memos
 from .laws import factoring_laws, general_laws, index_laws
@@ -266,18 +268,30 @@ def _comparison(facts: Facts, node: CmpExpr) -> PrimExpr:
         case NE(a, IntImm() as b) if is_scalar_int(a.dtype) and holds(facts, LE(a, b)):
             return LT(a, b)
         case NE(a, b):
-            return _opposite(rewrite(facts, EQ(a, b)), node)
+            return _opposite(by_law(facts, EQ(a, b)), node)
         case LE(a, b):
             if is_scalar_int(a.dtype) and (isinstance(a, IntImm) or isinstance(b, IntImm)) and holds(facts, LE(b, a)):
                 return EQ(a, b)
-            return _opposite(rewrite(facts, LT(b, a)), node)
+            answer = _opposite(by_law(facts, LT(b, a)), node)
+            return LT(a, b) if answer is node and _differ(facts, a, b) else answer
     if is_scalar_int(node.a.dtype):
         if holds(facts, node):
             return IntImm("bool", 1)
         if holds(facts, Not(node)):
             return IntImm("bool", 0)
     found = _first(facts, node)
+    if found is None and isinstance(node, LT) and node.a.dtype in INDEX_DTYPES:
+        factor = gcd(common_factor(node.a), common_factor(node.b))
+        found = LT(divided(node.a, factor), divided(node.b, factor)) if factor > 1 else None
     return node if found is None else found
+
+
+def _differ(facts: Facts, a: PrimExpr, b: PrimExpr) -> bool:
+    """Whether congruences tell two indices apart, as an even and an odd one."""
+    if a.dtype not in INDEX_DTYPES or isinstance(a, Var) or isinstance(b, Var) or _is_long_sum(a) or _is_long_sum(b):
+        return False
+    coeff, base = congruence_of(facts, Sub(a, b))
+    return base % coeff != 0 if coeff else base != 0
 
 
 def _opposite(answer: PrimExpr, node: PrimExpr) -> PrimExpr:

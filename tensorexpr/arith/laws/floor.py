@@ -20,6 +20,9 @@ x // x -> 1
 (z + (y + x*c1)) // c2 -> x*(c1 // c2) + (z + y) // c2 if c2 > 0 and c1 % c2 == 0
 (x*c1 + y) // c2 -> x // (c2 // c1) if c1 > 0 and c2 > 0 and c2 % c1 == 0 and prove(y >= 0) and prove(y < c1)
 (y + x*c1) // c2 -> x // (c2 // c1) if c1 > 0 and c2 > 0 and c2 % c1 == 0 and prove(y >= 0) and prove(y < c1)
+(x*c1) // c2 -> x*(c1 // c2) if c2 > 0 and c1 > c2 and prove(x >= 0) and prove(x*(c1 % c2) < c2)
+(x*c1 + y) // c2 -> x*(c1 // c2) if c2 > 0 and c1 > c2 and prove(x*(c1 % c2) + y >= 0) and prove(x*(c1 % c2) + y < c2)
+(y + x*c1) // c2 -> x*(c1 // c2) if c2 > 0 and c1 > c2 and prove(x*(c1 % c2) + y >= 0) and prove(x*(c1 % c2) + y < c2)
 min(x*c1, y) // c2 -> min(x*(c1 // c2), y // c2) if c2 > 0 and c1 % c2 == 0
 min(y, x*c1) // c2 -> min(y // c2, x*(c1 // c2)) if c2 > 0 and c1 % c2 == 0
 max(x*c1, y) // c2 -> max(x*(c1 // c2), y // c2) if c2 > 0 and c1 % c2 == 0

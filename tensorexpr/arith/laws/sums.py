@@ -120,6 +120,8 @@ x - tdiv(x, c1)*c1 -> tmod(x, c1) if c1 != 0
 tdiv(x, c1)*c2 - x -> 0 - tmod(x, c1) if c1 == c2 and c1 != 0
 x - (x // c1)*c1 -> x % c1 if c1 != 0
 (x // c1)*c1 - x -> 0 - x % c1 if c1 != 0
+((x + c1) // c2)*c2 - x -> c1 - (x + c1) % c2 if c2 != 0
+x - ((x + c1) // c2)*c2 -> (x + c1) % c2 - c1 if c2 != 0
 (x + c1) // c3 - (x + c2) // c3 -> ((x + (c2 % c3)) % c3 + (c1 - c2)) // c3 if c3 > 0
 (x + c1) // c3 - x // c3 -> (x % c3 + c1) // c3 if c3 > 0
 tdiv(x + c1, c3) - tdiv(x, c3) -> tdiv(tmod(x, c3) + c1, c3) if c3 > 0 and c1 >= 0 and prove(x >= 0)

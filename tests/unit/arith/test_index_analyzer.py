@@ -28,6 +28,11 @@ floordiv, floormod, truncdiv, truncmod = te.floordiv, te.floormod, te.truncdiv, 
         (te.max(x, y) < z, "x < z and y < z"),
         (floordiv(x, 2) < 3, "x < 6"),
         (x * 3 == 7, "T.bool(False)"),
+        (x * 2 < y * 4 + 6, "x < y * 2 + 3"),  # every term is even
+        (x * 4 + y * 2 <= 7, "x * 4 + y * 2 < 7"),  # an even number is not 7
+        ((x * 6 + y) * 2 < 8, "x * 6 + y < 4"),
+        (floordiv(x + 7, 8) * 8 - x, "7 - (x + 7) % 8"),
+        (floordiv(floormod(x, 4) * 13, 4), "x % 4 * 3"),  # 13 = 3 * 4 + 1, and what is left stays below 4
         (te.any(x < 3, x >= 3), "T.bool(True)"),
         (Select(x < y, z, z), "z"),
         (Ramp(x, IntImm("int32", 1), 4) + Broadcast(y, 4), "T.Ramp(x + y, 1, 4)"),
@@ -49,6 +54,11 @@ def test_rewritten_forms(before: object, after: str) -> None:
         (floormod(floordiv(x, 4), 2) * 4 + floormod(x, 4), "x % 8"),
         (floordiv(x, 4) * 8 + floormod(x, 4) * 2, "x * 2"),
         (truncmod(truncdiv(x, 2), 3), "T.truncmod(x, 6) // 2"),
+        (x * 8 + floormod(y, 8) < 16, "x < 2"),
+        (x * 2 - y * 4 < 6, "x - y * 2 < 3"),
+        (x + 2 < y - 3, "x + 5 < y"),
+        (x * 8 - floormod(y, 8) < 16, "x * 8 - y % 8 < 16"),  # 2 is below for y % 8 = 1, not for 0
+        (floormod(x - x, 3) - 2, "-2"),
     ],
 )
 def test_canonical_forms(before: object, after: str) -> None:
