@@ -38,4 +38,4 @@ def _gpu() -> list[Postproc]:
     ]
 
 
-Postproc.defaults.update({"cuda": _gpu, "llvm": _plain, "vnni": _tensorized, "avx512": _tensorized})
+Postproc.defaults.update({"cuda": _gpu, "llvm": _plain, **dict.fromkeys(("vnni", "avx512", "neon", "dotprod"), _tensorized)})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .add_rfactor import AddRFactor
 from .apply_custom_rule import ApplyCustomRule
 from .auto_bind import AutoBind
@@ -15,7 +17,6 @@ from .random_compute_location import RandomComputeLocation
 from .schedule_rule import ScheduleRule
 
 _STRUCTURE = "SSRSRS"
-_INNERMOST = 64
 
 
 def _write_cache() -> ReuseType:
@@ -23,6 +24,15 @@ def _write_cache() -> ReuseType:
 
 
 def _rules(*intrinsics: str) -> list[ScheduleRule]:
+    return _cpu_rules(intrinsics, jobs=16, innermost=64, lanes=64, steps=[0, 16, 64, 512])
+
+
+def _arm_rules(*intrinsics: str) -> list[ScheduleRule]:
+    return _cpu_rules(intrinsics, jobs=8, innermost=32, lanes=32, steps=[0, 8, 32, 256])
+
+
+def _cpu_rules(intrinsics: Sequence[str], jobs: int, innermost: int, lanes: int, steps: Sequence[int]) -> list[ScheduleRule]:
+    """The rules for a CPU: instructions that compute tiles are tried before plain tiles."""
     return [
         ApplyCustomRule(),
         InlineConstantScalars(),
@@ -35,10 +45,10 @@ def _rules(*intrinsics: str) -> list[ScheduleRule]:
             require_ordered=True,
             disallow_op=["tir.exp"],
         ),
-        AddRFactor(max_jobs_per_core=16, max_innermost_factor=_INNERMOST),
-        *(MultiLevelTilingWithIntrin(name, _STRUCTURE, max_innermost_factor=_INNERMOST, reuse_write=_write_cache()) for name in intrinsics),
-        MultiLevelTiling(_STRUCTURE, max_innermost_factor=_INNERMOST, reuse_write=_write_cache()),
-        ParallelizeVectorizeUnroll(16, 64, [0, 16, 64, 512], unroll_explicit=True),
+        AddRFactor(max_jobs_per_core=jobs, max_innermost_factor=innermost),
+        *(MultiLevelTilingWithIntrin(name, _STRUCTURE, max_innermost_factor=innermost, reuse_write=_write_cache()) for name in intrinsics),
+        MultiLevelTiling(_STRUCTURE, max_innermost_factor=innermost, reuse_write=_write_cache()),
+        ParallelizeVectorizeUnroll(jobs, lanes, steps, unroll_explicit=True),
         RandomComputeLocation(),
     ]
 
@@ -49,7 +59,7 @@ def _gpu_rules() -> list[ScheduleRule]:
         MultiLevelTiling(
             "SSSRRSRS",
             tile_binds=["blockIdx.x", "vthread.x", "threadIdx.x"],
-            max_innermost_factor=_INNERMOST,
+            max_innermost_factor=64,
             vector_load_lens=[1, 2, 3, 4, 8, 16],
             reuse_read=ReuseType(req="must", levels=[4], scope="shared"),
             reuse_write=ReuseType(req="must", levels=[3], scope="local"),
@@ -75,5 +85,7 @@ ScheduleRule.defaults.update(
         "llvm": _rules,
         "vnni": lambda: _rules("dot_16x4_vnni"),
         "avx512": lambda: _rules("dot_16x4_avx512"),
+        "neon": lambda: _arm_rules("dot_4x4_i8i8s32_neon"),
+        "dotprod": lambda: _arm_rules("dot_4x4_i8i8s32_sdot", "dot_4x4_u8u8u32_udot", "dot_4x4_u8u8i32_hdot"),
     }
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import TuningError
 from ...schedule.blocks import Schedule
+from ...target import Target
 from ...tir.function import IRModule
 from ..mutator.mutator import Mutator
 from ..postproc.postproc import Postproc
@@ -19,6 +20,18 @@ if TYPE_CHECKING:
     from ..tune_context import TuneContext
 
 FROM_TARGET = "from-target"
+# Lists for CPUs with instructions that compute tiles: the features that each needs one of, the best first.
+_CPU_LISTS = {"vnni": ("avx512vnni", "avxvnni"), "avx512": ("avx512bw",), "dotprod": ("dotprod",), "neon": ("neon",)}
+
+
+def kind_of_rules(target: Target) -> str:
+    """The name of the lists of rules, postprocessors and mutators for a target: "vnni", "neon" and the like where its CPU has that,
+    "cuda" for all GPUs, else the target's kind.
+    """
+    if target.kind.name == "llvm":
+        features = target.resolved().features
+        return next((kind for kind, needed in _CPU_LISTS.items() if features.intersection(needed)), "llvm")
+    return "cuda" if "gpu" in target.keys else target.kind.name
 
 
 class SpaceGenerator(Contextual):
@@ -44,7 +57,7 @@ class SpaceGenerator(Contextual):
 
     def adopt(self, context: TuneContext) -> None:
         """Work for a task: choose the lists for its target, and give it to all in them and to the generator itself."""
-        kind = context.target.kind.name
+        kind = kind_of_rules(context.target)
         self.sch_rules = resolved(self.sch_rules, kind, ScheduleRule.defaults, "list of schedule rules")
         self.postprocs = resolved(self.postprocs, kind, Postproc.defaults, "list of postprocessors")
         self.mutator_probs = resolved(self.mutator_probs, kind, Mutator.defaults, "set of mutators")
