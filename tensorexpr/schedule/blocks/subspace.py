@@ -32,8 +32,8 @@ class DividedAxis:
 
     @property
     def is_inside(self) -> bool:
-        """True if nothing of the axis is outside."""
-        return is_const_int(self.outer, 0) and is_const_int(self.dom.extent, 1)
+        """True if nothing of the axis is outside: its outer side has one value."""
+        return is_const_int(self.dom.extent, 1)
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,25 @@ class Division:
     inside: PrimExpr
 
 
-def divided(realize: BlockRealize, outer: Sequence[For], inner: Sequence[For], primitive: str) -> Division:
+def divided(
+    realize: BlockRealize, outer: Sequence[For], inner: Sequence[For], primitive: str, preserve_unit_iters: bool = True
+) -> Division:
     """A block's axes divided.
+
+    Args:
+        preserve_unit_iters: loops of one iteration outside stay terms, as far as axes come apart so.
 
     Raises:
         PrimitiveError: for an axis or a condition that mixes loops of both sides so that it doesn't come apart.
     """
-    analyzer = knowing([*outer, *inner])
+    analyzers = [knowing([*outer, *inner])]
+    if preserve_unit_iters:  # what isn't known to have one value isn't simplified away
+        analyzers.insert(0, knowing([*(loop for loop in outer if not is_const_int(loop.extent, 1)), *inner]))
     own = {loop.loop_var for loop in inner}
     name = realize.block.name_hint
     axes = []
     for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
-        found = _divided_axis(axis, value, own, analyzer)
+        found = next((made for analyzer in analyzers if (made := _divided_axis(axis, value, own, analyzer)) is not None), None)
         if found is None:
             loops = ", ".join(loop.loop_var.name for loop in inner)
             raise PrimitiveError(

@@ -209,3 +209,19 @@ def test_what_must_hold_of_decisions_is_part_of_the_space() -> None:
     replayed = tir.Schedule(matmul(32))
     Trace.apply_json_to_schedule(kept[0].as_json(), replayed)
     assert str(replayed.trace) == str(kept[0])
+
+
+@pytest.mark.parametrize(
+    ("target", "intrinsics"),
+    [
+        ("llvm -mcpu=nehalem", []),
+        ("llvm -mcpu=skylake-avx512", ["dot_16x4_avx512"]),
+        ("llvm -mcpu=cascadelake", ["dot_16x4_vnni"]),
+        ("llvm -mtriple=aarch64-linux-gnu -mattr=+neon", ["dot_4x4_i8i8s32_neon"]),
+        ("llvm -mtriple=aarch64-linux-gnu -mattr=+dotprod", ["dot_4x4_i8i8s32_sdot", "dot_4x4_u8u8u32_udot", "dot_4x4_u8u8i32_hdot"]),
+    ],
+)
+def test_what_a_cpu_computes_at_once_is_tried_before_plain_tiles(target: str, intrinsics: list[str]) -> None:
+    task = ms.TuneContext(program("pool"), target=f"{target} -num-cores=4", space_generator="post-order-apply")
+    assert task.space_generator is not None
+    assert [rule.intrin_name for rule in task.space_generator.sch_rules if hasattr(rule, "intrin_name")] == intrinsics

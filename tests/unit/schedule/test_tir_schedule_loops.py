@@ -149,3 +149,22 @@ def test_rfactor_of_reductions_that_share_a_loop() -> None:
         result = np.zeros(3, "int32")
         interpret(tensorexpr.lower(sch.mod, upto=2)["main"], [data, result])
         np.testing.assert_array_equal(result, data.sum((1, 2)))
+
+
+def test_a_fused_loop_of_one_iteration_is_no_term() -> None:
+    sch = tir.Schedule(loop_programs.matmul)
+    i, j, _ = sch.get_loops("C")
+    (i0, i1), (j0, j1) = sch.split(i, [1, 8]), sch.split(j, [1, 16])
+    sch.reorder(i0, j0, i1, j1)
+    sch.fuse(i0, j0)
+    assert [str(value) for value in sch.realization(sch.get_block("C")).iter_values] == ["i_1", "j_1", "k"]
+
+
+@pytest.mark.parametrize(("preserve", "outer"), [(True, ["i", "j_0", "k_0"]), (False, ["i", "0", "0"])])
+def test_loops_of_one_iteration_around_a_new_block_are_its_axes(preserve: bool, outer: list[str]) -> None:
+    sch = tir.Schedule(loop_programs.matmul)
+    i, j, k = sch.get_loops("C")
+    (j0, j1), (k0, k1) = sch.split(j, [1, 16]), sch.split(k, [1, 12])
+    sch.reorder(i, j0, k0, j1, k1)
+    block = sch.blockize(j1, preserve_unit_iters=preserve)
+    assert [str(value) for value in sch.realization(block).iter_values] == outer

@@ -33,8 +33,8 @@ from ..subspace import DividedAxis, Division, divided
 from .decompose_reduction import updating
 
 
-def blockize(program: BlockProgram, var: Var) -> tuple[BlockProgram, str]:
-    """The program with a loop and all inside of it as one block, and this block's name."""
+def blockize(program: BlockProgram, var: Var, preserve_unit_iters: bool = True) -> tuple[BlockProgram, str]:
+    """The program with a loop and all inside of it as one block, and this block's name; loops of one iteration stay terms of its axes."""
     loop, node = program.loop(var), program.loop_node(var)
     inner, realize = _only_block(program, loop)
     outer = program.loops_above(node)
@@ -42,7 +42,7 @@ def blockize(program: BlockProgram, var: Var) -> tuple[BlockProgram, str]:
     check_affine(realize, [*outer, *inner], "blockize")
     if realize.block.init is not None:  # it runs before all the inner points
         check_unambiguous(realize, "blockize")
-    division = divided(realize, outer, inner, "blockize")
+    division = divided(realize, outer, inner, "blockize", preserve_unit_iters)
     name = program.fresh_block_name(f"{realize.block.name_hint}_o")
     axes = _outer_axes(division.axes)
     parts = _InnerParts.of(division.axes, axes)
@@ -151,14 +151,14 @@ def _outer_block(name: str, axes: tuple[IterVar, ...], body: Stmt, init: Stmt | 
     return replace(bare, reads=tuple(reads), writes=tuple(writes))
 
 
-def blockize_blocks(program: BlockProgram, names: Sequence[str]) -> tuple[BlockProgram, str]:
+def blockize_blocks(program: BlockProgram, names: Sequence[str], preserve_unit_iters: bool = True) -> tuple[BlockProgram, str]:
     """The program with several neighbouring blocks as one, at the innermost place around them all; and this block's name."""
     if len(set(names)) != len(names) or len(names) < 1:
         raise ScheduleError("blockize takes a loop, or a list of at least one block, each once")
     nodes = [program.block_node(name) for name in names]
     above, old = _shared_place(program, nodes)
     outer = [*program.loops_above(above), *([above.stmt] if isinstance(above.stmt, For) else [])]
-    divisions = [_division(program, node, outer) for node in nodes]
+    divisions = [_division(program, node, outer, preserve_unit_iters) for node in nodes]
     first = _same_outside(divisions, nodes)
     name = program.fresh_block_name("outer_" + "".join(f"{one}_" for one in names))
     axes = _outer_axes(first.axes)
@@ -197,7 +197,7 @@ def _blocks_in(stmt: Stmt) -> set[int]:
     return set().union(*map(_blocks_in, inner_statements(stmt)), set())
 
 
-def _division(program: BlockProgram, node: Node, outer: Sequence[For]) -> Division:
+def _division(program: BlockProgram, node: Node, outer: Sequence[For], preserve_unit_iters: bool) -> Division:
     realize = realized(node)
     if realize.block.init is not None:
         raise PrimitiveError(
@@ -208,7 +208,7 @@ def _division(program: BlockProgram, node: Node, outer: Sequence[For]) -> Divisi
     inner = [loop for loop in loops if all(loop is not above for above in outer)]
     _check_rectangular(inner, outer)
     check_affine(realize, loops, "blockize")
-    return divided(realize, outer, inner, "blockize")
+    return divided(realize, outer, inner, "blockize", preserve_unit_iters)
 
 
 def _same_outside(divisions: Sequence[Division], nodes: Sequence[Node]) -> Division:
@@ -241,10 +241,10 @@ class Blockize(Primitive):
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
         target = inputs[0]
         if isinstance(target, LoopRef):
-            program, name = blockize(state.program_of(target), target.var)
+            program, name = blockize(state.program_of(target), target.var, bool(attrs[0]))
             return Applied(state.updated(target.func, program), (BlockRef(target.func, name),))
         refs = [block_of(state, one, "blockize") for one in (target if isinstance(target, (list, tuple)) else [target])]
         if not refs or len({ref.func for ref in refs}) != 1:
             raise ScheduleError("blockize takes a loop, or a list of blocks of one function")
-        program, name = blockize_blocks(state.program_of(refs[0]), [ref.name for ref in refs])
+        program, name = blockize_blocks(state.program_of(refs[0]), [ref.name for ref in refs], bool(attrs[0]))
         return Applied(state.updated(refs[0].func, program), (BlockRef(refs[0].func, name),))

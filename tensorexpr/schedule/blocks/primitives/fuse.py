@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from ....errors import ScheduleError
-from ....tir.arithmetic import floordiv, floormod
+from ....tir.arithmetic import floordiv, floormod, is_const_int
 from ....tir.expr import IntImm, PrimExpr, Var
 from ....tir.rewriting import variables
 from ....tir.stmt import For, ForKind
@@ -50,6 +50,8 @@ def fuse(program: BlockProgram, names: Sequence[Var], preserve_unit_iters: bool 
         values[loop.loop_var] = floordiv(fused if loop is loops[0] else floormod(fused, whole), below)
         below = whole
     extent: PrimExpr = reduce(lambda a, b: a * b, [loop.extent for loop in loops])
+    if is_const_int(extent, 1):  # its only value; TVM's axes name no such loop either
+        values = dict.fromkeys(values, IntImm(dtype, 0))
     made = For(fused, IntImm(dtype, 0), extent, ForKind.SERIAL, loops[-1].body)
     around = [*program.loops_above(program.loop_node(names[0])), made]
     body = rebound(loops[-1].body, values, around, unit_loops=preserve_unit_iters)

@@ -86,7 +86,7 @@ class Tensorize(Primitive):
             raise ScheduleError(f"tensorize: {error}") from None
         target = inputs[0]
         if isinstance(target, LoopRef):
-            program, name = blockize(state.program_of(target), target.var)
+            program, name = blockize(state.program_of(target), target.var, bool(attrs[1]))
         else:
             target = block_of(state, target, self.method)
             program, name = state.program_of(target), target.name
