@@ -49,7 +49,14 @@ class LoopPartitionConfig:
 
 @dataclass(frozen=True, slots=True)
 class SimplifyConfig:
-    """Which proofs the simplifier may try; everything but the defaults is accepted and covered by them."""
+    """Which proofs the simplifier may try.
+
+    transitively_prove_inequalities: from a < b and b < c that a < c.
+    propagate_knowns_to_prove_conditional: conditions on loads are decided by what was stored.
+    propagate_knowns_to_simplify_expressions: loads of what is known to be stored there become that.
+    convert_boolean_to_and_of_ors: common conditions are taken out of disjunctions.
+    apply_constraints_to_boolean_branches: each side of `and` and `or` is simplified under what the other one says.
+    """
 
     transitively_prove_inequalities: bool = False
     propagate_knowns_to_prove_conditional: bool = False
@@ -60,7 +67,7 @@ class SimplifyConfig:
 
 @dataclass(frozen=True, slots=True)
 class RemoveNoOpConfig:
-    """What counts as a statement without effect."""
+    """What counts as a statement without effect; with `use_dataflow_analysis` also stores that nobody reads or that change nothing."""
 
     use_dataflow_analysis: bool = False
     max_simplification_steps: int = 0
@@ -97,7 +104,7 @@ class InjectDoubleBufferConfig:
 
 @dataclass(frozen=True, slots=True)
 class ReduceBranchingThroughOvercomputeConfig:
-    """How `tir.transform.ReduceBranchingThroughOvercompute` proves; the option is accepted and covered by what it always proves."""
+    """How `tir.transform.ReduceBranchingThroughOvercompute` proves: also from what is stored, and overwritten before it is read."""
 
     use_dataflow_analysis: bool = False
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from ...arith.index_analyzer import Analyzer, Extension
+from ...tir.arithmetic import logical_and
 from ...tir.block import Block
 from ...tir.dtype import parse_dtype
-from ...tir.expr import BufferLoad, Call, IntImm, IterVar, PrimExpr, Range, Var
+from ...tir.expr import And, BufferLoad, Call, CmpExpr, IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.function import PrimFunc
 from ...tir.intrin import INTRINSICS
 from ...tir.rewriting import walk
-from ...tir.stmt import NOP, AttrStmt, BufferStore, LetStmt, Stmt
+from ...tir.stmt import NOP, AttrStmt, BufferStore, IfThenElse, LetStmt, Stmt
 from ...tir.stmt_functor import Renaming
 from ..context import PassContext
+from ..element_flow import ElementFlow, Fact, with_stored_values
 from ..options import SimplifyConfig
 from ..passes import Pass
 from ..phase1.simplify import Simplifier
+from ..rebuild import map_expr
 
 
 def Simplify() -> Pass:
@@ -28,7 +31,7 @@ def Simplify() -> Pass:
 
 def simplified(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """`func` as `Simplify` leaves it."""
-    return func.with_body(_Named(ctx).stmt(func.body))
+    return func.with_body(_Named(ctx, func.body).stmt(func.body))
 
 
 def stores_what_is_there(stmt: BufferStore) -> bool:
@@ -50,14 +53,20 @@ def _is_pure_call(call: Call) -> bool:
 
 
 class _Named(Simplifier):
-    def __init__(self, ctx: PassContext) -> None:
+    def __init__(self, ctx: PassContext, body: Stmt) -> None:
         super().__init__(ctx)
-        self._analyzer = analyzer = Analyzer()  # forms and assumptions are TVM's
-        analyzer.enabled_extensions = _extensions(ctx.option(SimplifyConfig))
+        config = ctx.option(SimplifyConfig)
+        self._fills_in, self._decides = config.propagate_knowns_to_simplify_expressions, config.propagate_knowns_to_prove_conditional
+        self._flow = ElementFlow(body) if self._fills_in or self._decides else None
+        self._facts: tuple[Fact, ...] = ()
+        self._analyzer: Analyzer = Analyzer()  # forms and assumptions are TVM's
+        self._analyzer.enabled_extensions = _extensions(config)
         self._keep_trivial = True
 
     def stmt(self, stmt: Stmt) -> Stmt:
         """The simplified statement."""
+        if self._flow is not None:
+            self._facts = self._flow.known(stmt)
         if isinstance(stmt, LetStmt) and parse_dtype(stmt.var.dtype).is_int and is_pure(stmt.value):
             return self.stmt(Renaming({stmt.var: self.expr(stmt.value)}, folding=True).apply(stmt.body))
         match stmt:
@@ -73,6 +82,31 @@ class _Named(Simplifier):
                     return super().stmt(stmt)
         result = super().stmt(stmt)
         return NOP if isinstance(result, BufferStore) and stores_what_is_there(result) else result
+
+    def expr(self, expr: PrimExpr) -> PrimExpr:
+        """The simplified expression, of what is stored instead of what is loaded if the context says so."""
+        return super().expr(self._with_values(expr) if self._fills_in and self._facts else expr)
+
+    def _branch(self, stmt: IfThenElse) -> Stmt:
+        if self._decides and self._facts:
+            decided = self._decided(stmt.condition)
+            stmt = stmt if decided is stmt.condition else IfThenElse(decided, stmt.then_case, stmt.else_case)
+        return super()._branch(stmt)
+
+    def _decided(self, condition: PrimExpr) -> PrimExpr:
+        """The condition without comparisons that stored values decide, each where those before it hold."""
+        if isinstance(condition, And):
+            left = self._decided(condition.a)
+            with self._analyzer.constraint_scope(left):
+                right = self._decided(condition.b)
+            return condition if left is condition.a and right is condition.b else logical_and(left, right)
+        if isinstance(condition, CmpExpr):
+            known = self._analyzer.simplify(self._with_values(condition))
+            return known if isinstance(known, IntImm) else condition
+        return map_expr(condition, self._decided) if condition.dtype == "bool" and not isinstance(condition, BufferLoad) else condition
+
+    def _with_values(self, expr: PrimExpr) -> PrimExpr:
+        return with_stored_values(expr, self._facts, self._analyzer)
 
     def _bind(self, var: Var, dom: Range) -> None:
         self._analyzer.bind(var, dom, allow_override=True)
