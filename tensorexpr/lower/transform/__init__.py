@@ -60,6 +60,7 @@ PASSES: dict[str, str] = {
     "InjectPermutedLayout": "inject_permuted_layout",
     "InjectPTXAsyncCopy": "inject_ptx_async_copy",
     "MergeSharedMemoryAllocations": "merge_shared_memory_allocations",
+    "RenormalizeSplitPattern": "renormalize_split_pattern",
     "InjectRollingBuffer": "inject_rolling_buffer",
     "InstallDebugSpans": "install_debug_spans",
     "InstrumentProfileIntrinsics": "instrument_profile_intrinsics",

@@ -214,6 +214,12 @@ CASES: list[tuple[str, Pass, str, str]] = [
         'T.ptx_cp_async("float16", p, 0, A.data, n, 16, n < 8)',
     ),
     (
+        "quotients of split loops by their outer index",
+        transform.RenormalizeSplitPattern(),
+        HEAD + "    for i, j in T.grid(16, 4):\n        if i * 4 + j < 32:\n            A[(i * 4 + j) // 8] = B[(i * 4 + j) % 16 // 4]",
+        "for i, j in T.grid(16, 4):\n    if (i + j // 4) // 8 < 1:\n        A[(i + j // 4) // 2] = B[(i + j // 4) % 4]",
+    ),
+    (
         "physical axes survive flattening",
         transform.FlattenBuffer(),
         'def main(B: T.Buffer((4,), "float32")):\n    A = T.decl_buffer((2, 3, 5), "float32", axis_separators=[2])\n'
