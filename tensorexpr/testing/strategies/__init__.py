@@ -5,6 +5,7 @@ expressions   integer expressions over variables of known ranges, and conditions
 dags          small computations; recurrences, those over time
 schedules     legal schedules of a computation; tir_schedules, those of a function of blocks
 layouts       other layouts of a stage
+intrinsics    tensor intrinsics of loops
 """
 
 from __future__ import annotations

@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from ... import te
-from ...te.operation import ComputeOp
+from ...te.operation import ComputeOp, Operation
 from ...te.tensor import Tensor
 from ...te.tensor_intrin import TensorIntrin, built_in
 from ...tir.buffer import Buffer, decl_buffer
-from ...tir.expr import BufferLoad, IntImm, PrimExpr, ProducerLoad, Reduce, Var
+from ...tir.expr import Add, BufferLoad, IntImm, Mul, PrimExpr, ProducerLoad, Reduce, Sub, Var
 from ...tir.rewriting import Node, post_order_rewrite, substitute
 from ...tir.stmt import BufferStore, For, ForKind, Stmt, seq
 
@@ -62,7 +62,21 @@ DESCRIPTIONS: dict[str, Callable[[str], Tensor]] = {
     "rows": _product(rows=True),
     "columns": _product(rows=False),
 }
-NAMES = tuple(f"testing.{name}.{dtype}" for name in DESCRIPTIONS for dtype in DTYPES)
+# Which of them may compute a body of a kind.
+_KINDS: dict[type[PrimExpr], tuple[str, ...]] = {
+    ProducerLoad: ("copy",),
+    Add: ("sum",),
+    Sub: ("difference",),
+    Mul: ("product",),
+    Reduce: ("dot", "rows", "columns"),
+}
+
+
+def fitting_intrinsics(op: Operation) -> list[str]:
+    """The names of the intrinsics that compute something of the kind and dtype of an operation."""
+    if not isinstance(op, ComputeOp) or op.output_dtype(0) not in DTYPES:
+        return []
+    return [f"testing.{name}.{op.output_dtype(0)}" for name in _KINDS.get(type(op.body[0]), ())]
 
 
 def _declared(name: str, dtype: str) -> TensorIntrin:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import TypeVar
 
 from hypothesis import strategies as st
@@ -45,7 +46,7 @@ from ...te.operation import Operation
 from ...te.tensor import Tensor
 from ...te.tensor_intrin import TensorIntrin
 from ...tir.arithmetic import as_int
-from .intrinsics import NAMES as INTRINSICS
+from .intrinsics import fitting_intrinsics
 from .layouts import layout_mappings
 
 FACTORS = (1, 2, 3, 4, 5, 7, 8, 16)
@@ -66,15 +67,35 @@ def schedules(draw: Draw, outputs: Sequence[Operation | Tensor], max_steps: int 
         step = _proposal(draw, schedule.tree)
         if step is None or (isinstance(step, TransformLayout) and not argument_layouts and _is_argument(schedule.tree[step.stage])):
             continue
-        trial = schedule.copy()
-        try:
-            trial.apply_step(step)
-            check_tree(trial.tree)
-            if any(stage.rolling_buffer or _promises(stage) or _is_tensorized(stage) for stage in trial.tree.stages):
-                ScheduleOps(trial)  # whether a box rolls, a split divides it, or an intrinsic fits, is seen when bounds are inferred
-        except ScheduleError:
+        schedule = _applied(schedule, step) or schedule
+    return _tensorized(draw, schedule)
+
+
+def _applied(schedule: Schedule, step: Step) -> Schedule | None:
+    """The schedule with one more step; None if that is illegal."""
+    trial = schedule.copy()
+    try:
+        trial.apply_step(step)
+        check_tree(trial.tree)
+        if any(stage.rolling_buffer or _promises(stage) or _is_tensorized(stage) for stage in trial.tree.stages):
+            ScheduleOps(trial)  # whether a box rolls, a split divides it, or an intrinsic fits, is seen when bounds are inferred
+    except ScheduleError:
+        return None
+    return trial
+
+
+def _tensorized(draw: Draw, schedule: Schedule) -> Schedule:
+    """The schedule with an intrinsic in some stages: the first that computes what one of the two innermost loops does."""
+    for stage in schedule.tree.stages:
+        names = fitting_intrinsics(stage.op)
+        if not names or not draw(st.booleans()):
             continue
-        schedule = trial
+        for axis, name in product(stage.leaf[-2:], names):
+            intrin = TensorIntrin.get(name)
+            trial = _applied(schedule, Tensorize(stage.id, axis, intrin.name, intrin.digest))
+            if trial is not None:
+                schedule = trial
+                break
     return schedule
 
 
@@ -93,6 +114,8 @@ def _is_tensorized(stage: StageNode) -> bool:
 
 def _proposal(draw: Draw, tree: ScheduleTree) -> Step | None:
     stage = _pick(draw, tree.stages)
+    if stage.is_placeholder and draw(st.booleans()):  # of which there are many, and little to do with them
+        stage = _pick(draw, [other for other in tree.stages if not other.is_placeholder])
     if stage.is_placeholder:
         readers = tuple(s.id for s in tree.consumers(stage))
         if draw(st.integers(0, 3)) == 0:
@@ -236,15 +259,6 @@ def _store_nontemporal(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step
     return StoreNontemporal(_pick(draw, [other for other in tree.stages if other.is_output]).id)
 
 
-def _tensorize(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
-    """One of the loops, with one of the intrinsics of the stage's dtype; few of them compute the same."""
-    names = [name for name in INTRINSICS if name.endswith(f".{stage.origin.output_dtype(0)}")]
-    if not names or not stage.leaf:
-        return None
-    intrin = TensorIntrin.get(_pick(draw, names))
-    return Tensorize(stage.id, _leaf(draw, stage), intrin.name, intrin.digest)
-
-
 def _group(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
     """A new group of what lies between two stages, or one of the old ones placed somewhere."""
     if len(tree.groups) > 0 and draw(st.booleans()):
@@ -287,8 +301,6 @@ _PROPOSALS = (
     _double_buffer,
     _storage_align,
     _exact_split,
-    _tensorize,
-    _tensorize,
     _group,
     _group,
 )
