@@ -79,6 +79,16 @@ def _geometry(where: str, stride: Any, padding: Any, taps: Sequence[int]) -> tup
     return spread(where, "stride", stride, 2), pad_pairs(where, padding, taps)
 
 
+def _of_gradient(
+    where: str, what: str, other: Tensor, gradient: Tensor, filter_shape: Any, stride: Any, padding: Any
+) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[tuple[Any, Any], ...]]:
+    """The filter's extents [KH, KW, C, M], the strides and the padding of a convolution whose `gradient` goes back with `other`."""
+    need_rank(where, f"the {what}", other, 4)
+    need_rank(where, "the gradient", gradient, 4)
+    extents = get_const_tuple(filter_shape)
+    return (extents, *_geometry(where, stride, padding, extents[:2]))
+
+
 def depthwise_conv2d_backward_input_nhwc(
     Filter: Tensor, Out_grad: Tensor, oshape: Sequence[int], ishape: Sequence[int], stride: Any, padding: Any
 ) -> Tensor:
@@ -98,10 +108,9 @@ def depthwise_conv2d_backward_input_nhwc(
         DeclarationError: for other ranks.
     """
     where = "depthwise_conv2d_backward_input_nhwc"
-    need_rank(where, "the filter", Filter, 4)
-    need_rank(where, "the gradient", Out_grad, 4)
-    tall, wide, channels, multiplier = get_const_tuple(Filter.shape)
-    steps, ((top, _), (left, _)) = _geometry(where, stride, padding, (tall, wide))
+    (tall, wide, channels, multiplier), steps, ((top, _), (left, _)) = _of_gradient(
+        where, "filter", Filter, Out_grad, Filter.shape, stride, padding
+    )
     batch, height, width, _ = get_const_tuple(ishape)
     rows, columns = get_const_tuple(Out_grad.shape)[1:3]
     before = (0, tall - 1 - top, wide - 1 - left, 0)
@@ -140,10 +149,9 @@ def depthwise_conv2d_backward_weight_nhwc(
         DeclarationError: for other ranks.
     """
     where = "depthwise_conv2d_backward_weight_nhwc"
-    need_rank(where, "the data", Input, 4)
-    need_rank(where, "the gradient", Out_grad, 4)
-    tall, wide, channels, multiplier = get_const_tuple(fshape)
-    steps, ((top, bottom), (left, right)) = _geometry(where, stride, padding, (tall, wide))
+    (tall, wide, channels, multiplier), steps, ((top, bottom), (left, right)) = _of_gradient(
+        where, "data", Input, Out_grad, fshape, stride, padding
+    )
     before, after = (0, top, left, 0), (0, bottom, right, 0)
     padded = pad(Input, before, after, name="padded_in") if needs_padding(before, after) else Input
     batch, rows, columns = Out_grad.shape[:3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from ... import te
 from ...errors import DeclarationError
@@ -56,59 +57,85 @@ def lstm(
     Raises:
         DeclarationError: for shapes or a layout that don't fit.
     """
-    where = "lstm"
-    if sorted(weight_layout) != sorted("IFGO"):
-        raise DeclarationError(f"lstm: weight_layout is {weight_layout!r}; it is an order of I, F, G and O")
-    need_rank(where, "Xs", Xs, 3)
-    need_rank(where, "Wi", Wi, 2)
-    need_rank(where, "Wh", Wh, 2)
-    steps, batch, features = (get_const_int(extent) for extent in Xs.shape)
-    hidden = get_const_int(Wh.shape[0]) // 4
-    outputs = get_const_int(Wh.shape[1])
-    for what, found, wanted in (
-        ("the features of Xs and Wi", Wi.shape[1], features),
-        ("the rows of Wi and Wh", Wi.shape[0], 4 * hidden),
-        ("the columns of Wh and the hidden states", outputs, hidden if proj is None else proj.shape[0]),
-    ):
-        need_equal(where, what, found, wanted)
-    dtype = Xs.dtype
-    start_h = _first((1, batch, outputs), h_init, dtype, "h_init")
-    start_c = _first((1, batch, hidden), c_init, dtype, "c_init")
+    steps, batch, hidden, outputs = _sizes(Xs, Wi, Wh, proj, weight_layout)
+    dtype, shape = Xs.dtype, (steps + 1, batch, hidden)
     h_state = placeholder((steps + 1, batch, outputs), dtype, "h_state")
-    c_state = placeholder((steps + 1, batch, hidden), dtype, "c_state")
+    c_state = placeholder(shape, dtype, "c_state")
     from_inputs = _from_inputs(Xs, Wi, [bias for bias in (Bi, Bh) if bias is not None], steps, reverse)
-    k = te.reduce_axis((0, outputs), name="kh")
-    from_hidden = compute((steps + 1, batch, 4 * hidden), lambda t, b, x: te.sum(h_state(t - 1, b, k.var) * Wh(x, k.var), axis=k), "s_h2h")
-    shape = (steps + 1, batch, hidden)
-
-    def gate(letter: str, activation: Activation, peephole: Tensor | None = None, cells: Tensor | None = None, back: int = 0) -> Tensor:
-        first = weight_layout.index(letter) * hidden
-
-        def body(t: Var, b: Var, x: Var) -> PrimExpr:
-            total: PrimExpr = from_inputs(t - 1, b, first + x) + from_hidden(t, b, first + x)
-            if peephole is not None and cells is not None:
-                total = total + peephole(b, x) * cells(t - back, b, x)
-            return total
-
-        return activation(compute(shape, body, f"s_gate_{letter.lower()}"))
-
-    kept, let_in = gate("F", f_act, p_f, c_state, 1), gate("I", f_act, p_i, c_state, 1)
-    fresh = gate("G", g_act)
+    gates = _Gates(shape, weight_layout, from_inputs, _from_hidden(h_state, Wh))
+    kept, let_in = gates.gate("F", f_act, p_f, c_state, 1), gates.gate("I", f_act, p_i, c_state, 1)
+    fresh = gates.gate("G", g_act)
     next_c = compute(shape, lambda t, b, x: kept(t, b, x) * c_state(t - 1, b, x) + let_in(t, b, x) * fresh(t, b, x), "next_c")
-    let_out, shown = gate("O", f_act, p_o, next_c), h_act(next_c)
+    let_out, shown = gates.gate("O", f_act, p_o, next_c), h_act(next_c)
     next_h = compute(shape, lambda t, b, x: let_out(t, b, x) * shown(t, b, x), "next_h")
     if proj is not None:
-        j = te.reduce_axis((0, hidden), name="kr")
-        whole_h = next_h
-        next_h = compute(
-            (steps + 1, batch, outputs), lambda t, b, x: te.sum(whole_h(t, b, j.var) * proj(x, j.var), axis=j), "next_h_projected"
-        )
-    states = scan([start_h, start_c], [next_h, next_c], [h_state, c_state], name="lstm_scan")
+        next_h = _projected(next_h, proj)
+    first = [_first((1, batch, outputs), h_init, dtype, "h_init"), _first((1, batch, hidden), c_init, dtype, "c_init")]
+    states = scan(first, [next_h, next_c], [h_state, c_state], name="lstm_scan")
     made = [
         compute((steps, *state.shape[1:]), lambda t, b, x, s=state: s(t + 1, b, x), name)
         for state, name in zip(states, ("hidden_state", "cell_state"), strict=True)
     ]
     return made[0], made[1]
+
+
+def _sizes(inputs: Tensor, of_inputs: Tensor, of_hidden: Tensor, proj: Tensor | None, layout: str) -> tuple[int, int, int, int]:
+    """Steps, batch, cells and outputs of an LSTM, checked against each other."""
+    where = "lstm"
+    if sorted(layout) != sorted("IFGO"):
+        raise DeclarationError(f"lstm: weight_layout is {layout!r}; it is an order of I, F, G and O")
+    need_rank(where, "Xs", inputs, 3)
+    need_rank(where, "Wi", of_inputs, 2)
+    need_rank(where, "Wh", of_hidden, 2)
+    steps, batch, features = (get_const_int(extent) for extent in inputs.shape)
+    hidden, outputs = get_const_int(of_hidden.shape[0]) // 4, get_const_int(of_hidden.shape[1])
+    for what, found, wanted in (
+        ("the features of Xs and Wi", of_inputs.shape[1], features),
+        ("the rows of Wi and Wh", of_inputs.shape[0], 4 * hidden),
+        ("the columns of Wh and the hidden states", outputs, hidden if proj is None else proj.shape[0]),
+    ):
+        need_equal(where, what, found, wanted)
+    return steps, batch, hidden, outputs
+
+
+@dataclass(frozen=True)
+class _Gates:
+    """What the four gates share: `layout` is the order of their blocks in `from_inputs` (of the step before) and `from_hidden`."""
+
+    shape: tuple[int, int, int]
+    layout: str
+    from_inputs: Tensor
+    from_hidden: Tensor
+
+    def gate(
+        self, letter: str, activation: Activation, peephole: Tensor | None = None, cells: Tensor | None = None, back: int = 0
+    ) -> Tensor:
+        """One gate, which may look at the cells of `back` steps ago."""
+        first = self.layout.index(letter) * self.shape[2]
+
+        def body(t: Var, b: Var, x: Var) -> PrimExpr:
+            total: PrimExpr = self.from_inputs(t - 1, b, first + x) + self.from_hidden(t, b, first + x)
+            if peephole is not None and cells is not None:
+                total = total + peephole(b, x) * cells(t - back, b, x)
+            return total
+
+        return activation(compute(self.shape, body, f"s_gate_{letter.lower()}"))
+
+
+def _from_hidden(state: Tensor, weights: Tensor) -> Tensor:
+    """What the hidden state of the step before adds to the gates."""
+    k = te.reduce_axis((0, weights.shape[1]), name="kh")
+    shape = (*state.shape[:2], weights.shape[0])
+    result: Tensor = compute(shape, lambda t, b, x: te.sum(state(t - 1, b, k.var) * weights(x, k.var), axis=k), "s_h2h")
+    return result
+
+
+def _projected(whole: Tensor, proj: Tensor) -> Tensor:
+    """Hidden states of fewer elements than cells."""
+    j = te.reduce_axis((0, proj.shape[1]), name="kr")
+    shape = (*whole.shape[:2], proj.shape[0])
+    result: Tensor = compute(shape, lambda t, b, x: te.sum(whole(t, b, j.var) * proj(x, j.var), axis=j), "next_h_projected")
+    return result
 
 
 def _first(shape: tuple[int, ...], given: Tensor | None, dtype: str, name: str) -> Tensor:
