@@ -85,7 +85,9 @@ def compute(
     )
     returned = fcompute(*(axis.var for axis in axes))
     if isinstance(returned, TensorIntrinCall):
-        return _tensor_compute(name, checked_tag(tag, where), checked_attrs(attrs), axes, extents, returned)
+        made = tensor_compute(name, checked_tag(tag, where), checked_attrs(attrs), axes, extents, returned)
+        results = tuple(made.output(i) for i in range(made.num_outputs))
+        return results if len(results) > 1 else results[0]
     if len(names) < len(extents):
         raise DeclarationError(
             f"{where}: the shape has {len(extents)} dimensions, the function takes {len(names)} indices ({', '.join(names)})"
@@ -99,17 +101,20 @@ def compute(
     return outputs if isinstance(returned, (tuple, list)) and len(outputs) > 1 else outputs[0]
 
 
-def _tensor_compute(
+def tensor_compute(
     name: str, tag: str, attrs: FrozenMap, axes: tuple[IterVar, ...], extents: tuple[PrimExpr, ...], call: TensorIntrinCall
-) -> Any:
-    """The result of an intrinsic over slices; the axes of the function stand around it."""
+) -> TensorComputeOp:
+    """The operation of an intrinsic over slices; the axes of the function stand around it.
+
+    Raises:
+        DeclarationError: if the result has other extents behind them than the intrinsic's, or a tensor is read out of its bounds.
+    """
     inner = tensor_axes(call, extents[len(axes) :], f"compute {name}")
     bodies = call_bodies(call, inner)
     reduce_axis = verify_bodies(name, (*axes, *inner), bodies)
     op = TensorComputeOp(name, tag, attrs, (*axes, *inner), reduce_axis, bodies, call, len(axes))
     check_bounds(op, early_rows(op))
-    outputs = tuple(op.output(i) for i in range(op.num_outputs))
-    return outputs if len(outputs) > 1 else outputs[0]
+    return op
 
 
 def as_shape(shape: Any, where: str) -> tuple[PrimExpr, ...]:

@@ -5,14 +5,15 @@
              {"kind": "compute", "name": "B", "tag": "", "attrs": {}, "rows": [...], "axis": [2, 5], "body": [9]}],
      "outputs": [[1, 0]]}
 
-Rows are those of `tir.serialize`; a tensor is [operation, output]. Reading checks everything that declaring checks, and
-raises `RecordError` for anything else.
+Computes over slices have `call` (see `serialize_call`) in place of `body`. Rows are those of `tir.serialize`; a tensor is
+[operation, output]. Reading checks everything that declaring checks, and raises `RecordError` for anything else.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..errors import DeclarationError, RecordError, TypeMismatchError
@@ -23,13 +24,16 @@ from ..tir.rewriting import walk
 from ..tir.serialize import ExprReader, ExprWriter, Limits
 from .bounds import check_bounds, early_rows
 from .dag import post_dfs_order
+from .declare import tensor_compute
 from .extern import ExternOp
 from .lazy_select import lazy_selects
 from .operation import ComputeOp, Operation, PlaceholderOp
 from .scan import scan_of
 from .scan_op import ScanOp
+from .serialize_call import read_call, write_call
 from .serialize_extern import check_calls, extern_of, extern_symbols, read_extern, write_extern
 from .tensor import Tensor
+from .tensor_compute import TensorComputeOp
 from .verify import verify_bodies
 
 JSON = Any
@@ -96,6 +100,16 @@ def _write_op(op: Operation, numbers: Mapping[Operation, int], names: Mapping[Va
     match op:
         case PlaceholderOp(name=name, dtype=dtype, shape=shape):
             return {"kind": "placeholder", "name": name, "dtype": dtype, "shape": [writer.expr(e) for e in shape], "rows": writer.rows}
+        case TensorComputeOp(name=name, tag=tag, attrs=attrs):
+            return {
+                "kind": "tensor_compute",
+                "name": name,
+                "tag": tag,
+                "attrs": {key: _write_attr(name, key, value, numbers) for key, value in attrs.items()},
+                "axis": [writer.axis(axis) for axis in op.axis],
+                "call": write_call(op, writer, lambda tensor: _reference(tensor, numbers)),
+                "rows": writer.rows,
+            }
         case ComputeOp(name=name, tag=tag, attrs=attrs):
             return {
                 "kind": "compute",
@@ -231,6 +245,8 @@ def _read_op(data: JSON, ops: Sequence[Operation], symbols: Mapping[str, Var]) -
         return PlaceholderOp(_text(fields["name"]), shape, _read_dtype(fields["dtype"]))
     if kind == "compute":
         return _read_compute(_fields(data, "a compute", ("kind", "name", "tag", "attrs", "axis", "body", "rows")), ops, symbols)
+    if kind == "tensor_compute":
+        return _read_tensor_compute(_fields(data, "a compute", ("kind", "name", "tag", "attrs", "axis", "call", "rows")), ops, symbols)
     if kind == "extern":
         fields = _fields(data, "an extern", ("kind", "name", "tag", "attrs", "inputs", "outputs", "statement"))
         inputs = tuple(_tensor(item, ops) for item in _items(fields["inputs"], "inputs"))
@@ -244,7 +260,7 @@ def _read_op(data: JSON, ops: Sequence[Operation], symbols: Mapping[str, Var]) -
         if not state or not len(init) == len(update) == len(state):
             raise RecordError("a scan has one init, update and state for each result")
         return scan_of(_text(fields["name"]), _text(fields["tag"]), _attrs(fields["attrs"], ops), init, update, state, given)
-    raise RecordError("an operation has the kind placeholder, compute, extern or scan")
+    raise RecordError("an operation has the kind placeholder, compute, tensor_compute, extern or scan")
 
 
 def _extent(extent: PrimExpr, symbols: Mapping[str, Var]) -> PrimExpr:
@@ -274,6 +290,21 @@ def _read_compute(fields: Mapping[str, JSON], ops: Sequence[Operation], symbols:
     return checked_compute(_text(fields["name"]), _text(fields["tag"]), _attrs(fields["attrs"], ops), axes, bodies, set(symbols.values()))
 
 
+def _read_tensor_compute(fields: Mapping[str, JSON], ops: Sequence[Operation], symbols: Mapping[str, Var]) -> ComputeOp:
+    reader = ExprReader(fields["rows"], symbols, lambda data: _tensor(data, ops), None, _LIMITS)
+    axes = tuple(reader.axis(number) for number in _items(fields["axis"], "axes"))
+    known = set(symbols.values())
+    for axis in axes:
+        _check_spatial(axis, known)
+    call, outer = read_call(fields["call"], reader, lambda data: _tensor(data, ops))
+    if outer > len(axes):
+        raise RecordError(f"the call of an intrinsic stands in {outer} axes, the operation has {len(axes)}")
+    extents = tuple(axis.dom.extent for axis in axes if axis.dom is not None)
+    op = tensor_compute(_text(fields["name"]), _text(fields["tag"]), _attrs(fields["attrs"], ops), axes[:outer], extents, call)
+    _check_compute(op, known)
+    return op
+
+
 def checked_compute(
     name: str, tag: str, attrs: FrozenMap, axes: tuple[IterVar, ...], bodies: tuple[PrimExpr, ...], symbols: set[Var] | None = None
 ) -> ComputeOp:
@@ -290,6 +321,16 @@ def checked_compute(
     own = {axis.var for axis in (*axes, *reduce_axis)}
     extents = [part for axis in (*axes, *reduce_axis) if axis.dom for part in (axis.dom.min, axis.dom.extent)]
     symbols = {var for root in (*extents, *bodies) for var in _variables(root)} - own if symbols is None else symbols
+    op = ComputeOp(name, tag, attrs, axes, reduce_axis, bodies)
+    _check_compute(op, symbols)
+    op = replace(op, body=lazy_selects(axes, bodies))
+    check_bounds(op, early_rows(op))
+    return op
+
+
+def _check_compute(op: ComputeOp, symbols: set[Var]) -> None:
+    """What a declaration can't get wrong, but a record can."""
+    axes, reduce_axis = op.axis, op.reduce_axis
     for axis in axes:
         _check_spatial(axis, symbols)
     for axis in reduce_axis:
@@ -297,12 +338,9 @@ def checked_compute(
             raise RecordError(f"axis {axis.name} is no reduction axis")
         _only(_variables(checked_extent(axis.dom.extent)), symbols)
     if len({axis.var for axis in axes}) != len(axes):
-        raise RecordError(f"compute {name} has an axis twice")
-    for body in bodies:
-        _check_body(body, symbols | own)
-    op = ComputeOp(name, tag, attrs, axes, reduce_axis, lazy_selects(axes, bodies))
-    check_bounds(op, early_rows(op))
-    return op
+        raise RecordError(f"compute {op.name} has an axis twice")
+    for body in op.body:
+        _check_body(body, {*symbols, *(axis.var for axis in (*axes, *reduce_axis))})
 
 
 def _check_spatial(axis: IterVar, symbols: set[Var]) -> None:

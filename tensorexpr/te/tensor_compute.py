@@ -126,7 +126,8 @@ def _region(part: TensorSlice) -> tuple[Range, ...]:
         if item.step not in (None, 1):
             raise DeclarationError(f"the slice {item} of {part.tensor.name} has a step; a region is of neighbours")
         begin = convert(0 if item.start is None else item.start)
-        ranges.append(Range.from_min_extent(begin, convert(extent if item.stop is None else item.stop) - begin))
+        end = convert(extent if item.stop is None else item.stop)
+        ranges.append(Range.from_min_extent(begin, Analyzer().simplify(end - begin)))
     return tuple(ranges)
 
 

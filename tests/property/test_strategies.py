@@ -41,6 +41,8 @@ STEMS = {
     "slice": {"sliced"},
     "cast": {"cast"},
     "scan": {"scan"},
+    "extern": {"extern"},
+    "slices": {"windows", "blocks"},
 }
 
 

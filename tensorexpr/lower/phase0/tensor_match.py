@@ -161,8 +161,16 @@ def _sized(intrin: TensorIntrin, spatial: Region, reduction: Region) -> TensorIn
     own = [_extent(axis.dom) for axis in op.axis]
     found = list(zip(reversed(own), reversed(spatial.extents), strict=False))
     summed = [_extent(axis.dom) for axis in op.reduce_axis]
-    theirs = reduction.extents if len(reduction.extents) == len(summed) else [e for e in reduction.extents if not _is_one(e)]
-    return sized(intrin, solved([*found, *zip(summed, theirs, strict=False)]))
+    return sized(intrin, solved([*found, *zip(summed, _inner(reduction.extents, len(summed)), strict=True)]))
+
+
+def _inner(extents: Sequence[PrimExpr], count: int) -> list[PrimExpr]:
+    """The extents that so many reduction axes of an intrinsic have: the last ones, unless some before are more than 1."""
+    before, last = extents[: len(extents) - count], extents[len(extents) - count :]
+    if len(extents) >= count and all(map(_is_one, before)):
+        return list(last)
+    taken = [extent for extent in extents if not _is_one(extent)][:count]
+    return taken + [ONE] * (count - len(taken))
 
 
 def _absolute(region: Region) -> tuple[PrimExpr, ...]:

@@ -22,10 +22,12 @@ from ...te.dag_text import format_dag
 from ...te.operation import Operation, PlaceholderOp
 from ...te.serialize import dumps
 from ...te.tensor import Tensor
+from ...te.tensor_intrin import TensorIntrin
 from ...tir import arithmetic, intrin, ir_builder
 from ...tir.dtype import parse_dtype
 from ...tir.expr import IntImm, IterVar, PrimExpr, Var
 from .basics import shapes
+from .intrinsics import DTYPES
 from .recurrences import draw_scan
 
 MAX_ELEMENTS = 600
@@ -301,6 +303,47 @@ def _extern(growth: _Growth) -> Tensor:
     return made
 
 
+def _slices(growth: _Growth) -> Tensor:
+    """Windows or blocks of the last axis, done by a tensor intrinsic; or products of blocks with others, added up."""
+    fitting = [t for t in growth.pool if 0 < t.ndim < len(_OF_RANK) and t.dtype in DTYPES]
+    assume(fitting)
+    source = growth.draw(st.sampled_from(fitting))
+    *lead, length = extents_of(source)
+    width = growth.draw(st.integers(1, min(length, 4)))
+    kind = growth.draw(st.sampled_from(("copy", "sum", "dot")))
+    step = width if kind == "dot" else growth.draw(st.sampled_from((1, width)))
+    count = (length - width) // step + 1
+    intrin = TensorIntrin.get(f"testing.{kind}.{source.dtype}")
+    axis = growth.axis(count, "blocks")
+
+    def part(tensor: Tensor, place: Any, *i: Var) -> Any:
+        indices = (*i, slice(place * step, place * step + width))
+        return tensor[indices]
+
+    def summed(*i: Var) -> Any:
+        return intrin(part(source, axis.var, *i), part(weight, axis.var), reduce_axis=axis)
+
+    if kind == "dot":
+        weight = growth.placeholder((length,), source.dtype)
+        made: Tensor = te.compute(tuple(lead), _OF_RANK[len(lead)](summed), growth.name("blocks"))
+        return made
+
+    def window(*i: Var) -> Any:
+        return intrin(*[part(source, place, *i[:-1]) for place in (i[-1], count - 1 - i[-1])[: len(intrin.inputs)]])
+
+    made = te.compute((*lead, count, width), _OF_RANK[len(lead) + 1](window), growth.name("windows"))
+    return made
+
+
+# A function of so many indices: the axes around an intrinsic are told by the parameters.
+_OF_RANK: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
+    lambda f: lambda: f(),
+    lambda f: lambda i: f(i),
+    lambda f: lambda i, j: f(i, j),
+    lambda f: lambda i, j, k: f(i, j, k),
+)
+
+
 LAYERS: dict[str, Callable[[_Growth], Tensor]] = {
     "unary_float": _unary_float,
     "unary_int": _unary_int,
@@ -315,9 +358,10 @@ LAYERS: dict[str, Callable[[_Growth], Tensor]] = {
     "cast": _cast,
     "scan": _scan,
     "extern": _extern,
+    "slices": _slices,
 }
 # What can be written as loops without an order in time; the default.
-COMPUTES = tuple(name for name in LAYERS if name not in ("scan", "extern"))
+COMPUTES = tuple(name for name in LAYERS if name not in ("scan", "extern", "slices"))
 
 
 @st.composite

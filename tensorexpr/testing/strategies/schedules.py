@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from ...errors import ScheduleError
+from ...errors import LoweringError, ScheduleError
 from ...lower.phase0.views import ScheduleOps
 from ...schedule.legality import check_tree
 from ...schedule.steps import (
@@ -67,32 +67,32 @@ def schedules(draw: Draw, outputs: Sequence[Operation | Tensor], max_steps: int 
         step = _proposal(draw, schedule.tree)
         if step is None or (isinstance(step, TransformLayout) and not argument_layouts and _is_argument(schedule.tree[step.stage])):
             continue
-        schedule = _applied(schedule, step) or schedule
-    return _tensorized(draw, schedule)
+        schedule = applied(schedule, step) or schedule
+    return _tensorized(draw, schedule, max_steps)
 
 
-def _applied(schedule: Schedule, step: Step) -> Schedule | None:
+def applied(schedule: Schedule, step: Step) -> Schedule | None:
     """The schedule with one more step; None if that is illegal."""
     trial = schedule.copy()
     try:
         trial.apply_step(step)
         check_tree(trial.tree)
-        if any(stage.rolling_buffer or _promises(stage) or _is_tensorized(stage) for stage in trial.tree.stages):
+        if any(stage.rolling_buffer or stage.double_buffer or _promises(stage) or _is_tensorized(stage) for stage in trial.tree.stages):
             ScheduleOps(trial)  # whether a box rolls, a split divides it, or an intrinsic fits, is seen when bounds are inferred
-    except ScheduleError:
+    except (ScheduleError, LoweringError):  # an output that rolls is legal until it is an argument
         return None
     return trial
 
 
-def _tensorized(draw: Draw, schedule: Schedule) -> Schedule:
+def _tensorized(draw: Draw, schedule: Schedule, max_steps: int) -> Schedule:
     """The schedule with an intrinsic in some stages: the first that computes what one of the two innermost loops does."""
     for stage in schedule.tree.stages:
         names = fitting_intrinsics(stage.op)
-        if not names or not draw(st.booleans()):
+        if not names or len(schedule.trace) >= max_steps or not draw(st.booleans()):
             continue
         for axis, name in product(stage.leaf[-2:], names):
             intrin = TensorIntrin.get(name)
-            trial = _applied(schedule, Tensorize(stage.id, axis, intrin.name, intrin.digest))
+            trial = applied(schedule, Tensorize(stage.id, axis, intrin.name, intrin.digest))
             if trial is not None:
                 schedule = trial
                 break

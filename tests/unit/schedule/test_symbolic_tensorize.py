@@ -83,3 +83,25 @@ def test_vectors_over_rows_of_unknown_length_are_refused() -> None:
     with pytest.raises(DeclarationError, match="takes more lanes than a row of x has"):
         te.decl_tensor_intrin(y.op, lambda ins, outs: outs[0].vstore([0, 0], ins[0].vload([0, 0], "float32x8")), "rows")
     assert isinstance(tir.decl_buffer((n, 4)).shape[0], tir.SizeVar)
+
+
+def test_slices_that_move_give_constant_sizes() -> None:
+    add = vector_add(te.size_var("k"))
+    a = te.placeholder((8,), name="A")
+    c = te.compute((4, 2), lambda i: add(a[i * 2 : i * 2 + 2], a[0:2]), name="C")
+    given = np.arange(8, dtype="float32")
+    made = result(te.create_schedule(c.op), [a, c], given, shape=(4, 2))
+    np.testing.assert_array_equal(made, given.reshape(4, 2) + given[:2])
+
+
+@pytest.mark.parametrize("length", [1, 4])
+def test_parts_of_a_sum_of_one_element(length: int) -> None:
+    """An axis of extent 1 is no loop, but still the intrinsic's."""
+    size = te.size_var("l")
+    x, y, k = te.placeholder((size,), name="x"), te.placeholder((size,), name="y"), te.reduce_axis((0, size), name="k")
+    dot = loop_intrin(te.compute((1,), lambda i: te.sum(x[k] * y[k], axis=k), name="z"), "dot_of_any_length")
+    a, b = te.placeholder((length,), name="A"), te.placeholder((length,), name="B")
+    outer = te.reduce_axis((0, length), name="outer")
+    c = te.compute((1,), lambda: dot(a[outer.var : outer.var + 1], b[outer.var : outer.var + 1], reduce_axis=outer), name="C")
+    left, right = np.arange(length, dtype="float32") + 1, np.arange(length, dtype="float32") + 2
+    np.testing.assert_array_equal(result(te.create_schedule(c.op), [a, b, c], left, right, shape=(1,)), [left @ right])

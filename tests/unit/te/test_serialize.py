@@ -7,10 +7,12 @@ import json
 import pytest
 
 from tensorexpr import te
+from tensorexpr.errors import RecordError
 from tensorexpr.te import Tensor
 from tensorexpr.te.dag_text import format_dag
 from tensorexpr.te.identity import dag_equal
 from tensorexpr.te.serialize import dag_from_json, dag_to_json, dumps, loads
+from tensorexpr.testing.strategies import intrinsics  # noqa: F401, declares some
 
 from .programs import argmax, conv2d, diamond, matmul_add, softmax
 
@@ -60,3 +62,37 @@ def test_large_integer_attributes_and_bool_extremes() -> None:
     k = te.reduce_axis((0, 8), "k")
     B = te.compute((), lambda: te.max(A[k], axis=k), attrs={"FLOP": 1 << 60})
     assert loads(dumps([B]))[0].op.attrs["FLOP"] == 1 << 60
+
+
+def over_slices() -> Tensor:
+    a, k = te.placeholder((3, 8), name="A"), te.reduce_axis((0, 4), name="k")
+    dot = te.TensorIntrin.get("testing.dot.float32")
+    made: Tensor = te.compute((3,), lambda i: dot(a[i, k * 2 : k * 2 + 2], a[2 - i, 0:2], reduce_axis=k), "C")
+    return made
+
+
+def test_computes_over_slices_keep_their_intrinsic() -> None:
+    made = over_slices()
+    (again,) = loads(dumps([made]))
+    assert isinstance(again.op, te.TensorComputeOp) and again.op.intrin is te.TensorIntrin.get("testing.dot.float32")
+    assert again.op.schedulable_ndim == 1 and [axis.name for axis in again.op.loop_order] == ["i", "k", "k"]
+    assert dag_equal([again], [made]) and dumps([again]) == dumps([made])
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("intrin", ["testing.dot.float32", "0" * 16], "the tensor intrinsic 'testing.dot.float32' that is declared is another one"),
+        ("intrin", "testing.dot.float32", "a call of an intrinsic has the fields"),
+        ("outer", -1, "a call of an intrinsic has the fields"),
+        ("outer", 2, "stands in 2 axes, the operation has 1"),
+        ("slices", [[[0, 0], [[0]]]], "a slice is"),
+        ("slices", [], "takes 2 slices"),
+        ("summed", [99], "99"),
+    ],
+)
+def test_records_of_calls_that_nobody_wrote(field: str, value: object, message: str) -> None:
+    data = dag_to_json([over_slices()])
+    data["ops"][-1]["call"][field] = value
+    with pytest.raises(RecordError, match=message):
+        dag_from_json(data)

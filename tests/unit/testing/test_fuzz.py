@@ -18,12 +18,13 @@ from tensorexpr.lower.passes import Pass
 from tensorexpr.lower.pipeline import PHASES
 from tensorexpr.lower.rebuild import map_stmt
 from tensorexpr.schedule import Schedule, create_schedule
-from tensorexpr.schedule.steps import BalancedSplit, ComputeAt, Split
+from tensorexpr.schedule.steps import BalancedSplit, ComputeAt, RollingBuffer, Split
 from tensorexpr.testing.__main__ import main
 from tensorexpr.testing.case import Case, loads, read, shrink
 from tensorexpr.testing.check import ScheduleMismatch, assert_schedule_correct
 from tensorexpr.testing.fuzz import MAX_FAILURES, Report, draw_case, fuzz
 from tensorexpr.testing.program import check_program
+from tensorexpr.testing.strategies.schedules import applied
 from tensorexpr.tir.expr import Call, PrimExpr
 from tensorexpr.tir.function import PrimFunc
 from tensorexpr.tir.interpreter import IterationLimitError
@@ -66,6 +67,17 @@ def test_seeded_runs_agree() -> None:
 def test_schedules_have_as_many_steps_as_is_said() -> None:
     lengths = [len(draw_case(0, number, max_steps=3).trace) for number in range(30)]
     assert set(lengths) == {0, 1, 2, 3}
+
+
+def test_outputs_that_roll_are_not_drawn() -> None:
+    """Where the caller gets all of an output, no buffer of it can roll."""
+    a = te.placeholder((8,), name="A")
+    b = te.compute((8,), lambda i: a[i] * 2.0, name="B")
+    c = te.compute((7,), lambda i: b[i] + b[i + 1], name="C")
+    s = create_schedule([c.op, b.op])
+    s[b].compute_at(s[c], c.op.axis[0])
+    stage = s.tree.find(b.op)
+    assert stage is not None and applied(s, RollingBuffer(stage.id)) is None
 
 
 def test_time_is_up(tmp_path: Path) -> None:
