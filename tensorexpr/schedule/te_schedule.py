@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,55 +11,27 @@ from ..errors import ScheduleError
 from ..te.dag import topological_order
 from ..te.operation import Operation
 from ..te.tensor import Tensor
-from ..te.tensor_intrin import TensorIntrin
-from ..tir.arithmetic import as_int, is_const_int
-from ..tir.dtype import parse_dtype
-from ..tir.expr import EQ, IterVar, PrimExpr, Var
-from ..tir.rewriting import walk
-from .axis_expression import encode
+from ..tir.arithmetic import as_int
+from ..tir.expr import IterVar, Var
 from .draw import draw
 from .explain import explain
 from .given_layouts import given_arguments, given_layout
 from .group import Group
-from .stage_views import StageFacts
+from .stage_loops import LoopPrimitives
+from .stage_storage import StoragePrimitives
 from .steps import (
-    Annotate,
-    BalancedSplit,
-    Bind,
     CacheRead,
     CacheWrite,
     ComputeAt,
     ComputeInline,
     ComputeRoot,
     CreateGroup,
-    DoubleBuffer,
-    EnvThreads,
-    ExactSplit,
-    Fuse,
-    Pragma,
-    Prefetch,
-    PreTransformed,
-    Reorder,
     RFactor,
-    RollingBuffer,
-    SetScope,
-    SetStorePredicate,
     SkipPadding,
-    Split,
     Step,
-    StorageAlign,
-    StoreNontemporal,
-    Tensorize,
-    TransformLayout,
 )
-from .steps.base import check_has_loops
-from .steps.loops import checked_pragma
-from .steps.prefetch import checked_offset
-from .steps.store_predicate import predicate_of
-from .steps.threads import checked_thread
-from .steps.transform_layout import mapping_of, pad_value_of
 from .trace import Trace
-from .tree import ScheduleTree, StageNode, initial_tree
+from .tree import ScheduleTree, initial_tree
 
 
 def create_schedule(ops: Operation | Tensor | Sequence[Operation | Tensor]) -> Schedule:
@@ -252,174 +224,14 @@ class Schedule:
         return f"<te.Schedule of {', '.join(op.name for op in self.outputs)} with {len(self.trace)} steps>"
 
 
-class Stage(StageFacts):
+class Stage(LoopPrimitives, StoragePrimitives):
     """The loops of one operation in a schedule. Axes are what operations and primitives return."""
-
-    _schedule: Schedule
 
     @property
     def group(self) -> Group | None:
         """The smallest group that the stage is in."""
         sizes = {n: len(g.members) for n, g in enumerate(self._schedule.tree.groups) if self.id in g.members}
         return Group(self._schedule, min(sizes, key=lambda n: (sizes[n], -n))) if sizes else None
-
-    def _axis(self, ivar: Any, primitive: str) -> int:
-        node = self._node
-        check_has_loops(node, primitive)
-        wanted = ivar.var if isinstance(ivar, IterVar) else ivar  # rfactor keeps a loop's variable and gives it a domain
-        for number, axis in enumerate(node.axes):
-            if axis.var is wanted:
-                return number
-        if not isinstance(ivar, IterVar):
-            raise ScheduleError(f"In schedule for {node.name}: {primitive} takes an axis, not {ivar!r}; axes: {node.axis_names()}")
-        owner = next((s.name for s in self._schedule.tree.stages if any(a is ivar for a in s.axes)), None)
-        where = f"it belongs to {owner}" if owner else "it belongs to no stage of this schedule"
-        raise ScheduleError(f"In schedule for {node.name}: no axis {ivar.name!r} to {primitive}, {where}; axes: {node.axis_names()}")
-
-    def _new_axes(self, before: int) -> list[IterVar]:
-        return list(self._node.axes[before:])
-
-    def split(
-        self, parent: IterVar, factor: Any = None, nparts: Any = None, disable_predication: bool = False, balanced: bool = False
-    ) -> tuple[IterVar, IterVar]:
-        """Split an axis into (outer, inner); exactly one of `factor` (extent of inner) and `nparts` (of outer) is given.
-
-        for i in n:  ->  for i.outer in ceil(n / factor): for i.inner in factor: if i.outer*factor + i.inner < n: ...
-
-        `disable_predication` promises that the parts make up the extent, and holds you to it. See `steps.ExactSplit`.
-        `balanced` makes tiles whose sizes differ by at most one, none above `factor`. See `steps.BalancedSplit`.
-
-        Raises:
-            ScheduleError: for an axis of another stage, a factor below 1 or both or none of factor and nparts.
-        """
-        node = self._node
-        if (factor is None) == (nparts is None):
-            raise ScheduleError(f"In schedule for {node.name}: split takes exactly one of factor and nparts")
-        if disable_predication and balanced:
-            raise ScheduleError(f"In schedule for {node.name}: a balanced split guards its smaller tiles; leave disable_predication out")
-        axis = self._axis(parent, "split")
-        count = len(node.axes)
-        value = self._factor(parent, factor if factor is not None else nparts, balanced)
-        kind = BalancedSplit if balanced else ExactSplit if disable_predication else Split
-        self._schedule.apply_step(kind(self.id, axis, (None, value) if factor is not None else (value, None)))
-        outer, inner = self._new_axes(count)
-        return outer, inner
-
-    def _factor(self, parent: IterVar, factor: Any, balanced: bool) -> Any:
-        """A factor as the step has it: a number, or an expression over sizes, which the schedule knows from now on."""
-        if isinstance(factor, PrimExpr) and as_int(factor) is None and not balanced and parse_dtype(factor.dtype).is_int:
-            used = {node: node.name for node in walk(factor) if isinstance(node, Var)}
-            known = {**self._schedule.tree.sizes(), **{name: var for var, name in used.items()}}
-            if any(self._schedule.tree.sizes().get(name, var) is not var for var, name in used.items()) or len(known) < len(used):
-                raise ScheduleError(
-                    f"In schedule for {self._node.name}: split of {parent.name!r} by {factor}: the program has another size of that name; "
-                    "give its variables names of their own"
-                )
-            self._schedule.know(known)
-            return encode(factor, used)
-        return _checked_factor(self._node, parent, factor)
-
-    def tile(self, x_parent: IterVar, y_parent: IterVar, x_factor: Any, y_factor: Any) -> tuple[IterVar, IterVar, IterVar, IterVar]:
-        """Split two axes and put both outer parts outside both inner ones; returns x.outer, y.outer, x.inner, y.inner."""
-        x_outer, x_inner = self.split(x_parent, factor=x_factor)
-        y_outer, y_inner = self.split(y_parent, factor=y_factor)
-        self.reorder(x_outer, y_outer, x_inner, y_inner)
-        return x_outer, y_outer, x_inner, y_inner
-
-    def fuse(self, *args: IterVar | Sequence[IterVar]) -> IterVar:
-        """Make adjacent axes, outermost first, one axis; of a single axis returns it, of none makes one of extent 1, outermost."""
-        listed = [axis for arg in args for axis in (arg if isinstance(arg, (list, tuple)) else [arg])]
-        axes = tuple(self._axis(axis, "fuse") for axis in listed)
-        if len(axes) == 1:
-            return self._node.axes[axes[0]]
-        self._schedule.apply_step(Fuse(self.id, axes))
-        return self._node.axes[-1]
-
-    def reorder(self, *args: IterVar) -> None:
-        """Put the listed axes in the given order, at the places they hold together."""
-        self._schedule.apply_step(Reorder(self.id, tuple(self._axis(axis, "reorder") for axis in args)))
-
-    def parallel(self, var: IterVar) -> None:
-        """Run the iterations of a spatial axis on several threads."""
-        self._schedule.apply_step(Annotate(self.id, self._axis(var, "parallel"), "parallel"))
-
-    def vectorize(self, var: IterVar) -> None:
-        """Run the iterations of a spatial axis as the lanes of vectors."""
-        self._schedule.apply_step(Annotate(self.id, self._axis(var, "vectorize"), "vectorize"))
-
-    def unroll(self, var: IterVar) -> None:
-        """Write the iterations of an axis out one after the other."""
-        self._schedule.apply_step(Annotate(self.id, self._axis(var, "unroll"), "unroll"))
-
-    def bind(self, ivar: IterVar, thread_ivar: IterVar) -> None:
-        """Make the iterations of an axis threads. See `steps.Bind`.
-
-        Args:
-            ivar: a loop of this stage.
-            thread_ivar: what it is bound to, such as te.thread_axis("vthread") or te.thread_axis((0, 8), "threadIdx.x").
-
-        Raises:
-            ScheduleError: for virtual threads of a reduction axis, an axis that is marked or bound, or a tag that an enclosing loop has.
-        """
-        self._schedule.apply_step(Bind(self.id, self._axis(ivar, "bind"), *checked_thread(self._node.name, thread_ivar)))
-        self._schedule.threads.add(thread_ivar.var)
-
-    def env_threads(self, threads: IterVar | Sequence[IterVar]) -> None:
-        """Let the threads of a device run through all steps of a scan. See `steps.EnvThreads`.
-
-        Raises:
-            ScheduleError: for a stage that is no scan, and for threads of no grid.
-        """
-        listed = [threads] if isinstance(threads, IterVar) else list(threads)
-        self._schedule.apply_step(EnvThreads(self.id, tuple(checked_thread(self._node.name, thread)[0] for thread in listed)))
-
-    def double_buffer(self) -> None:
-        """Fill one of two buffers for the next iteration while this one's is read. See `steps.DoubleBuffer`.
-
-        Lowering checks that the stage is computed at a serial loop of its consumer, from what is there before that loop.
-        """
-        self._schedule.apply_step(DoubleBuffer(self.id))
-
-    def storage_align(self, axis: IterVar, factor: int, offset: int = 0) -> None:
-        """Make the stride of an axis of this stage's storage `k * factor + offset` elements. See `steps.StorageAlign`.
-
-        Args:
-            axis: one of `op.axis`.
-            factor: elements, at least 1.
-            offset: elements, from 0 up to but without `factor`.
-        """
-        node = self._node
-        values = [as_int(factor), as_int(offset)]
-        if None in values:
-            raise ScheduleError(f"In schedule for {node.name}: storage_align takes integers, not factor {factor!r} and offset {offset!r}")
-        self._schedule.apply_step(StorageAlign(self.id, self._axis(axis, "storage_align"), *values))  # type: ignore[arg-type]
-
-    def tensorize(self, var: IterVar, tensor_intrin: TensorIntrin) -> None:
-        """Let an intrinsic of `te.decl_tensor_intrin` do what the loop and all loops inside it do. See `steps.Tensorize`."""
-        axis = self._axis(var, "tensorize")
-        if not isinstance(tensor_intrin, TensorIntrin):
-            raise ScheduleError(
-                f"In schedule for {self._node.name}: tensorize takes an intrinsic of te.decl_tensor_intrin, not {tensor_intrin!r}"
-            )
-        self._schedule.apply_step(Tensorize(self.id, axis, tensor_intrin.name, tensor_intrin.digest))
-
-    def pragma(self, var: IterVar, pragma_type: str, pragma_value: Any = None) -> None:
-        """Attach a hint to a loop: `auto_unroll_max_step` (int), `unroll_explicit`, `loop_partition_hint`, `no_load_merge` (bool).
-
-        See `steps.Pragma` for what each means.
-        """
-        self._schedule.apply_step(Pragma(self.id, self._axis(var, "pragma"), pragma_type, checked_pragma(pragma_value)))
-
-    def skip_padding(self, assume_finite: bool = False) -> None:
-        """Leave out the terms of a reduction that padding makes neutral. See `steps.SkipPadding`.
-
-        Args:
-            assume_finite: factors that meet a padding zero are neither infinite nor NaN; needed for products of floats.
-
-        Raises:
-            ScheduleError: if nothing is padded, or leaving out products isn't the same without `assume_finite`.
-        """
-        self._schedule.apply_step(SkipPadding(self.id, bool(assume_finite)))
 
     def compute_at(self, parent: Stage, scope: IterVar) -> None:
         """Compute this stage inside the loop `scope` of the stage `parent`, each time the part that is read there."""
@@ -437,91 +249,19 @@ class Stage(StageFacts):
         """Compute this stage whole, before its readers."""
         self._schedule.apply_step(ComputeRoot(self.id))
 
-    def transform_layout(self, mapping_function: Callable[..., Any], pad_value: float | None = None) -> list[IterVar]:
-        """Store the stage's result in another layout, which its loops and its readers follow. See `steps.TransformLayout`.
-
-        for k: for n: B[k, n] = ...     ->     for n.o: for k: for n.i: B[n.o, k, n.i] = ...
-
-        After cache_read this is packing: compute_at a loop of the reader makes it pack what is read there. The layout of an input or
-        output is what the caller passes: `tvm.lower(s, [A, B])` makes a function of A and B in their new layouts.
+    def skip_padding(self, assume_finite: bool = False) -> None:
+        """Leave out the terms of a reduction that padding makes neutral. See `steps.SkipPadding`.
 
         Args:
-            mapping_function: takes the stage's spatial axes and returns the new indices, such as
-                `lambda k, n: [n // 32, k, n % 32]`: sums, multiples, quotients and remainders by constants, and
-                `te.AXIS_SEPARATOR`, which flat memory ignores. Every element needs a place of its own.
-            pad_value: what the places hold that no element maps to; None if nobody cares.
-
-        Returns:
-            The new axes, outermost first; none for an input, which has no loops.
+            assume_finite: factors that meet a padding zero are neither infinite nor NaN; needed for products of floats.
 
         Raises:
-            ScheduleError: for a stage that was scheduled already, for a mapping that can't be inverted, and for an output with
-                places that nothing maps to, unless pad_value says what they hold.
+            ScheduleError: if nothing is padded, or leaving out products isn't the same without `assume_finite`.
         """
-        mapping = mapping_of(self._node, mapping_function)
-        self._schedule.apply_step(TransformLayout(self.id, mapping, pad_value_of(self._node, pad_value)))
-        return [self._node.axes[axis] for axis in self._node.spatial]
-
-    def pre_transformed(self) -> None:
-        """Let the caller pass what this copy of an input holds, in its layout. See `steps.PreTransformed`.
-
-        `Schedule.arguments` has the arguments to lower with, and `Schedule.layout_of` the layout to pack an array in.
-
-        Raises:
-            ScheduleError: if the stage is anything else than a copy that cache_read made of an input, or others read the input too.
-        """
-        self._schedule.apply_step(PreTransformed(self.id))
-
-    def prefetch(self, tensor: Tensor, var: IterVar, offset: Any) -> None:
-        """In each iteration of `var` fetch the cache lines of `tensor` that the iteration `offset` later reads. See `steps.Prefetch`.
-
-        Raises:
-            ScheduleError: if `var` is no loop or a vectorised one, or nothing inside it reads `tensor` from memory.
-        """
-        producer = self._schedule[tensor]
-        output = tensor.value_index if isinstance(tensor, Tensor) else 0
-        distance = checked_offset(self._node, offset)
-        self._schedule.apply_step(Prefetch(self.id, producer.id, output, self._axis(var, "prefetch"), distance))
-
-    def rolling_buffer(self) -> None:
-        """Keep the elements that the next iteration of the loop around this stage needs again. See `steps.RollingBuffer`."""
-        self._schedule.apply_step(RollingBuffer(self.id))
-
-    def set_store_predicate(self, predicate: Any) -> None:
-        """Compute and store an element only where a condition over `op.axis` holds. See `steps.SetStorePredicate`.
-
-        An output keeps what the caller's array held elsewhere; other stages may leave out only what is provably not read. That one
-        thread is to store a result that threads share (`tx.var.equal(0)`) needs no saying here: they share one accumulator.
-
-        Raises:
-            ScheduleError: for what is no condition over the stage's spatial axes, and for an inlined stage.
-        """
-        if isinstance(predicate, EQ) and predicate.a in self._schedule.threads and is_const_int(predicate.b, 0):
-            return
-        self._schedule.apply_step(SetStorePredicate(self.id, predicate_of(self._node, predicate)))
-
-    def store_nontemporal(self) -> None:
-        """Let this output's vectors go to memory past the caches. See `steps.StoreNontemporal`."""
-        self._schedule.apply_step(StoreNontemporal(self.id))
-
-    def set_scope(self, scope: str) -> None:
-        """Say where the stage's storage lives: "global", "local", "shared", ...; see `tir.storage_scope`."""
-        self._schedule.apply_step(SetScope(self.id, scope))
+        self._schedule.apply_step(SkipPadding(self.id, bool(assume_finite)))
 
     def __repr__(self) -> str:
         return f"stage({self._node.name}, loops: {self._node.axis_names()})"
-
-
-def _checked_factor(node: StageNode, parent: IterVar, factor: Any) -> int:
-    value = int(factor) if isinstance(factor, float) and factor.is_integer() else as_int(factor)
-    if value is None and isinstance(factor, PrimExpr) and parse_dtype(factor.dtype).is_int:
-        raise ScheduleError(
-            f"In schedule for {node.name}: a balanced split of {parent.name!r} by {factor}, which is no constant; "
-            "a factor is an integer of at least 1"
-        )
-    if value is None or isinstance(factor, bool) or value < 1:
-        raise ScheduleError(f"In schedule for {node.name}: split of {parent.name!r} by {factor!r}; a factor is an integer of at least 1")
-    return value
 
 
 __all__ = ["Schedule", "Stage", "create_schedule"]
