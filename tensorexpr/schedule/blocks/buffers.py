@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from ...errors import ScheduleError
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion
 from ...tir.expr import PointerType, Var
 from ...tir.stmt_functor import Renaming
+from ...tir.storage_scope import SCOPE_KINDS, is_storage_scope
 from .diagnostics import PrimitiveError
 from .program import BlockProgram, realized
 
@@ -72,6 +74,16 @@ def exchanged(program: BlockProgram, old: Buffer, new: Buffer, view: Callable[[B
                 made[match.buffer] = view(match.buffer)
     pointers = {before.data: after.data for before, after in made.items()}
     return BlockProgram(program.func.with_body(Renaming(pointers, folding=False, buffers=made).apply(program.func.body)))
+
+
+def check_scope(scope: str) -> None:
+    """Refuse a scope that no machine has.
+
+    Raises:
+        ScheduleError: with those that there are.
+    """
+    if not is_storage_scope(scope):
+        raise ScheduleError(f"no memory is called {scope!r}; known: {', '.join(SCOPE_KINDS)}, each also with a dot and a name behind it")
 
 
 def in_scope(buffer: Buffer, scope: str) -> Buffer:

@@ -24,6 +24,7 @@ from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.rewriting import substitute, variables
 from ...tir.stmt import AllocateConst, BufferStore, DeclBuffer, For, IfThenElse, SeqStmt, Stmt, While, seq
 from .bindings import TRUE, bound_values, is_true, ranges_of, simplified
+from .buffers import check_scope
 from .diagnostics import PrimitiveError
 from .nests import looped
 from .program import BlockProgram, Node, holds_for_scope, inner_statements, realized
@@ -33,6 +34,7 @@ Box = tuple[Range, ...]
 
 def scoped_copy(buffer: Buffer, shape: Sequence[PrimExpr], name: str, scope: str) -> Buffer:
     """A compact buffer of the same elements, of its own memory."""
+    check_scope(scope)
     zero = IntImm("int32", 0)
     data = pointer_var(name, buffer.dtype, scope)
     return replace(buffer, data=data, shape=tuple(shape), strides=(), elem_offset=zero, offset_factor=1, name=name)

@@ -226,7 +226,7 @@ MISTAKES: dict[str, Any] = {
     "takes a block, as get_block gives it": lambda s: s.get_loops(s.get_loops("C")[0]),
     "stands directly in the one before": lambda s: s.fuse(*s.get_loops("C")[::2]),
     "takes each loop once": lambda s: s.reorder(*[s.get_loops("C")[0]] * 2),
-    "at least one loop": lambda s: s.reorder(),
+    "no memory is called 'attic'; known: global": lambda s: s.cache_read("C", 0, "attic"),
     "no thread axis is called 'warp'": lambda s: s.bind(s.get_loops("C")[0], "warp"),
     "as many probabilities as candidates": lambda s: s.sample_categorical([1, 2], [1.0]),
     "no place among 2": lambda s: s.sample_categorical([1, 2], [0.5, 0.5], decision=2),
@@ -269,3 +269,10 @@ def test_a_loop_that_is_gone() -> None:
 def test_hostile_traces(hostile: Any) -> None:
     with pytest.raises(RecordError):
         Trace.apply_json_to_schedule(hostile, tir.Schedule(matmul()))
+
+
+def test_reorder_of_no_loops_changes_nothing() -> None:
+    sch = tir.Schedule(matmul())
+    before = sch.mod.script()
+    sch.reorder()
+    assert sch.mod.script() == before

@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..buffers import WRITE, buffer_at, check_allocated, exchanged, in_scope
-from ..diagnostics import PrimitiveError
+from ..buffers import WRITE, buffer_at, check_allocated, check_scope, exchanged, in_scope
 from ..instruction import Applied, Primitive, State, block_of
 from ..program import BlockProgram
-
-SCOPES = ("global", "local", "shared", "shared.dyn", "warp", "wmma", "texture", "vtcm", "m16n8k8")
 
 
 def set_scope(program: BlockProgram, name: str, index: int, scope: str) -> BlockProgram:
@@ -21,8 +18,7 @@ def set_scope(program: BlockProgram, name: str, index: int, scope: str) -> Block
     realize = program.realize(name)
     buffer = buffer_at(realize, WRITE, index, "set_scope")
     check_allocated(program, buffer, "set_scope", realize)
-    if not scope.startswith(SCOPES):
-        raise PrimitiveError(f"set_scope: no memory is called {scope!r}; known: {', '.join(SCOPES)}", realize)
+    check_scope(scope)
     if buffer.scope() == scope:
         return program
     return exchanged(program, buffer, in_scope(buffer, scope), lambda view: in_scope(view, scope))
