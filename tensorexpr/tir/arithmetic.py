@@ -459,14 +459,9 @@ def any(*args: Any, span: object = None) -> PrimExpr:
 
 
 def fold(node: PrimExpr) -> PrimExpr | None:
-    """`node` as the builders would make it from its operands, or None if that is the node itself.
-
-    A constant that was written on the left stays there: what a script says isn't turned round by renaming a variable in it.
-    """
+    """`node` as the builders would make it from its operands, or None if that is the node itself."""
     if isinstance(node, BinaryExpr):
         result = binary(type(node), node.a, node.b)
-        if isinstance(result, BinaryExpr) and result.a is node.b and result.b is node.a and type(result) is type(node):
-            return None
     elif isinstance(node, CmpExpr):
         result = compare(type(node), node.a, node.b)
     elif isinstance(node, And):

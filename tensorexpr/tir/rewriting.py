@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 from .arithmetic import fold
 from .block import Block, MatchBufferRegion
 from .buffer import BufferRegion
-from .expr import IntImm, IterVar, PrimExpr, Range, Var
+from .expr import BinaryExpr, IntImm, IterVar, PrimExpr, Range, Var
 from .stmt import SeqStmt, Stmt, seq
 
 Node = PrimExpr | Stmt
@@ -147,9 +147,18 @@ def substitute(node: _N, mapping: Mapping[Var, PrimExpr]) -> _N:
     def rule(n: Node) -> Node | None:
         if isinstance(n, Var):
             return mapping.get(n)
-        return fold(n) if isinstance(n, PrimExpr) else None
+        folded = fold(n) if isinstance(n, PrimExpr) else None
+        # What a program says isn't turned round by renaming a variable in it.
+        return None if folded is not None and _is_exchanged(folded, n) else folded
 
     return post_order_rewrite(node, rule)
+
+
+def _is_exchanged(after: PrimExpr, before: Node) -> bool:
+    """Whether two operations differ in nothing but the order of their operands."""
+    if not isinstance(after, BinaryExpr) or not isinstance(before, BinaryExpr):
+        return False
+    return type(after) is type(before) and after.a is before.b and after.b is before.a
 
 
 def variables(node: Node) -> set[Var]:
