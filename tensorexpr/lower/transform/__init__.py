@@ -58,6 +58,7 @@ PASSES: dict[str, str] = {
     "NarrowDataType": "narrow_data_type",
     "DecorateDeviceScope": "decorate_device_scope",
     "InjectPermutedLayout": "inject_permuted_layout",
+    "InjectCopyIntrin": "inject_copy_intrin",
     "InjectPTXAsyncCopy": "inject_ptx_async_copy",
     "MergeSharedMemoryAllocations": "merge_shared_memory_allocations",
     "RenormalizeSplitPattern": "renormalize_split_pattern",

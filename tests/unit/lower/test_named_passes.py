@@ -243,6 +243,39 @@ def test_what_comes_out(name: str, one: Pass, before: str, after: str) -> None:
     assert applied(one, before) == after
 
 
+def _copied(source: Any, into: Any, before: Any, after: Any, padding: Any) -> Any:
+    ends = (*source.shape, *source.strides, source.elem_offset, *into.shape, *into.strides, into.elem_offset)
+    return tvm.tir.Evaluate(
+        tvm.tir.call_extern("int32", "copy", source.data, into.data, *ends, *before, *after, 0 if padding is None else padding)
+    )
+
+
+@pytest.mark.parametrize(
+    ("index", "value", "call"),
+    [
+        ("i * 4 + j", "A[j * 2 + n]", 'copy", A.data, B.data, 8, 4, 0, 2, n, 8, 4, 4, 1, 0, 0'),
+        (
+            "i * 4 + j",
+            'T.if_then_else(i >= 2 and j < n, A[i * 4 + j - 8], T.float32(1), dtype="float32")',
+            'copy", A.data, B.data, 6, 4 - T.max(4 - n, 0), 4, 1, 0, 8, 4, 4, 1, 0, 2, 0, 0, T.max(4 - n, 0), T.float32(1.0)',
+        ),
+    ],
+)
+def test_a_marked_copy_is_what_the_user_makes_of_it(index: str, value: str, call: str) -> None:
+    text = HEAD + f'    with T.attr(0, "pragma_memcpy", 1):\n        for i, j in T.grid(8, 4):\n            B[{index}] = {value}'
+    assert call in applied(transform.InjectCopyIntrin("memcpy", _copied), text)
+
+
+@pytest.mark.parametrize(
+    ("store", "reason"),
+    [("B[i] = A[i] + T.float32(1)", "which isn't loaded"), ("B[i * i] = A[i]", "isn't linear"), ("T.evaluate(i)", "isn't one store")],
+)
+def test_what_is_no_copy_is_told(store: str, reason: str) -> None:
+    text = HEAD + f'    with T.attr(0, "pragma_memcpy", 1):\n        for i in range(8):\n            {store}'
+    with pytest.raises(LoweringError, match=f"Cannot match copy pattern: .*{reason}"):
+        applied(transform.InjectCopyIntrin("memcpy", _copied), text)
+
+
 def test_the_context_says_what_is_hoisted() -> None:
     text = HEAD + "    for i, j in T.grid(4, 4):\n        if i < 2 and n < 3:\n            A[i] = B[j]"
     names = transform.HoistedConditionals

@@ -128,7 +128,12 @@ def test_factories_apply_to_modules() -> None:
     assert "VECTORIZED" not in str(loops(transform.VectorizeLoop(False)(tile)["main"]))
 
 
-ARGUMENTS: dict[str, tuple[Any, ...]] = {"BindTarget": (Target("llvm"),), "LiftAttrScope": ("scope",), "ThreadSync": ("shared",)}
+ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "BindTarget": (Target("llvm"),),
+    "InjectCopyIntrin": ("memcpy", lambda *ends: None),
+    "LiftAttrScope": ("scope",),
+    "ThreadSync": ("shared",),
+}
 
 
 @pytest.mark.parametrize("name", sorted(transform.PASSES))
