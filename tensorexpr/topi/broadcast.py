@@ -100,6 +100,13 @@ less_equal = _family("less_equal", _comparison("less_equal"), "a <= b")
 def broadcast_to(data: Tensor, shape: Sequence[Any]) -> Tensor:
     """`data` repeated to `shape`, as NumPy broadcasts.
 
+    Args:
+        data: [any shape], of any dtype.
+        shape: extents, at least as many as `data` has.
+
+    Returns:
+        [shape], of the dtype of `data`.
+
     Raises:
         DeclarationError: if an extent of `data` is neither 1 nor that of `shape`.
     """
@@ -123,7 +130,15 @@ def broadcast_to(data: Tensor, shape: Sequence[Any]) -> Tensor:
 
 
 def where(condition: Tensor, x: Any, y: Any) -> Tensor:
-    """`x` where `condition` is not zero, else `y`, with broadcasting."""
+    """`x` where `condition` is not zero, else `y`, with broadcasting.
+
+    Args:
+        condition: numbers or bools.
+        x, y: tensors, or one of them a number.
+
+    Returns:
+        A tensor of the dtype of `x` (of `y` if that is a number), of the shape that all three broadcast to.
+    """
     from_x = elementwise("T_where_x", lambda c, a: a, condition, x) if isinstance(x, Tensor) else None
     shape = from_x.shape if from_x is not None else condition.shape
     if isinstance(y, Tensor):

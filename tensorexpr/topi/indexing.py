@@ -49,7 +49,16 @@ def _inside(index: PrimExpr, extent: Any, mode: str) -> PrimExpr:
 
 
 def gather(data: Tensor, axis: int, indices: Tensor) -> Tensor:
-    """data[i0, ..., indices[i0, ...], ...] with the index at `axis`; negative indices count from the end."""
+    """data[i0, ..., indices[i0, ...], ...] with the index at `axis`; negative indices count from the end.
+
+    Args:
+        data: [any shape], of any dtype.
+        axis: counted from the end if negative.
+        indices: integers, of the rank of `data`.
+
+    Returns:
+        A tensor of the shape of `indices` and the dtype of `data`, as ONNX's GatherElements.
+    """
     place = positive_axis("gather", axis, data.ndim)
     if indices.ndim != data.ndim:
         raise DeclarationError(f"gather: {data.name} has {data.ndim} dimensions and {indices.name} {indices.ndim}; they must be equal")
@@ -67,7 +76,16 @@ def _wrapped(index: PrimExpr, extent: Any) -> PrimExpr:
 
 
 def gather_nd(a: Tensor, indices: Tensor, batch_dims: int = 0) -> Tensor:
-    """Elements or slices of `a` at the index tuples in the columns of `indices`, of shape [m, ...]."""
+    """Elements or slices of `a` at the index tuples in the columns of `indices`, of shape [m, ...].
+
+    Args:
+        a: [any shape], of any dtype.
+        indices: integers [m, ...], for the first m axes; negative ones count from the end.
+        batch_dims: 0.
+
+    Returns:
+        [..., what m indices leave of `a`], of the dtype of `a`, as MXNet's operator.
+    """
     if batch_dims:
         raise DeclarationError("gather_nd: batch_dims must be 0; gather along one axis with `gather` instead")
     count = get_const_tuple(indices.shape)[0]
@@ -83,7 +101,18 @@ def gather_nd(a: Tensor, indices: Tensor, batch_dims: int = 0) -> Tensor:
 
 
 def one_hot(indices: Tensor, on_value: Any, off_value: Any, depth: int, axis: int, dtype: str) -> Tensor:
-    """A new axis of `depth` at `axis`, which is `on_value` at the index and `off_value` elsewhere."""
+    """A new axis of `depth` at `axis`, which is `on_value` at the index and `off_value` elsewhere.
+
+    Args:
+        indices: integers [any shape].
+        on_value, off_value: numbers or expressions.
+        depth: the extent of the new axis; elsewhere than from 0 to depth - 1 an index is nowhere.
+        axis: where the new axis stands; -1 for the last one.
+        dtype: of the result.
+
+    Returns:
+        A tensor of one dimension more.
+    """
     place = positive_axis("one_hot", axis, indices.ndim + 1)
     shape = (*indices.shape[:place], depth, *indices.shape[place:])
 
@@ -96,7 +125,17 @@ def one_hot(indices: Tensor, on_value: Any, off_value: Any, depth: int, axis: in
 
 
 def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: Any = 0, axis: int = 0) -> Tensor:
-    """`data` of layout [T, B, ...] (axis 0) or [B, T, ...] (axis 1), with `mask_value` from `valid_length[b]` on."""
+    """`data` of layout [T, B, ...] (axis 0) or [B, T, ...] (axis 1), with `mask_value` from `valid_length[b]` on.
+
+    Args:
+        data: [T, B, ...] or [B, T, ...], of any dtype.
+        valid_length: integers [B].
+        mask_value: a number.
+        axis: of the steps, 0 or 1.
+
+    Returns:
+        A tensor like `data`.
+    """
     if axis not in (0, 1):
         raise DeclarationError(f"sequence_mask: axis is {axis}; the sequence is axis 0 or 1")
 
@@ -110,7 +149,16 @@ def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: Any = 0, axis:
 
 
 def reverse_sequence(a: Tensor, seq_lengths: Tensor, seq_axis: int = 1, batch_axis: int = 0) -> Tensor:
-    """`a` with the first `seq_lengths[b]` elements along `seq_axis` backwards, for each b of `batch_axis`."""
+    """`a` with the first `seq_lengths[b]` elements along `seq_axis` backwards, for each b of `batch_axis`.
+
+    Args:
+        a: [any shape], of any dtype.
+        seq_lengths: integers, as many as `batch_axis` has.
+        seq_axis, batch_axis: two axes.
+
+    Returns:
+        A tensor like `a`.
+    """
     along = positive_axis("reverse_sequence", seq_axis, a.ndim)
     batch = positive_axis("reverse_sequence", batch_axis, a.ndim)
 

@@ -15,7 +15,16 @@ from .utils import equal_const_int, extent_value, need_equal, need_rank, positiv
 
 
 def matmul(a: Tensor, b: Tensor, transp_a: bool = False, transp_b: bool = False) -> Tensor:
-    """The product of two matrices, each transposed if said so."""
+    """The product of two matrices, each transposed if said so.
+
+    Args:
+        a: [m, k], or with `transp_a` [k, m].
+        b: [k, n], or with `transp_b` [n, k], of the dtype of `a`.
+        transp_a, transp_b: the layouts.
+
+    Returns:
+        [m, n], of that dtype.
+    """
     need_rank("matmul", "a", a, 2)
     need_rank("matmul", "b", b, 2)
     rows, depth = a.shape[::-1] if transp_a else a.shape
@@ -34,7 +43,15 @@ def matmul(a: Tensor, b: Tensor, transp_a: bool = False, transp_b: bool = False)
 
 
 def tensordot(a: Tensor, b: Tensor, axes: Any) -> Tensor:
-    """The sum of products over pairs of axes: the last and first `axes` ones, or those of two lists, as NumPy's."""
+    """The sum of products over pairs of axes: the last and first `axes` ones, or those of two lists, as NumPy's.
+
+    Args:
+        a, b: tensors of one dtype.
+        axes: a number, or two lists of axes of the same extents.
+
+    Returns:
+        The other axes of `a`, then those of `b`, of that dtype.
+    """
     if isinstance(axes, int):
         first, second = [*range(a.ndim - axes, a.ndim)], [*range(axes)]
     else:

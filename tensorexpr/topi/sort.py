@@ -26,6 +26,11 @@ _RETURNED = ("both", "values", "indices")
 def sort(data: Tensor, axis: int = -1, is_ascend: bool = True) -> Tensor:
     """The elements of `data` in order along an axis; the shape and dtype are those of `data`.
 
+    Args:
+        data: [any shape], of any dtype.
+        axis: counted from the end if negative.
+        is_ascend: the smallest first.
+
     Raises:
         DeclarationError: for an axis that isn't there.
     """

@@ -35,6 +35,13 @@ def expand_dims(a: Tensor, axis: int, num_newaxis: int = 1) -> Tensor:
 def squeeze(a: Tensor, axis: Any = None) -> Tensor:
     """`a` without its extents of 1, or without those at `axis`.
 
+    Args:
+        a: [any shape], of any dtype.
+        axis: the axes to leave out, one or several, counted from the end if negative; None for all of extent 1.
+
+    Returns:
+        A tensor of the dtype of `a` with fewer dimensions.
+
     Raises:
         DeclarationError: if an extent at `axis` isn't 1.
     """
@@ -71,6 +78,13 @@ def flip(a: Tensor, axis: int = 0) -> Tensor:
 
 def reshape(a: Tensor, newshape: Sequence[Any]) -> Tensor:
     """The same elements in row-major order in another shape. One extent may be -1: it follows from the others.
+
+    Args:
+        a: [any shape], of any dtype.
+        newshape: extents, numbers or expressions.
+
+    Returns:
+        [newshape], of the dtype of `a`.
 
     Raises:
         DeclarationError: if the numbers of elements differ.
@@ -118,7 +132,15 @@ def unravel(position: Any, shape: Sequence[Any]) -> list[Any]:
 
 
 def unravel_index(indices: Tensor, shape: Sequence[Any]) -> Tensor:
-    """The indices, one row for each dimension of `shape`, of the elements at the positions `indices`."""
+    """The indices, one row for each dimension of `shape`, of the elements at the positions `indices`.
+
+    Args:
+        indices: positions in row-major order, integers of any shape.
+        shape: the extents, numbers.
+
+    Returns:
+        [dimensions, ...], behind it the shape of `indices`, and of their dtype.
+    """
     extents = get_const_tuple(shape)
 
     def body(*at: Var) -> PrimExpr:
@@ -133,7 +155,15 @@ def unravel_index(indices: Tensor, shape: Sequence[Any]) -> Tensor:
 
 
 def concatenate(a_tuple: Sequence[Tensor], axis: int = 0) -> Tensor:
-    """Tensors one after the other along `axis`; their other extents are equal."""
+    """Tensors one after the other along `axis`; their other extents are equal.
+
+    Args:
+        a_tuple: tensors of one dtype and rank.
+        axis: counted from the end if negative.
+
+    Returns:
+        A tensor of that dtype, whose extent at `axis` is the sum of theirs.
+    """
     if not a_tuple:
         raise DeclarationError("concatenate: takes one tensor at least")
     first = a_tuple[0]
@@ -165,7 +195,16 @@ def stack(a: Sequence[Tensor], axis: int = 0) -> Tensor:
 
 
 def split(ary: Tensor, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """`ary` cut along `axis`: in that many equal sections, or in front of each of the given indices."""
+    """`ary` cut along `axis`: in that many equal sections, or in front of each of the given indices.
+
+    Args:
+        ary: [any shape], of any dtype.
+        indices_or_sections: the number of sections, which divides the extent, or the first index of each section but the first.
+        axis: counted from the end if negative.
+
+    Returns:
+        A list of tensors of the dtype of `ary`.
+    """
     place = positive_axis("split", axis, ary.ndim)
     total = get_const_int(ary.shape[place])
     if isinstance(indices_or_sections, int):
@@ -198,6 +237,16 @@ def strided_slice(
     """`a[begin:end:stride]` on each axis (or on `axes`), with Python's meaning of negative and large numbers.
 
     With slice_mode "size", `end` holds numbers of elements, -1 for all that are left. Bounds are held inside, whatever `assume_inbound` is.
+
+    Args:
+        a: [any shape], of any dtype.
+        begin, end, strides: a number for each axis (or each of `axes`); missing strides are 1.
+        axes: the axes that are cut; None for the first ones.
+        slice_mode: "end", or "size".
+        assume_inbound: taken for the sake of TVM's callers.
+
+    Returns:
+        A tensor of the dtype of `a`.
     """
     which = [positive_axis("strided_slice", n, a.ndim) for n in axes] if axes is not None else [*range(len(begin))]
     steps = [*(strides or ())] or [1] * len(which)
@@ -230,7 +279,15 @@ def repeat(a: Tensor, repeats: int, axis: int) -> Tensor:
 
 
 def tile(a: Tensor, reps: Sequence[int]) -> Tensor:
-    """`a` repeated as a whole along each axis, as NumPy's tile."""
+    """`a` repeated as a whole along each axis, as NumPy's tile.
+
+    Args:
+        a: [any shape], of any dtype.
+        reps: how often along each axis; the shorter of the two lists is padded with 1 in front.
+
+    Returns:
+        A tensor of the dtype of `a`.
+    """
     count = max(a.ndim, len(reps))
     times = (*(1,) * (count - len(reps)), *reps)
     own: tuple[Any, ...] = (*(1,) * (count - a.ndim), *a.shape)
@@ -244,7 +301,15 @@ def tile(a: Tensor, reps: Sequence[int]) -> Tensor:
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") -> Tensor:
-    """start, start + step, ... below `stop`; of one number: 0, 1, ... below it."""
+    """start, start + step, ... below `stop`; of one number: 0, 1, ... below it.
+
+    Args:
+        start, stop, step: numbers.
+        dtype: of the elements.
+
+    Returns:
+        A vector of `dtype`.
+    """
     first, last = (0, start) if stop is None else (start, stop)
     if not all(isinstance(value, (int, float)) for value in (first, last, step)):
         raise DeclarationError("arange: start, stop and step are numbers")
@@ -263,6 +328,14 @@ def layout_transform(array: Tensor, src_layout: str, dst_layout: str, schedule_r
 
     Capital letters are axes, small ones with a number in front are inner blocks of the axis of that letter. Extents
     of blocked axes are multiples of their blocks.
+
+    Args:
+        array: a tensor of `src_layout`, of any dtype.
+        src_layout, dst_layout: layouts of the same axes.
+        schedule_rule: a note for meta_schedule.
+
+    Returns:
+        The tensor in `dst_layout`, of the dtype of `array`.
     """
     source, target = parse_layout(src_layout), parse_layout(dst_layout)
     if {name.upper() for name, _ in source} != {name.upper() for name, _ in target}:
@@ -346,7 +419,16 @@ def ndarray_size(array: Tensor, dtype: str = "int32") -> Tensor:
 
 
 def trilu(data: Tensor, k: Any, upper: bool) -> Tensor:
-    """The upper (or lower) triangle of the last two axes from diagonal `k` on; zero elsewhere."""
+    """The upper (or lower) triangle of the last two axes from diagonal `k` on; zero elsewhere.
+
+    Args:
+        data: [..., rows, columns], of any dtype.
+        k: the diagonal: a number or an expression; 0 is the main one, positive ones lie above.
+        upper: the part on and above the diagonal, else the one on and below it.
+
+    Returns:
+        A tensor like `data`.
+    """
 
     def body(*i: Var) -> PrimExpr:
         row, column = i[-2], i[-1]
@@ -357,7 +439,15 @@ def trilu(data: Tensor, k: Any, upper: bool) -> Tensor:
 
 
 def meshgrid(a_tuple: Sequence[Tensor], indexing: str) -> list[Tensor]:
-    """The coordinate grids of vectors; indexing "ij" or "xy" as in NumPy."""
+    """The coordinate grids of vectors; indexing "ij" or "xy" as in NumPy.
+
+    Args:
+        a_tuple: vectors.
+        indexing: "xy" swaps the first two axes.
+
+    Returns:
+        A list of tensors, one for each vector and of its dtype, whose shape is the extents of all.
+    """
     if indexing not in ("ij", "xy"):
         raise DeclarationError(f'meshgrid: indexing is {indexing!r}; it takes "ij" or "xy"')
     order = [*range(len(a_tuple))]
@@ -372,7 +462,16 @@ def meshgrid(a_tuple: Sequence[Tensor], indexing: str) -> list[Tensor]:
 
 
 def sliding_window(data: Tensor, axis: int, window_shape: Sequence[int], strides: Sequence[int]) -> Tensor:
-    """All windows over the axes from `axis` on: the leading extents, the numbers of windows, the windows."""
+    """All windows over the axes from `axis` on: the leading extents, the numbers of windows, the windows.
+
+    Args:
+        data: [any shape], of any dtype.
+        axis: the first axis that windows move along.
+        window_shape, strides: a number for each axis from there on.
+
+    Returns:
+        A tensor of the dtype of `data`.
+    """
     place = positive_axis("sliding_window", axis, data.ndim)
     rolled = data.ndim - place
     if len(window_shape) != rolled or len(strides) != rolled:

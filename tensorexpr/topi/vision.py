@@ -317,6 +317,10 @@ def roi_align_nhwc(data: Tensor, rois: Tensor, pooled_size: Any, spatial_scale: 
 def reorg(data: Tensor, stride: int) -> Tensor:
     """YOLO's reorganisation: [N, C, H, W] as [N, C * stride^2, H / stride, W / stride], as darknet orders the elements.
 
+    Args:
+        data: [N, C, H, W], of any dtype.
+        stride: divides H and W.
+
     Raises:
         DeclarationError: for another rank.
     """

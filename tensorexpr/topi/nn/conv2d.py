@@ -25,7 +25,19 @@ def conv2d(
     kernel_layout: str = "",
     out_dtype: str | None = None,
 ) -> Tensor:
-    """A convolution in any layout of N, C, H, W (see `conv.conv`); without `kernel_layout` OIHW, or HWIO for NHWC and HWCN."""
+    """A convolution in any layout of N, C, H, W (see `conv.conv`); without `kernel_layout` OIHW, or HWIO for NHWC and HWCN.
+
+    Args:
+        input: data in `data_layout`.
+        filter: weights in `kernel_layout`.
+        strides, dilation: one number, or two.
+        padding: see `topi.utils.pad_pairs`.
+        data_layout, kernel_layout: such as "NCHW" and "OIHW".
+        out_dtype: that products are summed in; that of `input` by default.
+
+    Returns:
+        `out_dtype`, in `data_layout`.
+    """
     default = "HWIO" if data_layout in ("NHWC", "HWCN") else "OIHW"
     return conv(input, filter, strides, padding, dilation, 1, data_layout, kernel_layout or default, out_dtype)
 
@@ -45,7 +57,19 @@ def conv2d_nhwc(
     auto_scheduler_rewritten_layout: str = "",
     meta_schedule_original_shape: Any = None,
 ) -> Tensor:
-    """Input [N, H, W, C], Filter [KH, KW, C, O] -> [N, H', W', O]. A tuner may choose the filter's layout."""
+    """Input [N, H, W, C], Filter [KH, KW, C, O] -> [N, H', W', O]. A tuner may choose the filter's layout.
+
+    Args:
+        Input: [N, H, W, C].
+        Filter: [KH, KW, C, O].
+        stride, dilation: one number, or two.
+        padding: see `topi.utils.pad_pairs`.
+        out_dtype: that products are summed in.
+        auto_scheduler_rewritten_layout, meta_schedule_original_shape: what tuners know of a filter in another layout.
+
+    Returns:
+        `out_dtype` [N, H', W', O].
+    """
     attrs = {"layout_free_placeholders": [Filter]}
     return conv(Input, Filter, stride, padding, dilation, 1, "NHWC", "HWIO", out_dtype, attrs=attrs)
 
@@ -83,7 +107,19 @@ def depthwise_conv2d_nhwc(
     kernel_layout: str = "HWOI",
     out_dtype: str | None = None,
 ) -> Tensor:
-    """Input [N, H, W, C], Filter [KH, KW, C, M] -> [N, H', W', C*M]."""
+    """Input [N, H, W, C], Filter [KH, KW, C, M] -> [N, H', W', C*M].
+
+    Args:
+        Input: [N, H, W, C].
+        Filter: [KH, KW, C, M].
+        stride, dilation: one number, or two.
+        padding: see `topi.utils.pad_pairs`.
+        kernel_layout: "HWOI", or "HWIO" for filters [KH, KW, M, C].
+        out_dtype: that products are summed in; that of `Input` by default.
+
+    Returns:
+        `out_dtype` [N, H', W', C*M].
+    """
     if kernel_layout not in ("HWOI", "HWIO"):
         raise DeclarationError(f'depthwise_conv2d_nhwc: kernel_layout is {kernel_layout!r}; it takes "HWOI" or "HWIO"')
     order = "HWCM" if kernel_layout == "HWOI" else "HWMC"

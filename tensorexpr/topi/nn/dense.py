@@ -63,7 +63,18 @@ def dense(
     auto_scheduler_rewritten_layout: str = "",
     meta_schedule_original_shape: Any = None,
 ) -> Tensor:
-    """data [..., K] times the transpose of weight [N, K], plus bias [N] if there is one."""
+    """data [..., K] times the transpose of weight [N, K], plus bias [N] if there is one.
+
+    Args:
+        data: [..., K].
+        weight: [N, K].
+        bias: [N], or None.
+        out_dtype: that products are summed in; that of `data` by default.
+        auto_scheduler_rewritten_layout, meta_schedule_original_shape: what tuners know of a weight in another layout.
+
+    Returns:
+        `out_dtype` [..., N].
+    """
     return matmul(data, weight, bias, out_dtype, False, True)
 
 
@@ -103,7 +114,16 @@ def dense_pack(data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dty
 
 
 def bias_add(data: Tensor, bias: Tensor, axis: int = 1) -> Tensor:
-    """`data` plus a vector along `axis`."""
+    """`data` plus a vector along `axis`.
+
+    Args:
+        data: [any shape], of any dtype.
+        bias: a vector as long as `axis`, of that dtype.
+        axis: counted from the end if negative.
+
+    Returns:
+        A tensor like `data`.
+    """
     place = axis % data.ndim
     need_rank("bias_add", "the bias", bias, 1)
     need_equal("bias_add", "the extent of the axis and of the bias", data.shape[place], bias.shape[0])

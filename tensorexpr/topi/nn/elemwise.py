@@ -23,7 +23,16 @@ def leaky_relu(x: Tensor, alpha: float) -> Tensor:
 
 
 def prelu(x: Tensor, slope: Tensor, axis: int = 1) -> Tensor:
-    """x where it is positive, else slope[channel] * x, with the channels along `axis`."""
+    """x where it is positive, else slope[channel] * x, with the channels along `axis`.
+
+    Args:
+        x: [any shape], of a float dtype.
+        slope: a vector as long as `axis`.
+        axis: of the channels.
+
+    Returns:
+        A tensor like `x` (He et al. 2015, equation 1).
+    """
     place = positive_axis("prelu", axis, x.ndim)
     need_equal("prelu", "the channels of x and slope", x.shape[place], slope.shape[0])
 

@@ -141,7 +141,17 @@ def _check_parameter(where: str, data: Tensor, parameter: Tensor, axes: Sequence
 
 
 def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> Tensor:
-    """data / sqrt(mean of squares + epsilon) * weight, with the mean over `axis`."""
+    """data / sqrt(mean of squares + epsilon) * weight, with the mean over `axis`.
+
+    Args:
+        data: [any shape], of a float dtype.
+        weight: of the extents at `axis`.
+        axis: one axis or several.
+        epsilon: keeps the root from zero.
+
+    Returns:
+        A tensor like `data` (Zhang and Sennrich 2019).
+    """
     axes = positive_axes("rms_norm", axis, data.ndim)
     _check_parameter("rms_norm", data, weight, axes)
     dtype = _sum_dtype(data.dtype)
@@ -171,7 +181,19 @@ def instance_norm(data: Tensor, gamma: Tensor, beta: Tensor, channel_axis: int, 
 
 
 def group_norm(data: Tensor, gamma: Tensor, beta: Tensor, num_groups: int, channel_axis: int, axes: Any, epsilon: float = 1e-5) -> Tensor:
-    """The channels cut in `num_groups`; each group normalised over its channels and `axes`."""
+    """The channels cut in `num_groups`; each group normalised over its channels and `axes`.
+
+    Args:
+        data: [any shape], of a float dtype.
+        gamma, beta: vectors as long as the channels: scale and shift.
+        num_groups: divides the channels.
+        channel_axis: of the channels.
+        axes: further axes that means are taken over.
+        epsilon: keeps the root from zero.
+
+    Returns:
+        A tensor like `data` (Wu and He 2018).
+    """
     place = positive_axis("group_norm", channel_axis, data.ndim)
     channels = get_const_int(data.shape[place])
     if num_groups < 1 or channels % num_groups:
@@ -214,7 +236,17 @@ def _channel_norm(where: str, data: Tensor, gamma: Tensor, beta: Tensor, channel
 
 
 def lrn(data: Tensor, size: int, axis: int = 1, alpha: float = 0.0001, beta: float = 0.75, bias: float = 2.0) -> Tensor:
-    """data / (bias + alpha / size * sum of squares of `size` neighbours along `axis`) ** beta, `size` odd."""
+    """data / (bias + alpha / size * sum of squares of `size` neighbours along `axis`) ** beta, `size` odd.
+
+    Args:
+        data: [any shape], of a float dtype.
+        size: how many neighbours, this one included.
+        axis: of the channels.
+        alpha, beta, bias: numbers.
+
+    Returns:
+        A tensor like `data` (Krizhevsky et al. 2012, section 3.3).
+    """
     place = positive_axis("lrn", axis, data.ndim)
     if size % 2 == 0:
         raise DeclarationError(f"lrn: size is {size}; it takes an odd number of neighbours, the element in the middle")

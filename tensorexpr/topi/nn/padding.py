@@ -28,6 +28,15 @@ def pad(
 
     Without `pad_after` both sides are as `pad_before` says. Negative numbers cut elements off.
 
+    Args:
+        data: [any shape], of any dtype.
+        pad_before, pad_after: a number or an expression for each axis.
+        pad_value: a number, or an expression.
+        name, attrs: of the operation.
+
+    Returns:
+        A larger tensor of the dtype of `data`.
+
     Raises:
         DeclarationError: unless there is one number for each axis.
     """
@@ -58,7 +67,17 @@ def pad(
 def mirror_pad(
     data: Tensor, pad_before: Sequence[int], pad_after: Sequence[int] | None = None, mode: str = "SYMMETRIC", name: str = "MirrorPadInput"
 ) -> Tensor:
-    """`data` with borders that mirror it, including the edge element ("SYMMETRIC") or without it ("REFLECT")."""
+    """`data` with borders that mirror it, including the edge element ("SYMMETRIC") or without it ("REFLECT").
+
+    Args:
+        data: [any shape], of any dtype.
+        pad_before, pad_after: a number for each axis, less than its extent (with "SYMMETRIC" at most that).
+        mode: "SYMMETRIC" or "REFLECT".
+        name: of the operation.
+
+    Returns:
+        A larger tensor of the dtype of `data`.
+    """
     if mode not in ("SYMMETRIC", "REFLECT"):
         raise DeclarationError(f'mirror_pad: mode is {mode!r}; it takes "SYMMETRIC" or "REFLECT"')
     edge = 1 if mode == "SYMMETRIC" else 0

@@ -41,7 +41,15 @@ def softmax_common(x: Tensor, axis: int, use_fast_exp: bool = False) -> Tensor:
 
 
 def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
-    """x - max - log(sum(exp(x - max))), the maximum and the sum along `axis`."""
+    """x - max - log(sum(exp(x - max))), the maximum and the sum along `axis`.
+
+    Args:
+        x: [any shape], of a float dtype.
+        axis: counted from the end if negative.
+
+    Returns:
+        A tensor like `x`.
+    """
     place = positive_axis("log_softmax", axis, x.ndim)
     names = axis_names(x.ndim)
     largest = _along(x, place, te.max, "T_softmax_maxelem")

@@ -23,7 +23,17 @@ def flatten(data: Tensor) -> Tensor:
 
 
 def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: str = "DCR") -> Tensor:
-    """Channels become blocks of `block_size` x `block_size` pixels; mode "DCR" (blocks first) or "CRD" (channels first)."""
+    """Channels become blocks of `block_size` x `block_size` pixels; mode "DCR" (blocks first) or "CRD" (channels first).
+
+    Args:
+        data: [N, C * block_size^2, H, W], or in the layout "NHWC", of any dtype.
+        block_size: a number.
+        layout: "NCHW" or "NHWC".
+        mode: "DCR" or "CRD", as ONNX's operator.
+
+    Returns:
+        [N, C, H * block_size, W * block_size], or "NHWC", of the dtype of `data`.
+    """
     _, c, h, w = _axes("depth_to_space", data, layout)
     if mode not in ("DCR", "CRD") or get_const_int(data.shape[c]) % block_size**2:
         raise DeclarationError(f"depth_to_space: mode {mode!r}, block {block_size}, {data.shape[c]} channels: they don't fit")
@@ -43,7 +53,16 @@ def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: st
 
 
 def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW") -> Tensor:
-    """Blocks of `block_size` x `block_size` pixels become channels; the inverse of depth_to_space in mode "DCR"."""
+    """Blocks of `block_size` x `block_size` pixels become channels; the inverse of depth_to_space in mode "DCR".
+
+    Args:
+        data: [N, C, H * block_size, W * block_size], or in the layout "NHWC", of any dtype.
+        block_size: a number.
+        layout: "NCHW" or "NHWC".
+
+    Returns:
+        [N, C * block_size^2, H, W], or "NHWC", of the dtype of `data`.
+    """
     _, c, h, w = _axes("space_to_depth", data, layout)
     channels = get_const_int(data.shape[c])
     shape: list[Any] = [*data.shape]
@@ -71,7 +90,17 @@ def _axes(where: str, data: Tensor, layout: str) -> tuple[int, int, int, int]:
 def space_to_batch_nd(
     data: Tensor, block_shape: Sequence[int], pad_before: Sequence[int], pad_after: Sequence[int], pad_value: float = 0.0
 ) -> Tensor:
-    """Blocks of the axes behind the first become batches, as TensorFlow's operator of that name."""
+    """Blocks of the axes behind the first become batches, as TensorFlow's operator of that name.
+
+    Args:
+        data: [N, spatial axes, ...], of any dtype.
+        block_shape: a number for each spatial axis, which divides its padded extent.
+        pad_before, pad_after: a number for each spatial axis.
+        pad_value: of the border.
+
+    Returns:
+        [N * blocks, spatial axes / block_shape, ...], of the dtype of `data`.
+    """
     rest = data.ndim - 1 - len(block_shape)
     padded = pad(data, [0, *pad_before, *[0] * rest], [0, *pad_after, *[0] * rest], pad_value)
     shape = get_const_tuple(padded.shape)
@@ -91,7 +120,16 @@ def space_to_batch_nd(
 
 
 def batch_to_space_nd(data: Tensor, block_shape: Sequence[int], crop_begin_list: Sequence[int], crop_end_list: Sequence[int]) -> Tensor:
-    """Batches become blocks of the axes behind the first; the inverse of space_to_batch_nd."""
+    """Batches become blocks of the axes behind the first; the inverse of space_to_batch_nd.
+
+    Args:
+        data: [N * blocks, spatial axes, ...], of any dtype.
+        block_shape: a number for each spatial axis.
+        crop_begin_list, crop_end_list: what is cut off at either end of each spatial axis.
+
+    Returns:
+        [N, spatial axes * block_shape less what is cut off, ...], of the dtype of `data`.
+    """
     shape = get_const_tuple(data.shape)
     count = len(block_shape)
     batch = shape[0]
