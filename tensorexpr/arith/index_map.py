@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -43,13 +43,19 @@ class IndexMap:
     """`initial_indices -> final_indices`, the latter being integer expressions of the former.
 
     They may have other variables in them too, such as a size; `free_variables` has these, and whoever takes a map says which it knows.
+    `inverse_index_map` is the way back, as a map or a function. It is checked only, as maps find theirs.
     """
 
     initial_indices: tuple[Var, ...]
     final_indices: tuple[PrimExpr, ...]
+    inverse_index_map: InitVar[Callable[..., Any] | IndexMap | None] = None
 
     AXIS_SEPARATOR: ClassVar[AxisSeparator] = AxisSeparator()
     _to_json: ClassVar[Callable[[IndexMap], str]]  # `index_map_graph` puts it here, as it knows maps
+
+    def __post_init__(self, inverse_index_map: Callable[..., Any] | IndexMap | None) -> None:
+        if inverse_index_map is not None:
+            self._check_inverse(inverse_index_map, self.initial_indices[0].dtype if self.initial_indices else "int32")
 
     @staticmethod
     def from_func(
@@ -64,23 +70,25 @@ class IndexMap:
         Args:
             mapping_function: takes one index per dimension; parameters that are keywords only are the last ones, as in `*indices, n`.
             ndim: the number of dimensions; needed where the function takes `*indices`.
-            inverse_index_map: the way back, as a map or a function. It is checked only, as maps find theirs.
+            inverse_index_map: the way back, see the class.
             index_dtype: the type of the indices.
 
         Raises:
             DeclarationError: for another number of indices, a result that is no list of integer expressions of them, or an
                 inverse that leads elsewhere.
         """
-        index_map, separators = IndexMap.from_func_with_separators(mapping_function, ndim, index_dtype=index_dtype)
-        if inverse_index_map is not None:
-            index_map._check_inverse(inverse_index_map, index_dtype)
+        index_map, separators = IndexMap.from_func_with_separators(mapping_function, ndim, inverse_index_map, index_dtype=index_dtype)
         if separators:
             raise DeclarationError("an index map without separators is wanted; use IndexMap.from_func_with_separators, or leave them out")
         return index_map
 
     @staticmethod
     def from_func_with_separators(
-        mapping_function: Callable[..., Any], ndim: int | None = None, *, index_dtype: str = "int32"
+        mapping_function: Callable[..., Any],
+        ndim: int | None = None,
+        inverse_index_map: Callable[..., Any] | IndexMap | None = None,
+        *,
+        index_dtype: str = "int32",
     ) -> tuple[IndexMap, list[int]]:
         """As `from_func`, and the places among the new indices where `AXIS_SEPARATOR` stood."""
         positional, keywords = _index_names(mapping_function, ndim)
@@ -94,7 +102,7 @@ class IndexMap:
                 separators.append(len(final))
             else:
                 final.append(_index(item, initial, index_dtype))
-        return IndexMap(initial, tuple(final)), separators
+        return IndexMap(initial, tuple(final), inverse_index_map), separators
 
     @cached_property
     def free_variables(self) -> tuple[Var, ...]:
@@ -191,17 +199,17 @@ class IndexMap:
             extents.append(index.b if blocked else analyzer.simplify(found.min + found.extent))  # type: ignore[attr-defined]
         return tuple(extents)
 
-    def map_ndarray(self, array: Any, shape: Sequence[Any] | None = None) -> Any:
+    def map_ndarray(self, arr_src: Any, shape: Sequence[Any] | None = None) -> Any:
         """The array in the new layout, with zeros as padding; of NumPy or of the runtime, as it was given.
 
         `shape` is that of the new layout, where it has more padding than the map alone asks for, as after two maps in a row.
         """
-        if hasattr(array, "numpy"):
-            return importlib.import_module("tensorexpr.runtime.ndarray").array(self.map_ndarray(array.numpy(), shape))
-        extents = [as_int(convert(extent)) for extent in (self.map_shape(array.shape) if shape is None else shape)]
-        made = np.zeros([extent or 0 for extent in extents], array.dtype)
-        points = dict(zip(self.initial_indices, np.indices(array.shape, sparse=True), strict=True))
-        made[tuple(np.broadcast_to(_evaluated(index, points), array.shape) for index in self.final_indices)] = array
+        if hasattr(arr_src, "numpy"):
+            return importlib.import_module("tensorexpr.runtime.ndarray").array(self.map_ndarray(arr_src.numpy(), shape))
+        extents = [as_int(convert(extent)) for extent in (self.map_shape(arr_src.shape) if shape is None else shape)]
+        made = np.zeros([extent or 0 for extent in extents], arr_src.dtype)
+        points = dict(zip(self.initial_indices, np.indices(arr_src.shape, sparse=True), strict=True))
+        made[tuple(np.broadcast_to(_evaluated(index, points), arr_src.shape) for index in self.final_indices)] = arr_src
         return made
 
     def unmap_ndarray(self, array: np.ndarray[Any, Any], shape: Sequence[int]) -> np.ndarray[Any, Any]:
@@ -243,16 +251,16 @@ class IndexMap:
         old, valid = padded_inverse(self.initial_indices, self.final_indices, extents, new, sizes, str(self))
         return IndexMap(new, old), logical_not(valid)
 
-    def is_equivalent_to(self, other: IndexMap) -> bool:
+    def is_equivalent_to(self, other_map: IndexMap) -> bool:
         """True if both maps provably agree on all nonnegative indices."""
-        if len(self.initial_indices) != len(other.initial_indices) or len(self.final_indices) != len(other.final_indices):
+        if len(self.initial_indices) != len(other_map.initial_indices) or len(self.final_indices) != len(other_map.final_indices):
             return False
         from .index_analyzer import Analyzer as IndexAnalyzer
 
         analyzer = IndexAnalyzer()
         for var in self.initial_indices:
             analyzer.bind(var, Range.from_min_extent(const(0, var.dtype), const((1 << 31) - 1, var.dtype)))
-        mapped = other.map_indices(self.initial_indices)
+        mapped = other_map.map_indices(self.initial_indices)
         return all(analyzer.can_prove_equal(a, b) for a, b in zip(self.final_indices, mapped, strict=True))
 
     def names(self) -> list[str]:

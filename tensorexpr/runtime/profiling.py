@@ -19,44 +19,49 @@ from .device import Device
 from .module import Module
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Count(Object):
     """How often something happened."""
 
     value: int
+
+    def __init__(self, count: int) -> None:
+        object.__setattr__(self, "value", count)
 
     def __str__(self) -> str:
         return str(self.value)
 
 
 @dataclass(frozen=True, slots=True)
-class Duration(Object):
+class _Measure(Object):
+    """A number with a fraction, its only field, of which a report shows two digits."""
+
+    def __str__(self) -> str:
+        return f"{getattr(self, fields(self)[0].name):.2f}"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Duration(_Measure):
     """A time in microseconds."""
 
     microseconds: float
 
-    def __str__(self) -> str:
-        return f"{self.microseconds:.2f}"
+    def __init__(self, duration: float) -> None:
+        object.__setattr__(self, "microseconds", duration)
 
 
 @dataclass(frozen=True, slots=True)
-class Percent(Object):
+class Percent(_Measure):
     """A part of a whole, in hundredths."""
 
     percent: float
 
-    def __str__(self) -> str:
-        return f"{self.percent:.2f}"
-
 
 @dataclass(frozen=True, slots=True)
-class Ratio(Object):
+class Ratio(_Measure):
     """A quotient, which doesn't add up."""
 
     ratio: float
-
-    def __str__(self) -> str:
-        return f"{self.ratio:.2f}"
 
 
 Metric: TypeAlias = Count | Duration | Percent | Ratio | str

@@ -168,3 +168,13 @@ def test_wider_indices_and_shapes_are_mapped_in_their_own_type() -> None:
     assert [str(extent) for extent in blocked.map_shape([tir.const(14, "int64")])] == ["T.int64(4)", "T.int64(4)"]
     assert [extent.dtype for extent in blocked.map_shape([tir.const(14, "int64")])] == ["int64", "int64"]
     assert [index.dtype for index in blocked.map_indices([42])] == ["int32", "int32"]
+
+
+def test_a_stated_way_back_is_checked_however_it_is_given() -> None:
+    i, o, r = (tir.Var(name) for name in "ior")
+    back = IndexMap((o, r), (o * 4 + r,))
+    assert IndexMap((i,), (i // 4, i % 4), inverse_index_map=back).is_equivalent_to(other_map=IndexMap((i,), (i // 4, i % 4)))
+    with pytest.raises(DeclarationError, match="is not the inverse"):
+        IndexMap((i,), (i // 8, i % 8), back)
+    with pytest.raises(DeclarationError, match="is not the inverse"):
+        IndexMap.from_func_with_separators(lambda i: [i // 8, IndexMap.AXIS_SEPARATOR, i % 8], inverse_index_map=back)

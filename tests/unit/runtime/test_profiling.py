@@ -83,3 +83,7 @@ def test_functions_of_python_are_packed_functions() -> None:
     assert convert_to_tvm_func(len) is len
     with pytest.raises(TypeError):
         convert_to_tvm_func(3)  # type: ignore[arg-type]
+
+
+def test_numbers_take_tvms_names() -> None:
+    assert (Count(count=3).value, Duration(duration=1.5).microseconds, str(Duration(1.5)), str(Ratio(2.0))) == (3, 1.5, "1.50", "2.00")

@@ -18,7 +18,7 @@ def _reader(node: ast.AST, values: Mapping[str, Any]) -> ExpressionReader:
 
 
 class ExprEvaluator:
-    """Reads expressions."""
+    """Reads expressions. Its method has the name that TVM's has: nothing is given to Python's `eval`."""
 
     @staticmethod
     def eval(parser: Any, value_table: Mapping[str, Any], node: ast.AST) -> Any:
