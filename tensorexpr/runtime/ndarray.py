@@ -219,13 +219,13 @@ def numpyasarray(np_data: Any) -> NDArray:
     return from_dlpack(np_data)
 
 
-def from_dlpack(tensor: Any) -> NDArray:
+def from_dlpack(dltensor: Any) -> NDArray:
     """An array on the memory of anything with `__dlpack__`, or of a capsule, without a copy, also for writing.
 
     Raises:
         ArgumentError: if it lives on another device, or its dtype has no name in the IR.
     """
-    return NDArray(dlpack.to_array(tensor), cpu())
+    return NDArray(dlpack.to_array(dltensor), cpu())
 
 
 @overload

@@ -121,7 +121,7 @@ from .expr import (
     Var,
 )
 from .foreign import call_packed, trace
-from .function import GlobalVar, IRModule, PrimFunc
+from .function import GlobalVar, IRModule, PrimFunc, call_tir
 from .intrin import (
     abs,
     acos,
@@ -337,6 +337,7 @@ __all__ = [
     "call_llvm_pure_intrin",
     "call_packed",
     "call_pure_extern",
+    "call_tir",
     "ceil",
     "ceildiv",
     "clz",

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from ..errors import DeclarationError
+from ..errors import DeclarationError, TypeMismatchError
+from .arithmetic import convert
 from .attrs import EMPTY, FrozenMap
 from .buffer import Buffer
-from .expr import Type, Var
+from .expr import Call, PrimExpr, Type, Var
 from .global_info import GlobalInfo, checked_infos
 from .interning import ADAPTERS, Built
 from .node import Object
@@ -115,8 +116,23 @@ class GlobalVar(Object):
     def __reduce__(self) -> tuple[Any, ...]:
         return GlobalVar, (self.name_hint,)
 
+    def __call__(self, *args: Any) -> PrimExpr:
+        """As `call_tir`."""
+        return call_tir(self, *args)
+
     def __repr__(self) -> str:
         return f'I.GlobalVar("{self.name_hint}")'
+
+
+def call_tir(global_var: GlobalVar, *args: Any) -> PrimExpr:
+    """A call of a function by another of the same module, as a statement has it: without a value.
+
+    Raises:
+        TypeMismatchError: for a name that is no GlobalVar.
+    """
+    if not isinstance(global_var, GlobalVar):
+        raise TypeMismatchError(f"call_tir takes a GlobalVar of the module, as mod.get_global_var(name) gives it, not {global_var!r}")
+    return Call("void", global_var, tuple(map(convert, args)))  # type: ignore[arg-type]
 
 
 class FunctionMap(dict["GlobalVar", "PrimFunc"]):

@@ -232,3 +232,12 @@ def test_buffers_of_no_parameter_tell_functions_apart() -> None:
     buffers = {handle: tir.decl_buffer((4,)), other: tir.decl_buffer((8,))}
     one, two = (tir.PrimFunc([handle], tir.Evaluate(0), buffer_map=dict(list(buffers.items())[:n])) for n in (1, 2))
     assert not tvm.ir.structural_equal(one, two)
+
+
+def test_functions_of_a_module_are_called_by_their_names() -> None:
+    mod = tvm.IRModule({"inner": tir.PrimFunc((tir.Var("n", "int32"),), tir.Evaluate(0))})
+    call = tir.call_tir(mod.get_global_var("inner"), 3)
+    assert str(call) == str(mod.get_global_var("inner")(3))
+    assert "inner" in str(tir.Evaluate(call)) and call.args[0].value == 3
+    with pytest.raises(TypeError, match="takes a GlobalVar"):
+        tir.call_tir("inner", 3)
