@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import gcd
+from typing import Any
 
 from ..tir.dtype import parse_dtype
 from ..tir.expr import Call, Cast, Div, FloorDiv, FloorMod, IntImm, Let, Max, Min, Mod, Mul, PrimExpr, Select, Var
@@ -120,43 +122,86 @@ def _transfer(facts: Facts, node: PrimExpr) -> Congruence:
     if node not in form.terms:
         found = form_congruence(facts, form)
         return found if facts.index or fits(facts, form, node.dtype, free=True) else _wrapped(found, node.dtype)
-    memo = facts.modular
-    match node:
-        case Mul(a, b):
-            (m, r), (n, s) = memo[a], memo[b]
-            found = _normal(gcd(m * n, m * s, n * r), r * s)
-            return found if facts.index or product_fits(facts, node, free=True) else _wrapped(found, node.dtype)
-        case Min(a, b) | Max(a, b) | Select(_, a, b):
-            return _join(memo[a], memo[b])
-        case FloorDiv(a, IntImm(_, c)) if c > 0:
-            coeff, base = memo[a]
-            return _normal(coeff // c, base // c) if coeff % c == 0 else _ANYTHING
-        case FloorMod(a, IntImm(_, c)) if c != 0:
-            coeff, base = memo[a]
-            step = gcd(coeff, c)
-            return (0, base % c) if step == abs(c) and not facts.index else _normal(step, base)  # TVM keeps the modulus
-        case Div(a, IntImm(_, c)) if c > 0:
-            coeff, base = memo[a]
-            exact = coeff % c == 0 and (base == 0 or limits_of(facts, a)[0] >= 0)
-            return _normal(coeff // c, base // c) if exact else _ANYTHING
-        case Mod(a, IntImm(_, c)) if c != 0:
-            coeff, base = memo[a]
-            step = gcd(coeff, c)
-            return _normal(step, base) if base % step == 0 or limits_of(facts, a)[0] >= 0 else _ANYTHING
-        case Call(_, "tir.shift_right", (a, IntImm(_, places))):
-            coeff, base = memo[a]
-            return _normal(coeff >> places, base >> places) if coeff % (1 << places) == 0 else _ANYTHING
-        case Call(_, "tir.bitwise_and", (a, IntImm(_, mask))) if mask > 0 and mask & (mask + 1) == 0:
-            coeff, base = memo[a]
-            return _normal(gcd(coeff, mask + 1), base)
-        case Let():
-            return memo[_unbound(node)]
-        case Cast():
-            inner = _converted(facts, node)
-            return memo[inner] if facts.index or keeps_value(facts, node) else _ANYTHING
-    return _ANYTHING
+    law = _LAWS.get(type(node))
+    return _ANYTHING if law is None else law(facts, node)
 
 
 def _wrapped(found: Congruence, dtype: str) -> Congruence:
     """The congruence that survives a reduction modulo 2**bits."""
     return _normal(gcd(found[0], 1 << parse_dtype(dtype).bits), found[1])
+
+
+# What each kind of node makes of the congruences of its operands, which are in the memo.
+
+
+def _of_product(facts: Facts, node: Mul) -> Congruence:
+    (m, r), (n, s) = facts.modular[node.a], facts.modular[node.b]
+    found = _normal(gcd(m * n, m * s, n * r), r * s)
+    return found if facts.index or product_fits(facts, node, free=True) else _wrapped(found, node.dtype)
+
+
+def _of_extremum(facts: Facts, node: Min | Max) -> Congruence:
+    return _join(facts.modular[node.a], facts.modular[node.b])
+
+
+def _of_select(facts: Facts, node: Select) -> Congruence:
+    return _join(facts.modular[node.true_value], facts.modular[node.false_value])
+
+
+def _of_quotient(facts: Facts, node: FloorDiv | Div) -> Congruence:
+    """Exact where the divisor divides the modulus; a truncated one rounds the other way below 0."""
+    if not isinstance(node.b, IntImm) or node.b.value <= 0:
+        return _ANYTHING
+    c, (coeff, base) = node.b.value, facts.modular[node.a]
+    floored = isinstance(node, FloorDiv) or base == 0 or limits_of(facts, node.a)[0] >= 0
+    return _normal(coeff // c, base // c) if coeff % c == 0 and floored else _ANYTHING
+
+
+def _of_floored_remainder(facts: Facts, node: FloorMod) -> Congruence:
+    if not isinstance(node.b, IntImm) or not node.b.value:
+        return _ANYTHING
+    c, (coeff, base) = node.b.value, facts.modular[node.a]
+    step = gcd(coeff, c)
+    return (0, base % c) if step == abs(c) and not facts.index else _normal(step, base)  # TVM keeps the modulus
+
+
+def _of_truncated_remainder(facts: Facts, node: Mod) -> Congruence:
+    if not isinstance(node.b, IntImm) or not node.b.value:
+        return _ANYTHING
+    coeff, base = facts.modular[node.a]
+    step = gcd(coeff, node.b.value)
+    return _normal(step, base) if base % step == 0 or limits_of(facts, node.a)[0] >= 0 else _ANYTHING
+
+
+def _of_call(facts: Facts, node: Call) -> Congruence:
+    match node:
+        case Call(_, "tir.shift_right", (a, IntImm(_, places))):
+            coeff, base = facts.modular[a]
+            return _normal(coeff >> places, base >> places) if coeff % (1 << places) == 0 else _ANYTHING
+        case Call(_, "tir.bitwise_and", (a, IntImm(_, mask))) if mask > 0 and mask & (mask + 1) == 0:
+            coeff, base = facts.modular[a]
+            return _normal(gcd(coeff, mask + 1), base)
+    return _ANYTHING
+
+
+def _of_binding(facts: Facts, node: Let) -> Congruence:
+    return facts.modular[_unbound(node)]
+
+
+def _of_cast(facts: Facts, node: Cast) -> Congruence:
+    return facts.modular[_converted(facts, node)] if facts.index or keeps_value(facts, node) else _ANYTHING
+
+
+_LAWS: dict[type[PrimExpr], Callable[[Facts, Any], Congruence]] = {
+    Mul: _of_product,
+    Min: _of_extremum,
+    Max: _of_extremum,
+    Select: _of_select,
+    FloorDiv: _of_quotient,
+    Div: _of_quotient,
+    FloorMod: _of_floored_remainder,
+    Mod: _of_truncated_remainder,
+    Call: _of_call,
+    Let: _of_binding,
+    Cast: _of_cast,
+}
