@@ -65,6 +65,7 @@ class RecordToFile(MeasureCallback):
             raise TuningError(f"the log {self.filename} can't be written: {error.strerror or error}; nothing was measured") from error
 
     def callback(self, policy: SketchPolicy, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+        """Write a round, and what waits of earlier ones; where there is no room, all of it waits and the log says so once."""
         self._waiting += zip(inputs, results, strict=True)
         try:
             self._write()

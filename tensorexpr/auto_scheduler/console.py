@@ -96,6 +96,7 @@ class Console(TunerObserver):
         self._mark("*" + ("T" if error_no == MeasureErrorNo.RUN_TIMEOUT else "E" if error_no else ""))
 
     def measured(self, trial: Trial) -> None:
+        """A program's result is known: its speed and its program are shown, if all is wanted."""
         self._count += 1
         result = trial.result
         speed = self._flops / result.median / 1e9 if result.is_success else 0.0

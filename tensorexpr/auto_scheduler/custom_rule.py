@@ -52,6 +52,11 @@ class _CustomRule(SketchRule):
         return self._source.rule_name
 
     def meets(self, state: SketchState, stage: int, options: RuleOptions) -> Meet:
+        """What the caller's condition says, asked as `meet_condition_func(policy, state, stage_id)`.
+
+        Raises:
+            TuningError: if it says anything but 0, 1 or 2.
+        """
         answer = self._source.meet_condition_func(self._policy, state, state.tree.order.index(stage))
         if answer not in (0, 1, 2):
             raise TuningError(
@@ -60,6 +65,11 @@ class _CustomRule(SketchRule):
         return Meet(answer)
 
     def apply(self, state: SketchState, stage: int, options: RuleOptions) -> list[tuple[SketchState, int | None]]:
+        """The programs that the caller's rule makes, as pairs of a state and the number of the stage to go on with.
+
+        Raises:
+            TuningError: if it gives something else.
+        """
         made = []
         for entry in self._source.apply_func(self._policy, state, state.tree.order.index(stage)):
             after, following = entry[0], int(entry[1])

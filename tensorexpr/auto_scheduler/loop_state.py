@@ -79,6 +79,7 @@ class State:
         state._known, state._steps, state._trace = {}, tuple(range(len(trace))), trace
 
         def replay() -> None:
+            """Apply the steps, now that something of the program is asked for."""
             state._dag = dag()
             tree = trace.apply(state._dag.initial_tree)
             state._made, state._replay = SketchState(tree, trace), None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from html import escape
 from typing import Any, TextIO
 
@@ -31,7 +32,7 @@ def _in_notebook() -> bool:
     return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
-class BarConsole(Console):
+class BarConsole(Console, ABC):
     """A bar for compiling and one for measuring, with the best speed so far, for as long as a round takes."""
 
     _total = 0  # of the round; 0 between rounds
@@ -71,11 +72,13 @@ class BarConsole(Console):
         self.close()
         super()._end_marks()
 
+    @abstractmethod
     def _draw(self) -> None:
-        raise NotImplementedError
+        """Show the bars as they are now."""
 
+    @abstractmethod
     def _erase(self) -> None:
-        raise NotImplementedError
+        """Take the bars away."""
 
 
 class LiveConsole(BarConsole):

@@ -117,6 +117,7 @@ def pack_sum_average_peak_score(N: int) -> Callable[[npt.ArrayLike, Any], tuple[
     """
 
     def feval(preds: npt.ArrayLike, labels: Any) -> tuple[str, float]:
+        """The name of the evaluation and its value, as xgboost asks for it."""
         ids = dmatrix_context.get("pack_ids", labels)
         scores = predict_throughput_pack_sum(preds, ids)
         throughputs = np.zeros(len(scores))

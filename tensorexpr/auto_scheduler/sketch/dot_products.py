@@ -12,7 +12,7 @@ are whole and lie side by side; else from a copy that has them so, padded with z
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...schedule.steps import Annotate, CacheRead, ComputeAt, ComputeInline, PreTransformed, Tensorize, TransformLayout
@@ -74,38 +74,90 @@ def _instruction(stage: StageNode, left: Operand, right: Operand, options: RuleO
     return instruction_for(left.load.dtype, right.load.dtype, product.dtype, options.target)
 
 
+@dataclass(frozen=True)
+class _Roles:
+    """What the axes of a sum of products are for.
+
+    Args:
+        sizes: of all axes.
+        vector: the axis in the lanes: of the packed operand alone.
+        last: the reduction axis that is summed in groups.
+        rows: axes of the broadcast operand alone, of more than one element.
+        batch: the other spatial axes.
+    """
+
+    sizes: Mapping[int, int]
+    vector: int
+    last: int
+    rows: tuple[int, ...]
+    batch: tuple[int, ...]
+
+
+def _roles(stage: StageNode, broadcast: Operand, packed: Operand, lanes: int, group: int) -> _Roles | None:
+    """The roles of a stage's axes: the longest columns are the lanes, and groups lie side by side if they can; None without either."""
+    axes = (*stage.spatial, *stage.reduction)
+    sizes = dict(zip(axes, extents(stage, list(axes)), strict=True))
+
+    def is_column(axis: int) -> bool:
+        return sizes[axis] >= lanes and not broadcast.moves_with(axis) and packed.index_of(axis) is not None
+
+    def is_summed(axis: int) -> bool:
+        return sizes[axis] >= group and broadcast.index_of(axis) is not None and packed.index_of(axis) is not None
+
+    columns, summed = [axis for axis in stage.spatial if is_column(axis)], [axis for axis in stage.reduction if is_summed(axis)]
+    shared = all(broadcast.moves_with(axis) and packed.moves_with(axis) for axis in stage.reduction if sizes[axis] > 1)
+    if not columns or not summed or not shared:
+        return None
+    vector = max(columns, key=lambda axis: (sizes[axis], axis))
+    last = max(summed, key=lambda axis: (broadcast.is_contiguous(axis), sizes[axis]))
+    others = [axis for axis in stage.spatial if axis != vector]
+    rows = tuple(axis for axis in others if broadcast.moves_with(axis) and not packed.moves_with(axis) and sizes[axis] > 1)
+    return _Roles(sizes, vector, last, rows, tuple(axis for axis in others if axis not in rows))
+
+
 def _plans(
     state: SketchState, stage: StageNode, operands: Sequence[Operand], left: int, right: int, dot: DotProduct, options: RuleOptions
 ) -> Iterator[DotPlan]:
     broadcast, packed = operands[left], operands[right]
     lanes = lanes_of(options.target, stage)
-    sizes = dict(zip((*stage.spatial, *stage.reduction), extents(stage, [*stage.spatial, *stage.reduction]), strict=True))
-    columns = [a for a in stage.spatial if sizes[a] >= lanes and not broadcast.moves_with(a) and packed.index_of(a) is not None]
-    summed = [a for a in stage.reduction if sizes[a] >= dot.group and broadcast.index_of(a) is not None and packed.index_of(a) is not None]
-    if not columns or not summed or any(not broadcast.moves_with(a) or not packed.moves_with(a) for a in stage.reduction if sizes[a] > 1):
+    roles = _roles(stage, broadcast, packed, lanes, dot.group)
+    if roles is None:
         return
-    vector = max(columns, key=lambda axis: (sizes[axis], axis))
-    last = max(summed, key=lambda axis: (broadcast.is_contiguous(axis), sizes[axis]))
-    rows = tuple(a for a in stage.spatial if a != vector and broadcast.moves_with(a) and not packed.moves_with(a) and sizes[a] > 1)
-    batch = tuple(a for a in stage.spatial if a != vector and a not in rows)
-    whole = sizes[last] % dot.group == 0 and broadcast.is_contiguous(last)
-    if sizes[vector] == lanes and sizes[last] == dot.group and packed.forms[-2:] == ({vector: 1}, {last: 1}):
-        blocks = tuple(a for a in batch if not broadcast.moves_with(a) and sizes[a] > 1)  # of columns, which lie in panels already
-        others, steps = tuple(a for a in batch if a not in blocks), tuple(a for a in stage.reduction if a != last)
-        plan = RegisterPlan(vector, others, (*blocks, *rows, vector), (*steps, last), vectors=1, operand=right, lanes=lanes)
-        yield DotPlan(plan, left, dot, whole)
-        return
-    base = RegisterPlan(vector, batch, (vector, *rows), (*(a for a in stage.reduction if a != last), last), operand=right, lanes=lanes)
-    batched = any(packed.moves_with(axis) for axis in batch)
-    given = is_given(state, stage, packed, options)
+    grouped = roles.sizes[roles.last] % dot.group == 0 and broadcast.is_contiguous(roles.last)
+    if _lies_in_panels(roles, packed, lanes, dot.group):
+        tiles = [_tile_of_panels(stage, roles, broadcast, right, lanes)]
+    else:
+        given = is_given(state, stage, packed, options)
+        tiles = [*_packed_tiles(stage, roles, packed, right, lanes, given)]
+    for tile in tiles:
+        yield DotPlan(tile, left, dot, grouped)
+
+
+def _lies_in_panels(roles: _Roles, packed: Operand, lanes: int, group: int) -> bool:
+    """Whether the packed operand lies as the instruction reads it: the lanes and one group innermost."""
+    whole = roles.sizes[roles.vector] == lanes and roles.sizes[roles.last] == group
+    return whole and packed.forms[-2:] == ({roles.vector: 1}, {roles.last: 1})
+
+
+def _tile_of_panels(stage: StageNode, roles: _Roles, broadcast: Operand, operand: int, lanes: int) -> RegisterPlan:
+    """The tile where columns lie in panels already: their blocks are tiled too."""
+    blocks = tuple(axis for axis in roles.batch if not broadcast.moves_with(axis) and roles.sizes[axis] > 1)
+    others, steps = tuple(a for a in roles.batch if a not in blocks), tuple(a for a in stage.reduction if a != roles.last)
+    outer = (*blocks, *roles.rows, roles.vector)
+    return RegisterPlan(roles.vector, others, outer, (*steps, roles.last), vectors=1, operand=operand, lanes=lanes)
+
+
+def _packed_tiles(stage: StageNode, roles: _Roles, packed: Operand, operand: int, lanes: int, given: bool) -> Iterator[RegisterPlan]:
+    """Tiles for panels of each width, packed where they are used, or all before everything if no batch needs its own, or by the caller."""
+    steps = (*(axis for axis in stage.reduction if axis != roles.last), roles.last)
+    base = RegisterPlan(roles.vector, roles.batch, (roles.vector, *roles.rows), steps, operand=operand, lanes=lanes)
+    at_once = roles.rows and (given or not any(packed.moves_with(axis) for axis in roles.batch))
     for vectors in VECTORS:
-        if vectors * lanes > sizes[vector]:
+        if vectors * lanes > roles.sizes[roles.vector]:
             continue
-        made = replace(base, vectors=vectors, pack=Pack.GIVEN if given else Pack.PANEL)
-        yield DotPlan(made, left, dot, whole)
-        if rows and (given or not batched):
-            other = replace(made, outer=(*rows, vector), pack=Pack.GIVEN if given else Pack.ROOT)
-            yield DotPlan(other, left, dot, whole)
+        yield replace(base, vectors=vectors, pack=Pack.GIVEN if given else Pack.PANEL)
+        if at_once:
+            yield replace(base, outer=(*roles.rows, roles.vector), vectors=vectors, pack=Pack.GIVEN if given else Pack.ROOT)
 
 
 def tile_dot_products(state: SketchState, stage: int, consumer: int, plan: DotPlan, options: RuleOptions) -> SketchState:

@@ -129,35 +129,49 @@ def _is_batch(operands: Sequence[Operand], axis: int) -> bool:
 def _plans_with(
     stage: StageNode, operands: Sequence[Operand], sizes: dict[int, int], vector: int, lanes: int, given: Sequence[int]
 ) -> Iterator[RegisterPlan]:
-    batch = tuple(a for a in stage.spatial if a != vector and _is_batch(operands, a))
-    rows = tuple(a for a in stage.spatial if a != vector and a not in batch and sizes[a] > 1)
-    short = tuple(a for a in stage.spatial if a != vector and a not in batch and sizes[a] == 1)
-    reduction = _longest_innermost(stage)
-    hinderers = _hinderers(operands, vector) or []
+    """The plans with an axis in the lanes; `given` are the operands that whoever calls packs."""
+    others = [axis for axis in stage.spatial if axis != vector]
+    batch = tuple(axis for axis in others if _is_batch(operands, axis))
+    rows = tuple(axis for axis in others if axis not in batch and sizes[axis] > 1)
+    short = tuple(axis for axis in others if axis not in batch and sizes[axis] == 1)
+    base = RegisterPlan(vector, (*short, *batch), (vector, *rows), _longest_innermost(stage))
     if _can_flatten(stage, operands, sizes, vector):
-        rows = tuple(axis for axis in rows if axis != vector - 1)
-        flat = RegisterPlan(vector, (*short, *batch), (vector, *rows), reduction, flattened=True)
-        yield from [flat, replace(flat, outer=(*rows, vector))] if rows else [flat]
+        yield from _both_orders(replace(base, flattened=True), tuple(axis for axis in rows if axis != vector - 1))
         return
-    base = RegisterPlan(vector, (*short, *batch), (vector, *rows), reduction)
-    orders = [base, replace(base, outer=(*rows, vector))] if rows else [base]
+    hinderers = _hinderers(operands, vector) or []
     wanted = [n for n in hinderers or given if n in given and operands[n].index_of(vector) is not None]
-    if wanted and not any(operands[wanted[0]].moves_with(axis) for axis in rows):
+    if wanted and not _moves_with_any(operands[wanted[0]], rows):
         widths = dict.fromkeys(min(count, -(-sizes[vector] // lanes)) for count in GIVEN_VECTORS)
-        yield from (replace(order, pack=Pack.GIVEN, operand=wanted[0], vectors=count) for order in orders for count in widths)
+        for order in _both_orders(base, rows):
+            yield from (replace(order, pack=Pack.GIVEN, operand=wanted[0], vectors=count) for count in widths)
         return
     if not hinderers:
-        yield from orders
-    packed = hinderers or [n for n, o in enumerate(operands) if o.moves_with(vector) and o.index_of(vector) is not None]
-    worth = packed and rows and any(operands[packed[0]].moves_with(axis) for axis in stage.reduction)
-    if not (hinderers or worth):
+        yield from _both_orders(base, rows)
+    operand = _worth_packing(stage, operands, vector, rows, hinderers)
+    if operand is None or _moves_with_any(operands[operand], rows):
         return
-    if any(operands[packed[0]].moves_with(axis) for axis in rows):
-        return
-    yield replace(base, pack=Pack.PANEL, operand=packed[0])
-    if rows and not any(operands[packed[0]].moves_with(axis) for axis in batch):
+    yield replace(base, pack=Pack.PANEL, operand=operand)
+    if rows and not _moves_with_any(operands[operand], batch):
         for vectors in _panel_vectors(sizes[vector], lanes):
-            yield replace(base, outer=(*rows, vector), pack=Pack.ROOT, operand=packed[0], vectors=vectors)
+            yield replace(base, outer=(*rows, vector), pack=Pack.ROOT, operand=operand, vectors=vectors)
+
+
+def _both_orders(plan: RegisterPlan, rows: tuple[int, ...]) -> list[RegisterPlan]:
+    """A plan with the axis in the lanes outside of the rows, and inside of them; one if there are no rows."""
+    outside = replace(plan, outer=(plan.vector, *rows))
+    return [outside, replace(plan, outer=(*rows, plan.vector))] if rows else [outside]
+
+
+def _moves_with_any(operand: Operand, axes: Sequence[int]) -> bool:
+    return any(operand.moves_with(axis) for axis in axes)
+
+
+def _worth_packing(stage: StageNode, operands: Sequence[Operand], vector: int, rows: Sequence[int], hinderers: Sequence[int]) -> int | None:
+    """The operand to pack: one that must be, or one in the lanes that rows read again and the reduction walks through; None if none."""
+    if hinderers:
+        return hinderers[0]
+    movers = [n for n, operand in enumerate(operands) if operand.moves_with(vector) and operand.index_of(vector) is not None]
+    return movers[0] if movers and rows and _moves_with_any(operands[movers[0]], stage.reduction) else None
 
 
 def _can_flatten(stage: StageNode, operands: Sequence[Operand], sizes: dict[int, int], vector: int) -> bool:
