@@ -14,7 +14,6 @@ from ... import te
 from ...errors import WorkloadError
 from ...te.tensor import Tensor
 from ...tir.function import PrimFunc
-from .topi_workload import conv2d_nchw_bias_bn_relu, conv2d_nhwc_without_layout_rewrite, conv2d_winograd_nhwc, max_pool2d_nchw
 
 Tensors = tuple[Tensor, ...]
 
@@ -401,7 +400,6 @@ CONFIGS: dict[str, tuple[Callable[..., Tensors], list[tuple[int, ...]]]] = {
         [(1, 224, 224, 3, 64, 7, 2, 3), (1, 56, 56, 64, 128, 3, 2, 1), (1, 28, 28, 128, 256, 1, 2, 0), (1, 7, 7, 512, 512, 3, 1, 1)],
     ),
     "TBG": (transpose_batch_matmul, [(1, 128, 12, 64), (1, 128, 16, 64), (1, 64, 12, 128), (1, 128, 12, 128)]),
-    "C2D_WIN_NHWC": (conv2d_winograd_nhwc, [(1, 14, 14, 128, 128, 6)]),
 }
 
 
@@ -423,11 +421,4 @@ def create_te_workload(name: str, idx: int) -> PrimFunc:
     return te.create_prim_func(list(function(*sizes[idx])))
 
 
-__all__ = [
-    "CONFIGS",
-    "conv2d_nchw_bias_bn_relu",
-    "conv2d_nhwc_without_layout_rewrite",
-    "conv2d_winograd_nhwc",
-    "create_te_workload",
-    "max_pool2d_nchw",
-]
+__all__ = ["CONFIGS", "create_te_workload"]
