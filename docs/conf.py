@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 project = "tensorexpr"
 release = tensorexpr.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+highlight_language = "none"  # plain fences show what programs print
 html_theme = "furo"
 html_title = f"tensorexpr {release}"
 html_static_path = ["_static"]
@@ -31,6 +32,7 @@ python_maximum_signature_line_length = 100
 suppress_warnings = ["ref.python"]  # types of one name in two modules, such as Schedule, aren't linked
 toc_object_entries_show_parents = "hide"
 
+_TYPE = ":type: "  # of the field that napoleon makes
 _DOCUMENTED = re.compile(r"automodule:: (\S+)")
 _modules = sorted(m for page in Path(__file__).parent.glob("reference/*.md") for m in _DOCUMENTED.findall(page.read_text()))
 
@@ -56,7 +58,16 @@ def keep_the_layout_of_modules(app: Sphinx, what: str, name: str, thing: Any, op
         lines[end:] = ["", "::", "", *(f"    {line}" for line in lines[end + 1 :])]
 
 
+def keep_the_colons_of_attributes(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """napoleon takes "a: b" in an attribute's first line for a type and a text, which no docstring here means: undone."""
+    said = next((line for line in lines if line.startswith(_TYPE)), None)
+    if what in ("attribute", "property", "data") and said is not None:
+        lines.remove(said)
+        lines[0] = f"{said.removeprefix(_TYPE)}: {lines[0]}"
+
+
 def setup(app: Sphinx) -> None:
     """Connect the handlers."""
+    app.connect("autodoc-process-docstring", keep_the_colons_of_attributes, priority=600)  # after napoleon, which has 500
     app.connect("autodoc-process-docstring", keep_the_layout_of_modules)
     app.connect("autodoc-skip-member", skip_what_has_another_home)
