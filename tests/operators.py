@@ -29,6 +29,6 @@ def run(make: Any, *arrays: Array) -> Any:
     return found if isinstance(made, (list, tuple)) else found[0]
 
 
-def same(found: Array, wanted: Array, tolerance: float = 1e-5) -> None:
+def assert_same(found: Array, wanted: Array, tolerance: float = 1e-5) -> None:
     assert found.shape == wanted.shape
     np.testing.assert_allclose(found.astype(np.float64), np.asarray(wanted).astype(np.float64), rtol=tolerance, atol=tolerance)

@@ -23,6 +23,7 @@ from ..te.identity import dag_key
 from ..te.operation import Operation
 from ..te.scan_op import ScanOp
 from ..te.tensor import Tensor
+from ..tir.printer.highlight import ShownAsText
 from .layout_rewrite import LayoutRewriteOption, checked_option, rewrite_layouts
 from .loop_state import State
 from .packed_inputs import with_packed_inputs
@@ -31,7 +32,7 @@ from .sketch.state import SketchState
 from .workload import workload_key_to_tensors
 
 
-class ComputeDAG:
+class ComputeDAG(ShownAsText):
     """A compute graph.
 
     Args:

@@ -33,6 +33,7 @@ from ..schedule.trace import Trace
 from ..schedule.tree import At, StageNode
 from ..te.operation import Operation
 from ..te.tensor import Tensor
+from ..tir.printer.highlight import ShownAsText
 from .sketch.state import SketchState
 from .state_ranges import Known, forgotten, inferred, range_of, unknown
 from .state_text import state_text
@@ -45,7 +46,7 @@ StageKey = Tensor | Operation | int
 _MOST_INNERMOST = 64
 
 
-class State:
+class State(ShownAsText):
     """A program and the steps that made it. `print(state)` shows its loops; two states are equal if they print alike.
 
     Stages are given by tensor, operation, or place in `stages`, which lists producers before consumers. What a step may do is what

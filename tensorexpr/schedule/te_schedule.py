@@ -13,6 +13,7 @@ from ..te.operation import Operation
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.expr import IterVar, Var
+from ..tir.printer.highlight import ShownAsText
 from .draw import draw
 from .explain import explain
 from .given_layouts import given_arguments, given_layout
@@ -53,7 +54,7 @@ def create_schedule(ops: Operation | Tensor | Sequence[Operation | Tensor]) -> S
     return Schedule(tuple(outputs))
 
 
-class Schedule:
+class Schedule(ShownAsText):
     """How a tensor computation runs: one `Stage` per operation, `s[C]` for the one that makes C.
 
     The schedule is its `trace`. Primitives return the new axes and raise ScheduleError where they are illegal,

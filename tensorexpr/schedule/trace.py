@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import RecordError, ScheduleError
+from ..tir.printer.highlight import ShownAsText
 from .naming import PythonNames
 from .steps import Sampling, Step, step_from_json
 from .tree import ScheduleTree
@@ -15,7 +16,7 @@ MAX_STEPS = 10_000
 
 
 @dataclass(frozen=True)
-class Trace:
+class Trace(ShownAsText):
     """An immutable sequence of steps."""
 
     steps: tuple[Step, ...] = field(default=())

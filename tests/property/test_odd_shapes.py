@@ -16,14 +16,14 @@ from tensorexpr.runtime.build import build
 from tensorexpr.schedule import create_schedule
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
-from tests.operators import Array, run, same, values
+from tests.operators import Array, assert_same, run, values
 
 Make = Callable[..., Any]
 
 
 def check(make: Make, wanted: Array, *arrays: Array) -> None:
     """What NumPy gives is what the definition means, and every phase and the machine code compute it."""
-    same(run(make, *arrays), wanted)
+    assert_same(run(make, *arrays), wanted)
     inputs = [te.placeholder(a.shape, str(a.dtype), f"x{n}") for n, a in enumerate(arrays)]
     made = make(*inputs)
     assert isinstance(made, Tensor)

@@ -56,3 +56,6 @@ class Schedule(Questions, Samples, Loops, Notes, Placement, Nests, Reductions, M
         other = object.__new__(type(self))
         other._taken_over(self)
         return other
+
+    def _repr_html_(self) -> str:
+        return self.mod._repr_html_()

@@ -65,6 +65,15 @@ def as_html(text: str, style: str = "light") -> str:
     return f'<pre style="line-height:1.3">{"".join(pieces)}</pre>'
 
 
+class ShownAsText:
+    """Base of what a notebook shows as the text that `print` gives."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return as_html(str(self))
+
+
 def shown(text: str, style: str | None = None) -> str:
     """The text as `show` prints it: in colours on a terminal, unless NO_COLOR is set, or where `style` asks for them.
 

@@ -50,7 +50,8 @@ def test_structs_are_taken_as_they_are() -> None:
 
 
 def test_keys_without_meaning_on_a_cpu_are_accepted() -> None:
-    PassContext(config={"tir.use_async_copy": 1, "tir.usmp.algorithm": "greedy", "tir.InjectDoubleBuffer": {"split_loop": 2}})
+    config = {"tir.use_async_copy": 1, "tir.usmp.algorithm": "greedy", "tir.InjectDoubleBuffer": {"split_loop": 2}}
+    assert set(PassContext(config=config).config) == set(config)
 
 
 @pytest.mark.parametrize(

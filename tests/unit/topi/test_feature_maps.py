@@ -10,7 +10,7 @@ import pytest
 from tensorexpr import te, topi
 from tensorexpr.errors import DeclarationError
 from tensorexpr.topi import testing
-from tests.operators import Array, run, same, values
+from tests.operators import Array, assert_same, run, values
 
 
 @pytest.mark.parametrize("groups", [1, 2])
@@ -18,7 +18,7 @@ def test_taps_that_do_not_move_make_a_convolution(groups: int) -> None:
     x, w = values(1, 4, 5, 6), values(3, 4, 3, 3)
     offset = np.zeros((1, 18 * groups, 3, 6), "float32")
     wanted = testing.conv_python(x, w, (2, 1), [(1, 1), (1, 1)], (1, 1))
-    same(run(lambda a, o, k: topi.nn.deformable_conv2d_nchw(a, o, k, (2, 1), 1, 1, groups, 1, None), x, offset, w), wanted, 1e-4)
+    assert_same(run(lambda a, o, k: topi.nn.deformable_conv2d_nchw(a, o, k, (2, 1), 1, 1, groups, 1, None), x, offset, w), wanted, 1e-4)
 
 
 def test_taps_that_move() -> None:
@@ -33,7 +33,7 @@ def test_taps_that_move() -> None:
             if low[0] + dy < 4 and low[1] + dx < 4:
                 share = abs(1 - dy - (at - low)[0]) * abs(1 - dx - (at - low)[1])
                 wanted[0, y, column] += share * x[0, low[0] + dy, low[1] + dx] @ w[0, 0]
-    same(run(lambda a, o, k: topi.nn.deformable_conv2d_nhwc(a, o, k, 1, 0, 1, 1, 1, "float32"), x, offset, w), wanted, 1e-4)
+    assert_same(run(lambda a, o, k: topi.nn.deformable_conv2d_nhwc(a, o, k, 1, 0, 1, 1, 1, "float32"), x, offset, w), wanted, 1e-4)
     with pytest.raises(DeclarationError, match="deformable_groups"):
         data = te.placeholder((1, 2, 4, 4))
         topi.nn.deformable_conv2d_nchw(data, data, te.placeholder((1, 1, 1, 1)), 1, 0, 1, 1, 2, None)
@@ -74,14 +74,14 @@ def test_images_are_sampled_on_grids(padding: str, method: str) -> None:
     found = run(lambda a, g: topi.image.grid_sample(a, g, method, "NCHW", padding), data, grid)
     for i, j in np.ndindex(3, 3):
         x, y = (grid[0, 0, i, j] + 1) * 2, (grid[0, 1, i, j] + 1) * 1.5
-        same(found[0, :, i, j], sampled(data[0], float(x), float(y), padding, method == "nearest"), 1e-4)
+        assert_same(found[0, :, i, j], sampled(data[0], float(x), float(y), padding, method == "nearest"), 1e-4)
 
 
 def test_a_map_that_changes_nothing_gives_the_image_back() -> None:
     data = values(2, 3, 4, 5)
     maps = np.tile(np.eye(2, 3, dtype="float32"), (2, 1, 1))
     for method in ("bilinear", "bicubic", "nearest"):
-        same(run(lambda a, m, how=method: topi.image.grid_sample(a, topi.image.affine_grid(m, (4, 5)), how), data, maps), data, 1e-4)
+        assert_same(run(lambda a, m, how=method: topi.image.grid_sample(a, topi.image.affine_grid(m, (4, 5)), how), data, maps), data, 1e-4)
     with pytest.raises(DeclarationError, match="bicubic for images only"):
         topi.image.grid_sample(te.placeholder((1, 1, 2, 2, 2)), te.placeholder((1, 3, 2, 2, 2)), "bicubic", "NCDHW")
 
@@ -102,7 +102,7 @@ def test_gradients_of_pooling(kind: str, last: bool) -> None:
     order = (0, 2, 3, 1) if last else (0, 1, 2, 3)
     given = [np.ascontiguousarray(x.transpose(order)) for x in (grads, data)]
     found = run(lambda g, a: topi.nn.pool_grad(g, a, 3, 2, 1, kind, False, False, "NHWC" if last else "NCHW"), *given)
-    same(found, wanted.transpose(order))
+    assert_same(found, wanted.transpose(order))
 
 
 def test_gradients_of_depthwise_convolutions() -> None:
@@ -131,14 +131,16 @@ def test_depthwise_convolutions_in_blocks(multiplier: int) -> None:
     found = run(
         lambda a, k: topi.nn.depthwise_conv2d_NCHWc(a, k, 1, 1, 1, "NCHW2c", "NCHW2c"), *map(np.ascontiguousarray, (blocks, kernel))
     )
-    same(run(lambda a: topi.nn.unpack_NCHWc_to_nchw(a, "float32"), found), wanted, 1e-4)
+    assert_same(run(lambda a: topi.nn.unpack_NCHWc_to_nchw(a, "float32"), found), wanted, 1e-4)
 
 
 def test_planes_and_volumes_are_enlarged_by_any_factor() -> None:
     x = values(1, 2, 3, 4, 2)
-    same(run(lambda a: topi.nn.upsampling3d(a, 2, 1, 3, coordinate_transformation_mode="asymmetric"), x), x.repeat(2, 2).repeat(3, 4))
+    assert_same(
+        run(lambda a: topi.nn.upsampling3d(a, 2, 1, 3, coordinate_transformation_mode="asymmetric"), x), x.repeat(2, 2).repeat(3, 4)
+    )
     plane = values(1, 2, 4, 2)
-    same(run(lambda a: topi.nn.upsampling(a, 1.5, 2), plane), plane[:, :, [0, 0, 1, 2, 2, 3]].repeat(2, 3))
+    assert_same(run(lambda a: topi.nn.upsampling(a, 1.5, 2), plane), plane[:, :, [0, 0, 1, 2, 2, 3]].repeat(2, 3))
 
 
 def test_transposed_convolutions_are_convolutions_of_prepared_operands() -> None:
@@ -149,5 +151,5 @@ def test_transposed_convolutions_are_convolutions_of_prepared_operands() -> None
         return topi.nn.conv2d_nchw(data, kernel, 1, 0, 1)
 
     wanted = testing.conv_transpose_python(x, w, (2, 3), [(1, 1), (0, 0)], (1, 2))
-    same(run(whole, x, w), wanted, 1e-4)
-    same(run(lambda a, k: topi.nn.declaration_conv2d_transpose_impl(a, k, (2, 3), (1, 0), None, (1, 2)), x, w), wanted, 1e-4)
+    assert_same(run(whole, x, w), wanted, 1e-4)
+    assert_same(run(lambda a, k: topi.nn.declaration_conv2d_transpose_impl(a, k, (2, 3), (1, 0), None, (1, 2)), x, w), wanted, 1e-4)

@@ -7,7 +7,7 @@ import pytest
 
 from tensorexpr import te, topi
 from tensorexpr.errors import DeclarationError
-from tests.operators import Array, run, same, values
+from tests.operators import Array, assert_same, run, values
 
 STEPS, BATCH, FEATURES, HIDDEN = 3, 2, 3, 4
 
@@ -43,7 +43,7 @@ def test_states_of_a_sequence(extras: str, layout: str, reverse: bool) -> None:
     names = list(given)
     found = run(lambda *t: list(topi.nn.lstm(**dict(zip(names, t, strict=True)), reverse=reverse, weight_layout=layout)), *given.values())
     for got, wanted in zip(found, stepped(given, layout, reverse), strict=True):
-        same(got, wanted, 1e-4)
+        assert_same(got, wanted, 1e-4)
 
 
 def test_weights_that_do_not_fit_are_refused() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tensorexpr import te, topi
 from tensorexpr.errors import DeclarationError
 from tensorexpr.topi import testing
-from tests.operators import Array, run, same, values
+from tests.operators import Array, assert_same, run, values
 
 
 @st.composite
@@ -53,9 +53,9 @@ def test_convolutions_of_any_rank(one: Any, two: Any, three: Any, channels_last:
                 np.ascontiguousarray(last),
                 np.ascontiguousarray(kernel),
             )
-            same(np.moveaxis(found, -1, 1), wanted, 1e-4)
+            assert_same(np.moveaxis(found, -1, 1), wanted, 1e-4)
         else:
-            same(run(lambda s, t, r=rest, n=layouts: topi.nn.conv(s, t, r[0], r[1], r[2], r[3], n[0]), x, w), wanted, 1e-4)
+            assert_same(run(lambda s, t, r=rest, n=layouts: topi.nn.conv(s, t, r[0], r[1], r[2], r[3], n[0]), x, w), wanted, 1e-4)
 
 
 @settings(deadline=None, derandomize=True, max_examples=20)
@@ -70,48 +70,48 @@ def test_transposed_convolutions(case: Any, extra: int, data: st.DataObject) -> 
     found = run(
         lambda s, t: topi.nn.group_conv2d_transpose_nchw(s, t, case["stride"], flat(padding), "float32", more, case["groups"]), x, w
     )
-    same(found, wanted, 1e-4)
+    assert_same(found, wanted, 1e-4)
 
 
 def test_named_convolutions() -> None:
     x, w = values(1, 4, 6, 7), values(6, 4, 3, 2)
     wanted = testing.conv_python(x, w, (2, 1), [(1, 1), (0, 0)], (1, 2))
-    same(run(lambda s, t: topi.nn.conv2d_nchw(s, t, (2, 1), (1, 0), (1, 2)), x, w), wanted, 1e-4)
-    same(run(lambda s, t: topi.nn.conv2d(s, t, (2, 1), (1, 0), (1, 2), "NCHW"), x, w), wanted, 1e-4)
+    assert_same(run(lambda s, t: topi.nn.conv2d_nchw(s, t, (2, 1), (1, 0), (1, 2)), x, w), wanted, 1e-4)
+    assert_same(run(lambda s, t: topi.nn.conv2d(s, t, (2, 1), (1, 0), (1, 2), "NCHW"), x, w), wanted, 1e-4)
     last, kernel = np.ascontiguousarray(x.transpose(0, 2, 3, 1)), np.ascontiguousarray(w.transpose(2, 3, 1, 0))
-    same(run(lambda s, t: topi.nn.conv2d_nhwc(s, t, (2, 1), (1, 0), (1, 2)), last, kernel), wanted.transpose(0, 2, 3, 1), 1e-4)
+    assert_same(run(lambda s, t: topi.nn.conv2d_nhwc(s, t, (2, 1), (1, 0), (1, 2)), last, kernel), wanted.transpose(0, 2, 3, 1), 1e-4)
     hwcn = np.ascontiguousarray(x.transpose(2, 3, 1, 0))
-    same(run(lambda s, t: topi.nn.conv2d_hwcn(s, t, (2, 1), (1, 0), (1, 2)), hwcn, kernel), wanted.transpose(2, 3, 1, 0), 1e-4)
+    assert_same(run(lambda s, t: topi.nn.conv2d_hwcn(s, t, (2, 1), (1, 0), (1, 2)), hwcn, kernel), wanted.transpose(2, 3, 1, 0), 1e-4)
     data, blocked = x.reshape(1, 2, 2, 6, 7).transpose(0, 1, 3, 4, 2), w.reshape(2, 3, 2, 2, 3, 2).transpose(0, 2, 4, 5, 3, 1)
     found = run(lambda s, t: topi.nn.conv2d_NCHWc(s, t, (2, 1), (1, 0), (1, 2)), np.ascontiguousarray(data), np.ascontiguousarray(blocked))
-    same(found.transpose(0, 1, 4, 2, 3).reshape(wanted.shape), wanted, 1e-4)
+    assert_same(found.transpose(0, 1, 4, 2, 3).reshape(wanted.shape), wanted, 1e-4)
 
 
 @pytest.mark.parametrize("multiplier", [1, 3])
 def test_depthwise_convolutions(multiplier: int) -> None:
     x, w = values(2, 4, 6, 7), values(4, multiplier, 3, 3)
     wanted = testing.conv_python(x, w.reshape(4 * multiplier, 1, 3, 3), (1, 2), [(1, 1), (1, 1)], (1, 1), 4)
-    same(run(lambda s, t: topi.nn.depthwise_conv2d_nchw(s, t, (1, 2), 1, 1), x, w), wanted, 1e-4)
+    assert_same(run(lambda s, t: topi.nn.depthwise_conv2d_nchw(s, t, (1, 2), 1, 1), x, w), wanted, 1e-4)
     last, kernel = np.ascontiguousarray(x.transpose(0, 2, 3, 1)), np.ascontiguousarray(w.transpose(2, 3, 0, 1))
-    same(run(lambda s, t: topi.nn.depthwise_conv2d_nhwc(s, t, (1, 2), 1, 1), last, kernel), wanted.transpose(0, 2, 3, 1), 1e-4)
+    assert_same(run(lambda s, t: topi.nn.depthwise_conv2d_nhwc(s, t, (1, 2), 1, 1), last, kernel), wanted.transpose(0, 2, 3, 1), 1e-4)
 
 
 def test_convolution_of_integers_sums_in_the_given_dtype() -> None:
     x, w = values(1, 3, 5, 5, dtype="int8", low=-100, high=100), values(2, 3, 3, 3, dtype="int8", low=-100, high=100)
     found = run(lambda s, t: topi.nn.conv2d_nchw(s, t, 1, "SAME", 1, "int32"), x, w)
     assert found.dtype == np.int32
-    same(found, testing.conv_python(x, w, (1, 1), [(1, 1), (1, 1)], (1, 1)))
+    assert_same(found, testing.conv_python(x, w, (1, 1), [(1, 1), (1, 1)], (1, 1)))
 
 
 def test_products() -> None:
     a, b, bias = values(3, 5), values(4, 5), values(4)
-    same(run(lambda s, t, u: topi.nn.dense(s, t, u), a, b, bias), a @ b.T + bias)
-    same(run(lambda s, t: topi.nn.matmul(s, t, transpose_a=True), np.ascontiguousarray(a.T), np.ascontiguousarray(b.T)), a @ b.T)
-    same(run(lambda s, t: topi.nn.dense(s, t), values(2, 3, 5) * 0 + a, b), np.broadcast_to(a @ b.T, (2, 3, 4)))
+    assert_same(run(lambda s, t, u: topi.nn.dense(s, t, u), a, b, bias), a @ b.T + bias)
+    assert_same(run(lambda s, t: topi.nn.matmul(s, t, transpose_a=True), np.ascontiguousarray(a.T), np.ascontiguousarray(b.T)), a @ b.T)
+    assert_same(run(lambda s, t: topi.nn.dense(s, t), values(2, 3, 5) * 0 + a, b), np.broadcast_to(a @ b.T, (2, 3, 4)))
     x, y = values(6, 3, 5), values(1, 4, 5)
-    same(run(topi.nn.batch_matmul, x, y), x @ y.transpose(0, 2, 1))
+    assert_same(run(topi.nn.batch_matmul, x, y), x @ y.transpose(0, 2, 1))
     flipped = np.ascontiguousarray(y.transpose(0, 2, 1))
-    same(run(lambda s, t: topi.nn.batch_matmul(s, t, transpose_b=False), x, flipped), x @ flipped)
+    assert_same(run(lambda s, t: topi.nn.batch_matmul(s, t, transpose_b=False), x, flipped), x @ flipped)
 
 
 @settings(deadline=None, derandomize=True, max_examples=40)
@@ -123,22 +123,22 @@ def test_pooling(case: Any, kind: str, ceil: bool, include: bool) -> None:
     wanted = testing.pool_python(x, *rest, padding, kind, ceil, include)
     if 0 in wanted.shape:
         return
-    same(run(lambda t: topi.nn.pool2d(t, *rest, flat(padding), kind, ceil, "NCHW", include), x), wanted)
+    assert_same(run(lambda t: topi.nn.pool2d(t, *rest, flat(padding), kind, ceil, "NCHW", include), x), wanted)
 
 
 @pytest.mark.parametrize("kind", ["max", "avg"])
 def test_global_and_adaptive_pooling(kind: str) -> None:
     x = values(2, 3, 7, 8)
-    same(run(lambda t: topi.nn.global_pool(t, kind), x), testing.adaptive_pool_python(x, (1, 1), kind))
+    assert_same(run(lambda t: topi.nn.global_pool(t, kind), x), testing.adaptive_pool_python(x, (1, 1), kind))
     for size in ((7, 4), (3, 5), (2, 8)):
-        same(run(lambda t, size=size: topi.nn.adaptive_pool(t, size, kind), x), testing.adaptive_pool_python(x, size, kind))
+        assert_same(run(lambda t, size=size: topi.nn.adaptive_pool(t, size, kind), x), testing.adaptive_pool_python(x, size, kind))
 
 
 def test_softmax_and_log_softmax() -> None:
     x = values(3, 4, 5) * 40
     for axis in (0, 1, -1):
-        same(run(lambda t, axis=axis: topi.nn.softmax(t, axis), x), testing.softmax_python(x, axis))
-        same(run(lambda t, axis=axis: topi.nn.log_softmax(t, axis), x), testing.log_softmax_python(x.astype("float64"), axis), 1e-4)
+        assert_same(run(lambda t, axis=axis: topi.nn.softmax(t, axis), x), testing.softmax_python(x, axis))
+        assert_same(run(lambda t, axis=axis: topi.nn.log_softmax(t, axis), x), testing.log_softmax_python(x.astype("float64"), axis), 1e-4)
 
 
 def normal(x: Array, axes: tuple[int, ...]) -> Array:
@@ -147,20 +147,22 @@ def normal(x: Array, axes: tuple[int, ...]) -> Array:
 
 def test_norms() -> None:
     x, gamma, beta = values(3, 4, 6), values(6), values(6)
-    same(run(lambda s, t, u: topi.nn.layer_norm(s, t, u, -1), x, gamma, beta), normal(x, (2,)) * gamma + beta, 1e-4)
-    same(run(lambda s, t: topi.nn.layer_norm(s, t, None, (1, 2)), x, values(4, 6) * 0 + 2), normal(x, (1, 2)) * 2, 1e-4)
-    same(run(lambda s, t: topi.nn.rms_norm(s, t, -1), x, gamma), x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5) * gamma, 1e-4)
+    assert_same(run(lambda s, t, u: topi.nn.layer_norm(s, t, u, -1), x, gamma, beta), normal(x, (2,)) * gamma + beta, 1e-4)
+    assert_same(run(lambda s, t: topi.nn.layer_norm(s, t, None, (1, 2)), x, values(4, 6) * 0 + 2), normal(x, (1, 2)) * 2, 1e-4)
+    assert_same(run(lambda s, t: topi.nn.rms_norm(s, t, -1), x, gamma), x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5) * gamma, 1e-4)
     image, g, b = values(2, 4, 3, 5), values(4), values(4)
     column = (slice(None), None, None)
-    same(run(lambda s, t, u: topi.nn.instance_norm(s, t, u, 1, (2, 3)), image, g, b), normal(image, (2, 3)) * g[column] + b[column], 1e-4)
+    assert_same(
+        run(lambda s, t, u: topi.nn.instance_norm(s, t, u, 1, (2, 3)), image, g, b), normal(image, (2, 3)) * g[column] + b[column], 1e-4
+    )
     groups = normal(image.reshape(2, 2, 2, 3, 5), (2, 3, 4)).reshape(image.shape)
-    same(run(lambda s, t, u: topi.nn.group_norm(s, t, u, 2, 1, (2, 3)), image, g, b), groups * g[column] + b[column], 1e-4)
+    assert_same(run(lambda s, t, u: topi.nn.group_norm(s, t, u, 2, 1, (2, 3)), image, g, b), groups * g[column] + b[column], 1e-4)
 
 
 def test_layer_norm_keeps_its_digits_when_the_mean_is_large() -> None:
     x = values(4, 64) + 4096
     ones, zeros = np.ones(64, "float32"), np.zeros(64, "float32")
-    same(run(lambda s, t, u: topi.nn.layer_norm(s, t, u, -1), x, ones, zeros), normal(x, (1,)), 2e-3)
+    assert_same(run(lambda s, t, u: topi.nn.layer_norm(s, t, u, -1), x, ones, zeros), normal(x, (1,)), 2e-3)
 
 
 def test_batch_norm() -> None:
@@ -170,55 +172,55 @@ def test_batch_norm() -> None:
     wanted = (image - mean[column]) / np.sqrt(variance[column] + 1e-5) * gamma[column] + beta[column]
     found = run(topi.nn.batch_norm, image, gamma, beta, mean, variance)
     for one, other in zip(found, (wanted, mean, variance), strict=True):
-        same(one, other, 1e-4)
+        assert_same(one, other, 1e-4)
     trained = run(lambda x, g, b, m, v: topi.nn.batch_norm(x, g, b, m, v, training=True), image, gamma, beta, mean, variance)
-    same(trained[0], normal(image, (0, 2, 3)) * gamma[column] + beta[column], 1e-4)
-    same(trained[1], 0.9 * mean + 0.1 * image.mean((0, 2, 3)), 1e-4)
+    assert_same(trained[0], normal(image, (0, 2, 3)) * gamma[column] + beta[column], 1e-4)
+    assert_same(trained[1], 0.9 * mean + 0.1 * image.mean((0, 2, 3)), 1e-4)
 
 
 def test_lrn() -> None:
     x = values(1, 6, 2, 3)
     squares = np.pad(x**2, ((0, 0), (2, 2), (0, 0), (0, 0)))
     summed = sum(squares[:, n : n + 6] for n in range(5))
-    same(run(lambda t: topi.nn.lrn(t, 5), x), x / (2 + 0.0001 / 5 * summed) ** 0.75)
+    assert_same(run(lambda t: topi.nn.lrn(t, 5), x), x / (2 + 0.0001 / 5 * summed) ** 0.75)
 
 
 def test_activations() -> None:
     x, slope = values(2, 3, 4), values(3)
-    same(run(topi.nn.relu, x), np.maximum(x, 0))
-    same(run(lambda t: topi.nn.leaky_relu(t, 0.1), x), np.where(x > 0, x, 0.1 * x))
-    same(run(topi.nn.prelu, x, slope), np.where(x > 0, x, x * slope[:, None]))
-    same(run(topi.nn.silu, x), x / (1 + np.exp(-x)))
+    assert_same(run(topi.nn.relu, x), np.maximum(x, 0))
+    assert_same(run(lambda t: topi.nn.leaky_relu(t, 0.1), x), np.where(x > 0, x, 0.1 * x))
+    assert_same(run(topi.nn.prelu, x, slope), np.where(x > 0, x, x * slope[:, None]))
+    assert_same(run(topi.nn.silu, x), x / (1 + np.exp(-x)))
     from math import erf
 
-    same(run(topi.nn.gelu, x), 0.5 * x * (1 + np.vectorize(erf)(x / np.sqrt(2))))
+    assert_same(run(topi.nn.gelu, x), 0.5 * x * (1 + np.vectorize(erf)(x / np.sqrt(2))))
 
 
 def test_borders() -> None:
     x = values(3, 4)
-    same(run(lambda t: topi.nn.pad(t, (1, 0), (2, 3), 7), x), np.pad(x, ((1, 2), (0, 3)), constant_values=7))
-    same(run(lambda t: topi.nn.pad(t, (-1, 0), (0, -2)), x), x[1:, :2])
-    same(run(lambda t: topi.nn.mirror_pad(t, (2, 1), (1, 2)), x), np.pad(x, ((2, 1), (1, 2)), "symmetric"))
-    same(run(lambda t: topi.nn.mirror_pad(t, (2, 1), (1, 2), "REFLECT"), x), np.pad(x, ((2, 1), (1, 2)), "reflect"))
+    assert_same(run(lambda t: topi.nn.pad(t, (1, 0), (2, 3), 7), x), np.pad(x, ((1, 2), (0, 3)), constant_values=7))
+    assert_same(run(lambda t: topi.nn.pad(t, (-1, 0), (0, -2)), x), x[1:, :2])
+    assert_same(run(lambda t: topi.nn.mirror_pad(t, (2, 1), (1, 2)), x), np.pad(x, ((2, 1), (1, 2)), "symmetric"))
+    assert_same(run(lambda t: topi.nn.mirror_pad(t, (2, 1), (1, 2), "REFLECT"), x), np.pad(x, ((2, 1), (1, 2)), "reflect"))
     spread = np.zeros((5, 10), "float32")
     spread[::2, ::3] = x
-    same(run(lambda t: topi.nn.dilate(t, (2, 3)), x), spread)
+    assert_same(run(lambda t: topi.nn.dilate(t, (2, 3)), x), spread)
 
 
 def test_planes_rearranged() -> None:
     x = values(2, 8, 4, 6)
-    same(run(topi.nn.flatten, x), x.reshape(2, -1))
+    assert_same(run(topi.nn.flatten, x), x.reshape(2, -1))
     blocks = x.reshape(2, 2, 2, 2, 4, 6)
-    same(run(lambda t: topi.nn.depth_to_space(t, 2), x), blocks.transpose(0, 3, 4, 1, 5, 2).reshape(2, 2, 8, 12))
+    assert_same(run(lambda t: topi.nn.depth_to_space(t, 2), x), blocks.transpose(0, 3, 4, 1, 5, 2).reshape(2, 2, 8, 12))
     crd = x.reshape(2, 2, 2, 2, 4, 6).transpose(0, 1, 4, 2, 5, 3).reshape(2, 2, 8, 12)
-    same(run(lambda t: topi.nn.depth_to_space(t, 2, mode="CRD"), x), crd)
-    same(run(lambda t: topi.nn.depth_to_space(topi.nn.space_to_depth(t, 2), 2), x), x)
-    same(run(lambda t: topi.nn.upsampling(t, 2, 3), x), x.repeat(2, 2).repeat(3, 3))
+    assert_same(run(lambda t: topi.nn.depth_to_space(t, 2, mode="CRD"), x), crd)
+    assert_same(run(lambda t: topi.nn.depth_to_space(topi.nn.space_to_depth(t, 2), 2), x), x)
+    assert_same(run(lambda t: topi.nn.upsampling(t, 2, 3), x), x.repeat(2, 2).repeat(3, 3))
     both = run(
         lambda t: topi.nn.batch_to_space_nd(topi.nn.space_to_batch_nd(t, (2, 2), (1, 0), (1, 0)), (2, 2), (1, 0), (1, 0)),
         x.transpose(0, 2, 3, 1).copy(),
     )
-    same(both, x.transpose(0, 2, 3, 1))
+    assert_same(both, x.transpose(0, 2, 3, 1))
 
 
 def test_bilinear_upsampling_of_a_plane_is_that_plane() -> None:
@@ -226,9 +228,9 @@ def test_bilinear_upsampling_of_a_plane_is_that_plane() -> None:
     x = (2 * rows + 3 * columns + 1)[None, None]
     found = run(lambda t: topi.nn.upsampling(t, 2, 2, method="bilinear"), x)
     at_rows, at_columns = (np.minimum(np.arange(2 * n) / 2, n - 1) for n in (4, 5))
-    same(found[0, 0], 2 * at_rows[:, None] + 3 * at_columns[None] + 1)
+    assert_same(found[0, 0], 2 * at_rows[:, None] + 3 * at_columns[None] + 1)
     corners = run(lambda t: topi.nn.upsampling(t, 2, 2, method="bilinear", align_corners=True), x)
-    same(corners[0, 0], 2 * (np.arange(8) * 3 / 7)[:, None] + 3 * (np.arange(10) * 4 / 9)[None] + 1)
+    assert_same(corners[0, 0], 2 * (np.arange(8) * 3 / 7)[:, None] + 3 * (np.arange(10) * 4 / 9)[None] + 1)
 
 
 BAD = [

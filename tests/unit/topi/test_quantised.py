@@ -10,7 +10,7 @@ import pytest
 from tensorexpr import te, topi
 from tensorexpr.errors import DeclarationError
 from tensorexpr.topi import testing
-from tests.operators import RNG, Array, run, same, values
+from tests.operators import RNG, Array, assert_same, run, values
 
 
 def small(*shape: int, bits: int) -> Array:
@@ -31,7 +31,7 @@ def test_bit_planes(bits: int, dtype: str) -> None:
     assert found.dtype == dtype and found.shape == (bits, 3, 64 // width)
     for b in range(bits):
         for k in range(width):
-            same(found[b] >> (width - 1 - k) & 1, data[:, k::width] >> b & 1)
+            assert_same(found[b] >> (width - 1 - k) & 1, data[:, k::width] >> b & 1)
 
 
 @pytest.mark.parametrize("unipolar", [False, True])
@@ -40,7 +40,7 @@ def test_products_of_few_bits(unipolar: bool, packed: bool) -> None:
     data, weight = small(2, 32, bits=2), small(4, 32, bits=2)
     wanted = data.astype(np.int64) @ weights_of(weight, 2, unipolar).T
     given = run(lambda w: topi.nn.bitpack(w, 2, 1, 1, "uint32"), weight) if packed else weight
-    same(run(lambda x, w: topi.nn.bitserial_dense(x, w, 2, 2, "uint32", "int16", unipolar), data, given), wanted)
+    assert_same(run(lambda x, w: topi.nn.bitserial_dense(x, w, 2, 2, "uint32", "int16", unipolar), data, given), wanted)
 
 
 @pytest.mark.parametrize("unipolar", [False, True])
@@ -48,20 +48,20 @@ def test_convolutions_of_few_bits(unipolar: bool) -> None:
     data, kernel = small(1, 8, 4, 5, bits=2), small(3, 8, 3, 3, bits=1)
     wanted = testing.conv_python(data, weights_of(kernel, 1, unipolar), (2, 1), [(0, 0), (0, 0)], (1, 1))
     rest: Any = ((2, 1), 0, 2, 1, "uint8", "int32", unipolar)
-    same(run(lambda x, w: topi.nn.bitserial_conv2d_nchw(x, w, *rest), data, kernel), wanted)
+    assert_same(run(lambda x, w: topi.nn.bitserial_conv2d_nchw(x, w, *rest), data, kernel), wanted)
     moved = run(
         lambda x, w: topi.nn.bitserial_conv2d_nhwc(x, w, *rest),
         np.ascontiguousarray(data.transpose(0, 2, 3, 1)),
         np.ascontiguousarray(kernel.transpose(2, 3, 1, 0)),
     )
-    same(moved.transpose(0, 3, 1, 2), wanted)
+    assert_same(moved.transpose(0, 3, 1, 2), wanted)
 
 
 def test_products_of_signs() -> None:
     data, weight = values(2, 64), values(3, 64)
     packed = [run(topi.nn.binarize_pack, x) for x in (data, weight)]
     found = run(topi.nn.binary_dense, *packed)
-    same(found, np.where(data >= 0, 1, -1) @ np.where(weight >= 0, 1, -1).T)
+    assert_same(found, np.where(data >= 0, 1, -1) @ np.where(weight >= 0, 1, -1).T)
 
 
 def test_words_must_be_full() -> None:
@@ -77,12 +77,12 @@ def test_quantisation_in_floats(dtype: str) -> None:
     code = np.array(topi.nn.SQNN_DTYPE_TO_CODE[dtype], "int32")
     quantised = run(lambda a, d, s, z: topi.nn.simulated_quantize(a, d, s, z, 1), x, code, scale, zero)
     if dtype == "disable":
-        same(quantised, x)
+        assert_same(quantised, x)
     else:
         limits = np.iinfo(dtype)
-        same(quantised, np.clip(np.round(x / scale) + zero, limits.min, limits.max))
+        assert_same(quantised, np.clip(np.round(x / scale) + zero, limits.min, limits.max))
     back = run(lambda a, d, s, z: topi.nn.simulated_dequantize(a, d, s, z, 1), quantised, code, scale, zero)
-    same(back, quantised if dtype == "disable" else (quantised - zero) * scale)
+    assert_same(back, quantised if dtype == "disable" else (quantised - zero) * scale)
     assert topi.nn.SQNN_CODE_TO_DTYPE[int(code)] == dtype
 
 
@@ -92,4 +92,4 @@ def test_convolutions_of_bytes_in_larger_blocks() -> None:
     weights = kernel.transpose(0, 5, 1, 4, 6, 2, 3).reshape(4, 16, 3, 3)
     wanted = testing.conv_python(plain, weights, (1, 1), [(1, 1), (1, 1)], (1, 1))
     found = run(lambda a, k: topi.nn.conv2d_NCHWc_int8(a, k, 1, 1, 1, "NCHW8c", "NCHW4c", "int32", n_elems=4), data, kernel)
-    same(found[:, 0].transpose(0, 3, 1, 2), wanted)
+    assert_same(found[:, 0].transpose(0, 3, 1, 2), wanted)

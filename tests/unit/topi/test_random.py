@@ -10,7 +10,7 @@ import pytest
 from tensorexpr import te, topi
 from tensorexpr.errors import DeclarationError
 from tensorexpr.topi import random
-from tests.operators import run, same
+from tests.operators import assert_same, run
 
 
 def state(*words: int) -> Any:
@@ -45,7 +45,7 @@ def test_a_counter_without_room_continues_on_another_path() -> None:
     after, words = run(lambda g: random.threefry_generate(g, (4,)), full)
     assert after.tolist() == [5, 0, 0, 0, 1 << 63, 0, 0, 4, 1 << 62, 0]
     right = run(random.threefry_split, state(5))[1]
-    same(words, run(lambda g: random.threefry_generate(g, (4,)), right)[1])
+    assert_same(words, run(lambda g: random.threefry_generate(g, (4,)), right)[1])
 
 
 def test_splits_never_meet() -> None:

@@ -10,7 +10,7 @@ from tensorexpr import te, tir, topi
 from tensorexpr.errors import DeclarationError
 from tensorexpr.target import Target
 from tensorexpr.topi import utils
-from tests.operators import run, same, values
+from tests.operators import assert_same, run, values
 
 
 def test_positions_and_indices_are_each_others_way_back() -> None:
@@ -52,10 +52,12 @@ def test_elementwise_operations_are_inlined_and_others_handed_over() -> None:
 def test_operators_for_x86_take_their_own_argument_names() -> None:
     x, w = values(1, 2, 4, 4), values(3, 2, 3, 3)
     wanted = run(lambda a, k: topi.nn.conv2d_nchw(a, k, 1, 1, 1), x, w)
-    same(run(lambda a, k: topi.x86.conv2d_nchw(data=a, kernel=k, strides=1, padding=1, dilation=1, out_dtype="float32"), x, w), wanted)
+    assert_same(
+        run(lambda a, k: topi.x86.conv2d_nchw(data=a, kernel=k, strides=1, padding=1, dilation=1, out_dtype="float32"), x, w), wanted
+    )
     a, b = values(3, 8), values(12, 8)
-    same(run(lambda m, n: topi.x86.dense_pack(m, n), a, b), a @ b.T, 1e-4)
-    same(run(lambda m, n: topi.nn.dense_pack(m, n), a, np.ascontiguousarray(b.reshape(3, 4, 8).transpose(0, 2, 1))), a @ b.T, 1e-4)
+    assert_same(run(lambda m, n: topi.x86.dense_pack(m, n), a, b), a @ b.T, 1e-4)
+    assert_same(run(lambda m, n: topi.nn.dense_pack(m, n), a, np.ascontiguousarray(b.reshape(3, 4, 8).transpose(0, 2, 1))), a @ b.T, 1e-4)
     with pytest.raises(TypeError, match="missing a required argument: 'strides'"):
         topi.x86.conv2d_nchw(te.placeholder((1, 1, 2, 2)), te.placeholder((1, 1, 1, 1)))
 
@@ -80,6 +82,6 @@ def test_blas_by_the_names_of_libraries() -> None:
     tensors = [te.placeholder(x.shape) for x in (a, b, c)]
     found = np.zeros((3, 5), "float32")
     tvm.build([*tensors, topi.x86.dense_mkl(*tensors)], schedule="auto")(a, b, c, found)
-    same(found, a @ b.T + c, 1e-4)
+    assert_same(found, a @ b.T + c, 1e-4)
     with pytest.raises(DeclarationError, match="BLAS sums float32 in its own dtype, not in float64"):
         topi.x86.matmul_cblas(tensors[0], tensors[1], out_dtype="float64")

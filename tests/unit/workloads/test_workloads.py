@@ -12,7 +12,7 @@ from tensorexpr.te.operation import PlaceholderOp
 from tensorexpr.te.reference import evaluate
 from tensorexpr.topi import testing
 from tensorexpr.workloads import SUITES, Case, suite
-from tests.operators import Array, same, values
+from tests.operators import Array, assert_same, values
 
 
 @pytest.mark.parametrize("name", SUITES)
@@ -60,40 +60,40 @@ def first(array: Array) -> Array:
 def test_convolutions_with_channels_last(groups: int, dilation: int) -> None:
     (x, w), found = results("suite.conv2d", 2, 7, 6, 4, 6, 3, 2, 1, dilation, groups)
     wanted = testing.conv_python(first(x), w.transpose(3, 2, 0, 1), (2, 2), [(1, 1), (1, 1)], (dilation, dilation), groups)
-    same(found, last(wanted), 1e-4)
+    assert_same(found, last(wanted), 1e-4)
     (x, w), found = results("suite.conv1d", 2, 7, 4, 6, 3, 2, 1, dilation, groups)
-    same(found, last(testing.conv_python(first(x), w.transpose(2, 1, 0), (2,), [(1, 1)], (dilation,), groups)), 1e-4)
+    assert_same(found, last(testing.conv_python(first(x), w.transpose(2, 1, 0), (2,), [(1, 1)], (dilation,), groups)), 1e-4)
 
 
 def test_convolutions_over_volumes_and_of_single_channels() -> None:
     (x, w), found = results("suite.conv3d", 1, 4, 5, 6, 2, 3, 3, 2, 1)
-    same(found, last(testing.conv_python(first(x), w.transpose(4, 3, 0, 1, 2), (2, 2, 2), [(1, 1)] * 3, (1, 1, 1))), 1e-4)
+    assert_same(found, last(testing.conv_python(first(x), w.transpose(4, 3, 0, 1, 2), (2, 2, 2), [(1, 1)] * 3, (1, 1, 1))), 1e-4)
     (x, w), found = results("suite.depthwise", 1, 6, 7, 4, 3, 2, 1)
-    same(found, last(testing.conv_python(first(x), w.transpose(2, 3, 0, 1), (2, 2), [(1, 1)] * 2, (1, 1), 4)), 1e-4)
+    assert_same(found, last(testing.conv_python(first(x), w.transpose(2, 3, 0, 1), (2, 2), [(1, 1)] * 2, (1, 1), 4)), 1e-4)
     (x, w, b), found = results("suite.depthwise_nchw", 1, 4, 6, 7, 3, 1, 1, True)
     plain = testing.conv_python(x, w, (1, 1), [(1, 1)] * 2, (1, 1), 4) + b[:, None, None]
-    same(found, np.clip(plain, 0, 6), 1e-4)
+    assert_same(found, np.clip(plain, 0, 6), 1e-4)
 
 
 @pytest.mark.parametrize("kernel, stride, padding", [(4, 2, 1), (3, 1, 0), (3, 2, 1), (5, 3, 2)])
 def test_transposed_convolution(kernel: int, stride: int, padding: int) -> None:
     (x, w), found = results("suite.conv2d_transpose", 1, 4, 5, 3, 2, kernel, stride, padding)
     wanted = testing.conv_transpose_python(first(x), w.transpose(2, 3, 0, 1), (stride, stride), [(padding, padding)] * 2, (0, 0))
-    same(found, last(wanted), 1e-4)
+    assert_same(found, last(wanted), 1e-4)
 
 
 def test_layers() -> None:
     (x, w, bias, offset, scale), found = results("suite.conv_layer", 1, 6, 6, 3, 4, 3, 1, 1)
     conv = last(testing.conv_python(first(x), w.transpose(3, 2, 0, 1), (1, 1), [(1, 1)] * 2, (1, 1)))
-    same(found, np.maximum((conv + bias) * scale + offset, 0), 1e-4)
+    assert_same(found, np.maximum((conv + bias) * scale + offset, 0), 1e-4)
     (x, w, bias), found = results("suite.conv2d_bias_relu", 1, 3, 6, 6, 4, 3, 2, 1)
-    same(found, np.maximum(testing.conv_python(x, w, (2, 2), [(1, 1)] * 2, (1, 1)) + bias[:, None, None], 0), 1e-4)
+    assert_same(found, np.maximum(testing.conv_python(x, w, (2, 2), [(1, 1)] * 2, (1, 1)) + bias[:, None, None], 0), 1e-4)
 
 
 def test_packed_weights() -> None:
     (x, w, bias), found = results("suite.conv2d_bias_relu_packed", 1, 3, 6, 6, 5, 3, 2, 1, 4)
     weights = w.transpose(0, 4, 3, 1, 2).reshape(8, 3, 3, 3)[:5]
-    same(found, np.maximum(testing.conv_python(x, weights, (2, 2), [(1, 1)] * 2, (1, 1)) + bias[:, None, None], 0), 1e-4)
+    assert_same(found, np.maximum(testing.conv_python(x, weights, (2, 2), [(1, 1)] * 2, (1, 1)) + bias[:, None, None], 0), 1e-4)
 
 
 def test_capsules() -> None:
@@ -103,32 +103,32 @@ def test_capsules() -> None:
     for y in range(3):
         for z in range(3):
             wanted[0, y, z] = np.einsum("rsikc,rskjco->ijo", padded[0, 2 * y : 2 * y + 3, 2 * z : 2 * z + 3], w)
-    same(found, wanted, 1e-4)
+    assert_same(found, wanted, 1e-4)
 
 
 def test_products_and_attention() -> None:
     (a, b), found = results("suite.gemm", 3, 4, 5)
-    same(found, a @ b)
+    assert_same(found, a @ b)
     (a, b), found = results("suite.batch_gemm", 2, 3, 4, 5, True)
-    same(found, a @ b.transpose(0, 2, 1))
+    assert_same(found, a @ b.transpose(0, 2, 1))
     (a, b, bias), found = results("suite.dense", 3, 4, 5, "relu")
-    same(found, np.maximum(a @ b.T + bias, 0))
+    assert_same(found, np.maximum(a @ b.T + bias, 0))
     (q, k), found = results("suite.transpose_batch_gemm", 2, 3, 4, 5)
-    same(found, np.einsum("bihd,bjhd->bhij", q, k))
+    assert_same(found, np.einsum("bihd,bjhd->bhij", q, k))
     (q, k), found = results("suite.attention_scores", 2, 3, 5)
-    same(found, testing.softmax_python(q @ k.transpose(0, 2, 1) / np.sqrt(5), -1))
+    assert_same(found, testing.softmax_python(q @ k.transpose(0, 2, 1) / np.sqrt(5), -1))
 
 
 def test_memory_operators() -> None:
     (a,), found = results("suite.norm", 2, 3, 4)
-    same(found, np.sqrt((a**2).sum((1, 2))))
+    assert_same(found, np.sqrt((a**2).sum((1, 2))))
     (a, b, c), found = results("suite.elementwise", 9)
-    same(found, np.maximum(a * b + c, 0))
+    assert_same(found, np.maximum(a * b + c, 0))
     (a, b), found = results("suite.elementwise_chain", 9)
-    same(found, np.tanh(b / (1 + np.exp(-a))) + np.exp(-a * a))
+    assert_same(found, np.tanh(b / (1 + np.exp(-a))) + np.exp(-a * a))
     (a,), found = results("suite.reduce", 3, 4, 0)
-    same(found, a.sum(0))
+    assert_same(found, a.sum(0))
     (a,), found = results("suite.transpose", 3, 4)
-    same(found, a.T)
+    assert_same(found, a.T)
     (a, g, b), found = results("suite.layer_norm", 3, 8)
-    same(found, testing.norm_python(a, (1,), 1e-5) * g + b, 1e-4)
+    assert_same(found, testing.norm_python(a, (1,), 1e-5) * g + b, 1e-4)
