@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 
-from tensorexpr import te, tir
+from tensorexpr import te
 from tensorexpr.errors import RecordError, ScheduleError
 from tensorexpr.lower.pipeline import lower
 from tensorexpr.schedule import Schedule, create_schedule
 from tensorexpr.schedule.steps import Tensorize, step_from_json
 from tensorexpr.te.tensor import Tensor
 from tests.intrinsics import gemm, gemv, loop_intrin, vector_add
-
-ZERO = tir.IntImm("int32", 0)
 
 
 def matmul(m: int = 4, n: int = 16, length: int = 12) -> list[Tensor]:

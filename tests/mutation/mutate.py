@@ -45,6 +45,8 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/property/test_memory_primitives.py",
         "tests/unit/schedule/test_tensorize.py",
         "tests/error/test_tensorize_errors.py",
+        "tests/error/test_tensor_intrin_errors.py",
+        "tests/error/test_bound_buffer_errors.py",
         "tests/property/test_tensorize.py",
         "tests/property/test_lowering.py",
     ),

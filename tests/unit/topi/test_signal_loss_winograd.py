@@ -11,8 +11,8 @@ from tensorexpr import te, topi
 from tensorexpr.errors import DeclarationError
 from tensorexpr.topi.nn import winograd
 from tensorexpr.topi.testing import conv_python
+from tests.operators import assert_same, values
 from tests.operators import run as evaluated
-from tests.operators import same, values
 from tests.unit.topi.test_orders import run
 from tests.unit.topi.test_scatter_and_sparse import randoms
 
@@ -22,8 +22,8 @@ def test_fourier_transforms_are_numpys(inverse: bool) -> None:
     real, imaginary = values(3, 12), values(3, 12)
     wanted = (np.fft.ifft if inverse else np.fft.fft)(real + 1j * imaginary)
     found = evaluated(lambda re, im: topi.dft(re, im, inverse), real, imaginary)
-    same(found[0], wanted.real, 1e-4)
-    same(found[1], wanted.imag, 1e-4)
+    assert_same(found[0], wanted.real, 1e-4)
+    assert_same(found[1], wanted.imag, 1e-4)
 
 
 @pytest.mark.parametrize("normalized", [False, True])
@@ -32,8 +32,8 @@ def test_transforms_of_windows(normalized: bool) -> None:
     found = evaluated(lambda x, w: topi.stft(x, 16, 8, 16, w, normalized, True, (2, 9, 4, 2)), signal, window)
     frames = np.stack([signal[:, s : s + 16] * window for s in range(0, 32, 8)], axis=1)
     wanted = np.fft.rfft(frames).swapaxes(1, 2) / (4.0 if normalized else 1.0)
-    same(found[..., 0], wanted.real, 1e-4)
-    same(found[..., 1], wanted.imag, 1e-4)
+    assert_same(found[..., 0], wanted.real, 1e-4)
+    assert_same(found[..., 1], wanted.imag, 1e-4)
 
 
 @pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
@@ -43,7 +43,7 @@ def test_the_negative_log_likelihood(reduction: str) -> None:
     each = -np.take_along_axis(predictions, targets[:, None], 1)[:, 0] * weights[targets] * (targets != 1)
     share = (weights[targets] * (targets != 1)).sum()
     wanted = {"none": each, "sum": each.sum(), "mean": each.sum() / share}[reduction]
-    same(evaluated(lambda p, t, w: topi.nn.nll_loss(p, t, w, reduction, 1), predictions, targets, weights), np.asarray(wanted))
+    assert_same(evaluated(lambda p, t, w: topi.nn.nll_loss(p, t, w, reduction, 1), predictions, targets, weights), np.asarray(wanted))
     with pytest.raises(DeclarationError, match="reduction is 'most'"):
         topi.nn.nll_loss(te.placeholder((3, 4)), te.placeholder((3,), "int32"), te.placeholder((4,)), "most", 0)
 
@@ -56,14 +56,14 @@ def test_a_product_of_fixed_point_rounds_to_the_nearest() -> None:
 
 def test_a_stream_keeps_its_last_elements() -> None:
     buffer, data = values(2, 6, 3), values(2, 2, 3)
-    same(evaluated(lambda d, b: topi.nn.fifo_buffer(d, b, 1), data, buffer), np.concatenate([buffer[:, 2:], data], axis=1))
+    assert_same(evaluated(lambda d, b: topi.nn.fifo_buffer(d, b, 1), data, buffer), np.concatenate([buffer[:, 2:], data], axis=1))
 
 
 def test_slices_with_bounds_that_are_tensors_and_vectors_of_constants() -> None:
     data = values(5, 8)
     bounds = [np.array(b, "int64") for b in ((1, -2), (5, -9), (2, -3))]
     found = evaluated(lambda a, b, e, s: topi.dynamic_strided_slice(a, b, e, s, (2, 3)), data, *bounds)
-    same(found, data[1:5:2, -2::-3])
+    assert_same(found, data[1:5:2, -2::-3])
     np.testing.assert_array_equal(evaluated(lambda: topi.const_vector([3, 1, 4])), [3, 1, 4])
 
 
