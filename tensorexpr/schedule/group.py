@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ScheduleError
 from ..tir.expr import IterVar
+from .stage_views import View
 from .steps.grouping import GroupComputeAt, GroupComputeRoot
 from .tree import At
 
@@ -13,18 +14,10 @@ if TYPE_CHECKING:
     from .te_schedule import Schedule, Stage
 
 
-class Group:
-    """Stages that are placed together. Equal to another view of the same group."""
+class Group(View):
+    """Stages that are placed together."""
 
-    def __init__(self, schedule: Schedule, number: int) -> None:
-        self._schedule = schedule
-        self.id = number
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Group) and other._schedule is self._schedule and other.id == self.id
-
-    def __hash__(self) -> int:
-        return hash((id(self._schedule), self.id))
+    _schedule: Schedule
 
     @property
     def stages(self) -> list[Stage]:

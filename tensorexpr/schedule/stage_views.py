@@ -124,12 +124,28 @@ class Singleton:
     iter: IterVar
 
 
-class StageFacts:
-    """The read-only part of a stage's façade."""
+class View:
+    """A numbered part of a schedule. Views are made when they are asked for; those of one part are equal."""
 
     def __init__(self, schedule: HasTree, number: int) -> None:
-        self._schedule = schedule
+        self._schedule: Any = schedule
         self.id = number
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other._schedule is self._schedule and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash((id(self._schedule), self.id))
+
+    def same_as(self, other: object) -> bool:
+        """Whether `other` is a view of the same part."""
+        return self == other
+
+
+class StageFacts(View):
+    """The read-only part of a stage's façade."""
+
+    _schedule: HasTree
 
     @property
     def _node(self) -> StageNode:

@@ -57,10 +57,11 @@ class TensorIntrin:
         Raises:
             DeclarationError: if there is none.
         """
-        if name in _BUILT_IN and digest not in _DECLARED.get(name, {}):
+        known = _DECLARED.get(name, {})
+        if name in _BUILT_IN and (digest not in known if digest is not None else not known):
             _register(_BUILT_IN[name]())
-        known = _DECLARED.get(name)
-        if known is None:
+            known = _DECLARED[name]
+        if not known:
             raise DeclarationError(
                 f"no tensor intrinsic {name!r} is declared; declared are {', '.join(sorted({*_DECLARED, *_BUILT_IN})) or 'none'}: "
                 "declare it with te.decl_tensor_intrin, or import the module that does, before the schedule is replayed"

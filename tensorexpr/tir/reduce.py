@@ -97,8 +97,8 @@ class IterVar(Built, ExprOp, Object):
         """The variable."""
         return self.var
 
-    __eq__ = ExprOp.__eq__  # type: ignore[assignment]
-    __hash__ = ExprOp.__hash__
+    def __repr__(self) -> str:
+        return self.script()
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -113,8 +113,8 @@ class CommReducer(Built, ExprOp, Object):
     result: tuple[PrimExpr, ...]
     identity_element: tuple[PrimExpr, ...]
 
-    __eq__ = ExprOp.__eq__  # type: ignore[assignment]
-    __hash__ = ExprOp.__hash__
+    def __repr__(self) -> str:
+        return self.script()
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

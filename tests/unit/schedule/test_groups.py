@@ -73,6 +73,19 @@ def test_compute_at_moves_what_was_left_at_the_root() -> None:
     assert_schedule_correct(s, [a, e], phases=(0,), compiled=False)
 
 
+def test_views_of_one_stage_or_group_are_equal() -> None:
+    a = te.placeholder((8,), name="A")
+    b = te.compute((8,), lambda i: a[i] + 1, name="B")
+    c = te.compute((8,), lambda i: b[i] * 2, name="C")
+    s = te.create_schedule(c.op)
+    group = s.create_group(outputs=b, inputs=a)
+    group.compute_at(s[c], c.op.axis[0])
+    assert group.attach_stage == s[c] and s[c].same_as(s[c]) and s[b] != s[c]
+    assert s[b].group == group and {s[c]: 1}[s[c]] == 1
+    assert s[c] != te.create_schedule(c.op)[c]
+    assert repr(s[c].leaf_iter_vars) == '[T.iter_var(i, T.Range(0, 8), "DataPar", "")]'
+
+
 def test_compute_root_of_a_member_goes_to_the_group() -> None:
     s, a, b, c, d, e = line()
     s.create_group(outputs=d, inputs=a).compute_at(s[e], e.op.axis[0])
