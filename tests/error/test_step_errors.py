@@ -159,7 +159,7 @@ def test_an_intrinsic_over_an_axis_that_starts_late() -> None:
     a = te.placeholder((6,), name="A")
     k = te.reduce_axis((2, 4), name="k")
     b = te.compute((1,), lambda i: te.sum(a[k], axis=k), name="B")
-    with pytest.raises(DeclarationError, match=r"the reduction axis k runs over .*; let it start at 0 with a constant extent"):
+    with pytest.raises(DeclarationError, match=r"the reduction axis k runs over .*; let it start at 0"):
         te.decl_tensor_intrin(b.op, lambda ins, outs: tir.Evaluate(tir.const(0)))
 
 
@@ -168,7 +168,7 @@ def test_an_extern_without_outputs() -> None:
     a = te.placeholder((4,), name="A")
     made = te.extern((4,), [a], lambda ins, outs: tir.BufferStore(outs[0], ins[0][0], (tir.const(0),)), name="none").op
     with pytest.raises(DeclarationError, match="extern none: it has no output; give at least one shape"):
-        verify_extern(replace(made, output_placeholders=(), body=tir.Evaluate(tir.const(0))))
+        verify_extern(replace(made, output_placeholders=(), statement=tir.Evaluate(tir.const(0))))
 
 
 def test_a_record_whose_body_is_a_vector() -> None:
