@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tensorexpr import te
 from tensorexpr.errors import LoweringError
 from tensorexpr.lower import transform
 from tensorexpr.lower.context import PassContext
@@ -14,8 +15,8 @@ from tensorexpr.lower.pragmas import KEEP_LOOP
 from tensorexpr.script import from_source
 from tensorexpr.tir import IRModule, PrimFunc
 from tensorexpr.tir.attrs import FrozenMap
-from tensorexpr.tir.expr import IntImm, Var
-from tensorexpr.tir.stmt import AttrStmt, For, ForKind, LetStmt, Stmt, seq
+from tensorexpr.tir.expr import IntImm, Range, Var
+from tensorexpr.tir.stmt import AttrStmt, For, ForKind, LetStmt, ProducerRealize, ProducerStore, SeqStmt, Stmt, seq
 
 from .builder import SERIAL, allocate, applied, flat, func, guard, load, loop, loops, parallel, statements, store, stores, unrolled
 
@@ -188,3 +189,14 @@ def test_a_pragma_around_a_loop() -> None:
     inner = loop("i", 4, lambda i: store(flat("B", 8), 1.0, i))
     body = AttrStmt(IntImm("int32", 0), "pragma_auto_unroll_max_step", IntImm("int32", 8), inner)
     assert loops(transform.UnrollLoop()(IRModule({"main": func(body)}))["main"]) == []
+
+
+def test_stores_of_tensors_are_unrolled_too() -> None:
+    tensor = te.placeholder((4,), "float32", "T")
+    i = Var("i", "int32")
+    body = ProducerStore(tensor, tensor[i] + 1.0, (i,))
+    nest = For(i, IntImm("int32", 0), IntImm("int32", 2), ForKind.UNROLLED, body)
+    whole = ProducerRealize(tensor, (Range(0, 4),), IntImm("bool", 1), nest)
+    after = transform.UnrollLoop()(IRModule({"main": PrimFunc((), whole)}))["main"].body
+    assert isinstance(after, ProducerRealize) and isinstance(after.body, SeqStmt)
+    assert [one.indices[0].value for one in after.body.seq] == [0, 1]  # type: ignore[attr-defined]
