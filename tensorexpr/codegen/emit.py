@@ -48,7 +48,7 @@ def _int(ctx: FunctionContext, node: PrimExpr) -> str:
 
 def _float(ctx: FunctionContext, node: PrimExpr) -> str:
     assert isinstance(node, FloatImm)
-    return float_bits(node.value, node.dtype)
+    return float_bits(float(node), node.dtype)
 
 
 def _variable(ctx: FunctionContext, node: PrimExpr) -> str:

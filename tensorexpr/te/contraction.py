@@ -137,7 +137,7 @@ def overflows(contraction: Contraction, arrays: Callable[[ProducerLoad], Array])
         largest = max(abs(float(array.max())), abs(float(array.min()))) if array.size else 0.0
         bound = max(bound, 1.0) * largest  # not a number if any element isn't
     limit = max_value(contraction.dtype)
-    return not (isinstance(limit, FloatImm) and bound < limit.value)
+    return not (isinstance(limit, FloatImm) and bound < float(limit))
 
 
 def contract(contraction: Contraction, operands: Sequence[Array], ranges: Ranges, spatial: Sequence[Var], reduced: Sequence[Var]) -> Array:

@@ -68,7 +68,7 @@ class _Canon:
                 self.free += 1
             return (*self.variables[node], node.dtype)
         if isinstance(node, FloatImm):
-            return ("FloatImm", node.dtype, node.value.hex())
+            return ("FloatImm", node.dtype, float(node).hex())
         names = (f.name for f in fields(node) if f.init)  # type: ignore[arg-type]
         return (type(node).__name__, *(self._value(getattr(node, name)) for name in names))
 

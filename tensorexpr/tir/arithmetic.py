@@ -188,7 +188,7 @@ def cast(value: Any, dtype: str) -> PrimExpr:
             return FloatImm(dtype, rounded_float(float(expr.value), dtype))
         return IntImm(dtype, int(expr.value != 0) if wanted.code == "bool" else wrap_int(expr.value, dtype))
     if isinstance(expr, FloatImm) and wanted.is_float:
-        return FloatImm(dtype, rounded_float(expr.value, dtype))
+        return FloatImm(dtype, rounded_float(float(expr), dtype))
     return Cast(dtype, expr)
 
 
@@ -230,7 +230,7 @@ def fold_binary(op: type[BinaryExpr], a: PrimExpr, b: PrimExpr) -> PrimExpr | No
         return IntImm(a.dtype, wrap_int(_INT_FOLD[op](a.value, b.value), a.dtype))
     if isinstance(a, FloatImm) and isinstance(b, FloatImm) and op in _FLOAT_FOLD and a.dtype in ("float32", "float64"):
         with np.errstate(all="ignore"):
-            return FloatImm(a.dtype, rounded_float(_FLOAT_FOLD[op](a.value, b.value), a.dtype))
+            return FloatImm(a.dtype, rounded_float(_FLOAT_FOLD[op](float(a), float(b)), a.dtype))
     if isinstance(a, Broadcast) and isinstance(b, Broadcast):
         inner = fold_binary(op, a.value, b.value)
         return Broadcast(inner, a.lanes) if inner is not None else None

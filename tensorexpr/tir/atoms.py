@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import TypeMismatchError
-from .dtype import int_limits, parse_dtype, round_float
+from .dtype import int_limits, parse_dtype, round_float, rounded_float, shortest_decimal
 from .interning import Interned
 from .node import Object
 from .operators import ExprOp
@@ -108,19 +108,20 @@ class IntImm(ConstExpr):
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class FloatImm(ConstExpr):
-    """A floating point constant, already rounded to `dtype`."""
+    """A floating point constant. `value` is the shortest decimal that `dtype` rounds to the constant, `float(...)` the constant itself."""
 
     dtype: str
     value: float
 
     def __float__(self) -> float:
-        return self.value
+        return rounded_float(self.value, self.dtype)
 
     @staticmethod
     def _normal(values: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Rounded, so that equal constants are one."""
-        value = round_float(float(values[1]), str(values[0]))
-        return (str(values[0]), value if value == value else math.nan)  # all NaNs are one
+        """One decimal for all that round to one constant, so that equal constants are one."""
+        dtype = str(values[0])
+        value = shortest_decimal(round_float(float(values[1]), dtype), dtype)
+        return (dtype, value if value == value else math.nan)  # all NaNs are one
 
     @staticmethod
     def _intern_key(values: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -188,6 +188,14 @@ def round_float(value: float, dtype: str) -> float:
     return rounded
 
 
+def shortest_decimal(value: float, dtype: str) -> float:
+    """The number of fewest digits that the float dtype rounds to `value`, which it has: 0.1 for float32's 0.10000000149011612."""
+    if dtype == "float64":
+        return value
+    shortest = float(str(to_numpy(dtype).type(value)))
+    return shortest if rounded_float(shortest, dtype) == value else value
+
+
 def rounded_float(value: float, dtype: str) -> float:
     """The value as a machine would round it, beyond the range to infinity."""
     if dtype == "float64":

@@ -112,7 +112,7 @@ class _Legalizer:
             case Var():
                 return self._vars.get(expr, expr)
             case FloatImm() if self._small(expr.dtype):
-                return FloatImm(self._wide, expr.value)
+                return FloatImm(self._wide, float(expr))
             case BufferLoad():
                 load = typing_cast(BufferLoad, map_expr(expr, self.expr))
                 buffer = self._buffer(expr.buffer)

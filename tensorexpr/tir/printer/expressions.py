@@ -89,7 +89,7 @@ def _is_literal(expr: ir.PrimExpr) -> bool:
 
 
 def _float(node: ir.FloatImm, names: Names) -> tuple[int, Parts]:
-    text = float_text(node.value, node.dtype)
+    text = float_text(float(node), node.dtype)
     return ATOM, (text if node.dtype == names.options.float_dtype else f"T.{node.dtype}({text})",)
 
 

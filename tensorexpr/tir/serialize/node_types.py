@@ -80,7 +80,7 @@ def _int_imm(dtype: str, value: int) -> PrimExpr:
 def _float_imm(dtype: str, value: float) -> PrimExpr:
     parsed = parse_dtype(dtype)
     made = const(value, dtype) if parsed.is_float and parsed.lanes == 1 else None
-    if not isinstance(made, ir.FloatImm) or (made.value != value and not math.isnan(value)):
+    if not isinstance(made, ir.FloatImm) or (value not in (made.value, float(made)) and not math.isnan(value)):
         raise RecordError(f"{value} is no {dtype}")
     return made
 

@@ -54,7 +54,7 @@ def _float_imm(reader: ExprReader, dtype: JSON, value: JSON) -> PrimExpr:
     if type(number) is not float or (not isinstance(value, str) and not math.isfinite(number)):
         _fail(f"{shown(value)} is no float")
     made = const(number, name)
-    if not isinstance(made, ir.FloatImm) or (made.value != number and not math.isnan(number)):
+    if not isinstance(made, ir.FloatImm) or (number not in (made.value, float(made)) and not math.isnan(number)):
         _fail(f"{number} is no {name}")
     return made
 
