@@ -40,7 +40,9 @@ def test_what_a_node_lacks_is_said() -> None:
         tir.Add(tir.Var("x"))  # type: ignore[call-arg]
 
 
-@pytest.mark.parametrize(("dtype", "value", "exact"), [("float16", 3.14, 3.140625), ("float32", 0.1, 0.10000000149011612), ("float64", 0.1, 0.1)])
+@pytest.mark.parametrize(
+    ("dtype", "value", "exact"), [("float16", 3.14, 3.140625), ("float32", 0.1, 0.10000000149011612), ("float64", 0.1, 0.1)]
+)
 def test_the_value_of_a_constant_is_what_was_written(dtype: str, value: float, exact: float) -> None:
     constant = tir.FloatImm(dtype, value)
     assert (constant.value, float(constant)) == (value, exact)
