@@ -104,6 +104,7 @@ _LAZY.update({name: ("tensorexpr.runtime.device", name) for name in _DEVICES})
 _EARLY_TE = """all any comm_reducer compute const create_schedule decl_tensor_intrin div exp extern floor gradient indexdiv indexmod log max
 max_value min min_value placeholder power reduce_axis scan sigmoid size_var sqrt sum tag_scope tanh thread_axis var"""
 _EARLY_TIR = "abs call_extern call_intrin call_packed call_pure_extern call_pure_intrin ceil decl_buffer if_then_else round trunc"
+_PLANNED = ("autotvm", "micro", "relax", "relay")
 _EARLY_DTYPES = ("bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _LAZY.update({name: ("tensorexpr.te", name) for name in _EARLY_TE.split()})
 _LAZY.update({name: ("tensorexpr.tir", name) for name in _EARLY_TIR.split()})
@@ -182,7 +183,8 @@ def __getattr__(name: str) -> Any:
         return name
     place = _LAZY.get(name)
     if place is None:
-        raise AttributeError(f"module 'tensorexpr' has no attribute {name!r}")
+        later = "; it is planned, see docs/roadmap.md" if name in _PLANNED else ""
+        raise AttributeError(f"module 'tensorexpr' has no attribute {name!r}{later}")
     module = importlib.import_module(place[0])
     value = module if place[1] is None else getattr(module, place[1])
     globals()[name] = value

@@ -41,7 +41,8 @@ def program_key(inputs: Any, args: Sequence[Any] | None, name: str, binds: Mappi
     if not config.cache_enabled() or isinstance(inputs, (IRModule, PrimFunc)) or binds or observed:
         return None
     sources = _source_digest()
-    program = None if sources is None else _described(inputs, args or ())
+    given = () if args is None else args if isinstance(args, (list, tuple)) else (args,)
+    program = None if sources is None else _described(inputs, given)
     if program is None:
         return None
     options = {

@@ -102,6 +102,9 @@ class IntImm(ConstExpr):
     def __index__(self) -> int:
         return self.value
 
+    def __float__(self) -> float:
+        return float(self.value)
+
     def __bool__(self) -> bool:
         return bool(self.value)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..errors import DeclarationError
+from ..errors import DeclarationError, TypeMismatchError
 
 if TYPE_CHECKING:
     from .expr import PrimExpr
@@ -115,6 +115,12 @@ class ExprOp:
         return NotEqualOp(self, other)
 
     __hash__ = object.__hash__
+
+    def __float__(self) -> float:
+        raise TypeMismatchError(
+            f"{self!s} has no value while the computation is declared; use te.exp(...) and its like in place of math's functions, "
+            'and .astype("float32") in place of float(...)'
+        )
 
     def __bool__(self) -> bool:
         raise DeclarationError(

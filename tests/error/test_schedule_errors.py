@@ -132,7 +132,7 @@ def test_vectorise_a_symbolic_extent() -> None:
 @pytest.mark.parametrize(
     ("keep", "message"),
     [
-        (["out"], "placeholder A is read but missing from args"),
+        (["out"], r"placeholder A is read but missing from args; pass every input, as in args=\[A, out\]"),
         (["A", "A", "out"], "argument 1, A, is given twice"),
         (["A", "out", "matmul"], None),
     ],

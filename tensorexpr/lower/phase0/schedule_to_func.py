@@ -169,7 +169,8 @@ def _check_complete(tree: ScheduleTree, bound: Mapping[Key, Buffer]) -> None:
         outputs = range(stage.origin.num_outputs)
         missing = [n for n in outputs if (stage.id, n) not in bound]
         if stage.is_placeholder and stage.id not in tree.carried and missing and tree.consumers(stage):
-            raise LoweringError(f"placeholder {stage.name} is read but missing from args; pass every input, as in args=[A, B, C]")
+            ends = ", ".join(s.name for s in tree.in_order() if s.is_placeholder or s.is_output)
+            raise LoweringError(f"placeholder {stage.name} is read but missing from args; pass every input, as in args=[{ends}]")
         if stage.aligns and len(missing) < len(outputs):
             raise LoweringError(f"{stage.name} is an argument, so the caller lays it out: leave storage_align out, or take it out of args")
         if isinstance(stage.attach, At) and (stage.rolling_buffer or stage.double_buffer) and len(missing) < len(outputs):
