@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import TypeMismatchError
-from .dtype import int_limits, parse_dtype, round_float, rounded_float, shortest_decimal
-from .interning import Interned
+from .dtype import DType, full_dtype, int_limits, parse_dtype, round_float, rounded_float, shortest_decimal
+from .interning import ADAPTERS, Interned
 from .node import Object
 from .operators import ExprOp
 from .types import PointerType, PrimType, Type
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+ADAPTERS["DType"] = ((), full_dtype, None)
 
 
 class PrimExpr(Interned, ExprOp, Object):
@@ -86,7 +89,7 @@ class ConstExpr(PrimExpr):
 class IntImm(ConstExpr):
     """An integer or bool constant."""
 
-    dtype: str
+    dtype: DType
     value: int
 
     def __post_init__(self) -> None:
@@ -113,7 +116,7 @@ class IntImm(ConstExpr):
 class FloatImm(ConstExpr):
     """A floating point constant. `value` is the shortest decimal that `dtype` rounds to the constant, `float(...)` the constant itself."""
 
-    dtype: str
+    dtype: DType
     value: float
 
     def __float__(self) -> float:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from ..errors import DeclarationError
 from .arithmetic import as_int, convert, floordiv
-from .dtype import parse_dtype, with_lanes
+from .dtype import DType, parse_dtype, with_lanes
 from .expr import BufferLoad, ExprOp, IntImm, PointerType, PrimExpr, PrimType, Ramp, Range, Var, each, refuse
 from .interning import ADAPTERS, Built
 from .node import Object
@@ -32,7 +32,7 @@ class Buffer(Built, Object):
     _store: ClassVar[Any]  # BufferStore, which `stmt` puts here: statements know buffers, not the other way round
 
     data: Var
-    dtype: str
+    dtype: DType
     shape: tuple[PrimExpr, ...]
     strides: tuple[PrimExpr, ...] = ()
     elem_offset: PrimExpr = field(default_factory=lambda: IntImm("int32", 0))

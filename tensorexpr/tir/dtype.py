@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import cast
+from typing import TypeAlias, cast
 
 import numpy as np
 
@@ -22,6 +22,10 @@ _BITS: dict[str, Sequence[int]] = {
     "bfloat": (16,), "e4m3_float": (8,), "e5m2_float": (8,), "handle": (64,),
 }  # fmt: skip
 _USUAL = (4, 8, 16, 32, 64)  # integers of other widths can be computed with; arrays of them have no form in memory
+_UNSAID_BITS = {"float": 32, "int": 32, "uint": 32, "handle": 64}
+DType: TypeAlias = str
+"""A dtype as a field of a node, where "int", "uint" and "float" become their usual widths."""
+
 _FLOATS = frozenset(("float", "bfloat", "e4m3_float", "e5m2_float"))
 _ML_DTYPES = {"bfloat16": "bfloat16", "e4m3_float8": "float8_e4m3fn", "e5m2_float8": "float8_e5m2", "int4": "int4", "uint4": "uint4"}
 _LARGEST_HALF = 65504.0  # texts of the largest float32 are a bit larger than it is, those of this one never
@@ -108,11 +112,16 @@ def parse_dtype(dtype: str) -> DataType:
         return DataType("bool", 1, count if lanes == rest else -count)
     found = _PATTERN.match(dtype)
     if found and int(found[4] or 1) > 0:
-        code, bits, count = found[1], int(found[2] or 64 if found[1] == "handle" else found[2] or 0), int(found[4] or 1)
+        code, bits, count = found[1], int(found[2] or _UNSAID_BITS.get(found[1], 0)), int(found[4] or 1)
         if bits in _BITS[code]:
             return DataType(code, bits, -count if found[3] else count)
     known = [f"{code}{bits}" for code, widths in _BITS.items() for bits in widths if bits in _USUAL and code != "handle"]
     raise TypeMismatchError(f"{dtype!r} is no dtype; known: bool, {', '.join(known)}, each also with lanes as in 'float32x8'")
+
+
+def full_dtype(dtype: str) -> DType:
+    """A dtype with the bits that "int", "uint" and "float" leave out."""
+    return f"{dtype}{_UNSAID_BITS[dtype]}" if dtype in _UNSAID_BITS and dtype != "handle" else dtype
 
 
 @cache

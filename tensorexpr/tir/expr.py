@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import TypeMismatchError
 from .atoms import ConstExpr, FloatImm, IntImm, IntImmEnum, PrimExpr, SizeVar, StringImm, Var
-from .dtype import IntValue, parse_dtype, with_lanes
+from .dtype import DType, IntValue, parse_dtype, with_lanes
 from .interning import ADAPTERS
 from .node import Object
 from .op_registry import Op
@@ -103,7 +103,7 @@ class Select(PrimExpr):
 class Cast(PrimExpr):
     """`value` converted to `dtype`."""
 
-    dtype: str
+    dtype: DType
     value: PrimExpr
 
 
@@ -202,7 +202,7 @@ class Let(PrimExpr):
 class Call(PrimExpr):
     """A call of the intrinsic named `op` (``"tir.exp"``); `intrin` lists them with their properties."""
 
-    dtype: str
+    dtype: DType
     op: OpName
     args: tuple[PrimExpr, ...]
 

@@ -28,7 +28,7 @@ from ..errors import DeclarationError, TypeMismatchError
 from .attrs import EMPTY, FrozenMap
 from .buffer import Buffer, BufferRegion
 from .constant_array import ConstantArray
-from .dtype import parse_dtype
+from .dtype import DType, parse_dtype
 from .expr import DataProducer, IntImm, IterVar, PrimExpr, Range, Var, each, refuse
 from .interning import ADAPTERS, Built
 from .node import Object
@@ -145,7 +145,7 @@ class Allocate(Stmt):
     """`buffer_var` points to fresh storage of prod(extents) elements of `dtype` for `body`."""
 
     buffer_var: Var
-    dtype: str
+    dtype: DType
     extents: tuple[PrimExpr, ...]
     condition: PrimExpr
     body: Stmt
@@ -170,7 +170,7 @@ class AllocateConst(Stmt):
     """
 
     buffer_var: Var
-    dtype: str
+    dtype: DType
     extents: tuple[PrimExpr, ...]
     data_or_idx: ConstantArray | int
     body: Stmt

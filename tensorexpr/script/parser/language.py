@@ -8,6 +8,7 @@ from typing import Any
 from ...arith.index_map import IndexMap
 from ...tir import expr as ir
 from ...tir import intrin
+from ...tir.arithmetic import const
 from .blocks import AXES, BLOCKS
 from .buffers import BUFFERS, buffer
 from .dtypes import TYPES, is_type, type_builder, var
@@ -76,6 +77,7 @@ TIR = Namespace(
         "meta_var": Builder("T.meta_var", _meta_var),
         "comm_reducer": Builder("T.comm_reducer", comm_reducer),
         "index_map": Builder("T.index_map", _index_map),
+        "const": Builder("T.const", const),  # `tvm.tir.const(...)`: names of the package tir are names of the language
         "axis": AXIS,
         **{kind.__name__: kind for kind in _CLASSES},
     },

@@ -47,3 +47,13 @@ def test_the_value_of_a_constant_is_what_was_written(dtype: str, value: float, e
     constant = tir.FloatImm(dtype, value)
     assert (constant.value, float(constant)) == (value, exact)
     assert tir.FloatImm(dtype, exact) is constant
+
+
+def test_dtypes_without_bits_have_the_usual_ones() -> None:
+    assert tir.IntImm("int", 3) is tir.IntImm("int32", 3)
+    assert (tir.const(1, "uint").dtype, tir.Var("x", "float").dtype, tir.decl_buffer((4,), "float").dtype) == (
+        "uint32",
+        "float32",
+        "float32",
+    )
+    assert tir.Cast("int", tir.FloatImm("float", 2.5)).dtype == "int32"
