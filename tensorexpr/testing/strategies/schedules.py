@@ -56,10 +56,13 @@ Draw = st.DrawFn
 
 
 @st.composite
-def schedules(draw: Draw, outputs: Sequence[Operation | Tensor], max_steps: int = 10, argument_layouts: bool = False) -> Schedule:
+def schedules(
+    draw: Draw, outputs: Sequence[Operation | Tensor], max_steps: int = 10, argument_layouts: bool = False, tensorize: bool = True
+) -> Schedule:
     """A schedule of `outputs`, tensors or their operations, made of up to `max_steps` random primitives, each legal where it stands.
 
     With `argument_layouts` inputs and outputs may be passed in other layouts (see `Schedule.arguments` and `layout_of`).
+    Without `tensorize` no stage has an intrinsic, which later steps could make unfit.
     Proposals that the schedule refuses are dropped, so what comes out also says that refusing left it intact.
     """
     schedule = create_schedule(outputs)
@@ -68,7 +71,7 @@ def schedules(draw: Draw, outputs: Sequence[Operation | Tensor], max_steps: int 
         if step is None or (isinstance(step, TransformLayout) and not argument_layouts and _is_argument(schedule.tree[step.stage])):
             continue
         schedule = applied(schedule, step) or schedule
-    return _tensorized(draw, schedule, max_steps)
+    return _tensorized(draw, schedule, max_steps) if tensorize else schedule
 
 
 def applied(schedule: Schedule, step: Step) -> Schedule | None:
