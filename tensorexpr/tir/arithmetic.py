@@ -283,11 +283,13 @@ def add(lhs: Any, rhs: Any, span: object = None) -> PrimExpr:
 def subtract(lhs: Any, rhs: Any, span: object = None) -> PrimExpr:
     """lhs - rhs.
 
+    Constants of unsigned dtypes wrap around, as machines do.
+
     Raises:
-        TypeMismatchError: for a constant below 0 that an unsigned dtype can't hold.
+        TypeMismatchError: for the constant 0 of an unsigned dtype less another, which is meant as a negative number.
     """
     left, right = _operands(lhs, rhs)
-    if isinstance(left, IntImm) and isinstance(right, IntImm) and left.value < right.value and left.dtype.startswith("uint"):
+    if is_const_int(left, 0) and isinstance(right, IntImm) and right.value > 0 and left.dtype.startswith("uint"):
         raise TypeMismatchError(f"{left} - {right} is below 0, where {left.dtype} begins; subtract in a signed dtype")
     return build_binary(Sub, left, right)
 

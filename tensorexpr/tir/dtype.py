@@ -198,8 +198,11 @@ def round_float(value: float, dtype: str) -> float:
 
 
 def shortest_decimal(value: float, dtype: str) -> float:
-    """The number of fewest digits that the float dtype rounds to `value`, which it has: 0.1 for float32's 0.10000000149011612."""
-    if dtype == "float64":
+    """The number of fewest digits that the float dtype rounds to `value`, which it has: 0.1 for float32's 0.10000000149011612.
+
+    Whole numbers are themselves: float16's largest stays 65504, which 65500 is rounded to.
+    """
+    if dtype == "float64" or value.is_integer():
         return value
     shortest = float(str(to_numpy(dtype).type(value)))
     return shortest if rounded_float(shortest, dtype) == value else value

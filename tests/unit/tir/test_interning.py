@@ -41,7 +41,8 @@ def test_what_a_node_lacks_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "value", "exact"), [("float16", 3.14, 3.140625), ("float32", 0.1, 0.10000000149011612), ("float64", 0.1, 0.1)]
+    ("dtype", "value", "exact"),
+    [("float16", 3.14, 3.140625), ("float16", 65504.0, 65504.0), ("float32", 0.1, 0.10000000149011612), ("float64", 0.1, 0.1)],
 )
 def test_the_value_of_a_constant_is_what_was_written(dtype: str, value: float, exact: float) -> None:
     constant = tir.FloatImm(dtype, value)
