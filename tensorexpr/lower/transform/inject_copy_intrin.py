@@ -31,7 +31,7 @@ def InjectCopyIntrin(pragma_key: str, fintrin: Intrin) -> Pass:
     """Statements of `fintrin` for the copies under `pragma_<pragma_key>`. For flat buffers.
 
     Args:
-        pragma_key: the mark, without "pragma_".
+        pragma_key: the mark, without its prefix.
         fintrin: called with the source, the destination, how many elements are padded in front of the source along each loop,
             how many behind it, and their value; two empty lists and None without padding. It returns a statement.
 
