@@ -16,6 +16,11 @@ _Struct = TypeVar("_Struct")
 _STRUCT_KEYS: dict[type, str] = {struct: key for key, struct in STRUCTS.items()}
 
 
+def argument_list(args: Any) -> Sequence[Any]:
+    """The arguments of a function as `lower` and `build` take them: several, one by itself, or None."""
+    return () if args is None else args if isinstance(args, (list, tuple)) else (args,)
+
+
 def _names(what: str, value: Sequence[str] | None) -> tuple[str, ...]:
     items = value if value is None or isinstance(value, (list, tuple, set, frozenset)) else None
     if (items is None and value is not None) or not all(isinstance(name, str) for name in items or ()):

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import LoweringError
 from ..tir.function import IRModule, PrimFunc
-from .context import PassContext
+from .context import PassContext, argument_list
 from .passes import Pass, deep_recursion, run_pass
 from .phase1.compact_buffer_allocation import compact_buffer_allocation
 from .phase1.convert_blocks_to_opaque import convert_blocks_to_opaque
@@ -192,8 +192,7 @@ def _as_module(inp: Any, args: Sequence[Any] | None, name: str, binds: Mapping[A
     # Functions and modules are lowered without loading tensor expressions and schedules.
     from .phase0 import schedule_to_func
 
-    given = () if args is None else args if isinstance(args, (list, tuple)) else (args,)
-    func = schedule_to_func(inp, given, name, binds, keep_trivial_loops=ctx.flag("tir.debug_keep_trivial_loop"))
+    func = schedule_to_func(inp, argument_list(args), name, binds, keep_trivial_loops=ctx.flag("tir.debug_keep_trivial_loop"))
     return IRModule({name: func.with_attr("tir.noalias", ctx.flag("tir.noalias", True))})
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import config
 from ..errors import RecordError
-from ..lower.context import PassContext
+from ..lower.context import PassContext, argument_list
 from ..target import Target
 from ..tir.function import IRModule, PrimFunc
 
@@ -41,8 +41,7 @@ def program_key(inputs: Any, args: Sequence[Any] | None, name: str, binds: Mappi
     if not config.cache_enabled() or isinstance(inputs, (IRModule, PrimFunc)) or binds or observed:
         return None
     sources = _source_digest()
-    given = () if args is None else args if isinstance(args, (list, tuple)) else (args,)
-    program = None if sources is None else _described(inputs, given)
+    program = None if sources is None else _described(inputs, argument_list(args))
     if program is None:
         return None
     options = {

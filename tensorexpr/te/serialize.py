@@ -95,29 +95,26 @@ def _variables(root: PrimExpr) -> list[Var]:
     return [node for node in nodes if isinstance(node, Var) and node not in bound]
 
 
+def _definition(op: ComputeOp, writer: ExprWriter, numbers: Mapping[Operation, int]) -> JSON:
+    """The bodies of a compute, or the intrinsic's call of one over slices."""
+    if isinstance(op, TensorComputeOp):
+        return {"call": write_call(op, writer, lambda tensor: _reference(tensor, numbers))}
+    return {"body": [writer.expr(body) for body in op.body]}
+
+
 def _write_op(op: Operation, numbers: Mapping[Operation, int], names: Mapping[Var, str]) -> JSON:
     writer = ExprWriter(names, lambda tensor: _reference(tensor, numbers))
     match op:
         case PlaceholderOp(name=name, dtype=dtype, shape=shape):
             return {"kind": "placeholder", "name": name, "dtype": dtype, "shape": [writer.expr(e) for e in shape], "rows": writer.rows}
-        case TensorComputeOp(name=name, tag=tag, attrs=attrs):
-            return {
-                "kind": "tensor_compute",
-                "name": name,
-                "tag": tag,
-                "attrs": {key: _write_attr(name, key, value, numbers) for key, value in attrs.items()},
-                "axis": [writer.axis(axis) for axis in op.axis],
-                "call": write_call(op, writer, lambda tensor: _reference(tensor, numbers)),
-                "rows": writer.rows,
-            }
         case ComputeOp(name=name, tag=tag, attrs=attrs):
             return {
-                "kind": "compute",
+                "kind": "tensor_compute" if isinstance(op, TensorComputeOp) else "compute",
                 "name": name,
                 "tag": tag,
                 "attrs": {key: _write_attr(name, key, value, numbers) for key, value in attrs.items()},
                 "axis": [writer.axis(axis) for axis in op.axis],
-                "body": [writer.expr(body) for body in op.body],
+                **_definition(op, writer, numbers),
                 "rows": writer.rows,
             }
         case ExternOp(name=name, tag=tag, attrs=attrs):
