@@ -38,6 +38,9 @@ class AxisSeparator:
         return "AXIS_SEPARATOR"
 
 
+AXIS_SEPARATOR = AxisSeparator()
+
+
 @dataclass(frozen=True, eq=False)
 class IndexMap:
     """`initial_indices -> final_indices`, the latter being integer expressions of the former.
@@ -50,7 +53,7 @@ class IndexMap:
     final_indices: tuple[PrimExpr, ...]
     inverse_index_map: InitVar[Callable[..., Any] | IndexMap | None] = None
 
-    AXIS_SEPARATOR: ClassVar[AxisSeparator] = AxisSeparator()
+    AXIS_SEPARATOR: ClassVar[AxisSeparator] = AXIS_SEPARATOR
     _to_json: ClassVar[Callable[[IndexMap], str]]  # `index_map_graph` puts it here, as it knows maps
 
     def __post_init__(self, inverse_index_map: Callable[..., Any] | IndexMap | None) -> None:

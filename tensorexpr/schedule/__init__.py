@@ -25,7 +25,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ..arith.index_map import IndexMap as _IndexMap
+from ..arith.index_map import AXIS_SEPARATOR
 from ..te.specialized_condition import SpecializedCondition
 from ..tir.buffer import Buffer
 from .auto_inline import AutoInlineBroadcast, AutoInlineElemWise, AutoInlineInjective
@@ -35,8 +35,6 @@ from .stage_views import Fuse, IterVarAttr, Singleton, Split
 from .te_schedule import Schedule, Stage, create_schedule
 from .trace import Trace
 from .tree import ScheduleTree
-
-AXIS_SEPARATOR = _IndexMap.AXIS_SEPARATOR
 
 if TYPE_CHECKING:
     from ..lower.phase0.post_process import SchedulePostProcToPrimFunc, VerifyCompactBuffer

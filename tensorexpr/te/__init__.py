@@ -7,11 +7,11 @@
     C = te.compute((n, n), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
 
 tensor, operation    the values and the nodes of a computation
-declare, reducer     placeholder, compute, reduce_axis; sum, max, min, comm_reducer
+declare, reducer     placeholder, compute, reduce_axis; sum, max, min, comm_reducer; definition: what compute makes of its function
 tag                  tags for all that is declared in a scope
 extern               tensors that a statement or a foreign function computes
 tensor_compute       computes over slices, by a tensor intrinsic
-scan                 recurrences over time; by scan_op, and scan_body, what one step computes
+recurrence           scan: one row of time after the other; by scan_op, and scan_body, what one step computes
 elementwise          operators on whole tensors
 verify, bounds       what makes a definition well formed, and free of reads out of bounds; lazy_select: arms that may not be read
 thread_axis          what loops are bound to
@@ -19,11 +19,11 @@ specialized_condition    conditions that the author of a schedule says hold
 dag, dag_text, flops, identity, access     the graph: order, text, cost, equality, how producers are read
 serialize, serialize_extern     the graph as JSON
 graph_nodes          the graph as the text that TVM saves
-create_prim_func     functions of blocks; by compute_block, extern_block and index_dtype; from_prim_func, the way back
+to_prim_func         functions of blocks; by compute_block, extern_block and index_dtype; from_prim_func, the way back
 tensor_intrin, row_crossing     what a few instructions compute, for tensorize
 intrinsics           tensor intrinsics that come with the package
 combiner_laws        whether a reduction may be done in parts
-gradient             derivatives; by derivative, gradient_terms and index_equations
+autodiff             gradient; by derivative, gradient_terms and index_equations
 evaluation, reference     what a computation means, on NumPy arrays; by blocks, contraction and reductions
 tolerance            how far two results of a computation may differ
 """
@@ -33,7 +33,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ..arith.index_map import IndexMap as _IndexMap
 from ..tir.arithmetic import (
     add,
     all,
@@ -89,27 +88,27 @@ from ..tir.intrin import (
     trunc,
 )
 from . import elementwise as _elementwise
-from . import intrinsics, tag
-from .create_prim_func import create_prim_func
+from . import tag
 from .declare import compute, placeholder, reduce_axis, size_var, var
 from .extern import ExternOp, extern, extern_primfunc
-from .gradient import gradient
-from .hybrid_op import HybridOp
 from .operation import BaseComputeOp, ComputeOp, Operation, PlaceholderOp
 from .reducer import comm_reducer, max, min, sum
-from .scan import scan
-from .scan_op import ScanOp
 from .specialized_condition import SpecializedCondition
 from .tag import tag_scope
 from .tensor import Tensor, TensorSlice
-from .tensor_compute import TensorComputeOp, TensorIntrinCall
-from .tensor_intrin import TensorIntrin, decl_tensor_intrin
 from .thread_axis import thread_axis
 
 if TYPE_CHECKING:
+    from ..arith.index_map import AXIS_SEPARATOR
     from ..schedule import Schedule, Stage, create_schedule
-
-AXIS_SEPARATOR = _IndexMap.AXIS_SEPARATOR
+    from . import intrinsics
+    from .autodiff import gradient
+    from .hybrid_op import HybridOp
+    from .recurrence import scan
+    from .scan_op import ScanOp
+    from .tensor_compute import TensorComputeOp, TensorIntrinCall
+    from .tensor_intrin import TensorIntrin, decl_tensor_intrin
+    from .to_prim_func import create_prim_func
 
 __all__ = [
     "AXIS_SEPARATOR",
@@ -201,16 +200,26 @@ __all__ = [
 ]
 del _elementwise
 
-# Names that users look for here but that live in a higher row; loaded when they are first asked for.
-_HIGHER = {"hybrid": "tensorexpr.te.hybrid"} | {
-    name: "tensorexpr.schedule" for name in ("Schedule", "Stage", "create_schedule", "schedule")
+# Name -> module, for what lives in a higher row and what few programs need: loaded when it is first asked for.
+_PLACES = {
+    **dict.fromkeys(("Schedule", "Stage", "create_schedule", "schedule"), "tensorexpr.schedule"),
+    **dict.fromkeys(("TensorComputeOp", "TensorIntrinCall"), "tensorexpr.te.tensor_compute"),
+    **dict.fromkeys(("TensorIntrin", "decl_tensor_intrin"), "tensorexpr.te.tensor_intrin"),
+    "AXIS_SEPARATOR": "tensorexpr.arith.index_map",
+    "HybridOp": "tensorexpr.te.hybrid_op",
+    "ScanOp": "tensorexpr.te.scan_op",
+    "create_prim_func": "tensorexpr.te.to_prim_func",
+    "gradient": "tensorexpr.te.autodiff",
+    "hybrid": "tensorexpr.te.hybrid",
+    "intrinsics": "tensorexpr.te.intrinsics",
+    "scan": "tensorexpr.te.recurrence",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HIGHER:
+    if name not in _PLACES:
         raise AttributeError(f"module 'tensorexpr.te' has no attribute {name!r}")
-    module = importlib.import_module(_HIGHER[name])
+    module = importlib.import_module(_PLACES[name])
     value = getattr(module, name, module)
     globals()[name] = value
     return value

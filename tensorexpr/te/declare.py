@@ -11,13 +11,9 @@ from ..tir.arithmetic import convert
 from ..tir.attrs import FrozenMap
 from ..tir.dtype import int_limits, parse_dtype
 from ..tir.expr import IntImm, IterVar, PrimExpr, Range, SizeVar, Var
-from .bounds import check_bounds, early_rows
-from .lazy_select import lazy_selects
-from .operation import ComputeOp, PlaceholderOp
+from .operation import PlaceholderOp
 from .tag import TagScope
 from .tensor import Tensor
-from .tensor_compute import TensorComputeOp, TensorIntrinCall, call_bodies, tensor_axes
-from .verify import verify_bodies
 
 
 def var(name: str = "tindex", dtype: str = "int32") -> Var:
@@ -84,37 +80,10 @@ def compute(
         for axis_name, extent in zip(names, extents, strict=False)
     )
     returned = fcompute(*(axis.var for axis in axes))
-    if isinstance(returned, TensorIntrinCall):
-        made = tensor_compute(name, checked_tag(tag, where), checked_attrs(attrs), axes, extents, returned)
-        results = tuple(made.output(i) for i in range(made.num_outputs))
-        return results if len(results) > 1 else results[0]
-    if len(names) < len(extents):
-        raise DeclarationError(
-            f"{where}: the shape has {len(extents)} dimensions, the function takes {len(names)} indices ({', '.join(names)})"
-        )
-    bodies = tuple(_body(item, where) for item in (returned if isinstance(returned, (tuple, list)) else (returned,)))
-    reduce_axis = verify_bodies(name, axes, bodies)
-    bodies = lazy_selects(axes, bodies)
-    op = ComputeOp(name, checked_tag(tag, where), checked_attrs(attrs), axes, reduce_axis, bodies)
-    check_bounds(op, early_rows(op))
-    outputs = tuple(op.output(i) for i in range(op.num_outputs))
-    return outputs if isinstance(returned, (tuple, list)) and len(outputs) > 1 else outputs[0]
+    # Imported here, as what checks a definition brings the index algebra: most of what importing the package would load.
+    from .definition import define
 
-
-def tensor_compute(
-    name: str, tag: str, attrs: FrozenMap, axes: tuple[IterVar, ...], extents: tuple[PrimExpr, ...], call: TensorIntrinCall
-) -> TensorComputeOp:
-    """The operation of an intrinsic over slices; the axes of the function stand around it.
-
-    Raises:
-        DeclarationError: if the result has other extents behind them than the intrinsic's, or a tensor is read out of its bounds.
-    """
-    inner = tensor_axes(call, extents[len(axes) :], f"compute {name}")
-    bodies = call_bodies(call, inner)
-    reduce_axis = verify_bodies(name, (*axes, *inner), bodies)
-    op = TensorComputeOp(name, tag, attrs, (*axes, *inner), reduce_axis, bodies, call, len(axes))
-    check_bounds(op, early_rows(op))
-    return op
+    return define(name, checked_tag(tag, where), checked_attrs(attrs), axes, extents, returned)
 
 
 def as_shape(shape: Any, where: str) -> tuple[PrimExpr, ...]:
@@ -150,15 +119,6 @@ def _axis_names(fcompute: Callable[..., Any], ndim: int, varargs_names: Sequence
     if varargs_names is not None and len(varargs_names) != rest:
         raise DeclarationError(f"{where}: varargs_names has {len(varargs_names)} names for {rest} axes: {', '.join(varargs_names)}")
     return names + list(varargs_names if varargs_names is not None else (f"i{d}" for d in range(rest)))
-
-
-def _body(item: Any, where: str) -> PrimExpr:
-    if item is None or isinstance(item, str):
-        raise DeclarationError(f"{where}: the function returned {item!r}; it must return the element's expression, or a tuple of them")
-    body = convert(item)
-    if parse_dtype(body.dtype).lanes > 1 or body.dtype == "handle":
-        raise DeclarationError(f"{where}: the body {body} is {body.dtype}; elements are scalars")
-    return body
 
 
 def checked_tag(tag: str, where: str) -> str:

@@ -19,7 +19,7 @@ from ..tir.serialize.node_types import DTYPE, expression
 from ..tir.stmt import Stmt
 from .extern import ExternOp
 from .operation import ComputeOp, Operation, PlaceholderOp
-from .scan import scan_of
+from .recurrence import scan_of
 from .scan_op import ScanOp
 from .serialize import checked_compute, checked_extent
 from .serialize_extern import check_calls, extern_of

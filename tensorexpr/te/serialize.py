@@ -24,11 +24,11 @@ from ..tir.rewriting import walk
 from ..tir.serialize import ExprReader, ExprWriter, Limits
 from .bounds import check_bounds, early_rows
 from .dag import post_dfs_order
-from .declare import tensor_compute
+from .definition import tensor_compute
 from .extern import ExternOp
 from .lazy_select import lazy_selects
 from .operation import ComputeOp, Operation, PlaceholderOp
-from .scan import scan_of
+from .recurrence import scan_of
 from .scan_op import ScanOp
 from .serialize_call import read_call, write_call
 from .serialize_extern import check_calls, extern_of, extern_symbols, read_extern, write_extern

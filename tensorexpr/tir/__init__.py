@@ -32,7 +32,7 @@ import importlib
 import typing
 from typing import TYPE_CHECKING
 
-from . import analysis, device_intrin, printer, serialize, specialize, stmt_functor, structural, verify
+from . import analysis, device_intrin, specialize, stmt_functor, verify
 from .analysis import undefined_vars
 from .arithmetic import (
     add,
@@ -73,7 +73,6 @@ from .builtin import (
     vectorlow,
     vscale,
 )
-from .data_layout import BijectiveLayout, Layout, bijective_layout, layout
 from .expr import (
     EQ,
     GE,
@@ -176,7 +175,6 @@ from .intrin import (
     tanh,
     trunc,
 )
-from .llvm_intrin import call_llvm_intrin, call_llvm_pure_intrin
 from .op_registry import CallEffectKind
 from .pointers import address_of, tvm_access_ptr, type_annotation
 from .stmt import (
@@ -201,18 +199,25 @@ from .stmt import (
     While,
 )
 from .stmt_functor import stmt_list, stmt_seq
-from .structural import structural_equal, structural_hash
-from .tensor_intrin import TensorIntrin
-from .unknown import Any
 
 if TYPE_CHECKING:
     from ..arith import IndexMap
     from ..lower import transform
     from ..schedule.blocks.dependence_info import BlockDependenceInfo
-    from . import data_layout, functor, generic, interpreter, ir_builder, op
+    from . import data_layout, functor, generic, interpreter, ir_builder, op, printer, serialize, structural
+    from .data_layout import BijectiveLayout, Layout, bijective_layout, layout
+    from .llvm_intrin import call_llvm_intrin, call_llvm_pure_intrin
+    from .structural import structural_equal, structural_hash
+    from .tensor_intrin import TensorIntrin
+    from .unknown import Any
 
-# Names that users expect here and that live in a higher row: loaded on first use, so that nothing here depends on them.
-_HIGHER = {
+# Names that live in a higher row, so that nothing here may depend on them, and those that few programs need: loaded on first use.
+_PLACES = {
+    "Any": "tensorexpr.tir.unknown",
+    "TensorIntrin": "tensorexpr.tir.tensor_intrin",
+    **dict.fromkeys(("BijectiveLayout", "Layout", "bijective_layout", "layout"), "tensorexpr.tir.data_layout"),
+    **dict.fromkeys(("call_llvm_intrin", "call_llvm_pure_intrin"), "tensorexpr.tir.llvm_intrin"),
+    **dict.fromkeys(("structural_equal", "structural_hash"), "tensorexpr.tir.structural"),
     "transform": "tensorexpr.tir.transform",
     "IndexMap": "tensorexpr.arith.index_map",
     "Schedule": "tensorexpr.lower.tensor_schedules",
@@ -223,11 +228,9 @@ _HIGHER = {
     "BlockScope": "tensorexpr.schedule.blocks.block_scope",
     "as_composite_schedule": "tensorexpr.meta_schedule.proposal",
 }
-# Modules that few programs need, and import would pay for.
-_LAZY = {
-    name: f"tensorexpr.tir.{name}"
-    for name in ("block_dependence_info", "block_scope", "functor", "generic", "interpreter", "ir_builder", "op", "schedule")
-}
+_MODULES = """block_dependence_info block_scope data_layout functor generic interpreter ir_builder llvm_intrin op printer schedule serialize
+structural tensor_intrin unknown"""
+_PLACES.update({name: f"tensorexpr.tir.{name}" for name in _MODULES.split()})
 
 # Calls of devices that have a shorter name here; all others of `device_intrin` are found by their own.
 _DEVICE_CALLS = {name: f"tvm_{name}" for name in ("call_cpacked", "call_cpacked_lowered", "call_packed_lowered")}
@@ -435,11 +438,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> typing.Any:
-    place = _HIGHER.get(name) or _LAZY.get(name)
+    place = _PLACES.get(name)
     if place is None:
         if (call := _DEVICE_CALLS.get(name, name)) in device_intrin.DEVICE_INTRINSICS:
             return globals().setdefault(name, device_intrin.builder(call))
         raise AttributeError(f"module 'tensorexpr.tir' has no attribute {name!r}")
     module = importlib.import_module(place)
-    found = globals()[name] = module if name in _LAZY else getattr(module, name, module)
+    found = globals()[name] = module if place.endswith(f".{name}") else getattr(module, name)
     return found

@@ -35,7 +35,7 @@ class PrimExpr(Interned, ExprOp, Object):
         return self
 
     def __str__(self) -> str:
-        return self._printers["expr"](self) if self._printers else object.__repr__(self)
+        return self._printers["expr"](self)
 
     __repr__ = __str__
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -64,6 +63,8 @@ def _fma(a: Array, b: Array, c: Array) -> Array:
 def _exact_fma(a: float, b: float, c: float) -> float:
     if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)) or a == 0 or b == 0:
         return float(np.float64(a) * np.float64(b) + np.float64(c))
+    from fractions import Fraction  # which brings decimals and more, for an operation that hardly anybody interprets
+
     exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
     if exact == 0:
         return float(np.float64(a) * np.float64(b) + np.float64(c))

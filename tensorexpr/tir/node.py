@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, ClassVar
+
+
+class _Printers(dict[str, Callable[..., str]]):
+    """What makes texts: the printer enters it here when the first text is asked for. Programs that only build and run print nothing."""
+
+    def __missing__(self, kind: str) -> Callable[..., str]:
+        importlib.import_module("tensorexpr.tir.printer")
+        return dict(self)[kind]
 
 
 class Object:
@@ -14,7 +23,7 @@ class Object:
 
     # The printer registers itself here, so that a node has a text without a cycle between the two modules:
     # by kind of node ("expr", "stmt", "function", "module"), and "shown" and "html" of a text.
-    _printers: ClassVar[dict[str, Callable[..., str]]] = {}
+    _printers: ClassVar[_Printers] = _Printers()
 
     @property
     def span(self) -> Any:

@@ -67,7 +67,7 @@ class Stmt(Built, Object):
         return copy
 
     def __str__(self) -> str:
-        return self._printers["stmt"](self) if self._printers else object.__repr__(self)
+        return self._printers["stmt"](self)
 
     __repr__ = __str__
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...te import TensorIntrin as DeclaredIntrin
-from ...te.create_prim_func import create_prim_func
 from ...te.intrinsics import dot_16x2_avx512_bf16, dot_16x4_vnni
 from ...te.row_crossing import with_flat_views
+from ...te.to_prim_func import create_prim_func
 from ...tir.arithmetic import const
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion

@@ -1,6 +1,6 @@
 """Programs as text in TVMScript syntax; see `text` for the engine and its styles.
 
-Importing this package makes `str(expr)`, `str(stmt)`, `func.script()` and `mod.script()` work.
+`str(expr)`, `str(stmt)`, `func.script()` and `mod.script()` load it, through the table of `Object`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ... import te
 from ...errors import DeclarationError
 from ...te.declare import compute, placeholder
-from ...te.scan import scan
+from ...te.recurrence import scan
 from ...te.tensor import Tensor
 from ...tir.arithmetic import const
 from ...tir.expr import PrimExpr, Var
