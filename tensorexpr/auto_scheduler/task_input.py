@@ -18,9 +18,11 @@ from ..errors import TuningError, WorkloadError
 from ..te.operation import PlaceholderOp
 from ..te.tensor import Tensor
 from ..tir.dtype import to_numpy
+from .sparse_inputs import sparse_input_names
+from .workload import WORKLOAD_FUNC_REGISTRY
 
 Array = np.ndarray[Any, np.dtype[Any]]
-InputCheck = Callable[[Sequence[Tensor]], Mapping[Tensor, Array]]
+InputCheck = Callable[[Sequence[Tensor]], Mapping[Tensor, Array | str]]
 _F = TypeVar("_F", bound=InputCheck)
 TASK_INPUT_BUFFER_TABLE: dict[str, dict[str, Array]] = {}
 TASK_INPUT_CHECK_FUNC_REGISTRY: dict[str, InputCheck] = {}
@@ -74,13 +76,14 @@ def register_task_input_check_func(func_name: str, f: None = None, override: boo
 @overload
 def register_task_input_check_func(func_name: str, f: _F, override: bool = False) -> _F: ...
 def register_task_input_check_func(func_name: Any, f: Any = None, override: bool = False) -> Any:
-    """Register a function that makes arrays for the inputs of a workload: tensors -> {tensor: array}.
+    """Register a function that makes or names arrays for the inputs of a workload: tensors -> {tensor: array or name}.
 
         @auto_scheduler.register_task_input_check_func
         def sparse_matmul(tensors): return {tensors[1]: indices}
 
     Args:
-        func_name: the workload's name, or the function, whose name it then is.
+        func_name: the workload's name, or the function, whose name it then is. Under a name that is no workload's it is asked for
+            every task. Names are those of `task_inputs`; a tensor with another name is random.
         override: replace a function that is registered under that name already.
 
     Raises:
@@ -108,16 +111,26 @@ def inputs_of_task(workload_key: str, tensors: Sequence[Tensor], names: Sequence
     Raises:
         TuningError: for a name that is no placeholder or has no array, and for arrays that don't fit.
     """
-    placeholders = {tensor.name: tensor for tensor in tensors if isinstance(tensor.op, PlaceholderOp)}
+    named = {tensor.name: tensor for tensor in tensors if isinstance(tensor.op, PlaceholderOp)}
+    named |= {name: tensor for tensor, name in sparse_input_names(tensors).items()}
     made: dict[Tensor, Array] = {}
-    check = TASK_INPUT_CHECK_FUNC_REGISTRY.get(_function_name(workload_key))
-    if check is not None:
-        made.update({tensor: _as_array(str(tensor), data) for tensor, data in check(tensors).items()})
+    for check in _checks(_function_name(workload_key)):
+        for tensor, data in check(tensors).items():
+            if isinstance(data, str):
+                named[data] = tensor
+            else:
+                made[tensor] = _as_array(str(tensor), data)
     for name in names:
-        if name not in placeholders:
-            raise TuningError(f"task_inputs has an array for {name!r}; the placeholders are {', '.join(placeholders) or 'none'}")
-        made[placeholders[name]] = get_task_input_buffer(workload_key, name)
+        if name not in named:
+            raise TuningError(f"task_inputs has an array for {name!r}; the placeholders are {', '.join(named) or 'none'}")
+        made[named[name]] = get_task_input_buffer(workload_key, name)
     return {tensor: _restored(array, tensor) for tensor, array in made.items()}
+
+
+def _checks(workload: str) -> list[InputCheck]:
+    """The function of a workload, or those of no workload in particular."""
+    registry = TASK_INPUT_CHECK_FUNC_REGISTRY
+    return [registry[workload]] if workload in registry else [f for name, f in registry.items() if name not in WORKLOAD_FUNC_REGISTRY]
 
 
 def _restored(array: Array, tensor: Tensor) -> Array:

@@ -35,6 +35,10 @@ class Map(dict[Any, Any], metaclass=_AnyMapping):
         """The value of a key, or the default."""
         return self[key] if key in self else default  # noqa: SIM401  # `get` is what is defined here
 
+    def items(self) -> list[tuple[Any, Any]]:  # type: ignore[override]
+        """The pairs of keys and values as a list, which has a first."""
+        return list(super().items())
+
     def same_as(self, other: object) -> bool:
         """Whether `other` is this very mapping."""
         return self is other

@@ -17,6 +17,7 @@ from ..errors import InternalError, ScheduleError
 from ..tir.arithmetic import binary, ceildiv, is_const_int
 from ..tir.dtype import int_limits
 from ..tir.expr import FloorDiv, FloorMod, IntImm, PrimExpr, Range, Var
+from ..tir.rewriting import substitute, variables
 from .balanced import BalancedTiles, ShortTile, balanced_extents
 from .tree import FuseRelation, SplitRelation, StageNode
 
@@ -84,10 +85,24 @@ def stage_domain(stage: StageNode, region: Mapping[int, Range], analyzer: Analyz
         for axis, r in {**full_region(stage), **region}.items()
     }
     extents = _extents(stage, {axis: r.extent for axis, r in full.items()}, analyzer)
-    _check_values(stage, extents)
     values = _values(stage, extents, analyzer)
+    for axis in _dependent(stage, full):  # whose ends are told in terms of the loops, as those of the axes that they depend on are
+        roots = {stage.axes[root].var: full[root].min + values[root] for root in full if root != axis}
+        ends = (analyzer.simplify(substitute(end, roots)) for end in (full[axis].min, full[axis].extent))
+        full[axis] = Range.from_min_extent(*ends)
+        extents = _extents(stage, {axis: r.extent for axis, r in full.items()}, analyzer)
+        values = _values(stage, extents, analyzer)
+    _check_values(stage, extents)
     values = {axis: analyzer.simplify(value) for axis, value in values.items()}
     return StageDomain(stage, full, extents, values, _guards(stage, extents, values, analyzer))
+
+
+def _dependent(stage: StageNode, region: Mapping[int, Range]) -> list[int]:
+    """The reduction axes whose ranges depend on axes that are split or fused, or count from elsewhere."""
+    ends = {axis: (region[axis].min, region[axis].extent) for axis in stage.reduction}
+    found = [axis for axis, pair in ends.items() if not all(isinstance(end, IntImm) for end in pair)]
+    own = {stage.axes[axis].var for axis in (*stage.spatial, *stage.reduction)} if found else set()
+    return [axis for axis in found if any(own & set(variables(end)) for end in ends[axis])]
 
 
 def axis_extents(stage: StageNode, analyzer: Analyzer) -> dict[int, PrimExpr]:

@@ -16,8 +16,9 @@ from ..tir.attrs import FrozenMap
 from ..tir.block import Block, BlockRealize
 from ..tir.buffer import Buffer
 from ..tir.expr import GE, GT, LE, LT, BufferLoad, Call, IntImm, IterVar, PrimExpr, ProducerLoad, Range, Reduce, Select, Var
-from ..tir.rewriting import Node, post_order_rewrite, substitute, variables, walk
+from ..tir.rewriting import Node, post_order_rewrite, substitute, walk
 from ..tir.stmt import BufferStore, For, ForKind, IfThenElse, LetStmt, Stmt, seq
+from .dependent_axes import dependent_axes, within
 from .index_dtype import retyped
 from .operation import ComputeOp
 from .tensor import Tensor
@@ -81,14 +82,9 @@ class ComputeBlocks:
             dom = Range.from_min_extent(low, extent)
         return replace(axis, var=Var(axis.name, dom.extent.dtype), dom=dom), dom
 
-    def _dependent(self) -> tuple[IterVar, ...]:
-        """The reduction axes whose range depends on other axes."""
-        own = {axis.var for axis in (*self.op.axis, *self.op.reduce_axis)}
-        return tuple(a for a in self.op.reduce_axis if a.dom and own & {*variables(a.dom.min), *variables(a.dom.extent)})
-
     def _bounded(self, axis: IterVar) -> Range | None:
         """The constant range around that of an axis which depends on others: a block's axes don't, so a condition does the rest."""
-        if axis.dom is None or axis not in self._dependent():
+        if axis.dom is None or axis not in dependent_axes(self.op):
             return None
         analyzer = Analyzer()
         for other in (*self.op.axis, *self.op.reduce_axis):
@@ -132,7 +128,7 @@ class ComputeBlocks:
         new = {var: self._value(source, mapping) for var, source in zip(body.combiner.rhs, body.source, strict=True)}
         values = [substitute(result, {**old, **new}) for result in body.combiner.result]
         update = _stores(buffers, values, indices)
-        inside = [part for axis in self._dependent() for part in _within(axis)]
+        inside = [part for axis in dependent_axes(self.op) for part in within(axis)]
         condition = _simple(self._value(all_of(body.condition, *inside), mapping))
         return init, update if is_const_int(condition, 1) else IfThenElse(condition, update)
 
@@ -152,14 +148,6 @@ class ComputeBlocks:
         if isinstance(node, Call) and node.op == "tir.if_then_else":
             return replace(node, args=(_simple(node.args[0]), *node.args[1:]))
         return None
-
-
-def _within(axis: IterVar) -> list[PrimExpr]:
-    """The conditions that an axis is in its range; a constant beginning is that of the range around it too."""
-    if axis.dom is None:
-        return []
-    below = axis.var < axis.dom.min + axis.dom.extent
-    return [below] if isinstance(axis.dom.min, IntImm) else [axis.dom.min <= axis.var, below]
 
 
 def _simple(condition: PrimExpr) -> PrimExpr:

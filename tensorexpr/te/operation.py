@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import DeclarationError
 from ..tir.attrs import EMPTY, FrozenMap
-from ..tir.expr import IterVar, PrimExpr, ProducerLoad, Reduce
+from ..tir.expr import IntImm, IterVar, PrimExpr, ProducerLoad, Reduce, Var
 from ..tir.rewriting import walk
 from .tensor import Tensor
 
@@ -162,8 +162,9 @@ def loads(op: ComputeOp) -> Iterator[ProducerLoad]:
 
 
 def _roots(op: ComputeOp) -> tuple[PrimExpr, ...]:
-    """The expressions of a compute in the order they are read; one reduction has its sources only once."""
+    """The expressions of a compute in the order they are read; one reduction has its sources only once, and ends of its axes before them."""
     first = op.body[0]
     if not isinstance(first, Reduce):
         return op.body
-    return (*first.source, *first.init, first.condition)
+    ends = (end for axis in first.axis if axis.dom is not None for end in (axis.dom.min, axis.dom.extent))
+    return (*(end for end in ends if not isinstance(end, (IntImm, Var))), *first.source, *first.init, first.condition)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DeclarationError
+from ..tir.arithmetic import all as all_of
 from ..tir.dtype import to_numpy
 from ..tir.expr import CommReducer, IntImm, IterVar, PrimExpr, ProducerLoad, Reduce, Var
 from ..tir.interpreter import interpret
@@ -21,6 +22,7 @@ from .blocks import boxes, open_grid
 from .contraction import Contraction, contract, first_fitting, overflows, recognise, views
 from .dag import given_placeholders, post_dfs_order
 from .demand import first_rows
+from .dependent_axes import dependent_axes, within
 from .evaluation import Array, Program, compile_program
 from .extern import ExternOp, extern_function, scalar_symbols
 from .operation import ComputeOp, Operation, PlaceholderOp
@@ -30,6 +32,7 @@ from .scan_op import ScanOp
 from .tensor import Tensor
 
 BLOCK_BYTES = 1 << 26
+_USUAL_EXTENT = 64  # of a range that only the data says
 Inputs = Mapping[Any, Array]  # of placeholder tensors and scalar variables; Any since keys of a Mapping are invariant
 
 
@@ -184,15 +187,16 @@ class _Evaluation:
 
     def _fill(self, op: ComputeOp, results: list[Array]) -> None:
         plan, extents = self.plan(op), results[0].shape
-        reduced = self.ranges(op.reduce_axis)
-        if plan.contraction is not None and all(extent for _, extent in reduced) and self._fill_contraction(op, plan, results[0], reduced):
-            return
+        if plan.contraction is not None:
+            reduced = self.ranges(op.reduce_axis)
+            if all(extent for _, extent in reduced) and self._fill_contraction(op, plan, results[0], reduced):
+                return
         self._fill_box(op, results, [0] * len(extents), extents)
 
     def _fill_box(self, op: ComputeOp, results: list[Array], starts: Sequence[int], extents: Sequence[int]) -> None:
         """Compute the elements of one box."""
         plan = self.plan(op)
-        volume = _block_volume(plan, prod(extent for _, extent in self.ranges(op.reduce_axis)))
+        volume = self._volume(op, plan)
         dtypes = [to_numpy(axis.dtype) for axis in op.axis]
         for box in boxes(extents, volume):
             grid = open_grid(box, 0, len(box), starts, dtypes)
@@ -207,8 +211,8 @@ class _Evaluation:
             return [np.broadcast_to(value, shape) for value in plan.body.run(env, self.load)]
         starts = [np.broadcast_to(value, shape).copy() for value in plan.start.run(env, self.load)]
         accumulator = Accumulator(plan.combiner, starts)
-        ranges = self.ranges(op.reduce_axis)
-        env |= {axis.var: np.reshape(grid[d], np.shape(grid[d]) + (1,) * len(ranges)) for d, axis in enumerate(op.axis)}
+        env |= {axis.var: np.reshape(grid[d], np.shape(grid[d]) + (1,) * len(op.reduce_axis)) for d, axis in enumerate(op.axis)}
+        ranges = self._ranges_around(op, plan, env, len(shape))
         dtypes = [to_numpy(axis.dtype) for axis in op.reduce_axis]
         for box in boxes([extent for _, extent in ranges], max(1, _block_volume(plan, 1) // max(1, prod(shape)))):
             own = open_grid(box, len(shape), len(shape) + len(box), [begin for begin, _ in ranges], dtypes)
@@ -218,6 +222,32 @@ class _Evaluation:
             always = np.ndim(condition) == 0 and bool(condition)
             accumulator.combine([np.broadcast_to(s, full) for s in sources], None if always else np.broadcast_to(condition, full))
         return accumulator.results()
+
+    def _volume(self, op: ComputeOp, plan: _Plan) -> int:
+        """Points of a block of output elements; ranges that differ between them may be whatever they are."""
+        fixed = [axis for axis in op.reduce_axis if axis not in plan.dependent]
+        return _block_volume(plan, prod(extent for _, extent in self.ranges(fixed)) * _USUAL_EXTENT ** len(plan.dependent))
+
+    def _ranges_around(self, op: ComputeOp, plan: _Plan, env: dict[Var, Array], rank: int) -> list[tuple[int, int]]:
+        """(begin, extent) of each reduction axis: of one whose range depends on other axes, what holds the ranges of all elements."""
+        found: list[tuple[int, int]] = []
+        known = dict(env)
+        for place, axis in enumerate(op.reduce_axis):
+            found += [self._range_around(axis, known)] if axis in plan.dependent else self.ranges([axis])
+            if plan.dependent:
+                own = open_grid([(0, found[-1][1])], rank + place, rank + len(op.reduce_axis), [found[-1][0]], [to_numpy(axis.dtype)])
+                known[axis.var] = own[0]
+        return found
+
+    def _range_around(self, axis: IterVar, env: Mapping[Var, Array]) -> tuple[int, int]:
+        assert axis.dom is not None
+        begins, extents = compile_program([axis.dom.min, axis.dom.extent]).run(env, self.load)
+        counts = np.asarray(extents) > 0
+        if not counts.any():
+            return 0, 0
+        begins, extents, counts = np.broadcast_arrays(begins, extents, counts)
+        begin = int(begins[counts].min())
+        return begin, int((begins + extents)[counts].max()) - begin
 
     def _fill_contraction(self, op: ComputeOp, plan: _Plan, result: Array, reduced: list[tuple[int, int]]) -> bool:
         """Fill `result` by contraction; False if some index leaves its tensor, which the plain way reports."""
@@ -281,7 +311,7 @@ class _Evaluation:
             return self.whole(tensor)[tuple(points.T)]
         chosen = np.unravel_index(flat, shape)
         plan = self.plan(op)
-        step = _block_volume(plan, prod(extent for _, extent in self.ranges(op.reduce_axis)))
+        step = self._volume(op, plan)
         parts = []
         for begin in range(0, len(flat), step):
             grid = [c[begin : begin + step].astype(to_numpy(axis.dtype)) for c, axis in zip(chosen, op.axis, strict=True)]
@@ -297,6 +327,7 @@ class _Plan:
     start: Program | None = None
     combiner: CommReducer | None = None
     contraction: Contraction | None = None
+    dependent: tuple[IterVar, ...] = ()
 
 
 def _make_plan(op: ComputeOp) -> _Plan:
@@ -304,8 +335,10 @@ def _make_plan(op: ComputeOp) -> _Plan:
     if not isinstance(first, Reduce):
         return _Plan(compile_program(op.body))
     start = first.init or first.combiner.identity_element
-    contraction = recognise(first) if len(first.source) == 1 else None
-    return _Plan(compile_program(first.source, guard=first.condition), compile_program(start), first.combiner, contraction)
+    dependent = dependent_axes(op)
+    contraction = recognise(first) if len(first.source) == 1 and not dependent else None
+    condition = all_of(first.condition, *(part for axis in dependent for part in within(axis)))
+    return _Plan(compile_program(first.source, guard=condition), compile_program(start), first.combiner, contraction, dependent)
 
 
 def _block_volume(plan: _Plan, reduction: int) -> int:

@@ -19,7 +19,7 @@ from typing import Any
 from ..errors import DeclarationError, RecordError, TypeMismatchError
 from ..tir.attrs import FrozenMap
 from ..tir.dtype import parse_dtype
-from ..tir.expr import CommReducer, IntImm, IterVar, Let, PrimExpr, ProducerLoad, Reduce, SizeVar, Var
+from ..tir.expr import CommReducer, IntImm, IterVar, Let, PrimExpr, ProducerLoad, Range, Reduce, SizeVar, Var
 from ..tir.rewriting import walk
 from ..tir.serialize import ExprReader, ExprWriter, Limits
 from .bounds import check_bounds, early_rows
@@ -333,11 +333,21 @@ def _check_compute(op: ComputeOp, symbols: set[Var]) -> None:
     for axis in reduce_axis:
         if axis.dom is None or axis.iter_type != IterVar.COMM_REDUCE:
             raise RecordError(f"axis {axis.name} is no reduction axis")
-        _only(_variables(checked_extent(axis.dom.extent)), symbols)
+        _check_range(axis.dom, {*symbols, *(other.var for other in (*axes, *reduce_axis) if other is not axis)})
     if len({axis.var for axis in axes}) != len(axes):
         raise RecordError(f"compute {op.name} has an axis twice")
     for body in op.body:
         _check_body(body, {*symbols, *(axis.var for axis in (*axes, *reduce_axis))})
+
+
+def _check_range(dom: Range, known: set[Var]) -> None:
+    """What a reduction runs over: integers of symbols, of other axes, and of what tensors hold."""
+    for end in (dom.min, dom.extent):
+        _only(_variables(end), known)
+        if not parse_dtype(end.dtype).is_int or any(isinstance(node, Reduce) for node in walk(end)):
+            raise RecordError(f"the range {dom} of a reduction is of no integers")
+    if isinstance(dom.extent, IntImm) and dom.extent.value < 0:
+        raise RecordError(f"the extent {dom.extent} is negative")
 
 
 def _check_spatial(axis: IterVar, symbols: set[Var]) -> None:

@@ -19,9 +19,9 @@ from ...te.bounds import check_bounds, early_rows
 from ...te.operation import ComputeOp
 from ...te.scan_op import ScanOp
 from ...tir.arithmetic import as_int, const, maximum, minimum
-from ...tir.expr import PrimExpr, ProducerLoad, Range, Var
+from ...tir.expr import PrimExpr, ProducerLoad, Range, Reduce, Var
 from ...tir.rewriting import substitute, variables, walk
-from .inline_stages import Bodies
+from .inline_stages import Bodies, reads_of_range
 from .neutral_terms import without_neutral_terms
 from .overcompute import Overcompute
 from .short_tiles import common_short_tile, stays_inside
@@ -61,6 +61,7 @@ class _Inference:
         region = self._needed_region(stage) if isinstance(stage.attach, At) else full_region(stage)
         if self.looks_back:
             self._limit(stage, region)
+        region |= self._read_ranges(stage)
         domain = stage_domain(stage, region, self.analyzer)
         for var, bounds in domain.loops().items():
             self.analyzer.bind(var, bounds)
@@ -69,6 +70,14 @@ class _Inference:
         domain = replace(domain, guards=(*domain.guards, *short.values()))
         borders = Overcompute(domain, self.bodies[stage.id], self.tree, self.analyzer).needed(tuple(self._border_guards(domain, short)))
         self.domains[stage.id] = replace(domain, guards=(*domain.guards, *borders))
+
+    def _read_ranges(self, stage: StageNode) -> dict[int, Range]:
+        """The ranges of reductions that tensors hold, without reads of inlined stages."""
+        body = next(iter(self.bodies[stage.id]), None)
+        if not isinstance(body, Reduce):
+            return {}
+        pairs = zip(stage.reduction, body.axis, strict=False)  # fewer where some were factored out
+        return {axis: inner.dom for axis, inner in pairs if inner.dom is not None and reads_of_range(inner)}
 
     def _limit(self, stage: StageNode, region: dict[int, Range]) -> None:
         """Leave out the rows of a stage at the root that nobody asks for; refuse what still reads out of bounds."""
@@ -101,7 +110,7 @@ class _Inference:
             inside[var] = whole
         for load in _reads(self.bodies[reader.id], stage, self.tree):
             indices = (self.analyzer.simplify(substitute(index, roots)) for index in load.indices)
-            yield [relax(index, inside, self.analyzer) for index in indices]
+            yield [_unread(relax(index, inside, self.analyzer)) for index in indices]
 
     def _loops_inside(self, reader: StageNode, stage: StageNode) -> dict[Var, Range]:
         end = (stage.attach.stage, stage.attach.axis) if isinstance(stage.attach, At) else None
@@ -193,7 +202,15 @@ def _reads(bodies: tuple[PrimExpr, ...], stage: StageNode, tree: ScheduleTree) -
     """The distinct reads of `stage` in some bodies."""
     found: dict[ProducerLoad, None] = {}
     for body in bodies:
-        for node in walk(body):
+        ranges = [load for axis in body.axis for load in reads_of_range(axis)] if isinstance(body, Reduce) else []
+        for node in (*ranges, *walk(body)):
             if isinstance(node, ProducerLoad) and tree.producer(node).id == stage.id:
                 found[node] = None
     return found
+
+
+def _unread(ends: Interval | None) -> Interval | None:
+    """The interval, unless its ends are what a tensor holds: storage is made before that is read."""
+    if ends is None or not any(isinstance(node, ProducerLoad) for end in (ends.min, ends.max) for node in walk(end)):
+        return ends
+    return None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from ...schedule.tree import Inline, ScheduleTree, StageNode
 from ...te.scan_op import ScanOp
-from ...tir.expr import PrimExpr, ProducerLoad
-from ...tir.rewriting import Node, post_order_rewrite, substitute
+from ...tir.expr import IntImm, IterVar, PrimExpr, ProducerLoad, Range, Reduce, Var
+from ...tir.rewriting import Node, post_order_rewrite, substitute, walk
 
 Bodies = Mapping[int, tuple[PrimExpr, ...]]
 
@@ -17,6 +18,26 @@ def _bodies(tree: ScheduleTree, stage: StageNode) -> tuple[PrimExpr, ...]:
     if isinstance(stage.op, ScanOp):
         return tree.reads(stage)
     return stage.compute.body if stage.has_loops else ()
+
+
+def _inlined(body: PrimExpr, rule: Callable[[Node], Node | None]) -> PrimExpr:
+    """A body without reads of inlined stages, nor any in the ranges of what it reduces over."""
+    made = post_order_rewrite(body, rule)
+    if not isinstance(made, Reduce) or not any(reads_of_range(axis) for axis in made.axis):
+        return made
+    axes = []
+    for axis in made.axis:
+        assert axis.dom is not None
+        axes.append(replace(axis, dom=Range.from_min_extent(*(post_order_rewrite(end, rule) for end in (axis.dom.min, axis.dom.extent)))))
+    return replace(made, axis=tuple(axes))
+
+
+def reads_of_range(axis: IterVar) -> list[ProducerLoad]:
+    """The elements that the range of an axis depends on."""
+    if axis.dom is None:
+        return []
+    ends = (end for end in (axis.dom.min, axis.dom.extent) if not isinstance(end, (IntImm, Var)))
+    return [node for end in ends for node in walk(end) if isinstance(node, ProducerLoad)]
 
 
 def inline_stages(tree: ScheduleTree) -> Bodies:
@@ -42,7 +63,7 @@ def inline_stages(tree: ScheduleTree) -> Bodies:
         return expand(node, producer) if isinstance(producer.attach, Inline) else None
 
     return {
-        stage.id: tuple(post_order_rewrite(body, rule) for body in _bodies(tree, stage))
+        stage.id: tuple(_inlined(body, rule) for body in _bodies(tree, stage))
         for stage in tree.in_order()
         if not stage.is_placeholder and not isinstance(stage.attach, Inline)
     }

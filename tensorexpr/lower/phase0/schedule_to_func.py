@@ -14,6 +14,7 @@ from ...schedule.domain import StageDomain
 from ...schedule.exact import check_exact
 from ...schedule.given_layouts import relaid
 from ...schedule.legality import check_tree
+from ...schedule.loop_order import check_order
 from ...schedule.scans import storage_of
 from ...schedule.te_schedule import Schedule
 from ...schedule.thread_legality import check_extents
@@ -26,7 +27,7 @@ from ...te.tensor import Tensor
 from ...tir.arithmetic import is_const_int
 from ...tir.attrs import EMPTY, EXTERN_SCOPE, NONTEMPORAL_STORE, PREFETCH_SCOPE, FrozenMap
 from ...tir.buffer import Buffer, decl_buffer
-from ...tir.expr import BufferLoad, IntImm, PrimExpr, ProducerLoad, Range, SizeVar, Var
+from ...tir.expr import BufferLoad, IntImm, PrimExpr, ProducerLoad, Range, Reduce, SizeVar, Var
 from ...tir.function import PrimFunc
 from ...tir.rewriting import Node, post_order_rewrite
 from ...tir.stmt import NOP, AttrStmt, BufferRealize, For, Stmt, seq
@@ -35,7 +36,7 @@ from .argument_coverage import check_covers
 from .extern_body import extern_body
 from .fused_sizes import counted
 from .infer_bound import infer_bound
-from .inline_stages import inline_stages
+from .inline_stages import inline_stages, reads_of_range
 from .loop_nest import LoopNest
 from .repeated_arguments import may_repeat
 from .rolling_buffer import RollingPlan, plan_rolling_buffers
@@ -93,6 +94,7 @@ def func_and_tensors(
             check_covers(tree, stage, domains, analyzer)
     for domain in domains.values():
         check_exact(domain, analyzer)
+        check_order(domain)
     program = _Program(tree, bodies, domains, dict(bound), keep_trivial_loops, plan_rolling_buffers(tree, domains, analyzer))
     buffer_map = {var: param for var, param in params.items() if param is not None}
     attrs = FrozenMap({"global_symbol": name, "from_legacy_te_schedule": True, "tir.noalias": noalias})
@@ -296,6 +298,8 @@ class _Program:
             return scan_nest(stage.op, loops)
         axis = tensorized_axis(stage)
         nest = loops.build() if axis is None else tensorized_nest(loops, axis, self._analyzer())
+        if any(reads_of_range(part) for body in bodies[:1] if isinstance(body, Reduce) for part in body.axis):
+            nest = post_order_rewrite(nest, self._read_buffers)
         for number, buffer in enumerate(buffers if stage.nontemporal else ()):
             if (stage.id, number) in params:
                 nest = AttrStmt(buffer.data, NONTEMPORAL_STORE, IntImm("int32", 1), nest)

@@ -5,14 +5,17 @@ csr: data [nnz], indices [nnz] (columns), indptr [rows + 1]            bsr: data
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ...errors import DeclarationError
+from ...te.declare import compute, reduce_axis
+from ...te.reducer import sum as sum_of
 from ...te.tensor import Tensor
 from ...tir import arithmetic
 from ...tir.arithmetic import const
 from ...tir.buffer import Buffer
-from ...tir.expr import PrimExpr, Var
+from ...tir.expr import PrimExpr
 from ...tir.ir_builder import IRBuilder
 from ..rows import in_loops
 from ..transform import injective
@@ -37,39 +40,49 @@ def sparse_dense(
     Raises:
         DeclarationError: for other ranks.
     """
-    right = _sparse_rows(dense_data, sparse_data, sparse_indices, sparse_indptr)
-    if not sparse_lhs:
-        return right
-    return injective((right.shape[1], right.shape[0]), lambda i, j: right[j, i], "T_sparse_dense")
+    need_rank("sparse_dense", "dense_data", dense_data, 2)
+    if sparse_data.ndim not in (1, 3):
+        raise DeclarationError(f"sparse_dense: sparse_data has {sparse_data.ndim} dimensions; CSR has 1 and BSR 3")
+    m, rows = dense_data.shape[0], sparse_indptr.shape[0] - 1
+    tag = f"sparse_dense_sp_{'lhs' if sparse_lhs else 'rhs'}_{'csrmm' if sparse_data.ndim == 1 else 'bsrmm'}"
+
+    def along_row(row: PrimExpr, *r: PrimExpr, i: PrimExpr) -> PrimExpr:
+        return _row_sum(sparse_data, sparse_indices, sparse_indptr, (row, *r), lambda column: dense_data(i, column))
+
+    if sparse_data.ndim == 1:
+        if sparse_lhs:
+            return compute((rows, m), lambda row, i: along_row(row, i=i), tag=tag)
+        return compute((m, rows), lambda i, row: along_row(row, i=i), tag=tag)
+    height = sparse_data.shape[1]
+    if sparse_lhs:
+        block = compute((rows, height, m), lambda nb_j, j, i: along_row(nb_j, j, i=i), tag=f"{tag}_block")
+        return compute((rows * height, m), lambda m, n: block(*_split(m, height), n), tag=tag)
+    block = compute((m, rows, height), lambda i, nb_j, j: along_row(nb_j, j, i=i), tag=f"{tag}_block")
+    return compute((m, rows * height), lambda m, n: block(m, *_split(n, height)), tag=tag)
 
 
-def _sparse_rows(dense: Tensor, data: Tensor, indices: Tensor, indptr: Tensor) -> Tensor:
-    """[m, n]: every row of the dense matrix with every row of the sparse one."""
-    need_rank("sparse_dense", "dense_data", dense, 2)
-    if data.ndim not in (1, 3):
-        raise DeclarationError(f"sparse_dense: sparse_data has {data.ndim} dimensions; CSR has 1 and BSR 3")
-    block_rows, block_columns = (1, 1) if data.ndim == 1 else data.shape[1:]
-    columns = (indptr.shape[0] - 1) * block_rows
+def _split(index: PrimExpr, extent: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
+    return arithmetic.floordiv(index, extent), arithmetic.floormod(index, extent)
 
-    def element(buffer: Any, at: PrimExpr, r: PrimExpr, c: PrimExpr) -> PrimExpr:
-        found: PrimExpr = buffer[at] if data.ndim == 1 else buffer[at, r, c]
-        return found
 
-    def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
-        left, values, places, begins, out = (ib.buffer_ptr(buffer) for buffer in (*ins, *outs))
-        with (
-            ib.for_range(0, dense.shape[0], "i", kind="parallel") as i,
-            ib.for_range(0, indptr.shape[0] - 1, "row") as row,
-            ib.for_range(0, block_rows, "r") as r,
-        ):
-            total = ib.allocate(dense.dtype, (1,), "total", scope="local")
-            total[0] = const(0, dense.dtype)
-            with ib.for_range(begins[row], begins[row + 1], "at") as at, ib.for_range(0, block_columns, "c") as c:
-                total[0] = total[0] + element(values, at, r, c) * left[i, places[at] * block_columns + c]
-            out[i, row * block_rows + r] = total[0]
+def _row_sum(
+    data: Tensor, indices: Tensor, indptr: Tensor, place: tuple[PrimExpr, ...], element: Callable[[PrimExpr], PrimExpr]
+) -> PrimExpr:
+    """The sum along a sparse row of its elements times those of something dense in their columns.
 
-    inputs = [dense, data, indices, indptr]
-    return in_loops([(dense.shape[0], columns)], inputs, body, "sparse_dense", [dense.dtype])[0]
+    Args:
+        place: the row, or the row of blocks and the row within them.
+        element: column -> what it is multiplied with.
+    """
+    row, *within = place
+    begin = indptr(row)
+    elem_idx = reduce_axis((0, indptr(row + 1) - begin), "elem_idx")
+    at = begin + elem_idx
+    if not within:
+        return sum_of(data(at) * element(indices(at)), axis=elem_idx)
+    width = data.shape[2]
+    c = reduce_axis((0, width), "c")
+    return sum_of(data(at, *within, c) * element(width * indices(at) + c), axis=[elem_idx, c])
 
 
 def sparse_dense_sp_rhs(data: Tensor, weight_data: Tensor, weight_indices: Tensor, weight_indptr: Tensor) -> Tensor:
@@ -152,21 +165,36 @@ def sparse_conv2d(
     last = layout == "NHWC"
     n, h, w, channels = dense_data.shape if last else (dense_data.shape[0], *dense_data.shape[2:], dense_data.shape[1])
     k = kernel_size
-    rows, columns = h - k + 1, w - k + 1
+    rows, cols = h - k + 1, w - k + 1
 
-    def window(i: Var, j: Var) -> PrimExpr:
-        image, pixel = arithmetic.floordiv(i, rows * columns), arithmetic.floormod(i, rows * columns)
-        tap, channel = arithmetic.floordiv(j, channels), arithmetic.floormod(j, channels)
-        y = arithmetic.floordiv(pixel, columns) + arithmetic.floordiv(tap, k)
-        x = arithmetic.floormod(pixel, columns) + arithmetic.floormod(tap, k)
-        return dense_data(image, y, x, channel) if last else dense_data(image, channel, y, x)
+    blocks = sparse_data.ndim == 3
+    counts = (sparse_indptr.shape[0] - 1, *sparse_data.shape[1:2])
+    outputs = counts[0] * counts[1] if blocks else counts[0]
+    tag = f"sparse_conv2d_sp_{'bsrmm' if blocks else 'csrmm'}"
 
-    patches = injective((n * rows * columns, k * k * channels), window, "T_patches")
-    product = _sparse_rows(patches, sparse_data, sparse_indices, sparse_indptr)
-    outputs = product.shape[1]
+    def at_pixel(i: PrimExpr, y: PrimExpr, x: PrimExpr, *place: PrimExpr) -> PrimExpr:
+        def element(column: PrimExpr) -> PrimExpr:
+            tap, channel = (0, column) if k == 1 else _split(column, channels)
+            row, col = (y, x) if k == 1 else (y + arithmetic.floordiv(tap, k), x + arithmetic.floormod(tap, k))
+            return dense_data(i, row, col, channel) if last else dense_data(i, channel, row, col)
+
+        return _row_sum(sparse_data, sparse_indices, sparse_indptr, place, element)
+
+    names = ["nb_j", "j"][: len(counts)]
+    shape, letters = ((n, rows, cols, *counts), ["i", "h", "w", *names]) if last else ((n, *counts, rows, cols), ["i", *names, "h", "w"])
+
+    def body(*axes: PrimExpr) -> PrimExpr:
+        i, *rest = axes
+        (y, x), place = (rest[:2], rest[2:]) if last else (rest[-2:], rest[:-2])
+        return at_pixel(i, y, x, *place)
+
+    if not blocks:
+        return compute(shape, body, "sparse_conv2d", tag=tag, varargs_names=letters)
+    block = compute(shape, body, tag=f"{tag}_block", varargs_names=letters)
+    height = counts[1]
     if last:
-        return injective((n, rows, columns, outputs), lambda b, y, x, o: product((b * rows + y) * columns + x, o), "sparse_conv2d")
-    return injective((n, outputs, rows, columns), lambda b, o, y, x: product((b * rows + y) * columns + x, o), "sparse_conv2d")
+        return compute((n, rows, cols, outputs), lambda m, h, w, n: block(m, h, w, *_split(n, height)), "sparse_conv2d", tag=tag)
+    return compute((n, outputs, rows, cols), lambda m, n, h, w: block(m, *_split(n, height), h, w), "sparse_conv2d", tag=tag)
 
 
 def csr_product(data: Tensor, indices: Tensor, indptr: Tensor, dense: Tensor) -> Tensor:
