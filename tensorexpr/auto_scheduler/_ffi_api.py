@@ -8,8 +8,8 @@ from ..errors import RecordError
 from ..ir.container import Map
 from ..schedule.legality import real_readers
 from ..te.access import AccessAnalysis
-from .sketch.state import SketchState
 from .search_task import SearchTask
+from .sketch.state import SketchState
 
 _OF_LOGS = 6  # values of a task in a log; the computation is left to its registered workload
 

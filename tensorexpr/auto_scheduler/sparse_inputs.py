@@ -1,6 +1,6 @@
 """The names under which the parts of a sparse weight are registered as inputs of a task.
 
-    sparse_dense_bsr_{rows}_{columns}_{block rows}_{block columns}_{blocks}_{row starts}_ and then W_data, W_indices, W_indptr
+sparse_dense_bsr_{rows}_{columns}_{block rows}_{block columns}_{blocks}_{row starts}_ and then W_data, W_indices, W_indptr
 """
 
 from __future__ import annotations

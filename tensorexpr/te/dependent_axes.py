@@ -1,11 +1,11 @@
 """Reduction axes whose range isn't the same for all elements: triangles, and the rows of sparse matrices.
 
-    te.reduce_axis((0, i + 1))    te.reduce_axis((0, begins[row + 1] - begins[row]))
+te.reduce_axis((0, i + 1))    te.reduce_axis((0, begins[row + 1] - begins[row]))
 """
 
 from __future__ import annotations
 
-from ..tir.expr import IntImm, IterVar, PrimExpr, ProducerLoad
+from ..tir.expr import IntImm, IterVar, PrimExpr, ProducerLoad, Var
 from ..tir.rewriting import variables, walk
 from .operation import ComputeOp
 
@@ -22,7 +22,7 @@ def _ends(axis: IterVar) -> tuple[PrimExpr, ...]:
     return (axis.dom.min, axis.dom.extent) if axis.dom is not None else ()
 
 
-def _varies(end: PrimExpr, own: set[PrimExpr]) -> bool:
+def _varies(end: PrimExpr, own: set[Var]) -> bool:
     return not own.isdisjoint(variables(end)) or any(isinstance(node, ProducerLoad) for node in walk(end))
 
 

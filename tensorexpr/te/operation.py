@@ -162,7 +162,7 @@ def loads(op: ComputeOp) -> Iterator[ProducerLoad]:
 
 
 def _roots(op: ComputeOp) -> tuple[PrimExpr, ...]:
-    """The expressions of a compute in the order they are read; one reduction has its sources only once, and ends of its axes before them."""
+    """The expressions of a compute in the order they are read; one reduction has its ranges and sources only once."""
     first = op.body[0]
     if not isinstance(first, Reduce):
         return op.body

@@ -235,7 +235,7 @@ class _Evaluation:
         for place, axis in enumerate(op.reduce_axis):
             found += [self._range_around(axis, known)] if axis in plan.dependent else self.ranges([axis])
             if plan.dependent:
-                own = open_grid([(0, found[-1][1])], rank + place, rank + len(op.reduce_axis), [found[-1][0]], [to_numpy(axis.dtype)])
+                own = open_grid(((0, found[-1][1]),), rank + place, rank + len(op.reduce_axis), [found[-1][0]], [to_numpy(axis.dtype)])
                 known[axis.var] = own[0]
         return found
 

@@ -51,14 +51,21 @@ def sparse_dense(
 
     if sparse_data.ndim == 1:
         if sparse_lhs:
-            return compute((rows, m), lambda row, i: along_row(row, i=i), tag=tag)
-        return compute((m, rows), lambda i, row: along_row(row, i=i), tag=tag)
+            return _declared((rows, m), lambda row, i: along_row(row, i=i), tag)
+        return _declared((m, rows), lambda i, row: along_row(row, i=i), tag)
     height = sparse_data.shape[1]
     if sparse_lhs:
-        block = compute((rows, height, m), lambda nb_j, j, i: along_row(nb_j, j, i=i), tag=f"{tag}_block")
-        return compute((rows * height, m), lambda m, n: block(*_split(m, height), n), tag=tag)
-    block = compute((m, rows, height), lambda i, nb_j, j: along_row(nb_j, j, i=i), tag=f"{tag}_block")
-    return compute((m, rows * height), lambda m, n: block(m, *_split(n, height)), tag=tag)
+        block = _declared((rows, height, m), lambda nb_j, j, i: along_row(nb_j, j, i=i), f"{tag}_block")
+        return _declared((rows * height, m), lambda m, n: block(*_split(m, height), n), tag)
+    block = _declared((m, rows, height), lambda i, nb_j, j: along_row(nb_j, j, i=i), f"{tag}_block")
+    return _declared((m, rows * height), lambda m, n: block(m, *_split(n, height)), tag)
+
+
+def _declared(
+    shape: tuple[PrimExpr, ...], body: Callable[..., PrimExpr], tag: str, name: str = "compute", names: list[str] | None = None
+) -> Tensor:
+    made: Tensor = compute(shape, body, name, tag, varargs_names=names)
+    return made
 
 
 def _split(index: PrimExpr, extent: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
@@ -79,10 +86,12 @@ def _row_sum(
     elem_idx = reduce_axis((0, indptr(row + 1) - begin), "elem_idx")
     at = begin + elem_idx
     if not within:
-        return sum_of(data(at) * element(indices(at)), axis=elem_idx)
+        total: PrimExpr = sum_of(data(at) * element(indices(at)), axis=elem_idx)
+        return total
     width = data.shape[2]
     c = reduce_axis((0, width), "c")
-    return sum_of(data(at, *within, c) * element(width * indices(at) + c), axis=[elem_idx, c])
+    total = sum_of(data(at, *within, c) * element(width * indices(at) + c), axis=[elem_idx, c])
+    return total
 
 
 def sparse_dense_sp_rhs(data: Tensor, weight_data: Tensor, weight_indices: Tensor, weight_indptr: Tensor) -> Tensor:
@@ -189,12 +198,12 @@ def sparse_conv2d(
         return at_pixel(i, y, x, *place)
 
     if not blocks:
-        return compute(shape, body, "sparse_conv2d", tag=tag, varargs_names=letters)
-    block = compute(shape, body, tag=f"{tag}_block", varargs_names=letters)
+        return _declared(shape, body, tag, "sparse_conv2d", letters)
+    block = _declared(shape, body, f"{tag}_block", names=letters)
     height = counts[1]
     if last:
-        return compute((n, rows, cols, outputs), lambda m, h, w, n: block(m, h, w, *_split(n, height)), "sparse_conv2d", tag=tag)
-    return compute((n, outputs, rows, cols), lambda m, n, h, w: block(m, *_split(n, height), h, w), "sparse_conv2d", tag=tag)
+        return _declared((n, rows, cols, outputs), lambda m, h, w, n: block(m, h, w, *_split(n, height)), tag, "sparse_conv2d")
+    return _declared((n, outputs, rows, cols), lambda m, n, h, w: block(m, *_split(n, height), h, w), tag, "sparse_conv2d")
 
 
 def csr_product(data: Tensor, indices: Tensor, indptr: Tensor, dense: Tensor) -> Tensor:

@@ -17,6 +17,7 @@ from ...arith.linear import linear_form
 from ...errors import InternalError
 from ...schedule.legality import real_readers
 from ...schedule.tree import At, FuseRelation, Inline, LoopKind, ScheduleTree, StageNode
+from ...te.dependent_axes import dependent_axes
 from ...tir.expr import Add, FloorDiv, FloorMod, IntImm, Max, Min, Mul, PrimExpr, ProducerLoad, Sub, Var
 from ...tir.rewriting import walk
 from ..space import IntArray, Sketch
@@ -62,6 +63,9 @@ class StageNest:
             unrolled = unrolled or loop.reduction
             found.append(place)
         return found
+
+
+_USUAL_EXTENT = 16  # of a reduction whose length only the data or the element says
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +156,7 @@ class _NestBuilder:
 
     def _placement(self, stage: StageNode) -> tuple[dict[int, Array], list[Loop]]:
         """The extents of the root axes and the loops around the stage."""
-        region = {axis: self.evaluate(_extent(stage, axis)) for axis in (*stage.spatial, *stage.reduction)}
+        region = {axis: self.evaluate(extent) for axis, extent in _extents(stage).items()}
         if not isinstance(stage.attach, At):
             return region, []
         depth = self.axis_loops[stage.attach.stage, stage.attach.axis]
@@ -219,12 +223,19 @@ def _balanced(whole: Array, factors: list[Array | None]) -> list[Array | None]:
     return [count, np.ceil(whole / count)]
 
 
-def _extent(stage: StageNode, axis: int) -> PrimExpr:
-    """The extent of a root axis: a constant, or what follows from a sample."""
-    dom = stage.axes[axis].dom
-    if dom is None:
-        raise InternalError(f"axis {stage.axes[axis].name} of {stage.name} has no extent")
-    return dom.extent
+def _extents(stage: StageNode) -> dict[int, Any]:
+    """The extents of the root axes: constants, or what follows from a sample, and a guess where elements differ in it."""
+    found: dict[int, Any] = {}
+    for axis in (*stage.spatial, *stage.reduction):
+        dom = stage.axes[axis].dom
+        if dom is None:
+            raise InternalError(f"axis {stage.axes[axis].name} of {stage.name} has no extent")
+        found[axis] = dom.extent
+    if not all(isinstance(found[axis], IntImm) for axis in stage.reduction):
+        varying = dependent_axes(stage.compute)
+        pairs = zip(stage.reduction, stage.compute.reduce_axis, strict=True)
+        found |= {axis: _USUAL_EXTENT for axis, inner in pairs if inner in varying}
+    return found
 
 
 def access_forms(load: ProducerLoad, reader: StageNode) -> list[dict[int, float] | None]:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import tests.v06_workloads  # noqa: F401  (registers the workloads)
-from tensorexpr.auto_scheduler import SearchTask, register_task_input_check_func, task_input
+from tensorexpr import te, topi
+from tensorexpr.auto_scheduler import SearchTask, _ffi_api, register_task_input_check_func, task_input
 from tensorexpr.auto_scheduler.measure import measure_task
 from tensorexpr.auto_scheduler.search_task import get_task_input_buffer, register_task_input_buffer
 from tensorexpr.errors import TuningError, WorkloadError
@@ -86,3 +87,35 @@ def test_messages() -> None:
     task = SearchTask(func="v06_row_min", args=(2, 3), target="llvm", task_inputs={"A": ARRAY[:1]})
     with pytest.raises(TuningError, match=r"the array given for A is float32\[1, 3\]; it needs float32\[2, 3\]"):
         measure_task(task, 0)
+
+
+def test_the_parts_of_a_sparse_weight_have_names_of_their_own() -> None:
+    X, D = te.placeholder((4, 16)), te.placeholder((10, 4, 2))
+    J, S = te.placeholder((10,), "int32"), te.placeholder((7,), "int32")
+    Y = topi.nn.relu(topi.nn.sparse_dense(X, D, J, S))
+    starts = np.array([0, 2, 2, 5, 6, 9, 10], np.int32)
+    found = task_input.inputs_of_task("", [X, D, J, S, Y], [])
+    assert not found
+    register_task_input_buffer("", "sparse_dense_bsr_24_16_4_2_10_7_W_indptr", starts)
+    assert task_input.inputs_of_task("", [X, D, J, S, Y], ["sparse_dense_bsr_24_16_4_2_10_7_W_indptr"]) == {S: starts}
+
+
+def test_a_function_may_name_an_array() -> None:
+    register_task_input_check_func("of_any_task", lambda tensors: {tensors[0]: "rows"})
+    register_task_input_buffer(KEY, "rows", ARRAY)
+    task = SearchTask(func="v06_row_min", args=(2, 3), target="llvm", task_inputs=["rows"])
+    assert list(measure_task(task, 0).inputs.values()) == [ARRAY]
+
+
+def test_rules_ask_who_reads_a_stage() -> None:
+    A = te.placeholder((4,), name="A")
+    B = te.compute((4,), lambda i: A[i] + 1.0, "B")
+    C = te.compute((4,), lambda i: B[i] * 2.0, "C")
+    D = te.compute((3,), lambda i: C[i + 1], "D")
+    task = SearchTask(compute_dag=[A, D], target="llvm")
+    state = task.compute_dag.init_state
+    assert _ffi_api.SearchPolicyUtilsGetConsumers(task, state.state_object, 1).items()[0][0] == 2
+    assert _ffi_api.SearchPolicyUtilsIsElementwiseMatch(task, state.state_object, 1, 2)
+    assert not _ffi_api.SearchPolicyUtilsIsElementwiseMatch(task, state.state_object, 2, 3)
+    state.compute_inline(C)
+    assert list(_ffi_api.SearchPolicyUtilsGetConsumers(task, state.state_object, 1)) == [3]
