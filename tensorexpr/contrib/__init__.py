@@ -5,6 +5,7 @@ cc       the system's C compiler as a linker             clang   C to LLVM IR, f
 tar      archives of files                               dlpack  functions on other frameworks' arrays
 sparse   matrices of which most elements are zero, as arrays and placeholders
 cblas    matrix products by NumPy's BLAS, as te stages     random   random arrays, likewise
+nvcc     what GPUs of a capability have; NVIDIA's compiler of CUDA, where it is
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_MODULES = ("cblas", "cc", "clang", "dlpack", "random", "sparse", "tar", "tedd", "util", "utils")
+_MODULES = ("cblas", "cc", "clang", "dlpack", "nvcc", "random", "sparse", "tar", "tedd", "util", "utils")
 
 
 def __getattr__(name: str) -> Any:

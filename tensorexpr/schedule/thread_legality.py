@@ -1,6 +1,7 @@
 """What must hold of the loops of a tree that are bound to threads of a device.
 
-1. No tag of a grid occurs twice on the path from a loop to the root: the inner loop would need threads inside threads.
+1. No tag of a grid occurs twice on the path from a loop to the root, as the inner loop would need threads inside threads: but for
+   stages in memory that these threads share. What all of them read they compute together, each thread a part (`shares`).
 2. All loops of one kernel (a root stage and what is computed inside) that share a tag have one extent, that of the launch,
    and the extent that a thread axis declares is its loop's. Extents are known when bounds are: `check_extents`.
 """
@@ -26,12 +27,20 @@ def check_threads(stage: StageNode, path: tuple[tuple[StageNode, int], ...]) -> 
     own = {thread.tag: axis for axis in stage.leaf if (thread := stage.mark(axis).thread) is not None}
     for target, axis in path:
         thread = target.mark(axis).thread
-        if thread is not None and thread.tag in HARDWARE_TAGS and thread.tag in own:
+        if thread is not None and thread.tag in HARDWARE_TAGS and thread.tag in own and not shares(stage.scope, thread.tag):
             raise ScheduleError(
                 f"In schedule for {stage.name}: its axis {stage.axes[own[thread.tag]].name!r} is bound to {thread.tag} inside the axis "
                 f"{target.axes[axis].name!r} of {target.name}, which is bound to it too; compute {stage.name} outside that axis, "
-                f"leave its own axis serial, or bind it to another tag: {thread_tags()}"
+                f"leave its own axis serial, bind it to another tag ({thread_tags()}), or let the threads share it: "
+                f's[{stage.name}].set_scope("shared")'
             )
+
+
+def shares(scope: str | None, tag: str) -> bool:
+    """Whether the threads of a tag see one piece of memory of a scope: those of a block see "shared", those of a warp "warp"."""
+    if tag in VIRTUAL_TAGS or tag.startswith("threadIdx."):
+        return scope is not None and (scope.split(".")[0] == "shared" or (scope == "warp" and tag == "threadIdx.x"))
+    return False
 
 
 def check_extents(tree: ScheduleTree, domains: Mapping[int, StageDomain]) -> None:

@@ -14,6 +14,7 @@ from ...arith.analyzer import Analyzer
 from ...arith.interval import Interval, extent_bound, relax
 from ...schedule.domain import Guard, StageDomain, full_region, stage_domain
 from ...schedule.legality import enclosing_loops, real_readers
+from ...schedule.thread_legality import shares
 from ...schedule.tree import At, Inline, ScheduleTree, StageNode
 from ...te.bounds import check_bounds, early_rows
 from ...te.operation import ComputeOp
@@ -116,10 +117,12 @@ class _Inference:
         end = (stage.attach.stage, stage.attach.axis) if isinstance(stage.attach, At) else None
         inside: dict[Var, Range] = {}
         own = ((reader, axis) for axis in reversed(reader.leaf))
+        passed = False
         for target, axis in (*own, *enclosing_loops(self.tree, reader)):
-            if (target.id, axis) == end:
-                break
-            inside[target.axes[axis].var] = self.domains[target.id].loop_range(axis)
+            passed = passed or (target.id, axis) == end
+            thread = target.mark(axis).thread
+            if not passed or (thread is not None and shares(stage.scope, thread.tag)):  # threads that share it need what all of them read
+                inside[target.axes[axis].var] = self.domains[target.id].loop_range(axis)
         if isinstance(reader.op, ScanOp):  # whose update has the loops of these
             inside |= {axis.var: axis.dom for axis in reader.op.spatial_axis_ if axis.dom is not None}
         return inside
