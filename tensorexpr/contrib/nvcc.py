@@ -82,7 +82,7 @@ def compile_cuda(
     Path(source).write_text(code)
     flags = arch if isinstance(arch, list) else ["-arch", arch]
     more = [options] if isinstance(options, str) else options or []
-    words = [compiler, f"--{target_format}", "-O3", *flags, *more, "-o", made, source]
+    words: list[str | Path] = [compiler, f"--{target_format}", "-O3", *flags, *more, "-o", made, source]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise TensorExprError(f"nvcc refuses the text:\n{done.stdout}{done.stderr}")

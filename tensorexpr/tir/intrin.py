@@ -357,12 +357,13 @@ def reinterpret(dtype: str, value: Any) -> PrimExpr:
 
 
 def call_intrin(dtype: str, func_name: str, *args: Any) -> PrimExpr:
-    """A call of the intrinsic `func_name` ("tir.exp") with a result of `dtype`.
+    """A call of the intrinsic `func_name` ("tir.exp", or "exp" as early programs spell it) with a result of `dtype`.
 
     Raises:
         DeclarationError: for an unknown intrinsic or a wrong number of arguments.
     """
-    call = Call(dtype, func_name, tuple(convert(arg) for arg in args))
+    known = f"tir.{func_name}" if f"tir.{func_name}" in INTRINSICS else func_name
+    call = Call(dtype, known, tuple(convert(arg) for arg in args))
     row = intrinsic_of(call)
     if row.arity not in (-1, len(args)):
         raise DeclarationError(f"{func_name} takes {row.arity} arguments, not {len(args)}")

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tensorexpr as tvm
 from tensorexpr import te, tir
 from tensorexpr.errors import ScheduleError
+from tensorexpr.lower.rebuild import walk_statements
 from tensorexpr.schedule import Schedule, create_schedule
 from tensorexpr.schedule.steps import Annotate
 from tensorexpr.schedule.tree import LoopKind, LoopMark, ThreadAxis
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
+from tensorexpr.tir.interpreter import interpret
 from tensorexpr.tir.structural import structural_equal, structural_hash
+from tensorexpr.tir.thread import bound_tag
 from tests.programs import matmul_add
 
 
@@ -150,3 +154,56 @@ def test_a_loop_can_be_serial_again() -> None:
     s.apply_step(Annotate(stage, 0, "serial"))
     assert s.tree[stage].mark(0) == LoopMark()
     assert "thread_binding" not in tvm.lower(s, args, upto=0).script()
+
+
+def shared_product(n: int = 12, scope: str = "shared") -> tuple[Schedule, list[Tensor], Tensor]:
+    """B = W @ (2 A): the doubled vector is filled by the threads that read it."""
+    a, w = te.placeholder((n,), name="A"), te.placeholder((n, n), name="W")
+    p = te.compute((n,), lambda i: a[i] * 2.0, name="P")
+    k = te.reduce_axis((0, n), name="k")
+    b = te.compute((n,), lambda i: te.sum(p[k] * w[i, k], axis=k), name="B")
+    s = create_schedule(b.op)
+    s[p].set_scope(scope)
+    block, lane = s[b].split(b.op.axis[0], 4)
+    s[b].bind(block, te.thread_axis("blockIdx.x"))
+    s[b].bind(lane, te.thread_axis("threadIdx.x"))
+    outer, _ = s[b].split(k, 6)
+    s[p].compute_at(s[b], outer)
+    _, inner = s[p].split(p.op.axis[0], 4)
+    s[p].bind(inner, te.thread_axis("threadIdx.x"))
+    return s, [a, w, b], p
+
+
+def test_threads_fill_together_what_they_share() -> None:
+    s, args, _ = shared_product()
+    a, w = np.arange(12, dtype=np.float32), np.arange(144, dtype=np.float32).reshape(12, 12)
+    for phase in range(4):
+        lowered, b = tvm.lower(s, args, upto=phase), np.zeros(12, np.float32)
+        interpret(lowered["main"], [a, w, b])
+        np.testing.assert_allclose(b, w @ (2 * a))
+    launches = [stmt for stmt in walk_statements(lowered["main"].body) if bound_tag(stmt) == "threadIdx.x"]
+    assert len(launches) > 2
+    assert all(isinstance(stmt, tir.For) and str(stmt.extent) == "4" for stmt in launches)  # never fewer than the grid has
+
+
+def test_what_every_thread_reads_is_computed_for_all_of_them() -> None:
+    """The threads of a block read neighbouring elements; what they share holds those of all."""
+    s, args, b = chain()
+    c = args[-1]
+    s[b].set_scope("shared")
+    _, lane = s[c].split(c.op.axis[0], 8)
+    s[c].bind(lane, te.thread_axis("threadIdx.x"))
+    s[b].compute_at(s[c], lane)
+    assert "T.allocate([8]" in tvm.lower(s, args).script()
+    s[b].set_scope("local")
+    assert "T.allocate([8]" not in tvm.lower(s, args).script()
+
+
+@pytest.mark.parametrize("scope", ["local", "global", "warp"])
+def test_memory_that_threads_do_not_share_is_not_filled_together(scope: str) -> None:
+    s, args, _ = shared_product(scope=scope)
+    if scope == "warp":  # which the threads of one warp share
+        tvm.lower(s, args)
+        return
+    with pytest.raises(ScheduleError, match=r'bound to it too; .* let the threads share it: s\[P\]\.set_scope\("shared"\)'):
+        tvm.lower(s, args)
