@@ -183,6 +183,7 @@ def check_runs_here(target: Target) -> None:
     here = Target("llvm")
     if target == here:
         return
+    target.check_built()
     if target.arch != here.arch:
         raise TargetError(f"code for {target.arch} can't run on this {here.arch} machine; save it with module.save instead")
     missing = sorted(target.features - here.features)
