@@ -79,6 +79,11 @@ class ScheduleTensors(Primitive):
     attrs, is_sampling = ("func_name", "sketch", "steps"), True
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        """The function after the steps, their open samples taken from `decision` in order.
+
+        Raises:
+            ScheduleError: if the module hasn't the function, or the steps leave samples open and there is no decision.
+        """
         func_name, _, steps = attrs
         if func_name not in state.programs:
             raise ScheduleError(f"the module has no function {func_name!r}; functions: {', '.join(state.programs)}")

@@ -36,6 +36,11 @@ class BalancedSplit(Step):
     factors: tuple[Factor, ...]
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """As `Split`, noted as balanced.
+
+        Raises:
+            ScheduleError: for more than two parts, or an extent that is no constant.
+        """
         if len(self.factors) != 2:
             name = tree[self.stage].name if 0 <= self.stage < len(tree.stages) else self.stage
             raise ScheduleError(

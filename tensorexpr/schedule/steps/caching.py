@@ -67,6 +67,12 @@ class CacheWrite(Step):
     scope: str
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """C[i] = f(i)   ->   C.local[i.c] = f(i.c);  C[i] = C.local[i]
+
+        The copy keeps the number, place and storage of the stage, so that handles and steps about it go on holding.
+        Raises:
+            ScheduleError: if the stage is inlined or scheduled already, or holds other stages.
+        """
         stage = stage_of(tree, self.stage, "cache_write")
         check_scope(stage.name, self.scope)
         check_not_inlined(stage, "cache_write")
@@ -94,6 +100,7 @@ class CacheWrite(Step):
         return tree.with_new_stage(new, before=stage.id)
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        """The call, with the axes of both stages named anew: those of the copy are other axes than before."""
         stage, new = after[self.stage], after.stages[-1]
         name = names.name_stage(new)
         shown, results = names.stage(stage), new.origin.num_outputs
@@ -117,6 +124,11 @@ class CacheRead(Step):
     readers: tuple[int, ...]
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The readers read a copy of the elements, a new stage behind this one.
+
+        Raises:
+            ScheduleError: for a stage that isn't there or has several outputs, or readers that don't read it.
+        """
         if not 0 <= self.stage < len(tree.stages):
             raise ScheduleError(f"cache_read: the schedule has no stage {self.stage}")
         stage = tree[self.stage]

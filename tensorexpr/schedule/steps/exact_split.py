@@ -31,6 +31,7 @@ class ExactSplit(Split):
     code: ClassVar[str] = "exact_split"
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """As `Split`, noted as exact. At the root it is checked here; elsewhere the extent is known only once the stage is placed."""
         result = super().apply(tree)
         stage = stage_of(result, self.stage, "split")
         made = stage.relations[-1]

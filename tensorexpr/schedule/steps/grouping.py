@@ -28,6 +28,11 @@ class CreateGroup(Step):
     include_inputs: bool
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The tree with one more group.
+
+        Raises:
+            ScheduleError: for stages that aren't there, an empty group, or one that crosses another.
+        """
         for number in (*self.outputs, *self.inputs):
             if not 0 <= number < len(tree.stages):
                 raise ScheduleError(
@@ -112,6 +117,11 @@ class GroupComputeAt(Step):
     axis: int
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The tree with the group's stages at the loop. Members go one by one, so each is checked as by `ComputeAt`.
+
+        Raises:
+            ScheduleError: if the loop is a member's.
+        """
         group = _group(tree, self.group)
         if self.target in group.members:
             raise ScheduleError(

@@ -68,6 +68,11 @@ class Split(Step):
     factors: tuple[Factor, ...]
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """for i in n   ->   for i.o in ceil(n/f): for i.i in f, where pragmas of i go to the outermost part.
+
+        Raises:
+            ScheduleError: for a loop that is marked or holds other stages, or factors of which not exactly one is open.
+        """
         stage = _loops_of(tree, self.stage, (self.axis,), "split")
         _check_nothing_attached(tree, stage, self.axis, "split")
         mark = stage.mark(self.axis)
@@ -168,6 +173,11 @@ class Fuse(Step):
     axes: tuple[int, ...]
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """for i in n: for j in m   ->   for i.j.fused in n*m, with the pragmas of the first.
+
+        Raises:
+            ScheduleError: for loops that aren't adjacent, are marked, or hold other stages.
+        """
         stage = _loops_of(tree, self.stage, self.axes, "fuse")
         if not self.axes:
             return tree.with_stage(_with_singleton(stage))
@@ -207,6 +217,7 @@ class Fuse(Step):
             )
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        """The call, its result named after the axes it is made of."""
         stage = after[self.stage]
         if not self.axes:
             made = names.name_axis(stage, len(stage.axes) - 1, f"{names.stage(stage)}_singleton")
@@ -234,6 +245,11 @@ class Reorder(Step):
     axes: tuple[int, ...]
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The tree with the loops' places exchanged.
+
+        Raises:
+            ScheduleError: for an axis that is named twice or is no loop of the stage.
+        """
         stage = _loops_of(tree, self.stage, self.axes, "reorder")
         if len(set(self.axes)) != len(self.axes):
             listed = ", ".join(stage.axes[axis].name for axis in self.axes)
@@ -264,6 +280,11 @@ class Annotate(Step):
     kind: str
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The tree with the loop's mark; whether it is sound, `legality` says once the schedule is whole.
+
+        Raises:
+            ScheduleError: for an unknown kind, or one that the loop can't have: a reduction, bound to threads, inside a vector.
+        """
         stage = _loops_of(tree, self.stage, (self.axis,), self.kind)
         kinds = {kind.value: kind for kind in LoopKind if kind is not LoopKind.BIND}
         name = stage.axes[self.axis].name
@@ -335,6 +356,11 @@ class Pragma(Step):
     value: PragmaValue
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The tree with the hint in place of an earlier one of that name.
+
+        Raises:
+            ScheduleError: for no name, or a value out of the range of a pragma that is known here.
+        """
         stage = _loops_of(tree, self.stage, (self.axis,), "pragma")
         if not self.key:
             raise ScheduleError(f"In schedule for {stage.name}: a pragma has a name, such as {', '.join(PRAGMAS)}")

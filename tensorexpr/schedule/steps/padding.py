@@ -40,6 +40,11 @@ class SkipPadding(Step):
     assume_finite: bool
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """sum(select(0 <= p < n, A[p], 0) * w)   ->   sum(A[p] * w, where=0 <= p < n)
+
+        Raises:
+            ScheduleError: if the stage is no reduction of one value, or no condition makes its terms neutral.
+        """
         stage = stage_of(tree, self.stage, "skip_padding")
         check_not_inlined(stage, "skip_padding")
         reduce = stage.compute.body[0]

@@ -37,6 +37,11 @@ class ComputeAt(Step):
     axis: int
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The tree with the stage at the loop.
+
+        Raises:
+            ScheduleError: if the target comes before the stage, or is itself computed inside it.
+        """
         stage = stage_of(tree, self.stage, "compute_at")
         target = stage_of(tree, self.target, "compute_at")
         _check_movable(tree, stage, "compute_at")
@@ -75,6 +80,11 @@ class ComputeInline(Step):
     stage: int
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The tree with the stage inline.
+
+        Raises:
+            ScheduleError: for outputs, reductions, what an extern reads, and stages with scheduled loops or others at them.
+        """
         stage = stage_of(tree, self.stage, "compute_inline")
         _check_movable(tree, stage, "compute_inline")
         check_update_stays(tree, stage, "compute_inline")

@@ -34,6 +34,11 @@ class PreTransformed(Step):
     stage: int
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The copy becomes an input in the shape of the layout, and its readers read that; the loops that copied are gone.
+
+        Raises:
+            ScheduleError: if the stage is no copy of an input.
+        """
         stage = stage_of(tree, self.stage, "pre_transformed")
         check_not_inlined(stage, "pre_transformed")
         source = copied_input(tree, stage)

@@ -36,6 +36,11 @@ class Prefetch(Step):
     offset: int
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The tree with the mark in place of an earlier one of the same tensor and loop.
+
+        Raises:
+            ScheduleError: for a tensor that the loop doesn't read, or an offset out of range.
+        """
         stage = stage_of(tree, self.stage, "prefetch")
         check_not_inlined(stage, "prefetch")
         check_leaf(stage, self.axis, "prefetch")

@@ -41,6 +41,11 @@ class RFactor(Step):
     factor_axis: int
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """B = sum(A[k.o, k.i])   ->   B.rf[k.i] = sum(A[k.o, k.i]);  B = sum(B.rf[k.i.v])
+
+        Raises:
+            ScheduleError: if the axis is no reduction, something stands at the stage's loops already, or the combiner can't be regrouped.
+        """
         stage = stage_of(tree, self.stage, "rfactor")
         check_not_inlined(stage, "rfactor")
         check_leaf(stage, self.axis, "rfactor")
@@ -54,6 +59,7 @@ class RFactor(Step):
         return tree.with_new_stage(partial, before=stage.id)
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        """The call, then names for the loops of the new stage, those that stayed, and the axis that is left to reduce."""
         old, stage, new = before[self.stage], after[self.stage], after.stages[-1]
         name = names.name_stage(new)
         moved = {axis: names.axis(old, axis) for axis in range(len(old.axes))}

@@ -31,6 +31,11 @@ class RollingBuffer(Step):
     stage: int
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The tree with the stage's mark; how far it rolls, lowering finds from the regions.
+
+        Raises:
+            ScheduleError: if the stage isn't at a loop of its consumer.
+        """
         stage = stage_of(tree, self.stage, "rolling_buffer")
         if not isinstance(stage.attach, At):
             raise ScheduleError(

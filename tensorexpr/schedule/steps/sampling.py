@@ -38,6 +38,11 @@ class SamplePerfectTile(Step):
     decision: tuple[int, ...] | None = None
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The tree with one more sample, which stands for its factors in later steps.
+
+        Raises:
+            ScheduleError: for a loop that is no root axis of constant extent, less than two parts, or a decision that doesn't multiply to the extent.
+        """
         stage = stage_of(tree, self.stage, "sample_perfect_tile")
         check_leaf(stage, self.axis, "sample_perfect_tile")
         axis = stage.axes[self.axis]
@@ -77,6 +82,11 @@ class SampleCategorical(Step):
     decision: int | None = None
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The tree with one more sample, which stands for the chosen number in later steps.
+
+        Raises:
+            ScheduleError: for no candidates, or a decision that is no place among them.
+        """
         if not self.candidates:
             raise ScheduleError("sample_categorical needs at least one candidate")
         if self.decision is None:
@@ -104,6 +114,11 @@ class SampleTile(Step):
     decision: int | None = None
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The tree with one more sample, which stands for the size in later steps.
+
+        Raises:
+            ScheduleError: for a loop that is no root axis of constant extent, sizes out of order or range, or a decision that is none of them.
+        """
         stage = stage_of(tree, self.stage, "sample_tile")
         check_leaf(stage, self.axis, "sample_tile")
         name, extent = stage.axes[self.axis].name, constant_extent(stage, self.axis)

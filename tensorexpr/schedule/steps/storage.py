@@ -44,6 +44,11 @@ class DoubleBuffer(Step):
     stage: int
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The tree with the stage's mark.
+
+        Raises:
+            ScheduleError: for a stage without storage of its own, or with several outputs.
+        """
         stage = stage_of(tree, self.stage, "double_buffer")
         _check_own_storage(stage, "double_buffer")
         if stage.origin.num_outputs != 1:
@@ -70,6 +75,11 @@ class StorageAlign(Step):
     offset: int
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The tree with the alignment, in place of an earlier one of that axis.
+
+        Raises:
+            ScheduleError: for an axis that is no dimension of the storage, or a factor or offset out of range.
+        """
         stage = stage_of(tree, self.stage, "storage_align")
         _check_own_storage(stage, "storage_align")
         if self.axis not in stage.spatial:

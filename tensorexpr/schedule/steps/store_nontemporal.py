@@ -30,6 +30,11 @@ class StoreNontemporal(Step):
     stage: int
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The tree with the stage's mark.
+
+        Raises:
+            ScheduleError: if another stage reads the stage.
+        """
         stage = stage_of(tree, self.stage, "store_nontemporal")
         if not stage.is_output:
             readers = ", ".join(s.name for s in tree.consumers(stage)) or "nothing"

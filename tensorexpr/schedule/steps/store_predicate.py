@@ -31,6 +31,11 @@ class SetStorePredicate(Step):
     predicate: AxisExpression
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The tree with the predicate.
+
+        Raises:
+            ScheduleError: if it is no condition, or speaks of other axes than the spatial ones.
+        """
         stage = stage_of(tree, self.stage, "set_store_predicate")
         check_not_inlined(stage, "set_store_predicate")
         problem = problem_of(self.predicate)

@@ -35,6 +35,11 @@ class Tensorize(Step):
     digest: str
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The tree with the loop's mark.
+
+        Raises:
+            ScheduleError: if the intrinsic is unknown, or the loops compute anything else than it does.
+        """
         stage = stage_of(tree, self.stage, "tensorize")
         check_not_inlined(stage, "tensorize")
         check_leaf(stage, self.axis, "tensorize")

@@ -42,6 +42,11 @@ class Bind(Step):
     extent: int | None
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The tree with the loop's mark, in place of an earlier one.
+
+        Raises:
+            ScheduleError: for an unknown tag, an extent below 1, a reduction on virtual threads, or a loop that is marked already.
+        """
         stage = stage_of(tree, self.stage, "bind")
         check_not_inlined(stage, "bind")
         check_leaf(stage, self.axis, "bind")
@@ -94,6 +99,11 @@ class EnvThreads(Step):
     threads: tuple[str, ...]
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The tree as it is: the trace keeps the step, and CPUs have no such threads.
+
+        Raises:
+            ScheduleError: if the stage is no scan, or a tag is unknown or given twice.
+        """
         stage = stage_of(tree, self.stage, "env_threads")
         where = f"In schedule for {stage.name}: env_threads"
         if not isinstance(stage.op, ScanOp):

@@ -49,6 +49,11 @@ class TransformLayout(Step):
     pad_value: PadValue = None
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """C[i, j] = f(i, j)   ->   C'[j, i] = f(i, j), for each stage that reads it as well.
+
+        Raises:
+            ScheduleError: if the stage is scheduled already or an intrinsic's, or an output's layout has places that no element maps to.
+        """
         if 0 <= self.stage < len(tree.stages) and tree[self.stage].is_placeholder:
             return self._of_input(tree, tree[self.stage])
         stage = stage_of(tree, self.stage, "transform_layout")
@@ -92,6 +97,7 @@ class TransformLayout(Step):
         return tuple(place - number for number, place in enumerate(places))
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        """The call with the mapping as a lambda, and names for the new axes: the old ones are gone."""
         old, new = before[self.stage], after[self.stage]
         name = names.stage(new)
         parameters = [f"i{axis}" for axis in range(len(old.op.output_shape(0)))]

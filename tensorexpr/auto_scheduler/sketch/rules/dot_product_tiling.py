@@ -12,6 +12,7 @@ class DotProductTiling(SketchRule):
     """Bytes by fours, bfloat16 by twos, on targets that have the instructions; nothing else comes near them."""
 
     def meets(self, state: SketchState, stage: int, options: RuleOptions) -> Meet:
+        """Reductions with one elementwise reader that `dot_plans` can lay out for the target's instructions."""
         node = state.stage(stage)
         if node.is_placeholder or stage in state.finished or not len(node.reduction) or node.origin.num_outputs != 1:
             return Meet.SKIP

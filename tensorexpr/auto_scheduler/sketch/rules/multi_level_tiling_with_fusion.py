@@ -14,6 +14,7 @@ class MultiLevelTilingWithFusion(SketchRule):
     """The consumer follows the tiling, so a tile is still in cache (or in registers) when it is read."""
 
     def meets(self, state: SketchState, stage: int, options: RuleOptions) -> Meet:
+        """Reductions with data reuse and one elementwise reader; a stage that has its cache write already is offered to no other rule."""
         node = state.stage(stage)
         if node.is_placeholder or stage in state.finished or not len(node.spatial) or not needs_multi_level_tiling(node.op):
             return Meet.SKIP
@@ -23,6 +24,7 @@ class MultiLevelTilingWithFusion(SketchRule):
         return Meet.APPLY_AND_SKIP_REST if stage in state.cached else Meet.APPLY
 
     def apply(self, state: SketchState, stage: int, options: RuleOptions) -> list[tuple[SketchState, int | None]]:
+        """One state for each way to pack the operands and each of `FUSION_LEVELS`, at which the reader takes the tile over."""
         consumer = elementwise_consumer(state.tree, state.stage(stage))
         assert consumer is not None
         tiled, tiling = tile_stage(state, stage, options)

@@ -14,6 +14,7 @@ class RegisterTiling(SketchRule):
     """Rows and vectors of a tile, of sizes that need not divide; one program for each order of loops and way to pack."""
 
     def meets(self, state: SketchState, stage: int, options: RuleOptions) -> Meet:
+        """Reductions of one output with data reuse, of which `register_plans` knows tiles that fit the registers."""
         node = state.stage(stage)
         if node.is_placeholder or stage in state.finished or not len(node.reduction) or not needs_multi_level_tiling(node.op):
             return Meet.SKIP

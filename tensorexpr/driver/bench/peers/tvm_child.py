@@ -56,6 +56,10 @@ for name, function in WORKLOADS.items():
 
 
 def prepare(request: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """TVM's best program for a workload, tuned first if its log has no record: function, arguments with the output last, facts.
+
+    Without a function the facts say under "unsupported" why there is none.
+    """
     if request["prepare"] not in WORKLOADS:
         return None, None, {"unsupported": "not declared for TVM"}
     target = tvm.target.Target(request["target"])
@@ -81,6 +85,7 @@ def prepare(request: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
 
 
 def main() -> None:
+    """Answer requests, one JSON object a line, until the input ends: prepare a workload, time it n times, or run it and save the result."""
     # TVM prints to standard output; answers go where that led, and what is printed to standard error.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

@@ -51,6 +51,11 @@ class Unannotate(Primitive):
     kind, method, inputs, attrs = "Unannotate", "unannotate", ("block_or_loop",), ("ann_key",)
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        """The loop or block without that annotation.
+
+        Raises:
+            ScheduleError: if it hasn't it.
+        """
         ref, node = place_of(state, inputs[0], self.method)
         known = annotations_of(node)
         if attrs[0] not in known:

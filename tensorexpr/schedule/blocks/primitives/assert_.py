@@ -19,6 +19,11 @@ class Assert(Primitive):
     kind, method, inputs = "Assert", "assert_", ("condition",)
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        """The state as it is: the condition is about sampled numbers, so it is decided here.
+
+        Raises:
+            ScheduleError: if it is false, or no constant.
+        """
         holds = inputs[0]
         if not isinstance(holds, (int, IntImm)):
             raise ScheduleError(f"assert_ takes a condition on sampled numbers, which are known now, not {holds}")

@@ -239,6 +239,11 @@ class Blockize(Primitive):
     kind, method, output, inputs, attrs = "Blockize", "blockize", "block", ("target",), ("preserve_unit_iters",)
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        """The program with the loop's body, or the listed blocks, inside a new block; the result is the handle of that.
+
+        Raises:
+            ScheduleError: for blocks of several functions, or none.
+        """
         target = inputs[0]
         if isinstance(target, LoopRef):
             program, name = blockize(state.program_of(target), target.var, bool(attrs[0]))

@@ -62,6 +62,7 @@ class ComputeAt(Primitive):
     inputs, attrs = ("block", "loop"), ("preserve_unit_loops", "index")
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        """The block at the loop, inlined for the place `inline`, and where it was for the root."""
         ref = block_of(state, inputs[0], self.method)
         program = state.program_of(ref)
         if isinstance(inputs[1], NoLoop):
@@ -77,6 +78,7 @@ class ReverseComputeAt(Primitive):
     inputs, attrs = ("block", "loop"), ("preserve_unit_loops", "index")
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        """The block at the loop, inlined into its producer for the place `inline`, and where it was for the root."""
         ref = block_of(state, inputs[0], self.method)
         program = state.program_of(ref)
         if isinstance(inputs[1], NoLoop):

@@ -159,6 +159,11 @@ class Merge(Primitive):
     kind, method, output, inputs = "Merge", "merge", "loop", ("*loops",)
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        """The program with one loop for all; handles of the others stand for nothing afterwards.
+
+        Raises:
+            ScheduleError: for loops of several functions.
+        """
         refs = [loop_of(loop, "merge") for loop in inputs]
         if len({ref.func for ref in refs}) != 1:
             raise ScheduleError("merge takes loops of one function")

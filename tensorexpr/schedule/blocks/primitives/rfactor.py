@@ -241,6 +241,11 @@ class RFactor(Primitive):
     kind, method, output, inputs, attrs = "RFactor", "rfactor", "block", ("loop",), ("factor_axis",)
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        """The program with the block of partial results, whose handle is the result.
+
+        Raises:
+            ScheduleError: if the loop doesn't hold exactly one block.
+        """
         ref = loop_of(inputs[0], self.method)
         program = state.program_of(ref)
         loop = program.loop(ref.var)

@@ -89,6 +89,11 @@ class SampleComputeLocation(Primitive):
     inputs, is_pure, is_sampling = ("block",), True, True
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        """A handle of the loop drawn, or of the nearest legal one before that of the decision; the state stays.
+
+        Raises:
+            ScheduleError: for a decision that is no int.
+        """
         ref = block_of(state, inputs[0], self.method)
         if decision is not None and type(decision) is not int:
             raise ScheduleError(f"sample_compute_location: the decision is -2, -1 or the number of a loop, not {decision!r}")

@@ -21,6 +21,11 @@ class SamplePerfectTile(Primitive):
     inputs, attrs, is_pure, is_sampling = ("loop",), ("n", "max_innermost_factor"), True, True
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        """The factors, drawn or those of the decision fitted to the extent; the state stays.
+
+        Raises:
+            ScheduleError: for less than two factors, or a loop whose extent is no constant.
+        """
         extent = constant_extent(state, inputs[0], self.method)
         n, most = attrs
         if n < 2:
@@ -38,6 +43,11 @@ class SamplePartitionedTile(Primitive):
     inputs, attrs, is_pure, is_sampling = ("loop",), ("n", "partition_pos", "innerpart_factor"), True, True
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        """The factors, drawn or those of the decision fitted to the extent; the state stays.
+
+        Raises:
+            ScheduleError: for a `partition_pos` or `innerpart_factor` out of range, or a loop whose extent is no constant.
+        """
         extent = constant_extent(state, inputs[0], self.method)
         n, place, inner = attrs
         if not 0 <= place < n or inner < 1:
@@ -62,6 +72,11 @@ class SampleCategorical(Primitive):
     attrs, is_pure, is_sampling = ("candidates", "probs"), True, True
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        """The candidate that was drawn or decided on; the state stays.
+
+        Raises:
+            ScheduleError: for probabilities that don't fit the candidates, or a decision that is no place among them.
+        """
         candidates, probs = attrs
         if not candidates or len(candidates) != len(probs):
             raise ScheduleError(f"sample_categorical takes as many probabilities as candidates, not {len(probs)} for {len(candidates)}")

@@ -79,6 +79,11 @@ class Tensorize(Primitive):
     attrs = ("tensor_intrin", "preserve_unit_iters")
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        """The block, made of the loop first if it is one, does what the intrinsic's implementation does.
+
+        Raises:
+            ScheduleError: if no such intrinsic is registered.
+        """
         called = str(attrs[0])
         try:
             intrin = TensorIntrin.get(called)

@@ -213,6 +213,7 @@ class TransformLayout(Primitive):
         return Applied(state.updated(ref.func, program))
 
     def arguments(self, inputs: Sequence[Any], attrs: Sequence[Any]) -> list[tuple[str, Any]]:
+        """The arguments of the method as a trace prints them: the buffer as ("read" or "write", number)."""
         number, side, pad_value, assume = attrs
         return [
             ("block", inputs[0]),
