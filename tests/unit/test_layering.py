@@ -1,8 +1,9 @@
-"""The house stands: every module imports only from rows above its own, and nothing heavy at import time."""
+"""The house stands: every module imports only from rows above its own, nothing heavy at import time, and says what its functions do."""
 
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import pkgutil
 import subprocess
@@ -38,6 +39,15 @@ ROWS = (
 )
 ROW_OF = {name: number for number, names in enumerate(ROWS) for name in names}
 HEAVY = {"sympy", "llvmlite", "xgboost", "ml_dtypes", "psutil", "rich", "hypothesis", "onnx", "matplotlib", "dask", "distributed"}
+
+
+GLANCE = 6  # lines of a function, with its signature, that need no docstring
+
+
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree, for all checks of a file."""
+    return ast.parse(path.read_text())
 
 
 def modules() -> list[Path]:
@@ -78,7 +88,7 @@ def without_reexports(tree: ast.Module, path: Path) -> ast.Module:
 def test_imports_go_upward_only(path: Path) -> None:
     own = package_of(path)
     assert own in ROW_OF, f"{own} has no row: add it to the map of the house"
-    tree = without_reexports(ast.parse(path.read_text()), path)
+    tree = without_reexports(parsed(path), path)
     wrong = []
     for name, line in imports(tree, path):
         parts = name.split(".")
@@ -93,7 +103,7 @@ def test_imports_go_upward_only(path: Path) -> None:
 def test_heavy_packages_are_imported_inside_functions(path: Path) -> None:
     if package_of(path) == "testing":  # which is for users who have hypothesis
         return
-    top = ast.parse(path.read_text()).body
+    top = parsed(path).body
     flat = ast.Module(body=[node for node in top if not is_type_checking(node)], type_ignores=[])
     level = [node for node in ast.walk(flat) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
     inside = {id(child) for function in level for child in ast.walk(function)}
@@ -101,6 +111,32 @@ def test_heavy_packages_are_imported_inside_functions(path: Path) -> None:
     outer.body = [node for node in ast.walk(flat) if isinstance(node, (ast.Import, ast.ImportFrom)) and id(node) not in inside]
     heavy = [f"line {line}: {name}" for name, line in imports(outer, path) if name.split(".")[0] in HEAVY]
     assert not heavy
+
+
+def public_functions(body: list[ast.stmt]) -> Iterator[ast.FunctionDef]:
+    """The functions of a module and of its public classes; those inside functions are their own affair."""
+    for node in body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield from public_functions(node.body)
+        elif isinstance(node, ast.If):
+            yield from public_functions([*node.body, *node.orelse])
+        elif isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            yield node
+
+
+def says_it_elsewhere(function: ast.FunctionDef) -> bool:
+    """A setter has its property's docstring, an overload its implementation's."""
+    return any(getattr(mark, "id", getattr(mark, "attr", "")) in ("setter", "overload") for mark in function.decorator_list)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_long_public_functions_have_docstrings(path: Path) -> None:
+    silent = [
+        f"line {node.lineno}: {node.name}"
+        for node in public_functions(parsed(path).body)
+        if (node.end_lineno or 0) - node.lineno >= GLANCE and not ast.get_docstring(node) and not says_it_elsewhere(node)
+    ]
+    assert not silent, "say what they make and refuse"
 
 
 def test_the_check_sees_a_wrong_import() -> None:
