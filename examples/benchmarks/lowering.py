@@ -1,4 +1,4 @@
-"""Milliseconds of lowering by phase and by pass: a scheduled matmul, a convolution, and chains of 1,000 and 2,000 stages.
+"""Milliseconds of processor time of lowering, by phase and by pass: a matmul, a convolution, and chains of 1,000 and 2,000 stages.
 
 python examples/benchmarks/lowering.py [--passes]
 """
@@ -6,12 +6,14 @@ python examples/benchmarks/lowering.py [--passes]
 from __future__ import annotations
 
 import argparse
-import statistics
 import time
+from itertools import pairwise
 
 import tensorexpr as tvm
 from tensorexpr import te, topi
-from tensorexpr.lower.instruments import PassTimingInstrument
+from tensorexpr.lower.instruments import PassInstrument
+from tensorexpr.lower.passes import PassInfo
+from tensorexpr.lower.pipeline import PHASES
 from tensorexpr.tir.expr import PrimExpr
 
 Program = tuple[te.Schedule, list[te.Tensor]]
@@ -76,33 +78,61 @@ def _next(tensor: te.Tensor, number: int) -> te.Tensor:
     return made
 
 
-def milliseconds(program: Program, upto: int | None, rounds: int) -> float:
-    """The median time of lowering."""
-    times = []
+class Clock(PassInstrument):
+    """Processor time at which the phases began, and that the passes took, in milliseconds, of one lowering."""
+
+    def __init__(self) -> None:
+        self.began = {0: time.process_time()}
+        self.passes: dict[str, float] = {}
+
+    def run_before_pass(self, mod: tvm.IRModule, info: PassInfo) -> None:
+        """A phase begins with the first of its passes; making loop nests, phase 0, is none."""
+        self.start = time.process_time()
+        self.began.setdefault(PHASE_OF.get(info.name, 0), self.start)
+
+    def run_after_pass(self, mod: tvm.IRModule, info: PassInfo) -> None:
+        """Add what the pass took; some run in two phases."""
+        self.passes[info.name] = self.passes.get(info.name, 0.0) + (time.process_time() - self.start) * 1e3
+
+    def phases(self) -> list[float]:
+        """What each phase took, when all is done."""
+        began = [*self.began.values(), time.process_time()]
+        return [(end - start) * 1e3 for start, end in pairwise(began)]
+
+
+PHASE_OF = {one.name: phase for phase, passes in PHASES.items() for one in passes}
+
+
+def least(rows: list[list[float]]) -> list[float]:
+    """The least of each column: what a loaded machine adds is no part of the cost."""
+    return [min(column) for column in zip(*rows, strict=True)]
+
+
+def measured(program: Program, rounds: int) -> tuple[list[float], dict[str, float]]:
+    """The least milliseconds of each phase and of each pass."""
+    phases, passes = [], []
     for _ in range(rounds):
-        start = time.perf_counter()
-        tvm.lower(*program, upto=upto)
-        times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1e3
+        clock = Clock()
+        with tvm.transform.PassContext(instruments=[clock]):
+            tvm.lower(*program)
+        phases.append(clock.phases())
+        passes.append(clock.passes)
+    return least(phases), dict(zip(passes[0], least([list(row.values()) for row in passes]), strict=True))
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--passes", action="store_true", help="also the time of each pass")
+    parser.add_argument("--passes", action="store_true", help="also the time of each pass that takes 1 % or more")
     options = parser.parse_args()
     programs = {"matmul": matmul(), "conv2d": conv2d(), "chain of 1,000": chain(1000), "chain of 2,000": chain(2000)}
-    print(f"{'':<16}" + "".join(f"{f'phase {n}':>10}" for n in range(4)) + f"{'all':>10}   ms")
+    print(f"{'':<16}" + "".join(f"{f'phase {n}':>10}" for n in PHASES) + f"{'all':>10}   ms of processor time")
     for name, program in programs.items():
-        rounds = 9 if "chain" not in name else 3
-        totals = [milliseconds(program, phase, rounds) for phase in range(4)]
-        phases = [total - before for total, before in zip(totals, [0.0, *totals], strict=False)]
-        print(f"{name:<16}" + "".join(f"{value:>10.1f}" for value in phases) + f"{totals[-1]:>10.1f}")
-        if options.passes:
-            timing = PassTimingInstrument()
-            with tvm.transform.PassContext(instruments=[timing]):
-                tvm.lower(*program)
-            print(timing.render())
+        phases, passes = measured(program, rounds=9 if "chain" not in name else 3)
+        print(f"{name:<16}" + "".join(f"{value:>10.1f}" for value in (*phases, sum(phases))))
+        for one, value in passes.items() if options.passes else ():
+            if value >= 0.01 * sum(phases):
+                print(f"    phase {PHASE_OF.get(one, 0)}  {one.removeprefix('tir.'):<28}{value:>10.1f}{value / sum(phases):>8.0%}")
 
 
 if __name__ == "__main__":
