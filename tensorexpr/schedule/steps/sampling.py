@@ -41,7 +41,7 @@ class SamplePerfectTile(Step):
         """The tree with one more sample, which stands for its factors in later steps.
 
         Raises:
-            ScheduleError: for a loop that is no root axis of constant extent, less than two parts, or a decision that doesn't multiply to the extent.
+            ScheduleError: for no root axis of constant extent, less than two parts, or a decision that doesn't multiply to the extent.
         """
         stage = stage_of(tree, self.stage, "sample_perfect_tile")
         check_leaf(stage, self.axis, "sample_perfect_tile")
@@ -117,7 +117,7 @@ class SampleTile(Step):
         """The tree with one more sample, which stands for the size in later steps.
 
         Raises:
-            ScheduleError: for a loop that is no root axis of constant extent, sizes out of order or range, or a decision that is none of them.
+            ScheduleError: for no root axis of constant extent, sizes out of order or range, or a decision that is none of them.
         """
         stage = stage_of(tree, self.stage, "sample_tile")
         check_leaf(stage, self.axis, "sample_tile")

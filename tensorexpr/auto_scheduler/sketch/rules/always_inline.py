@@ -12,7 +12,7 @@ class AlwaysInline(SketchRule):
     """A stage without reduction whose reads are elementwise or a broadcast disappears into its readers."""
 
     def meets(self, state: SketchState, stage: int, options: RuleOptions) -> Meet:
-        """Inputs, outputs, reductions and whatever an extern reads stay; everything else that is one expression of its reader's axes goes."""
+        """Inputs, outputs, reductions and what an extern reads stay; all else that is one expression of its reader's axes goes."""
         node = state.stage(stage)
         if not node.has_loops or node.is_output or stage in state.finished or len(node.reduction):
             return Meet.SKIP

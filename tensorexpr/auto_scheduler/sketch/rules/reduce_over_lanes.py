@@ -14,7 +14,7 @@ class ReduceOverLanes(SketchRule):
     """One accumulator per lane, combined in the end; rows of results in parallel."""
 
     def meets(self, state: SketchState, stage: int, options: RuleOptions) -> Meet:
-        """Reductions at the root whose innermost axis can be split into lanes; of those with data reuse, the ones that stream an operand."""
+        """Reductions at the root along an axis that can be lanes; of those with data reuse, the ones that stream an operand."""
         node = state.stage(stage)
         if not node.has_loops or stage in state.finished or not isinstance(node.attach, Root) or not len(node.reduction):
             return Meet.SKIP

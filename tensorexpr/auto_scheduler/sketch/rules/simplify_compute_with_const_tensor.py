@@ -22,7 +22,7 @@ class SimplifyComputeWithConstTensor(SketchRule):
         return Meet.APPLY_AND_SKIP_REST if named else Meet.SKIP
 
     def apply(self, state: SketchState, stage: int, options: RuleOptions) -> list[tuple[SketchState, int | None]]:
-        """One state: the other spatial axes in two levels of a sampled size, the outer ones parallel, the named ones and the reductions unrolled."""
+        """One state: the named axes and the reductions unrolled, inside tiles of sampled sizes over the others, which run in parallel."""
         node = state.stage(stage)
         names = {str(name) for name in node.compute.attrs[ATTRIBUTE]}
         unrolled = [axis for axis in (*node.spatial, *node.reduction) if node.is_reduction(axis) or node.axes[axis].name in names]
