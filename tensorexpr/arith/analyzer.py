@@ -12,7 +12,7 @@ from .bounds import NEG_INF, POS_INF, ConstIntBound, limits_of
 from .constraints import bind_range, bind_value, facts_of, under
 from .facts import Facts
 from .modular import ModularSet, congruence_of
-from .queries import at_least, equal, holds, unequal
+from .queries import at_least, equal, holds
 from .simplify import simplify
 
 Scalar = ExprOp | int
@@ -86,10 +86,6 @@ class Analyzer:
     def known_equal(self, a: Scalar, b: Scalar) -> bool:
         """True if a == b is proved."""
         return a is b or equal(self.facts, _integer(a), _integer(b))
-
-    def known_unequal(self, a: Scalar, b: Scalar) -> bool:
-        """True if a != b is proved."""
-        return unequal(self.facts, _integer(a), _integer(b))
 
     def known_less(self, a: Scalar, b: Scalar) -> bool:
         """True if a < b is proved."""

@@ -311,8 +311,3 @@ def _opposite(answer: PrimExpr, node: PrimExpr) -> PrimExpr:
 
 
 LOCAL = Form("rewritten", by_law)
-
-
-def index_facts(facts: Facts) -> Facts:
-    """The same facts, for arithmetic that is taken not to overflow."""
-    return facts if facts.index else replace(facts, index=True, **fresh_memos())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .context import FunctionContext
 from .types import float_bits, splat, suffix, vector_of
 
@@ -53,14 +55,16 @@ def round_to_odd(ctx: FunctionContext, lanes: int, value: str) -> str:
     return write(f"bitcast {word} {chosen} to {single}")
 
 
+def _constants(lanes: int) -> Callable[[int], str]:
+    """What writes an i32 in every lane."""
+    return lambda constant: splat("i32", str(constant), lanes)
+
+
 def _single_to_bfloat(ctx: FunctionContext, lanes: int, value: str) -> str:
     """float32 to bfloat16, to nearest even: the upper half of the bits, after adding just under half of what is cut off."""
     write = ctx.text.value
     short, single, word, mask = (vector_of(kind, lanes) for kind in ("i16", "float", "i32", "i1"))
-
-    def number(constant: int) -> str:
-        return splat("i32", str(constant), lanes)
-
+    number = _constants(lanes)
     bits = write(f"bitcast {single} {value} to {word}")
     last = write(f"lshr {word} {bits}, {number(16)}")
     odd = write(f"and {word} {last}, {number(1)}")
@@ -76,10 +80,7 @@ def _half_to_single(ctx: FunctionContext, lanes: int, value: str) -> str:
     """float16 to float32 with integer arithmetic: shift the bits into place and scale by the difference of the biases."""
     write = ctx.text.value
     short, single, word, mask = (vector_of(kind, lanes) for kind in ("i16", "float", "i32", "i1"))
-
-    def number(constant: int) -> str:
-        return splat("i32", str(constant), lanes)
-
+    number = _constants(lanes)
     bits = write(f"zext {short} {value} to {word}")
     magnitude = write(f"and {word} {bits}, {number(0x7FFF)}")
     shifted = write(f"bitcast {word} {write(f'shl {word} {magnitude}, {number(13)}')} to {single}")
@@ -96,10 +97,7 @@ def _single_to_half(ctx: FunctionContext, lanes: int, value: str) -> str:
     """float32 to float16, to nearest even, with integer arithmetic on normal results and an addition for denormal ones."""
     write = ctx.text.value
     short, single, word, mask = (vector_of(kind, lanes) for kind in ("i16", "float", "i32", "i1"))
-
-    def number(constant: int) -> str:
-        return splat("i32", str(constant), lanes)
-
+    number = _constants(lanes)
     bits = write(f"bitcast {single} {value} to {word}")
     sign = write(f"and {word} {bits}, {number(-(1 << 31))}")
     magnitude = write(f"xor {word} {bits}, {sign}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from math import prod
 
 import numpy as np
 
@@ -34,11 +33,6 @@ def boxes(extents: Sequence[int], volume: int) -> Iterator[Box]:
 def box_shape(box: Box) -> tuple[int, ...]:
     """The extents of a box."""
     return tuple(end - begin for begin, end in box)
-
-
-def box_volume(box: Box) -> int:
-    """The number of points of a box."""
-    return prod(box_shape(box))
 
 
 def open_grid(box: Box, offset: int, ndim: int, starts: Sequence[int], dtypes: Sequence[np.dtype[np.generic]]) -> list[Array]:

@@ -178,10 +178,6 @@ class Buffer(Built, Object):
         cuts = tuple(IntImm("int32", place) for place in range(1, len(axes)))
         return replace(self, shape=tuple(sizes), strides=(), buffer_type=Buffer.DEFAULT, axis_separators=cuts)
 
-    def is_flat(self) -> bool:
-        """Whether it is what `get_flattened_buffer` gives."""
-        return self.get_flattened_buffer() is self
-
     def _vector_indices(self, begin: Sequence[Any], dtype: str | None) -> tuple[PrimExpr, ...]:
         indices = [convert(i) for i in begin]
         lanes = parse_dtype(dtype).lanes if dtype else 1

@@ -29,7 +29,6 @@ DType: TypeAlias = str
 _FLOATS = frozenset(("float", "bfloat", "e4m3_float", "e5m2_float"))
 _ML_DTYPES = {"bfloat16": "bfloat16", "e4m3_float8": "float8_e4m3fn", "e5m2_float8": "float8_e5m2", "int4": "int4", "uint4": "uint4"}
 _LARGEST_HALF = 65504.0  # texts of the largest float32 are a bit larger than it is, those of this one never
-INDEX_DTYPE = "int32"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DeclarationError, TypeMismatchError
-from .arithmetic import all as all_of
 from .arithmetic import cast, const, convert, match_types, to_bool
-from .arithmetic import subtract as _subtract
 from .dtype import int_limits, parse_dtype, with_lanes
 from .expr import Call, FloatImm, IntImm, PrimExpr, Select, StringImm
 from .op_registry import BUILTIN, CallEffectKind, is_registered, registered_effect
@@ -407,9 +405,3 @@ def infinity(dtype: str) -> PrimExpr:
     if not parse_dtype(dtype).is_float:
         raise TypeMismatchError(f"{dtype} has no infinity; use max_value")
     return FloatImm(dtype, math.inf)
-
-
-def in_range(value: Any, minimum: Any, extent: Any) -> PrimExpr:
-    """The condition minimum <= value < minimum + extent."""
-    low = convert(minimum)
-    return all_of(convert(value) >= low, _subtract(value, low) < convert(extent))

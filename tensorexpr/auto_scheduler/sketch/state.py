@@ -19,10 +19,6 @@ class Tiling:
     levels: tuple[tuple[int, ...], ...]
     samples: Mapping[int, int]
 
-    def spatial_levels(self) -> tuple[tuple[int, ...], ...]:
-        """The levels of spatial axes, outermost first."""
-        return tuple(level for kind, level in zip(self.structure, self.levels, strict=True) if kind == "S")
-
 
 @dataclass(frozen=True)
 class SketchState:

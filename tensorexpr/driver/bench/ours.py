@@ -19,7 +19,6 @@ from ...tir.dtype import to_numpy
 from ...topi.schedules import default_schedule
 from ...workloads import Case
 
-SOURCES = ("default", "records")
 # Bytes of a cache line.
 _LINE = 64
 

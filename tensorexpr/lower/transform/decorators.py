@@ -11,7 +11,6 @@ from ..context import PassContext
 from ..passes import ModulePass, Pass, PrimFuncPass
 
 _UserFunc = Callable[..., Any]
-_Build = Callable[[str, int, tuple[str, ...], _UserFunc], dict[str, Any]]
 
 
 class PassDecorator(Protocol):

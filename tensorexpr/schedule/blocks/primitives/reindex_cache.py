@@ -141,26 +141,20 @@ class ReindexCacheRead(Primitive):
 
     kind, method, output = "ReindexCacheRead", "reindex_cache_read", "block"
     inputs, attrs = ("block", "index_map"), ("read_buffer_index", "storage_scope")
+    _caching = staticmethod(reindex_cache_read)
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
         ref = block_of(state, inputs[0], self.method)
-        program, name = reindex_cache_read(state.program_of(ref), ref.name, attrs[0], attrs[1], inputs[1])
+        program, name = self._caching(state.program_of(ref), ref.name, attrs[0], attrs[1], inputs[1])
         return Applied(state.updated(ref.func, program), (BlockRef(ref.func, name),))
 
     def arguments(self, inputs: Sequence[Any], attrs: Sequence[Any]) -> list[tuple[str, Any]]:
         return [("block", inputs[0]), *zip(self.attrs, attrs, strict=True), ("index_map", inputs[1])]
 
 
-class ReindexCacheWrite(Primitive):
+class ReindexCacheWrite(ReindexCacheRead):
     """The instruction."""
 
-    kind, method, output = "ReindexCacheWrite", "reindex_cache_write", "block"
-    inputs, attrs = ("block", "index_map"), ("write_buffer_index", "storage_scope")
-
-    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
-        ref = block_of(state, inputs[0], self.method)
-        program, name = reindex_cache_write(state.program_of(ref), ref.name, attrs[0], attrs[1], inputs[1])
-        return Applied(state.updated(ref.func, program), (BlockRef(ref.func, name),))
-
-    def arguments(self, inputs: Sequence[Any], attrs: Sequence[Any]) -> list[tuple[str, Any]]:
-        return [("block", inputs[0]), *zip(self.attrs, attrs, strict=True), ("index_map", inputs[1])]
+    kind, method = "ReindexCacheWrite", "reindex_cache_write"
+    attrs = ("write_buffer_index", "storage_scope")
+    _caching = staticmethod(reindex_cache_write)
