@@ -66,6 +66,8 @@ def solve_linear_equations(
             kept.append(relation)
         else:
             rows.append(row)
+    # L A R = D with unimodular L and R: with x = R y the system is d_i * y_i = (L b)_i, one unknown an equation, and integer
+    # solutions stay integer both ways.
     normal = smith_normal_form([row for row, _ in rows], len(source.variables))
     dtype = source.variables[0].dtype
     sides = [_combined(weights, [side for _, side in rows], dtype) for weights in normal.left]
@@ -73,13 +75,16 @@ def solve_linear_equations(
     known: list[PrimExpr] = []
     for place, side in enumerate(sides):
         d = normal.diagonal[place] if place < len(normal.diagonal) else 0
+        # An equation has integer solutions if d divides its right side; one with d = 0 says that the side is 0.
         rest = analyzer.simplify(side % abs(d)) if d else analyzer.simplify(side)
         if isinstance(rest, IntImm) and rest.value:
             return IntConstraintsTransform(source, IntConstraints([], {}, [_false()]), {}, {})
+        # Whether it holds depends on parameters: a condition of the new system.
         if not isinstance(rest, IntImm):
             kept.append(EQ(rest, IntImm(rest.dtype, 0)))
         if d:
             known.append(analyzer.simplify(side // d))
+    # The unknowns that no equation fixes: as many as there are degrees of freedom.
     fresh = [Var(f"n{place}", dtype) for place in range(len(source.variables) - len(known))]
     values: list[PrimExpr] = [*known, *fresh]
     combined = [analyzer.simplify(_combined(row, values, dtype), _STEPS) for row in normal.right]
@@ -112,6 +117,7 @@ def _with_ranges(
     new_ranges: dict[Var, Range] = {}
     for new, expr in dst_to_src.items():
         found = int_set_of(analyzer, expr, old)
+        # Without a range for every old variable in it, the set would be that of the variables that happen to have one.
         bounded = neg_inf() is not found.min_value and found.max_value is not pos_inf()
         if bounded and variables(expr) & set(source.variables) <= old.keys():
             extent = analyzer.simplify(found.max_value - found.min_value + 1)
@@ -121,6 +127,7 @@ def _with_ranges(
     relations = [analyzer.simplify(substitute(relation, src_to_dst), _STEPS) for relation in kept]
     for var, dom in old.items():
         value = src_to_dst[var]
+        # The new ranges are the box around the image of the old ones; what that box has too much, these conditions cut off.
         for condition in (LE(dom.min, value), LT(value, analyzer.simplify(dom.min + dom.extent))):
             if not analyzer.can_prove(condition):
                 relations.append(analyzer.simplify(condition))
@@ -297,6 +304,7 @@ def _to_ranges(source: IntConstraints) -> IntConstraints:
     parameters = {var: dom for var, dom in source.ranges.items() if var not in source.variables}
     solved: dict[Var, Range] = {}
     points: dict[Var, PrimExpr] = {}
+    # Backwards: a variable's bounds are in those eliminated after it, whose ranges are known by then.
     for bounds in reversed(found.bounds):
         dom = bounds.group.best_range({**parameters, **solved}, points)
         if dom is None:
@@ -339,6 +347,7 @@ def _deskewed(source: IntConstraints, solved: IntConstraints) -> IntConstraintsT
             src_to_dst[var] = dst_to_src[var] = var
             fresh.append(var)
             continue
+        # From the last variable on, as ranges may begin at the later ones: those are in terms of new variables already.
         least = analyzer.simplify(substitute(dom.min, src_to_dst))
         if isinstance(dom.extent, IntImm) and dom.extent.value == 1:
             src_to_dst[var] = least

@@ -66,13 +66,16 @@ def _inverse(
     """
     sums = dict.fromkeys(node.a for index in mapped for node in walk(index) if isinstance(node, (FloorDiv, FloorMod)) and _fuses(node.a))
     used = [var for total in sums for var in variables(total)]
+    # Two sums that share a variable aren't independent indices, so they can't stand for themselves.
     if not sums or len(used) != len(set(used)):
         return _inverse_of_splits(old, mapped, extents, new)
     ranges = {var: Range.from_min_extent(const(0, var.dtype), extent) for var, extent in zip(old, extents, strict=True)}
     fused = {total: Var(f"fused_{n}", total.dtype) for n, total in enumerate(sums)}
     found = [relax(total, ranges, Analyzer(ranges)) for total in sums]
+    # Quotients and remainders of negative numbers aren't the digits that splits are made of.
     if any(interval is None or not Analyzer(ranges).known_nonnegative(interval.min) for interval in found):
         return "a sum that is divided may be negative"
+    # First from the new indices to the sums, then from the sums to the old indices.
     lasts = [interval.max for interval in found if interval is not None]
     kept = [var for var in old if var not in used]
     middle = [*fused.values(), *kept]

@@ -256,6 +256,7 @@ def _comparison(facts: Facts, node: CmpExpr) -> PrimExpr:
     """Every comparison is asked as `==` or `<` and answered in its own terms."""
     if node in facts.truths:
         return IntImm("bool", int(facts.truths[node]))
+    # A fact is kept as it was written, so its negation has to be looked up as well.
     if (opposite := OPPOSITE[type(node)](node.a, node.b)) in facts.truths:
         return IntImm("bool", int(not facts.truths[opposite]))
     match node:
@@ -263,6 +264,7 @@ def _comparison(facts: Facts, node: CmpExpr) -> PrimExpr:
             return LT(b, a)
         case GE(a, b):
             return LE(b, a)
+        # At an end of its range a value differs from that end by lying beyond it, which bounds can use and != can't.
         case NE(a, IntImm() as b) if is_scalar_int(a.dtype) and holds(facts, GE(a, b)):
             return LT(b, a)
         case NE(a, IntImm() as b) if is_scalar_int(a.dtype) and holds(facts, LE(a, b)):
@@ -281,6 +283,7 @@ def _comparison(facts: Facts, node: CmpExpr) -> PrimExpr:
             return IntImm("bool", 0)
     found = _first(facts, node)
     if found is None and isinstance(node, LT) and node.a.dtype in INDEX_DTYPES:
+        # Indices are taken not to overflow; wrapped multiples would compare otherwise than what they are multiples of.
         factor = gcd(common_factor(node.a), common_factor(node.b))
         found = LT(divided(node.a, factor), divided(node.b, factor)) if factor > 1 else None
     return node if found is None else found

@@ -189,6 +189,7 @@ class ElementFlow:
             return []
         local = {loop.loop_var, *(inner.var for inner in walk_statements(loop.body) if isinstance(inner, LetStmt))}
         before, outer = self._known, self._facts
+        # The body is walked twice: once for what an iteration leaves behind, then with the facts from before that it spares.
         if id(loop) not in self._ends:
             self._known, self._facts = {}, []
             with inside_loop(self._analyzer, loop):
@@ -197,6 +198,7 @@ class ElementFlow:
         named = [replace(end, elements=end.elements.widened(local - {loop.loop_var})) for end in ends]
         total = [replace(end, elements=end.elements.over(loop)) for end in named]
         kept = [fact.without(total) for fact in outer]
+        # In an iteration only what the other iterations don't overwrite still holds.
         others = [replace(end, elements=end.elements.of_others(loop)) for end in named]
         self._known, self._facts = before, [fact.without(others) for fact in outer]
         with inside_loop(self._analyzer, loop):

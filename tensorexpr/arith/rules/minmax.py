@@ -76,13 +76,16 @@ def _common(facts: Facts, operands: list[PrimExpr], kind: type[Min] | type[Max],
     """min(a*c + t, b*c + t) == min(a, b)*c + t for c > 0, where neither side can overflow."""
     forms = [exact_form(facts, operand) for operand in operands]
     shared = Linear({a: k for a, k in forms[0].terms.items() if all(form.terms.get(a) == k for form in forms[1:])})
+    # A constant is common only if all have the same one.
     if len({form.constant for form in forms}) == 1:
         shared = shared.shift(forms[0].constant)
     inner = [form.sub(shared) for form in forms]
     scale = gcd_of([k for form in inner for k in (*form.terms.values(), form.constant)])
+    # All are equal, or nothing is common: the same node built again would be rewritten for ever.
     if scale == 0 or (scale == 1 and shared.is_constant and shared.constant == 0):
         return None
     inner = [Linear({a: k // scale for a, k in form.terms.items()}, form.constant // scale) for form in inner]
+    # The operands held in the dtype; what is left of them without the common part need not.
     if not all(fits(facts, form, dtype) for form in inner):
         return None
     joined = _joined([form.to_expr(dtype) for form in inner], kind)

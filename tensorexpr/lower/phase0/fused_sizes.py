@@ -31,6 +31,7 @@ def counted(domains: Iterable[StageDomain], body: Stmt) -> Stmt:
                 total: PrimExpr = IntImm("int64", 1)
                 for extent in extents:
                     total = total * cast(extent, "int64")
+                # A constant leaves nothing to ask; extents that depend on loops can't be asserted outside of them.
                 if not isinstance(total, IntImm) and variables(total).isdisjoint(loops):
                     name = domain.stage.axes[relation.fused].name
                     checks[total <= IntImm("int64", _MOST)] = f"{domain.stage.name}: the loop {name} over {' * '.join(map(str, extents))}"

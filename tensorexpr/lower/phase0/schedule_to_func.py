@@ -278,6 +278,7 @@ class _Program:
         def enclose(axis: int, loop: Stmt) -> Stmt:
             loop = self._with_own_variable(loop)
             for other in self.attached.get((stage.id, axis), ()):
+                # Its storage has to outlive the loop's iterations, as each leaves elements for the next: so around the loop, not in it.
                 if other.id in self.rolling:
                     for number in range(other.origin.num_outputs):
                         box, storage = self.rolling[other.id].bounds(), self._storage(other)
@@ -298,9 +299,11 @@ class _Program:
             return scan_nest(stage.op, loops)
         axis = tensorized_axis(stage)
         nest = loops.build() if axis is None else tensorized_nest(loops, axis, self._analyzer())
+        # The ranges of a reduction may read tensors too (rows of a sparse matrix), and they stand in the nest, not in a body.
         if any(reads_of_range(part) for body in bodies[:1] if isinstance(body, Reduce) for part in body.axis):
             nest = post_order_rewrite(nest, self._read_buffers)
         for number, buffer in enumerate(buffers if stage.nontemporal else ()):
+            # Of memory that the function itself allocates the next stage reads soon: going past the caches would only cost.
             if (stage.id, number) in params:
                 nest = AttrStmt(buffer.data, NONTEMPORAL_STORE, IntImm("int32", 1), nest)
         return AttrStmt(0, EXTERN_SCOPE, IntImm("int32", 0), nest) if isinstance(stage.origin, HybridOp) else nest

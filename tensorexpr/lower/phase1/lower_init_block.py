@@ -87,15 +87,18 @@ class _Plan:
         reducing = {var for axis, value in values.items() if axis.iter_type == IterVar.COMM_REDUCE for var in variables(value)}
         fixed = {var for axis, value in values.items() if axis.iter_type != IterVar.COMM_REDUCE for var in variables(value)}
         found = self._outermost(reducing)
+        # A loop in both kinds of axes would start the reduction anew in its course; what an init loads may change before the reduction.
         if found is None or reducing & fixed or any(isinstance(node, BufferLoad) for node in walk(cast(Stmt, stmt.block.init))):
             return
         position, loops = found
+        # A loop around that no axis has runs the reduction again: its init belongs inside, or the second run would add to the first.
         if any(_repeats(loop, stmt) for loop in loops if loop.loop_var not in reducing | fixed):
             return
         starts = {loop.loop_var: loop.min for loop in loops if loop.loop_var in reducing}
         spatial = tuple(loop for loop in loops if loop.loop_var in fixed)
         if any((variables(loop.min) | variables(loop.extent)) & reducing for loop in loops) or not _begins_at(values, starts):
             return
+        # Between the init's new place and its old one nobody else may see the elements.
         if _others_touch([*self._path[position:], stmt], _targets(stmt.block)):
             return
         self.moved.add(stmt)

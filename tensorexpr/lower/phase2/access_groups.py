@@ -289,6 +289,7 @@ class AccessGroups:
         stack = [(expr, True)]
         while stack:
             node, surely = stack.pop()
+            # What was seen as sure needs no second look as possible; the other way round it does.
             if not self._free.touches_memory(node) or (node, surely) in seen or (node, True) in seen:
                 continue
             seen.add((node, surely))
@@ -300,7 +301,9 @@ class AccessGroups:
                 bound.add(node.var)
             elif isinstance(node, Call) and (node.op == "tir.address_of" or not intrinsic_of(node).pure):  # may take the address of it
                 escaped.update((arg.buffer.data, None) for arg in node.args if isinstance(arg, BufferLoad))
+            # Only the first operand of these is evaluated whatever happens.
             lazy = isinstance(node, (And, Or)) or (isinstance(node, Call) and node.op == "tir.if_then_else")
             stack.extend((child, surely and (not lazy or number == 0)) for number, child in enumerate(operands(node)))
+        # An index that a let inside the expression binds means nothing outside of it, where the register would be loaded.
         escaped.update((load.buffer.data, None) for load in loads if not self._free(load.indices[0]).isdisjoint(bound))
         return _Loads(tuple(loads.items()), tuple(escaped))

@@ -59,6 +59,7 @@ def guards(body: Stmt, every: bool, free: FreeVars, values: bool = False) -> Ite
             for part, hinted in conjuncts(condition):
                 if not (hinted or every) or not isinstance(part, _COMPARISONS) or part.a.dtype not in _INDEX_DTYPES:
                     continue
+                # The loop is cut where the condition changes, outside of the body, so it must mean the same there.
                 if free(part).isdisjoint(bound) and not free.touches_memory(part):
                     yield Guard(part, inner)
         stack.extend((child, inner, bound) for child in reversed(list(sub_statements(stmt))))
@@ -167,6 +168,7 @@ class GuardBounds:
         if isinstance(stmt, SeqStmt):
             parts = [(low, high) for low, high in (self._live(part, var, whole) for part in stmt.seq) if low < high]
             return (min(low for low, _ in parts), max(high for _, high in parts)) if parts else (whole[0], whole[0])
+        # With an else case something happens for every value.
         if not isinstance(stmt, IfThenElse) or stmt.else_case is not None:
             return whole
         low, high = whole
@@ -176,6 +178,7 @@ class GuardBounds:
                 factor = form.coefficient_of(var)
                 rest = form.without(var)
                 if factor and var not in self.vars(rest):
+                    # The guard is factor * var + rest <= 0: with the least that rest can be, no value beyond the bound passes.
                     least = self._analyzer.const_int_bound(rest.to_expr(part.a.dtype)).min_value
                     if factor > 0:
                         high = min(high, -least // factor + 1)

@@ -163,9 +163,11 @@ class _Promoter:
         taken: list[_Home] = []
         for run, home in runs:
             touched = range(run.first, run.last + 1)
+            # Registers that aren't there become memory again, with the loads and stores of a spill in the innermost loop.
             if max(inside[i].used for i in touched) + self._cost(run.group) > self._registers.promotable:
                 continue
             taken.append(home)
+            # Loads before the first statement that touches the buffer, stores after the last: between them nothing else may see it.
             before[run.first] += self._loads(run.group, home)
             after[run.last] += self._stores(run.group, home)
             for i in touched:
@@ -186,6 +188,7 @@ class _Promoter:
         """For each buffer, the longest stretches of statements that form one group, write it, and contain a loop with it."""
         groups = [self._groups.of(part) for part in parts]
         candidates = {data for g in groups for data, group in g.items() if group is not None and group.in_loop}
+        # By name: the order decides who gets the last registers, and a set's would change from run to run.
         for data in sorted(candidates - active.homes.keys() - self._shared, key=lambda var: var.name):
             current: _Run | None = None
             for number, found in enumerate(groups):

@@ -215,16 +215,19 @@ def _transposed(block: Sequence[_Strided], bindings: _Bindings) -> dict[PrimExpr
         bindings.append((var, value))
         return var
 
+    # Lane n of every column of the block lies in row n: one load along memory for each lane in place of a gather for each column.
     rows = [
         bind("row", BufferLoad(buffer, (Ramp(add(index.base, IntImm(index.base.dtype, lane * first.stride)), step, width),)))
         for lane in range(lanes)
     ]
+    # Zipping halves needs a power of two; the rows that fill it up are copies, whose lanes nobody takes.
     count = 1 << (lanes - 1).bit_length()
     padded: list[PrimExpr] = [*rows, *[rows[-1]] * (count - lanes)]
     if count == width:
         block_lanes = max(1, _BLOCK_BITS // parse_dtype(buffer.dtype).bits)
         square = _square(padded, block_lanes, lambda pair, order: bind("zipped", Shuffle(pair, order)))
         return {column.load: _column(square[number : number + 1], 0, lanes, width) for number, column in enumerate(block)}
+    # The perfect shuffle: log2(count) rounds of it turn rows into columns, whatever the width.
     low = tuple(part for n in range(width // 2) for part in (n, width + n))
     high = tuple(part for n in range(width // 2, width) for part in (n, width + n))
     for _ in range(count.bit_length() - 1):

@@ -81,6 +81,7 @@ def get_tensorize_loop_mapping(sch: Schedule, block: BlockRV, desc_func: PrimFun
     place = len(paddings)
     for axis, value in reversed(list(zip(realized(inner).block.iter_vars, realized(inner).iter_values, strict=True))):
         own = next((loop for loop in desc_loops if _step(value, loop.loop_var, analyzer)), None)
+        # From the last axis on, each kind by itself: a batch in front of a product shifts the spatial axes, not their order from behind.
         kinds = [other.iter_type for other in realized(node).block.iter_vars[:place]]
         if own is None or axis.iter_type not in kinds:
             return None
@@ -148,9 +149,11 @@ def suggest_index_map(buffer: Buffer, indices: Sequence[PrimExpr], loops: Sequen
     parts = _parts(indices, strides, loops)
     if parts is None or not parts:
         return None
+    # In the order in which the loops run: by loop, and of one loop the slower digits first.
     numbered = sorted(enumerate(parts), key=lambda item: (item[1].loop, -item[1].lower))
     groups: list[list[int]] = []
     for place, _ in numbered:
+        # Digits of one loop that are neighbours in the flat index as well stay one dimension.
         if groups and groups[-1][-1] + 1 == place and parts[place - 1].loop == parts[place].loop:
             groups[-1].append(place)
         else:

@@ -101,6 +101,7 @@ def _inverted(indices: Sequence[PrimExpr], axes: Mapping[Var, Range], box: Box, 
     found = detect_iter_map(indices, {var: dom for var, dom in axes.items() if var in used})
     if found.errors:
         return None
+    # Not the box itself: the inverse is asked at one place, and then widened over all places of the box.
     places = [Var(f"place_{n}", index.dtype) for n, index in enumerate(indices)]
     inverse = inverse_affine_iter_map(found, places)
     ranges = {

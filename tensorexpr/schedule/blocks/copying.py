@@ -188,6 +188,7 @@ def before_first(writer: Node, readers: Sequence[Node]) -> Place:
 def covers(program: BlockProgram, node: Node, region: BufferRegion) -> bool:
     """True if it is certain that a block touches each element of the box around all that it touches within its scope."""
     realize = realized(node)
+    # A store under a condition may leave out any element.
     if _is_conditional(realize.block.body):
         return False
     loops = program.loops_above(node)
@@ -198,19 +199,23 @@ def covers(program: BlockProgram, node: Node, region: BufferRegion) -> bool:
         index, extent = substitute(r.min, values), as_int(r.extent)
         if extent is None:
             return False
+        # A region wider than a point is touched whole, as by one more loop.
         if extent > 1:
             inside = Var("t", index.dtype)
             domain[inside] = Range.from_min_extent(const(0, index.dtype), r.extent)
             index = index + inside
         indices.append(index)
+    # The common case, without the detection: each index a loop of its own, and the box around them is what they run over.
     if not indices or (is_true(realize.predicate) and _distinct_variables(indices, domain)):
         return True
+    # Loops that no index has repeat the same elements; given to the detection they would look like iterators left out.
     used = set().union(*map(variables, indices)) if indices else set()
     kept = {var: dom for var, dom in domain.items() if var in used}
     predicate = None if is_true(realize.predicate) or not used >= variables(realize.predicate) else realize.predicate
     if predicate is None and not is_true(realize.predicate):
         return False
     found = detect_iter_map(indices, kept, predicate)
+    # A step other than 1 leaves elements between those it touches.
     if not found.indices or any(abs(split.scale) != 1 for total in found.indices for split in total.args):
         return False
     # A predicate may leave out the end of the box.

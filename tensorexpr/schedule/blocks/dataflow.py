@@ -229,6 +229,7 @@ def _is_each_its_own(realize: BlockRealize, domain: Mapping[Var, Range]) -> bool
 def is_symbolic_split(realize: BlockRealize, domain: Mapping[Var, Range]) -> bool:
     """True if each axis is a loop of its range, or two are the quotient and the remainder of a loop that is as long as both together."""
     analyzer = Analyzer()
+    # A loop with one value is that value: it may stand in any sum without changing what the axis runs over.
     units = {var: own.min for var, own in domain.items() if is_const_int(own.extent, 1)}
     values = [substitute(value, units) for value in realize.iter_values]
     pairs = [(value, axis.dom) for axis, value in zip(realize.block.iter_vars, values, strict=True) if axis.dom is not None]
@@ -238,6 +239,7 @@ def is_symbolic_split(realize: BlockRealize, domain: Mapping[Var, Range]) -> boo
         value, dom = left.pop(0)
         loop, extent = value, dom.extent
         if isinstance(value, (FloorDiv, FloorMod)):
+            # Either one comes first; together they name each iteration of the loop once, if the remainder is as long as the divisor.
             kind = FloorMod if isinstance(value, FloorDiv) else FloorDiv
             match = next((n for n, (v, _) in enumerate(left) if isinstance(v, kind) and v.a is value.a and v.b is value.b), None)
             if match is None:

@@ -126,6 +126,7 @@ def _nest_of(node: Node, buffer: Buffer, program: BlockProgram) -> _Nest | None:
     loops = program.loops_above(node)
     plain = all(loop.kind == ForKind.SERIAL and not loop.annotations and as_int(loop.min) == 0 for loop in loops)
     direct = all(outer.body is inner for outer, inner in pairwise([*loops, realize]) if isinstance(outer, For))
+    # Every loop is an axis' value and every value a loop: only then can loops over the new indices take the place of these.
     one_to_one = sorted(map(id, realize.iter_values)) == sorted(id(loop.loop_var) for loop in loops)
     if not (loops and plain and direct and one_to_one and is_true(realize.predicate)) or top_statement(node) is not loops[0]:
         return None
@@ -135,6 +136,7 @@ def _nest_of(node: Node, buffer: Buffer, program: BlockProgram) -> _Nest | None:
         return None
     assert isinstance(store, BufferStore)
     spatial = [axis for axis in block.iter_vars if axis.iter_type == IterVar.DATA_PAR]
+    # The element written must be the spatial axes in order, or the inverse of the layout would have to be found through the store.
     if list(store.indices) != [axis.var for axis in spatial] or any(
         s.indices != store.indices for s in inits if isinstance(s, BufferStore)
     ):
@@ -143,6 +145,7 @@ def _nest_of(node: Node, buffer: Buffer, program: BlockProgram) -> _Nest | None:
     values = dict(zip((axis.var for axis in block.iter_vars), realize.iter_values, strict=True))
     order = [loop.loop_var for loop in loops]
     bound = [values[axis.var] for axis in spatial]
+    # The new loops go where the old ones were, so these have to be neighbours and in the order of the indices.
     places = [order.index(value) for value in bound if isinstance(value, Var)]
     in_order = places == list(range(places[0], places[0] + len(places))) if places else False
     if not in_order or any(axis.dom is None or as_int(axis.dom.extent) != as_int(extent) for axis, extent in extents):

@@ -41,6 +41,7 @@ def plan_flat(convolution: Convolution, target: Target) -> FlatPlan | None:
     """The plan with the fewest cycles; None if the pixels aren't neighbours, of the data and of the result."""
     merged = convolution.merged_pixels()
     extents, lanes = convolution.extents, lanes_of(target, convolution.op.output(0).dtype)
+    # Vectors run on over the ends of rows, which is right only if the next row of data and of result follows without a gap.
     if merged != convolution.pixels or merged[-1] != len(extents) - 1 or not convolution.ends_with(merged[-1]):
         return None
     pixels = product_of_extents([extents[pixel] for pixel in merged])
@@ -63,6 +64,7 @@ def plan_flat(convolution: Convolution, target: Target) -> FlatPlan | None:
                 count * (step_cycles(size, vectors, 0.2 if aligned else 0.5) * convolution.depth + _TILE + _STORE * size * vectors)
                 for size, count in balanced_sizes(channels, rows)
             )
+            # The slowest core counts: with panels left over, the others wait for those that have one more.
             shares = -(-panels // target.num_cores) * target.num_cores if parallel else panels
             plans.append(FlatPlan(lanes, vectors, rows, parallel, cycles * shares * groups))
     return min(plans, key=lambda plan: plan.cycles, default=None)

@@ -148,6 +148,7 @@ def _without_casts(expr: PrimExpr) -> PrimExpr:
 
 def _roles(op: ComputeOp, data: ProducerLoad, weights: ProducerLoad) -> Convolution | None:
     """The convolution with these operands, if it is one."""
+    # What an axis is follows from where it stands: in the weights alone a channel, with a reduced axis in one index of the data a pixel.
     in_data = {var for index in data.indices for var in variables(index)}
     in_weights = {var for index in weights.indices for var in variables(index)}
     spatial = {axis.var: number for number, axis in enumerate(op.axis)}
@@ -158,15 +159,18 @@ def _roles(op: ComputeOp, data: ProducerLoad, weights: ProducerLoad) -> Convolut
         used = variables(index)
         mine = [var for var in used if var in spatial and var not in in_weights]
         inside = [var for var in used if var in reduced]
+        # A pixel and a tap in one index; alone they are a batch, or a channel that is summed.
         if mine and inside:
             phase = _phase(index)
             if len(mine) > 1 or phase is None or spatial[mine[0]] in pixels:
                 return None
             pixels[spatial[mine[0]]] = phase
             taps += [reduced[var] for var in inside]
+    # A reduced axis that only one operand has would be a sum of that operand, which no tile of products computes.
     shared = {var for var in reduced if var in in_data and var in in_weights}
     if not channels or not pixels or len(shared) != len(reduced):
         return None
+    # Of several axes of channels the last lies along memory; those before it may be in the weights alone, or they would be groups.
     channel = channels[-1]
     per_group = _per_group(op, data, channel)
     if per_group is None or any(op.axis[number].var in in_data for number in channels[:-1]):

@@ -50,6 +50,7 @@ def grouped_conv_of(op: ComputeOp, target: Target) -> GroupedConv | None:
         return None
     if weight.indices[-2] is not lanes.var or weight.indices[-1] is not inner.var or data.indices[-1] is not inner.var:
         return None
+    # The instruction steps through its lanes and terms itself, so no other index may move with them.
     elsewhere = {var for index in (*data.indices[:-1], *weight.indices[:-2]) for var in variables(index)}
     if lanes.var in elsewhere or inner.var in elsewhere:
         return None
@@ -88,6 +89,7 @@ def schedule_grouped_convs(s: Schedule, target: Target) -> None:
 
 def _schedule(s: Schedule, out: Tensor, conv: GroupedConv, target: Target) -> None:
     blocks, width = constant_extents((conv.outputs, conv.pixels)) or [1, 1]
+    # Two vectors of weights share each broadcast pixel.
     vectors = 2 if blocks % 2 == 0 else 1
     # accumulators, the weights of a step and the broadcast pixel: rows * vectors + vectors + 1 <= registers
     most = (target.vector_registers - vectors - 1) // vectors

@@ -93,10 +93,12 @@ def product_of(s: Schedule, stage: StageNode) -> Product | None:
     if first is None or second is None or first.tensor is second.tensor:
         return None
     column = op.axis[-1]
+    # The operand with the last axis is read along the lanes; the other one gives a scalar that is broadcast to them.
     left, right = (first, second) if second.has(column) else (second, first)
     if left.has(column) or not right.has(column) or not all(left.has(axis) and right.has(axis) for axis in op.reduce_axis):
         return None
     rows = tuple(axis for axis in op.axis if left.has(axis) and not right.has(axis))
+    # Each value of an axis of the right operand has a matrix of its own; one of extent 1 that neither has costs nothing wherever it goes.
     batch = tuple(axis for axis in op.axis[:-1] if right.has(axis) or (not left.has(axis) and size_of((axis,)) == 1))
     whole = rows and len(rows) + len(batch) + 1 == len(op.axis)
     return Product(left, right, batch, rows, column, tuple(op.reduce_axis)) if whole else None

@@ -108,12 +108,14 @@ def _copying(realize: BlockRealize, inner: Sequence[For], own: Sequence[For], pa
         low, high = pattern.ranges.get(axis.var, (None, None))
         if low is None or high is None:
             values.append(facts.simplify(value))
+        # The loop runs over the inside alone, from 0: nothing else counts with it.
         elif isinstance(value, Var) and value in loops and _alone(axis, loops[value], realize):
             extents[value] = const(high - low, value.dtype)
             values.append(value)
         else:
             values.append(facts.simplify(value - low))
             holds += [c for c in (LE(const(low, value.dtype), value), value < high) if not _certain(c, facts, known)]
+    # The axes count from the inside's begin, so that their domains start at 0 as blocks' do.
     moved: dict[Var, PrimExpr] = {var: var + low for var, (low, _) in pattern.ranges.items()}
     axes = tuple(_narrowed(axis, pattern.ranges.get(axis.var)) for axis in block.iter_vars)
     ranges = Analyzer({axis.var: loosely(axis.dom) for axis in axes if axis.dom is not None})
@@ -163,6 +165,7 @@ def _pattern(node: Node) -> _Pattern:
         var, low, high = _bound(part, node)
         dom = domains.get(var)
         start, count = (as_int(dom.min), as_int(dom.extent)) if dom is not None else (None, None)
+        # Bounds that aren't numbers can't be told from the axis' own ends, so whether there is any padding wouldn't be known.
         if start != 0 or count is None:
             raise _no_padding(node, f"{var.name} is no axis of it of constant extent from 0")
         old = ranges.get(var, (0, count))

@@ -89,6 +89,7 @@ def _windows(program: BlockProgram, realize: BlockRealize, buffer: Buffer, share
     region = next(region for region in realize.block.writes if region.buffer is buffer)
     values = {axis.var: (axis, value) for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)}
     windows: list[_Window] = []
+    # The innermost loop first: of two loops that move along one dimension it is the one whose windows follow each other.
     for loop in reversed(shared):
         inner = {one.loop_var for one in loops[next(n for n, one in enumerate(loops) if one is loop) + 1 :]}
         found = [
@@ -98,11 +99,13 @@ def _windows(program: BlockProgram, realize: BlockRealize, buffer: Buffer, share
             for window in [_window_of(loop, place, *values[side.min], inner, knowing(loops))]
         ]
         window = found[0] if len(found) == 1 else None
+        # Windows that don't overlap have nothing to keep, and two loops along one dimension would wrap around each other.
         if window is None or window.extent <= window.stride or any(other.place == window.place for other in windows):
             continue
         reason = _why_not_in_order(realize, loop, window)
         if reason is None:
             windows.insert(0, window)
+        # Outside a window that rolls a loop may be in any order; the first one, which all depends on, may not.
         elif not windows:
             raise PrimitiveError(f"rolling_buffer: {reason}", loop)
     if not windows:

@@ -42,6 +42,7 @@ def transform_block_layout(program: BlockProgram, name: str, index_map: IndexMap
             f"transform_block_layout: the loop over {odd.loop_var.name} runs {odd.kind.name}; say how loops run after they are replaced",
             odd,
         )
+    # New loops run the iterations in another order, which what the block reads of its own writes must allow.
     _check_order(program, node)
     check_unambiguous(realize, "transform_block_layout")
     extents = [_extent(axis, node) for axis in block.iter_vars]
@@ -101,6 +102,7 @@ def own_loops(program: BlockProgram, node: Node, primitive: str) -> list[For]:
     direct = not loops or (all(outer.body is inner for outer, inner in pairwise(loops)) and loops[-1].body is realize)
     if not direct:
         raise PrimitiveError(f"{primitive}: {name} stands in loops with other blocks; do this before compute_at", node.stmt)
+    # One loop an axis: of split or fused ones it isn't clear which go when the axes do.
     moving = [value for value in realize.iter_values if variables(value)]
     if {*moving} != {loop.loop_var for loop in loops} or len(moving) != len(loops):
         values = ", ".join(map(str, realize.iter_values))
