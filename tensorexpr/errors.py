@@ -71,6 +71,10 @@ class ArgumentError(TensorExprError, ValueError):
     """Arguments of a built function that do not fit its signature (count, dtype, shape, strides, overlap)."""
 
 
+class MissingFunctionError(ArgumentError, AttributeError):
+    """A module has no function of a name."""
+
+
 class RecordError(TensorExprError, ValueError):
     """A tuning record or log that is torn, foreign, hostile or of another version."""
 

@@ -8,7 +8,7 @@ from enum import IntFlag
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError, TensorExprError
+from ..errors import ArgumentError, MissingFunctionError, TensorExprError
 from ..target import Target
 from . import engine
 from .code import Code, CompiledCode, LibraryCode
@@ -194,10 +194,10 @@ class Module:
         """The function of that name; "main" and "default_function" also mean the only function of a module.
 
         Raises:
-            ArgumentError: if there is none.
+            MissingFunctionError: if there is none.
         """
         if not self.implements_function(name, query_imports):
-            raise ArgumentError(f"the module has no function {name!r}; it has {', '.join(self.function_names) or 'none'}")
+            raise MissingFunctionError(f"the module has no function {name!r}; it has {', '.join(self.function_names) or 'none'}")
         return self._functions[name if name in self._functions else self.entry_name]
 
     def implements_function(self, name: str, query_imports: bool = False) -> bool:

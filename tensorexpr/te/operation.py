@@ -42,6 +42,10 @@ class Operation(ABC):
         """The tensors that are read, in order of first appearance, each once."""
         return ()
 
+    def same_as(self, other: object) -> bool:
+        """Whether `other` is this very operation."""
+        return self is other
+
     def __copy__(self) -> Operation:
         return self
 

@@ -105,8 +105,13 @@ class Tensor(ExprOp, DataProducer):
     def __str__(self) -> str:
         return f"Tensor(shape=[{', '.join(map(str, self.shape))}], op.name={self.op.name})"
 
+    def __eq__(self, other: object) -> Any:
+        """Whether `other` is this tensor; of scalars, which are values too, the comparison."""
+        if isinstance(other, Tensor) and (self.ndim or other.ndim):
+            return self is other
+        return ExprOp.__eq__(self, other)
+
     __repr__ = __str__
-    __eq__ = ExprOp.__eq__  # type: ignore[assignment]
     __hash__ = ExprOp.__hash__
 
 

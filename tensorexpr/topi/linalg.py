@@ -117,5 +117,5 @@ def einsum(subscripts: str, *operand: Tensor) -> Tensor:
         total: PrimExpr = te.sum(value, axis=[*over.values()])
         return total
 
-    result: Tensor = compute([extent_value(extents[letter]) for letter in output], body, "T_einsum", "matmul")
+    result: Tensor = compute([extent_value(extents[letter]) for letter in output], body, "T_einsum", "einsum")
     return result

@@ -99,7 +99,7 @@ def _arg_reduce(data: Tensor, axis: Any, keepdims: bool, select_last: bool, name
 
     shape = result_shape(data, axes, keepdims)
     position, _ = compute(shape, body, f"{name}_red_temp", tag.COMM_REDUCE_IDX)
-    result: Tensor = compute(shape, lambda *i: position(*i), f"{name}_red", tag.INJECTIVE)
+    result: Tensor = compute(shape, lambda *i: position(*i), f"{name}_red", tag.COMM_REDUCE_IDX)
     return result
 
 

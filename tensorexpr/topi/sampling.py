@@ -13,7 +13,6 @@ from ..te.tensor import Tensor
 from ..tir import arithmetic, intrin
 from ..tir.arithmetic import cast, const
 from ..tir.expr import PrimExpr, Var
-from . import tag
 from .utils import get_const_int, need_equal, need_rank, spread
 
 _METHODS = ("nearest", "bilinear", "trilinear", "bicubic")
@@ -132,7 +131,7 @@ def grid_sample(
         taps = [_cubic_taps(x) if method == "bicubic" else _linear_taps(x) for x in places]
         return _weighted(taps, lambda at: (cubic if method == "bicubic" else element)(n, c, at), data.dtype)
 
-    result: Tensor = compute((*data.shape[:2], *grid.shape[2:]), lambda *i: body(i[0], i[1], *i[2:]), "grid_sample", tag.INJECTIVE)
+    result: Tensor = compute((*data.shape[:2], *grid.shape[2:]), lambda *i: body(i[0], i[1], *i[2:]), "grid_sample", "grid_sample")
     return result
 
 

@@ -19,9 +19,9 @@ from .utils import equal_const_int, extent_value, get_const_int, get_const_tuple
 _HOMES = {"matrix_set_diag": "diagonal", "one_hot": "indexing"}
 
 
-def injective(shape: Sequence[Any], body: Callable[..., Any], name: str) -> Tensor:
-    """A compute with the tag of injective operators and axes ax0, ax1, ..."""
-    result: Tensor = compute(tuple(shape), body, name, tag.INJECTIVE, varargs_names=axis_names(len(shape)))
+def injective(shape: Sequence[Any], body: Callable[..., Any], name: str, kind: str = tag.INJECTIVE) -> Tensor:
+    """A compute with the tag of injective operators, or that of a `kind` of them, and axes ax0, ax1, ..."""
+    result: Tensor = compute(tuple(shape), body, name, kind, varargs_names=axis_names(len(shape)))
     return result
 
 
@@ -29,7 +29,7 @@ def expand_dims(a: Tensor, axis: int, num_newaxis: int = 1) -> Tensor:
     """`a` with `num_newaxis` extents of 1 in front of `axis`."""
     place = positive_axis("expand_dims", axis, a.ndim + 1)
     shape = (*a.shape[:place], *(1,) * num_newaxis, *a.shape[place:])
-    return injective(shape, lambda *i: a(*i[:place], *i[place + num_newaxis :]), "T_expand_dims")
+    return injective(shape, lambda *i: a(*i[:place], *i[place + num_newaxis :]), "T_expand_dims", tag.BROADCAST)
 
 
 def squeeze(a: Tensor, axis: Any = None) -> Tensor:
@@ -275,7 +275,7 @@ def repeat(a: Tensor, repeats: int, axis: int) -> Tensor:
     """Each element `repeats` times along `axis`."""
     place = positive_axis("repeat", axis, a.ndim)
     shape = (*a.shape[:place], a.shape[place] * repeats, *a.shape[place + 1 :])
-    return injective(shape, lambda *i: a(*i[:place], arithmetic.floordiv(i[place], repeats), *i[place + 1 :]), "T_repeat")
+    return injective(shape, lambda *i: a(*i[:place], arithmetic.floordiv(i[place], repeats), *i[place + 1 :]), "T_repeat", tag.BROADCAST)
 
 
 def tile(a: Tensor, reps: Sequence[int]) -> Tensor:
@@ -297,7 +297,7 @@ def tile(a: Tensor, reps: Sequence[int]) -> Tensor:
         inner = i[count - a.ndim :]
         return a(*(arithmetic.floormod(index, extent) for index, extent in zip(inner, a.shape, strict=True)))
 
-    return injective(shape, body, "T_tile")
+    return injective(shape, body, "T_tile", tag.BROADCAST)
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") -> Tensor:

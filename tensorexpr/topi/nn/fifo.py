@@ -33,4 +33,4 @@ def fifo_buffer(data: Tensor, buffer: Tensor, axis: int) -> Tensor:
         before = buffer(*i[:place], i[place] + new, *i[place + 1 :])
         return intrin.if_then_else(i[place] < kept, before, data(*i[:place], i[place] - kept, *i[place + 1 :]))
 
-    return injective(buffer.shape, body, "new_buffer")
+    return injective(buffer.shape, body, "new_buffer", "injective,fifo_buffer")

@@ -12,6 +12,7 @@ from ...te.tensor import Tensor
 from ...tir import arithmetic, intrin
 from ...tir.arithmetic import cast, ceildiv, const, floordiv, maximum, minimum
 from ...tir.expr import PrimExpr, Var
+from .. import tag
 from ..math import axis_names
 from ..reduction import _reduce
 from ..utils import extent_value, get_const_int, pad_pairs, spread
@@ -80,7 +81,7 @@ def pool(
             divisor = divisor * (_taps_inside(start, size, apart, first, end) if clipped else size)
         return total(*i) / cast(maximum(const(1), divisor), data.dtype)
 
-    result: Tensor = compute(shape, mean, "pool_avg", "pool_avg", varargs_names=axis_names(data.ndim))
+    result: Tensor = compute(shape, mean, "pool_avg", tag.ELEMWISE, varargs_names=axis_names(data.ndim))
     return result
 
 
@@ -223,7 +224,7 @@ def _uneven_cells(data: Tensor, places: Sequence[int], sizes: Sequence[int], ext
             count = count * (end - start)
         return found(*i) / cast(count, data.dtype)
 
-    result: Tensor = compute(shape, mean, "adaptive_pool_avg", "adaptive_pool_avg", varargs_names=axis_names(data.ndim))
+    result: Tensor = compute(shape, mean, "adaptive_pool_avg", tag.ELEMWISE, varargs_names=axis_names(data.ndim))
     return result
 
 
@@ -232,7 +233,7 @@ def _divided(found: Tensor, count: int, dtype: str) -> Tensor:
         found.shape,
         lambda *i: found(*i) / const(count, dtype),
         "adaptive_pool_avg",
-        "adaptive_pool_avg",
+        tag.ELEMWISE,
         varargs_names=axis_names(found.ndim),
     )
     return result

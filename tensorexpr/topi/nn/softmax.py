@@ -26,9 +26,11 @@ def softmax_common(x: Tensor, axis: int, use_fast_exp: bool = False) -> Tensor:
     """The four stages of softmax: maximum, exponential, sum, quotient. One division serves a whole row. `use_fast_exp` has no effect."""
     place = positive_axis("softmax", axis, x.ndim)
     names = axis_names(x.ndim)
-    largest = _along(x, place, te.max, "T_softmax_maxelem")
-    exponential = compute(x.shape, lambda *i: intrin.exp(x(*i) - largest(*_without(i, place))), "T_softmax_exp", varargs_names=names)
-    total = _along(exponential, place, te.sum, "T_softmax_expsum")
+    largest = _along(x, place, te.max, "T_softmax_maxelem", "softmax_output")
+    exponential = compute(
+        x.shape, lambda *i: intrin.exp(x(*i) - largest(*_without(i, place))), "T_softmax_exp", "softmax_output", {"axis": place}, names
+    )
+    total = _along(exponential, place, te.sum, "T_softmax_expsum", "softmax_output")
     result: Tensor = compute(
         x.shape,
         lambda *i: exponential(*i) * (const(1, x.dtype) / total(*_without(i, place))),
@@ -52,14 +54,14 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
     """
     place = positive_axis("log_softmax", axis, x.ndim)
     names = axis_names(x.ndim)
-    largest = _along(x, place, te.max, "T_softmax_maxelem")
+    largest = _along(x, place, te.max, "T_softmax_maxelem", "log_softmax_output")
     k = te.reduce_axis((0, x.shape[place]), name="k")
 
     def sums(*i: Var) -> PrimExpr:
         total: PrimExpr = te.sum(intrin.exp(x(*i[:place], k.var, *i[place:]) - largest(*i)), axis=k)
         return total
 
-    total = compute(largest.shape, sums, "compute", varargs_names=names[: x.ndim - 1])
+    total = compute(largest.shape, sums, "compute", "log_softmax_output", varargs_names=names[: x.ndim - 1])
 
     def body(*i: Var) -> PrimExpr:
         others = _without(i, place)
@@ -69,7 +71,7 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
     return result
 
 
-def _along(x: Tensor, place: int, reducer: object, name: str) -> Tensor:
+def _along(x: Tensor, place: int, reducer: object, name: str, kind: str) -> Tensor:
     k = te.reduce_axis((0, x.shape[place]), name="k")
     shape = [extent for n, extent in enumerate(x.shape) if n != place]
 
@@ -77,7 +79,7 @@ def _along(x: Tensor, place: int, reducer: object, name: str) -> Tensor:
         value: PrimExpr = reducer(x(*i[:place], k.var, *i[place:]), axis=k)  # type: ignore[operator]
         return value
 
-    result: Tensor = compute(shape, body, name, varargs_names=axis_names(x.ndim)[: x.ndim - 1])
+    result: Tensor = compute(shape, body, name, kind, varargs_names=axis_names(x.ndim)[: x.ndim - 1])
     return result
 
 

@@ -122,3 +122,9 @@ def test_tag_scope_tags_what_is_declared_inside() -> None:
     with pytest.raises(DeclarationError), te.tag_scope("outer"):
         te.compute((4,), lambda i: A[i, 0])
     assert te.compute((4,), lambda i: A[i]).op.tag == ""
+
+
+def test_tensors_are_themselves() -> None:
+    A, B = te.placeholder((3, 4), name="A"), te.placeholder((3, 4), name="B")
+    assert (A == A, A == B, B in [A, B], A.op.same_as(A.op), A.op.same_as(B.op)) == (True, False, True, True, False)
+    assert str(A == A) == "True" and A.op.output(0) == A

@@ -240,9 +240,16 @@ def test_tags_say_what_an_operator_is() -> None:
         topi.tag.BROADCAST: topi.add(x, x),
         topi.tag.INJECTIVE: topi.transpose(x),
         topi.tag.COMM_REDUCE: topi.sum(x, 1),
+        topi.tag.COMM_REDUCE_IDX: topi.argmax(x, 1),
+        "softmax_output": topi.nn.softmax(x),
+        "einsum": topi.einsum("ij->ji", x),
     }
     for tag, tensor in tags.items():
         assert tensor.op.tag == tag
+    assert topi.tile(x, (2, 1)).op.tag == topi.expand_dims(x, 0).op.tag == topi.tag.BROADCAST
+    row = topi.nn.softmax(x)
+    stages = [row.op, *(tensor.op for tensor in row.op.input_tensors)]
+    assert [op.tag for op in stages] == ["softmax_output"] * 3
     assert topi.tag.is_injective(topi.tag.ELEMWISE) and topi.tag.is_broadcast(topi.tag.BROADCAST)
     assert not topi.tag.is_injective(topi.tag.COMM_REDUCE) and not topi.tag.is_broadcast(topi.tag.INJECTIVE)
 
