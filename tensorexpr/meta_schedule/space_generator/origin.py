@@ -12,8 +12,8 @@ _SKETCHES = "ScheduleTensors"
 
 def mark(sch: Schedule, name: str) -> None:
     """Note in a design space which one it is; all programs of it carry that in their traces."""
-    func_name = sch.func_working_on or sch.mod.get_global_vars()[0].name_hint
-    sch.annotate(sch.get_block("root", func_name), SPACE, name)
+    func = sch.func_working_on or sch.mod.get_global_vars()[0]
+    sch.annotate(sch.get_block("root", func.name_hint), SPACE, name)
 
 
 def space_of(trace: Trace | None) -> str:

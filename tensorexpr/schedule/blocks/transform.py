@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import dropwhile
+
 from ...tir.expr import PrimExpr
 from ...tir.tensor_intrin import TensorIntrin
 from .analysis import get_tensorize_loop_mapping
@@ -46,16 +48,21 @@ def tile_with_tensor_intrin(sch: Schedule, block: BlockRV, intrin_name: str, all
         factors: list[PrimExpr | int | None] = [None, extent]
         _, inner[number] = sch.split(loop, factors)
     order = [inner[number] for number in sorted(inner)]
-    outer = [loop for loop in sch.get_loops(block) if sch.get_sref(loop) not in {sch.get_sref(own) for own in order}]
-    sch.reorder(*outer, *order)
+    tiled = {sch.get_sref(own) for own in order}
+    # Loops before the first tile stay where they are; those that stand among the tiles go before them.
+    among = dropwhile(lambda loop: sch.get_sref(loop) not in tiled, sch.get_loops(block))
+    sch.reorder(*(loop for loop in among if sch.get_sref(loop) not in tiled), *order)
     return order[0]
 
 
 def _pad(sch: Schedule, block: BlockRV, paddings: list[int]) -> None:
     """Pad the axes of a block, and let its padding take in who came before and after."""
-    before, after = sch.get_producers(block), sch.get_consumers(block)
     sch.pad_einsum(block, paddings)
-    for producer in before:
-        sch.compute_inline(producer)
-    for consumer in after:
-        sch.reverse_compute_inline(consumer)
+    for padding in sch.get_producers(block):
+        inner = sch.get_producers(padding)
+        if len(inner) == 1:
+            sch.compute_inline(inner[0])
+    for padding in sch.get_consumers(block):
+        outer = sch.get_consumers(padding)
+        if len(outer) == 1:
+            sch.reverse_compute_inline(outer[0])

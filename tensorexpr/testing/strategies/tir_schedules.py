@@ -107,7 +107,7 @@ class _Choice:
 
 def _function(schedule: Schedule) -> PrimFunc:
     """The function that is worked on."""
-    found = schedule.mod[schedule.func_working_on or next(iter(schedule.mod.functions_items()))[0].name_hint]
+    found = schedule.mod[schedule.func_working_on or next(iter(schedule.mod.functions_items()))[0]]
     assert isinstance(found, PrimFunc)
     return found
 
@@ -194,7 +194,7 @@ ARGUMENTS: Mapping[str, Callable[[_Choice], Any]] = {
     "disable_predication": _from(0),
     "factor": _from(1, 4, 8),
     "factor_axis": _from(0, 1, -1),
-    "func_name": lambda choice: choice.schedule.func_working_on,
+    "func_name": lambda choice: getattr(choice.schedule.func_working_on, "name_hint", None),
     "index": _from(-1, -1, -2, 0, 1),
     "innerpart_factor": _from(1, 2),
     "max_innermost_factor": _from(4, 16),

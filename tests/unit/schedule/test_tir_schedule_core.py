@@ -168,7 +168,7 @@ def test_functions_of_a_module() -> None:
 def test_a_function_alone_is_main_and_keeps_its_symbol() -> None:
     func = matmul(4).with_attr("global_symbol", "product")
     sch = tir.Schedule(func)
-    assert [var.name_hint for var in sch.mod.get_global_vars()] == ["main"] and sch.func_working_on == "main"
+    assert [var.name_hint for var in sch.mod.get_global_vars()] == ["main"] and sch.func_working_on == tensorexpr.ir.GlobalVar("main")
     assert structural_equal(sch.mod["main"], func)
 
 

@@ -71,9 +71,9 @@ class ScheduleBase:
         return self._trace
 
     @property
-    def func_working_on(self) -> str | None:
-        """The function whose blocks `get_block` finds."""
-        return self._working_on
+    def func_working_on(self) -> GlobalVar | None:
+        """The function whose blocks `get_block` finds; None while none is chosen."""
+        return None if self._working_on is None else GlobalVar(self._working_on)
 
     def work_on(self, func_name: str) -> None:
         """Let `get_block` find the blocks of another function.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..diagnostics import WrongTypeError
 from ..handles import BlockRV, LoopRV
 from .base import ScheduleBase
 
@@ -16,8 +17,10 @@ class Questions(ScheduleBase):
             func_name: the function; the one worked on if None.
 
         Raises:
-            ScheduleError: if no block, or more than one, has the name.
+            ScheduleError: if no block, or more than one, has the name; a TypeError too if that is no string.
         """
+        if not isinstance(name, str):
+            raise WrongTypeError(f"get_block takes the name of a block, not {type(name).__name__}")
         found: BlockRV = self._one("GetBlock", [], [name, func_name if func_name is not None else self._function()])
         return found
 

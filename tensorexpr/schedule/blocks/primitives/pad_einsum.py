@@ -67,7 +67,7 @@ def _padded(
     for buffer, indices in sorted(accesses.items(), key=lambda item: item[0] in written):
         check_plain_use(node.stmt, buffer, "pad_einsum", node.stmt)
         shape = [const(padded[var], var.dtype) for var in indices]
-        copy = scoped_copy(buffer, shape, f"{buffer.name}_pad", "global")
+        copy = scoped_copy(buffer, shape, f"{buffer.name}_pad", buffer.scope())
         name = fresh(copy.name, taken)
         taken.add(name)
         copies.append(copy)

@@ -41,7 +41,7 @@ class GetLoops(Primitive):
 class GetChildBlocks(Primitive):
     """The blocks directly below a block or loop, in the order of the text."""
 
-    kind, method, inputs, output, is_pure = "GetChildBlocks", "get_child_blocks", ("block_or_loop",), "block", True
+    kind, method, inputs, output, is_pure = "GetChildBlocks", "get_child_blocks", ("*block_or_loop",), "block", True
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
         ref, node = place_of(state, inputs[0], "get_child_blocks")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from math import isfinite, prod
+from math import isfinite
 from typing import Any
 
 from ....errors import ScheduleError
@@ -107,18 +107,22 @@ def constant_extent(state: State, loop: Any, primitive: str) -> int:
 
 
 def fitted(decision: Sequence[int], extent: int, n: int) -> list[int]:
-    """The decision as factors of this extent: of a loop of another extent than it was made for, the outermost adapts.
+    """The decision as factors of this extent, for a loop may have another extent than the one that the decision was made for.
+
+    A factor that doesn't divide what those further in leave takes all of that, and the outermost takes what is left, as in TVM: so a
+    trace of one shape goes on for another.
 
     Raises:
-        ScheduleError: if the inner factors don't divide the extent.
+        ScheduleError: if there are not n positive factors.
     """
     factors = [int(factor) for factor in decision]
     if len(factors) != n or min(factors) < 1:
         raise ScheduleError(f"the decision {factors} isn't {n} positive factors")
-    inner = prod(factors[1:])
-    if extent % inner:
-        raise ScheduleError(f"the decision {factors} doesn't tile an extent of {extent}: {inner} doesn't divide it")
-    return [extent // inner, *factors[1:]]
+    left = extent
+    for place in reversed(range(1, n)):
+        factors[place] = factors[place] if left % factors[place] == 0 else left
+        left //= factors[place]
+    return [left, *factors[1:]]
 
 
 def draw_tile(rng: random.Random, extent: int, n: int, max_innermost: int) -> tuple[int, ...]:
