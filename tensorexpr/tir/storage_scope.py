@@ -9,7 +9,7 @@ from __future__ import annotations
 
 SCOPE_KINDS = (
     *("global", "shared", "warp", "local", "texture", "wmma.matrix_a", "wmma.matrix_b", "wmma.accumulator"),
-    *("m16n8k8.matrixA", "m16n8k8.matrixB", "m16n8k8.matrixC", "amx.tmm"),
+    *("m16n8k8.matrixA", "m16n8k8.matrixB", "m16n8k8.matrixC", "amx.tmm", "metal.simdgroup"),
 )
 
 

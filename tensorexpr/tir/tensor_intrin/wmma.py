@@ -43,7 +43,7 @@ class Fragment:
 
 def _buffer(name: str, shape: tuple[int, int], dtype: str, scope: str, strided: bool) -> Buffer:
     strides = [Var(f"{name}_s{d}", "int32") for d in range(2)] if strided else None
-    return decl_buffer(shape, dtype, name, strides=strides, scope=scope, offset_factor=16)
+    return decl_buffer(shape, dtype, name, strides=strides, scope=scope, offset_factor=shape[1])
 
 
 def _place(buffer: Buffer, tile: tuple[int, int]) -> PrimExpr:
@@ -69,7 +69,9 @@ def fill(shape: Fragment, dtype: str) -> TensorIntrin:
         if not strided:
             body: Any = over(spatial(ii=shape.m, jj=shape.n), "init", lambda i, j: (c, (i, j), zero), lambda i, j: [])
         else:
-            body = _call("tvm_fill_fragment", c.data, shape.m, shape.n, shape.k, _place(c, shape.tile("accumulator", False)), zero)
+            body = _call(
+                "tvm_fill_fragment", c.data, shape.m, shape.n, shape.k, _place(c, shape.tile("accumulator", False)), const(0.0, "float32")
+            )
         return c, function([c], [], [c], body)
 
     return TensorIntrin(made(False)[1], made(True)[1])

@@ -63,6 +63,20 @@ def test_padding_takes_in_who_comes_after(shape: tuple[int, int, int], padding: 
     assert ("D[v0, v1] = C_pad[v0, v1] + T.float32(1.0)" in sch.mod.script()) is padding
 
 
+def test_loops_before_the_tiles_stay_and_padding_lies_where_its_operand_does() -> None:
+    sch = product(32, 32, 32)
+    block = sch.get_block("C")
+    assert tile_with_tensor_intrin(sch, block, SYNC) is not None
+    assert len(sch.trace.insts[-1].inputs) == 5  # the outermost of six isn't reordered
+    sch = product(20, 16, 32)
+    block = sch.get_block("C")
+    sch.cache_read(block, 0, "shared")
+    sch.pad_einsum(block, [16, 16, 16])
+    assert 'A_shared_pad = T.alloc_buffer((32, 32), "float16", scope="shared")' in sch.mod.script()
+    with pytest.raises(TypeError, match="takes the name of a block, not int"):
+        sch.get_block(5)
+
+
 def test_axes_of_a_convolution_become_those_of_a_product() -> None:
     x, w = te.placeholder((2, 6, 6, 8), "float16", "X"), te.placeholder((3, 3, 8, 16), "float16", "W")
     rh, rw, rc = te.reduce_axis((0, 3), "rh"), te.reduce_axis((0, 3), "rw"), te.reduce_axis((0, 8), "rc")

@@ -120,6 +120,14 @@ def test_tiles_are_drawn_evenly_and_the_same_for_a_seed() -> None:
     assert set(counts) == {(8, 1), (4, 2), (2, 4)} and min(counts.values()) > 60
 
 
+@pytest.mark.parametrize(("decision", "factors"), [([1, 4, 8], [4, 4, 8]), ([2, 8, 9], [1, 1, 128]), ([2, 3, 16], [1, 8, 16])])
+def test_a_decision_for_another_extent_adapts(decision: list[int], factors: list[int]) -> None:
+    sch = tir.Schedule(matmul())
+    found = sch.sample_perfect_tile(sch.get_loops("C")[0], len(decision), decision=decision)
+    assert [int(sch.get(factor)) for factor in found] == factors
+    assert f"decision={factors}" in str(sch.trace)
+
+
 def test_expressions_of_sampled_values_are_factors() -> None:
     sch = tir.Schedule(matmul())
     choice = sch.sample_categorical([2, 4], [0.5, 0.5], decision=1)
@@ -230,7 +238,6 @@ MISTAKES: dict[str, Any] = {
     "no thread axis is called 'warp'": lambda s: s.bind(s.get_loops("C")[0], "warp"),
     "as many probabilities as candidates": lambda s: s.sample_categorical([1, 2], [1.0]),
     "no place among 2": lambda s: s.sample_categorical([1, 2], [0.5, 0.5], decision=2),
-    "doesn't tile an extent of 128": lambda s: s.sample_perfect_tile(s.get_loops("C")[0], 2, decision=[1, 3]),
     "isn't 2 positive factors": lambda s: s.sample_perfect_tile(s.get_loops("C")[0], 2, decision=[1, 2, 3]),
     "of another schedule": lambda s: s.parallel(tir.Schedule(matmul()).get_loops("C")[0]),
     "the root block has no producers": lambda s: s.get_producers(s.get_block("root")),

@@ -21,7 +21,7 @@ class Samples(ScheduleBase):
             decision: the factors, instead of a draw.
 
         Raises:
-            ScheduleError: if the loop has no constant extent, or the decision doesn't tile it.
+            ScheduleError: if the loop has no constant extent, or the decision isn't n positive factors.
         """
         taken = None if decision is None else [int(factor) for factor in decision]
         return self.run("SamplePerfectTile", [loop], [n, max_innermost_factor], taken)  # type: ignore[return-value]
