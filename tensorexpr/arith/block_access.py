@@ -305,6 +305,7 @@ class _Accesses:
     def _index(self, index: PrimExpr, domain: Mapping[Var, Range]) -> Interval | None:
         if self._values:
             index = substitute(index, self._values)
+        # A stride may be negative, so either end may be the lower one.
         if isinstance(index, Ramp):
             ends = [relax(end, domain, self._analyzer) for end in (index.base, index.base + index.stride * (index.lanes - 1))]
             first, last = ends

@@ -172,6 +172,7 @@ def inverse_affine_iter_map(iter_map: Any, outputs: Sequence[Any]) -> dict[Var, 
     analyzer = Analyzer()
     missing: dict[int, int] = {}
     seen: list[IterSplitExpr] = [split for total in sums for split in total.args]
+    # How many digits of each iterator are waiting: its value is known when the last one is.
     for split in seen:  # grows while it is walked
         known = id(split.source) in missing
         missing[id(split.source)] = missing.get(id(split.source), 0) + 1
@@ -185,6 +186,7 @@ def inverse_affine_iter_map(iter_map: Any, outputs: Sequence[Any]) -> dict[Var, 
     while todo:
         split, value = todo.pop(0)
         mark = split.source
+        # The digit's place value; the sum over all digits is the iterator.
         part = value * split.lower_factor
         values[id(mark)] = values[id(mark)] + part if id(mark) in values else part
         missing[id(mark)] -= 1

@@ -104,6 +104,7 @@ def access_mask(ctx: FunctionContext, predicate: PrimExpr | None, lanes: int) ->
             mask = Mask(_spread(ctx, ctx.value(predicate), parse_dtype(predicate.dtype).lanes, lanes))
         elif not all(constant):
             mask = Mask(_literal(constant), constant)
+    # Without a conditional around, or with no lane on at all, the predicate says everything.
     if ctx.mask is None or (mask is not None and mask.is_empty):
         return mask
     around = surrounding(ctx, lanes)

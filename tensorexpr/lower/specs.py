@@ -181,6 +181,7 @@ def _check_scope(stmt: Stmt, scope: set[Var], bound: set[Var], free: FreeVars) -
         return problem
     own = _bound_by(stmt)
     for var in own:
+        # Everywhere, not only in scope: passes keep facts by variable, and a second definition would inherit those of the first.
         if var in bound:
             return f"{var.name} is defined twice"
         bound.add(var)

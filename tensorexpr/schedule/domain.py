@@ -129,6 +129,7 @@ def _extents(stage: StageNode, roots: Mapping[int, PrimExpr], analyzer: Analyzer
             extents.update(zip(relation.parts, parts, strict=True))
             continue
         _check_fits(stage, relation.parent, [factor for factor in relation.factors if factor is not None])
+        # The part without a factor takes what the others leave, rounded up; guards cut off the excess.
         known: PrimExpr = IntImm(stage.axes[relation.parent].dtype, 1)
         for factor in relation.factors:
             known = known if factor is None else known * factor

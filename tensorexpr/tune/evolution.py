@@ -74,6 +74,7 @@ def evolve(
         observer: is told about every generation.
     """
     start = time.perf_counter()
+    # Of many sketches each still gets enough rows to show what its best are like; the shares of later generations follow the scores.
     share = max(64, options.population // max(1, len(sketches)))
     pools = [_start(sketch, seeds.get(number), share, rng) for number, sketch in enumerate(sketches)]
     scores = [score(number, rows) for number, rows in enumerate(pools)]
@@ -94,6 +95,7 @@ def evolve(
         for number, (rows, values) in enumerate(best)
         for row, value in zip(rows, values, strict=True)
     ]
+    # Ties by sketch and row, never by where a row stood in the population: the same seed gives the same candidates.
     ranked.sort(key=lambda entry: (-entry[0], entry[1], entry[2]))
     return [Candidate(number, row) for _, number, row in ranked]
 
@@ -119,6 +121,7 @@ def _shares(scores: Sequence[Array], population: int) -> list[int]:
     """Rows for each sketch in the next generation: more where the best scores are, some everywhere."""
     finite = [values[np.isfinite(values)] for values in scores]
     tops = np.array([np.sort(values)[-8:].mean() if len(values) else -np.inf for values in finite])
+    # By rank, not by score: scores of different sketches may be far apart before the model has learned from both.
     rank = np.argsort(np.argsort(-tops))
     weights = 0.5**rank + 0.1
     return [max(16, int(n)) for n in weights / weights.sum() * population]

@@ -198,6 +198,7 @@ def match(term: Term, found: Any, env: Env) -> bool:
     kind = term[0]
     if kind == "any":
         name = term[1]
+        # A letter that stands twice asks for one node: expressions are hash-consed, so equal ones are identical.
         known = env.setdefault(name, found)
         return known is found or (isinstance(found, int) and known == found)
     if kind == "node":

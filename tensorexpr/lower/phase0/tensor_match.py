@@ -108,6 +108,7 @@ def match_region(
         for ours, theirs in zip(shown, described, strict=True):
             comparison.same(ours, theirs)
         inputs = tuple(comparison.box(tensor) for tensor in intrin.inputs)
+        # A read under a condition may be outside of its tensor; an instruction reads whole boxes, whatever the condition.
         if any(_is_conditional(node) for body in shown for node in walk(body)):
             _check_inside(inputs, analyzer)
     except Mismatch as reason:

@@ -64,6 +64,7 @@ class _Placer:
         region.survey(body)
         hosts = self._shared(region)
         inner = body
+        # An unchanged region keeps its identity, so that nothing after this pass is rebuilt for it.
         for host in hosts:  # already where they belong?
             if inner is not host.stmt:
                 break
@@ -87,6 +88,7 @@ class _Placer:
             size = life.stmt.constant_size() or 0
             if life.first < 0:
                 continue  # nobody accesses it
+            # One dtype and one scope: the host stands in for the buffer without a cast of its pointer.
             dead = [h for h in hosts if h.last < life.first and h.stmt.dtype == life.stmt.dtype and _scope(h.stmt) == _scope(life.stmt)]
             if not dead:
                 hosts.append(_Host(life.stmt, life.last, size))

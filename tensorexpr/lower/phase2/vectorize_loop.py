@@ -80,6 +80,7 @@ class _Body:
         try:
             return self._stmt(stmt, None)
         except NoVectorFormError:
+            # A let or an allocation around is a vector already, which a scalar loop in its midst couldn't read: the loop around tries.
             if self._tied:
                 raise
             loop = self._loop
@@ -125,10 +126,12 @@ class _Body:
         if private is None and not values.varies(stmt.indices[0]):
             if (reduced := self._reduced(stmt, mask)) is not None:
                 return reduced
+            # The last lane's value would have to win, and each lane would have to see what the one before it stored.
             if values.varies(stmt.value) or self._rereads(stmt.value):
                 raise NoVectorFormError("lanes store to one element, one after the other")
             return self._guarded(stmt, mask)
         index = values.index(stmt.buffer, stmt.indices[0], mask)
+        # In order, lane after lane, only the last value stays; a vector store has no such order.
         if isinstance(index, Broadcast):
             raise NoVectorFormError("all lanes store to one element")
         value = broadcast(values.expr(stmt.value, mask), self._lanes)

@@ -168,6 +168,7 @@ class Move:
                 conditions += [_constant_first(analyzer.simplify(bound)) for bound in bounds if not analyzer.known_true(bound)]
         made = BlockRealize(tuple(values), TRUE, self.realize.block)
         ranges = ranges_of(above) | {var: Range.from_min_extent(IntImm(var.dtype, 0), extent) for var, extent in loops}
+        # Loops that are a split of the axis with symbolic extents stay in bounds by themselves, which the analyzer can't prove.
         if conditions and not is_symbolic_split(made, ranges):
             made = replace(made, predicate=all_of(*conditions))
         return looped([var for var, _ in loops], [extent for _, extent in loops], made)

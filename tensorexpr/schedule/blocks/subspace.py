@@ -63,6 +63,7 @@ def divided(
     name = realize.block.name_hint
     axes = []
     for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+        # The first analyzer keeps unit loops as terms; where an axis doesn't come apart so, they are folded away.
         found = next((made for analyzer in analyzers if (made := _divided_axis(axis, value, own, analyzer)) is not None), None)
         if found is None:
             loops = ", ".join(loop.loop_var.name for loop in inner)

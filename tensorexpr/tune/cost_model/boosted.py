@@ -130,11 +130,13 @@ class BoostedModel:
         features = np.concatenate([part.features for part in parts])
         labels = np.maximum(np.concatenate([part.labels for part in parts]), _SLOWEST_LOG)
         prior = np.concatenate([part.prior for part in parts])
+        # Fast programs count for more: the search wants the order among the best, and how slow a slow one is doesn't matter.
         weights = np.maximum(np.exp(labels), _LEAST_WEIGHT)
         self._line = _fit_line(prior, labels, weights)
         self._trees = self._grow(features, labels, self._line(prior), weights) if len(labels) >= _FEWEST_FOR_TREES else None
 
     def _grow(self, features: FloatArray, labels: FloatArray, margin: FloatArray, weights: FloatArray) -> Any:
+        # Starting threads takes longer than growing trees of a few samples.
         threads = self._threads if features.size > _SERIAL_VALUES else 1
         matrix = self._xgboost.DMatrix(_with_prior(features, margin), labels, weight=weights, base_margin=margin, nthread=threads)
         parameters = {**self._parameters, "nthread": threads, "seed": self._seed}

@@ -118,6 +118,7 @@ def nests(sketch: Sketch, bodies: Bodies, rows: IntArray) -> list[StageNest]:
     tree = sketch.tree
     values = {var: numbers[:, 0] for var, numbers in sampled_values(sketch, rows).items()}
     builder = _NestBuilder(tree, bodies, real_readers(tree), _Evaluator(len(rows), values), {}, {})
+    # Consumers first: where a stage is computed, its consumer's loops and what these read say how much of it each visit takes.
     for stage in reversed(tuple(tree.in_order())):
         if stage.has_loops and not isinstance(stage.attach, Inline):  # an extern costs the same in every candidate
             builder.visit(stage)
@@ -163,6 +164,7 @@ class _NestBuilder:
         around = self.finished[stage.attach.stage].loops[:depth]
         outer: list[Loop] = []
         links: dict[int, dict[int, float]] | None = None
+        # One element at least; of several readers the widest counts, as one visit serves them all.
         touched = {axis: np.ones(self.evaluate.count) for axis in stage.spatial}
         for reader in self.readers[stage.id]:
             nest = self.finished[reader.id]

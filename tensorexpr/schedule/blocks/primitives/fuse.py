@@ -45,6 +45,7 @@ def fuse(program: BlockProgram, names: Sequence[Var], preserve_unit_iters: bool 
     fused = Var("_".join(name.name for name in names) + "_fused", dtype)
     values: dict[Var, PrimExpr] = {}
     below: PrimExpr = IntImm(dtype, 1)
+    # From the innermost loop on, whose values change fastest; the outermost needs no remainder, as nothing is above it.
     for loop in reversed(loops):
         whole = loop.extent * below
         values[loop.loop_var] = floordiv(fused if loop is loops[0] else floormod(fused, whole), below)

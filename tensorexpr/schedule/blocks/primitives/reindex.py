@@ -67,6 +67,7 @@ def reindex(program: BlockProgram, name: str, index: int, side: int) -> tuple[Bl
         raise PrimitiveError(f"reindex: {name} reads and writes {buffer.name}; a copy for reading alone would be of old values", node.stmt)
     facts = Analyzer({axis.var: loosely(_dom(axis)) for axis in block.iter_vars})
     indices = tuple(facts.simplify(index) for index in indices)
+    # An axis that no index has would make the copy larger by its extent, with the same elements over and over.
     used = set().union(*map(variables, indices)) if indices else set()
     axes = [axis for axis in block.iter_vars if axis.var in used]
     check_inside(node, axes, indices, buffer, "reindex")
@@ -80,6 +81,7 @@ def reindex(program: BlockProgram, name: str, index: int, side: int) -> tuple[Bl
     moved = Redirection(buffer, copy, lambda *_: point, lambda *_: box)(node.stmt)
     outermost(program, node)
     made = program.replace(node.stmt, moved)
+    # Looked up again: the replacement made new statements all the way up.
     moved_top = outermost(made, made.block_node(name))
     made = made.replace(moved_top, seq(moved_top, nest) if side == WRITE else seq(nest, moved_top))
     return made.allocated(block_at(scope).name_hint, copy), made_name

@@ -96,6 +96,7 @@ def _inverse(realize: BlockRealize, store: BufferStore, buffer: Buffer, made: Bu
     """A block's axes in terms of the producer's, and the condition under which there is such a point."""
     axes = realize.block.iter_vars
     loads = {node.indices for node in walk(store) if isinstance(node, BufferLoad) and node.buffer is buffer}
+    # With two places a point of the producer belongs to two points of the block, and no one store does for both.
     if len(loads) != 1:
         raise PrimitiveError(f"{NAME}: {realize.block.name_hint} reads {buffer.name} at {len(loads)} different places", realize)
     (indices,) = loads
