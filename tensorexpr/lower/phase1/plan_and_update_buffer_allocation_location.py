@@ -166,9 +166,9 @@ class _Placing:
 
     def _realization(self, stmt: BlockRealize) -> BlockRealize:
         block = cast(Block, map_stmt(stmt.block, self.stmt))
-        reads, writes = self._left(block.reads), self._left(block.writes)
         own = tuple(self.places.get(stmt, ()))
-        self._placed.update(own)
+        self._placed.update(own)  # between its inner blocks, which see it, and its own regions
+        reads, writes = self._left(block.reads), self._left(block.writes)
         if own == block.alloc_buffers and len(reads) == len(block.reads) and len(writes) == len(block.writes):
             return stmt if block is stmt.block else replace(stmt, block=block)
         return replace(stmt, block=replace(block, alloc_buffers=own, reads=reads, writes=writes))

@@ -56,6 +56,7 @@ PASSES: dict[str, str] = {
     "MakePackedAPI": "make_packed_api",
     "MakeUnpackedAPI": "make_unpacked_api",
     "NarrowDataType": "narrow_data_type",
+    "DefaultGPUSchedule": "default_gpu_schedule",
     "DecorateDeviceScope": "decorate_device_scope",
     "InjectPermutedLayout": "inject_permuted_layout",
     "InjectCopyIntrin": "inject_copy_intrin",

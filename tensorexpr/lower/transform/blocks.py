@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from ...tir.block import Block, with_guarded_init
+from ...tir.function import PrimFunc
+from ...tir.stmt import Stmt
+from ..context import PassContext
 from ..passes import Pass
 from ..phase1.convert_blocks_to_opaque import convert_blocks_to_opaque
 from ..phase1.inject_software_pipeline import inject_software_pipeline
-from ..phase1.lower_init_block import lower_init_block
 from ..phase1.plan_and_update_buffer_allocation_location import plan_and_update_buffer_allocation_location
+from ..rebuild import map_stmt
 
 
 def LowerInitBlock() -> Pass:
-    """The inits of blocks as statements in front of their reductions."""
-    return Pass("tir.LowerInitBlock", lower_init_block)
+    """The inits of blocks as statements in front of their bodies, where all reduction axes stand at their start.
+
+    The pipeline's own pass puts them in front of the reduction's loops where it can.
+    """
+
+    def guarded(stmt: Stmt) -> Stmt:
+        result = map_stmt(stmt, guarded)
+        has_init = isinstance(result, Block) and result.init is not None
+        return replace(result, body=with_guarded_init(result), init=None) if has_init else result
+
+    def run(func: PrimFunc, ctx: PassContext) -> PrimFunc:
+        return func.with_body(guarded(func.body))
+
+    return Pass("tir.LowerInitBlock", run)
 
 
 def PlanAndUpdateBufferAllocationLocation() -> Pass:

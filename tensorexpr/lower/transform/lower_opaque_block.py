@@ -22,7 +22,7 @@ from ...tir.buffer import Buffer
 from ...tir.expr import IntImm, IterVar, PrimExpr, Range, StringImm
 from ...tir.function import PrimFunc
 from ...tir.stmt import Allocate, AttrStmt, DeclBuffer, For, ForKind, IfThenElse, Stmt
-from ...tir.stmt_functor import substitute
+from ...tir.stmt_functor import Renaming
 from ..context import PassContext
 from ..passes import Pass
 from ..phase1.blocks import has_blocks
@@ -81,16 +81,19 @@ def _operand(value: Any) -> PrimExpr:
 
 def _loop(loop: For) -> Stmt:
     var, body = loop.loop_var, loop.body
+    single = isinstance(loop.extent, IntImm) and loop.extent.value == 1 and not loop.annotations
+    if single:  # threads that are alone keep their binding, and nothing counts them
+        body = Renaming({var: loop.min}, folding=False).apply(body)
     if loop.kind is ForKind.THREAD_BINDING and loop.thread_binding is not None:
         tag = loop.thread_binding.thread_tag
         axis = IterVar(Range.from_min_extent(loop.min, loop.extent), var, IterVar.THREAD_INDEX, tag)
         key = "virtual_thread" if tag.startswith("vthread") else "thread_extent"
         body = AttrStmt(axis, key, loop.extent, body)
-    elif isinstance(loop.extent, IntImm) and loop.extent.value == 1 and not loop.annotations:
-        return substitute(body, {var: loop.min})
+    elif single:
+        return body
     else:
         kept = {key: value for key, value in loop.annotations.items() if not key.startswith("pragma_")}
-        body = loop if len(kept) == len(loop.annotations) else replace(loop, annotations=FrozenMap(kept))
+        body = replace(loop, body=body, annotations=FrozenMap(kept))
     for key, value in reversed(list(loop.annotations.items())):
         if key.startswith("pragma_"):
             body = AttrStmt(var, key, _operand(value), body)

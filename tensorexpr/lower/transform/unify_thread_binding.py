@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 
 from ...arith.index_analyzer import Analyzer
 from ...errors import LoweringError
-from ...tir.attrs import FrozenMap
 from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.function import PrimFunc
 from ...tir.stmt import AttrStmt, For, ForKind, Stmt
@@ -38,10 +37,9 @@ def UnifyThreadBinding() -> Pass:
 
 @dataclass
 class _Launch:
-    """The threads of one kernel, by tag in the order in which they are met, and what their loops were annotated with."""
+    """The threads of one kernel, by tag in the order in which they are met."""
 
     axes: dict[str, IterVar] = field(default_factory=dict)
-    annotations: dict[str, object] = field(default_factory=dict)
 
 
 class _Unifier:
@@ -52,25 +50,24 @@ class _Unifier:
     def stmt(self, stmt: Stmt) -> Stmt:
         """The statement with the threads of each kernel around it."""
         if isinstance(stmt, AttrStmt) and stmt.attr_key in ("thread_extent", "virtual_thread") and isinstance(stmt.node, IterVar):
-            return self._bound(stmt.node.var, stmt.node, stmt.value, stmt.body, {})
+            return self._bound(stmt.node.var, stmt.node, stmt.value, stmt.body)
         if isinstance(stmt, For) and stmt.kind is ForKind.THREAD_BINDING and stmt.thread_binding is not None:
-            return self._bound(stmt.loop_var, stmt.thread_binding, stmt.extent, stmt.body, dict(stmt.annotations))
+            result = self._bound(stmt.loop_var, stmt.thread_binding, stmt.extent, stmt.body)
+            return _annotated(result, stmt) if stmt.annotations else result
         return map_stmt(stmt, self.stmt)
 
-    def _bound(self, var: Var, origin: IterVar, extent: PrimExpr, body: Stmt, annotations: dict[str, object]) -> Stmt:
+    def _bound(self, var: Var, origin: IterVar, extent: PrimExpr, body: Stmt) -> Stmt:
         outermost = self._launch is None
         launch = self._launch = self._launch or _Launch()
-        launch.annotations.update({key: value for key, value in annotations.items() if key not in launch.annotations})
         axis = self._axis(launch, origin, var.dtype, extent)
         result = self.stmt(Renaming({var: axis.var}, folding=False).apply(body))
         if not outermost:
             return result
         self._launch = None
-        for number, one in reversed(list(enumerate(launch.axes.values()))):
+        for one in reversed(launch.axes.values()):
             assert one.dom is not None
-            marks = FrozenMap(launch.annotations if number == 0 else {})
             binding = replace(one, dom=None, var=Var("", one.dtype))
-            result = For(one.var, one.dom.min, one.dom.extent, ForKind.THREAD_BINDING, result, binding, marks)
+            result = For(one.var, one.dom.min, one.dom.extent, ForKind.THREAD_BINDING, result, binding)
         return result
 
     def _axis(self, launch: _Launch, origin: IterVar, dtype: str, extent: PrimExpr) -> IterVar:
@@ -84,3 +81,11 @@ class _Unifier:
         var = Var(tag.replace(".", "_"), dtype)
         launch.axes[tag] = replace(origin, dom=Range.from_min_extent(low, extent), var=var, iter_type=IterVar.THREAD_INDEX, thread_tag=tag)
         return launch.axes[tag]
+
+
+def _annotated(result: Stmt, loop: For) -> Stmt:
+    """What a bound loop became, with its annotations: on the loop that it is or, where it is none, on one of one iteration around it."""
+    if isinstance(result, For):
+        return replace(result, annotations=loop.annotations)
+    dtype = loop.loop_var.dtype
+    return For(Var("var", dtype), IntImm(dtype, 0), IntImm(dtype, 1), ForKind.SERIAL, result, None, loop.annotations)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...schedule.blocks import BlockRV, Schedule
+from ...schedule.blocks.thread_binding import THREADS
 from ...tir.arithmetic import as_int
 from ..schedule_rule.cooperative import COOPERATIVE_FETCH, WARP_EXECUTION
-from ..schedule_rule.thread_binding import THREADS
 from .postproc import PyPostproc
 
 _WARP = 32

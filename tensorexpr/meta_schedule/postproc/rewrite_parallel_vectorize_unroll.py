@@ -10,9 +10,10 @@ from typing import Any
 
 from ...errors import ScheduleError
 from ...schedule.blocks import BlockRV, LoopRV, Schedule
+from ...schedule.blocks.thread_binding import dependent_loops
 from ...tir.arithmetic import as_int
 from ...tir.stmt import For, ForKind
-from ..schedule_rule.analysis import dependent_loops, is_spatial
+from ..schedule_rule.analysis import is_spatial
 from ..schedule_rule.parallelize_vectorize_unroll import PARALLEL, UNROLL_EXPLICIT, UNROLL_IMPLICIT, VECTORIZE
 from .access_strides import contiguous_loops
 from .blocks import has_root

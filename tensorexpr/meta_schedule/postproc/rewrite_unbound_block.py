@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from ...errors import ScheduleError
 from ...schedule.blocks import Schedule
 from ...schedule.blocks.program import inner_statements
+from ...schedule.blocks.thread_binding import BLOCKS, THREADS, bind_block, factor_sampler, is_bound
 from ...tir.block import BlockRealize
 from ...tir.stmt import For, Stmt
 from ..schedule_rule.auto_bind import threads_of
-from ..schedule_rule.thread_binding import BLOCKS, THREADS, bind_block, factor_sampler, is_bound
 from .blocks import roots
 from .postproc import PyPostproc
 

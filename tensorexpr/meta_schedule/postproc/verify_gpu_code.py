@@ -9,6 +9,7 @@ from ...errors import TensorExprError
 from ...lower import transform
 from ...schedule.blocks import Schedule
 from ...schedule.blocks.program import inner_statements
+from ...schedule.blocks.thread_binding import THREADS, is_bound
 from ...tir.analysis.gpu_code import verify_gpu_code
 from ...tir.arithmetic import as_int
 from ...tir.block import Block
@@ -17,7 +18,6 @@ from ...tir.stmt import For, Stmt
 from ...tir.thread import bound_tag
 from ..schedule_rule.cooperative import WARP_EXECUTION
 from ..schedule_rule.multi_level_tiling import FEWEST_THREADS, MOST_THREADS
-from ..schedule_rule.thread_binding import THREADS, is_bound
 from .blocks import roots
 from .postproc import PyPostproc
 

@@ -8,7 +8,7 @@ inline_constant_scalars, auto_inline     blocks that disappear into others
 add_rfactor                   partial results of long reductions
 multi_level_tiling            tiles of products, with caches;  multi_level_tiling_with_intrin: around an instruction
   cooperative                 what tiling does for GPUs
-auto_bind, cross_thread_reduction        loops become blocks and threads of a grid;  thread_binding: how
+auto_bind, cross_thread_reduction        loops become blocks and threads of a grid
 parallelize_vectorize_unroll  how much at once
 random_compute_location       where the rest is computed
 """

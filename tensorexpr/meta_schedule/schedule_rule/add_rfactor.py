@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from ...errors import ScheduleError
 from ...schedule.blocks import BlockRV, LoopRV, Schedule
-from .analysis import REDUCE, SPATIAL, bound_loops, is_root, needs_rfactor
+from ...schedule.blocks.thread_binding import is_root
+from .analysis import REDUCE, SPATIAL, bound_loops, needs_rfactor
 from .schedule_rule import PyScheduleRule
 
 if TYPE_CHECKING:

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from math import prod
 
 from ...schedule.blocks import BlockRV, LoopRV, Schedule
-from ...schedule.blocks.program import inner_statements
 from ...schedule.blocks.scope import read, written
+from ...schedule.blocks.thread_binding import TILED
 from ...tir.arithmetic import as_int
 from ...tir.block import Block, BlockRealize
 from ...tir.expr import BufferLoad, Call, IterVar, PrimExpr, Var
 from ...tir.rewriting import Node, variables, walk
-from ...tir.stmt import BufferStore, For, IfThenElse, Stmt
+from ...tir.stmt import BufferStore, For, IfThenElse
 
 SPATIAL, REDUCE = "S", "R"
 _KINDS = {IterVar.DATA_PAR: SPATIAL, IterVar.COMM_REDUCE: REDUCE}
-TILED = "meta_schedule.tiling_structure"
 
 
 @dataclass(frozen=True)
@@ -46,12 +45,6 @@ def bound_loops(sch: Schedule, block: BlockRV) -> list[BoundLoop] | None:
             return None
         found.append(BoundLoop(rv, kinds.get(loop.loop_var, ""), extent))
     return found
-
-
-def is_root(sch: Schedule, block: BlockRV) -> bool:
-    """True for the block of a function's buffers."""
-    stmt: Block = sch.get(block)
-    return not stmt.iter_vars and not stmt.writes and stmt.name_hint in ("root", "")
 
 
 def blocks_below(block: Block) -> list[Block]:
@@ -107,23 +100,6 @@ def loop_kind(loop: For) -> str:
         if loop.loop_var in variables(value)
     }
     return kinds.pop() if len(kinds) == 1 else "" if kinds else SPATIAL
-
-
-def dependent_loops(outermost: For) -> set[Var]:
-    """The loops of a nest over which a block is not independent: other axes than of data run over them, or a reduction is repeated."""
-    found: set[Var] = set()
-    stack: list[tuple[Stmt, tuple[Var, ...]]] = [(outermost, ())]
-    while stack:
-        stmt, around = stack.pop()
-        if isinstance(stmt, BlockRealize):
-            pairs = list(zip(stmt.block.iter_vars, stmt.iter_values, strict=True))
-            reducing = set().union(*(variables(value) for axis, value in pairs if axis.iter_type != IterVar.DATA_PAR))
-            found |= reducing
-            if reducing or stmt.block.init is not None:
-                found |= set(around).difference(*(variables(value) for _, value in pairs))
-        inside = (*around, stmt.loop_var) if isinstance(stmt, For) and as_int(stmt.extent) != 1 else around
-        stack += [(inner, inside) for inner in inner_statements(stmt)]
-    return found
 
 
 def has_call(block: Block, chosen: Callable[[Call], bool]) -> bool:

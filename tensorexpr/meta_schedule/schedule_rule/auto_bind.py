@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ...errors import TuningError
 from ...schedule.blocks import BlockRV, Schedule
+from ...schedule.blocks.thread_binding import THREAD_EXTENTS, bind_block, factor_sampler
 from .schedule_rule import PyScheduleRule
-from .thread_binding import THREAD_EXTENTS, bind_block, factor_sampler
 
 if TYPE_CHECKING:
     from ..tune_context import TuneContext

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from ...errors import ScheduleError
 from ...schedule.blocks import BlockRV, Schedule
+from ...schedule.blocks.thread_binding import is_root
 from ...tir.block import Block
 from ...tir.expr import BufferLoad
 from ...tir.rewriting import walk
 from ...tir.stmt import BufferStore
-from .analysis import has_branch, has_call, is_constant, is_injective, is_ordered, is_root, is_spatial
+from .analysis import has_branch, has_call, is_constant, is_injective, is_ordered, is_spatial
 from .schedule_rule import PyScheduleRule
 
 

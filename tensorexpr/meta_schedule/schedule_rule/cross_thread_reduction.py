@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...schedule.blocks import BlockRV, LoopRV, Schedule
-from .analysis import REDUCE, SPATIAL, is_root, loop_kind, needs_rfactor, needs_tiling
+from ...schedule.blocks.thread_binding import THREADS, in_threads, is_root
+from .analysis import REDUCE, SPATIAL, loop_kind, needs_rfactor, needs_tiling
 from .schedule_rule import PyScheduleRule
-from .thread_binding import THREADS, in_threads
 
 if TYPE_CHECKING:
     from ..tune_context import TuneContext

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from ...errors import ScheduleError
 from ...schedule.blocks import BlockRV, Schedule
+from ...schedule.blocks.thread_binding import is_root
 from ...tir.arithmetic import as_int
 from ...tir.block import Block
 from ...tir.rewriting import variables
 from ...tir.stmt import BufferStore
-from .analysis import is_constant, is_root
+from .analysis import is_constant
 from .schedule_rule import PyScheduleRule
 
 

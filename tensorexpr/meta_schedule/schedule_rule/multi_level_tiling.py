@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ScheduleError, TuningError
 from ...schedule.blocks import BlockRV, LoopRV, Schedule
+from ...schedule.blocks.thread_binding import TILED, is_root
 from ...tir.block import Block
-from .analysis import REDUCE, SPATIAL, TILED, bound_loops, extents_by_kind, is_elementwise, is_root, needs_tiling
+from .analysis import REDUCE, SPATIAL, bound_loops, extents_by_kind, is_elementwise, needs_tiling
 from .cooperative import has_two_loads, load_together, pipelined, stages_of
 from .schedule_rule import PyScheduleRule
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from ...errors import ScheduleError
 from ...schedule.blocks import BlockRV, LoopRV, Schedule
+from ...schedule.blocks.thread_binding import TILED, is_root
 from ...tir.arithmetic import as_int
 from ...tir.block import BlockRealize
 from ...tir.expr import IterVar, Var
 from ...tir.rewriting import walk
 from ...tir.stmt import For
 from ...tir.tensor_intrin import TensorIntrin
-from .analysis import REDUCE, SPATIAL, TILED, BoundLoop, bound_loops, is_root, needs_tiling
+from .analysis import REDUCE, SPATIAL, BoundLoop, bound_loops, needs_tiling
 from .multi_level_tiling import MultiLevelTiling, ReuseType
 from .schedule_rule import PyScheduleRule
 

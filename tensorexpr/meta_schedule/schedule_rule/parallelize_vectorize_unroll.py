@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...schedule.blocks import BlockRV, Schedule
-from .analysis import blocks_below, is_root, is_spatial
+from ...schedule.blocks.thread_binding import is_root
+from .analysis import blocks_below, is_spatial
 from .schedule_rule import PyScheduleRule
 
 if TYPE_CHECKING:

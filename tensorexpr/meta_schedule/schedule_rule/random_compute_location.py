@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...schedule.blocks import BlockRV, Schedule
+from ...schedule.blocks.thread_binding import TILED, is_root
 from ...tir.block import Block
 from .add_rfactor import RANDOM_PRODUCER
-from .analysis import TILED, is_root
 from .schedule_rule import PyScheduleRule
 
 

@@ -212,7 +212,7 @@ def launch_thread(context: Context, thread: Any, extent: Any) -> Pending:
 
     def make(name: str) -> Opened:
         var = thread if isinstance(thread, Var) else Var(name or known, size.dtype)
-        axis = IterVar(None, var, IterVar.THREAD_INDEX, known)
+        axis = IterVar(Range.from_min_extent(IntImm(size.dtype, 0), size), var, IterVar.THREAD_INDEX, known)
         key = "virtual_thread" if known in VIRTUAL_TAGS else "thread_extent"
         return Opened(var, lambda body: AttrStmt(axis, key, size, body))
 

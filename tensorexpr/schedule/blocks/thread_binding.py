@@ -1,4 +1,4 @@
-"""Binding the loops of a block to blocks and threads of a grid, for `AutoBind`, `RewriteUnboundBlock` and `CrossThreadReduction`."""
+"""Binding the loops of a block to blocks and threads of a grid, for rules of searches and `tir.transform.DefaultGPUSchedule`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...errors import ScheduleError
-from ...schedule.blocks import BlockRV, LoopRV, Schedule
 from ...tir.arithmetic import as_int
-from ...tir.stmt import For, ForKind
+from ...tir.block import Block, BlockRealize
+from ...tir.expr import IterVar, Var
+from ...tir.rewriting import variables
+from ...tir.stmt import For, ForKind, Stmt
 from ...tir.thread import bound_tag
-from .analysis import TILED, dependent_loops, is_root
+from .handles import BlockRV, LoopRV
+from .program import inner_statements
+from .schedule import Schedule
 
+TILED = "meta_schedule.tiling_structure"  # marks blocks that were bound as they were tiled
 BLOCKS, THREADS = "blockIdx", "threadIdx"
 # What a number of threads is sampled from where a rule names none.
 THREAD_EXTENTS = (32, 64, 128, 256, 512, 1024)
@@ -38,6 +43,29 @@ def is_bound(loop: For, axis: str) -> bool:
 def in_threads(sch: Schedule, block: BlockRV) -> bool:
     """Whether a loop around a block runs over threads."""
     return any(is_bound(sch.get(loop), THREADS) for loop in sch.get_loops(block))
+
+
+def is_root(sch: Schedule, block: BlockRV) -> bool:
+    """True for the block of a function's buffers."""
+    stmt: Block = sch.get(block)
+    return not stmt.iter_vars and not stmt.writes and stmt.name_hint in ("root", "")
+
+
+def dependent_loops(outermost: For) -> set[Var]:
+    """The loops of a nest over which a block is not independent: other axes than of data run over them, or a reduction is repeated."""
+    found: set[Var] = set()
+    stack: list[tuple[Stmt, tuple[Var, ...]]] = [(outermost, ())]
+    while stack:
+        stmt, around = stack.pop()
+        if isinstance(stmt, BlockRealize):
+            pairs = list(zip(stmt.block.iter_vars, stmt.iter_values, strict=True))
+            reducing = set().union(*(variables(value) for axis, value in pairs if axis.iter_type != IterVar.DATA_PAR))
+            found |= reducing
+            if reducing or stmt.block.init is not None:
+                found |= set(around).difference(*(variables(value) for _, value in pairs))
+        inside = (*around, stmt.loop_var) if isinstance(stmt, For) and as_int(stmt.extent) != 1 else around
+        stack += [(inner, inside) for inner in inner_statements(stmt)]
+    return found
 
 
 def bind_block(sch: Schedule, block: BlockRV, max_blocks: int, max_threads: int, factor_of: FactorOf) -> None:
