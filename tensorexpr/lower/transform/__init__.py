@@ -49,6 +49,7 @@ PASSES: dict[str, str] = {
     "ConvertSSA": "convert_ssa",
     "FlattenBuffer": "flatten_buffer",
     "ForceNarrowIndexToInt32": "force_narrow_index_to_int32",
+    "LowerCrossThreadReduction": "lower_cross_thread_reduction",
     "LowerThreadAllreduce": "lower_thread_allreduce",
     "LowerMatchBuffer": "lower_match_buffer",
     "LowerOpaqueBlock": "lower_opaque_block",
