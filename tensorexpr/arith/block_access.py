@@ -57,14 +57,17 @@ class Touched:
     writes: BufferRegion | None
 
 
-def touched_regions(stmt: Stmt, buffers: Collection[Buffer], values: Mapping[Var, PrimExpr] | None = None) -> dict[Buffer, Touched]:
+def touched_regions(
+    stmt: Stmt, buffers: Collection[Buffer], values: Mapping[Var, PrimExpr] | None = None, domain: Mapping[Var, Range] | None = None
+) -> dict[Buffer, Touched]:
     """The parts of `buffers` that `stmt` touches itself, whatever its blocks state, over all loops inside of it.
 
     Args:
         values: of the axes of the blocks around `stmt`.
+        domain: of variables around `stmt` over which it counts too.
     """
     found = _Accesses({buffer.data: buffer for buffer in buffers}, set(), dict(values or {}))
-    found.visit(stmt, {})
+    found.visit(stmt, domain or {})
     reads, writes = ({region.buffer: region for region in boxes.regions()} for boxes in (found.read, found.written))
     # A view of the same memory may be of another shape: nothing is known of what it touches of the whole.
     views = (buffer for buffer in (*reads, *writes) if buffer not in buffers)

@@ -11,11 +11,12 @@ from ...arith.block_access import Touched, on_indices, touched_regions
 from ...tir.attrs import EMPTY, FrozenMap
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion
-from ...tir.expr import BufferLoad, IntImm, PrimExpr, Range, Var
+from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.function import PrimFunc
 from ...tir.rewriting import variables, walk
 from ...tir.scopes import parts
-from ...tir.stmt import BufferRealize, For, Stmt
+from ...tir.stmt import AttrStmt, BufferRealize, For, Stmt
+from ...tir.thread import bound_tag
 from ..context import PassContext
 from ..rebuild import map_stmt
 from ..scopes import inside_loop
@@ -24,9 +25,16 @@ from .blocks import has_blocks
 TRUE = IntImm("bool", 1)
 
 
-def compact_buffer_allocation(func: PrimFunc, ctx: PassContext) -> PrimFunc:
-    """`func` with a BufferRealize of the accessed box for every buffer of a block."""
-    return func.with_body(_Compaction(_alignments(func.body)).stmt(func.body)) if has_blocks(func) else func
+def compact_buffer_allocation(func: PrimFunc, ctx: PassContext, joins_threads: bool = False, is_strict: bool = True) -> PrimFunc:
+    """`func` with a BufferRealize of the accessed box for every buffer of a block.
+
+    Args:
+        joins_threads: the box is that of all threads that share the buffer's memory; else threads run one after the other.
+        is_strict: a box is never larger than the buffer's shape.
+    """
+    if not has_blocks(func):
+        return func
+    return func.with_body(_Compaction(_alignments(func.body), joins_threads, is_strict).stmt(func.body))
 
 
 def _alignments(body: Stmt) -> dict[Buffer, FrozenMap]:
@@ -45,12 +53,24 @@ def _alignments(body: Stmt) -> dict[Buffer, FrozenMap]:
 class _Compaction:
     """One walk, with the ranges of the loops around."""
 
-    def __init__(self, aligns: Mapping[Buffer, FrozenMap]) -> None:
+    def __init__(self, aligns: Mapping[Buffer, FrozenMap], joins_threads: bool, is_strict: bool) -> None:
         self._analyzer = Analyzer()
         self._aligns = aligns
+        self._joins_threads = joins_threads
+        self._is_strict = is_strict
+        self._threads: list[tuple[Var, Range, str]] = []  # around, with their tags
 
     def stmt(self, stmt: Stmt) -> Stmt:
         """The statement with boxes for its buffers."""
+        thread = _thread(stmt) if self._joins_threads else None
+        if thread is not None:
+            self._threads.append(thread)
+        result = self._within(stmt)
+        if thread is not None:
+            self._threads.pop()
+        return result
+
+    def _within(self, stmt: Stmt) -> Stmt:
         if isinstance(stmt, For):
             with inside_loop(self._analyzer, stmt):
                 return map_stmt(stmt, self.stmt)
@@ -67,7 +87,14 @@ class _Compaction:
         block = stmt.block
         values = dict(zip((axis.var for axis in block.iter_vars), stmt.iter_values, strict=True))
         inside = _variables_inside(block)
-        touched = touched_regions(replace(block, alloc_buffers=()), block.alloc_buffers, values)
+        sharing: dict[tuple[Var, ...], list[Buffer]] = {}
+        for buffer in block.alloc_buffers:
+            threads = tuple(var for var, _, tag in self._threads if _is_shared(buffer.scope(), tag))
+            sharing.setdefault(threads, []).append(buffer)
+        touched: dict[Buffer, Touched] = {}
+        for shared_by, buffers in sharing.items():
+            domain = {var: dom for var, dom, _ in self._threads if var in shared_by}
+            touched |= touched_regions(replace(block, alloc_buffers=()), buffers, values, domain)
         return {buffer: self._box(buffer, touched[buffer], inside) for buffer in block.alloc_buffers}
 
     def _box(self, buffer: Buffer, touched: Touched, inside: set[Var]) -> tuple[Range, ...]:
@@ -91,14 +118,39 @@ class _Compaction:
         low, high = analyzer.simplify(low), analyzer.simplify(high)
         if (variables(low) | variables(high)) & inside or _reads_memory(low) or _reads_memory(high):
             return full
+        if not self._is_strict:
+            return Range.from_min_extent(low, self._extent(low, high))
         if isinstance(low, IntImm) and isinstance(high, IntImm) and isinstance(full.extent, IntImm):  # guarded accesses may go beyond
             low, high = IntImm(low.dtype, max(low.value, 0)), IntImm(high.dtype, min(high.value, full.extent.value - 1))
         extent = self._extent(low, high)
-        return Range.from_min_extent(low, extent) if analyzer.known_true(extent < full.extent) else full
+        # Of a box of known size beside a shape that isn't, the box: it holds what is accessed, whichever is larger.
+        smaller = isinstance(extent, IntImm) and not isinstance(full.extent, IntImm)
+        return Range.from_min_extent(low, extent) if smaller or analyzer.known_true(extent < full.extent) else full
 
     def _extent(self, low: PrimExpr, high: PrimExpr) -> PrimExpr:
         bound = extent_bound(Interval(low, high), self._analyzer)
         return self._analyzer.simplify(high - low + 1) if bound is None else IntImm(low.dtype, max(bound, 0))
+
+
+def _thread(stmt: Stmt) -> tuple[Var, Range, str] | None:
+    """The thread axis that a statement binds: its variable, range and tag."""
+    tag = bound_tag(stmt)
+    if isinstance(stmt, For) and tag is not None:
+        return stmt.loop_var, Range.from_min_extent(stmt.min, stmt.extent), tag
+    if isinstance(stmt, AttrStmt) and stmt.attr_key in ("thread_extent", "virtual_thread") and isinstance(stmt.node, IterVar):
+        return stmt.node.var, Range.from_min_extent(IntImm(stmt.value.dtype, 0), stmt.value), stmt.node.thread_tag
+    return None
+
+
+def _is_shared(scope: str, tag: str) -> bool:
+    """Whether the threads of an axis see the same memory of a scope."""
+    match scope.split(".")[0]:
+        case "shared":
+            return not tag.startswith("blockIdx")
+        case "warp":
+            return tag == "threadIdx.x"
+        case kind:
+            return kind in ("", "global", "texture")
 
 
 def _variables_inside(stmt: Stmt) -> set[Var]:

@@ -18,6 +18,7 @@ from ...tir.stmt import (
     LetStmt,
     Stmt,
     is_no_op,
+    seq,
 )  # fmt: skip
 from ..context import PassContext
 from ..rebuild import map_stmt, operands, own_expressions, walk_statements
@@ -58,6 +59,11 @@ def _is_pure(expr: PrimExpr) -> bool:
     return True
 
 
+def _left(*exprs: PrimExpr) -> Stmt:
+    """What evaluating these does besides giving values."""
+    return seq(*(Evaluate(expr) for expr in exprs if not _is_pure(expr)))
+
+
 class _Remover:
     def __init__(self, used: set[Var]) -> None:
         self._used = used
@@ -67,8 +73,9 @@ class _Remover:
         result = map_stmt(stmt, self.stmt)
         match result:
             case For(extent=extent, body=body):
-                empty = is_no_op(body) or (isinstance(extent, IntImm) and extent.value <= 0)
-                return NOP if empty else result
+                if isinstance(extent, IntImm) and extent.value <= 0:
+                    return NOP
+                return _left(result.min, extent) if is_no_op(body) else result
             case IfThenElse():
                 return self._branch(result)
             case LetStmt(var=var, value=value, body=body):
@@ -77,7 +84,9 @@ class _Remover:
                 return body if var not in self._used and _is_pure(value) else result
             case Allocate(buffer_var=data, body=body) | AllocateConst(buffer_var=data, body=body):
                 return body if data not in self._used or is_no_op(body) else result
-            case AttrStmt(body=body) | DeclBuffer(body=body):
+            case DeclBuffer(buffer=buffer, body=body):  # of storage that goes, its name does too
+                return body if buffer.data not in self._used or is_no_op(body) else result
+            case AttrStmt(body=body):
                 return NOP if is_no_op(body) else result
             case BufferStore(buffer=buffer, value=BufferLoad() as load, indices=indices):
                 same = (
@@ -96,7 +105,7 @@ class _Remover:
         if otherwise is not None and is_no_op(otherwise):
             otherwise = None
         if empty and otherwise is None:
-            return NOP
+            return _left(stmt.condition)
         if empty and otherwise is not None:
             return IfThenElse(~stmt.condition, otherwise)
         return stmt if otherwise is stmt.else_case else IfThenElse(stmt.condition, stmt.then_case)

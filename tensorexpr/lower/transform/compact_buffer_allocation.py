@@ -27,12 +27,14 @@ from ..rebuild import map_stmt
 def CompactBufferAllocation(is_strict: bool = True) -> Pass:
     """Buffers of the accessed boxes, with accesses relative to those.
 
+    Memory that threads share has the box of all of these threads.
+
     Args:
-        is_strict: kept for programs that pass it; a buffer is never larger than its shape was.
+        is_strict: a buffer is never larger than its shape was.
     """
 
     def run(func: PrimFunc, ctx: PassContext) -> PrimFunc:
-        boxed = compact_buffer_allocation(func, ctx)
+        boxed = compact_buffer_allocation(func, ctx, joins_threads=True, is_strict=is_strict)
         return func if boxed is func else boxed.with_body(_allocated(boxed.body))
 
     return Pass("tir.CompactBufferAllocation", run)

@@ -59,7 +59,7 @@ def _target_of(func: PrimFunc) -> Target | None:
 def _most_threads(name: str, target: Target) -> int:
     most = target.attrs.get("max_threads_per_block")
     if most is None:
-        raise LoweringError(f"function {name}: its target {target} doesn't say how many threads a block has: add -max_threads_per_block=1024")
+        raise LoweringError(f"function {name}: its target {target} names no number of threads; add -max_threads_per_block=1024")
     return int(most)
 
 

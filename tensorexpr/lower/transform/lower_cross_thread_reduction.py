@@ -73,18 +73,14 @@ class _Lowering:
         return self._block(stmt) if isinstance(stmt, BlockRealize) else map_stmt(stmt, self.stmt)
 
     def _block(self, stmt: BlockRealize) -> Stmt:
-        self._refuse_stranded(stmt)
+        if _over_threads(self._path, stmt):  # its loops are not what `_reduction` takes: they hold more than the block
+            raise _stranded(stmt)
         outer, self._new = self._new, []
         block = cast(Block, map_stmt(stmt.block, self.stmt))
         if self._new:
             block = replace(block, alloc_buffers=(*block.alloc_buffers, *self._new))
         self._new = outer
         return self._in_first_thread(stmt if block is stmt.block else replace(stmt, block=block))
-
-    def _refuse_stranded(self, stmt: BlockRealize) -> None:
-        """A reduction over threads that `_reduction` didn't meet stands beside something else in its loops."""
-        if any(loop.kind is ForKind.THREAD_BINDING for loop in _reducing(self._path, stmt)):
-            raise ScheduleError(f"block {stmt.block.name_hint} reduces over threads, but isn't alone in its reducing loops")
 
     def _in_first_thread(self, stmt: BlockRealize) -> BlockRealize | For:
         """A block that reads results, in the first of the threads that reduced them if no loop is bound to these."""
@@ -111,8 +107,10 @@ class _Lowering:
         if not isinstance(inner, BlockRealize) or inner.block.init is None:
             return None
         reducing = _reducing(loops, inner)
-        if outermost not in reducing or not any(loop.kind is ForKind.THREAD_BINDING for loop in reducing):
+        if outermost not in reducing or not _over_threads(loops, inner):
             return None
+        if _reducing(self._path, inner):
+            raise _stranded(inner)
         name = inner.block.name_hint
         for loop in reducing:
             if loop.kind is ForKind.THREAD_BINDING and not (bound_tag(loop) or "").startswith("threadIdx."):
@@ -159,6 +157,14 @@ def _reducing(loops: Iterable[For], realize: BlockRealize) -> list[For]:
     pairs = zip(realize.block.iter_vars, realize.iter_values, strict=True)
     found = set().union(*(variables(value) for axis, value in pairs if axis.iter_type == IterVar.COMM_REDUCE))
     return [loop for loop in loops if loop.loop_var in found] if realize.block.init is not None else []
+
+
+def _over_threads(loops: Iterable[For], realize: BlockRealize) -> bool:
+    return any(loop.kind is ForKind.THREAD_BINDING for loop in _reducing(loops, realize))
+
+
+def _stranded(realize: BlockRealize) -> ScheduleError:
+    return ScheduleError(f"block {realize.block.name_hint} reduces over threads, but isn't alone in its reducing loops")
 
 
 def _nested(loops: Sequence[For], body: Stmt) -> Stmt:

@@ -162,3 +162,40 @@ def test_equivalent_terms_count_as_the_same_on_request() -> None:
     assert "cse_var" not in through(transform.CommonSubexprElimTIR(), func).script()
     assert lines(through(transform.CommonSubexprElimTIR(identify_equiv_terms=True), func))[-2:] == ["A[0] = cse_var_1", "A[1] = cse_var_1"]
     assert through(transform.CommonSubexprElimTIR(enable_cse_tir=False), REPEATED) is REPEATED
+
+
+def test_an_init_stands_in_its_block_where_the_reduction_starts() -> None:
+    func = parsed("""def main(X: T.Buffer((4, 8), "float32"), Y: T.Buffer((4, 8), "float32")):
+    for i in range(4):
+        for k in range(2, 8):
+            with T.block("sum"):
+                vi = T.axis.spatial(4, i)
+                vk = T.axis.reduce((2, 8), k)
+                with T.init():
+                    Y[vi, 0] = 1.0
+                Y[vi, 0] = Y[vi, 0] + X[vi, vk]
+""")
+    lowered = through(transform.LowerInitBlock(), func)
+    text = lines(lowered)
+    assert text[text.index("if vk == 2:") + 1] == "Y[vi, 0] = T.float32(1.0)"
+    np.testing.assert_array_equal(run(lowered), run(func))
+
+
+def test_blocks_state_nothing_of_buffers_that_moved_into_them() -> None:
+    func = parsed("""def main(X: T.Buffer((4, 8), "float32"), Y: T.Buffer((4, 8), "float32")):
+    B = T.alloc_buffer((1,))
+    for i, j in T.grid(4, 8):
+        with T.block("outer"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(X[vi, vj], B[0])
+            T.writes(Y[vi, vj], B[0])
+            B[0] = X[vi, vj]
+            with T.block("inner"):
+                T.reads(B[0])
+                T.writes(Y[vi, vj])
+                Y[vi, vj] = B[0]
+""")
+    text = lines(through(transform.PlanAndUpdateBufferAllocationLocation(), func))
+    outer, inner = text.index('with T.block("outer"):'), text.index('with T.block("inner"):')
+    assert text[outer + 2 : outer + 5] == ["T.reads(X[vi, vj])", "T.writes(Y[vi, vj])", "B = T.alloc_buffer((1,))"]
+    assert text[inner + 1] == "T.reads(B[0])"

@@ -7,7 +7,7 @@ from tensorexpr.lower.phase3.remove_no_op import remove_no_op
 from tensorexpr.tir.arithmetic import const
 from tensorexpr.tir.expr import IntImm, Var
 from tensorexpr.tir.intrin import call_extern, exp
-from tensorexpr.tir.stmt import NOP, Allocate, AttrStmt, Evaluate, For, IfThenElse, LetStmt, is_no_op, seq
+from tensorexpr.tir.stmt import NOP, Allocate, AttrStmt, DeclBuffer, Evaluate, For, IfThenElse, LetStmt, is_no_op, seq
 
 from .builder import allocate, applied, flat, func, load, loop, statements, store, stores
 
@@ -60,3 +60,16 @@ def test_values_without_effect_go() -> None:
 def test_nothing_to_remove() -> None:
     start = func(loop("i", 4, lambda i: store(B, load(A, i), i)), A, B)
     assert remove_no_op(start, PassContext()) is start
+
+
+def test_conditions_and_extents_of_nothing_are_evaluated_for_what_they_do() -> None:
+    body = seq(IfThenElse(call_extern("bool", "f"), NOP), For(Var("i", "int32"), const(0), call_extern("int32", "g"), 0, NOP))
+    result = remove_no_op(func(body, A, B), PassContext())
+    assert [str(one.value) for one in statements(result, Evaluate)] == ['T.call_extern("bool", "f")', 'T.call_extern("int32", "g")']
+
+
+def test_a_name_goes_with_its_storage() -> None:
+    kept = store(A, 1.0, 0)
+    buffer = flat("C", 4)
+    result = applied(remove_no_op, func(Allocate(buffer.data, "float32", (const(4),), IntImm("bool", 1), DeclBuffer(buffer, kept)), A, B))
+    assert result.body is kept

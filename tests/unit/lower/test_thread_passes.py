@@ -1,0 +1,200 @@
+"""The passes on loops over threads: default schedules, reductions over threads, what kernels share."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorexpr as tvm
+from tensorexpr.errors import LoweringError, ScheduleError
+from tensorexpr.lower.passes import Pass
+from tensorexpr.script import from_source
+from tensorexpr.tir import IRModule, PrimFunc, transform
+from tensorexpr.tir.interpreter import interpret
+
+GPU = tvm.target.Target("cuda -max_threads_per_block=8")
+
+
+def parsed(text: str) -> PrimFunc:
+    func = from_source(f"@T.prim_func\n{text}")
+    assert isinstance(func, PrimFunc)
+    return func
+
+
+def through(one: Pass, func: PrimFunc) -> PrimFunc:
+    result = one(IRModule({"main": func}))["main"]
+    assert isinstance(result, PrimFunc)
+    return result
+
+
+def lines(func: PrimFunc) -> list[str]:
+    return [line.strip() for line in func.script().splitlines()]
+
+
+TWO = parsed("""def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+    C = T.alloc_buffer((4, 8))
+    for i, j in T.grid(4, 8):
+        with T.block("c"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vi, vj] + 1.0
+    for i, j in T.grid(4, 8):
+        with T.block("b"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = C[vi, vj] * 2.0
+""")
+
+
+def test_functions_for_gpus_get_a_grid() -> None:
+    func = through(transform.DefaultGPUSchedule(), TWO.with_attr("target", GPU))
+    assert func.attrs["tir.is_scheduled"]
+    text = lines(func)
+    assert text.count('for i_j_fused_0 in T.thread_binding(4, thread="blockIdx.x"):') == 2
+    assert text.count('for i_j_fused_1 in T.thread_binding(8, thread="threadIdx.x"):') == 2
+    a, before, after = np.arange(32, dtype=np.float32).reshape(4, 8), np.zeros((4, 8), np.float32), np.zeros((4, 8), np.float32)
+    interpret(TWO, [a, before])
+    interpret(func, [a, after])
+    np.testing.assert_array_equal(before, after)
+
+
+def test_what_is_scheduled_or_for_another_device_stays() -> None:
+    one = transform.DefaultGPUSchedule()
+    for func in (TWO, TWO.with_attr("target", tvm.target.Target("llvm")), TWO.with_attrs({"target": GPU, "tir.is_scheduled": True})):
+        assert through(one, func) is func
+    with GPU:
+        assert "tir.is_scheduled" in through(one, TWO).attrs
+
+
+def test_a_gpu_has_to_say_how_many_threads_it_has() -> None:
+    silent = tvm.target.Target({"kind": "ext_dev", "keys": ["gpu"]})
+    with pytest.raises(LoweringError, match="max_threads_per_block"):
+        through(transform.DefaultGPUSchedule(), TWO.with_attr("target", silent))
+
+
+def row_sum(body: str = "B[vi] = B[vi] + A[vi, vk]", where: str = "True", scope: str = "global", tail: str = "") -> PrimFunc:
+    return parsed(f"""def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4, 8), "float32")):
+    B = T.alloc_buffer((4,), scope="{scope}")
+    for i in T.thread_binding(4, thread="blockIdx.x"):
+        for ko in range(2):
+            for k in T.thread_binding(4, thread="threadIdx.x"):
+                with T.block("B"):
+                    vi = T.axis.spatial(4, i)
+                    vk = T.axis.reduce(8, ko * 4 + k)
+                    T.where({where})
+                    with T.init():
+                        B[vi] = 0.0
+                    {body}
+{tail}""")
+
+
+def test_threads_reduce_parts_and_combine_them() -> None:
+    text = lines(through(transform.LowerCrossThreadReduction(), row_sum(where="ko * 4 + k < 7")))
+    position = [
+        text.index(line)
+        for line in (
+            'for k in T.thread_binding(4, thread="threadIdx.x"):', "in_thread_B[0] = T.float32(0.0)", "for ko in range(2):",
+            "T.where(ko * 4 + k < 7)", "in_thread_B[0] = in_thread_B[0] + A[vi, vk]",
+            "T.tvm_thread_allreduce(T.uint32(1), in_thread_B[0], T.bool(True), cross_thread_B[0], k)", "T.where(k == 0)",
+            "B[vi] = cross_thread_B[0]",
+        )
+    ]  # fmt: skip
+    assert position == sorted(position)
+
+
+def test_local_results_belong_to_every_thread_and_later_blocks_run_in_one() -> None:
+    tail = """        for j in range(8):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = B[vi]
+"""
+    text = lines(through(transform.LowerCrossThreadReduction(), row_sum(scope="local", tail=tail)))
+    assert "T.where(k == 0)" not in text
+    assert text[-6:-4] == ['with T.block("C"):', 'vi, vj = T.axis.remap("SS", [i, j])'] and "T.where(tx == 0)" in text
+
+
+def test_reductions_that_threads_cannot_do() -> None:
+    beside = """            with T.block("C"):
+                vi, vk = T.axis.remap("SS", [i, ko])
+                C[vi, vk] = 1.0
+"""
+    with pytest.raises(ScheduleError, match="known to be associative"):
+        through(transform.LowerCrossThreadReduction(), row_sum("B[vi] = B[vi] * B[vi] + A[vi, vk]"))
+    with pytest.raises(ValueError, match="isn't alone"):
+        through(transform.LowerCrossThreadReduction(), row_sum(tail=beside))
+    bound = row_sum().script().replace("threadIdx.x", "blockIdx.y")
+    func = from_source(bound)
+    assert isinstance(func, PrimFunc)
+    with pytest.raises(ScheduleError, match="use threadIdx"):
+        through(transform.LowerCrossThreadReduction(), func)
+
+
+@pytest.mark.parametrize("scope, rows", [("global", 8), ("shared", 4), ("warp", 2), ("local", 1)])
+def test_a_compact_buffer_holds_what_all_threads_that_share_it_access(scope: str, rows: int) -> None:
+    func = parsed(f"""def main(A: T.Buffer((8, 4), "float32"), C: T.Buffer((8, 4), "float32")):
+    for b in T.thread_binding(2, thread="blockIdx.x"):
+        for v in T.thread_binding(2, thread="vthread"):
+            for t in T.thread_binding(2, thread="threadIdx.x"):
+                with T.block():
+                    T.reads(A[b * 4 + v * 2 + t, 0:4])
+                    T.writes(C[b * 4 + v * 2 + t, 0:4])
+                    B = T.alloc_buffer((8, 4), scope="{scope}")
+                    for j in range(4):
+                        B[b * 4 + v * 2 + t, j] = A[b * 4 + v * 2 + t, j]
+                    for j in range(4):
+                        C[b * 4 + v * 2 + t, j] = B[b * 4 + v * 2 + t, j]
+""")
+    text = "\n".join(lines(through(transform.CompactBufferAllocation(), func)))
+    kind = "" if scope == "global" else f', scope="{scope}"'
+    assert f"B = T.alloc_buffer(({rows}, 4){kind})" in text
+
+
+def test_a_box_of_known_size_is_taken_of_a_shape_that_is_not() -> None:
+    func = parsed("""def main(a: T.handle, n: T.int32):
+    A = T.match_buffer(a, (n * 4,))
+    for i in range(n):
+        with T.block():
+            T.reads()
+            T.writes(A[i * 4:i * 4 + 4])
+            B = T.alloc_buffer((n * 4,))
+            for j in range(4):
+                B[i * 4 + j] = 1.0
+                A[i * 4 + j] = B[i * 4 + j]
+""")
+    assert "B = T.alloc_buffer((4,))" in lines(through(transform.CompactBufferAllocation(), func))
+
+
+def test_a_box_may_be_larger_than_the_shape_where_nobody_is_strict() -> None:
+    func = parsed("""def main(A: T.Buffer((4,), "float32")):
+    with T.block():
+        T.reads()
+        T.writes(A[0:4])
+        B = T.alloc_buffer((2,))
+        for i in range(4):
+            B[i] = 1.0
+            A[i] = B[i]
+""")
+    assert "B = T.alloc_buffer((2,))" in lines(through(transform.CompactBufferAllocation(), func))
+    assert "B = T.alloc_buffer((4,))" in lines(through(transform.CompactBufferAllocation(is_strict=False), func))
+
+
+def test_annotations_stay_with_what_a_bound_loop_became() -> None:
+    func = parsed("""def main(A: T.Buffer((4, 2), "float32")):
+    for i in T.thread_binding(4, thread="blockIdx.x", annotations={"outer": 1}):
+        for j in T.thread_binding(2, thread="threadIdx.x", annotations={"inner": 1}):
+            A[i, j] = 1.0
+""")
+    text = lines(through(transform.UnifyThreadBinding(), func))
+    assert 'for blockIdx_x in T.thread_binding(4, thread="blockIdx.x", annotations={"outer": 1}):' in text
+    assert 'for var in T.serial(1, annotations={"inner": 1}):' in text
+
+
+def test_threads_that_are_alone_are_bound_and_not_counted() -> None:
+    func = parsed("""def main(A: T.Buffer((4,), "float32")):
+    for i in T.thread_binding(1, thread="threadIdx.x"):
+        for j in range(4):
+            with T.block():
+                T.reads()
+                T.writes(A[i + j])
+                A[i + j] = 1.0
+""")
+    text = lines(through(transform.LowerOpaqueBlock(), func))
+    assert 'i = T.launch_thread("threadIdx.x", 1)' in text and "A[0 + j] = T.float32(1.0)" in text
