@@ -101,6 +101,7 @@ _ROWS = (
     DeviceIntrinsic("tvm_thread_invariant", "cond", 0, pure=True),
     DeviceIntrinsic("tvm_throw_last_error", "", "handle"),
     DeviceIntrinsic("tvm_tuple", "*value", "handle", pure=True),
+    DeviceIntrinsic("tvm_thread_context", "ctx", "handle"),
     DeviceIntrinsic("tvm_warp_activemask", "", "uint32"),
     DeviceIntrinsic("tvm_warp_shuffle", "mask value warp_id width warp_size", 1),
     DeviceIntrinsic("tvm_warp_shuffle_down", "mask value offset width warp_size", 1),

@@ -23,8 +23,9 @@ def LowerInitBlock() -> Pass:
 
     def guarded(stmt: Stmt) -> Stmt:
         result = map_stmt(stmt, guarded)
-        has_init = isinstance(result, Block) and result.init is not None
-        return replace(result, body=with_guarded_init(result), init=None) if has_init else result
+        if not isinstance(result, Block) or result.init is None:
+            return result
+        return replace(result, body=with_guarded_init(result), init=None)
 
     def run(func: PrimFunc, ctx: PassContext) -> PrimFunc:
         return func.with_body(guarded(func.body))

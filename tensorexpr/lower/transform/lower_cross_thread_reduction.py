@@ -223,7 +223,7 @@ def _combined(reduction: Reduction, values: Sequence[PrimExpr], results: Mapping
 def _written_back(realize: BlockRealize, reduction: Reduction, results: Mapping[Buffer, Buffer], loops: Sequence[For]) -> Stmt:
     """The results where they belong: by every thread into its own memory, by the first one into memory that threads share."""
     pairs = [(a, v) for a, v in zip(realize.block.iter_vars, realize.iter_values, strict=True) if a.iter_type != IterVar.COMM_REDUCE]
-    fresh: dict[Var, PrimExpr] = {axis.var: Var(axis.name, axis.dtype) for axis, _ in pairs}
+    fresh = {axis.var: Var(axis.name, axis.dtype) for axis, _ in pairs}
     axes = tuple(replace(axis, var=fresh[axis.var]) for axis, _ in pairs)
     indices = tuple(substitute(index, fresh) for index in reduction.indices)
     reduced = {loop.loop_var for loop in loops}

@@ -7,7 +7,7 @@ from tensorexpr.lower.phase3.remove_no_op import remove_no_op
 from tensorexpr.tir.arithmetic import const
 from tensorexpr.tir.expr import IntImm, Var
 from tensorexpr.tir.intrin import call_extern, exp
-from tensorexpr.tir.stmt import NOP, Allocate, AttrStmt, DeclBuffer, Evaluate, For, IfThenElse, LetStmt, is_no_op, seq
+from tensorexpr.tir.stmt import NOP, Allocate, AttrStmt, DeclBuffer, Evaluate, For, ForKind, IfThenElse, LetStmt, is_no_op, seq
 
 from .builder import allocate, applied, flat, func, load, loop, statements, store, stores
 
@@ -63,7 +63,7 @@ def test_nothing_to_remove() -> None:
 
 
 def test_conditions_and_extents_of_nothing_are_evaluated_for_what_they_do() -> None:
-    body = seq(IfThenElse(call_extern("bool", "f"), NOP), For(Var("i", "int32"), const(0), call_extern("int32", "g"), 0, NOP))
+    body = seq(IfThenElse(call_extern("bool", "f"), NOP), For(Var("i", "int32"), const(0), call_extern("int32", "g"), ForKind.SERIAL, NOP))
     result = remove_no_op(func(body, A, B), PassContext())
     assert [str(one.value) for one in statements(result, Evaluate)] == ['T.call_extern("bool", "f")', 'T.call_extern("int32", "g")']
 

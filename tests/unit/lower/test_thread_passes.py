@@ -198,3 +198,119 @@ def test_threads_that_are_alone_are_bound_and_not_counted() -> None:
 """)
     text = lines(through(transform.LowerOpaqueBlock(), func))
     assert 'i = T.launch_thread("threadIdx.x", 1)' in text and "A[0 + j] = T.float32(1.0)" in text
+
+
+WARP = tvm.target.Target("cuda -thread_warp_size=4")
+
+
+def warp(body: str, threads: int = 4, size: int = 8) -> PrimFunc:
+    func = parsed(f"""def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    w_data = T.allocate([{size}], "float32", "warp")
+    w = T.Buffer(({size},), data=w_data, scope="warp")
+    tx = T.launch_thread("threadIdx.x", {threads})
+{body}""")
+    return func.with_attr("target", WARP)
+
+
+def test_threads_of_a_warp_hold_what_they_store_and_shuffle_the_rest() -> None:
+    body = """    for j in range(2):
+        w[tx * 2 + j] = A[tx * 2 + j]
+    B[tx] = w[(tx * 2 + 3) % 8]
+    B[tx + 4] = w[tx * 2 + 1]
+"""
+    text = lines(through(transform.LowerWarpMemory(), warp(body)))
+    assert any(line.endswith('T.allocate([2], "float32", "local")') for line in text)
+    shuffle = "T.tvm_warp_shuffle(T.tvm_warp_activemask(), w_1[1], (tx * 2 + 3) % 8 // 2, 4, 4)"
+    assert [line.replace("w_data", "w") for line in text[-4:]] == [
+        "for j in range(2):", "w[j] = A[tx * 2 + j]", f"B[tx] = {shuffle.replace('w_1', 'w')}", "B[tx + 4] = w[1]",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "body, threads, message",
+    [
+        ("    w[tx] = A[tx]", 8, "no multiple of 8"),
+        ("    w[tx] = A[tx]\n    w[tx * 2] = A[tx]", 4, "one constant step"),
+        ("    w[tx] = A[tx]\n    w[tx + 1] = A[tx]", 4, "another thread"),
+        ("    w[tx] = A[tx]\n    B[tx] = w[tx * 4 % 8]", 4, "another place"),
+        ("    w[tx] = A[tx]\n    B[tx] = w[(tx + 1) % 8]", 4, "another place"),
+    ],
+)
+def test_accesses_that_threads_of_a_warp_cannot_do(body: str, threads: int, message: str) -> None:
+    with pytest.raises(LoweringError, match=message):
+        through(transform.LowerWarpMemory(), warp(body, threads))
+
+
+def test_access_pointers_become_addresses() -> None:
+    func = parsed("""def main(A: T.Buffer((8,), "float32")):
+    T.call_extern("int32", "f", T.tvm_access_ptr(T.type_annotation("float32"), A.data, 4, 2, 1))
+""")
+    assert 'T.call_extern("int32", "f", T.address_of(A_1[4]))' in lines(through(transform.LowerDeviceStorageAccessInfo(), func))
+
+
+def test_constants_move_to_the_module_once() -> None:
+    def reading(name: str, values: str) -> PrimFunc:
+        return parsed(f"""def {name}(A: T.Buffer((2,), "int32")):
+    k_data = T.allocate_const({values}, "int32", [2])
+    k = T.Buffer((2,), "int32", data=k_data)
+    A[0] = k[1]
+""")
+
+    mod = IRModule({"a": reading("a", "[1, 2]"), "b": reading("b", "[3, 4]"), "c": reading("c", "[1, 2]")})
+    result = transform.ExtractPrimFuncConstants()(mod)
+    assert [array.numpy().tolist() for array in result.attrs["constants"]] == [[1, 2], [3, 4]]
+    assert [result[name].body.irmod_storage_idx for name in "abc"] == [0, 1, 0]
+    again = transform.ExtractPrimFuncConstants()(result)
+    assert len(again.attrs["constants"]) == 2
+
+
+def staged(tail: str = "", kind: str = "range(2)") -> PrimFunc:
+    return parsed(f"""def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+    for tx in T.thread_binding(4, thread="threadIdx.x"):
+        with T.block("around"):
+            T.reads(A[0:8])
+            T.writes(C[0:8])
+            B = T.alloc_buffer((8,), scope="shared")
+            for j in {kind}:
+                with T.block("copy"):
+                    T.reads(A[tx * 2 + j])
+                    T.writes(B[tx * 2 + j])
+                    T.block_attr({{"tir.manifest_shared_memory_local_stage": 1}})
+                    B[tx * 2 + j] = A[tx * 2 + j]
+{tail}            for j in range(2):
+                C[tx * 2 + j] = B[tx * 2 + j]
+""")
+
+
+def test_copies_into_shared_memory_go_through_registers() -> None:
+    func = through(transform.ManifestSharedMemoryLocalStage(), staged())
+    text = lines(func)
+    assert 'B_local = T.alloc_buffer((2,), scope="local")' in text
+    assert text.index("B_local[j] = A[tx * 2 + j]") < text.index("B[tx * 2 + j] = B_local[j]")
+    assert "local_stage" not in func.script()
+    a, before, after = np.arange(8, dtype=np.float32), np.zeros(8, np.float32), np.zeros(8, np.float32)
+    interpret(staged(), [a, before])
+    interpret(func, [a, after])
+    np.testing.assert_array_equal(before, after)
+
+
+def test_a_stage_needs_loops_that_count_its_registers() -> None:
+    with pytest.raises(ScheduleError, match="neither serial nor vectorised"):
+        through(transform.ManifestSharedMemoryLocalStage(), staged(kind="T.unroll(2)"))
+
+
+def test_contexts_are_asked_for_once_in_each_thread_of_control() -> None:
+    func = parsed("""def main(n: T.int32):
+    T.func_attr({"tir.is_host_func": 1})
+    for i in range(n):
+        T.call_extern("int32", "f", T.tvm_thread_context(T.call_extern("handle", "ctx", 0)))
+        for j in T.parallel(4):
+            T.call_extern("int32", "g", T.tvm_thread_context(T.call_extern("handle", "ctx", 0)))
+            T.call_extern("int32", "h", T.tvm_thread_context(T.call_extern("handle", "ctx", j)))
+    T.call_extern("int32", "f", T.tvm_thread_context(T.call_extern("handle", "ctx", 0)))
+""")
+    text = lines(through(transform.CombineContextCall(), func))
+    assert sum(line.startswith("ctx_cache_") for line in text) == 2
+    assert text.index('T.call_extern("int32", "g", ctx_cache__1)') > text.index("for j in T.parallel(4):")
+    assert 'T.call_extern("int32", "h", T.tvm_thread_context(T.call_extern("handle", "ctx", j)))' in text  # of what the loop defines
+    assert through(transform.CombineContextCall(), func.without_attr("tir.is_host_func")).body is func.body
