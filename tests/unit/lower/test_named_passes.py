@@ -319,6 +319,19 @@ def test_an_undefined_index() -> None:
         applied(transform.RemoveStoreUndef(), HEAD + '    A[T.undef(dtype="int32")] = T.float32(1)\n    A[0] = B[T.undef(dtype="int32")]')
 
 
+def test_shapes_are_narrowed_with_the_indices_into_them() -> None:
+    func = from_source("""@T.prim_func
+def main(A: T.Buffer((T.int64(4),), "float32")):
+    B = T.alloc_buffer((T.int64(4),), "float32")
+    for i in range(T.int64(4)):
+        with T.block("b"):
+            vi = T.axis.spatial(T.int64(4), i)
+            B[vi] = A[vi]
+""")
+    found = transform.ForceNarrowIndexToInt32()(IRModule({"main": func})).script()  # type: ignore[dict-item]
+    assert "A: T.Buffer((4,)" in found and "B = T.alloc_buffer((4,))" in found and "int64" not in found
+
+
 def test_64_bit_values_may_be_indices() -> None:
     with pytest.raises(LoweringError, match="buffer A holds int64"):
         applied(transform.ForceNarrowIndexToInt32(), 'def main(A: T.Buffer((4,), "int64")):\n    A[0] = T.int64(1)')
