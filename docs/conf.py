@@ -17,6 +17,7 @@ release = tensorexpr.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 highlight_language = "none"  # plain fences show what programs print
 html_theme = "furo"
+html_show_copyright = False
 html_title = f"tensorexpr {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
@@ -32,6 +33,7 @@ python_maximum_signature_line_length = 100
 suppress_warnings = ["ref.python"]  # types of one name in two modules, such as Schedule, aren't linked
 toc_object_entries_show_parents = "hide"
 
+_COLUMNS = re.compile(r"^ |\S {2,}\S", re.MULTILINE)
 _TYPE = ":type: "  # of the field that napoleon makes
 _DOCUMENTED = re.compile(r"automodule:: (\S+)")
 _modules = sorted(m for page in Path(__file__).parent.glob("reference/*.md") for m in _DOCUMENTED.findall(page.read_text()))
@@ -51,11 +53,13 @@ def skip_what_has_another_home(app: Sphinx, what: str, name: str, thing: Any, sk
     return True if home and here and home != here else None
 
 
-def keep_the_layout_of_modules(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """What follows the first paragraph of a module is a table or a drawing: shown as it is written."""
-    if what == "module" and any(lines[lines.index("") + 1 :] if "" in lines else ()):
-        end = lines.index("")
-        lines[end:] = ["", "::", "", *(f"    {line}" for line in lines[end + 1 :])]
+def show_modules(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """A module begins with its name; its tables and drawings, which have columns, are shown as they are written."""
+    if what == "module":
+        shown = [f".. rubric:: {name}"]
+        for part in "\n".join(lines).strip().split("\n\n"):
+            shown += ["", "::", "", *(f"    {line}" for line in part.splitlines())] if _COLUMNS.search(part) else ["", *part.splitlines()]
+        lines[:] = [*shown, ""]
 
 
 def keep_the_colons_of_attributes(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
@@ -69,5 +73,5 @@ def keep_the_colons_of_attributes(app: Sphinx, what: str, name: str, thing: Any,
 def setup(app: Sphinx) -> None:
     """Connect the handlers."""
     app.connect("autodoc-process-docstring", keep_the_colons_of_attributes, priority=600)  # after napoleon, which has 500
-    app.connect("autodoc-process-docstring", keep_the_layout_of_modules)
+    app.connect("autodoc-process-docstring", show_modules)
     app.connect("autodoc-skip-member", skip_what_has_another_home)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given, settings  # pip install ".[testing]"
 from hypothesis import strategies as st
 
 import tensorexpr as tvm
