@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from itertools import pairwise
 
@@ -85,8 +85,8 @@ class Graph:
 
     def svg(self) -> str:
         """The graph as a picture: what is pointed at stands a layer below, or above if the graph grows upwards."""
-        layers = self._layers()
-        places, width, height = self._places(layers)
+        routed, ways = self._routed()
+        places, width, height = routed._places(routed._layers())
         parts = [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" '
             'font-family="monospace" font-size="12">',
@@ -95,9 +95,29 @@ class Graph:
             f'<rect width="{width:.0f}" height="{height:.0f}" fill="white"/>',
         ]
         parts += [self._svg_group(group, members, places) for group, members in self.groups.items()]
-        parts += [self._svg_edge(edge, places) for edge in self.edges]
+        parts += [
+            _svg_edge(edge, [(routed.nodes[name], *places[name]) for name in way]) for edge, way in zip(self.edges, ways, strict=True)
+        ]
         parts += [self._svg_node(node, *places[node.name]) for node in self.nodes.values()]
         return "\n".join([*parts, "</svg>", ""])
+
+    def _routed(self) -> tuple[Graph, list[list[str]]]:
+        """The graph with an empty box in each layer that an arrow passes, so that no other stands in its way, and the boxes on each way."""
+        layers = self._layers()
+        level = {name: number for number, layer in enumerate(layers) for name in layer}
+        group = {name: title for title, members in self.groups.items() for name in members}
+        routed = replace(self, nodes=dict(self.nodes), edges=[], groups={title: list(members) for title, members in self.groups.items()})
+        ways = []
+        for number, (start, end, _, _) in enumerate(self.edges):
+            way, step = [start], 1 if level[end] > level[start] else -1
+            for passed in range(level[start] + step, level[end], step):
+                rows = max(len(self.nodes[name].rows) for name in layers[passed])
+                routed.add(Node(f"{number} {passed}", ("",) * rows), group.get(start))
+                way.append(f"{number} {passed}")
+            ways.append([*way, end])
+            for here, there in pairwise(ways[-1]):
+                routed.connect(here, there)
+        return routed, ways
 
     def _layers(self) -> list[list[str]]:
         """Boxes by the longest way from a start, each layer in the order of the middle of its neighbours above."""
@@ -156,20 +176,22 @@ class Graph:
             f'<text x="{low + 6:.1f}" y="{top + 14:.1f}" font-weight="bold">{escape(name)}</text>'
         )
 
-    def _svg_edge(self, edge: tuple[str, str, str, bool], places: dict[str, tuple[float, float]]) -> str:
-        start, end, label, dashed = edge
-        (ax, ay), (bx, by) = places[start], places[end]
-        a, b = self.nodes[start], self.nodes[end]
-        down = by > ay
+
+def _svg_edge(edge: tuple[str, str, str, bool], way: Sequence[tuple[Node, float, float]]) -> str:
+    """An arrow through boxes with their corners: curved between layers, straight down or up within those that it passes."""
+    _, _, label, dashed = edge
+    down = way[-1][2] > way[0][2]
+    drawn, labels = "", ""
+    for (a, ax, ay), (b, bx, by) in pairwise(way):
         x1, y1 = ax + a.width / 2, ay + (a.height if down else 0)
         x2, y2 = bx + b.width / 2, by + (0 if down else b.height)
         middle = (y1 + y2) / 2
-        style = ' stroke-dasharray="5 4"' if dashed else ""
-        path = f'<path d="M{x1:.1f},{y1:.1f} C{x1:.1f},{middle:.1f} {x2:.1f},{middle:.1f} {x2:.1f},{y2:.1f}" '
-        path += f'fill="none" stroke="#555"{style} marker-end="url(#tip)"/>'
-        if label:
-            path += f'<text x="{(x1 + x2) / 2 + 5:.1f}" y="{middle + 4:.1f}" fill="#333" font-size="11">{escape(label)}</text>'
-        return path
+        drawn += f"{'L' if drawn else 'M'}{x1:.1f},{y1:.1f} C{x1:.1f},{middle:.1f} {x2:.1f},{middle:.1f} {x2:.1f},{y2:.1f} "
+        if label and not labels:  # in white letters below, so that no line crosses the words
+            words = f'x="{(x1 + x2) / 2 + 5:.1f}" y="{middle + 4:.1f}" font-size="11"'
+            labels = f'<text {words} fill="#333" stroke="white" stroke-width="4" paint-order="stroke">{escape(label)}</text>'
+    style = ' stroke-dasharray="5 4"' if dashed else ""
+    return f'<path d="{drawn.rstrip()}" fill="none" stroke="#555"{style} marker-end="url(#tip)"/>{labels}'
 
 
 __all__ = ["Graph", "Node"]

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..arith import Analyzer
 from ..schedule.te_schedule import Schedule
 from ..schedule.tree import At, Inline, LoopKind, SplitRelation, StageNode
+from ..te.dag_text import operation_lines
 from ..te.extern import ExternOp
 from ..te.operation import ComputeOp
 from ..te.scan_op import ScanOp
@@ -86,7 +88,7 @@ def _loop(stage: StageNode, axis: int) -> str:
 
 
 def _range(axis: IterVar) -> list[str]:
-    return [] if axis.dom is None else [f"[{axis.dom.min}, {axis.dom.min + axis.dom.extent})"]
+    return [] if axis.dom is None else [f"[{axis.dom.min}, {Analyzer().simplify(axis.dom.min + axis.dom.extent)})"]
 
 
 def _schedule_tree(sch: Schedule) -> Graph:
@@ -96,11 +98,7 @@ def _schedule_tree(sch: Schedule) -> Graph:
         title = f"{stage.name}  ({_what(stage)}{', ' + stage.scope if stage.scope else ''})"
         rows = tuple(_loop(stage, axis) for axis in stage.leaf)
         fills = tuple(_FILL["reduce" if stage.is_reduction(axis) else "spatial"] for axis in stage.leaf)
-        body = (
-            ()
-            if stage.is_placeholder
-            else (" ; ".join(map(str, stage.compute.body)) if isinstance(stage.op, ComputeOp) else str(stage.op),)
-        )
+        body = () if stage.is_placeholder else operation_lines(stage.op)
         graph.add(Node(f"s{stage.id}", (title, *rows, *body), _FILL[_kind(stage)], (*fills, *(_FILL["place"] for _ in body))))
         match stage.attach:
             case At(stage=target, axis=axis):

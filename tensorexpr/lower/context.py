@@ -69,6 +69,8 @@ class PassContext:
         num_evals: int = 0,
         tuning_api_database: Any = None,
     ) -> None:
+        if not hasattr(opt_level, "__int__"):
+            raise PassError(f"PassContext opt_level is a number, such as 3, not {opt_level!r}")
         self.opt_level = int(opt_level)
         self.required_pass = _names("required_pass", required_pass)
         self.disabled_pass = _names("disabled_pass", disabled_pass)

@@ -195,6 +195,8 @@ def validated(config: Mapping[str, Any] | None) -> dict[str, Any]:
     Raises:
         ConfigError: for an unknown key (with the nearest known one) or a value of another type.
     """
+    if not isinstance(config or {}, Mapping):
+        raise ConfigError(f'PassContext config is a dictionary such as {{"tir.disable_vectorize": True}}, not {config!r}')
     result: dict[str, Any] = {}
     for key, value in (config or {}).items():
         if key not in CONFIG_KEYS:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from ..errors import LoweringError
+from ..errors import LoweringError, PassError
 from ..tir.function import IRModule, PrimFunc
 from .context import PassContext
 
@@ -133,6 +133,9 @@ def _map_functions(name: str, mod: IRModule, transform: Callable[[PrimFunc], Pri
 
 def run_pass(one: Pass, mod: IRModule, ctx: PassContext) -> IRModule:
     """Run a pass if the context enables it and every instrument agrees, with the instruments told before and after."""
+    if not isinstance(mod, IRModule):
+        hint = '; make one of a function with tvm.IRModule({"main": func})' if isinstance(mod, PrimFunc) else ""
+        raise PassError(f"the pass {one.name} takes an IRModule, not {type(mod).__name__}{hint}")
     if not ctx.enables(one.name, one.opt_level):
         return mod
     if not ctx.instruments:

@@ -185,10 +185,12 @@ def _as_module(inp: Any, args: Sequence[Any] | None, name: str, binds: Mapping[A
         promised = inp.attrs.get("tir.noalias", ctx.flag("tir.noalias", True))
         return IRModule({name: inp.with_attrs({**inp.attrs, "global_symbol": name, "tir.noalias": promised})})
     if not hasattr(inp, "tree"):
-        raise LoweringError(
-            f"lower and build take a te.Schedule, a PrimFunc or an IRModule, not {inp!s} ({type(inp).__name__}); "
-            "make a schedule of a tensor with te.create_schedule(C.op)"
+        hint = (
+            "give the module of a tir.Schedule, sch.mod"
+            if hasattr(inp, "mod")
+            else "make a schedule of a tensor with te.create_schedule(C.op)"
         )
+        raise LoweringError(f"lower and build take a te.Schedule, a PrimFunc or an IRModule, not {inp!s} ({type(inp).__name__}); {hint}")
     # Functions and modules are lowered without loading tensor expressions and schedules.
     from .phase0 import schedule_to_func
 

@@ -49,6 +49,8 @@ def save(code: CompiledCode, file_name: str, fmt: str = "") -> None:
 def export_library(code: CompiledCode, file_name: str, fcompile: Callable[..., Any] | None, options: Mapping[str, Any]) -> None:
     """Write a library with its header and description; see `Module.export_library`."""
     _check_exportable(code, file_name)
+    if not (fcompile is None or callable(fcompile)):
+        raise ArgumentError(f"export_library: fcompile is a function such as cc.create_shared, not {fcompile!r}")
     suffix = Path(file_name).suffix
     if suffix == ".tar" and (fcompile is None or getattr(fcompile, "output_format", "") == "tar"):
         _write(file_name, _archive(code))
@@ -63,6 +65,8 @@ def export_library(code: CompiledCode, file_name: str, fcompile: Callable[..., A
                 fcompile(file_name, [objects], **options)
             else:
                 _link(code, objects, file_name, options)
+        if not os.path.exists(file_name):
+            raise TensorExprError(f"{file_name}: fcompile was called as fcompile({file_name!r}, [object], ...) and wrote no such file")
         _write(f"{file_name}.json", sidecar.write(code, Path(file_name).read_bytes()).encode())
     _write(str(Path(file_name).with_suffix(".h")), c_header(code.signatures.values(), Path(file_name).stem).encode())
 
@@ -206,7 +210,10 @@ def _read(name: str) -> bytes:
 def _write(name: str, data: bytes) -> None:
     """Write a file at once or not at all: readers never see a part of it."""
     folder = os.path.dirname(os.path.abspath(name))
-    handle, temporary = tempfile.mkstemp(dir=folder, prefix=".tensorexpr-")
+    try:
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".tensorexpr-")
+    except OSError as error:
+        raise TensorExprError(f"{name} can't be written: {error.strerror}: {folder}") from None
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

@@ -121,6 +121,8 @@ class NDArray:
         """Copy the values into another array, or into a new one on a device, and return that; a CPU has one memory scope."""
         if isinstance(target, Device):
             target = empty(self.shape, self.dtype, target)
+        if not isinstance(target, NDArray):
+            raise ArgumentError(f"copyto takes an nd.array or a device such as tvm.cpu(0), not {target!r}")
         return target.copyfrom(self._array)
 
     def to_dlpack(self) -> Any:
@@ -177,12 +179,17 @@ def empty(
         TargetError: for a device that isn't there.
     """
     device = device or ctx or cpu()
+    if isinstance(device, str):
+        raise ArgumentError(f"an array lives on a device, such as tvm.cpu(0) or tvm.device({device!r}, 0), not on {device!r}")
     elsewhere = getattr(device, "make_array", None)
     if elsewhere is not None:
         made: NDArray = elsewhere(shape, dtype)
         return made
     device.check_exists()
-    extents = (shape,) if isinstance(shape, int) else tuple(int(extent) for extent in shape)
+    try:
+        extents = (shape,) if isinstance(shape, int) else tuple(int(extent) for extent in shape)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"the shape of an array is a number, or a tuple of numbers, not {shape!r}") from None
     if any(extent < 0 for extent in extents):
         raise ArgumentError(f"an array can't have the shape {extents}: extents are at least 0")
     parsed = parse_dtype(dtype)
@@ -205,8 +212,17 @@ def array(
         device: where the array shall live; the CPU if None. `ctx` is its name in early releases.
         mem_scope: accepted; a CPU has one memory.
         dtype: the element type; that of the values if None.
+
+    Raises:
+        ArgumentError: for values that are no numbers in rows of equal lengths.
+        TypeMismatchError: for numbers of a dtype that has no name in the IR.
     """
-    source = _as_numpy(arr)
+    try:
+        source = _as_numpy(arr)
+    except ValueError as error:
+        raise ArgumentError(f"no array can be made of {arr!r}: {error}") from None
+    if source.dtype.kind in "OSU":
+        raise ArgumentError(f"an array holds numbers, not {type(arr).__name__} {arr!r}")
     return empty(source.shape, dtype or from_numpy(source.dtype), device or ctx).copyfrom(source)
 
 

@@ -21,12 +21,14 @@ def register_func(func_name: str | Callable[..., Any], f: Callable[..., Any] | N
     """Register a function under a name; as `@register_func("name")`, or as `@register_func` under its own name.
 
     Raises:
-        ArgumentError: if the name is taken and `override` is False.
+        ArgumentError: for what is no function, or if the name is taken and `override` is False.
     """
     if callable(func_name):
         return register_func(func_name.__name__, func_name, override)
     if f is None:
         return lambda function: register_func(func_name, function, override)
+    if not (isinstance(func_name, str) and callable(f)):
+        raise ArgumentError(f"register_func takes a name and a function, not {func_name!r} and {f!r}")
     if func_name in _functions and not override:
         raise ArgumentError(f"a function {func_name!r} is registered already; pass override=True to replace it")
     _functions[func_name] = f

@@ -104,8 +104,9 @@ class Evaluator:
 
     def __post_init__(self) -> None:
         for name in ("number", "repeat", "repeats_to_cooldown"):
-            if getattr(self, name) < 1:
-                raise ArgumentError(f"time_evaluator: {name} is {getattr(self, name)}, needs at least 1")
+            value = getattr(self, name)
+            if not hasattr(value, "__index__") or value < 1:
+                raise ArgumentError(f"time_evaluator: {name} is {value!r}, needs a whole number of at least 1")
 
     def __call__(self, *args: Any) -> BenchmarkResult:
         """Measure the function with these arguments, checked once.

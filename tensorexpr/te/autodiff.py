@@ -7,7 +7,7 @@ that the adjoint of a matrix product is a matrix product, and that of a convolut
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,7 +52,7 @@ def gradient(output: Tensor, inputs: Tensor | Sequence[Tensor], head: Tensor | N
         DeclarationError: if the head doesn't fit, or on the way to an input stands an intrinsic without a known
             derivative or a reduction that is neither sum, max nor min of one value.
     """
-    wanted = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    wanted = list(inputs) if isinstance(inputs, Iterable) and not isinstance(inputs, Tensor) else [inputs]
     for tensor in (output, *wanted):
         if not isinstance(tensor, Tensor):
             raise DeclarationError(f"te.gradient: {tensor!r} is no tensor; it takes a tensor, a list of tensors and perhaps a head")

@@ -13,24 +13,27 @@ from ..tir.expr import Add, Max, Min, PrimExpr, Reduce, Select
 from ..tir.printer import legacy_expr
 from .dag import topological_order
 from .extern import ExternOp
-from .operation import ComputeOp
+from .operation import ComputeOp, Operation
 from .scan_op import ScanOp
 from .tensor import Tensor
 
 
 def format_dag(tensors: Sequence[Tensor]) -> str:
     """The DAG of `tensors` as text, with a newline after every line."""
-    lines: list[str] = []
-    for op in topological_order(tensors):
-        if isinstance(op, ComputeOp):
-            lines.extend(_compute_lines(op))
-        elif isinstance(op, ExternOp):
-            lines.extend(f"{op.output(n).name} = extern({', '.join(tensor.name for tensor in op.inputs)})" for n in range(op.num_outputs))
-        elif isinstance(op, ScanOp):
-            lines.extend(_scan_lines(op))
-        else:
-            lines.append(f"{op.name} = PLACEHOLDER [{', '.join(map(legacy_expr, op.output_shape(0)))}]")
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(f"{line}\n" for op in topological_order(tensors) for line in operation_lines(op))
+
+
+def operation_lines(op: Operation) -> list[str]:
+    """What an operation computes, a line for each output."""
+    match op:
+        case ComputeOp():
+            return _compute_lines(op)
+        case ExternOp():
+            return [f"{op.output(n).name} = extern({', '.join(tensor.name for tensor in op.inputs)})" for n in range(op.num_outputs)]
+        case ScanOp():
+            return _scan_lines(op)
+        case _:
+            return [f"{op.name} = PLACEHOLDER [{', '.join(map(legacy_expr, op.output_shape(0)))}]"]
 
 
 def _compute_lines(op: ComputeOp) -> list[str]:

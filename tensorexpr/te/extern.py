@@ -130,6 +130,8 @@ def extern(
     for tensor in tensors:
         if not isinstance(tensor, Tensor):
             raise DeclarationError(f"{where}: the input {tensor!r} is no tensor; inputs are te.Tensors")
+    if not callable(fcompute):
+        raise DeclarationError(f"{where}: fcompute is a function of the inputs' and outputs' buffers, not {fcompute!r}")
     given_in, given_out = _listed(in_buffers), _listed(out_buffers)
     if given_in is not None:
         _check_inputs(where, tensors, given_in)

@@ -137,6 +137,8 @@ def decl_tensor_intrin(
     applied to.
     """
     described = _described(op, name)
+    if not callable(fcompute):
+        raise DeclarationError(f"tensor intrinsic {name}: fcompute is a function of the inputs' and outputs' buffers, not {fcompute!r}")
     inputs, scalars = described.input_tensors, tuple(scalar_params or ())
     outputs = tuple(described.output(n) for n in range(described.num_outputs))
     buffers = [_buffer(t, binds or {}, default_buffer_params or {}, name) for t in (*inputs, *outputs)]

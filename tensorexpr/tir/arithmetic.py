@@ -76,6 +76,8 @@ def _natural_dtype(value: Any) -> str:
         return from_numpy(value.dtype)
     if isinstance(value, (int, np.integer)):
         return "int32" if -(1 << 31) <= value < (1 << 31) else "int64" if value < (1 << 63) else "uint64"
+    if not isinstance(value, float):
+        raise TypeMismatchError(f"a constant is made of a number, not of {value!r}")
     return "float64" if _FLOAT32_MAX < abs(value) < np.inf else "float32"
 
 

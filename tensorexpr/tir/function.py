@@ -162,7 +162,7 @@ class IRModule(Object):
         type_definitions: Mapping[Any, Any] | None = None,
     ) -> None:
         _no_types(type_definitions)
-        self._functions = {_name(key): func for key, func in (functions or {}).items()}
+        self._functions = _checked(functions or {})
         self.attrs = FrozenMap(attrs)
         self.global_infos = checked_infos(global_infos)
 
@@ -296,12 +296,11 @@ class IRModule(Object):
 
     def update_func(self, var: str | GlobalVar, func: PrimFunc) -> None:
         """Set the function of `var`, in place."""
-        self._functions[_name(var)] = func
+        self._functions.update(_checked({var: func}))
 
     def update(self, other: IRModule | Mapping[str | GlobalVar, PrimFunc]) -> None:
         """Take over all functions of `other`, in place."""
-        functions = other._functions if isinstance(other, IRModule) else {_name(key): func for key, func in other.items()}
-        self._functions.update(functions)
+        self._functions.update(other._functions if isinstance(other, IRModule) else _checked(other))
 
     def get_attr(self, attr_key: str) -> Any:
         """An attribute, or None."""
@@ -341,6 +340,20 @@ def _no_types(type_definitions: Mapping[Any, Any] | None) -> None:
 
 def _name(var: str | GlobalVar) -> str:
     return var.name_hint if isinstance(var, GlobalVar) else var
+
+
+def _checked(functions: Any) -> dict[str, PrimFunc]:
+    """Functions by name.
+
+    Raises:
+        DeclarationError: for what is no mapping of names to functions.
+    """
+    if not isinstance(functions, Mapping):
+        raise DeclarationError(f'a module is made of functions by name, as in IRModule({{"main": func}}), not of {functions!r}')
+    for key, func in functions.items():
+        if not (isinstance(key, (str, GlobalVar)) and isinstance(func, Object)):
+            raise DeclarationError(f"a module takes functions by name, not {func!r} by {key!r}")
+    return {_name(key): func for key, func in functions.items()}
 
 
 def __getattr__(name: str) -> Any:

@@ -13,9 +13,11 @@ SCOPE_KINDS = (
 )
 
 
-def is_storage_scope(scope: str) -> bool:
+def is_storage_scope(scope: object) -> bool:
     """True for the name of a storage scope."""
-    return any(scope == kind or (scope.startswith(f"{kind}.") and len(scope) > len(kind) + 1) for kind in SCOPE_KINDS)
+    return isinstance(scope, str) and any(
+        scope == kind or (scope.startswith(f"{kind}.") and len(scope) > len(kind) + 1) for kind in SCOPE_KINDS
+    )
 
 
 __all__ = ["SCOPE_KINDS", "is_storage_scope"]

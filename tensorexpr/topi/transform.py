@@ -252,6 +252,8 @@ def strided_slice(
     steps = [*(strides or ())] or [1] * len(which)
     if len(steps) == 1:
         steps = steps * len(which)
+    if not len(which) == len(begin) == len(end) == len(steps):
+        raise DeclarationError(f"strided_slice: {len(begin)} begins, {len(end)} ends and {len(steps)} strides for {len(which)} axes")
     starts = [const(0)] * a.ndim
     strided: list[int] = [1] * a.ndim
     shape: list[Any] = [*a.shape]

@@ -111,6 +111,8 @@ def _parameters(
     """The parameters in order, each with its buffer if it is no scalar, and the buffers that stages live in."""
     params: dict[Var, Buffer | None] = {}
     bound: dict[Key, Buffer] = {}
+    if not isinstance(binds, Mapping):
+        raise LoweringError(f"binds says which buffer a tensor lives in, as in binds={{A: buffer}}, not {binds!r}")
     by_buffer = {buffer: tensor for tensor, buffer in binds.items()}
     for position, arg in enumerate(args):
         if isinstance(arg, Var):

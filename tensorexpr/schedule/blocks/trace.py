@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...errors import RecordError, ScheduleError
+from ...errors import RecordError, ScheduleError, TensorExprError
 from ...tir.expr import PrimExpr, Var
 from ...tir.printer.program import known_package
 from .handles import RV, BlockRV, LoopRV
@@ -148,7 +148,12 @@ class Trace:
         meaning: dict[str, RV] = {}
         for number, (kind, inputs, attrs, outputs) in enumerate(insts):
             given = primitive_of(kind).attrs_from_json(attrs)
-            made = sch.run(kind, [from_json_value(value, meaning) for value in inputs], given, decided.get(number))
+            try:
+                made = sch.run(kind, [from_json_value(value, meaning) for value in inputs], given, decided.get(number))
+            except TensorExprError:
+                raise
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # attributes of another number or kind
+                raise RecordError(f"instruction {number}, {kind}, doesn't take the attributes {attrs!r}: {error}") from error
             if len(made) != len(outputs):
                 raise RecordError(f"instruction {number} ({kind}) gives {len(made)} values here, {len(outputs)} in the trace")
             meaning.update(zip(outputs, made, strict=True))

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..analysis import undefined_vars
 from ..dtype import to_numpy
-from ..function import PrimFunc
+from ..function import IRModule, PrimFunc
 from ..returned import returned_dtype, with_result
 from ..scopes import buffer_vars
 from .arguments import Argument, bind_arguments
@@ -45,6 +45,9 @@ def interpret(
         IterationLimitError: at the loop that would exceed `max_iterations`.
         InterpreterError: for arguments that do not fit and for everything that compiled code must not do.
     """
+    if not isinstance(func, PrimFunc):
+        hint = '; take one of its functions, such as mod["main"]' if isinstance(func, IRModule) else ""
+        raise InterpreterError(f"interpret takes a PrimFunc, not {type(func).__name__}{hint}")
     returned = returned_dtype(func)
     if returned is not None:
         result = np.zeros(1, to_numpy(returned))

@@ -11,6 +11,7 @@ from tensorexpr import te
 from tensorexpr.contrib import tedd
 from tensorexpr.schedule import Schedule
 
+SVG = "{http://www.w3.org/2000/svg}"
 PICTURES = [tedd.viz_schedule_tree, tedd.viz_itervar_relationship_graph, tedd.viz_dataflow_graph]
 
 
@@ -63,3 +64,20 @@ def test_texts_go_to_files_and_pictures_are_whole(picture: object, tmp_path: Pat
     for box in boxes:
         assert float(box.get("x", 0)) >= 0 and float(box.get("x", 0)) + float(box.attrib["width"]) <= width
         assert float(box.get("y", 0)) >= 0 and float(box.get("y", 0)) + float(box.attrib["height"]) <= height
+
+
+def test_no_arrow_runs_through_a_box_on_its_way() -> None:
+    """a is read two layers further down, past b."""
+    a = te.placeholder((4,), name="a")
+    b = te.compute((4,), lambda i: a[i] + 1.0, name="b")
+    c = te.compute((4,), lambda i: a[i] * b[i], name="c")
+    drawn = ElementTree.fromstring(tedd.as_svg(tedd.viz_dataflow_graph, te.create_schedule(c.op)))
+    boxes = [[float(r.attrib[k]) for k in ("x", "y", "width")] for r in drawn.iter(f"{SVG}rect") if "x" in r.attrib]
+    (straight,) = (p.attrib["d"] for p in drawn.iter(f"{SVG}path") if "L" in p.attrib["d"] and "C" in p.attrib["d"])
+    x, y = map(float, straight.split(" L")[0].split()[-1].split(","))
+    assert not [box for box in boxes if box[1] == y and box[0] <= x <= box[0] + box[2]]
+    assert [box for box in boxes if box[1] == y]
+
+
+def test_reductions_are_shown_as_what_they_add() -> None:
+    assert "product(i, j) += (twice[i, k]*W[k, j])" in (tedd.viz_schedule_tree(program(), output_dot_string=True) or "")

@@ -250,5 +250,19 @@ class ScheduleBase:
         self._state = State(other._state.programs, random.Random(other.fork_seed()))
 
 
+def whole_numbers(what: str, values: Any) -> list[int]:
+    """A list of whole numbers that a user gave.
+
+    Raises:
+        WrongTypeError: for anything else; the message says what it was given as.
+    """
+    try:
+        return [int(value) for value in values]
+    except (TypeError, ValueError):
+        raise WrongTypeError(f"{what} takes a list of whole numbers, not {values!r}") from None
+
+
 def _seed(seed: int | None) -> int | None:
+    if not (seed is None or hasattr(seed, "__index__")):
+        raise WrongTypeError(f"a seed is a whole number, or None for another one each time, not {seed!r}")
     return None if seed is None or seed < 0 else int(seed)

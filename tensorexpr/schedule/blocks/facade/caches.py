@@ -203,6 +203,8 @@ class Caches(ScheduleBase):
                 raise ScheduleError(f'a buffer is given as ("read", number), ("write", number), a name or a buffer, not {which!r}')
             return int(which[1]), SIDES.index(which[0])
         found = self._block_now(block)
+        if not isinstance(which, (str, Buffer)):
+            raise ScheduleError(f'a buffer is given as ("read", number), ("write", number), a name or a buffer, not {which!r}')
         name = which if isinstance(which, str) else which.name
         for side, regions in ((1, found.writes), (0, found.reads)):
             if any(region.buffer is which or region.buffer.name == which for region in regions):

@@ -14,6 +14,7 @@ from ....tir.expr import PrimExpr, Var
 from ..handles import BlockRV, LoopRV
 from ..instruction import block_of, loop_of
 from ..primitives.decompose_padding import decompose_padding
+from .base import whole_numbers
 from .caches import Caches, index_dtype, separated_map
 
 PadValue = int | float | PrimExpr | IndexMap | Callable[..., Any] | None
@@ -81,7 +82,7 @@ class Layouts(Caches):
         Raises:
             ScheduleError: if the block is no such sum, or zeros would change what it computes.
         """
-        self.run("PadEinsum", [self._block(block)], [list(padding)])
+        self.run("PadEinsum", [self._block(block)], [whole_numbers("pad_einsum", padding)])
 
     def decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
         """Let a block that pads become one that fills in the constant, at a loop, and one that copies what is inside.

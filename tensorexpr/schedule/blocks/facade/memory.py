@@ -12,6 +12,7 @@ from ....tir.buffer import Buffer
 from ....tir.expr import Var
 from ..handles import BlockRV
 from ..primitives.annotate_buffer_access import SIDES, Bounds
+from .base import whole_numbers
 from .caches import Caches
 
 
@@ -76,7 +77,7 @@ class Memory(Caches):
         """
         given = self._block(block)
         number, side = self._side_of(given, buffer)
-        self.run("SetAxisSeparator", [given], [number, side, [int(place) for place in axis_separators or ()]])
+        self.run("SetAxisSeparator", [given], [number, side, whole_numbers("set_axis_separator", axis_separators or ())])
 
     def annotate_buffer_access(self, block: BlockRV, buffer_index: int, buf_type: str, gen_new_ranges: Callable[..., Any]) -> None:
         """State another region for a buffer of a block.
@@ -118,4 +119,4 @@ class Memory(Caches):
         Raises:
             ScheduleError: for a number that there isn't.
         """
-        self.run("UnsafeHideBufferAccess", [block, buf_type, [int(number) for number in buf_index_array]], [])
+        self.run("UnsafeHideBufferAccess", [block, buf_type, whole_numbers("unsafe_hide_buffer_access", buf_index_array)], [])

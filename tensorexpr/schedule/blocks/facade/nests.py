@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ....tir.expr import PrimExpr
 from ..handles import BlockRV, LoopRV
-from .base import ScheduleBase
+from .base import ScheduleBase, whole_numbers
 
 
 class Nests(ScheduleBase):
@@ -68,7 +68,7 @@ class Nests(ScheduleBase):
         Raises:
             ScheduleError: if that is no order of all axes.
         """
-        self.run("ReorderBlockIterVar", [block, [int(place) for place in new_order]], [])
+        self.run("ReorderBlockIterVar", [block, whole_numbers("reorder_block_iter_var", new_order)], [])
 
     def blockize(self, target: LoopRV | Sequence[BlockRV], preserve_unit_iters: bool = True) -> BlockRV:
         """Make one block of a loop with all inside of it, or of blocks that stand together.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..handles import BlockRV, LoopRV
-from .base import ScheduleBase
+from .base import ScheduleBase, whole_numbers
 
 
 class Reductions(ScheduleBase):
@@ -47,5 +47,5 @@ class Reductions(ScheduleBase):
         Raises:
             ScheduleError: if the reduction isn't known to be associative and commutative, or a partial result would have no value.
         """
-        found: BlockRV = self._one("RFactor", [loop], [int(factor_axis)])
+        found: BlockRV = self._one("RFactor", [loop], whole_numbers("rfactor: factor_axis", [factor_axis]))
         return found

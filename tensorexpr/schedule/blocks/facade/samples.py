@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ....tir.expr import Var
 from ..handles import LoopRV
-from .base import ScheduleBase
+from .base import ScheduleBase, whole_numbers
 
 
 class Samples(ScheduleBase):
@@ -23,14 +23,14 @@ class Samples(ScheduleBase):
         Raises:
             ScheduleError: if the loop has no constant extent, or the decision isn't n positive factors.
         """
-        taken = None if decision is None else [int(factor) for factor in decision]
+        taken = None if decision is None else whole_numbers("the decision of a tiling", decision)
         return self.run("SamplePerfectTile", [loop], [n, max_innermost_factor], taken)  # type: ignore[return-value]
 
     def sample_partitioned_tile(
         self, loop: LoopRV, n: int, partition_pos: int = 0, innerpart_factor: int = 1, decision: Sequence[int] | None = None
     ) -> list[Var]:
         """n factors of a loop's extent, of which those from `partition_pos` on multiply to a multiple of `innerpart_factor`."""
-        taken = None if decision is None else [int(factor) for factor in decision]
+        taken = None if decision is None else whole_numbers("the decision of a tiling", decision)
         return self.run("SamplePartitionedTile", [loop], [n, partition_pos, innerpart_factor], taken)  # type: ignore[return-value]
 
     def sample_categorical(self, candidates: Sequence[int], probs: Sequence[float], decision: int | None = None) -> Var:

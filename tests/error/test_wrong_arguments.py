@@ -1,0 +1,108 @@
+"""Arguments of the wrong kind, for whole families of functions: one line for each, with the words that help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorexpr as tvm
+from tensorexpr import te, tir, topi
+
+A = te.placeholder((4, 4), name="A")
+K = te.reduce_axis((0, 4), "k")
+B = te.compute((4,), lambda i: te.sum(A[i, K], axis=K), name="B")
+BLOCKS = te.create_prim_func([A, B])
+MODULE = tvm.IRModule({"main": BLOCKS})
+
+anything: Any = None  # what a type checker would refuse
+
+
+def schedule() -> tuple[tir.Schedule, Any, Any]:
+    sch = tir.Schedule(BLOCKS)
+    block = sch.get_block("B")
+    return sch, block, sch.get_loops(block)
+
+
+def primitive(do: Callable[[Any, Any, Any], Any]) -> Callable[[], Any]:
+    return lambda: do(*schedule())
+
+
+def from_trace(*instructions: list[Any]) -> Callable[[], None]:
+    return lambda: tir.schedule.Trace.apply_json_to_schedule([[*instructions], []], schedule()[0])
+
+
+DECLARING: dict[str, tuple[Callable[[], Any], str]] = {
+    "const": (lambda: te.const("x"), "a constant is made of a number, not of 'x'"),
+    "extern": (lambda: te.extern((4,), [A], anything), "fcompute is a function of the inputs' and outputs' buffers, not None"),
+    "gradient": (lambda: te.gradient(anything, anything), "None is no tensor; it takes a tensor"),
+    "intrin": (lambda: te.decl_tensor_intrin(B.op, anything), "fcompute is a function of the inputs' and outputs' buffers, not None"),
+    "scope": (lambda: te.create_schedule(B.op).cache_write(B, anything or 3), "3 is no storage scope; scopes: global"),
+    "slice": (lambda: topi.strided_slice(A, [0], [1, 2, 3]), "1 begins, 3 ends and 1 strides for 1 axes"),
+    "binds": (lambda: tvm.lower(te.create_schedule(B.op), [A, B], binds=anything or [1]), r"as in binds=\{A: buffer\}, not \[1\]"),
+    "build": (lambda: tvm.build(schedule()[0]), "give the module of a tir.Schedule, sch.mod"),
+    "module": (lambda: tvm.IRModule(anything or 3), r'made of functions by name, as in IRModule\(\{"main": func\}\), not of 3'),
+    "function": (lambda: tvm.IRModule({"main": anything or 3}), "takes functions by name, not 3 by 'main'"),
+    "assigned": (lambda: tvm.IRModule({}).update_func("main", anything or 3), "takes functions by name, not 3 by 'main'"),
+}
+BLOCK_SCHEDULES: dict[str, tuple[Callable[[], Any], str]] = {
+    "seed": (lambda: tir.Schedule(BLOCKS, seed=anything or "x"), "a seed is a whole number, or None for another one each time, not 'x'"),
+    "rfactor": (
+        primitive(lambda s, b, loops: s.rfactor(loops[1], "a")),
+        r"rfactor: factor_axis takes a list of whole numbers, not \['a'\]",
+    ),
+    "padding": (primitive(lambda s, b, loops: s.pad_einsum(b, None)), "pad_einsum takes a list of whole numbers, not None"),
+    "scope": (primitive(lambda s, b, loops: s.cache_write(b, 0, 3)), "no memory is called 3; known: global"),
+    "buffer": (primitive(lambda s, b, loops: s.transform_layout(b, 0, lambda i: (i,))), "a name or a buffer, not 0"),
+    "attributes": (from_trace(["GetBlock", [], ["B"], ["b0"]]), r"instruction 0, GetBlock, doesn't take the attributes \['B'\]"),
+}
+RUNNING: dict[str, tuple[Callable[[], Any], str]] = {
+    "device": (lambda: tvm.nd.array([1.0], anything or "cpu"), r"tvm.cpu\(0\) or tvm.device\('cpu', 0\), not on 'cpu'"),
+    "ragged": (lambda: tvm.nd.array([[1], [1, 2]]), r"no array can be made of \[\[1\], \[1, 2\]\]"),
+    "text": (lambda: tvm.nd.array("x"), "an array holds numbers, not str 'x'"),
+    "shape": (lambda: tvm.nd.empty(anything or "x"), "the shape of an array is a number, or a tuple of numbers, not 'x'"),
+    "copyto": (lambda: tvm.nd.array([1.0]).copyto(anything or 3), "copyto takes an nd.array or a device"),
+    "registry": (lambda: tvm.register_func("example", anything or 3), "takes a name and a function, not 'example' and 3"),
+    "level": (lambda: tvm.transform.PassContext(opt_level=anything or "x"), "opt_level is a number, such as 3, not 'x'"),
+    "config": (lambda: tvm.transform.PassContext(config=anything or [1]), r"config is a dictionary such as .*, not \[1\]"),
+    "pass": (lambda: tir.transform.Simplify()(anything or 3), "the pass tir.Simplify takes an IRModule, not int"),
+    "function": (lambda: tir.transform.Simplify()(anything or BLOCKS), r"not PrimFunc; make one of a function with tvm.IRModule"),
+    "interpret": (
+        lambda: tir.interpreter.interpret(anything or MODULE, []),
+        r'not IRModule; take one of its functions, such as mod\["main"\]',
+    ),
+}
+
+
+@pytest.mark.parametrize(("wrong", "words"), [pytest.param(*case, id=name) for name, case in DECLARING.items()])
+def test_declaring(wrong: Callable[[], Any], words: str) -> None:
+    with pytest.raises(tvm.TVMError, match=words):
+        wrong()
+
+
+@pytest.mark.parametrize(("wrong", "words"), [pytest.param(*case, id=name) for name, case in BLOCK_SCHEDULES.items()])
+def test_schedules_of_blocks(wrong: Callable[[], Any], words: str) -> None:
+    with pytest.raises(tvm.TVMError, match=words):
+        wrong()
+
+
+@pytest.mark.parametrize(("wrong", "words"), [pytest.param(*case, id=name) for name, case in RUNNING.items()])
+def test_running(wrong: Callable[[], Any], words: str) -> None:
+    with pytest.raises(tvm.TVMError, match=words):
+        wrong()
+
+
+def test_modules_are_written_where_there_is_a_folder(tmp_path: Path) -> None:
+    x, y = te.placeholder((4,), name="x"), np.zeros(4, "float32")
+    module = tvm.build(te.create_schedule(te.compute((4,), lambda i: x[i], name="y").op), [x])
+    with pytest.raises(tvm.TVMError, match="missing/x.o can't be written: No such file or directory: .*missing"):
+        module.save(tmp_path / "missing/x.o")
+    with pytest.raises(tvm.TVMError, match="fcompile is a function such as cc.create_shared, not 3"):
+        module.export_library(tmp_path / "x.so", fcompile=anything or 3)
+    with pytest.raises(tvm.TVMError, match="and wrote no such file"):
+        module.export_library(tmp_path / "x.so", fcompile=lambda *args: None)
+    with pytest.raises(tvm.TVMError, match="number is 'x', needs a whole number of at least 1"):
+        module.time_evaluator(module.entry_name, tvm.cpu(0), number=anything or "x")(y, y)
