@@ -41,10 +41,12 @@ class RecordToFile(MeasureCallback):
         filename: the log; made if it isn't there. Several processes may write to one.
 
     Raises:
-        TuningError: if its folder can't be made.
+        TuningError: for what is no path, or if its folder can't be made.
     """
 
     def __init__(self, filename: str | Path) -> None:
+        if not isinstance(filename, (str, Path)):
+            raise TuningError(f'RecordToFile takes the path of a log, such as "log.json", not {filename!r}')
         self.filename = str(filename)
         self._waiting: list[tuple[MeasureInput, MeasureResult]] = []
         try:

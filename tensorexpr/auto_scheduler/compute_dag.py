@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -47,7 +47,7 @@ class ComputeDAG(ShownAsText):
             made = scheduled_operations(compute_or_sche.tree)
             self.tensors, self._ordered = boundary_tensors(compute_or_sche.tree, made), tuple(made.values())
         else:
-            self.tensors = list(compute_or_sche)
+            self.tensors = list(compute_or_sche) if isinstance(compute_or_sche, Iterable) else []
         if not self.tensors or not all(isinstance(tensor, Tensor) for tensor in self.tensors):
             raise WorkloadError(f"a ComputeDAG is made of tensors, a workload key or a schedule, not {compute_or_sche!r}")
         scans = ", ".join(op.name for op in self.ops if isinstance(op, ScanOp))

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar
 
-from ..errors import ScheduleError, TensorExprError, WorkloadError
+from ..errors import RecordError, ScheduleError, TensorExprError, WorkloadError
 from ..log import once
 from ..schedule.layout_rewrite import as_declared
 from ..schedule.te_schedule import Schedule
@@ -113,6 +113,8 @@ class ApplyHistoryBest(DispatchContext):
         Raises:
             RecordError: if a log can't be read.
         """
+        if not isinstance(records, Iterable):
+            raise RecordError(f"records come from a log, or from a list of records and logs, not from {records!r}")
         for source in [records] if isinstance(records, (str, Path)) else records:
             found = [source] if isinstance(source, LoadedRecord) else load_records(source, repeats=True)[:n_lines]
             for record in found:

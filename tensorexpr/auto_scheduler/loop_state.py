@@ -170,8 +170,8 @@ class State(ShownAsText):
 
     def split(self, stage: StageKey, iterator: Iterator, lengths: Sequence[int | None], inner_to_outer: bool = True) -> list[Iterator]:
         """Split a loop in len(lengths) + 1. Lengths are of the inner loops (or the outer ones); if all are None the search finds them."""
-        if not lengths or (None in lengths and any(length is not None for length in lengths)):
-            raise ScheduleError(f"split of {iterator.name} takes a length for each new loop, or None for all of them; got {list(lengths)}")
+        if not isinstance(lengths, (list, tuple)) or not lengths or (None in lengths and any(length is not None for length in lengths)):
+            raise ScheduleError(f"split of {iterator.name} takes a length for each new loop, or None for all of them; got {lengths!r}")
         number, open_sizes = self._stage(stage).id, lengths[0] is None
         if open_sizes:
             self.state_object, sample = self.state_object.sample_tile(number, iterator.axis, len(lengths) + 1, _MOST_INNERMOST)
@@ -345,9 +345,10 @@ class State(ShownAsText):
                 raise ScheduleError(f"no stage {key}; the program has {len(tree.order)}")
             return tree[tree.order[key]]
         op = key.op if isinstance(key, Tensor) else key
-        found = tree.find(op)
+        found = tree.find(op) if isinstance(op, Operation) else None
         if found is None:
-            raise ScheduleError(f"{op.name} is no stage of this program; stages: {', '.join(s.name for s in tree.in_order())}")
+            named, there = getattr(op, "name", repr(key)), ", ".join(stage.name for stage in tree.in_order())
+            raise ScheduleError(f"{named} is no stage of this program; stages: {there}")
         return found
 
     def _iterators(self, stage: int, axes: Sequence[int]) -> list[Iterator]:

@@ -98,7 +98,7 @@ class TuningOptions:
         self.verbose = verbose
         self.builder: LocalBuilder = _local("builder", builder, LocalBuilder)
         self.runner: LocalRunner = _local("runner", runner, LocalRunner)
-        self.measure_callbacks = tuple(measure_callbacks or ())
+        self.measure_callbacks = _callbacks(measure_callbacks or ())
         self.budget_s = _seconds("budget_s", budget_s)
 
     @property
@@ -112,6 +112,12 @@ class TuningOptions:
         if not self.num_measure_trials:
             return min(self.num_measures_per_round, 16)
         return min(self.num_measures_per_round, max(8, -(-self.num_measure_trials // 4)))
+
+
+def _callbacks(given: Any) -> tuple[MeasureCallback, ...]:
+    if not isinstance(given, (list, tuple)) or not all(hasattr(callback, "callback") for callback in given):
+        raise TuningError(f'TuningOptions: measure_callbacks takes a list such as [auto_scheduler.RecordToFile("log.json")], not {given!r}')
+    return tuple(given)
 
 
 def _at_least(name: str, value: Any, least: int) -> int:

@@ -86,6 +86,10 @@ class SketchPolicy:
         verbose: int | None = None,
         init_search_callbacks: Sequence[Any] | None = None,
     ) -> None:
+        if not (hasattr(task, "compute_dag") and isinstance(params or {}, Mapping) and (seed is None or hasattr(seed, "__index__"))):
+            raise TuningError(
+                f"SketchPolicy takes a SearchTask, a dictionary of params and a whole number as seed; got {task!r}, {params!r}, {seed!r}"
+            )
         unknown = sorted(set(params or {}) - set(DEFAULT_PARAMS))
         if unknown:
             raise TuningError(f"SketchPolicy has no parameter {', '.join(unknown)}; it takes {', '.join(DEFAULT_PARAMS)}")

@@ -73,7 +73,11 @@ class SearchTask:
         desc: str = "",
     ) -> None:
         if sum(given is not None for given in (func, compute_dag, workload_key)) != 1 and not (compute_dag is not None and workload_key):
-            raise WorkloadError("a SearchTask takes func= with args=, or compute_dag=, or workload_key=; give exactly one of them")
+            named = {"func": func, "compute_dag": compute_dag, "workload_key": workload_key}
+            got = ", ".join(f"{name}={value!r}" for name, value in named.items() if value is not None) or "none"
+            raise WorkloadError(f"a SearchTask takes func= with args=, or compute_dag=, or workload_key=: exactly one of them; got {got}")
+        if not isinstance(hardware_params or HardwareParams(), HardwareParams):
+            raise TuningError(f"hardware_params takes auto_scheduler.HardwareParams(...), not {hardware_params!r}")
         if func is not None:
             workload_key = make_workload_key(func, () if args is None else args)
         made = (
@@ -154,6 +158,8 @@ class SearchTask:
         """
         if not isinstance(tuning_options, TuningOptions):
             raise TuningError(f"tune takes auto_scheduler.TuningOptions(...), not {tuning_options!r}")
+        if not (search_policy is None or hasattr(search_policy, "search")):
+            raise TuningError(f"search_policy is a policy such as auto_scheduler.SketchPolicy(task), not {search_policy!r}")
         policy = search_policy or SketchPolicy(self, XGBModel(adaptive_training=True) if adaptive_training else None)
         if tuning_options.most_trials < 1:
             self._predicted = policy.best_predicted()
@@ -238,6 +244,10 @@ def auto_schedule(
         TuningError: if no program ran, or no worker starts.
     """
     options, policy = tuning_options or TuningOptions(), search_policy or SketchPolicy(task)
+    if not isinstance(options, TuningOptions) or not hasattr(policy, "search"):
+        raise TuningError(
+            f"auto_schedule takes a task, a policy such as SketchPolicy(task) and TuningOptions(...); got {policy!r}, {options!r}"
+        )
     if options.most_trials < 1:
         return task.compute_dag.schedule(policy.best_predicted())
     good = [trial for trial in policy.search(options) if trial.result.is_success]

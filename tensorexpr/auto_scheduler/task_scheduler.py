@@ -122,6 +122,8 @@ class TaskScheduler:
         Raises:
             TuningError: for fewer trials than tasks, or an unknown policy.
         """
+        if not isinstance(tune_option, TuningOptions):
+            raise TuningError(f"tune takes auto_scheduler.TuningOptions(...), not {tune_option!r}")
         self.tune_option = tune_option
         self.tic = time.time()
         kept_s = final_phase.seconds_for_timing_again(tune_option.budget_s, len(self.tasks))
@@ -348,6 +350,9 @@ def _check_arguments(
 ) -> None:
     if not tasks:
         raise TuningError("TaskScheduler has no tasks; give at least one SearchTask")
+    strange = [task for task in tasks if not hasattr(task, "compute_dag")]
+    if strange:
+        raise TuningError(f"TaskScheduler takes a list of SearchTasks; {strange[0]!r} is none")
     if strategy not in ("gradient", "round-robin"):
         raise TuningError(f'TaskScheduler has no strategy {strategy!r}; it has "gradient" and "round-robin"')
     if task_weights is not None and len(task_weights) != len(tasks):

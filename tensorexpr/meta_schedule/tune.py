@@ -99,4 +99,8 @@ def _database(given: Database | str, work_dir: str, module_equality: str) -> Dat
 def _callbacks(given: Sequence[MeasureCallback] | MeasureCallback | str) -> list[MeasureCallback]:
     if isinstance(given, MeasureCallback):
         return [given]
-    return MeasureCallback.create(given) if isinstance(given, str) else list(given)
+    made = MeasureCallback.create(given) if isinstance(given, str) else list(given)
+    strange = [callback for callback in made if not hasattr(callback, "apply")]
+    if strange:
+        raise TuningError(f"measure_callbacks takes objects such as ms.measure_callback.AddToDatabase(), not {strange[0]!r}")
+    return made

@@ -150,6 +150,8 @@ def thread_count(threads: int | str) -> int:
 
 def fork_seed(seed: int | None, n: int) -> list[int]:
     """Seeds for n searches, drawn from one; from the system's randomness if it is None."""
+    if not (seed is None or hasattr(seed, "__index__")):
+        raise TuningError(f"a seed is a whole number, or None for another one each time, not {seed!r}")
     rng = random.Random(None if seed is None or seed < 0 else seed)
     return [rng.randrange(1, 1 << 31) for _ in range(n)]
 

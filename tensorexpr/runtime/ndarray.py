@@ -11,7 +11,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, TypeMismatchError
 from ..tir.dtype import from_numpy, parse_dtype, to_numpy
 from . import dlpack
 from .device import Device, cl, cpu, cuda, device, ext_dev, gpu, hexagon, metal, mtl, opencl, rocm, vpi, vulkan, webgpu
@@ -214,15 +214,15 @@ def array(
         dtype: the element type; that of the values if None.
 
     Raises:
-        ArgumentError: for values that are no numbers in rows of equal lengths.
-        TypeMismatchError: for numbers of a dtype that has no name in the IR.
+        ArgumentError: for rows of unequal lengths.
+        TypeMismatchError: for values that are no numbers, or of a dtype that has no name in the IR.
     """
     try:
         source = _as_numpy(arr)
     except ValueError as error:
         raise ArgumentError(f"no array can be made of {arr!r}: {error}") from None
     if source.dtype.kind in "OSU":
-        raise ArgumentError(f"an array holds numbers, not {type(arr).__name__} {arr!r}")
+        raise TypeMismatchError(f"{source.dtype} is no dtype of arrays: they hold numbers, not {arr!r}")
     return empty(source.shape, dtype or from_numpy(source.dtype), device or ctx).copyfrom(source)
 
 

@@ -106,7 +106,7 @@ class Evaluator:
         for name in ("number", "repeat", "repeats_to_cooldown"):
             value = getattr(self, name)
             if not hasattr(value, "__index__") or value < 1:
-                raise ArgumentError(f"time_evaluator: {name} is {value!r}, needs a whole number of at least 1")
+                raise ArgumentError(f"time_evaluator: {name} is {value!r}, needs at least 1, a whole number")
 
     def __call__(self, *args: Any) -> BenchmarkResult:
         """Measure the function with these arguments, checked once.

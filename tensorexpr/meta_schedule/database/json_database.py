@@ -61,8 +61,11 @@ class JSONDatabase(MemoryDatabase, kind="json"):
         for path in (self.path_workload, self.path_tuning_record):
             if not path.exists() and not allow_missing:
                 raise TuningError(f"there is no {path}; pass allow_missing=True to begin it")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch()
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.touch()
+            except OSError as error:
+                raise TuningError(f"the database {path} can't be made: {error.strerror or error}") from error
         for line in _lines(self.path_workload):
             self._load_workload(line)
         for line in _lines(self.path_tuning_record):

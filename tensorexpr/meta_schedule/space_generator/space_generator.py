@@ -63,6 +63,8 @@ class SpaceGenerator(Contextual):
         self.mutator_probs = resolved(self.mutator_probs, kind, Mutator.defaults, "set of mutators")
         parts: list[Contextual] = [*(self.sch_rules or ()), *(self.postprocs or ()), *(self.mutator_probs or ())]
         for part in parts:
+            if not hasattr(part, "_initialize_with_tune_context"):
+                raise TuningError(f"a space is made of objects such as ms.schedule_rule.AutoInline(), not of {part!r}")
             part._initialize_with_tune_context(context)
         self._initialize_with_tune_context(context)
 
