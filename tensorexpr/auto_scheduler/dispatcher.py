@@ -113,7 +113,7 @@ class ApplyHistoryBest(DispatchContext):
         Raises:
             RecordError: if a log can't be read.
         """
-        if not isinstance(records, Iterable):
+        if not isinstance(records, (Path, Iterable)):
             raise RecordError(f"records come from a log, or from a list of records and logs, not from {records!r}")
         for source in [records] if isinstance(records, (str, Path)) else records:
             found = [source] if isinstance(source, LoadedRecord) else load_records(source, repeats=True)[:n_lines]
