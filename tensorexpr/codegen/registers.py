@@ -66,6 +66,7 @@ def find(ctx: FunctionContext, slot: Slot) -> str:
     outer = find(ctx.parent, slot)
     if outer == POISON:
         return POISON
+    # An outlined body is a function of its own: the value comes in as an argument, once, however often it is read.
     captured = ctx.registers[slot] = ctx.capture(ctx.parent.slot_types[slot], outer, slot[0].name)
     return captured
 
@@ -80,6 +81,7 @@ def store(ctx: FunctionContext, buffer: Buffer, indices: Sequence[PrimExpr], val
     """Set a slot, or the lanes of it where `mask` holds."""
     slot = slot_of(ctx.name, buffer, indices)
     llvm_type = VALUE_TYPE[buffer.dtype]
+    # The lanes that are off keep what they had; there is no masked store to a value.
     if mask is not None:
         lanes = parse_dtype(buffer.dtype).lanes
         condition = "i1" if lanes == 1 else f"<{lanes} x i1>"

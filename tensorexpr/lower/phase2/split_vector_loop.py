@@ -42,6 +42,7 @@ def _split(loop: For, registers: RegisterFile) -> Stmt:
         return loop
     extent, lanes = loop.extent.value, registers.bits // _widest(loop.body)
     whole, rest = divmod(extent, max(lanes, 1))
+    # A power of two of full registers LLVM splits well by itself, and code generation sees one access in place of several.
     if whole < 1 or (rest == 0 and whole <= _WHOLE and whole & (whole - 1) == 0):
         return loop
     pieces = [_chunks(loop, whole, lanes) if whole > 1 else _piece(loop, loop.min, lanes)]

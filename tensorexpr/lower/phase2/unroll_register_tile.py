@@ -115,11 +115,13 @@ class _Tiles:
             return
         dtype = dtypes.pop()
         values = -(-size * parse_dtype(stmt.dtype).lanes // parse_dtype(dtype).lanes)
+        # What doesn't fit in registers stays in memory, where a loop over it is as good as its expansion and much shorter.
         if values * self._registers.needed(dtype) > self._registers.count:
             return
         chosen: set[Var] = set()
         for access in accesses:
             loops = self._index_loops(access, access.loops[depth:])
+            # Threads share the allocation, and a register has one owner.
             if loops is None or any(loop.kind is ForKind.PARALLEL for loop in access.loops[depth:]):
                 return
             chosen.update(loop.loop_var for loop in loops)

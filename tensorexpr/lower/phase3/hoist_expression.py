@@ -63,6 +63,7 @@ class _Hoister:
             return {}
         body = _Body(loop, self._free)
         tiles = sum(self._tiles.get(data, 0) for data in body.changing)
+        # A value that pushes an accumulator out to the stack costs more in every iteration than computing it again.
         budget = min(self._budget, self._registers.count - tiles - _OPERANDS)
         found: dict[PrimExpr, Var] = {}
         for expr in body.surely_computed(self._runs):
@@ -103,6 +104,7 @@ class _Body:
             if isinstance(stmt, While):
                 continue
             yield from own_expressions(stmt)
+            # What may not run must not be moved: a load in front of the loop would happen though its guard says no.
             if not isinstance(stmt, IfThenElse) and (not isinstance(stmt, For) or runs(stmt)):
                 stack.extend(reversed(list(sub_statements(stmt))))
 
@@ -111,6 +113,7 @@ class _Body:
         stack = [root]
         while stack:
             expr = stack.pop()
+            # Integers without loads are addresses mostly: LLVM moves them itself and folds them into the accesses.
             if isinstance(expr, Let) or (not self._free.touches_memory(expr) and parse_dtype(expr.dtype).is_int):
                 continue
             if self._free(expr).isdisjoint(self.changing):

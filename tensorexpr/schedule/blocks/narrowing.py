@@ -41,6 +41,7 @@ def _shortened(
     limit = as_int(condition.b) if isinstance(condition, (LT, LE)) else None
     if limit is None or not isinstance(condition, (LT, LE)):
         return None
+    # `total <= limit` as `total < limit + 1`: loops end where they don't arrive.
     end = limit + isinstance(condition, LE)
     total = condition.a
     used = [loop for loop in loops if loop.loop_var in variables(total)]
@@ -50,6 +51,7 @@ def _shortened(
     end = min(end, length)
     if isinstance(total, Var):
         return realize, [replace(loop, extent=const(end, loop.extent.dtype)) if loop.loop_var is total else loop for loop in loops]
+    # The loops go, so nothing else may be about them one by one.
     if any(variables(other) & {loop.loop_var for loop in used} for other in others):
         return None
     fused = Var("fused", total.dtype)

@@ -148,6 +148,7 @@ class ScheduleState:
         old = src_sref.stmt
         if isinstance(old, Block) == isinstance(tgt_stmt, (For, BlockRealize)):
             raise ScheduleError("replace puts a block in the place of a block, a loop or a BlockRealize in that of a loop")
+        # Handles name places, not statements: what a user holds goes on standing for the successor of what it named.
         heirs = {id(new): self._places[id(before)] for before, new in (block_sref_reuse or {}).items() if id(before) in self._places}
         loops = {stmt.loop_var: self._places[id(stmt)] for stmt in _below(node.stmt) if isinstance(stmt, For)}
         if isinstance(tgt_stmt, Block):

@@ -169,6 +169,7 @@ class _Builder:
             lambda *i: [i[channel] // block, *(i[place] for place in (*others, *depth)), i[channel] % block], pad_value=_zero(weights)
         )
         vector, lane = s[weights].split(lane, factor=self.plan.lanes)
+        # The summed axes as one: a copy of weights runs through them without caring which is which.
         steps = s[weights].fuse(*made[len(others) :])
         if channel == len(load.indices) - 1:
             s[weights].reorder(panel, *made[: len(others)], steps, vector, lane)
@@ -177,6 +178,7 @@ class _Builder:
             s[weights].reorder(panel, *made[: len(others)], vector, blocks, each, lane)
             s[weights].unroll(each)
         s[weights].vectorize(lane)
+        # A panel that is packed inside the loop of panels runs in its thread already.
         if self.plan.packing is Packing.ROOT and self.plan.parallel:
             s[weights].parallel(panel)
         return weights
@@ -212,6 +214,7 @@ class _Builder:
         if plan.peeled:
             stage.pragma(tiles[-1], "loop_partition_hint")
         innermost = tiles[-1]
+        # The panels go innermost: a tile of pixels stays in cache while all channels are computed from it.
         if plan.order is Order.PIXELS:
             innermost = panel
             tiles.append(panel)

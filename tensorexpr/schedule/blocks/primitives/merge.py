@@ -75,6 +75,7 @@ def _nests(program: BlockProgram, nodes: Sequence[Node]) -> tuple[list[Stmt], li
     for node, chain in zip(nodes, chains, strict=True):
         inside = [one.stmt for one in chain[: next(n for n, one in enumerate(chain) if one is place)]][::-1]
         loops = [stmt for stmt in inside if isinstance(stmt, For)]
+        # Anything else between the loops would run once for each merged iteration, or move past the other nests.
         if len(loops) != len(inside) or any(outer.body is not inner for outer, inner in pairwise(loops)):
             raise PrimitiveError("merge takes loops that stand alone in the loops around them, in one scope", node.stmt)
         nests.append(_Nest(tuple(loops)))

@@ -69,6 +69,7 @@ def _extents(loop: For, factors: Sequence[PrimExpr | int | None]) -> list[PrimEx
     for factor in known:
         product = product if factor is None else product * factor
     if not open_places:
+        # More than the extent is fine, as a guard cuts it off; less would leave iterations out. Symbolic ones are as the user says.
         have, want = as_int(product), as_int(loop.extent)
         if have is not None and want is not None and have < want:
             raise PrimitiveError(f"split of {loop.loop_var.name}: factors of product {have} don't cover its extent of {want}", loop)
