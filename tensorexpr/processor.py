@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ _BASE_FEATURE = {"x86_64": "fxsr", "aarch64": "neon"}
 _BASE_CPU = {"x86_64": "x86-64", "aarch64": "generic"}
 # Without it LLVM aborts the process on a CPU name it doesn't know, before we can say so.
 _FORCED_FEATURE = {"x86_64": "+64bit", "aarch64": ""}
-_DEFAULT_CACHES = (32 << 10, 512 << 10, 8 << 20)
+_CACHE = re.compile(r"([1-9][0-9]{0,11})([KMG]?)/([1-9][0-9]{0,3})")
 _CACHE_DIR = Path("/sys/devices/system/cpu")
 _SIZE_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -38,26 +39,31 @@ def usable_cores() -> int:
 
 
 @lru_cache(maxsize=1)
-def cache_sizes() -> tuple[int, int, int]:
-    """Bytes of the L1 data, L2 and L3 cache that one core sees; common sizes where the system doesn't tell."""
-    found = dict(enumerate(_DEFAULT_CACHES, start=1))
+def caches() -> dict[int, tuple[int, int]]:
+    """(bytes, ways) of the data caches that one core sees, by level; those that the system tells of."""
+    found = {}
     for index in sorted(_CACHE_DIR.glob(f"cpu{_first_cpu()}/cache/index*")):
+        names = ("type", "level", "size", "ways_of_associativity")
         try:
-            kind, level, size = ((index / name).read_text().strip() for name in ("type", "level", "size"))
-        except OSError:
+            kind, level, size, ways = ((index / name).read_text().strip() for name in names)
+            known = parse_cache(f"{size}/{ways}")
+            if kind in ("Data", "Unified") and known is not None:
+                found[int(level)] = known
+        except (OSError, ValueError):  # some virtual machines leave files out, or empty
             continue
-        if kind in ("Data", "Unified") and int(level) in found:
-            found[int(level)] = int(size[:-1]) * _SIZE_UNITS[size[-1]] if size[-1:] in _SIZE_UNITS else int(size)
-    return found[1], found[2], found[3]
+    return found
 
 
-@lru_cache(maxsize=1)
-def cache_line_bytes() -> int:
-    """The length of a line of the L1 data cache."""
-    try:
-        return int((_CACHE_DIR / f"cpu{_first_cpu()}/cache/index0/coherency_line_size").read_text())
-    except (OSError, ValueError):
-        return 64
+def parse_cache(text: str) -> tuple[int, int] | None:
+    """Bytes and ways of a cache that is written as "32K/8"; None for any other text."""
+    match = _CACHE.fullmatch(text)
+    return None if match is None else (int(match[1]) * _SIZE_UNITS.get(match[2], 1), int(match[3]))
+
+
+def size_text(size: int) -> str:
+    """Bytes with the largest unit that divides them: 32K, 1280K, 8M."""
+    unit = next((name for name, factor in reversed(_SIZE_UNITS.items()) if size % factor == 0), "")
+    return f"{size // _SIZE_UNITS.get(unit, 1)}{unit}"
 
 
 def _first_cpu() -> int:

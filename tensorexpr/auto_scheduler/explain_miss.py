@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..target import Target
+from ..target.machine import without_caches
 from .loaded import LoadedRecord, workload_name_and_args
 from .records import load_records
 
@@ -80,7 +81,7 @@ def _workload(theirs: str, ours: str) -> Iterator[Difference]:
 def _target(record: LoadedRecord, here: Target) -> Iterator[Difference]:
     if record.fits_target(str(here)):
         return
-    there = Target(record.target)
+    there, here = (Target(without_caches(text)) for text in (record.target, str(here)))
     if there.kind != here.kind:
         yield Difference(f"the target's kind: {there.kind} there, {here.kind} here", _KIND)
     mine, theirs = here.attrs, there.attrs

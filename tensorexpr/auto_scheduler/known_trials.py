@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..target.machine import without_caches
 from ..tune.records import choose_best
 from .loaded import LoadedRecord
 from .records import load_records
@@ -29,10 +30,13 @@ class KnownTrials:
 
 def known_of_tasks(tasks: Sequence[SearchTask], log_file: str | Path) -> list[KnownTrials]:
     """What a log holds of each task: of records of the same computation on the same target."""
-    keys = {(task.workload_key, task.compute_dag.hash_key(), str(task.target.resolved())): number for number, task in enumerate(tasks)}
+    keys = {
+        (task.workload_key, task.compute_dag.hash_key(), without_caches(str(task.target.resolved()))): number
+        for number, task in enumerate(tasks)
+    }
     found: list[list[LoadedRecord]] = [[] for _ in tasks]
     for record in load_records(log_file, repeats=True):
-        number = keys.get((record.workload_key, record.dag_hash, record.target))
+        number = keys.get((record.workload_key, record.dag_hash, without_caches(record.target)))
         if number is not None:
             found[number].append(record)
     return [_known(records) for records in found]

@@ -11,6 +11,7 @@ from typing import Any
 from ..errors import RecordError, TensorExprError
 from ..schedule.trace import Trace
 from ..target import Target
+from ..target.machine import without_caches
 from ..tune.measure import MeasureResult
 from ..tune.records import Record, V06Line, checked_v06, is_v06, parse_json, parse_record, replay_v06
 from .compute_dag import ComputeDAG
@@ -74,10 +75,10 @@ class LoadedRecord(Record):
         return self.verified or self.source == "v0.6"
 
     def fits_target(self, target: str) -> bool:
-        """Whether the record tells of a target: of ours exactly this one, of TVM's logs one of the same kind."""
+        """Whether the record tells of a target: of ours this one whatever its caches, of TVM's logs one of the same kind."""
         if self.source == "v0.6":
             return self.target.split(" ", 1)[0] == target.split(" ", 1)[0]
-        return self.target == target
+        return without_caches(self.target) == without_caches(target)
 
     @cached_property
     def input(self) -> MeasureInput:

@@ -48,7 +48,7 @@ class PreloadMeasuredStates:
             for record in load_records(self.filename, repeats=True)
             if record.workload_key == task.workload_key
             and record.dag_hash == dag_hash
-            and record.target == target
+            and record.fits_target(target)
             and (record.layout_rewrite_option == task.layout_rewrite_option or not free)
             and words_of_options(record.policy) == options
         ]

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from .. import processor
 from ..errors import TargetError
+from ..target import Target
 
 # DLPack's numbers. The first name of a number is the one that is printed.
 _NUMBERS = {
@@ -79,7 +80,7 @@ class Device:
     @property
     def l2_cache_size_bytes(self) -> int | None:
         """Bytes of the L2 cache that one core sees."""
-        return processor.cache_sizes()[1] if self.exist else None
+        return Target("llvm").l2_cache_size_bytes if self.exist else None
 
     @property
     def total_global_memory(self) -> int | None:

@@ -59,9 +59,7 @@ def _machine(target: Target | None) -> Any:
     """All that is asked of a target while a program is made."""
     if target is None:
         return None
-    registers = [target.vector_bits, target.vector_registers]
-    caches = [target.l1_cache_size_bytes, target.l2_cache_size_bytes, target.l3_cache_size_bytes, target.cache_line_bytes]
-    return [target.resolved().export(), target.feature_string, registers, caches]
+    return [target.resolved().export(), target.feature_string, target.vector_bits, target.vector_registers]
 
 
 def _described(inputs: Any, args: Sequence[Any]) -> dict[str, Any] | None:

@@ -10,8 +10,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-# What an option holds: a word, an integer from 0, a positive integer, a truth value, words, or features with a sign.
-WORD, NUMBER, POSITIVE, FLAG, WORDS, FEATURES = "str", "int", "positive int", "bool", "list of str", "list of +-str"
+# What an option holds: a word, an integer from 0, a positive integer, a truth value, words, features with a sign, or a cache.
+WORD, NUMBER, POSITIVE, FLAG, WORDS, FEATURES, CACHE = (
+    *("str", "int", "positive int", "bool", "list of str", "list of +-str", "bytes/ways"),
+)
+
+# Size and ways of the caches that one core sees, such as "32K/8".
+CACHE_OPTIONS = ("l1d", "l2", "l3")
 
 _LABELS = {"keys": WORDS, "device": WORD, "libs": WORDS, "model": WORD, "tag": WORD}
 _GPU_LIMITS = dict.fromkeys(("max_num_threads", "max_threads_per_block", "max_shared_memory_per_block", "thread_warp_size"), NUMBER)
@@ -54,6 +59,7 @@ _OPENCL = {**_GPU_LIMITS, "max_function_args": NUMBER, "texture_spatial_limit": 
 _LLVM = {
     **{"mattr": FEATURES, "mcpu": WORD, "mtriple": WORD, "num-cores": POSITIVE, "vector-width": POSITIVE, "mabi": WORD, "mfloat-abi": WORD},
     **{"opt-level": NUMBER, "jit": WORD, "cl-opt": WORDS},
+    **dict.fromkeys(CACHE_OPTIONS, CACHE),
     **_FAST_MATH,
 }
 _BLOCK_256 = {"max_num_threads": 256, "max_threads_per_block": 256}

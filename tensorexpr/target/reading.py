@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .. import processor
 from ..errors import TargetError
 from . import kinds
 
@@ -53,6 +54,13 @@ def _flag(name: str, value: Any) -> bool:
     return _TRUTHS[str(value)]
 
 
+def _cache(name: str, value: Any) -> str:
+    found = processor.parse_cache(str(value))
+    if found is None:
+        raise TargetError(f"target option -{name} takes the bytes and ways of a cache, such as 32K/8, not {value!r}")
+    return f"{processor.size_text(found[0])}/{found[1]}"
+
+
 _READERS: Mapping[str, Callable[[str, Any], Any]] = {
     kinds.WORD: _text,
     kinds.NUMBER: _number,
@@ -60,6 +68,7 @@ _READERS: Mapping[str, Callable[[str, Any], Any]] = {
     kinds.FLAG: _flag,
     kinds.WORDS: _words,
     kinds.FEATURES: _features,
+    kinds.CACHE: _cache,
 }
 _ANY_OPTION = {name for kind in kinds.KINDS.values() for name in kind.all_options()} | {"host"}
 

@@ -10,12 +10,15 @@ from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import processor
 from ..errors import TargetError
-from .kinds import BUILT_KINDS, KINDS, NOT_SERVED
+from .kinds import BUILT_KINDS, CACHE_OPTIONS, KINDS, NOT_SERVED
 from .reading import check_kind, check_options, read
+
+if TYPE_CHECKING:
+    from .machine import Machine
 
 _active: ContextVar[tuple[Target, ...]] = ContextVar("tensorexpr_targets", default=())
 
@@ -175,12 +178,20 @@ class Target:
 
     @property
     def vector_bits(self) -> int:
-        """Bits of the widest vector register: `-vector-width`, or what the features give; 128 of what is no CPU, its widest access."""
-        given = self.attrs.get("vector-width")
-        if given:
-            return int(given)
+        """Bits of the widest vector register: `-vector-width`, or what the features give; 128 of what is no CPU, its widest access.
+
+        Raises:
+            TargetError: if `-vector-width` asks for more than the CPU has.
+        """
         features = self.features
-        return 512 if "avx512f" in features else 256 if "avx" in features else 128
+        widest = 512 if "avx512f" in features else 256 if "avx" in features else 128
+        given = int(self.attrs.get("vector-width") or widest)
+        if given > widest and self.kind == "llvm":
+            raise TargetError(
+                f"target {self}: -vector-width={given}, but the widest registers of {self.mcpu} have {widest} bits; "
+                f"leave the option out, or name a CPU that has such registers with -mcpu"
+            )
+        return given
 
     @property
     def vector_registers(self) -> int:
@@ -188,24 +199,31 @@ class Target:
         return 32 if self.kind != "llvm" or self.features & {"avx512vl", "neon"} else 16
 
     @property
+    def machine(self) -> Machine:
+        """What schedules and cost models may know of the processor: pipes, registers, caches, address translation."""
+        from .machine import machine_of
+
+        return machine_of(self, self.num_cores)
+
+    @property
     def l1_cache_size_bytes(self) -> int:
         """Bytes of one core's L1 data cache."""
-        return processor.cache_sizes()[0]
+        return self.machine.caches[0].size
 
     @property
     def l2_cache_size_bytes(self) -> int:
         """Bytes of the L2 cache that one core sees; of other kinds their option, or 0."""
-        return processor.cache_sizes()[1] if self.kind == "llvm" else int(self.attrs.get("l2_cache_size_bytes", 0))
+        return self.machine.caches[1].size if self.kind == "llvm" else int(self.attrs.get("l2_cache_size_bytes", 0))
 
     @property
     def l3_cache_size_bytes(self) -> int:
         """Bytes of the L3 cache that one core sees."""
-        return processor.cache_sizes()[2]
+        return self.machine.caches[2].size
 
     @property
     def cache_line_bytes(self) -> int:
         """Bytes of a cache line."""
-        return processor.cache_line_bytes()
+        return self.machine.line_bytes
 
     @property
     def max_num_threads(self) -> int:
@@ -302,10 +320,11 @@ class Target:
                 raise TargetError(f"target {self}: -{name} is not served by code generation; leave it out")
 
     def resolved(self) -> Target:
-        """This target with CPU and core count written out, so that it means the same on every machine."""
+        """This target with CPU, core count and caches written out, so that it means the same on every machine."""
         if self.kind != "llvm":
             return self
-        return Target({**self.export(), "mcpu": self.mcpu, "mtriple": self.triple, "num-cores": self.num_cores})
+        named = {"mcpu": self.mcpu, "mtriple": self.triple, "num-cores": self.num_cores}
+        return Target({**self.export(), **named, **dict(zip(CACHE_OPTIONS, map(str, self.machine.caches), strict=True))})
 
     def export(self) -> dict[str, Any]:
         """The target as a dict that JSON can hold and `Target` reads."""

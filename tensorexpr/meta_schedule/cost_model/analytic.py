@@ -9,10 +9,10 @@ import math
 from collections.abc import Sequence
 
 from ...target import Target
+from ...target.machine import Cache, Machine
 from ...tir.function import IRModule, PrimFunc
 from ...tir.stmt import ForKind
-from ...tune.features.extract import FMA_LATENCY, FORK_JOIN_CYCLES, GATHER_CYCLES
-from ...tune.features.machine import Cache, Machine
+from ...tune.features.extract import GATHER_CYCLES
 from ..feature_extractor.stores import Store, stores_of
 from ..feature_extractor.touched import Touched
 
@@ -22,7 +22,7 @@ _LOOP_CYCLES = 1.0  # of counting and jumping, for each iteration that does some
 
 def log_throughput(mod: IRModule, target: Target) -> float:
     """The logarithm of calls per cycle."""
-    machine = Machine.of(target)
+    machine = target.machine
     cycles = 1.0
     for func in mod.functions.values():
         if isinstance(func, PrimFunc):
@@ -37,7 +37,7 @@ def _cycles(store: Store, machine: Machine) -> float:
     used = parallel / chunks
     own = _instructions(store, machine)
     moved = sum(_traffic(store, cache) / cache.fill_bytes for cache in machine.caches)
-    return max(own, moved) / max(1.0, used) + forks * FORK_JOIN_CYCLES
+    return max(own, moved) / max(1.0, used) + forks * machine.fork_join_cycles
 
 
 def _parallel(store: Store) -> tuple[float, float]:
@@ -50,7 +50,7 @@ def _parallel(store: Store) -> tuple[float, float]:
 
 def _instructions(store: Store, machine: Machine) -> float:
     """Cycles of the instructions, were all data at hand."""
-    extents, lanes = store.extents, machine.lanes_bytes / store.tensors[0].item_bytes
+    extents, lanes = store.extents, machine.vector_bytes / store.tensors[0].item_bytes
     vectors = [n for n, loop in enumerate(store.loops) if loop.kind is ForKind.VECTORIZED and extents[n] > 1]
     vector = vectors[-1] if vectors else None
     width = extents[vector] if vector is not None else 1.0
@@ -63,7 +63,7 @@ def _instructions(store: Store, machine: Machine) -> float:
         each += cost / extents[serial] if serial is not None and not tensor.moves[serial] else cost
     each = max(each, registers / machine.fma_per_cycle) + _LOOP_CYCLES
     waits = serial is not None and store.tensors[0].is_read and not store.tensors[0].moves[serial]
-    return groups * max(each, FMA_LATENCY if waits else 0.0)
+    return groups * max(each, machine.fma_latency if waits else 0.0)
 
 
 def _access(tensor: Touched, vector: int | None, width: float, lanes: float, registers: int) -> float:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from ...errors import TensorExprError, TuningError
 from ...schedule.blocks import Schedule
 from ...target import Target, TargetLike
+from ...target.machine import without_caches
 from ...tir.function import IRModule, PrimFunc
 from ..utils import Extensible, chosen
 from .records import TuningRecord, Workload
@@ -64,9 +65,9 @@ class Database(Extensible):
         if not self.has_workload(mod):
             return None
         wanted = Target(target)
-        exact = str(wanted.resolved())
+        exact = without_caches(str(wanted.resolved()))
         fitting = [r for r in self.get_top_k(self.commit_workload(mod), len(self)) if r.target is None or r.target.kind == wanted.kind]
-        same = (record for record in fitting if record.target is not None and str(record.target.resolved()) == exact)
+        same = (record for record in fitting if record.target is not None and without_caches(str(record.target.resolved())) == exact)
         return next(same, fitting[0] if fitting else None)
 
     def query_schedule(self, mod: IRModule, target: TargetLike, workload_name: str = "main") -> Schedule | None:

@@ -10,14 +10,15 @@ import numpy.typing as npt
 
 from ...schedule.tree import At, LoopKind
 from ...target import Target
+from ...target.machine import Cache, Machine
 from ...tir.dtype import parse_dtype
 from ...tir.expr import BinaryExpr, Call, PrimExpr, ProducerLoad, Reduce
 from ...tir.rewriting import walk
 from ..space import IntArray, Sketch
 from .access import LINE_BYTES, Access, accesses, storage_boxes
 from .instructions import in_vectors
-from .machine import Cache, Machine, nest_extent, traffic
 from .nest import Array, Bodies, StageNest, nests
+from .traffic import nest_extent, traffic
 from .validity import admissible
 
 STAGE_FEATURES = (
@@ -29,12 +30,10 @@ STAGE_FEATURES = (
 GLOBAL_FEATURES = ("stages", "total_cycles", "fork_joins")
 STAGES = 2
 FEATURE_NAMES = tuple(f"s{n}.{name}" for n in range(STAGES) for name in STAGE_FEATURES) + GLOBAL_FEATURES
-FORK_JOIN_CYCLES = 4_000.0
 TRANSPOSED = 0.2  # of a gather: a vector of a block that is transposed in registers takes log2(lanes) shuffles
 GATHER_CYCLES = 1.5  # per lane: a load of half a cycle, and an insertion
 CALL_OPERATIONS = 16.0  # a vector math function is about so many instructions
 FREE_UNROLLING = 4.0  # reduction steps in a row without a loop; more of them let LLVM keep operands alive until registers run out
-FMA_LATENCY = 4.0  # cycles until an accumulator can be used again: fewer than 8 of them leave units idle
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +54,7 @@ def extract(sketch: Sketch, bodies: Bodies, rows: IntArray, target: Target) -> E
         rows: the population [n, d].
         target: the machine that the programs are for.
     """
-    machine = Machine.of(target)
+    machine = target.machine
     built = [in_vectors(nest) for nest in nests(sketch, bodies, rows)]
     boxes = storage_boxes(built)
     stages = [_stage_columns(nest, accesses(nest, boxes), machine) for nest in built]
@@ -66,7 +65,7 @@ def extract(sketch: Sketch, bodies: Bodies, rows: IntArray, target: Target) -> E
     blank = {name: np.zeros(count) for name in STAGE_FEATURES}
     columns = [_scaled(name, stage[name]) for stage in [*stages, *[blank] * STAGES][:STAGES] for name in STAGE_FEATURES]
     forks = np.sum([stage["forks"] for stage in stages], axis=0)
-    cycles = np.sum([stage["cycles"] for stage in stages], axis=0) - overlapped + forks * FORK_JOIN_CYCLES
+    cycles = np.sum([stage["cycles"] for stage in stages], axis=0) - overlapped + forks * machine.fork_join_cycles
     columns += [np.full(count, float(len(stages))), np.log2(1 + cycles), forks]
     return Extracted(np.stack(columns, axis=1), cycles, valid)
 
@@ -99,7 +98,7 @@ def _stage_columns(nest: StageNest, touched: list[Access], machine: Machine) -> 
     extents = nest_extent(nest)
     count = len(nest.unroll_step)
     iterations = np.prod(extents, axis=1)
-    width = machine.lanes_bytes // touched[0].item_bytes
+    width = machine.vector_bytes // touched[0].item_bytes
     lanes = _vector_lanes(nest, count)
     vectors = np.ceil(lanes / width)
     vector_use = lanes / (vectors * width)
@@ -111,9 +110,9 @@ def _stage_columns(nest: StageNest, touched: list[Access], machine: Machine) -> 
     loads, operands, gathers = _loads_per_step(nest, touched, rows, vectors)
     # As `unroll_register_tile` counts: accumulators, vectors of a step, a broadcast. What only one row reads is read where it is used.
     room = rows * vectors + np.where(rows > 1, operands, np.minimum(operands, 1.0)) + 1
-    spills = np.maximum(0.0, room - machine.registers)
+    spills = np.maximum(0.0, room - machine.vector_registers)
     fused = max(1.0, operations / 2)  # a multiplication and an addition are one instruction
-    compute = steps * np.maximum(rows * vectors * fused / machine.fma_per_cycle, np.where(run > 0, FMA_LATENCY, 0.0))
+    compute = steps * np.maximum(rows * vectors * fused / machine.fma_per_cycle, np.where(run > 0, float(machine.fma_latency), 0.0))
     unrolled = _unrolled_steps(nest, extents, rows)
     compute = compute * (1.0 + 0.25 * np.log2(np.maximum(1.0, unrolled / FREE_UNROLLING)))
     load = steps * (loads / machine.loads_per_cycle + gathers * np.minimum(lanes, width) * GATHER_CYCLES) + steps * spills

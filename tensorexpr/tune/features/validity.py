@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...schedule.tree import At, LoopKind, SplitRelation, StageNode
+from ...target.machine import Machine
 from ...te.operation import Operation
 from ...tir.dtype import parse_dtype
-from .machine import Machine
 from .nest import Array, StageNest
 
 # Statements of all bodies of a tile: each takes LLVM some 20 us, so that this is below a second.

@@ -20,7 +20,6 @@ from ...tir.expr import PrimExpr, Var
 from .conv_plan import balanced_sizes, step_cycles
 from .convolutions import Convolution, product_of_extents
 from .machine import is_parallel, lanes_of
-from .register_tile import rows_in_cache
 
 _TILE = 40.0  # cycles to start a tile, and to end it apart from its stores
 _STORE = 2.0  # cycles for each vector that is stored
@@ -52,16 +51,16 @@ def plan_flat(convolution: Convolution, target: Target) -> FlatPlan | None:
         return None
     parallel = is_parallel(target, 2.0 * product_of_extents(extents) * convolution.depth)
     row_bytes = convolution.bytes * convolution.depth
-    aligned = pixels % lanes == 0
+    load = 0.2 if pixels % lanes == 0 else 0.5
     plans = []
     for vectors in range(1, target.vector_registers // 8 + 1):
-        most = min((target.vector_registers - 1 - vectors) // vectors, channels, rows_in_cache(row_bytes, target))
+        most = min((target.vector_registers - 1 - vectors) // vectors, channels, target.machine.caches[0].rows(row_bytes))
         panels = -(-pixels // (vectors * lanes)) * outer
         for rows in range(max(1, most // 2), most + 1):
             if groups > 1 and channels % rows:
                 continue
             cycles = sum(
-                count * (step_cycles(size, vectors, 0.2 if aligned else 0.5) * convolution.depth + _TILE + _STORE * size * vectors)
+                count * (step_cycles(size, vectors, load, target.machine) * convolution.depth + _TILE + _STORE * size * vectors)
                 for size, count in balanced_sizes(channels, rows)
             )
             # The slowest core counts: with panels left over, the others wait for those that have one more.

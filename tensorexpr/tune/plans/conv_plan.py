@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from ...target import Target
+from ...target.machine import Machine
 from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
 from ...tir.expr import Call, FloatImm, FloorDiv, FloorMod, IntImm, ProducerLoad, Select
@@ -14,7 +15,6 @@ from ...tir.rewriting import variables
 from .convolutions import Convolution, extents_of, product_of_extents
 from .machine import is_parallel, lanes_of
 
-_LATENCY = 4.0  # cycles of a multiply-add
 _BROADCAST = 0.1  # cycles that loading a scalar, from the nearest cache, delays the multiply-adds beside it
 _WEIGHTS = 0.35  # ... a vector of weights, from the second level
 _FAR_PANEL = 0.7  # ... from further away, where a panel doesn't fit, line after line
@@ -256,14 +256,14 @@ def _cycles(convolution: Convolution, tile: tuple[int, ...], vectors: int, pixel
     for rows, many in balanced_sizes(pixels[-2] if len(pixels) > 1 else 1, tile[-2] if len(tile) > 1 else 1):
         for columns, count in balanced_sizes(pixels[-1], tile[-1]):
             size = rows * columns
-            total += many * count * (step_cycles(size, vectors, load) * convolution.depth + _TILE + store * size * vectors)
+            total += many * count * (step_cycles(size, vectors, load, target.machine) * convolution.depth + _TILE + store * size * vectors)
     repeats = product_of_extents([extents[number] for number in convolution.outer]) * product_of_extents(pixels[:-2])
     return total * panels * repeats * product_of_extents(list(convolution.phases))
 
 
-def step_cycles(rows: int, vectors: int, load: float) -> float:
-    """Cycles of one step of the reduction on a tile: two multiply-adds or two loads in each, and what loads delay them."""
-    return max(rows * vectors / 2, (rows + vectors) / 2, _LATENCY) + _BROADCAST * rows + load * vectors
+def step_cycles(rows: int, vectors: int, load: float, machine: Machine) -> float:
+    """Cycles of one step of the reduction on a tile: its multiply-adds and loads, and what loads delay them."""
+    return machine.step_cycles(rows * vectors, rows + vectors) + _BROADCAST * rows + load * vectors
 
 
 def balanced_sizes(extent: int, most: int) -> list[tuple[int, int]]:

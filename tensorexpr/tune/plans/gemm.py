@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from ...schedule.te_schedule import Schedule
 from ...schedule.tree import Inline, Root, StageNode
 from ...target import Target
+from ...target.machine import Machine
 from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
 from ...te.tensor_intrin import TensorIntrin
@@ -26,9 +27,6 @@ from .register_tile import RegisterTile, Shape, packing_cycles, ranked_tiles
 
 # Vectors of multiply-adds below which one core is done before another one has begun: about 2 microseconds.
 _PARALLEL_STEPS = 1 << 13
-_PAGE = 4096
-# Pages that a panel may lie on while it is read in place: processors translate 64 to 96 at once.
-_TRANSLATIONS = 96
 # Rows that make up for packing: a vector of the panel costs 2 cycles to copy and half a cycle for each row.
 _WORTH_A_COPY = 64
 
@@ -93,7 +91,7 @@ def product_plans(product: Product, dtype: str, target: Target) -> list[Plan]:
     # A result narrower than a vector has vectors of the power of two that holds a row of it.
     lanes = most if dot is not None else min(most, 1 << (extent_of(product.column) - 1).bit_length())
     transposed = not product.right.is_contiguous(product.column)
-    shape = _shape_of(product, lanes, transposed, dot)
+    shape = _shape_of(product, lanes, transposed, dot, target.machine)
     # Fewer rows don't pay for a transposed panel: a vector of it costs as much as the products of 4 rows.
     if lanes < most // 4 or lanes == 1 or shape.rows * shape.repeats < (4 if transposed else 2):
         return []
@@ -124,15 +122,15 @@ def _block_of(product: Product, width: int, target: Target, dot: DotProduct | No
     return depth // next(whole, 1)
 
 
-def _shape_of(product: Product, lanes: int, transposed: bool, dot: DotProduct | None) -> Shape:
+def _shape_of(product: Product, lanes: int, transposed: bool, dot: DotProduct | None, machine: Machine) -> Shape:
     """What the choice of a tile depends on."""
     right, rows, columns, repeats = product.right, extent_of(product.row), extent_of(product.column), size_of(product.rows[:-1])
     stride = right.stride(product.summed[-1])
     # A copy of a panel that lies on more pages than are translated at once is worth its time if many rows use it; three times
     # as many where a page serves several steps.
-    pages = size_of(product.summed) * min(stride, _PAGE) // _PAGE
-    users = _WORTH_A_COPY if stride >= _PAGE else 3 * _WORTH_A_COPY
-    packed = transposed or dot is not None or (pages > _TRANSLATIONS and rows * repeats >= users)
+    pages = size_of(product.summed) * min(stride, machine.page_bytes) // machine.page_bytes
+    users = _WORTH_A_COPY if stride >= machine.page_bytes else 3 * _WORTH_A_COPY
+    packed = transposed or dot is not None or (pages > machine.translations and rows * repeats >= users)
     return Shape(
         batch=size_of(product.batch),
         rows=rows,

@@ -1,7 +1,7 @@
 """Which register tile a matrix product gets: counted cycles of every tile that fits, over the shares of all cores.
 
-A tile of m rows and v vectors takes, for each step of the reduction, m*v multiply-adds, m broadcasts and v vectors. Two of
-either start in a cycle, and a multiply-add waits four cycles for the one before it on the same accumulator.
+A tile of m rows and v vectors takes, for each step of the reduction, m*v multiply-adds, m broadcasts and v vectors. So many of
+either start in a cycle as the machine has pipes, and a multiply-add waits for the one before it on the same accumulator.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...target import Target
+from ...target.machine import Machine
 
-_LATENCY = 4  # cycles of a multiply-add
 _LOAD = 0.1  # cycles that a load delays the multiply-adds beside it
 _TILE = 20.0  # cycles to start and store a tile, apart from its stores
 _PACKING = 2.0  # cycles to load and store a vector, from wherever it is
@@ -65,7 +65,7 @@ def ranked_tiles(shape: Shape, target: Target, cores: int) -> list[RegisterTile]
     candidates = [
         RegisterTile(rows, vectors, parts) for rows, vectors in _fitting(shape, target) for parts in chunks if parts <= shape.rows
     ]
-    candidates.sort(key=lambda tile: (_cycles(tile, shape, cores), tile.rows + tile.vectors))
+    candidates.sort(key=lambda tile: (_cycles(tile, shape, target.machine, cores), tile.rows + tile.vectors))
     best: dict[tuple[int, int], RegisterTile] = {}
     for tile in candidates:
         best.setdefault((tile.vectors, tile.chunks), tile)
@@ -80,28 +80,12 @@ def packing_cycles(transposed: bool, grouped: bool = False) -> float:
 def _fitting(shape: Shape, target: Target) -> Iterator[tuple[int, int]]:
     """Tiles with MR*NV accumulators, NV vectors and one broadcast in the registers."""
     for vectors in range(1, max(1, min(-(-shape.columns // shape.lanes), shape.widest)) + 1):
-        most = min((target.vector_registers - 1 - vectors) // vectors, shape.rows, rows_in_cache(shape.row_bytes, target))
+        most = min((target.vector_registers - 1 - vectors) // vectors, shape.rows, target.machine.caches[0].rows(shape.row_bytes))
         if most >= 1:
             yield from ((rows, vectors) for rows in range(max(1, most // 2), most + 1))
 
 
-def rows_in_cache(row_bytes: int, target: Target) -> int:
-    """How many rows at that distance the nearest cache holds a line of, each next to all others.
-
-    An L1 cache finds its sets by the address in a page of 4096 bytes, so it has size / 4096 lines for each place in a page.
-    """
-    page = 4096
-    places = page // _common_divisor(page, row_bytes)
-    return max(1, target.l1_cache_size_bytes // page * places)
-
-
-def _common_divisor(a: int, b: int) -> int:
-    while b:
-        a, b = b, a % b
-    return a
-
-
-def _cycles(tile: RegisterTile, shape: Shape, cores: int) -> float:
+def _cycles(tile: RegisterTile, shape: Shape, machine: Machine, cores: int) -> float:
     """Cycles of the core that has most to do, all rounded up to whole tiles, panels and shares."""
     vectors = -(-shape.columns // shape.lanes)
     panels = -(-vectors // tile.vectors)
@@ -110,7 +94,7 @@ def _cycles(tile: RegisterTile, shape: Shape, cores: int) -> float:
     loads = tile.vectors * (1 if shape.aligned else 2)
     steps = 0.0
     for rows, count in ((chunk // tiles + 1, chunk % tiles), (chunk // tiles, tiles - chunk % tiles)):
-        step = max(rows * tile.vectors / 2, (rows + loads) / 2, float(_LATENCY)) + _LOAD * (rows + loads)
+        step = machine.step_cycles(rows * tile.vectors, rows + loads) + _LOAD * (rows + loads)
         steps += count * (step * shape.depth + _TILE + rows * tile.vectors)
     share = -(-shape.batch * panels * tile.chunks // cores)
     return share * (steps * shape.repeats + shape.packing * tile.vectors * shape.depth)

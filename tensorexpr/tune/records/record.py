@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 from ...errors import RecordError, ScheduleError
 from ...schedule.trace import Trace
 from ...target import Target
+from ...target.machine import without_caches
 from ..measure.errors import MeasureErrorNo
 from ..measure.results import FAILED_COST, TIMED_AGAIN, MeasureResult
 from .schema import Field, check_fields, is_bool, is_integer, is_number, is_text, parse_json, shown
@@ -150,8 +151,11 @@ class Record:
         return self.verified
 
     def fits_target(self, target: str) -> bool:
-        """Whether the record tells of a target, given as resolved text: programs and times of another one say little."""
-        return self.target == target
+        """Whether the record tells of a target, given as resolved text: programs and times of another one say little.
+
+        Models of a CPU whose caches differ in size share records: a time there is better than none.
+        """
+        return without_caches(self.target) == without_caches(target)
 
     def to_json(self) -> dict[str, Any]:
         """The record as JSON."""

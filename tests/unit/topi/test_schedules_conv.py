@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import tensorexpr as tvm
-from tensorexpr import processor, te, topi
+from tensorexpr import te, topi
 from tensorexpr.codegen.spills import count_spills
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
@@ -176,11 +176,9 @@ def test_what_is_computed_while_it_is_read_is_not_fetched(monkeypatch: pytest.Mo
         ((4, 32, 32, 64, 64, 3, 1, 1), False),  # weights that the cache doesn't hold are outside
     ],
 )
-def test_pixels_are_fetched_ahead_where_caches_hold_but_a_part(
-    monkeypatch: pytest.MonkeyPatch, args: tuple[int, ...], expected: bool
-) -> None:
-    monkeypatch.setattr(processor, "cache_sizes", lambda: (4096, 1 << 16 if args[5] == 3 else 1 << 13, 1 << 20))
-    assert plan_of(operators.conv2d(*args)).prefetched is expected
+def test_pixels_are_fetched_ahead_where_caches_hold_but_a_part(args: tuple[int, ...], expected: bool) -> None:
+    small = Target(f"{AVX512} -l1d=4K/8 -l2={'64K' if args[5] == 3 else '8K'}/8 -l3=1M/16")
+    assert plan_of(operators.conv2d(*args), small).prefetched is expected
 
 
 def test_panels_that_no_cache_holds_are_packed() -> None:

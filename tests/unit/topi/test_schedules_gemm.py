@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,17 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tensorexpr
-from tensorexpr import processor, te, topi
+from tensorexpr import te, topi
 from tensorexpr.schedule import create_schedule
 from tensorexpr.schedule.tree import Inline
-from tensorexpr.target import Target
+from tensorexpr.target import Target, machine
+from tensorexpr.target.machine import machine_of
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.topi.schedules import default_schedule
 from tensorexpr.tune.plans import gemm
 from tensorexpr.tune.plans.gemm import plan_product
 from tensorexpr.tune.plans.products import Product, product_of, result_of
-from tensorexpr.tune.plans.register_tile import Shape, choose_tile, rows_in_cache
+from tensorexpr.tune.plans.register_tile import Shape, choose_tile
 
 # Four lanes and 32 registers: sizes below 40 already make several panels with a tail.
 NARROW = Target("llvm -vector-width=128 -num-cores=2")
@@ -128,8 +130,8 @@ def test_sizes_that_fit_and_that_do_not(name: str) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_packed_panels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if a row were a page: every panel that is read twice is packed."""
-    for constant, value in (("_PAGE", 1), ("_TRANSLATIONS", 0), ("_WORTH_A_COPY", 1)):
-        monkeypatch.setattr(gemm, constant, value)
+    monkeypatch.setattr(gemm, "_WORTH_A_COPY", 1)
+    monkeypatch.setattr(machine, "machine_of", lambda target, cores: replace(machine_of(target, cores), page_bytes=1, translations=0))
     tensors = PROGRAMS[name](9, 19, 5)
     assert plan_of(tensors).packed
     check(tensors, NARROW, compiled=True, phases=(3,))
@@ -139,18 +141,18 @@ def test_packed_panels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_sums_in_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a second cache of half a kilobyte."""
     monkeypatch.setattr(gemm, "_WORTH_A_COPY", 1)
-    monkeypatch.setattr(processor, "cache_sizes", lambda: (48 << 10, 512, 1 << 20))
+    small = Target(f"{NARROW} -l2=512/8")
     tensors = PROGRAMS[name](7, 13, 17)
-    assert (plan_of(tensors).block < 17) == (name != "two sums")
-    check(tensors, NARROW, compiled=True, phases=(0,))
+    assert (plan_of(tensors, small).block < 17) == (name != "two sums")
+    check(tensors, small, compiled=True, phases=(0,))
 
 
 def test_blocks_are_whole_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gemm, "_WORTH_A_COPY", 1)
-    monkeypatch.setattr(processor, "cache_sizes", lambda: (48 << 10, 512, 1 << 20))
-    found = plan_of(small_numbers(8, 16, 40, *BYTES), DOTS)
+    small = Target(f"{DOTS} -l2=512/8")
+    found = plan_of(small_numbers(8, 16, 40, *BYTES), small)
     assert found.dot is not None and found.block == 8  # 16 bytes wide and 512 / 2 in all: at most 16, and 16 and 12 don't divide 40
-    check(small_numbers(8, 16, 40, *BYTES), DOTS, compiled=False)
+    check(small_numbers(8, 16, 40, *BYTES), small, compiled=False)
 
 
 @settings(max_examples=12, deadline=None, derandomize=True)
@@ -199,7 +201,7 @@ def test_small_products_stay_on_one_core() -> None:
 
 
 def test_a_narrow_result_is_cut_by_rows() -> None:
-    found = plan_of(matmul(512, 16, 512), Target("llvm -vector-width=512 -num-cores=2"))
+    found = plan_of(matmul(512, 16, 512), Target("llvm -mcpu=znver5 -num-cores=2"))
     assert found.tile.chunks == 2 and found.tile.vectors == 1
 
 
@@ -253,13 +255,12 @@ def test_tiles_fit_the_registers_and_the_rows_the_cache(rows: int, columns: int,
     target = Target(f"llvm -mcpu={cpu} -num-cores=2")
     found = choose_tile(shape(rows=rows, columns=columns, row_bytes=row_bytes), target, 2)
     assert found.rows * found.vectors + found.vectors + 1 <= target.vector_registers
-    assert 1 <= found.rows <= min(rows, rows_in_cache(row_bytes, target)) and 1 <= found.chunks <= rows
+    assert 1 <= found.rows <= min(rows, target.machine.caches[0].rows(row_bytes)) and 1 <= found.chunks <= rows
 
 
 def test_rows_a_page_apart_share_a_set_of_the_cache() -> None:
-    target = Target("llvm")
-    ways = target.l1_cache_size_bytes // 4096
-    assert [rows_in_cache(size, target) // ways for size in (8192, 4096, 2048, 4100)] == [1, 1, 2, 1024]
+    cache = Target("llvm -l1d=32K/8").machine.caches[0]
+    assert [cache.rows(size) for size in (8192, 4096, 2048, 4100)] == [8, 8, 16, 512]
 
 
 @pytest.mark.parametrize("batch, rows, columns", [(1, 8, 48), (3, 64, 64), (1, 96, 16), (2, 90, 100)])

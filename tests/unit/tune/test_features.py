@@ -9,11 +9,12 @@ from tensorexpr import te
 from tensorexpr.lower.phase0.inline_stages import inline_stages
 from tensorexpr.schedule import Schedule, create_schedule
 from tensorexpr.target import Target
+from tensorexpr.target.machine import Cache
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.tune.features import extract
 from tensorexpr.tune.features.access import Access, accesses, storage_boxes
-from tensorexpr.tune.features.machine import Cache, traffic
 from tensorexpr.tune.features.nest import StageNest, access_forms, nests
+from tensorexpr.tune.features.traffic import traffic
 from tensorexpr.tune.space import Sketch
 from tests.programs import matmul
 

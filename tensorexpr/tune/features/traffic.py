@@ -1,68 +1,19 @@
-"""A roofline over the memory hierarchy: cycles per stage from footprints, for whole populations.
+"""Bytes that move into each level of the memory hierarchy, for whole populations.
 
 Traffic into a cache: take the outermost level whose working set fits. What one iteration of the loop around it touches
 stays until the next, so that every pass over that loop loads its footprint once. Rows a power of two apart share few
-sets of a cache, which shrinks what it holds for them. Rates are per core and cycle; they are those of a server core
-with 512-bit vectors and scale with the target's vector width.
+sets of a cache, which shrinks what it holds for them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from ...target import Target
+from ...target.machine import Cache
 from .access import LINE_BYTES, Access
 from .nest import Array, StageNest
-
-
-@dataclass(frozen=True)
-class Cache:
-    """One level: capacity in bytes, ways, bytes per cycle and core that the level below delivers into it, and whether it keeps
-    what fits from one call to the next."""
-
-    size: int
-    ways: int
-    fill_bytes: float
-    keeps: bool = False
-
-    @property
-    def way_bytes(self) -> int:
-        """Addresses this far apart share a set."""
-        return max(LINE_BYTES, self.size // self.ways)
-
-
-@dataclass(frozen=True)
-class Machine:
-    """What the cost of a loop nest depends on."""
-
-    cores: int
-    lanes_bytes: int
-    registers: int
-    fma_per_cycle: float
-    loads_per_cycle: float
-    stores_per_cycle: float
-    caches: tuple[Cache, ...]
-
-    @staticmethod
-    def of(target: Target) -> Machine:
-        """The machine of a target."""
-        width = target.vector_bits // 8
-        return Machine(
-            cores=target.num_cores,
-            lanes_bytes=width,
-            registers=target.vector_registers,
-            fma_per_cycle=2.0,
-            loads_per_cycle=2.0,
-            stores_per_cycle=1.0,
-            caches=(
-                Cache(target.l1_cache_size_bytes, 12, width),
-                Cache(target.l2_cache_size_bytes, 16, 20.0),
-                Cache(max(target.l3_cache_size_bytes, 1 << 20), 16, 8.0, keeps=True),
-            ),
-        )
 
 
 def traffic(nest: StageNest, touched: Sequence[Access], cache: Cache) -> Array:

@@ -1,0 +1,93 @@
+"""What is known of CPU cores: pipes, latencies, caches and address translation, a row per core family.
+
+Sources: Agner Fog, "The microarchitecture of Intel, AMD, and VIA CPUs" and "Instruction tables" (pipes, latencies); AMD, "Software
+Optimization Guide" for families 17h, 19h and 1Ah; Intel, "64 and IA-32 Architectures Optimization Reference Manual"; Arm, Technical
+Reference Manuals and Software Optimization Guides of Neoverse N1, Neoverse V1 and Cortex-A72; D. Johnson, "Apple M1 Microarchitecture
+Research". Bytes per cycle beyond the first cache are what one core sustains: on znver3 and znver5 as measured with read kernels
+(28 and 95 GB/s at 3.15 GHz with two threads on znver3), on others rounded down from their guides. Third levels differ between
+models of a family; the row has a common one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """A row of the table.
+
+    Args:
+        fma: vector multiply-adds that start in a cycle, and bits of each.
+        latency: cycles until a multiply-add's result can be added to.
+        load, store: vector loads and stores in a cycle, and bits of each.
+        masked_store: cycles of a vector store of some lanes, by mask registers where the core has them.
+        l1d, l2, l3: size and ways of the caches that one core sees.
+        fill: bytes per cycle that arrive from the second cache, the third cache and memory.
+        translations: pages whose addresses are known without asking the second-level TLB.
+        page: bytes of a page.
+        line: bytes of a cache line.
+    """
+
+    fma: tuple[int, int]
+    latency: int
+    load: tuple[int, int]
+    store: tuple[int, int]
+    masked_store: float
+    l1d: str
+    l2: str
+    l3: str
+    fill: tuple[float, float, float]
+    translations: int
+    page: int = 4096
+    line: int = 64
+
+
+_ZEN1 = Core((2, 128), 5, (2, 128), (1, 128), 18.0, "32K/8", "512K/8", "8M/16", (32, 10, 4), 64)
+_ZEN2 = Core((2, 256), 5, (2, 256), (1, 256), 12.0, "32K/8", "512K/8", "16M/16", (32, 15, 4), 64)
+_ZEN3 = Core((2, 256), 4, (2, 256), (1, 256), 12.0, "32K/8", "512K/8", "32M/16", (32, 15, 4.5), 64)
+_ZEN4 = Core((2, 256), 4, (2, 256), (1, 256), 1.0, "32K/8", "1M/8", "32M/16", (32, 18, 6), 72)
+_ZEN5 = Core((2, 512), 4, (2, 512), (1, 512), 1.0, "48K/12", "1M/16", "32M/16", (64, 20, 8), 96)
+_HASWELL = Core((2, 256), 5, (2, 256), (1, 256), 1.0, "32K/8", "256K/8", "8M/16", (32, 10, 4), 64)
+_SKYLAKE = Core((2, 256), 4, (2, 256), (1, 256), 1.0, "32K/8", "256K/4", "8M/16", (32, 10, 4), 64)
+_SKYLAKE_SERVER = Core((2, 512), 4, (2, 512), (1, 512), 1.0, "32K/8", "1M/16", "24M/11", (64, 10, 4), 64)
+_ICELAKE_SERVER = Core((2, 512), 4, (2, 512), (1, 512), 1.0, "48K/12", "1280K/20", "36M/12", (64, 10, 4), 64)
+_ICELAKE_CLIENT = Core((1, 512), 4, (2, 512), (1, 512), 1.0, "48K/12", "512K/8", "8M/16", (64, 12, 4), 64)
+_SAPPHIRE_RAPIDS = Core((2, 512), 4, (2, 512), (1, 512), 1.0, "48K/12", "2M/16", "60M/15", (64, 10, 4), 96)
+_GOLDEN_COVE = Core((2, 256), 4, (3, 256), (2, 256), 1.0, "48K/12", "1280K/10", "24M/12", (32, 14, 6), 96)
+_NEOVERSE_N1 = Core((2, 128), 4, (2, 128), (1, 128), 1.0, "64K/4", "1M/8", "32M/16", (32, 12, 6), 48)
+_NEOVERSE_V1 = Core((4, 128), 4, (3, 128), (2, 128), 1.0, "64K/4", "1M/8", "32M/16", (32, 12, 6), 48)
+_FIRESTORM = Core((4, 128), 4, (3, 128), (2, 128), 1.0, "128K/8", "12M/12", "8M/16", (32, 20, 12), 160, page=16384, line=128)
+_CORTEX_A72 = Core((2, 128), 7, (1, 128), (1, 128), 1.0, "32K/2", "1M/16", "1M/16", (16, 4, 2), 48)
+
+CORES: Mapping[str, Core] = MappingProxyType(
+    {
+        **dict.fromkeys(("znver1",), _ZEN1),
+        **dict.fromkeys(("znver2",), _ZEN2),
+        **dict.fromkeys(("znver3",), _ZEN3),
+        **dict.fromkeys(("znver4",), _ZEN4),
+        **dict.fromkeys(("znver5",), _ZEN5),
+        **dict.fromkeys(("haswell", "core-avx2", "broadwell"), _HASWELL),
+        **dict.fromkeys(("skylake",), _SKYLAKE),
+        **dict.fromkeys(("skylake-avx512", "cascadelake", "cooperlake", "cannonlake"), _SKYLAKE_SERVER),
+        **dict.fromkeys(("icelake-server",), _ICELAKE_SERVER),
+        **dict.fromkeys(("icelake-client", "tigerlake", "rocketlake"), _ICELAKE_CLIENT),
+        **dict.fromkeys(("sapphirerapids", "emeraldrapids", "graniterapids"), _SAPPHIRE_RAPIDS),
+        **dict.fromkeys(("alderlake", "raptorlake", "meteorlake", "arrowlake", "lunarlake"), _GOLDEN_COVE),
+        **dict.fromkeys(("neoverse-n1", "cortex-a76", "cortex-a77", "cortex-a78"), _NEOVERSE_N1),
+        **dict.fromkeys(("neoverse-v1", "neoverse-v2", "neoverse-n2", "cortex-x1", "cortex-x2"), _NEOVERSE_V1),
+        **dict.fromkeys(("apple-a14", "apple-m1", "apple-m2", "apple-m3", "apple-m4"), _FIRESTORM),
+        **dict.fromkeys(("cortex-a72", "cortex-a57", "cortex-a73", "cortex-a53", "cortex-a55"), _CORTEX_A72),
+    }
+)
+
+# Cores that aren't in the table, by the most telling feature they have: the slowest that has it.
+BY_FEATURE: tuple[tuple[str, Core], ...] = (
+    ("avx512f", _SKYLAKE_SERVER),
+    ("avx2", Core((2, 256), 5, (2, 256), (1, 256), 12.0, "32K/8", "256K/8", "8M/16", (32, 10, 4), 64)),
+    ("neon", Core((2, 128), 4, (1, 128), (1, 128), 1.0, "32K/4", "512K/8", "1M/16", (16, 8, 4), 32)),
+)
+# x86-64 before AVX2: a multiplication and an addition, one after the other, are a multiply-add.
+OLDEST = Core((1, 128), 8, (1, 128), (1, 128), 1.0, "32K/8", "256K/8", "2M/16", (16, 8, 4), 64)

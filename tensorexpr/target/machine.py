@@ -1,0 +1,169 @@
+"""Machine: what schedules and the cost model may know of the processor that a target names.
+
+Everything comes from the target's CPU and features (`cores`), from what the system says of this machine when the target is this
+machine, and from options that a user sets: `-l1d=32K/8 -l2=512K/8 -l3=8M/16` (bytes / ways).
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from .. import processor
+from ..log import once
+from .cores import BY_FEATURE, CORES, OLDEST, Core
+from .kinds import CACHE_OPTIONS
+
+if TYPE_CHECKING:
+    from .target import Target
+
+_CACHE_WORDS = re.compile(rf" -(?:{'|'.join(CACHE_OPTIONS)})=\S+")
+_LOGGER = logging.getLogger(__name__)
+# Threads of an OpenMP runtime that wait for each other meet in about a microsecond.
+_FORK_JOIN_CYCLES = 4000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """One level of the hierarchy.
+
+    Args:
+        size: in bytes, as one core sees it.
+        ways: lines that share a set.
+        fill_bytes: bytes per cycle that one core gets into it from the level below.
+        line: bytes of a line.
+        keeps: what fits stays from one call of a kernel to the next.
+    """
+
+    size: int
+    ways: int
+    fill_bytes: float
+    line: int = 64
+    keeps: bool = False
+
+    @property
+    def way_bytes(self) -> int:
+        """Addresses this far apart share a set."""
+        return max(self.line, self.size // self.ways)
+
+    def rows(self, row_bytes: int) -> int:
+        """How many rows at that distance it holds a line of, each next to all others.
+
+        Rows that are 4096 bytes apart share one set of a cache with ways of 4096 bytes: it holds as many as it has ways.
+        """
+        places = self.way_bytes // math.gcd(self.way_bytes, max(1, row_bytes))
+        return max(1, self.ways * min(places, self.way_bytes // self.line))
+
+    def __str__(self) -> str:
+        """As options of a target give it, such as "32K/8"."""
+        return f"{processor.size_text(self.size)}/{self.ways}"
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A processor, as one core of it sees it.
+
+    Args:
+        cores: that parallel loops use.
+        core: the row of the table that the numbers are from; "" if the CPU is none that is known.
+        vector_bits, vector_registers: of the widest registers that code for the target uses.
+        mask_registers: lanes are switched off by registers of their own.
+        fma_per_cycle, loads_per_cycle, stores_per_cycle: of whole vectors of `vector_bits`.
+        fma_latency: cycles until a sum can be added to again.
+        masked_store_cycles: of a vector store of some lanes.
+        caches: first to third level.
+        page_bytes, translations: of the first-level TLB.
+        fork_join_cycles: to start all threads and wait for them.
+    """
+
+    cores: int
+    core: str
+    vector_bits: int
+    vector_registers: int
+    mask_registers: bool
+    fma_per_cycle: float
+    loads_per_cycle: float
+    stores_per_cycle: float
+    fma_latency: int
+    masked_store_cycles: float
+    caches: tuple[Cache, Cache, Cache]
+    page_bytes: int
+    translations: int
+    fork_join_cycles: float = _FORK_JOIN_CYCLES
+
+    @property
+    def vector_bytes(self) -> int:
+        """Bytes of a vector register."""
+        return self.vector_bits // 8
+
+    def step_cycles(self, multiply_adds: float, loads: float) -> float:
+        """Cycles of one step of a loop-carried sum: its vector multiply-adds beside its loads, and no less than the latency of one."""
+        return max(multiply_adds / self.fma_per_cycle, loads / self.loads_per_cycle, float(self.fma_latency))
+
+    @property
+    def line_bytes(self) -> int:
+        """Bytes of a line of the first cache."""
+        return self.caches[0].line
+
+
+@lru_cache(maxsize=64)
+def machine_of(target: Target, cores: int) -> Machine:
+    """The machine that a target names, of so many cores; conservative numbers, and a warning once, for a CPU that nothing is known of."""
+    name, row = _row_of(target)
+    bits, features = target.vector_bits, target.features
+    return Machine(
+        cores=cores,
+        core=name,
+        vector_bits=bits,
+        vector_registers=target.vector_registers,
+        mask_registers="avx512vl" in features,
+        fma_per_cycle=_vectors(row.fma, bits),
+        loads_per_cycle=_vectors(row.load, bits),
+        stores_per_cycle=_vectors(row.store, bits),
+        fma_latency=row.latency,
+        masked_store_cycles=row.masked_store,
+        caches=_caches(target, row),
+        page_bytes=row.page,
+        translations=row.translations,
+    )
+
+
+def without_caches(text: str) -> str:
+    """The text of a target without the sizes of its caches."""
+    return _CACHE_WORDS.sub("", text)
+
+
+def _row_of(target: Target) -> tuple[str, Core]:
+    """The name and row of a target's core; without a name where only its features tell."""
+    if target.kind != "llvm":
+        return "", BY_FEATURE[-1][1]
+    if target.mcpu in CORES:
+        return target.mcpu, CORES[target.mcpu]
+    found = next((row for feature, row in BY_FEATURE if feature in target.features), OLDEST)
+    if not target.mcpu.startswith(("x86-64", "generic")):  # these names mean any CPU: nothing is missing
+        once(
+            _LOGGER,
+            f"nothing is known of the core {target.mcpu!r}: schedules are made for a slow one with its features; -l1d, -l2, -l3 set caches",
+        )
+    return "", found
+
+
+def _vectors(pipes: tuple[int, int], bits: int) -> float:
+    """Vectors of so many bits in a cycle, by pipes of so many bits each: a pipe takes a wider vector in parts."""
+    count, width = pipes
+    return count * min(1.0, width / bits)
+
+
+def _caches(target: Target, row: Core) -> tuple[Cache, Cache, Cache]:
+    """What the user says of each level, else the system if the target is this machine, else the table."""
+    seen = processor.caches() if target.is_host_cpu else {}
+    levels = []
+    for level, (name, fill) in enumerate(zip(CACHE_OPTIONS, row.fill, strict=True), start=1):
+        given = str(target.attrs.get(name, ""))
+        size, ways = processor.parse_cache(given) or seen.get(level) or processor.parse_cache(getattr(row, name)) or (0, 1)
+        levels.append(Cache(size, ways, float(fill), row.line, keeps=level == 3))
+    return levels[0], levels[1], levels[2]
