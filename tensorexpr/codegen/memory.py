@@ -296,6 +296,10 @@ def _store_block(ctx: FunctionContext, access: Access, value: str, mask: Mask | 
         hint = nontemporal.hint(ctx, access.data, alignment, access.lanes * access.unit)
         ctx.text.emit(f"store {vector} {value}, ptr {pointer}, align {alignment}{hint}")
         return
+    run = odd_vectors.run_of(ctx, mask.constant, access.unit)
+    if run is not None:
+        odd_vectors.store_run(ctx, access.memory_type, access.lanes, run, value, pointer, alignment, access.unit)
+        return
     ctx.text.emit(
         f"call void @llvm.masked.store.{suffix(vector)}.p0({vector} {value}, ptr align {alignment} {pointer}, "
         f"<{access.lanes} x i1> {mask.text})"

@@ -2,6 +2,8 @@
 
     for io in 8: X[io*14 + 3] if 1 <= io*14 + 3 and 1 <= r else 0    ->    for io in 8: X[io*14 + 3] if 1 <= r else 0
 
+Where the same lanes of a store run in every iteration, it is one of these lanes, or its mask a constant (`live_lanes`).
+
 It stands after unrolling: before, the loop that makes the condition true is still a loop.
 """
 
@@ -16,19 +18,21 @@ from ...tir.arithmetic import add, compare, multiply
 from ...tir.dtype import parse_dtype
 from ...tir.expr import GE, GT, LE, LT, And, Broadcast, BufferLoad, Call, CmpExpr, IntImm, PrimExpr, Ramp, Select
 from ...tir.function import PrimFunc
-from ...tir.stmt import For, Stmt
+from ...tir.stmt import Allocate, BufferStore, For, Stmt
 from ..context import PassContext
-from ..rebuild import FreeVars, map_expr, map_stmt
+from ..rebuild import FreeVars, map_expr, map_stmt, walk_statements
 from ..scopes import inside_loop
+from .live_lanes import Lanes, live_lanes, shortened
 
 
 def settle_conditions(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """`func` without conditions of values that always hold; itself if there are none."""
-    return func.with_body(_Settler().stmt(func.body))
+    return func.with_body(_Settler(func).stmt(func.body))
 
 
 class _Settler:
-    def __init__(self) -> None:
+    def __init__(self, func: PrimFunc) -> None:
+        self._inner = frozenset(s.buffer_var for s in walk_statements(func.body) if isinstance(s, Allocate))
         self._analyzer = Analyzer()
         self._free = FreeVars()
         # What is known inside the loops around; proofs hold further in too, so only what is mapped is forgotten there.
@@ -38,13 +42,34 @@ class _Settler:
     def stmt(self, stmt: Stmt) -> Stmt:
         """The statement with its conditions settled."""
         if not isinstance(stmt, For):
-            return map_stmt(stmt, self.stmt, self.expr)
+            mapped = map_stmt(stmt, self.stmt, self.expr)
+            return self._stored(mapped) if isinstance(mapped, BufferStore) and mapped.predicate is not None else mapped
         outer = self._mapped, self._proved
         self._mapped, self._proved = {}, {}
         with inside_loop(self._analyzer, stmt):
             body = self.stmt(stmt.body)
         self._mapped, self._proved = outer
         return stmt if body is stmt.body else replace(stmt, body=body)
+
+    def _stored(self, store: BufferStore) -> BufferStore:
+        """The store of the lanes that run."""
+        assert store.predicate is not None
+        lanes = self._lanes(store.predicate)
+        if lanes is None:
+            return store
+        if lanes.all:
+            return BufferStore(store.buffer, store.value, store.indices)
+        short = shortened(store, lanes, self._inner)
+        if short is not None:
+            return BufferStore(short.buffer, self.expr(short.value), short.indices)
+        mask = lanes.mask() if self._free(store.predicate) else None
+        return store if mask is None else BufferStore(store.buffer, store.value, store.indices, mask)
+
+    def _lanes(self, condition: PrimExpr) -> Lanes | None:
+        """The lanes in which all parts of a condition hold, where that is decided."""
+        found = [None if self._free.touches_memory(part) else live_lanes(part, self._analyzer) for part in _conjuncts(condition)]
+        decided = [lanes for lanes in found if lanes is not None]
+        return reduce(Lanes.both, decided) if len(decided) == len(found) else None
 
     def expr(self, expr: PrimExpr) -> PrimExpr:
         """The value without conditions that hold."""

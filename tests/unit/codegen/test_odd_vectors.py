@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tensorexpr as tvm
-from tensorexpr import te
+from tensorexpr import te, tir
 
 
 def scaled(lanes: int, dtype: str = "float32") -> tuple[te.Schedule, list[te.Tensor]]:
@@ -39,6 +39,30 @@ def test_with_masks_it_is_one_access(lanes: int, dtype: str) -> None:
 )
 def test_elsewhere_nothing_changes(lanes: int, dtype: str, target: str) -> None:
     assert "call void @llvm.masked.store" not in assembly(lanes, dtype, target)
+
+
+def lanes_from(first: int, end: int) -> tir.PrimExpr:
+    """The mask of the lanes [first, end) of 8."""
+    numbers, at = tir.Ramp(tir.IntImm("int32", 0), tir.IntImm("int32", 1), 8), lambda n: tir.Broadcast(tir.IntImm("int32", n), 8)
+    return tir.And(numbers >= at(first), numbers < at(end)) if first and end < 8 else numbers >= at(first) if first else numbers < at(end)
+
+
+@pytest.mark.parametrize("first, end", [(0, 5), (3, 8), (7, 8), (0, 1), (2, 6)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
+@pytest.mark.parametrize("target", ["llvm", "llvm -mcpu=znver3", "llvm -mcpu=haswell", "llvm -mcpu=skylake-avx512"])
+def test_stores_of_lanes_that_never_change(first: int, end: int, dtype: str, target: str) -> None:
+    """Where masked stores are dear, or there are none, a constant run of lanes is stored alone."""
+    x, y = tir.decl_buffer((8,), dtype, "x"), tir.decl_buffer((8,), dtype, "y")
+    every = tir.Ramp(tir.IntImm("int32", 0), tir.IntImm("int32", 1), 8)
+    body = tir.BufferStore(y, tir.BufferLoad(x, (every,)), (every,), lanes_from(first, end))
+    built = tvm.build(tir.PrimFunc([x.data, y.data], body, buffer_map={x.data: x, y.data: y}), target=target)
+    if not tvm.Target(target).machine.mask_registers:
+        is_cheap = tvm.Target(target).machine.masked_store_cycles == 1 and dtype != "int8" and first
+        assert ("call void @llvm.masked.store" in built.get_source("ll")) == bool(is_cheap)
+    if target == "llvm":
+        out = np.full(8, 7).astype(dtype)
+        built(np.arange(8).astype(dtype), out)
+        assert out.tolist() == [lane if first <= lane < end else 7 for lane in range(8)]
 
 
 @pytest.mark.parametrize("lanes", [*range(1, 18), 21, 33])

@@ -66,7 +66,7 @@ def test_programs_that_failed_teach_nothing_about_speed() -> None:
 
 
 def test_the_analytic_model_prefers_vectors_and_parallel_loops() -> None:
-    target = tvm.Target("llvm -mcpu=skylake-avx512 -num-cores=4")
+    target = tvm.Target("llvm -mcpu=znver5 -num-cores=4")
     sch = tir.Schedule(scaled(4096))
     _, inner = sch.split(sch.get_loops(sch.get_block("B"))[0], [None, 16])
     before = log_throughput(sch.mod, target)
