@@ -11,10 +11,11 @@ from ..tir.function import PrimFunc
 
 @dataclass(frozen=True, slots=True)
 class RegisterFile:
-    """`count` vector registers of `bits` bits."""
+    """`count` vector registers of `bits` bits; with `masks`, stores leave lanes out at no cost."""
 
     count: int = 32
     bits: int = 512
+    masks: bool = True
 
     @staticmethod
     def of(func: PrimFunc) -> RegisterFile:
@@ -41,4 +42,4 @@ class RegisterFile:
 def _registers(target: Target | None) -> RegisterFile:
     if target is None or not target.is_built:  # a device has registers for scalars
         return RegisterFile()
-    return RegisterFile(target.vector_registers, target.vector_bits)
+    return RegisterFile(target.vector_registers, target.vector_bits, target.machine.mask_registers)

@@ -54,6 +54,8 @@ class _Settler:
     def _stored(self, store: BufferStore) -> BufferStore:
         """The store of the lanes that run."""
         assert store.predicate is not None
+        if store.buffer.data in self._inner:  # may be registers, whose accesses have their masks in common
+            return store
         lanes = self._lanes(store.predicate)
         if lanes is None:
             return store

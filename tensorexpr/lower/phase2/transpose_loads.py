@@ -34,8 +34,6 @@ from .wide_lanes import wide_store
 
 # Columns of one transpose: below, the shuffles cost what the strided loads did.
 _LEAST = 4
-# Registers of so many bits are stored under a mask at no cost.
-_MASKED_BITS = 512
 # Shuffles inside blocks of so many bits take their order from the instruction.
 _BLOCK_BITS = 128
 
@@ -145,7 +143,7 @@ def _run(stores: Sequence[BufferStore], registers: RegisterFile, shared: frozens
             transposed = _transposed(block, bindings)
             columns.update(transposed)
             made_of.update(dict.fromkeys(transposed, bindings))
-    whole = _whole_columns(columns) if registers.bits >= _MASKED_BITS else {}
+    whole = _whole_columns(columns) if registers.masks else {}
     return _bound(stores, columns, made_of, whole) if columns else seq(*stores)
 
 

@@ -43,8 +43,11 @@ def test_elsewhere_nothing_changes(lanes: int, dtype: str, target: str) -> None:
 
 def lanes_from(first: int, end: int) -> tir.PrimExpr:
     """The mask of the lanes [first, end) of 8."""
-    numbers, at = tir.Ramp(tir.IntImm("int32", 0), tir.IntImm("int32", 1), 8), lambda n: tir.Broadcast(tir.IntImm("int32", n), 8)
-    return tir.And(numbers >= at(first), numbers < at(end)) if first and end < 8 else numbers >= at(first) if first else numbers < at(end)
+    numbers = tir.Ramp(tir.IntImm("int32", 0), tir.IntImm("int32", 1), 8)
+    above, below = (tir.Broadcast(tir.IntImm("int32", lane), 8) for lane in (first, end))
+    if first and end < 8:
+        return tir.And(numbers >= above, numbers < below)
+    return numbers >= above if first else numbers < below
 
 
 @pytest.mark.parametrize("first, end", [(0, 5), (3, 8), (7, 8), (0, 1), (2, 6)])
@@ -55,7 +58,7 @@ def test_stores_of_lanes_that_never_change(first: int, end: int, dtype: str, tar
     x, y = tir.decl_buffer((8,), dtype, "x"), tir.decl_buffer((8,), dtype, "y")
     every = tir.Ramp(tir.IntImm("int32", 0), tir.IntImm("int32", 1), 8)
     body = tir.BufferStore(y, tir.BufferLoad(x, (every,)), (every,), lanes_from(first, end))
-    built = tvm.build(tir.PrimFunc([x.data, y.data], body, buffer_map={x.data: x, y.data: y}), target=target)
+    built = tvm.build(tir.PrimFunc((x.data, y.data), body, buffer_map={x.data: x, y.data: y}), target=target)
     if not tvm.Target(target).machine.mask_registers:
         is_cheap = tvm.Target(target).machine.masked_store_cycles == 1 and dtype != "int8" and first
         assert ("call void @llvm.masked.store" in built.get_source("ll")) == bool(is_cheap)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -14,11 +17,11 @@ from tensorexpr.lower.rebuild import walk_statements
 from tensorexpr.tir.buffer import Buffer
 from tensorexpr.tir.expr import GE, GT, LE, LT, Broadcast, BufferLoad, CmpExpr, IntImm, Max, PrimExpr, Ramp, Range, Var
 from tensorexpr.tir.function import PrimFunc
-from tensorexpr.tir.stmt import BufferStore, Stmt
+from tensorexpr.tir.stmt import BufferStore, Stmt, seq
 
-from .builder import allocate, check_kept, flat, func, loop, seq, store
+from .builder import allocate, check_kept, flat, func, loop, store
 
-HOLDS = {LT: lambda a, b: a < b, LE: lambda a, b: a <= b, GT: lambda a, b: a > b, GE: lambda a, b: a >= b}
+HOLDS: dict[type[CmpExpr], Callable[[int, int], bool]] = {LT: operator.lt, LE: operator.le, GT: operator.gt, GE: operator.ge}
 ZERO = Broadcast(IntImm("int32", 0), 6)
 
 
