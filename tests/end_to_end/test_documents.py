@@ -76,6 +76,7 @@ FROM_TVM = {
     "scan.py": ("after two years",),
     "schedule_primitives.py": ("== tiled", "vectorize", "parallel"),
     "sessions.py": ("LocalSession: 256 squares on cpu(0)", "RPCSession: 256 squares on remote:cpu(0)"),
+    "sparse.py": ("sparse_dense_sp_rhs_bsrmm_block", "weights are stored"),
     "tensor_ir.py": ("sch.compute_at(", "T.vectorized("),
     "tensorize.py": ("c_1[i * 40 + j_outer * 8:i * 40 + j_outer * 8 + 8] =",),
     "tuple_inputs.py": ("places of the maxima", "products"),
