@@ -81,6 +81,7 @@ PASSES: dict[str, str] = {
     "ThreadSync": "thread_sync",
     "RemoveWeightLayoutRewriteBlock": "remove_weight_layout_rewrite_block",
     "VerifyMemory": "verify_memory",
+    "VerifyVTCMLimit": "verify_vtcm_limit",
     "LiftAttrScope": "lift_attr_scope",
     "RemoveAssume": "remove_assume",
     "RemoveStoreUndef": "remove_store_undef",

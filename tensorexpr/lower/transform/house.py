@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ...tir.attrs import FrozenMap
+from ...tir.expr import Var
 from ...tir.function import PrimFunc
-from ...tir.stmt import AssertStmt, For, ForKind, Stmt
+from ...tir.stmt import Allocate, AssertStmt, AttrStmt, For, ForKind, Stmt
 from ..context import PassContext
 from ..passes import Pass
 from ..phase1.inject_prefetch import inject_prefetch
 from ..phase1.storage_flatten import storage_flatten
-from ..phase2.inject_double_buffer import inject_double_buffer
+from ..phase2.inject_double_buffer import SCOPE, inject_double_buffer
 from ..phase2.loop_partition import loop_partition
 from ..phase2.register_promotion import register_promotion
 from ..phase2.storage_rewrite import storage_rewrite
@@ -18,7 +20,7 @@ from ..phase2.trim_no_ops import trim_no_ops
 from ..phase2.unroll_loop import unroll_loop
 from ..phase2.unroll_register_tile import unroll_register_tile
 from ..phase3.instrument_bound_checkers import instrument_bound_checkers
-from ..rebuild import map_stmt
+from ..rebuild import map_stmt, walk_statements
 
 
 def StorageFlatten(cache_line_size: int = 64, create_bound_attribute: bool = False) -> Pass:
@@ -65,8 +67,27 @@ def RegisterPromotion() -> Pass:
 
 
 def InjectDoubleBuffer() -> Pass:
-    """Double buffered stages filled one iteration ahead."""
-    return Pass("tir.InjectDoubleBuffer", inject_double_buffer)
+    """Double buffered stages filled one iteration ahead: allocations marked, or named by an attribute, `double_buffer_scope`."""
+    return Pass("tir.InjectDoubleBuffer", lambda func, ctx: inject_double_buffer(_with_marks(func), ctx))
+
+
+def _with_marks(func: PrimFunc) -> PrimFunc:
+    """`func` with the mark of a double buffer on its allocation, where an attribute around its filling said so."""
+
+    def is_mark(stmt: Stmt) -> bool:
+        return isinstance(stmt, AttrStmt) and stmt.attr_key == SCOPE and isinstance(stmt.node, Var)
+
+    named = {stmt.node for stmt in walk_statements(func.body) if isinstance(stmt, AttrStmt) and is_mark(stmt)}
+
+    def marked(stmt: Stmt) -> Stmt:
+        if isinstance(stmt, AttrStmt) and is_mark(stmt):
+            return marked(stmt.body)
+        result = map_stmt(stmt, marked)
+        if isinstance(result, Allocate) and result.buffer_var in named:
+            return replace(result, annotations=FrozenMap({**result.annotations, SCOPE: 1}))
+        return result
+
+    return func.with_body(marked(func.body)) if named else func
 
 
 def StorageRewrite() -> Pass:

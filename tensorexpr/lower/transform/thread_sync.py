@@ -1,22 +1,28 @@
 """Barriers between what one thread writes and another one reads in the same memory.
 
 Statements are taken in order; a barrier stands before the first one that reads what was written, or writes what was read
-or written, in `storage_scope` since the last barrier. A loop whose next iteration would do so has one at its start.
+or written, in `storage_scope` since the last barrier. A loop whose next iteration would do so has one at its start. What
+each thread does to elements of its own needs none: `s[tx * 4 + i]` for i < 4, before and after.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from ...tir.expr import BufferLoad, Call, IterVar, StringImm, Var
+from ...arith import detect_linear_equation
+from ...tir.arithmetic import as_int
+from ...tir.expr import BufferLoad, Call, IterVar, PrimExpr, Ramp, StringImm, Var
 from ...tir.function import PrimFunc
-from ...tir.rewriting import walk
+from ...tir.rewriting import variables, walk
+from ...tir.scopes import parts
 from ...tir.stmt import AttrStmt, BufferStore, Evaluate, For, IfThenElse, SeqStmt, Stmt, seq
 from ..context import PassContext
 from ..passes import Pass
-from ..rebuild import map_stmt, own_expressions, pointer_scope, sub_statements
+from ..rebuild import map_stmt, own_expressions, pointer_scope, sub_statements, walk_statements
 
 _SYNC = "tir.tvm_storage_sync"
+_MANY = 2**31  # threads, where nobody says how many
 
 
 def ThreadSync(storage_scope: str) -> Pass:
@@ -32,38 +38,96 @@ def ThreadSync(storage_scope: str) -> Pass:
     return Pass("tir.ThreadSync", run)
 
 
-@dataclass
-class _Accesses:
-    """Pointers that were read and written since the last barrier."""
+@dataclass(frozen=True)
+class _Place:
+    """An index `base + sum(steps * threads) + x` for low <= x <= high, in which the elements of different threads differ."""
 
-    reads: set[Var] = field(default_factory=set)
-    writes: set[Var] = field(default_factory=set)
+    steps: tuple[int, ...]
+    base: PrimExpr
+    low: int
+    high: int
 
-    def clashes(self, later: _Accesses) -> bool:
-        """Whether something later may not overtake this."""
-        return bool(self.writes & (later.reads | later.writes) or self.reads & later.writes)
 
-    def add(self, other: _Accesses) -> None:
-        """Both."""
-        self.reads |= other.reads
-        self.writes |= other.writes
+@dataclass(frozen=True)
+class _Access:
+    """A read or write behind a pointer; no place is known where threads may share elements."""
+
+    pointer: Var
+    writes: bool
+    place: _Place | None = None
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """The threads that share memory with how many there are, the constant ranges of loops, and what else is defined in them."""
+
+    threads: dict[Var, int]
+    loops: dict[Var, tuple[int, int]]
+    others: set[Var]
+
+    def place(self, indices: Sequence[PrimExpr]) -> _Place | None:
+        """Where a thread accesses an element of its own; None if another thread may access it too, or nothing is known."""
+        used = {var for index in indices for var in variables(index)}
+        if len(indices) != 1 or used & self.others or any(isinstance(node, (BufferLoad, Ramp)) for node in walk(indices[0])):
+            return None
+        loops = [var for var in self.loops if var in used]
+        terms = detect_linear_equation(indices[0], [*self.threads, *loops])
+        steps = [as_int(term) for term in terms[:-1]]
+        if not terms or None in steps:
+            return None
+        numbers = [step or 0 for step in steps]
+        ends = [sorted(step * end for end in self.loops[var]) for step, var in zip(numbers[len(self.threads) :], loops, strict=True)]
+        base, shift = terms[-1], as_int(terms[-1]) or 0
+        low, high = (shift + sum(end[side] for end in ends) for side in (0, 1))
+        found = _Place(tuple(numbers[: len(self.threads)]), base - shift, low, high)
+        return found if self.are_apart(found, found) else None
+
+    def are_apart(self, one: _Place, other: _Place) -> bool:
+        """Whether different threads access different elements at two places."""
+        if one.steps != other.steps or one.base is not other.base:
+            return False
+        reach = max(one.high, other.high) - min(one.low, other.low)
+        for step, count in sorted(zip(map(abs, one.steps), self.threads.values(), strict=True)):
+            if count > 1 and step <= reach:
+                return False
+            reach += step * (count - 1)
+        return True
+
+
+def _kernel(stmt: Stmt) -> _Kernel:
+    threads: dict[Var, int] = {}
+    loops: dict[Var, tuple[int, int]] = {}
+    others: set[Var] = set()
+    for one in walk_statements(stmt):
+        tag = one.node.thread_tag if isinstance(one, AttrStmt) and isinstance(one.node, IterVar) else ""
+        if isinstance(one, AttrStmt) and isinstance(one.node, IterVar) and tag.startswith(("blockIdx", "threadIdx")):
+            count = as_int(one.value)
+            if tag.startswith("blockIdx"):  # of the threads that share memory it is the same number
+                continue
+            threads[one.node.var] = _MANY if count is None else count
+        elif isinstance(one, For) and (extent := as_int(one.extent)) and (low := as_int(one.min)) is not None:
+            loops[one.loop_var] = (low, low + extent - 1)
+        else:
+            others.update(var for var in parts(one).defines if var.dtype != "handle")
+    return _Kernel(threads, loops, others)
 
 
 class _Planner:
     def __init__(self, scope: str) -> None:
         self._scope = scope
-        self._open = _Accesses()
+        self._open: set[_Access] = set()
+        self._kernel = _Kernel({}, {}, set())
 
     def kernels(self, stmt: Stmt) -> Stmt:
         """The statement with barriers in what threads run."""
         if isinstance(stmt, AttrStmt) and stmt.attr_key == "thread_extent" and isinstance(stmt.node, IterVar):
-            self._open = _Accesses()
+            self._open, self._kernel = set(), _kernel(stmt)
             return replace(stmt, body=self._stmt(stmt.body))
         return map_stmt(stmt, self.kernels)
 
     def _stmt(self, stmt: Stmt) -> Stmt:
         if self._is_barrier(stmt):
-            self._open = _Accesses()
+            self._open = set()
             return stmt
         if isinstance(stmt, SeqStmt):
             return seq(*map(self._stmt, stmt.seq))
@@ -72,53 +136,62 @@ class _Planner:
         own = self._own(stmt)
         if isinstance(stmt, IfThenElse) or not list(sub_statements(stmt)):  # a barrier stands before branches, not in them
             whole = self._all(stmt)
-            needed = self._open.clashes(whole)
+            needed = self._clashes(whole)
             if needed:
-                self._open = _Accesses()
-            self._open.add(whole)
+                self._open = set()
+            self._open.update(whole)
             return seq(self._barrier(), stmt) if needed else stmt
-        self._open.add(own)
+        self._open.update(own)
         return map_stmt(stmt, self._stmt)
 
     def _loop(self, loop: For) -> Stmt:
-        waits = self._open.clashes(self._first(loop.body))
+        waits = self._clashes(self._first(loop.body))
         if waits:
-            self._open = _Accesses()
-        before = _Accesses(set(self._open.reads), set(self._open.writes))
+            self._open = set()
+        before = set(self._open)
         body = self._stmt(loop.body)
-        if self._open.clashes(self._first(body)):  # the next iteration's start meets this one's end
+        if self._clashes(self._first(body)):  # the next iteration's start meets this one's end
             self._open = before
             body = seq(self._barrier(), self._stmt(loop.body))
         result = replace(loop, body=body)
         return seq(self._barrier(), result) if waits else result
 
-    def _first(self, stmt: Stmt) -> _Accesses:
+    def _clashes(self, later: set[_Access]) -> bool:
+        """Whether something later may not overtake what was done since the last barrier."""
+        return any(self._clash(one, other) for one in self._open for other in later)
+
+    def _clash(self, one: _Access, other: _Access) -> bool:
+        if one.pointer is not other.pointer or not (one.writes or other.writes):
+            return False
+        return one.place is None or other.place is None or not self._kernel.are_apart(one.place, other.place)
+
+    def _first(self, stmt: Stmt) -> set[_Access]:
         """What happens before the first barrier."""
-        found = _Accesses()
+        found: set[_Access] = set()
         parts = stmt.seq if isinstance(stmt, SeqStmt) else (stmt,)
         for part in parts:
             if self._is_barrier(part):
                 break
-            found.add(self._all(part))
+            found.update(self._all(part))
         return found
 
-    def _own(self, stmt: Stmt) -> _Accesses:
-        found = _Accesses()
+    def _own(self, stmt: Stmt) -> set[_Access]:
+        found: set[_Access] = set()
         if isinstance(stmt, BufferStore) and pointer_scope(stmt.buffer.data) == self._scope:
-            found.writes.add(stmt.buffer.data)
+            found.add(_Access(stmt.buffer.data, True, self._kernel.place(stmt.indices)))
         for expr in own_expressions(stmt):
             for node in walk(expr):
                 if isinstance(node, BufferLoad) and pointer_scope(node.buffer.data) == self._scope:
-                    found.reads.add(node.buffer.data)
+                    found.add(_Access(node.buffer.data, False, self._kernel.place(node.indices)))
                 elif isinstance(node, Call) and node.op in ("tir.tvm_access_ptr", "tir.address_of"):
                     pointers = {n for n in walk(node) if isinstance(n, Var) and n.dtype == "handle" and pointer_scope(n) == self._scope}
-                    found.add(_Accesses(pointers, set(pointers)))
+                    found.update(_Access(pointer, True) for pointer in pointers)
         return found
 
-    def _all(self, stmt: Stmt) -> _Accesses:
+    def _all(self, stmt: Stmt) -> set[_Access]:
         found = self._own(stmt)
         for inner in sub_statements(stmt):
-            found.add(self._all(inner))
+            found.update(self._all(inner))
         return found
 
     def _is_barrier(self, stmt: Stmt) -> bool:

@@ -314,3 +314,79 @@ def test_contexts_are_asked_for_once_in_each_thread_of_control() -> None:
     assert text.index('T.call_extern("int32", "g", ctx_cache__1)') > text.index("for j in T.parallel(4):")
     assert 'T.call_extern("int32", "h", T.tvm_thread_context(T.call_extern("handle", "ctx", j)))' in text  # of what the loop defines
     assert through(transform.CombineContextCall(), func.without_attr("tir.is_host_func")).body is func.body
+
+
+def shared(body: str) -> list[str]:
+    text = lines(
+        through(
+            transform.ThreadSync("shared"),
+            parsed(f"""def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    bx = T.launch_thread("blockIdx.x", 1)
+    tx = T.launch_thread("threadIdx.x", 8)
+    ty = T.launch_thread("threadIdx.y", 2)
+    s_data = T.allocate([64], "float32", "shared")
+    s = T.Buffer((64,), data=s_data, scope="shared")
+{body}"""),
+        )
+    )
+    return text[text.index('ty = T.launch_thread("threadIdx.y", 2)') + 3 :]
+
+
+SYNC = 'T.tvm_storage_sync("shared")'
+
+
+@pytest.mark.parametrize(
+    "write, read, needed",
+    [
+        ("ty * 32 + tx * 4 + i", "ty * 32 + tx * 4 + i", False),
+        ("ty * 32 + tx * 4 + i", "ty * 32 + tx * 4 + 3 - i", False),
+        ("bx * 8 + ty * 32 + tx * 4 + i", "bx * 8 + ty * 32 + tx * 4 + i", False),
+        ("ty * 32 + tx * 4 + i", "ty * 32 + tx * 4 + i + 1", True),
+        ("ty * 32 + tx * 4 + i", "tx * 4 + i", True),
+        ("ty * 16 + tx * 4 + i", "ty * 16 + tx * 4 + i", True),
+        ("tx * 4 + i", "tx * 4 + i", True),
+    ],
+)
+def test_no_barrier_between_accesses_of_a_thread_to_its_own(write: str, read: str, needed: bool) -> None:
+    body = f"    for i in range(4):\n        s[{write}] = A[i]\n    for i in range(4):\n        B[i] = s[{read}]\n"
+    assert (SYNC in shared(body)) is needed
+
+
+def test_what_other_variables_decide_may_be_anywhere() -> None:
+    own = "    s[ty * 8 + tx] = A[tx]\n"
+    assert SYNC not in shared(own + "    B[tx] = s[ty * 8 + tx]\n")
+    assert SYNC in shared(own + "    k: T.int32 = tx * 3\n    B[tx] = s[ty * 8 + tx + k]\n")
+    assert SYNC in shared(own + '    T.call_extern("int32", "f", T.tvm_access_ptr(T.type_annotation("float32"), s_data, 0, 1, 1))\n')
+
+
+def test_an_attribute_names_a_double_buffer_too() -> None:
+    func = parsed("""def main(A: T.Buffer((32,), "float32"), C: T.Buffer((8,), "float32")):
+    for i in range(8):
+        B_data = T.allocate([4], "float32", "shared")
+        B = T.Buffer((4,), data=B_data, scope="shared")
+        with T.attr(B_data, "double_buffer_scope", 1):
+            for j in range(4):
+                B[j] = A[i * 4 + j]
+        C[i] = B[0] + B[3]
+""")
+    doubled = through(transform.InjectDoubleBuffer(), func)
+    assert 'B_data = T.allocate([8], "float32", "shared")' in lines(doubled) and "double_buffer_scope" not in doubled.script()
+    a, before, after = np.arange(32, dtype=np.float32), np.zeros(8, np.float32), np.zeros(8, np.float32)
+    interpret(func, [a, before])
+    interpret(doubled, [a, after])
+    np.testing.assert_array_equal(before, after)
+
+
+def test_coupled_memory_has_an_end() -> None:
+    func = parsed("""def main(A: T.Buffer((4,), "float32")):
+    b_data = T.allocate([16], "float32", "global.vtcm")
+    b = T.Buffer((16,), data=b_data, scope="global.vtcm")
+    b[0] = A[0]
+""")
+    hexagon = tvm.target.Target("hexagon -vtcm-capacity=60")
+    for one in (transform.VerifyVTCMLimit(60), transform.VerifyVTCMLimit(hexagon)):
+        with pytest.raises(LoweringError, match="needs 64 bytes"):
+            through(one, func)
+    with pytest.raises(LoweringError, match="there are 60"):
+        through(transform.VerifyVTCMLimit(), func.with_attr("target", hexagon))
+    assert through(transform.VerifyVTCMLimit(64), func) is func and through(transform.VerifyVTCMLimit(), func) is func
