@@ -167,8 +167,12 @@ class _Placing:
     def _realization(self, stmt: BlockRealize) -> BlockRealize:
         block = cast(Block, map_stmt(stmt.block, self.stmt))
         own = tuple(self.places.get(stmt, ()))
-        self._placed.update(own)  # between its inner blocks, which see it, and its own regions
+        viewed = {match.source.buffer for match in block.match_buffers}
+        self._placed.update(
+            set(own) - viewed
+        )  # between its inner blocks, which see it, and its own regions; of a view it states the source
         reads, writes = self._left(block.reads), self._left(block.writes)
+        self._placed.update(own)
         if own == block.alloc_buffers and len(reads) == len(block.reads) and len(writes) == len(block.writes):
             return stmt if block is stmt.block else replace(stmt, block=block)
         return replace(stmt, block=replace(block, alloc_buffers=own, reads=reads, writes=writes))

@@ -199,3 +199,19 @@ def test_blocks_state_nothing_of_buffers_that_moved_into_them() -> None:
     outer, inner = text.index('with T.block("outer"):'), text.index('with T.block("inner"):')
     assert text[outer + 2 : outer + 5] == ["T.reads(X[vi, vj])", "T.writes(Y[vi, vj])", "B = T.alloc_buffer((1,))"]
     assert text[inner + 1] == "T.reads(B[0])"
+
+
+def test_blocks_state_the_sources_of_their_views() -> None:
+    func = parsed("""def main(Y: T.Buffer((4, 8), "float32")):
+    B = T.alloc_buffer((4, 8))
+    for i in range(4):
+        with T.block("outer"):
+            vi = T.axis.spatial(4, i)
+            T.writes(B[vi, 0:8])
+            V = T.match_buffer(B[vi, 0:8], (8,))
+            for j in range(8):
+                V[j] = 1.0
+""")
+    text = lines(through(transform.PlanAndUpdateBufferAllocationLocation(), func))
+    position = next(number for number, line in enumerate(text) if line.endswith("T.alloc_buffer((4, 8))"))
+    assert position > text.index("T.writes(B[vi, 0:8])") > text.index('with T.block("outer"):')
