@@ -85,7 +85,7 @@ STATE = TASK.compute_dag.get_init_state
 TUNING: dict[str, tuple[Callable[[], Any], str]] = {
     "task": (
         lambda: auto_scheduler.SearchTask(untyped("f"), (4,), untyped("llvm")),
-        "exactly one of them; got func='f', compute_dag='llvm'",
+        "give exactly one of them, not func='f', compute_dag='llvm'",
     ),
     "machine": (lambda: auto_scheduler.SearchTask(compute_dag=[A, B], hardware_params=untyped(3)), r"HardwareParams\(...\), not 3"),
     "callback": (
