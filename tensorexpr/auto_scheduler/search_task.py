@@ -75,7 +75,9 @@ class SearchTask:
         if sum(given is not None for given in (func, compute_dag, workload_key)) != 1 and not (compute_dag is not None and workload_key):
             named = {"func": func, "compute_dag": compute_dag, "workload_key": workload_key}
             got = ", ".join(f"{name}={value!r}" for name, value in named.items() if value is not None) or "none"
-            raise WorkloadError(f"a SearchTask takes func= with args=, or compute_dag=, or workload_key=; give exactly one of them, not {got}")
+            raise WorkloadError(
+                f"a SearchTask takes func= with args=, or compute_dag=, or workload_key=; give exactly one of them, not {got}"
+            )
         if not isinstance(hardware_params or HardwareParams(), HardwareParams):
             raise TuningError(f"hardware_params takes auto_scheduler.HardwareParams(...), not {hardware_params!r}")
         if func is not None:

@@ -13,7 +13,7 @@ from .report import command as report
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a subcommand; returns the exit code. Errors of the library are one line, without a traceback."""
+    """Run a subcommand; returns the exit code. Errors of the library and of files are one line, without a traceback."""
     parser = argparse.ArgumentParser(prog="tensorexpr", description="Compile, tune and measure tensor programs.")
     parser.add_argument("--version", action="version", version=f"tensorexpr {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         return _COMMANDS[options.command](options)
-    except TensorExprError as error:
+    except (TensorExprError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
 

@@ -12,7 +12,7 @@ from ..errors import LoweringError, PassError
 from ..tir.function import IRModule, PrimFunc
 from .context import PassContext
 
-_RECURSION_LIMIT = 20_000
+_RECURSION_LIMIT = 30_000  # a pass that copies takes four calls for an operator
 
 
 class _DeepRecursion:
@@ -36,6 +36,10 @@ class _DeepRecursion:
             self._users -= 1
             if not self._users:
                 sys.setrecursionlimit(self._usual)
+        if isinstance(error[1], RecursionError):
+            raise LoweringError(
+                "an expression or loop nest is too deep to be lowered; compute parts of it in stages of their own"
+            ) from None
 
 
 deep_recursion = _DeepRecursion()

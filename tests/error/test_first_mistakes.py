@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import tensorexpr as tvm
 from tensorexpr import te, tir
 from tensorexpr.errors import LoweringError, TypeMismatchError
+from tensorexpr.lower.passes import deep_recursion
 
 A, W = te.placeholder((4,), name="A"), te.placeholder((4,), name="W")
 
@@ -35,3 +37,9 @@ def test_functions_of_numbers_on_elements(function: Any) -> None:
 def test_packages_that_are_planned(name: str) -> None:
     with pytest.raises(AttributeError, match=f"no attribute '{name}'; it is planned, see docs/roadmap.md"):
         getattr(tvm, name)
+
+
+def test_what_is_too_deep_to_be_lowered_is_refused() -> None:
+    with pytest.raises(LoweringError, match="too deep to be lowered; compute parts of it in stages"), deep_recursion:
+        assert sys.getrecursionlimit() > 4 * 5000  # a copy of 5,000 operators
+        raise RecursionError

@@ -51,6 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Measure; returns the exit code: 1 if a kernel of ours failed or was wrong."""
     target = Target(options.target)
+    for path in (options.json, options.html):  # which is noticed before anything is measured
+        if path is not None and not path.parent.is_dir():
+            raise TensorExprError(f"{path} can't be written: there is no folder {path.parent}")
     names = [name for name in options.vs.split(",") if name]
     peers, missing = installed(names, target.num_cores)
     print("\n".join(missing), file=sys.stderr)

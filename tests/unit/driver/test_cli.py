@@ -27,3 +27,10 @@ def test_without_a_subcommand_they_are_listed(capsys: pytest.CaptureFixture[str]
     with pytest.raises(SystemExit):
         main([])
     assert "bench" in capsys.readouterr().err
+
+
+def test_folders_that_are_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--json", str(tmp_path / "no/x.json")]) == 2
+    assert "x.json can't be written: there is no folder" in capsys.readouterr().err
+    assert main(["report", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
