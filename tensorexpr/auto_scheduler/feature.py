@@ -17,8 +17,10 @@ import numpy.typing as npt
 from ..errors import WorkloadError
 from ..lower.phase0.inline_stages import inline_stages
 from ..schedule.trace import Trace
+from ..tir.function import IRModule, PrimFunc
 from ..tune.features import per_store, per_store_names
 from ..tune.features.per_store import TENSORS
+from ..tune.features.programs import ProgramFeatures
 from ..tune.measure import MeasureResult
 from ..tune.space import Sketch
 from .compute_dag import ComputeDAG
@@ -105,6 +107,26 @@ def get_per_store_features_from_file(
             made.task.compute_dag  # noqa: B018  (asks for the workload)
             pairs.append((made, result))
     return get_per_store_features_from_measure_pairs([made for made, _ in pairs], [result for _, result in pairs], 0, max_n_bufs)
+
+
+def features_from_primfunc(func: PrimFunc, cache_line_bytes: int = 64, max_n_bufs: int | None = None, log_scale: bool = False) -> Features:
+    """The features [stores, 164] of a function of loops or blocks, lowered or not; no rows if it stores nothing.
+
+    Args:
+        cache_line_bytes: bytes that memory moves at once.
+        max_n_bufs: see `get_per_store_feature_names`.
+        log_scale: give log2(x + 1) of numbers.
+    """
+    how = ProgramFeatures(TENSORS if max_n_bufs is None else max_n_bufs, line_bytes=float(cache_line_bytes), scaled=log_scale)
+    return how.rows(IRModule({"main": func})).astype(np.float32)
+
+
+def named_features_from_primfunc(
+    func: PrimFunc, cache_line_bytes: int = 64, max_n_bufs: int | None = None, log_scale: bool = False
+) -> dict[str, Features] | None:
+    """The same by the names of the features, each with a number for every store; None if there are no stores."""
+    rows = features_from_primfunc(func, cache_line_bytes, max_n_bufs, log_scale)
+    return dict(zip(get_per_store_feature_names(max_n_bufs), rows.T, strict=True)) if len(rows) else None
 
 
 def _features(dag: ComputeDAG, trace: Trace, tensors: int) -> Features:

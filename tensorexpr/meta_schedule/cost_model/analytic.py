@@ -13,8 +13,8 @@ from ...target.machine import Cache, Machine
 from ...tir.function import IRModule, PrimFunc
 from ...tir.stmt import ForKind
 from ...tune.features.extract import GATHER_CYCLES
-from ..feature_extractor.stores import Store, stores_of
-from ..feature_extractor.touched import Touched
+from ...tune.features.programs.stores import Store, stores_of
+from ...tune.features.programs.touched import Touched
 
 _LINE_BYTES = 64.0
 _LOOP_CYCLES = 1.0  # of counting and jumping, for each iteration that does something

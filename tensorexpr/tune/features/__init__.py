@@ -11,6 +11,7 @@ The 164 features of every store that Ansor describes programs by:
 indices, axis_values, store_loops     what a store touches while some of its loops run
 stores, reuse            stores in the order of the program; when a tensor is touched again
 operations, per_store    operations by kind; all features, with their names
+programs/                the same of functions of loops or blocks, from their statements
 """
 
 from .extract import FEATURE_NAMES, Extracted, extract

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...tir.block import Block, BlockRealize
-from ...tir.buffer import Buffer
-from ...tir.expr import BufferLoad, IntImm, PrimExpr
-from ...tir.function import PrimFunc
-from ...tir.rewriting import walk
-from ...tir.scopes import parts
-from ...tir.stmt import BufferStore, For, Stmt
+from ....tir.block import Block, BlockRealize
+from ....tir.buffer import Buffer
+from ....tir.expr import BufferLoad, IntImm, PrimExpr
+from ....tir.function import PrimFunc
+from ....tir.rewriting import walk
+from ....tir.scopes import parts
+from ....tir.stmt import BufferStore, For, Stmt
 from .touched import Motion, Touched, touched
 
 _UNROLL = ("pragma_auto_unroll_max_step", "meta_schedule.unroll_explicit", "meta_schedule.unroll_implicit")

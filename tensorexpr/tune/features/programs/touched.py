@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...tir.buffer import Buffer
-from ...tir.dtype import parse_dtype
-from ...tir.expr import Add, Cast, FloorDiv, FloorMod, IntImm, Max, Min, Mul, PrimExpr, Sub, Var
+from ....tir.buffer import Buffer
+from ....tir.dtype import parse_dtype
+from ....tir.expr import Add, Cast, FloorDiv, FloorMod, IntImm, Max, Min, Mul, PrimExpr, Sub, Var
 
 Numbers = npt.NDArray[np.float64]
 _OPERATIONS: dict[type[PrimExpr], Callable[[Numbers, Numbers], Numbers]] = {
