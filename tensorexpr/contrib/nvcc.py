@@ -17,6 +17,7 @@ from ..target import Target
 from .utils import tempdir
 
 _ARCH = re.compile(r"sm_(\d+)(\d)(\w*)")
+_USUAL_FOLDER = Path("/usr/local/cuda")
 _FORMATS = ("cubin", "ptx", "fatbin")
 
 
@@ -32,8 +33,8 @@ def find_cuda_path() -> str:
     compiler = shutil.which("nvcc")
     if compiler is not None:
         return str(Path(compiler).resolve().parents[1])
-    if (Path("/usr/local/cuda/bin") / "nvcc").exists():
-        return "/usr/local/cuda"
+    if (_USUAL_FOLDER / "bin" / "nvcc").exists():
+        return str(_USUAL_FOLDER)
     raise RuntimeError("CUDA isn't found: there is no nvcc on the PATH; set CUDA_PATH to the folder that it is installed in")
 
 

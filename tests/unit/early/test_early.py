@@ -115,3 +115,8 @@ def test_names_of_testing_from_its_utils() -> None:
 def test_operators_by_name_take_numbers_and_tensors() -> None:
     a, i = tvm.placeholder((4,), name="a"), tvm.var("i")
     assert tvm.generic.floordiv(i, 2).same_as(i // 2) and tvm.generic.add(a, a).shape == a.shape
+
+
+def test_names_of_intrinsics_may_lack_their_prefix() -> None:
+    x = tensorexpr.tir.Var("x", "float32")
+    assert tensorexpr.tir.call_intrin("float32", "exp", x) is tensorexpr.tir.call_intrin("float32", "tir.exp", x)
