@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import RecordError, ScheduleError
+from ..lower.pipeline import lower
 from ..schedule.legality import check_tree
 from ..schedule.te_schedule import Schedule
 from ..schedule.trace import Trace
@@ -63,11 +64,13 @@ class Case:
         """What `assert_schedule_correct` says about the case; None if nothing.
 
         Raises:
-            ScheduleError: if the trace does not fit.
+            ScheduleError: if the trace does not fit, or is refused where bounds and arguments are known, which it alone doesn't tell.
             IterationLimitError: if a phase takes more than `MAX_ITERATIONS`: splits that don't divide multiply.
         """
+        schedule = self.schedule()
+        lower(schedule, schedule.arguments(self.tensors), upto=0)
         try:
-            assert_schedule_correct(self.schedule(), self.tensors, self.seed, phases, compiled, max_iterations=MAX_ITERATIONS)
+            assert_schedule_correct(schedule, self.tensors, self.seed, phases, compiled, max_iterations=MAX_ITERATIONS)
         except ScheduleMismatch as mismatch:
             return mismatch
         return None

@@ -15,6 +15,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ..errors import ScheduleError
 from ..tir.interpreter import IterationLimitError
 from .case import Case, shrink
 from .check import PHASES
@@ -47,18 +48,22 @@ def draw_case(seed: int, number: int, max_steps: int = MAX_STEPS) -> Case:
 
 @dataclass
 class Report:
-    """What a run did: cases and steps drawn, cases with too many iterations, the shrunken failures by number, and the seconds it took."""
+    """What a run did: cases and steps drawn, cases with too many iterations, cases that are refused where bounds and arguments are
+    known, the shrunken failures by number, and the seconds it took."""
 
     cases: int = 0
     steps: int = 0
     unfinished: int = 0
+    refused: int = 0
     failures: dict[int, Case] = field(default_factory=dict)
     seconds: float = 0.0
 
     def __str__(self) -> str:
         rate = self.cases / self.seconds if self.seconds else 0.0
         unfinished = f", {self.unfinished} with too many iterations" if self.unfinished else ""
-        return f"{self.cases} cases, {self.steps} steps, {self.seconds:.1f} s, {rate:.1f} cases/s{unfinished}, {len(self.failures)} failed"
+        refused = f", {self.refused} refused" if self.refused else ""
+        counted = f"{self.cases} cases, {self.steps} steps, {self.seconds:.1f} s, {rate:.1f} cases/s"
+        return f"{counted}{unfinished}{refused}, {len(self.failures)} failed"
 
 
 def fuzz(
@@ -92,9 +97,10 @@ def fuzz(
         _keep(corpus, RUNNING, case)
         try:
             mismatch = case.check(phases)
-        except IterationLimitError:
+        except (IterationLimitError, ScheduleError) as error:
             mismatch = None
-            report.unfinished += 1
+            report.unfinished += isinstance(error, IterationLimitError)
+            report.refused += isinstance(error, ScheduleError)
         if mismatch is not None:
             small = shrink(replace(case, error=mismatch.problem), phases)
             report.failures[number] = small

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tensorexpr import te
-from tensorexpr.errors import RecordError
+from tensorexpr.errors import RecordError, ScheduleError
 from tensorexpr.lower.context import PassContext
 from tensorexpr.lower.passes import Pass
 from tensorexpr.lower.pipeline import PHASES
@@ -111,6 +111,18 @@ def test_splits_that_multiply_without_end_are_not_run() -> None:
     with pytest.raises(IterationLimitError):
         case.check()
     assert "2 with too many iterations" in str(Report(cases=3, unfinished=2))
+
+
+def test_what_bounds_and_arguments_refuse_is_no_failure() -> None:
+    """The tree can't know that B is an argument, of which the loop makes one row alone."""
+    A = te.placeholder((13,), name="A")
+    B = te.compute((13,), lambda i: A[i], name="B")
+    C = te.compute((1,), lambda i: B[i * 3 + 11], name="C")
+    schedule = te.create_schedule([B.op, C.op])
+    schedule[B].compute_at(schedule[C], C.op.axis[0])
+    with pytest.raises(ScheduleError, match="it is an argument"):
+        Case((A, B, C), schedule.trace).check()
+    assert "3 refused, 0 failed" in str(Report(cases=5, refused=3))
 
 
 def test_the_printed_program_fails_in_the_same_way(planted: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
