@@ -9,7 +9,7 @@ in the environment the whole program is checked after every pass, not only its s
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import LoweringError
@@ -30,7 +30,7 @@ from .phase1.storage_flatten import storage_flatten
 from .phase1.verify_packed_calls import verify_packed_calls
 from .phase2.inject_double_buffer import inject_double_buffer
 from .phase2.inject_virtual_thread import inject_virtual_thread
-from .phase2.loop_partition import loop_partition
+from .phase2.loop_partition import drop_proved_guards, loop_partition
 from .phase2.register_promotion import register_promotion
 from .phase2.settle_conditions import settle_conditions
 from .phase2.split_vector_loop import split_vector_loop
@@ -114,7 +114,7 @@ def lower(
         name: of the function that a schedule or a PrimFunc becomes. No two of its arguments overlap, unless the PrimFunc or
             the PassContext say `tir.noalias` is False.
         binds: for a schedule: buffers to use for tensors.
-        simple_mode: leave out loop partition, for a shorter print.
+        simple_mode: cut no loops where guards begin or end to hold, for a shorter print.
         upto: stop after this phase (0 to 3); None goes through.
 
     Raises:
@@ -150,12 +150,19 @@ def _is_lowered(mod: IRModule, options: tuple[Any, ...], but_registers: bool = F
     return bool(marks) and all(mark == options for mark in marks)
 
 
+def _simple(passes: Sequence[Pass]) -> Iterator[Pass]:
+    """The passes of simple mode: loops stay whole; guards that always hold, which say nothing to a reader, go."""
+    for one in passes:
+        if one.name != "tir.LoopPartition":
+            yield one
+        if one.name in ("tir.LoopPartition", "tir.UnrollLoop"):
+            yield Pass("tir.LoopPartition", drop_proved_guards)
+
+
 def _run(mod: IRModule, ctx: PassContext, added: Mapping[int, list[Pass]], simple_mode: bool, upto: int) -> IRModule:
     verify = bool(os.environ.get("TENSOREXPR_VERIFY"))
     for phase in range(upto + 1):
-        for one in PHASES[phase]:
-            if simple_mode and one.name == "tir.LoopPartition":
-                continue
+        for one in _simple(PHASES[phase]) if simple_mode else PHASES[phase]:
             mod = run_pass(one, mod, ctx)
             if verify:
                 check_module(mod, one.name, None, by_user=False)

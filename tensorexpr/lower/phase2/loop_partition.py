@@ -40,6 +40,13 @@ def loop_partition(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     return func.with_body(_Partitioner(option, _leaves(func.body), _shape_facts(func)).whole(func.body))
 
 
+def drop_proved_guards(func: PrimFunc, ctx: PassContext) -> PrimFunc:
+    """`func` without the guards of splits that always hold; its loops stay as they are."""
+    if not any(_is_candidate(stmt) for stmt in walk_statements(func.body)):
+        return func
+    return func.with_body(_Partitioner(LoopPartitionConfig(), 0, _shape_facts(func), cuts=False).whole(func.body))
+
+
 def _shape_facts(func: PrimFunc) -> list[PrimExpr]:
     """No symbolic extent of a parameter is negative."""
     extents = {extent: None for buffer in func.buffer_map.values() for extent in buffer.shape if not isinstance(extent, IntImm)}
@@ -81,7 +88,8 @@ class _Found:
 
 
 class _Partitioner:
-    def __init__(self, option: LoopPartitionConfig, leaves: int, facts: Sequence[PrimExpr] = ()) -> None:
+    def __init__(self, option: LoopPartitionConfig, leaves: int, facts: Sequence[PrimExpr] = (), cuts: bool = True) -> None:
+        self._cuts = cuts
         self._analyzer = Analyzer()
         for fact in facts:
             with self._analyzer.constraint_scope(fact):
@@ -154,6 +162,8 @@ class _Partitioner:
         return (hint or self._all_guards) and self._analyzer.known_true(condition)
 
     def _loop(self, loop: For) -> Stmt:
+        if not self._cuts:
+            return self._whole(loop)
         if PARTITION_HINT not in loop.annotations:
             return self._cut_loop(loop)
         outer, self._all_guards = self._all_guards, True

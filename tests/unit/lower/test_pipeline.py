@@ -18,7 +18,7 @@ from tensorexpr.tir.function import IRModule, PrimFunc
 from tensorexpr.tir.interpreter import interpret
 from tensorexpr.tir.stmt import BufferRealize, BufferStore, Stmt, seq
 
-from .builder import check_kept, flat, func, guard, load, loop, loops, matmul, realize, run, statements, store, vectorized
+from .builder import check_kept, flat, func, guard, load, loop, loops, matmul, realize, run, statements, store, unrolled, vectorized
 
 
 def _two_dimensional() -> PrimFunc:
@@ -64,6 +64,17 @@ def test_simple_mode_leaves_out_loop_partition() -> None:
     start = func(loop("io", 3, split), out)
     assert loops(lower(start, simple_mode=True)["main"]) == ["io 0:3", "ii 0:4"]
     assert loops(lower(start)["main"]) == ["io 0:2", "ii 0:4", "ii 0:2"]
+
+
+def test_simple_mode_shows_no_guard_that_always_holds() -> None:
+    """In tiles of 6, 5 and 5 the first five columns are always there, which is known once they are written out."""
+
+    def tile(io: Var) -> Stmt:
+        return unrolled("ii", 6, lambda ii: guard(io + ii * 2 < 11, store(out, 1.0, io * 6 + ii)))
+
+    out = flat("O", 18)
+    text = lower(func(loop("io", 3, tile), out), simple_mode=True)["main"].script()
+    assert text.count("likely") == 1 and "io + 10 < 11" in text
 
 
 class _Spy:
