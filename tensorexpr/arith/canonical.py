@@ -197,6 +197,8 @@ def _remainder(facts: Facts, form: Linear, c: int, node: FloorMod | Mod) -> Line
         found = _split(atom).cut(c // k, floors) if k > 0 and c % k == 0 else None
         if found is not None:
             return Linear({found.to_expr(): k})
+        if floors and k < 0 and c % k == 0:  # the sign moves to the divisor, as TVM has it
+            return Linear({FloorMod(atom, IntImm(dtype, c // k)): k})
     return atom_form(type(node)(written(rest, dtype), IntImm(dtype, c)))
 
 

@@ -18,7 +18,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import DeclarationError
-from ..tir.arithmetic import as_int, cast, const, convert, logical_not
+from ..tir.arithmetic import as_int, cast, const, convert, floormod, logical_not
+from ..tir.buffer import simplified
 from ..tir.dtype import parse_dtype
 from ..tir.expr import Add, BinaryExpr, ExprOp, FloorDiv, FloorMod, IntImm, Mul, PrimExpr, ProducerLoad, Range, Sub, Var
 from ..tir.rewriting import substitute, variables, walk
@@ -199,8 +200,14 @@ class IndexMap:
             if not analyzer.known_nonnegative(found.min):
                 raise DeclarationError(f"the index map {self} has the index {index}, which starts at {found.min}; indices start at 0")
             blocked = isinstance(index, FloorMod) and not variables(index.b) & {*self.initial_indices}
-            extents.append(index.b if blocked else analyzer.simplify(found.min + found.extent))  # type: ignore[attr-defined]
+            size = index.b if blocked else analyzer.simplify(found.min + found.extent)  # type: ignore[attr-defined]
+            extents.append(self._rounded_up(index, shape) if isinstance(index, FloorDiv) and not isinstance(size, IntImm) else size)
         return tuple(extents)
+
+    def _rounded_up(self, index: FloorDiv, shape: Sequence[Any]) -> PrimExpr:
+        """The values of a quotient of unknown size: what is divided, padded to whole quotients, in TVM's form."""
+        (values,) = IndexMap(self.initial_indices, (index.a,)).map_shape(shape)
+        return simplified((values + floormod(0 - values, index.b)) // index.b)
 
     def map_ndarray(self, arr_src: Any, shape: Sequence[Any] | None = None) -> Any:
         """The array in the new layout, with zeros as padding; of NumPy or of the runtime, as it was given.
@@ -242,8 +249,7 @@ class IndexMap:
             DeclarationError: if it isn't certain that each element has a place of its own.
         """
         inverse, padding = self.inverse_and_padding(shape)
-        sizes = zip(inverse.initial_indices, self.map_shape(shape), strict=True)
-        digits = {var: size.value for var, size in sizes if isinstance(size, IntImm)}
+        digits = dict(zip(inverse.initial_indices, self.map_shape(shape), strict=True))
         return inverse, by_digits(Analyzer().simplify(padding), digits)
 
     def inverse_and_padding(self, shape: Sequence[Any]) -> tuple[IndexMap, PrimExpr]:

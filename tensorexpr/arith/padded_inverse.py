@@ -49,9 +49,10 @@ def padded_inverse(
             "quotients and remainders by constants, sums and orders of the indices"
         )
     inner = Analyzer({var: Range.from_min_extent(const(0, var.dtype), extent) for var, extent in zip(new, new_extents, strict=True)})
-    back = {var: inner.simplify(inverse[var]) for var in old}
+    back = {var: Analyzer().simplify(inverse[var]) for var in old}  # on the whole layout: indices that are 0 for this shape stay
+    places = [inner.simplify(back[var]) for var in old]
     conditions = [
-        *(condition for var, extent in zip(old, extents, strict=True) for condition in (back[var] >= 0, back[var] < extent)),
+        *(condition for place, extent in zip(places, extents, strict=True) for condition in (place >= 0, place < extent)),
         *(inner.simplify(substitute(index, back)).equal(var) for index, var in zip(mapped, new, strict=True)),
     ]
     return tuple(back[var] for var in old), all_of(*(c for c in conditions if not inner.known_true(c)))
@@ -106,18 +107,18 @@ def _inverse_of_splits(
 
 
 def _bijection(old: Sequence[Var], indices: Sequence[PrimExpr], extents: Sequence[PrimExpr]) -> IterMapResult:
-    """The map on the true box if it is a bijection there, else on the rounded one."""
+    """The map on the largest box on which it is a bijection: without the true extents, on these, or on the rounded ones."""
     known = [as_int(extent) for extent in extents]
-    rounding = _Rounding(dict(zip(old, (_LARGE if value is None else max(value, 1) for value in known), strict=True)))
-    boxes = [] if None in known else [dict(rounding.extents)]
+    true = dict(zip(old, (_LARGE if value is None else max(value, 1) for value in known), strict=True))
+    rounding = _Rounding(dict(true))
     for index in indices:
         rounding.visit(linear_form(index), 1)
     for var, value in zip(old, known, strict=True):
         if value is None and rounding.inner[var]:
             return IterMapResult((), (f"the extent of {var} is no constant, but another index is multiplied by it",))
-        if value is None:
-            rounding.unbounded(var)
-    boxes.append(rounding.extents)
+    grown = rounding.unbounded()
+    rounded = {var: grown[var] if value is None else rounding.extents[var] for var, value in zip(old, known, strict=True)}
+    boxes = [grown, *([] if None in known else [true]), rounded]
     results = (
         detect_iter_map(indices, {v: Range.from_min_extent(const(0, v.dtype), const(n, v.dtype)) for v, n in box.items()}) for box in boxes
     )
@@ -150,9 +151,9 @@ class _Rounding:
             needed = divisor // gcd(divisor, k) if place == len(terms) - 1 else 1
             self._divisible(atom, needed)
 
-    def unbounded(self, var: Var) -> None:
-        """Let `var` exceed every divisor, so that nothing is concluded from its being small."""
-        self.extents[var] = max(self.extents[var], 2 * self._steps[var])
+    def unbounded(self) -> dict[Var, int]:
+        """The extents where nothing is concluded from an index being small: it exceeds each divisor, so no quotient is always 0."""
+        return {var: extent if self.inner[var] else max(extent, 2 * self._steps[var]) for var, extent in self.extents.items()}
 
     def _divisible(self, atom: PrimExpr, multiple: int) -> None:
         """Round so that the number of values of `atom` is a multiple."""

@@ -1,17 +1,18 @@
-"""Comparisons of a number with a constant, digit by digit: `i*4 + j < 1`, j below 4, is `i == 0 and j < 1`."""
+"""Comparisons of a number with a bound, digit by digit: `i*4 + j < 1`, j below 4, is `i == 0 and j < 1`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from ..tir.arithmetic import all as all_of
-from ..tir.arithmetic import const
-from ..tir.expr import GE, GT, LE, LT, PrimExpr, Var
-from ..tir.rewriting import Node, post_order_rewrite
+from ..tir.arithmetic import as_int, compare, const, floordiv, floormod
+from ..tir.buffer import simplified
+from ..tir.expr import GE, GT, LE, LT, NE, PrimExpr, Var
+from ..tir.rewriting import Node, post_order_rewrite, variables
 from .linear import Linear, linear_form
 
 
-def by_digits(condition: PrimExpr, digits: Mapping[Var, int]) -> PrimExpr:
+def by_digits(condition: PrimExpr, digits: Mapping[Var, PrimExpr]) -> PrimExpr:
     """`condition` with comparisons that one value of the first digit decides taken apart.
 
     Args:
@@ -25,32 +26,47 @@ def by_digits(condition: PrimExpr, digits: Mapping[Var, int]) -> PrimExpr:
         low, high = (node.a, node.b) if isinstance(node, (LT, LE)) else (node.b, node.a)
         strict = isinstance(node, (LT, GT))
         form = linear_form(low).sub(linear_form(high))  # below 0, or at most 0
-        if all(k > 0 for k in form.terms.values()):
-            return _below(form, -form.constant + (0 if strict else 1), digits, False)
-        if all(k < 0 for k in form.terms.values()):
-            return _below(form.scale(-1), form.constant + (1 if strict else 0), digits, True)
+        number = Linear({atom: k for atom, k in form.terms.items() if atom in digits})
+        bound = form.sub(number)
+        if not number.terms or any(variables(atom) & digits.keys() for atom in bound.terms):
+            return None
+        if all(k > 0 for k in number.terms.values()):
+            return _below(number, bound.scale(-1).shift(0 if strict else 1), digits, False)
+        if all(k < 0 for k in number.terms.values()):
+            return _below(number.scale(-1), bound.shift(1 if strict else 0), digits, True)
         return None
 
     return post_order_rewrite(condition, rule)
 
 
-def _below(form: Linear, bound: int, digits: Mapping[Var, int], negated: bool) -> PrimExpr | None:
-    """The terms of `form` below `bound`, or not; None where that is no statement about one value of the first digit."""
-    terms = sorted(form.terms.items(), key=lambda term: -term[1])
-    if not terms or not all(isinstance(atom, Var) and atom in digits for atom, _ in terms):
-        return None
-    (first, step), *rest = terms
+def _below(number: Linear, bound: Linear, digits: Mapping[Var, PrimExpr], negated: bool) -> PrimExpr | None:
+    """The number below its bound, or not; None where that is no statement about one value of the first digit."""
+    (first, step), *rest = sorted(number.terms.items(), key=lambda term: -term[1])
     assert isinstance(first, Var)
-    if not rest:  # the last value is named, as it is the only one
-        return first.equal(const(bound, first.dtype)) if negated and step == 1 and bound == digits[first] - 1 else None
-    if sum(k * (digits[atom] - 1) for atom, k in rest if isinstance(atom, Var)) >= step:
+    size, rest_sizes = as_int(digits[first]), [as_int(digits[atom]) for atom, _ in rest if isinstance(atom, Var)]
+    if not rest and step == 1 and bound.is_constant:
+        limit = const(bound.constant, first.dtype)
+        if not negated:
+            return first < limit
+        return first.equal(limit) if bound.constant + 1 == size else limit <= first  # the last value is named, as it is the only one
+    if not rest or None in rest_sizes or sum(k * (n - 1) for (_, k), n in zip(rest, rest_sizes, strict=True) if n is not None) >= step:
         return None  # they carry into the first digit
-    wanted, below = divmod(bound, step)
-    # The number is below the bound: where the first digit is below `wanted`, or is it and the rest is below `below`.
-    if not below > 0 or wanted != (digits[first] - 1 if negated else 0):
-        return None
     tail = Linear(dict(rest)).to_expr(first.dtype)
+    if not bound.is_constant:
+        return _above_symbol(first, step, tail, bound.to_expr(first.dtype), digits[first]) if negated else None
+    wanted, below = divmod(bound.constant, step)
+    # The number is below the bound: where the first digit is below `wanted`, or is it and the rest is below `below`.
+    if not below > 0 or (wanted + 1 != size if negated else wanted != 0):
+        return None
     last = const(below, first.dtype)
-    rest_holds = last <= tail if negated else tail < last
-    inner = by_digits(rest_holds, digits)
-    return inner if digits[first] == 1 else all_of(first.equal(const(wanted, first.dtype)), inner)
+    inner = by_digits(last <= tail if negated else tail < last, digits)
+    return inner if size == 1 else all_of(first.equal(const(wanted, first.dtype)), inner)
+
+
+def _above_symbol(first: Var, step: int, tail: PrimExpr, bound: PrimExpr, size: PrimExpr) -> PrimExpr | None:
+    """first*step + tail >= bound, where the first digit ends with the bound: it is the last one, which the bound doesn't fill."""
+    room = floormod(0 - bound, step)
+    if simplified(floordiv(bound + room, step)) is not size:
+        return None
+    last, filled = simplified(floordiv(bound, step)), simplified(floormod(bound, step))
+    return all_of(simplified(compare(NE, room, const(0, room.dtype))), first.equal(last), filled <= tail)

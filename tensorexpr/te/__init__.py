@@ -35,8 +35,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..tir.arithmetic import (
     add,
-    all,
-    any,
     const,
     div,
     floordiv,
@@ -48,6 +46,7 @@ from ..tir.arithmetic import (
     truncdiv,
     truncmod,
 )
+from ..tir.builtin import all, any
 from ..tir.foreign import trace
 from ..tir.intrin import (
     abs,

@@ -36,8 +36,6 @@ from . import analysis, device_intrin, specialize, stmt_functor, verify
 from .analysis import undefined_vars
 from .arithmetic import (
     add,
-    all,
-    any,
     ceildiv,
     const,
     convert,
@@ -57,6 +55,8 @@ from .bitwise import bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_le
 from .block import Block, BlockRealize, MatchBufferRegion
 from .buffer import Buffer, BufferRegion, decl_buffer
 from .builtin import (
+    all,
+    any,
     assume,
     atomic_add,
     get_active_lane_mask,

@@ -358,7 +358,7 @@ def ceildiv(lhs: Any, rhs: Any, span: object = None) -> PrimExpr:
     if numerator is not None and divisor:  # the sum below may be more than the dtype holds
         quotient = floordiv(lhs, rhs)
         return quotient if numerator % divisor == 0 else add(quotient, 1)
-    return floordiv(add(lhs, subtract(rhs, 1)), rhs)
+    return floordiv(add(lhs, divisor - 1) if divisor else subtract(add(lhs, rhs), 1), rhs)
 
 
 def minimum(a: Any, b: Any, span: object = None) -> PrimExpr:
@@ -384,7 +384,8 @@ def negate(a: Any) -> PrimExpr:
     if isinstance(expr, FloatImm):
         return FloatImm(expr.dtype, -expr.value)
     if _is_integral(expr):
-        return binary(Sub, const(0, expr.dtype), expr)
+        unsigned = expr.dtype.startswith("uint")
+        return binary(Sub, const(0, expr.dtype), expr) if unsigned else binary(Mul, expr, const(-1, expr.dtype))
     return binary(Mul, expr, const(-1.0, expr.dtype))
 
 

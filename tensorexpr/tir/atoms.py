@@ -114,7 +114,7 @@ class IntImm(ConstExpr):
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class FloatImm(ConstExpr):
-    """A floating point constant. `value` is the shortest decimal that `dtype` rounds to the constant, `float(...)` the constant itself."""
+    """A floating point constant. `value` is the decimal that was written, `float(...)` the constant that `dtype` rounds it to."""
 
     dtype: DType
     value: float
@@ -124,9 +124,10 @@ class FloatImm(ConstExpr):
 
     @staticmethod
     def _normal(values: tuple[Any, ...]) -> tuple[Any, ...]:
-        """One decimal for all that round to one constant, so that equal constants are one."""
-        dtype = str(values[0])
-        value = shortest_decimal(round_float(float(values[1]), dtype), dtype)
+        """What `dtype` has is the shortest decimal for it, as literals are: a computed 0.30000000119 and a written 0.3 are one."""
+        dtype, written = str(values[0]), float(values[1])
+        rounded = round_float(written, dtype)
+        value = shortest_decimal(rounded, dtype) if rounded == written else written
         return (dtype, value if value == value else math.nan)  # all NaNs are one
 
     @staticmethod

@@ -1,4 +1,7 @@
-"""Builders of bit operations and shifts: on bools the connectives, on integers intrinsics, constants folded."""
+"""Builders of bit operations and shifts: on bools the connectives, on integers intrinsics, constants folded.
+
+Python numbers take the dtype of the other operand here, as bits are counted in it: `mask & 1` stays uint8.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _BITWISE_FOLD: dict[str, Callable[[int, int], int]] = {
 
 
 def _bitwise(op: str, a: Any, b: Any) -> PrimExpr:
-    left, right = match_types(a, b)
+    left, right = match_types(*_typed(a, b))
     parsed = parse_dtype(left.dtype)
     if parsed.is_float:
         raise TypeMismatchError(f"{op.removeprefix('tir.')} takes integers or bools, not {left.dtype}")
@@ -54,16 +57,28 @@ def bitwise_not(x: Any, span: object = None) -> PrimExpr:
 
 
 def _bools_or_bits(build: Callable[[Any, Any], PrimExpr], op: str, a: Any, b: Any) -> PrimExpr:
-    codes = [parse_dtype(convert(x).dtype).code for x in (a, b)]
-    return build(a, b) if codes == ["bool", "bool"] else _bitwise(op, a, b)
+    operands = _typed(a, b)
+    codes = [parse_dtype(operand.dtype).code for operand in operands]
+    return build(*operands) if codes == ["bool", "bool"] else _bitwise(op, *operands)
+
+
+def _typed(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
+    """Both as expressions, a Python number in the dtype of the other one."""
+    if isinstance(a, int) and isinstance(b, ExprOp):
+        b = convert(b)
+        return convert(a, b.dtype), b
+    a = convert(a)
+    return a, convert(b, a.dtype) if isinstance(b, int) else convert(b)
 
 
 def _shift(op: str, a: Any, b: Any) -> PrimExpr:
-    left, right = match_types(a, b)
+    left, right = match_types(*_typed(a, b))
     if parse_dtype(left.dtype).is_float:
         raise TypeMismatchError(f"{op.removeprefix('tir.')} takes integers, not {left.dtype}")
     if isinstance(right, IntImm) and not 0 <= right.value < parse_dtype(left.dtype).bits:
         raise DeclarationError(f"a shift of {left.dtype} by {right.value} is undefined; it takes 0 to {parse_dtype(left.dtype).bits - 1}")
+    if isinstance(right, IntImm) and right.value == 0:
+        return left
     if isinstance(left, IntImm) and isinstance(right, IntImm):
         shifted = left.value << right.value if op == "tir.shift_left" else left.value >> right.value
         return IntImm(left.dtype, wrap_int(shifted, left.dtype))

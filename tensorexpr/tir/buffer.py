@@ -139,9 +139,12 @@ class Buffer(Built, Object):
         return tvm_access_ptr(with_lanes(self.dtype, content_lanes * parse_dtype(self.dtype).lanes), self.data, first, count, mask)
 
     def _span(self) -> PrimExpr:
-        """The number of elements from the first to the last."""
+        """The number of elements up to the end of the last row, with what stands between rows."""
         if self.strides and self.shape:
-            return sum(((extent - 1) * step for extent, step in zip(self.shape, self.strides, strict=True)), start=IntImm("int32", 1))
+            sizes = [as_int(step) for step in self.strides]
+            # The slowest dimension is the first; only constants can say that it is another, as in column-major memory.
+            slowest = 0 if None in sizes else max(range(len(sizes)), key=lambda d: sizes[d] or 0)
+            return self.strides[slowest] * self.shape[slowest]
         return product(self.shape)
 
     def _by_axis(self) -> list[range]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from ..errors import DeclarationError, TypeMismatchError
+from . import arithmetic
 from .arithmetic import binary, cast, const, convert, to_bool
 from .bitwise import shift_left, shift_right
 from .dtype import int_limits, parse_dtype, scalar_dtype, with_lanes
@@ -106,6 +107,30 @@ def large_uint_imm(dtype: str, low: int, high: int) -> PrimExpr:
 def undef(dtype: str = "float32") -> PrimExpr:
     """A value that nobody looks at. Code generation and the interpreter take zero, as good as any other."""
     return Call(dtype, "tir.undef", ())
+
+
+def all(*args: Any, span: object = None) -> PrimExpr:
+    """The conjunction of conditions.
+
+    Raises:
+        DeclarationError: without any, which is more likely forgotten than meant.
+    """
+    return arithmetic.all(*_some("all", args))
+
+
+def any(*args: Any, span: object = None) -> PrimExpr:
+    """The disjunction of conditions.
+
+    Raises:
+        DeclarationError: without any.
+    """
+    return arithmetic.any(*_some("any", args))
+
+
+def _some(name: str, conditions: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not conditions:
+        raise DeclarationError(f"tir.{name} takes at least one condition")
+    return conditions
 
 
 def vscale() -> PrimExpr:

@@ -203,8 +203,8 @@ def shortest_decimal(value: float, dtype: str) -> float:
     """
     if dtype == "float64" or value.is_integer():
         return value
-    shortest = float(str(to_numpy(dtype).type(value)))
-    return shortest if rounded_float(shortest, dtype) == value else value
+    decimals = (float(f"{value:.{digits}g}") for digits in range(1, 10))  # 9 digits tell any two float32 apart
+    return next((decimal for decimal in decimals if rounded_float(decimal, dtype) == value), value)
 
 
 def rounded_float(value: float, dtype: str) -> float:

@@ -136,7 +136,15 @@ class ProducerLoad(PrimExpr):
 
 
 def vector_dtype(dtype: str, lanes: Any) -> str:
-    """The dtype of `lanes` elements, a number or for scalable vectors `tir.vscale() * number`."""
+    """The dtype of `lanes` elements, a number or for scalable vectors `tir.vscale() * number`.
+
+    Raises:
+        TypeMismatchError: for lanes of which there are fewer than two, or of elements that are vectors already.
+    """
+    if parse_dtype(dtype).lanes != 1:
+        raise TypeMismatchError(f"a vector is made of scalars, not of {dtype}")
+    if isinstance(lanes, int) and lanes < 2:
+        raise TypeMismatchError(f"a vector has at least two lanes, not {lanes}")
     if isinstance(lanes, PrimExpr):
         number = next((side.value for side in (lanes.a, lanes.b) if isinstance(side, IntImm)), None) if isinstance(lanes, Mul) else 1
         scaled = isinstance(lanes, Call) or (
@@ -158,6 +166,8 @@ class Ramp(PrimExpr):
     dtype: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if self.stride.dtype != self.base.dtype:
+            object.__setattr__(self, "stride", ExprOp._build["cast"](self.stride, self.base.dtype))
         object.__setattr__(self, "dtype", vector_dtype(self.base.dtype, self.lanes))
 
 
@@ -195,6 +205,8 @@ class Let(PrimExpr):
     dtype: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if self.var.dtype != self.value.dtype:
+            raise TypeMismatchError(f"{self.var} is {self.var.dtype}, the value that it stands for, {self.value}, {self.value.dtype}")
         object.__setattr__(self, "dtype", self.body.dtype)
 
 

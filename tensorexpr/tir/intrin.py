@@ -6,6 +6,7 @@ use that column, code generation has its own (see `codegen`). Calls that are not
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ import numpy as np
 
 from ..errors import DeclarationError, TypeMismatchError
 from .arithmetic import cast, const, convert, match_types, to_bool
-from .dtype import int_limits, parse_dtype, with_lanes
+from .dtype import int_limits, parse_dtype, to_numpy, with_lanes
 from .expr import Call, FloatImm, IntImm, PrimExpr, Select, StringImm
 from .op_registry import BUILTIN, CallEffectKind, is_registered, registered_effect
 
@@ -351,7 +352,7 @@ def reinterpret(dtype: str, value: Any) -> PrimExpr:
     expr = convert(value)
     if parse_dtype(dtype).bits * parse_dtype(dtype).lanes != parse_dtype(expr.dtype).bits * parse_dtype(expr.dtype).lanes:
         raise TypeMismatchError(f"{expr.dtype} and {dtype} differ in width; reinterpret keeps the bits")
-    return Call(dtype, "tir.reinterpret", (expr,))
+    return expr if expr.dtype == dtype else Call(dtype, "tir.reinterpret", (expr,))
 
 
 def call_intrin(dtype: str, func_name: str, *args: Any) -> PrimExpr:
@@ -395,9 +396,8 @@ def max_value(dtype: str) -> PrimExpr:
 
 
 def _largest_float(dtype: str) -> float:
-    if dtype == "bfloat16":
-        return 3.3895313892515355e38
-    return float(np.finfo(dtype).max)
+    number = to_numpy(dtype)
+    return float((np if number.kind == "f" else importlib.import_module("ml_dtypes")).finfo(number).max)
 
 
 def infinity(dtype: str) -> PrimExpr:

@@ -167,4 +167,6 @@ class Not(PrimExpr):
     dtype: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if parse_dtype(self.a.dtype).code != "bool":
+            raise TypeMismatchError(f"not takes a condition, not {self.a} ({self.a.dtype})")
         object.__setattr__(self, "dtype", self.a.dtype)

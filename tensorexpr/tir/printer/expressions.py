@@ -6,8 +6,6 @@ import json
 import math
 from typing import Any
 
-import numpy as np
-
 from ...target import Target
 from .. import expr as ir
 from .. import unknown
@@ -44,13 +42,13 @@ _CALL_NAMES = {f"tir.tvm_call_{name}": f"call_{name}" for name in ("packed", "cp
 _ALL_DIGITS_FROM = 1e16
 
 
-def float_text(value: float, dtype: str) -> str:
-    """The shortest text that gives `value` back in `dtype`; infinities and NaN in quotes."""
+def float_text(value: float) -> str:
+    """The shortest text that gives `value` back; infinities and NaN in quotes."""
     if not math.isfinite(value):
         return f'"{value}"'
     if value.is_integer() and abs(value) >= _ALL_DIGITS_FROM:
         return f"{value:.1f}"
-    return str(np.dtype(dtype).type(value)) if dtype in ("float16", "float32") else repr(value)
+    return repr(value)
 
 
 def quoted(text: str) -> str:
@@ -89,7 +87,7 @@ def _is_literal(expr: ir.PrimExpr) -> bool:
 
 
 def _float(node: ir.FloatImm, names: Names) -> tuple[int, Parts]:
-    text = float_text(float(node), node.dtype)
+    text = float_text(node.value)
     return ATOM, (text if node.dtype == names.options.float_dtype else f"T.{node.dtype}({text})",)
 
 

@@ -170,7 +170,6 @@ HOSTILE: dict[str, Any] = {
     "integer a bool": doc(["IntImm", "int32", True]),
     "float an integer": doc(["FloatImm", "float32", 1]),
     "float of int type": doc(["FloatImm", "int32", 1.0]),
-    "float not rounded": doc(["FloatImm", "float32", 0.12345678912]),
     "float NaN literal": doc(["FloatImm", "float32", float("nan")]),
     "float bad word": doc(["FloatImm", "float32", "infinity"]),
     "long string": doc(["StringImm", "x" * 5_000]),
