@@ -34,6 +34,9 @@ class MatchBufferRegion(Built, Object):
     buffer: Buffer
     source: BufferRegion
 
+    def __post_init__(self) -> None:
+        self.bind(NOP)  # which refuses what doesn't fit
+
     def bind(self, body: Stmt) -> BufferBind:
         """The same as a statement around `body`."""
         return BufferBind(self.buffer, self.source, body)

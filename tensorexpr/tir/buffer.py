@@ -182,7 +182,7 @@ class Buffer(Built, Object):
         return replace(self, shape=tuple(sizes), strides=(), buffer_type=Buffer.DEFAULT, axis_separators=cuts)
 
     def _vector_indices(self, begin: Sequence[Any], dtype: str | None) -> tuple[PrimExpr, ...]:
-        indices = [convert(i) for i in begin]
+        indices = [convert(i) for i in (begin if isinstance(begin, (list, tuple)) else (begin,))]
         lanes = parse_dtype(dtype).lanes if dtype else 1
         if lanes > 1:
             indices[-1] = Ramp(indices[-1], IntImm(indices[-1].dtype, 1), lanes)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, ClassVar
 
+from ..errors import DeclarationError
+
 
 class CallEffectKind(IntEnum):
     """What a call does besides giving a value, for the attribute "TCallEffectKind"."""
@@ -48,10 +50,10 @@ class Op(str):
         """The operation of that name.
 
         Raises:
-            ValueError: for a name that no intrinsic has and nothing was registered for.
+            DeclarationError: for a name that no intrinsic has and nothing was registered for.
         """
         if op_name not in Op.list_op_names():
-            raise ValueError(f"no operation {op_name!r}; Op.list_op_names() lists all, ir.register_op_attr adds one")
+            raise DeclarationError(f"no operation {op_name!r}; Op.list_op_names() lists all, ir.register_op_attr adds one")
         return Op.of(op_name)
 
     @staticmethod

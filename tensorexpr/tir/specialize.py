@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..errors import DeclarationError
+from ..errors import DeclarationError, TypeMismatchError
 from .arithmetic import convert
 from .buffer import Buffer
 from .expr import IntImm, PrimExpr, Var
@@ -19,7 +19,8 @@ def specialize(func: PrimFunc, param_map: Mapping[Var, Any]) -> PrimFunc:
     """`func` with scalar parameters set to values, which removes them, and handles set to buffers of known shapes.
 
     Raises:
-        DeclarationError: if a key is no parameter, or a buffer does not fit the one declared.
+        DeclarationError: if a key is no parameter.
+        TypeMismatchError: if a buffer does not fit the one declared.
     """
     values: dict[Var, PrimExpr] = {}
     buffers: dict[Buffer, Buffer] = {}
@@ -53,16 +54,16 @@ def _scalar(param: Var, given: Any) -> PrimExpr:
 def _match(old: Buffer, new: Buffer, values: dict[Var, PrimExpr]) -> None:
     """Note what the variables in a declaration become, and refuse a buffer of another kind."""
     if old.dtype != new.dtype or old.ndim != new.ndim or len(old.strides) != len(new.strides) or old.scope() != new.scope():
-        raise DeclarationError(f"specialize: {new!r} can't stand for {old!r}; dtype, dimensions, strides and scope must be the same")
+        raise TypeMismatchError(f"specialize: {new!r} can't stand for {old!r}; dtype, dimensions, strides and scope must be the same")
     values[old.data] = new.data
     pairs = [*zip(old.shape, new.shape, strict=True), *zip(old.strides, new.strides, strict=True), (old.elem_offset, new.elem_offset)]
     for declared, found in pairs:
         if isinstance(declared, Var) and values.setdefault(declared, found) is not found:
-            raise DeclarationError(f"specialize: {declared.name} would be both {values[declared]} and {found}")
+            raise TypeMismatchError(f"specialize: {declared.name} would be both {values[declared]} and {found}")
     for declared, found in pairs:
         wanted = substitute(declared, values)
         if wanted is not found and (isinstance(wanted, IntImm) or isinstance(found, IntImm)):
-            raise DeclarationError(f"specialize: {old.name} has {wanted} where {new.name} has {found}")
+            raise TypeMismatchError(f"specialize: {old.name} has {wanted} where {new.name} has {found}")
 
 
 PrimFunc._specialize = specialize

@@ -98,6 +98,17 @@ class For(Stmt):
             args = (*args[:4], args[5], None, args[6])
         return args
 
+    def __post_init__(self) -> None:
+        dtype = self.loop_var.dtype
+        if not parse_dtype(dtype).is_int:
+            raise TypeMismatchError(f"a loop counts in integers, and {self.loop_var.name} is {dtype}")
+        for name in ("min", "extent"):
+            value = getattr(self, name)
+            if value.dtype != dtype:
+                if not isinstance(value, IntImm):
+                    raise TypeMismatchError(f"loop {self.loop_var.name} is {dtype}, its {name} {value} is {value.dtype}")
+                object.__setattr__(self, name, IntImm(dtype, value.value))
+
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class While(Stmt):
@@ -246,6 +257,10 @@ class BufferBind(Stmt):
             raise DeclarationError(f"a box of {of.name} has {of.ndim} dimensions, not {len(self.source.region)}")
         if bound.ndim > of.ndim:
             raise DeclarationError(f"buffer {bound.name} has {bound.ndim} dimensions, more than the {of.ndim} of {of.name}")
+        leading = of.ndim - bound.ndim
+        for wanted, side in zip((*(IntImm("int32", 1),) * leading, *bound.shape), self.source.region, strict=True):
+            if isinstance(wanted, IntImm) and isinstance(side.extent, IntImm) and wanted.value != side.extent.value:
+                raise DeclarationError(f"buffer {bound.name} has {wanted} elements where its box {self.source} has {side.extent}")
 
     def defines(self) -> tuple[Var, ...]:
         """The variables that the box gives a value: the pointer, and strides and offset where they are variables."""
@@ -296,6 +311,10 @@ class LetStmt(Stmt):
     value: PrimExpr
     body: Stmt
 
+    def __post_init__(self) -> None:
+        if self.var.dtype != self.value.dtype:
+            raise TypeMismatchError(f"{self.var.name} is {self.var.dtype}, the value that it is bound to, {self.value}, {self.value.dtype}")
+
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class AssertStmt(Stmt):
@@ -304,6 +323,10 @@ class AssertStmt(Stmt):
     condition: PrimExpr
     message: PrimExpr
     body: Stmt
+
+    def __post_init__(self) -> None:
+        if parse_dtype(self.condition.dtype).code != "bool":
+            raise TypeMismatchError(f"an assert takes a condition, not {self.condition} ({self.condition.dtype})")
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

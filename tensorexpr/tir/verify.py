@@ -163,10 +163,6 @@ def _statement_types(stmt: Stmt) -> Iterator[str]:
     match stmt:
         case BufferStore():
             yield from _access_types(stmt)
-        case For():
-            wanted = stmt.loop_var.dtype
-            if not parse_dtype(wanted).is_int or stmt.min.dtype != wanted or stmt.extent.dtype != wanted:
-                yield f"loop {stmt.loop_var.name} is {wanted}, from {stmt.min} ({stmt.min.dtype}) over {stmt.extent} ({stmt.extent.dtype})"
         case IfThenElse() | While():
             if stmt.condition.dtype != "bool":
                 yield f"the condition {stmt.condition} is {stmt.condition.dtype}, not bool"

@@ -160,6 +160,16 @@ def test_padding_is_said_digit_by_digit() -> None:
     assert str(last) == "i_o == 3 and 20 <= i_i * 4 + i_i_2"
     _, only = IndexMap.from_func(lambda i: [i // 4, i % 4]).non_surjective_inverse([3])
     assert str(only) == "i_i == 3"
+    n = SizeVar("n", "int32")
+    _, shifted = IndexMap.from_func(lambda i: [(i + 1) // 4, (i + 1) % 4]).non_surjective_inverse([n])
+    assert str(shifted) == "i_o == 0 and i_i < 1 or 0 < (3 - n) % 4 and i_o == (n + 1) // 4 and (n + 1) % 4 <= i_i"
+
+
+def test_inverses_are_those_of_the_whole_layout() -> None:
+    """Indices that are always 0 for a shape stay in its inverse."""
+    for size in (1, 3, 4):
+        inverse, _ = IndexMap.from_func(lambda i: [i // 4, i % 4]).non_surjective_inverse([size])
+        assert str(inverse) == "(i_o, i_i) -> (i_o * 4 + i_i)"
 
 
 def test_wider_indices_and_shapes_are_mapped_in_their_own_type() -> None:

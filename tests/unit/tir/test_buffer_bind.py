@@ -155,3 +155,8 @@ def test_access_pointers_count_in_elements_or_vectors() -> None:
     whole, vectors = row.access_ptr("rw"), row.access_ptr("r", content_lanes=4, offset=4)
     assert str(whole) == 'T.tvm_access_ptr(T.type_annotation("float32"), row, row_elem_offset, 8, 3)'
     assert str(vectors) == 'T.tvm_access_ptr(T.type_annotation("float32x4"), row, (row_elem_offset + 4) // 4, 1, 1)'
+    m, n = tir.SizeVar("m", "int32"), tir.SizeVar("n", "int32")
+    apart = tir.decl_buffer((m, n), strides=[n + 1, 1], name="apart")
+    assert str(apart.access_ptr("r", offset=100).args[3]) == "(n + 1) * m - 100"  # type: ignore[attr-defined]
+    columns = tir.decl_buffer((4, 8), strides=[1, 4], name="columns")
+    assert str(columns.access_ptr("r").args[3]) == "32"  # type: ignore[attr-defined]

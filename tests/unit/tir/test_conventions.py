@@ -8,6 +8,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tensorexpr as tvm
@@ -242,3 +243,50 @@ def test_functions_of_a_module_are_called_by_their_names() -> None:
     assert "inner" in str(tir.Evaluate(call)) and call.args[0].value == 3
     with pytest.raises(TypeError, match="takes a GlobalVar"):
         tir.call_tir("inner", 3)
+
+
+def test_nodes_refuse_operands_of_other_types() -> None:
+    f, wide = tir.Var("f", "float32"), tir.Var("w", "int64")
+    row = tir.decl_buffer((8,), "float32", "row")
+    refused: list[Callable[[], Any]] = [
+        lambda: tir.Ramp(x, 1, 1),
+        lambda: tir.Ramp(tir.Ramp(x, 1, 4), 1, 4),
+        lambda: tir.Broadcast(x, 0),
+        lambda: tir.Let(x, f, x),
+        lambda: tir.Not(x),
+        lambda: tir.LetStmt(x, wide, tir.Evaluate(x)),
+        lambda: tir.AssertStmt(x, "m", tir.Evaluate(x)),
+        lambda: tir.For(f, 0, 8, tir.ForKind.SERIAL, tir.Evaluate(1)),
+        lambda: tir.For(x, 0, wide, tir.ForKind.SERIAL, tir.Evaluate(1)),
+        lambda: tir.MatchBufferRegion(row, tir.decl_buffer((16,), "float32")[0:4]),
+        lambda: tir.MatchBufferRegion(row, tir.decl_buffer((16, 16), "float32")[0:2, 0:8]),
+        lambda: tir.MatchBufferRegion(row, tir.decl_buffer((16,), "int32")[0:8]),
+        lambda: tir.all(),
+        lambda: tir.any(),
+        lambda: tvm.ir.Op.get("tir.nope"),
+    ]
+    for make in refused:
+        with pytest.raises(DeclarationError):
+            make()
+    assert tir.Ramp(x, wide, 4).stride.dtype == "int32"
+    assert tir.For(wide, 0, 8, tir.ForKind.SERIAL, tir.Evaluate(1)).extent.dtype == "int64"
+
+
+def test_bits_are_counted_in_the_dtype_of_the_expression() -> None:
+    u = tir.Var("u", "uint8")
+    for made in (u & 1, 1 | u, u ^ 3, u << 1, 1 << u, u >> 2):
+        assert made.dtype == "uint8"
+    with pytest.raises(TypeMismatchError, match="-1 does not fit uint8"):
+        u & -1
+    assert x << 0 is x
+    assert tir.reinterpret("int32", x) is x
+
+
+def test_float_constants_keep_what_was_written() -> None:
+    """What the dtype has is one constant however it came about; any other decimal stays as it was written."""
+    assert tir.const(3.38953139e38, "bfloat16").value == 3.38953139e38
+    assert tir.const(1 / 3, "float32").value == 1 / 3
+    assert str(tir.const(1 / 3, "float32")) == "T.float32(0.3333333333333333)"
+    assert tir.const(np.float32(0.1)) is tir.const(0.1) is tir.const(0.10000000149011612)
+    assert tir.const(0.10009765625, "bfloat16").value == 0.1
+    assert tir.max_value("e4m3_float8").value == 448.0

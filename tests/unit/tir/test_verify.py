@@ -97,8 +97,6 @@ def test_types_of_operands() -> None:
     assert "more than one vector index" in found(tir.Evaluate(A[ramp, ramp]))
     masked = tir.BufferLoad(A, (tir.const(0), ramp), tir.Broadcast(TRUE, 8))
     assert found(tir.Evaluate(masked)) == "the predicate of an access to A is boolx8; it needs a bool for each of 4 lanes"
-    wide = tir.For(i, tir.const(0), tir.const(4, "int64"), tir.ForKind.SERIAL, store())
-    assert found(wide) == "loop i is int32, from 0 (int32) over T.int64(4) (int64)"
     lanes = tir.Broadcast(TRUE, 4)
     assert found(tir.IfThenElse(lanes, store())) == "the condition T.Broadcast(T.bool(True), 4) is boolx4, not bool"
     assert "is int32, not a handle" in found(tir.Allocate(i, "float32", (tir.const(1),), TRUE, store()))
