@@ -12,7 +12,7 @@ from .expr import BufferLoad, Let, PrimExpr, Var
 from .function import IRModule, PrimFunc
 from .rewriting import walk
 from .scopes import buffer_vars, parts, uses
-from .stmt import Allocate, AllocateConst, BufferRealize, BufferStore, DeclBuffer, For, IfThenElse, SeqStmt, Stmt, While
+from .stmt import Allocate, AllocateConst, BufferRealize, BufferStore, DeclBuffer, IfThenElse, SeqStmt, Stmt, While
 
 
 def violations(func: PrimFunc, regions: bool = True) -> list[str]:
