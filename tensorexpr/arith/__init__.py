@@ -12,7 +12,8 @@ int_set       sets with symbolic ends;  deduce: one comparison solved for a vari
 scalable      conditions on vectors of unknown length
 narrow        conditions without some of their variables;  int_solver: linear systems
 regions       the bounds of regions;  touched: what a statement touches
-iter_map      indices as splits and fusions of iterators, and their inverses;  iter_affine_map: with symbolic extents and padding
+iter_map      indices as splits and fusions of iterators, and their inverses
+iter_affine_* the same with symbolic extents and padding;  iter_map_queries, iter_subspace: what programs ask of it
 index_map     layouts and their inverses;  padded_inverse: where there is padding;  index_map_graph: as the JSON that traces carry
 block_access  which regions a block touches
 """
@@ -45,8 +46,8 @@ if TYPE_CHECKING:
         inverse_affine_iter_map,
         iter_map_simplify,
         normalize_to_iter_sum,
-        subspace_divide,
     )
+    from .iter_subspace import subspace_divide
     from .linear import Linear, linear_form
     from .modular import ModularSet
     from .narrow import narrow_predicate_expression
@@ -99,7 +100,7 @@ _PLACES = {
     "relax": "interval",
     "solve_linear_equations": "int_solver",
     "solve_linear_inequalities": "int_solver",
-    "subspace_divide": "iter_map_queries",
+    "subspace_divide": "iter_subspace",
 }
 
 __all__ = [

@@ -195,10 +195,6 @@ def _check_scope(stmt: Stmt, scope: set[Var], bound: set[Var], free: FreeVars) -
 
 
 def _type_problem(stmt: Stmt) -> str | None:
-    if isinstance(stmt, For) and not stmt.loop_var.dtype == stmt.min.dtype == stmt.extent.dtype:
-        return f"the loop {stmt.loop_var.name} ({stmt.loop_var.dtype}) runs from {stmt.min.dtype} over {stmt.extent.dtype}"
-    if isinstance(stmt, LetStmt) and stmt.var.dtype != stmt.value.dtype:
-        return f"{stmt.var.name} ({stmt.var.dtype}) is bound to {stmt.value.dtype}"
     if isinstance(stmt, (IfThenElse, While)) and stmt.condition.dtype != "bool":
         return f"a condition is {stmt.condition.dtype}: {stmt.condition}"
     return None

@@ -11,7 +11,7 @@ from tensorexpr.lower.specs import check_module, check_statements
 from tensorexpr.tir.buffer import decl_buffer
 from tensorexpr.tir.expr import BufferLoad, IntImm, Let, Ramp, Var
 from tensorexpr.tir.function import IRModule, PrimFunc
-from tensorexpr.tir.stmt import Allocate, BufferStore, For, ForKind, LetStmt, Stmt, seq
+from tensorexpr.tir.stmt import Allocate, BufferStore, For, ForKind, Stmt, seq
 
 from .builder import TRUE, allocate, flat, func, load, loop, realize, store, threads, unrolled, vectorized
 
@@ -51,7 +51,6 @@ CASES: list[tuple[int | None, Stmt, str]] = [
         For(Var("i", "int64"), IntImm("int64", 0), IntImm("int32", 4), ForKind.SERIAL, store(B, 1.0, 0)),
         "the loop i .int64. runs from int64 over int32",
     ),
-    (None, LetStmt(Var("x", "float32"), IntImm("int32", 4), store(B, 1.0, 0)), "x .float32. is bound to int32"),
 ]
 
 
