@@ -11,7 +11,7 @@ from tensorexpr.lower.specs import check_module, check_statements
 from tensorexpr.tir.buffer import decl_buffer
 from tensorexpr.tir.expr import BufferLoad, IntImm, Let, Ramp, Var
 from tensorexpr.tir.function import IRModule, PrimFunc
-from tensorexpr.tir.stmt import Allocate, BufferStore, For, ForKind, Stmt, seq
+from tensorexpr.tir.stmt import Allocate, BufferStore, Stmt, seq
 
 from .builder import TRUE, allocate, flat, func, load, loop, realize, store, threads, unrolled, vectorized
 
@@ -46,11 +46,6 @@ CASES: list[tuple[int | None, Stmt, str]] = [
     (None, store(B, 1.0, WILD), "wild is used in a BufferStore outside its definition"),
     (None, seq(loop("i", 4, lambda i: store(B, 1.0, i)), store(flat("T", 4), 1.0, 0)), "buffer T is accessed outside its allocation"),
     (None, _shared_loop(), "i is defined twice"),
-    (
-        None,
-        For(Var("i", "int64"), IntImm("int64", 0), IntImm("int32", 4), ForKind.SERIAL, store(B, 1.0, 0)),
-        "the loop i .int64. runs from int64 over int32",
-    ),
 ]
 
 
