@@ -384,8 +384,7 @@ def negate(a: Any) -> PrimExpr:
     if isinstance(expr, FloatImm):
         return FloatImm(expr.dtype, -expr.value)
     if _is_integral(expr):
-        unsigned = expr.dtype.startswith("uint")
-        return binary(Sub, const(0, expr.dtype), expr) if unsigned else binary(Mul, expr, const(-1, expr.dtype))
+        return binary(Sub, const(0, expr.dtype), expr)
     return binary(Mul, expr, const(-1.0, expr.dtype))
 
 

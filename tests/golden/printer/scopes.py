@@ -19,4 +19,4 @@ def other(A: T.Buffer((16,), "int32"), n: T.int32):
     if x > 3:
         A[1] = x
     else:
-        A[1] = x * -1
+        A[1] = 0 - x

@@ -56,7 +56,7 @@ CASES: dict[str, Make] = {
     "x * 2": lambda v: tir.Mul(v.x, tir.const(2.0)),
     "l + 1": lambda v: tir.Add(v.l, tir.const(1, "int64")),
     "l + i": lambda v: tir.Add(v.l, tir.Cast("int64", v.i)),
-    "-i": lambda v: v.i * -1,
+    "-i": lambda v: tir.Sub(tir.const(0), v.i),
     "-x": lambda v: tir.Mul(v.x, tir.const(-1.0)),
     "+i": lambda v: v.i,
     "x ** y": lambda v: call("float32", "pow", v.x, v.y),
