@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from ..errors import DeclarationError, TypeMismatchError
 from .arithmetic import all as all_of
+from .arithmetic import as_int
 from .attrs import EMPTY, FrozenMap
 from .buffer import Buffer, BufferRegion
 from .expr import EQ, IntImm, IterVar, PrimExpr, Var, each, refuse
@@ -35,7 +36,11 @@ class MatchBufferRegion(Built, Object):
     source: BufferRegion
 
     def __post_init__(self) -> None:
-        self.bind(NOP)  # which refuses what doesn't fit
+        self.bind(NOP)  # which refuses another dtype and too many dimensions
+        extents = [as_int(side.extent) for side in self.source.region]
+        wanted = [*[1] * (len(extents) - self.buffer.ndim), *map(as_int, self.buffer.shape)]
+        if any(None not in pair and pair[0] != pair[1] for pair in zip(extents, wanted, strict=True)):
+            raise DeclarationError(f"buffer {self.buffer.name} of shape {self.buffer.shape} can't stand for the box {self.source}")
 
     def bind(self, body: Stmt) -> BufferBind:
         """The same as a statement around `body`."""

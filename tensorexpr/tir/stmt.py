@@ -257,10 +257,6 @@ class BufferBind(Stmt):
             raise DeclarationError(f"a box of {of.name} has {of.ndim} dimensions, not {len(self.source.region)}")
         if bound.ndim > of.ndim:
             raise DeclarationError(f"buffer {bound.name} has {bound.ndim} dimensions, more than the {of.ndim} of {of.name}")
-        leading = of.ndim - bound.ndim
-        for wanted, side in zip((*(IntImm("int32", 1),) * leading, *bound.shape), self.source.region, strict=True):
-            if isinstance(wanted, IntImm) and isinstance(side.extent, IntImm) and wanted.value != side.extent.value:
-                raise DeclarationError(f"buffer {bound.name} has {wanted} elements where its box {self.source} has {side.extent}")
 
     def defines(self) -> tuple[Var, ...]:
         """The variables that the box gives a value: the pointer, and strides and offset where they are variables."""

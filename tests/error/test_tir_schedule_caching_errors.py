@@ -183,7 +183,7 @@ CASES: list[tuple[Declared, Request, str]] = [
     (
         symbolic,
         lambda s: s.transform_layout("A", ("write", 0), lambda i: (i // 2, i % 2), assume_injective_transform=True),
-        "the size n is known from the shape of A alone, which becomes [(n + 1) // 2, 2]; make n a parameter",
+        "the size n is known from the shape of A alone, which becomes [(n - n % -2) // 2, 2]; make n a parameter",
     ),
     (programs.nested, lambda s: s.transform_layout("C", "C", lambda i, j: (i // 5, j, i % 5), pad_value=0.0), "from within another block"),
     (
