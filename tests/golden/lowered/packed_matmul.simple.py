@@ -15,8 +15,7 @@ class Module:
             for i_outer in range(3):
                 C_local = T.allocate([4], "float32x16", "register")
                 C_local_1 = T.Buffer((4,), "float32x16", data=C_local, scope="register")
-                if T.likely(i_outer * 4 < 9):
-                    C_local_1[0] = T.Broadcast(T.float32(0.0), 16)
+                C_local_1[0] = T.Broadcast(T.float32(0.0), 16)
                 if T.likely(i_outer * 4 + 1 < 9):
                     C_local_1[1] = T.Broadcast(T.float32(0.0), 16)
                 if T.likely(i_outer * 4 + 2 < 9):
@@ -25,8 +24,7 @@ class Module:
                     C_local_1[3] = T.Broadcast(T.float32(0.0), 16)
                 for k in range(40):
                     A_1 = T.Buffer((360,), data=A.data)
-                    if T.likely(i_outer * 4 < 9):
-                        C_local_1[0] = C_local_1[0] + T.Broadcast(A_1[i_outer * 160 + k], 16) * B_global_1[k * 16:k * 16 + 16]
+                    C_local_1[0] = C_local_1[0] + T.Broadcast(A_1[i_outer * 160 + k], 16) * B_global_1[k * 16:k * 16 + 16]
                     if T.likely(i_outer * 4 + 1 < 9):
                         C_local_1[1] = C_local_1[1] + T.Broadcast(A_1[i_outer * 160 + 40 + k], 16) * B_global_1[k * 16:k * 16 + 16]
                     if T.likely(i_outer * 4 + 2 < 9):

@@ -9,14 +9,10 @@ class Module:
         for i_outer in range(5):
             B = T.allocate([6], "float32", "register")
             B_1 = T.Buffer((6,), data=B, scope="register")
-            if T.likely(i_outer * 4 < 20):
-                B_1[0] = A[i_outer * 4] + T.float32(1.0)
-            if T.likely(i_outer * 4 + 1 < 20):
-                B_1[1] = A[i_outer * 4 + 1] + T.float32(1.0)
-            if T.likely(i_outer * 4 + 2 < 20):
-                B_1[2] = A[i_outer * 4 + 2] + T.float32(1.0)
-            if T.likely(i_outer * 4 + 3 < 20):
-                B_1[3] = A[i_outer * 4 + 3] + T.float32(1.0)
+            B_1[0] = A[i_outer * 4] + T.float32(1.0)
+            B_1[1] = A[i_outer * 4 + 1] + T.float32(1.0)
+            B_1[2] = A[i_outer * 4 + 2] + T.float32(1.0)
+            B_1[3] = A[i_outer * 4 + 3] + T.float32(1.0)
             if T.likely(i_outer * 4 + 4 < 20):
                 B_1[4] = A[i_outer * 4 + 4] + T.float32(1.0)
             if T.likely(i_outer * 4 + 5 < 20):
@@ -27,10 +23,8 @@ class Module:
             C_1[1] = B_1[1] * T.float32(2.0)
             C_1[2] = B_1[2] * T.float32(2.0)
             C_1[3] = B_1[3] * T.float32(2.0)
-            if T.likely(i_outer * 4 < 18):
-                D[i_outer * 4] = C_1[0] - B_1[2]
-            if T.likely(i_outer * 4 + 1 < 18):
-                D[i_outer * 4 + 1] = C_1[1] - B_1[3]
+            D[i_outer * 4] = C_1[0] - B_1[2]
+            D[i_outer * 4 + 1] = C_1[1] - B_1[3]
             if T.likely(i_outer * 4 + 2 < 18):
                 D[i_outer * 4 + 2] = C_1[2] - B_1[4]
             if T.likely(i_outer * 4 + 3 < 18):
