@@ -34,10 +34,11 @@ def access_ptr(machine: Machine, node: ir.Call) -> Thunk:
         if not isinstance(storage, Storage) or storage.array.dtype != dtype:
             raise InterpreterError(f"access_ptr of {element()} to {node.args[1]}, which is no memory of that dtype")
         at = first - storage.origin
-        if not 0 <= at <= at + count <= len(storage.array):
+        if count < 0 or not 0 <= at <= len(storage.array):
             raise InterpreterError(f"access_ptr to {storage.name}[{at}:{at + count}], which has {len(storage.array)} elements")
-        _note(machine, storage, at, at + count, access)
-        return storage.array[at : at + count]
+        end = min(at + count, len(storage.array))  # an extent counts whole rows, of which the last may end with the memory
+        _note(machine, storage, at, end, access)
+        return storage.array[at:end]
 
     return run
 
