@@ -8,6 +8,7 @@ models         Targets of device families by function: cuda(), arm_cpu(), ...
 dispatch       functions whose meaning depends on the target
 detect_target  the target of a device of this machine
 virtual_device a device with its target and memory
+compilation_config  the targets of a compilation, one for each kind of device
 codegen        what LLVM knows of CPUs
 """
 
@@ -20,12 +21,14 @@ from .target import Target, TargetFeatures, TargetKind, TargetLike
 
 if TYPE_CHECKING:
     from . import codegen, detect_target, models, tag
+    from .compilation_config import CompilationConfig, make_compilation_config
     from .dispatch import GenericFunc, generic_func, get_native_generic_func, override_native_generic_func
     from .models import arm_cpu, bifrost, create, cuda, hexagon, intel_graphics, mali, rasp, riscv_cpu, rocm, stm32
     from .tag import list_tags, register_tag
     from .virtual_device import VirtualDevice
 
 __all__ = [
+    "CompilationConfig",
     "GenericFunc",
     "Target",
     "TargetFeatures",
@@ -43,6 +46,7 @@ __all__ = [
     "hexagon",
     "intel_graphics",
     "list_tags",
+    "make_compilation_config",
     "mali",
     "models",
     "override_native_generic_func",
@@ -56,6 +60,7 @@ __all__ = [
 
 _MODULES = ("codegen", "detect_target", "models", "tag")
 _HOMES = {
+    "compilation_config": ("CompilationConfig", "make_compilation_config"),
     "dispatch": ("GenericFunc", "generic_func", "get_native_generic_func", "override_native_generic_func"),
     "models": ("arm_cpu", "bifrost", "create", "cuda", "hexagon", "intel_graphics", "mali", "rasp", "riscv_cpu", "rocm", "stm32"),
     "tag": ("list_tags", "register_tag"),

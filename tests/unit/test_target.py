@@ -17,6 +17,7 @@ from tensorexpr.target import (
     generic_func,
     get_native_generic_func,
     list_tags,
+    make_compilation_config,
     models,
     override_native_generic_func,
     register_tag,
@@ -351,3 +352,17 @@ def test_features_can_be_asked_by_attribute() -> None:
 
 def test_virtual_devices_know_their_device_type() -> None:
     assert VirtualDevice(None, Target("cuda")).device_type == 2 and VirtualDevice().device_type_int == -1
+
+
+def test_a_compilation_has_one_target_for_each_device() -> None:
+    both = make_compilation_config(None, {"gpu": "cuda", "cpu": "llvm -num-cores=1"}, "llvm -num-cores=2")
+    assert [str(target.kind) for target in both.primitive_targets] == ["llvm", "cuda"]
+    assert all(target.host == both.host_target == Target("llvm -num-cores=2") for target in both.primitive_targets)
+    assert both.default_primitive_virtual_device.target == Target("llvm -num-cores=1") and both.optional_homogenous_target is None
+    alone = make_compilation_config(None, "cuda")
+    assert alone.optional_homogenous_target == Target("cuda") == alone.default_primitive_virtual_device.target
+    assert alone.host_virtual_device.device_type == 1
+    with pytest.raises(TargetError, match="one target for each kind of device, not llvm"):
+        make_compilation_config(None, ["llvm", "llvm -num-cores=1"])
+    with pytest.raises(TargetError, match="no target"):
+        make_compilation_config(None, [])
