@@ -57,6 +57,8 @@ class TensorIntrin:
         Raises:
             DeclarationError: if there is none.
         """
+        from . import intrinsics  # noqa: F401  that it is loaded declares the built-in ones, which few programs need
+
         known = _DECLARED.get(name, {})
         if name in _BUILT_IN and (digest not in known if digest is not None else not known):
             _register(_BUILT_IN[name]())
