@@ -55,7 +55,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         WorkloadError,
         "is no number, string, sequence or tensor",
     ),
-    "nothing given": (lambda: ans.SearchTask(), WorkloadError, "exactly one of them; got none"),
+    "nothing given": (lambda: ans.SearchTask(), WorkloadError, "give exactly one of them, not none"),
     "key": (lambda: ans.workload_key_to_tensors("{"), WorkloadError, "is no workload key"),
     "key without name": (lambda: ans.workload_key_to_tensors("[1]"), WorkloadError, "starts with the workload's name"),
     "dag": (lambda: ans.ComputeDAG([1]), WorkloadError, "made of tensors, a workload key or a schedule"),  # type: ignore[list-item]

@@ -10,6 +10,7 @@ from tensorexpr import tir
 from tensorexpr.errors import RecordError, ScheduleError
 from tensorexpr.tir.structural import structural_equal
 from tests import caching_programs as programs
+from tests.block_programs import BY_HAND
 from tests.caching_programs import Request, function
 
 Declared = Callable[[], tir.PrimFunc]
@@ -111,6 +112,7 @@ def around(declared: Declared, change: Request) -> Declared:
 
 
 split_matmul = around(programs.matmul_relu, lambda sch: sch.split(sch.get_loops("C")[0], [None, 7]))
+cached_in_part = around(BY_HAND["guarded_copy"], lambda sch: sch.reindex_cache_read("B", 0, "global", lambda i, j: (i, j)))
 parallel_chain = around(programs.chain, lambda sch: sch.parallel(sch.get_loops("B")[0]))
 
 CASES: list[tuple[Declared, Request, str]] = [
@@ -140,6 +142,11 @@ CASES: list[tuple[Declared, Request, str]] = [
     (programs.nested, lambda s: s.reindex("outer", "A"), "reindex: outer has blocks inside; give one of these"),
     (programs.fused, lambda s: s.reindex("B", "A"), "B stands in loops with other blocks; do this before compute_at"),
     (programs.chain, lambda s: s.reindex("B", ("both", 0)), 'a buffer is given as ("read", number), ("write", number), a name or a buffer'),
+    (
+        cached_in_part,
+        lambda s: s.reindex("A_global", ("write", 0)),
+        "elements of A_global as they are, and the copy would read what nobody wrote",
+    ),
     (programs.chain, lambda s: s.reindex("B", "C"), "the block B uses no buffer 'C'; it uses A, B"),
     (
         programs.matmul_relu,

@@ -14,6 +14,7 @@ from ...arith.analyzer import Analyzer
 from ...tir.arithmetic import floordiv, maximum, minimum
 from ...tir.expr import GE, GT, LE, LT, And, Call, CmpExpr, IntImm, PrimExpr, Range, Var
 from ...tir.stmt import For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt
+from ...tir.thread import HARDWARE_TAGS, bound_tag
 from ..rebuild import FreeVars, operands, own_expressions, sub_statements
 from ..scopes import inside_loop
 
@@ -154,6 +155,8 @@ class GuardBounds:
     def live_range(self, loop: For) -> tuple[int, int] | None:
         """The part [begin, end) of a constant loop outside which no statement of its body runs, if that is less than all."""
         if not isinstance(loop.min, IntImm) or not isinstance(loop.extent, IntImm) or loop.kind is ForKind.VECTORIZED:
+            return None
+        if bound_tag(loop) in HARDWARE_TAGS:  # as many as the grid has, whatever some of them have to do
             return None
         whole = (loop.min.value, loop.min.value + loop.extent.value)
         with inside_loop(self._analyzer, loop):

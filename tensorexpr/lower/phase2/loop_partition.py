@@ -20,7 +20,6 @@ from ...tir.expr import Call, CmpExpr, IntImm, PrimExpr, Range, Var
 from ...tir.function import PrimFunc
 from ...tir.intrin import if_then_else, likely
 from ...tir.stmt import NOP, BufferStore, Evaluate, For, ForKind, IfThenElse, Stmt, is_no_op, seq
-from ...tir.thread import HARDWARE_TAGS, bound_tag
 from ..context import PassContext
 from ..options import LoopPartitionConfig
 from ..pragmas import PARTITION_HINT
@@ -176,8 +175,7 @@ class _Partitioner:
         if self._extrema is not None:
             with inside_loop(self._analyzer, loop):
                 loop = replace(loop, body=self._extrema.settled_in(loop.body))
-        launched = bound_tag(loop) in HARDWARE_TAGS  # as many as the grid has, whatever some of them have to do
-        live = None if launched else self._bounds.live_range(loop)
+        live = self._bounds.live_range(loop)
         if live is not None:
             begin, extent = (IntImm(loop.min.dtype, value) for value in (live[0], live[1] - live[0]))
             if extent.value <= 0:

@@ -174,6 +174,7 @@ ARGUMENTS: Mapping[str, Callable[[_Choice], Any]] = {
     "block": _Choice.block_rv,
     "scope_block": lambda choice: choice.schedule.get_block(ROOT),
     "block_or_loop": _place,
+    "*block_or_loop": lambda choice: [_place(choice)],
     "target": _place,
     "consumer_blocks": lambda choice: [],
     "new_order": lambda choice: choice.draw(st.permutations(range(len(choice.stated().iter_vars)))),

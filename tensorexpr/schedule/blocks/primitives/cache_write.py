@@ -93,10 +93,9 @@ def check_written_alone(program: BlockProgram, node: Node, region: BufferRegion,
             node.stmt,
         )
     outlives = all(buffer not in block_at(above).alloc_buffers for above in [program.scope_of(node)])
-    if outlives and not covers(program, node, region):
-        raise PrimitiveError(
-            f"{primitive}: {block.name_hint} may leave elements of {buffer.name} as they are, which copying back would overwrite", node.stmt
-        )
+    if (outlives or primitive == "reindex") and not covers(program, node, region):  # reindex copies all, other copies what is written
+        harm = "which copying back would overwrite" if outlives else "and the copy would read what nobody wrote"
+        raise PrimitiveError(f"{primitive}: {block.name_hint} may leave elements of {buffer.name} as they are, {harm}", node.stmt)
 
 
 class CacheWrite(Primitive):
