@@ -62,35 +62,55 @@ class Lanes:
         return GE(numbers, Broadcast(IntImm("int32", self.first), self.count)) if self.end == self.count else None
 
 
-def live_lanes(condition: PrimExpr, analyzer: Analyzer) -> Lanes | None:
-    """The lanes in which a comparison of a ramp with one value holds; None where some lane isn't decided."""
+@dataclass(frozen=True, slots=True)
+class RampOrder:
+    """An order between a ramp and one value. It changes once at most: what holds in the first and the last lane holds in all."""
+
+    op: type[CmpExpr]
+    ramp: Ramp
+    bound: PrimExpr
+    analyzer: Analyzer
+
+    def holds(self, lane: int) -> bool:
+        """Whether it is known to hold in a lane."""
+        return self._known(lane, self.op)
+
+    def fails(self, lane: int) -> bool:
+        """Whether it is known not to hold in a lane."""
+        return self._known(lane, _OPPOSITE[self.op])
+
+    def _known(self, lane: int, op: type[CmpExpr]) -> bool:
+        value = add(self.ramp.base, multiply(self.ramp.stride, IntImm(self.ramp.stride.dtype, lane)))
+        return self.analyzer.known_true(compare(op, value, self.bound))
+
+
+def ramp_order(condition: PrimExpr, analyzer: Analyzer) -> RampOrder | None:
+    """A condition as an order between a ramp and one value, if that is what it is."""
     match condition:
-        case Broadcast(value, int() as count):
-            return Lanes(0, count, count) if analyzer.known_true(value) else None
         case LT(Ramp() as ramp, Broadcast(bound)) | LE(Ramp() as ramp, Broadcast(bound)):
-            return _monotone(type(condition), ramp, bound, analyzer)
+            return RampOrder(type(condition), ramp, bound, analyzer)
         case GT(Ramp() as ramp, Broadcast(bound)) | GE(Ramp() as ramp, Broadcast(bound)):
-            return _monotone(type(condition), ramp, bound, analyzer)
+            return RampOrder(type(condition), ramp, bound, analyzer)
     return None
 
 
-def _monotone(op: type[CmpExpr], ramp: Ramp, bound: PrimExpr, analyzer: Analyzer) -> Lanes | None:
-    """An order between a ramp and one value changes once at most, so two neighbours decide every lane."""
-
-    def holds(lane: int, kind: type[CmpExpr]) -> bool:
-        value = add(ramp.base, multiply(ramp.stride, IntImm(ramp.stride.dtype, lane)))
-        return analyzer.known_true(compare(kind, value, bound))
-
-    last = ramp.lanes - 1
-    begins, ends = holds(0, op), holds(last, op)
+def live_lanes(condition: PrimExpr, analyzer: Analyzer) -> Lanes | None:
+    """The lanes in which a comparison of a ramp with one value holds; None where some lane isn't decided."""
+    if isinstance(condition, Broadcast) and isinstance(condition.lanes, int):
+        return Lanes(0, condition.lanes, condition.lanes) if analyzer.known_true(condition.value) else None
+    order = ramp_order(condition, analyzer)
+    if order is None:
+        return None
+    count = order.ramp.lanes
+    begins, ends = order.holds(0), order.holds(count - 1)
     if begins and ends:
-        return Lanes(0, ramp.lanes, ramp.lanes)
+        return Lanes(0, count, count)
     if begins:
-        end = _boundary(lambda lane: holds(lane, op), last)
-        return Lanes(0, end, ramp.lanes) if holds(end, _OPPOSITE[op]) else None
+        end = _boundary(order.holds, count - 1)
+        return Lanes(0, end, count) if order.fails(end) else None
     if ends:
-        first = _boundary(lambda lane: holds(lane, _OPPOSITE[op]), last)
-        return Lanes(first, ramp.lanes, ramp.lanes) if first and holds(first, op) else None
+        first = _boundary(order.fails, count - 1)
+        return Lanes(first, count, count) if first and order.holds(first) else None
     return None
 
 

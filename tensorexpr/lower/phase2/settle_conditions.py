@@ -14,15 +14,14 @@ from dataclasses import replace
 from functools import reduce
 
 from ...arith.analyzer import Analyzer
-from ...tir.arithmetic import add, compare, multiply
 from ...tir.dtype import parse_dtype
-from ...tir.expr import GE, GT, LE, LT, And, Broadcast, BufferLoad, Call, CmpExpr, IntImm, PrimExpr, Ramp, Select
+from ...tir.expr import GE, GT, LE, LT, And, Broadcast, BufferLoad, Call, CmpExpr, PrimExpr, Select
 from ...tir.function import PrimFunc
 from ...tir.stmt import Allocate, BufferStore, For, Stmt
 from ..context import PassContext
 from ..rebuild import FreeVars, map_expr, map_stmt, walk_statements
 from ..scopes import inside_loop
-from .live_lanes import Lanes, live_lanes, shortened
+from .live_lanes import Lanes, live_lanes, ramp_order, shortened
 
 
 def settle_conditions(func: PrimFunc, ctx: PassContext) -> PrimFunc:
@@ -115,16 +114,9 @@ class _Settler:
         match part:
             case Broadcast(value):
                 return self._is_true(value)
-            case LT(Ramp(base, stride, lanes), Broadcast(bound)) | LE(Ramp(base, stride, lanes), Broadcast(bound)):
-                return self._hold_at_ends(type(part), base, stride, lanes, bound)
-            case GT(Ramp(base, stride, lanes), Broadcast(bound)) | GE(Ramp(base, stride, lanes), Broadcast(bound)):
-                return self._hold_at_ends(type(part), base, stride, lanes, bound)
+            case LT() | LE() | GT() | GE() if (order := ramp_order(part, self._analyzer)) is not None:
+                return order.holds(0) and order.holds(order.ramp.lanes - 1)
         return isinstance(part, CmpExpr) and parse_dtype(part.dtype).lanes == 1 and self._analyzer.known_true(part)
-
-    def _hold_at_ends(self, op: type[CmpExpr], base: PrimExpr, stride: PrimExpr, lanes: int, bound: PrimExpr) -> bool:
-        """An order that holds in the first and in the last lane of a ramp holds in all of them."""
-        last = add(base, multiply(stride, IntImm(stride.dtype, lanes - 1)))
-        return all(self._analyzer.known_true(compare(op, end, bound)) for end in (base, last))
 
 
 def _conjuncts(condition: PrimExpr) -> Iterator[PrimExpr]:
