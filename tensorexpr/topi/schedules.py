@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ..tune.plans import default_schedule, schedule_injective, schedule_reduction, schedule_root_reduction, schedule_rows
+from ..spaces import default_schedule, schedule_injective, schedule_reduction, schedule_root_reduction, schedule_rows
 
 __all__ = ["default_schedule", "schedule_injective", "schedule_reduction", "schedule_root_reduction", "schedule_rows"]

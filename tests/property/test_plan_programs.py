@@ -17,6 +17,7 @@ from tensorexpr.lower.phase0.infer_bound import infer_bound
 from tensorexpr.lower.phase0.inline_stages import inline_stages
 from tensorexpr.lower.pipeline import lower
 from tensorexpr.schedule.trace import Trace
+from tensorexpr.spaces import default_schedule as planned
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
@@ -24,7 +25,6 @@ from tensorexpr.tir.arithmetic import as_int
 from tensorexpr.tir.structural import structural_equal
 from tensorexpr.tune.features import FEATURE_NAMES, extract
 from tensorexpr.tune.features.nest import nests
-from tensorexpr.tune.plans import default_schedule as planned
 from tensorexpr.tune.population import sample
 from tensorexpr.tune.space import Sketch
 from tests.programs import matmul, matmul_add, softmax

@@ -27,6 +27,7 @@ ROWS = (
     ("codegen",),
     ("runtime",),
     ("contrib", "early", "rpc", "support", "_ffi"),
+    ("spaces",),
     ("tune",),
     ("auto_scheduler", "meta_schedule", "autotvm"),
     ("topi",),

@@ -7,7 +7,7 @@ tiling             what the multi-level tiling rules share
 register_plan      what a register tile's sketch fixes: the axis in the lanes, the order of loops, what is packed
 register_tiling    plans as steps;  packing: panels of an operand;  dot_products: tiles of instructions that sum small numbers
 reductions         lanes and threads by rfactor;  rows: stages that share a loop over rows
-plan_programs      the programs of tune/plans;  open_sizes: their sizes made decisions
+plan_programs      the programs of spaces;  open_sizes: their sizes made decisions
 simple_stage       loops of stages that no other rule took
 serial             programs on one thread
 generate           applying the rules in every way they allow

@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 
 from ...schedule.steps import Annotate, CacheRead, ComputeAt, ComputeInline, PreTransformed, Tensorize, TransformLayout
 from ...schedule.tree import AxisExpression, Root, StageNode
+from ...spaces.dot_products import DotProduct, instruction_for
 from ...te.contraction import recognise
 from ...te.operation import ComputeOp
 from ...te.tensor_intrin import TensorIntrin
 from ...tir.dtype import parse_dtype
 from ...tir.expr import Reduce
-from ...tune.plans.dot_products import DotProduct, instruction_for
 from .operands import Operand, operands_of
 from .packing import depth_of
 from .register_plan import Pack, RegisterPlan, is_given, lanes_of

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from ...schedule.te_schedule import Schedule
 from ...schedule.tree import ScheduleTree
+from ...spaces import scheduled_by_plans
 from ...target import Target
-from ...tune.plans import scheduled_by_plans
 from .open_sizes import opened
 from .state import SketchState
 

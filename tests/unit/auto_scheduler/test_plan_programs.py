@@ -14,11 +14,11 @@ from tensorexpr.auto_scheduler.sketch.open_sizes import opened
 from tensorexpr.auto_scheduler.sketch.rule import RuleOptions
 from tensorexpr.lower.phase0.inline_stages import inline_stages
 from tensorexpr.schedule.steps import BalancedSplit, SampleCategorical, SampleTile, Sampling, SkipPadding, Split, TransformLayout
+from tensorexpr.spaces import default_schedule as planned
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.tune.evolution import Candidate, preferred
 from tensorexpr.tune.features import extract
-from tensorexpr.tune.plans import default_schedule as planned
 from tensorexpr.tune.space import Sketch
 from tests.programs import matmul, softmax
 

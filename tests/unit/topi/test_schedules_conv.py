@@ -12,14 +12,14 @@ import pytest
 import tensorexpr as tvm
 from tensorexpr import te, topi
 from tensorexpr.codegen.spills import count_spills
+from tensorexpr.spaces import conv
+from tensorexpr.spaces.conv_flat import FlatPlan, plan_flat
+from tensorexpr.spaces.conv_plan import Order, Packing, Plan, plan_convolution
+from tensorexpr.spaces.convolutions import Convolution, convolution_of
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing import assert_schedule_correct
 from tensorexpr.topi.schedules import default_schedule
-from tensorexpr.tune.plans import conv
-from tensorexpr.tune.plans.conv_flat import FlatPlan, plan_flat
-from tensorexpr.tune.plans.conv_plan import Order, Packing, Plan, plan_convolution
-from tensorexpr.tune.plans.convolutions import Convolution, convolution_of
 from tensorexpr.workloads import operators, suite
 
 AVX512 = Target("llvm -mcpu=skylake-avx512 -num-cores=2")

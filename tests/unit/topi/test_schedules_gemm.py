@@ -14,15 +14,15 @@ import tensorexpr
 from tensorexpr import te, topi
 from tensorexpr.schedule import create_schedule
 from tensorexpr.schedule.tree import Inline
+from tensorexpr.spaces import gemm
+from tensorexpr.spaces.gemm import plan_product
+from tensorexpr.spaces.products import Product, product_of, result_of
+from tensorexpr.spaces.register_tile import Shape, choose_tile
 from tensorexpr.target import Target, machine
 from tensorexpr.target.machine import machine_of
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.topi.schedules import default_schedule
-from tensorexpr.tune.plans import gemm
-from tensorexpr.tune.plans.gemm import plan_product
-from tensorexpr.tune.plans.products import Product, product_of, result_of
-from tensorexpr.tune.plans.register_tile import Shape, choose_tile
 
 # Four lanes and 32 registers: sizes below 40 already make several panels with a tail.
 NARROW = Target("llvm -vector-width=128 -num-cores=2")

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ... import te
-from ...schedule.te_schedule import Schedule
-from ...target import Target
-from ...te.operation import ComputeOp
-from ...te.tensor import Tensor
-from ...te.tensor_intrin import TensorIntrin
-from ...tir.expr import Cast, IterVar, Mul, PrimExpr, ProducerLoad, Reduce
-from ...tir.rewriting import variables
+from .. import te
+from ..schedule.te_schedule import Schedule
+from ..target import Target
+from ..te.operation import ComputeOp
+from ..te.tensor import Tensor
+from ..te.tensor_intrin import TensorIntrin
+from ..tir.expr import Cast, IterVar, Mul, PrimExpr, ProducerLoad, Reduce
+from ..tir.rewriting import variables
 from .machine import is_parallel
 from .reduction import constant_extents
 

@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...schedule.te_schedule import Schedule, Stage
-from ...schedule.tree import Inline, Root, StageNode
-from ...target import Target
-from ...te.operation import ComputeOp
-from ...te.tensor import Tensor
-from ...tir.dtype import parse_dtype
-from ...tir.expr import Call, IterVar, PrimExpr, ProducerLoad, Select, Var
-from ...tir.rewriting import walk
+from ..schedule.te_schedule import Schedule, Stage
+from ..schedule.tree import Inline, Root, StageNode
+from ..target import Target
+from ..te.operation import ComputeOp
+from ..te.tensor import Tensor
+from ..tir.dtype import parse_dtype
+from ..tir.expr import Call, IterVar, PrimExpr, ProducerLoad, Select, Var
+from ..tir.rewriting import walk
 from .access import stage_reads
 from .conv_flat import FlatPlan, plan_flat, schedule_flat
 from .conv_plan import Order, Packing, Plan, convolution_plans

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...schedule.te_schedule import Schedule
-from ...target import Target
-from ...te.tensor import Tensor
-from ...tir.expr import IterVar
+from ..schedule.te_schedule import Schedule
+from ..target import Target
+from ..te.tensor import Tensor
+from ..tir.expr import IterVar
 from .access import Loop
 from .machine import lanes_of
 

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ...schedule.te_schedule import Schedule
-from ...schedule.tree import Inline, Root, StageNode
-from ...target import Target
-from ...target.machine import Machine
-from ...te.operation import ComputeOp
-from ...te.tensor import Tensor
-from ...te.tensor_intrin import TensorIntrin
-from ...tir.dtype import parse_dtype
-from ...tir.expr import IterVar, PrimExpr, Var
+from ..schedule.te_schedule import Schedule
+from ..schedule.tree import Inline, Root, StageNode
+from ..target import Target
+from ..target.machine import Machine
+from ..te.operation import ComputeOp
+from ..te.tensor import Tensor
+from ..te.tensor_intrin import TensorIntrin
+from ..tir.dtype import parse_dtype
+from ..tir.expr import IterVar, PrimExpr, Var
 from .dot_products import DotProduct, dot_product_of, has_whole_groups
 from .machine import lanes_of
 from .products import Operand, Product, extent_of, inline_moves, product_of, result_of, size_of

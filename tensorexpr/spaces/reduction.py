@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...arith import linear_form
-from ...schedule.te_schedule import Schedule
-from ...schedule.tree import LoopKind
-from ...target import Target
-from ...te.combiner_laws import refuted_law
-from ...te.operation import ComputeOp, loads
-from ...te.tensor import Tensor
-from ...tir.arithmetic import as_int
-from ...tir.expr import IterVar, Reduce, Var
+from ..arith import linear_form
+from ..schedule.te_schedule import Schedule
+from ..schedule.tree import LoopKind
+from ..target import Target
+from ..te.combiner_laws import refuted_law
+from ..te.operation import ComputeOp, loads
+from ..te.tensor import Tensor
+from ..tir.arithmetic import as_int
+from ..tir.expr import IterVar, Reduce, Var
 from .access import product
 from .machine import is_parallel, lanes_of, vector_factor
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...target import Target
-from ...tir.dtype import parse_dtype
+from ..target import Target
+from ..tir.dtype import parse_dtype
 
 # Operations below which waking other threads costs more than they save (a fork and join is about a microsecond).
 PARALLEL_WORK = 1 << 14

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...schedule.steps import ComputeInline
-from ...schedule.te_schedule import Schedule, create_schedule
-from ...schedule.tree import Root, StageNode
-from ...target import Target, TargetLike
-from ...te.access import is_strictly_inlineable
-from ...te.operation import ComputeOp, PlaceholderOp
-from ...te.tensor import Tensor
+from ..schedule.steps import ComputeInline
+from ..schedule.te_schedule import Schedule, create_schedule
+from ..schedule.tree import Root, StageNode
+from ..target import Target, TargetLike
+from ..te.access import is_strictly_inlineable
+from ..te.operation import ComputeOp, PlaceholderOp
+from ..te.tensor import Tensor
 from .access import is_view, product
 from .conv import schedule_convolutions
 from .gemm import schedule_products

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...arith import linear_form
-from ...schedule.steps import ComputeInline
-from ...schedule.te_schedule import Schedule
-from ...schedule.tree import Inline, StageNode
-from ...target import Target
-from ...te.operation import ComputeOp, loads
-from ...te.tensor import Tensor
-from ...tir.expr import IterVar, Reduce, Var
+from ..arith import linear_form
+from ..schedule.steps import ComputeInline
+from ..schedule.te_schedule import Schedule
+from ..schedule.tree import Inline, StageNode
+from ..target import Target
+from ..te.operation import ComputeOp, loads
+from ..te.tensor import Tensor
+from ..tir.expr import IterVar, Reduce, Var
 from .access import bytes_of, product
 from .machine import is_parallel, lanes_of, outgrows_cache
 from .reduction import constant_extents

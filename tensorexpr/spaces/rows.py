@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...lower.phase0.inline_stages import inline_stages
-from ...schedule.te_schedule import Schedule
-from ...schedule.tree import Inline, StageNode
-from ...target import Target
-from ...te.operation import ComputeOp
-from ...te.tensor import Tensor
-from ...tir.dtype import parse_dtype
-from ...tir.expr import IterVar, ProducerLoad
-from ...tir.rewriting import walk
+from ..lower.phase0.inline_stages import inline_stages
+from ..schedule.te_schedule import Schedule
+from ..schedule.tree import Inline, StageNode
+from ..target import Target
+from ..te.operation import ComputeOp
+from ..te.tensor import Tensor
+from ..tir.dtype import parse_dtype
+from ..tir.expr import IterVar, ProducerLoad
+from ..tir.rewriting import walk
 from .access import product
 from .machine import is_parallel, lanes_of, vector_factor
 from .reduction import constant_extents, schedule_reduction

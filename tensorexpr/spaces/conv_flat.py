@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...schedule.te_schedule import Schedule
-from ...target import Target
-from ...te.operation import ComputeOp
-from ...te.tensor import Tensor
-from ...tir.expr import PrimExpr, Var
+from ..schedule.te_schedule import Schedule
+from ..target import Target
+from ..te.operation import ComputeOp
+from ..te.tensor import Tensor
+from ..tir.expr import PrimExpr, Var
 from .conv_plan import balanced_sizes, step_cycles
 from .convolutions import Convolution, product_of_extents
 from .machine import is_parallel, lanes_of

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...schedule.steps import ComputeInline
-from ...schedule.te_schedule import Schedule
-from ...schedule.tree import Inline, Root, StageNode
-from ...te.contraction import Factor, recognise
-from ...te.operation import ComputeOp
-from ...te.tensor import Tensor
-from ...tir.dtype import parse_dtype
-from ...tir.expr import IterVar, ProducerLoad, Reduce, Var
+from ..schedule.steps import ComputeInline
+from ..schedule.te_schedule import Schedule
+from ..schedule.tree import Inline, Root, StageNode
+from ..te.contraction import Factor, recognise
+from ..te.operation import ComputeOp
+from ..te.tensor import Tensor
+from ..tir.dtype import parse_dtype
+from ..tir.expr import IterVar, ProducerLoad, Reduce, Var
 from .access import StageReads, product, stage_reads
 from .reduction import constant_extents
 

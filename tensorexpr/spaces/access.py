@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...arith import linear_form
-from ...lower.phase0.inline_stages import inline_stages
-from ...schedule.te_schedule import Schedule
-from ...te.operation import ComputeOp
-from ...te.tensor import Tensor
-from ...tir.arithmetic import as_int
-from ...tir.dtype import parse_dtype
-from ...tir.expr import IterVar, PrimExpr, ProducerLoad, Var
-from ...tir.rewriting import children, walk
+from ..arith import linear_form
+from ..lower.phase0.inline_stages import inline_stages
+from ..schedule.te_schedule import Schedule
+from ..te.operation import ComputeOp
+from ..te.tensor import Tensor
+from ..tir.arithmetic import as_int
+from ..tir.dtype import parse_dtype
+from ..tir.expr import IterVar, PrimExpr, ProducerLoad, Var
+from ..tir.rewriting import children, walk
 
 
 @dataclass(frozen=True)

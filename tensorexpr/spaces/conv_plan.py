@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from ...target import Target
-from ...target.machine import Machine
-from ...te.operation import ComputeOp
-from ...te.tensor import Tensor
-from ...tir.expr import Call, FloatImm, FloorDiv, FloorMod, IntImm, ProducerLoad, Select
-from ...tir.rewriting import variables
+from ..target import Target
+from ..target.machine import Machine
+from ..te.operation import ComputeOp
+from ..te.tensor import Tensor
+from ..tir.expr import Call, FloatImm, FloorDiv, FloorMod, IntImm, ProducerLoad, Select
+from ..tir.rewriting import variables
 from .convolutions import Convolution, extents_of, product_of_extents
 from .machine import is_parallel, lanes_of
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...target import Target
-from ...te.intrinsics.dot_group import OUTPUTS
+from ..target import Target
+from ..te.intrinsics.dot_group import OUTPUTS
 from .machine import lanes_of
 from .products import Product, extent_of
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...arith import linear_form
-from ...te.operation import ComputeOp
-from ...te.tensor import Tensor
-from ...tir.arithmetic import as_int
-from ...tir.dtype import parse_dtype
-from ...tir.expr import Add, Call, Cast, FloatImm, FloorDiv, IntImm, IterVar, Mul, PrimExpr, ProducerLoad, Reduce, Select, Var
-from ...tir.rewriting import substitute, variables
+from ..arith import linear_form
+from ..te.operation import ComputeOp
+from ..te.tensor import Tensor
+from ..tir.arithmetic import as_int
+from ..tir.dtype import parse_dtype
+from ..tir.expr import Add, Call, Cast, FloatImm, FloorDiv, IntImm, IterVar, Mul, PrimExpr, ProducerLoad, Reduce, Select, Var
+from ..tir.rewriting import substitute, variables
 from .reduction import constant_extents
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...target import Target
-from ...target.machine import Machine
+from ..target import Target
+from ..target.machine import Machine
 
 _LOAD = 0.1  # cycles that a load delays the multiply-adds beside it
 _TILE = 20.0  # cycles to start and store a tile, apart from its stores

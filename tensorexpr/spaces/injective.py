@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...schedule.te_schedule import Schedule
-from ...target import Target
-from ...te.operation import ComputeOp
-from ...te.tensor import Tensor
-from ...tir.expr import IterVar
+from ..schedule.te_schedule import Schedule
+from ..target import Target
+from ..te.operation import ComputeOp
+from ..te.tensor import Tensor
+from ..tir.expr import IterVar
 from .access import Loop, bytes_of, merged_loops, product, stage_reads
 from .machine import is_parallel, lanes_of, outgrows_cache, vector_factor
 from .reduction import constant_extents
