@@ -39,9 +39,9 @@ def _against(results: Results, peer: str) -> list[float]:
     found = []
     for case in results.cases():
         ours = fastest_of_ours(results, case)
-        other = next((row.median for row in results.of_case(case) if row.contender == peer and row.median == row.median), None)
+        other = next((row.low for row in results.of_case(case) if row.contender == peer and row.low == row.low), None)
         if ours is not None and other is not None:
-            found.append(other / ours.median)
+            found.append(other / ours.low)
     return found
 
 

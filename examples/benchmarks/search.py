@@ -18,7 +18,6 @@ Kernels are compared interleaved, in one process, by the medians of many turns.
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import os
 import statistics
@@ -312,8 +311,7 @@ def main() -> None:
             print(f"{name}\n{shown(found)}", flush=True)
             kept["parts"][name] = {**(kept["parts"].get(name, {}) if name in ("few", "default") else {}), **found}
             if options.json:
-                today = datetime.date.today().isoformat()
-                kept["machine"] = describe_machine({"tensorexpr": tvm.__version__}, today, target.mcpu, target.num_cores)
+                kept["machine"] = describe_machine({"tensorexpr": tvm.__version__}, target)
                 options.json.write_text(json.dumps(kept, indent=1) + "\n")
 
 

@@ -20,6 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bench.add_arguments(commands.add_parser("bench", help="measure kernels against peers"))
     report.add_arguments(commands.add_parser("report", help="show a tuning log as a page"))
     options = parser.parse_args(arguments)
+    options.arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
         return _COMMANDS[options.command](options)
     except (TensorExprError, OSError) as error:

@@ -3,6 +3,8 @@
 probes      the limits of the machine, measured in the same run: FMA peak and memory bandwidth
 ours        a case as a kernel: default schedule, records, or tuned now
 peers/      the same case by NumPy, PyTorch, oneDNN, ONNX Runtime, TVM
+isa         instruction sets that all are held to
+priority    real-time priority
 timing      contenders in turn, warm and cold
 rows        what was measured, as JSON
 table       ... as text

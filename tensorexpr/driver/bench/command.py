@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,9 +16,11 @@ from ... import __version__
 from ...errors import TensorExprError
 from ...target import Target
 from ...workloads import SUITES, Case, suite
+from .isa import ISAS, held_target, is_held, left_out, run_held
 from .ours import Kernel, default_kernel, empty_outputs, random_inputs, recorded_kernel, tune
 from .page import page
 from .peers import PEERS, Peer, Unsupported, installed
+from .priority import PRIORITIES, raised
 from .probes import Probes, measure_limits
 from .rows import Results, Row, describe_machine
 from .table import table
@@ -42,6 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="records to use, and where tuning writes; a case with as many records as trials isn't tuned again",
     )
     parser.add_argument("--target", default="llvm")
+    parser.add_argument("--isa", choices=ISAS, default="native", help="hold our kernels and the peers to these instructions")
+    parser.add_argument("--priority", choices=PRIORITIES, default="auto", help="of all threads; auto: real-time where that is permitted")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--patience", type=float, default=20.0, help="seconds that a round waits for a machine without other work")
     parser.add_argument("--json", type=Path, default=None, help="write the results to this file")
@@ -50,46 +53,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure; returns the exit code: 1 if a kernel of ours failed or was wrong."""
-    target = Target(options.target)
+    target = held_target(options.target, options.isa)
+    if not is_held(options.isa):
+        return run_held(options.isa, options.arguments)
     for path in (options.json, options.html):  # which is noticed before anything is measured
         if path is not None and not path.parent.is_dir():
             raise TensorExprError(f"{path} can't be written: there is no folder {path.parent}")
-    names = [name for name in options.vs.split(",") if name]
-    peers, missing = installed(names, target.num_cores)
-    print("\n".join(missing), file=sys.stderr)
-    probes = Probes(target)
-    limits = measure_limits(target)
     cases = [(name, case) for name in options.suite or ["gemm"] for case in suite(name) if _is_chosen(case.name, options.case)]
     if not cases:
         raise TensorExprError(f"no case of {', '.join(options.suite or ['gemm'])} is called {options.case!r}, or has it in its name")
-    rows: list[Row] = []
-    try:
-        for name, case in cases:
-            found = measure_case(name, case, target, peers, options, probes, limits.fma_gflops)
-            rows += found
-            print(_progress(case, found), file=sys.stderr)
-    finally:
-        for peer in peers:
-            peer.close()
-    versions = {"tensorexpr": __version__, **{peer.name: peer.version for peer in peers}}
-    today = datetime.date.today().isoformat()
-    results = Results(tuple(rows), limits.to_json(), describe_machine(versions, today, target.mcpu, target.num_cores))
+    with raised(options.priority) as priority:  # before peers start threads
+        results = _measure(cases, target, options, priority)
     print(table(results))
     if options.json:
         results.write(options.json)
     if options.html:
         options.html.write_text(page(results, f"tensorexpr bench: {', '.join(options.suite or ['gemm'])}"))
-    return int(any(row.median != row.median and row.contender.startswith("tensorexpr") for row in rows))
+    return int(any(row.median != row.median and row.contender.startswith("tensorexpr") for row in results.rows))
+
+
+def _measure(cases: Sequence[tuple[str, Case]], target: Target, options: argparse.Namespace, priority: str) -> Results:
+    """All contenders on all cases of suites."""
+    peers, missing = installed([name for name in options.vs.split(",") if name], target, left_out(options.isa))
+    probes = Probes(target)
+    limits = measure_limits(target, probes=probes)
+    print("\n".join([*missing, f"measured with {priority}"]), file=sys.stderr)
+    rows, least = list[Row](), 1.0
+    try:
+        for name, case in cases:
+            found, share = measure_case(name, case, target, peers, options, probes)
+            rows += found
+            least = min(least, share)
+            print(_progress(case, found), file=sys.stderr)
+    finally:
+        for peer in peers:
+            peer.close()
+    versions = {"tensorexpr": __version__, **{peer.name: peer.version for peer in peers}}
+    how = {"isa": options.isa, "priority": priority, "least_fma_share": round(least, 3), "left_out": missing}
+    return Results(tuple(rows), limits.to_json(), {**describe_machine(versions, target), **how})
 
 
 def _progress(case: Case, rows: Sequence[Row]) -> str:
-    return f"{case.name}: " + ", ".join(f"{row.contender} {row.median * 1e3:.4f} ms" for row in rows if row.median == row.median)
+    return f"{case.name}: " + ", ".join(f"{row.contender} {row.low * 1e3:.4f} ms" for row in rows if row.median == row.median)
 
 
 def measure_case(
-    suite_name: str, case: Case, target: Target, peers: Sequence[Peer], options: argparse.Namespace, probes: Probes, peak: float
-) -> list[Row]:
-    """All contenders on one case, each checked against the others' result before it is timed."""
+    suite_name: str, case: Case, target: Target, peers: Sequence[Peer], options: argparse.Namespace, probes: Probes
+) -> tuple[list[Row], float]:
+    """All contenders on one case, each checked against the others' result before it is timed, and the least that the FMA probe reached."""
     arrays = random_inputs(case)
     kernels, notes = _our_kernels(case, target, options)
     memory = [(a.ctypes.data, a.nbytes) for a in arrays]
@@ -106,14 +117,15 @@ def measure_case(
     ours: dict[str, dict[str, Any]] = {
         kernel.name: {"schedule": kernel.schedule, "trials": kernel.trials, "tuning": kernel.tuning} for kernel in kernels
     }
-    samples = interleaved(contenders, Rules(rounds=options.rounds, patience=options.patience), probes, peak)
+    samples = interleaved(contenders, Rules(rounds=options.rounds, patience=options.patience), probes)
     nan = float("nan")
     flops, size = case.flops(), float(case.bytes_touched())
     rows = []
     for name, s in samples.items():
-        note = f"{s.disturbed} rounds disturbed" if s.disturbed else ""
+        note = f"other work on the cores in {s.disturbed} rounds: the FMA probe fell to {s.share:.0%} of its best" if s.disturbed else ""
         rows.append(Row(suite_name, case.name, name, s.median, s.low, s.high, s.cold, flops, size, note, **ours.get(name, {})))
-    return rows + [Row(suite_name, case.name, name, nan, nan, nan, nan, flops, size, note) for name, note in notes.items()]
+    rows += [Row(suite_name, case.name, name, nan, nan, nan, nan, flops, size, note) for name, note in notes.items()]
+    return rows, min((s.share for s in samples.values()), default=1.0)
 
 
 def _peers_on(

@@ -69,7 +69,7 @@ def _speed(results: Results, case: str, contender: str) -> float:
     row = next((row for row in results.of_case(case) if row.contender == contender), None)
     if ours is None or row is None or row.median != row.median:
         return 0.0
-    return ours.median / row.median
+    return ours.low / row.low
 
 
 def _table(results: Results, contenders: list[str]) -> str:
@@ -82,7 +82,7 @@ def _table(results: Results, contenders: list[str]) -> str:
             row = rows.get(name)
             known = row is not None and row.median == row.median
             cold = f" ({row.cold * 1e3:.3g})" if row is not None and row.cold == row.cold else ""
-            cells.append(f"<td>{row.median * 1e3:.4g}{cold}</td>" if row is not None and known else "<td>-</td>")
+            cells.append(f"<td>{row.low * 1e3:.4g}{cold}</td>" if row is not None and known else "<td>-</td>")
         ours, ratio = fastest_of_ours(results, case), ratio_to_best_peer(results, case)
         tail = "<td></td>" * 3
         if ours is not None:

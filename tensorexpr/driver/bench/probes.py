@@ -20,6 +20,8 @@ from ...target import Target
 # Accumulators of the FMA probe: two units with a latency of four or five cycles need ten; all the others only have to fit.
 _MOST_CHAINS = 24
 _OTHER_REGISTERS = 4
+# Of the probe's best: clocks and neighbours on the memory cost it a tenth, another process on a core half.
+OWN_CORES = 0.8
 _DRAM_BYTES = 64 << 20
 _CACHE_BYTES = 4 << 20
 
@@ -40,9 +42,9 @@ class Limits:
         return asdict(self)
 
 
-def measure_limits(target: Target, rounds: int = 7) -> Limits:
+def measure_limits(target: Target, rounds: int = 7, probes: Probes | None = None) -> Limits:
     """The limits of this machine with the target's threads: the best of `rounds`, as a limit is what can be reached."""
-    probes = Probes(target)
+    probes = probes or Probes(target)
     return Limits(
         fma_gflops=_best(probes.fma, rounds),
         read_dram=_best(lambda: probes.read(_DRAM_BYTES), rounds),
@@ -67,6 +69,11 @@ class Probes:
         text = _text(self._lanes, self._chains)
         self._code = engine.load_object(engine.compile_text(text, target, 1).data, ("fma", "read", "triad"))
         self._arrays: dict[int, Any] = {}
+        self.best_fma = 0.0
+
+    def share_of_best(self, milliseconds: float = 2.0) -> float:
+        """What part of its own best the FMA probe reaches now: below `OWN_CORES`, something else runs on them."""
+        return self.fma(milliseconds) / self.best_fma
 
     def fma(self, milliseconds: float = 20.0) -> float:
         """GFLOPS of multiply-adds in registers."""
@@ -75,7 +82,9 @@ class Probes:
         while seconds < milliseconds * 1e-3:
             steps *= 2
             seconds = self._run("fma", steps)
-        return 2.0 * self._chains * self._lanes * steps * self._threads / seconds / 1e9
+        found = 2.0 * self._chains * self._lanes * steps * self._threads / seconds / 1e9
+        self.best_fma = max(self.best_fma, found)
+        return found
 
     def read(self, size: int) -> float:
         """GB/s of reading an array of so many bytes."""
@@ -198,14 +207,14 @@ exit:
 }}"""
 
 
-def wait_until_quiet(probes: Probes, wanted: float, patience: float = 20.0) -> bool:
-    """Wait until the FMA probe reaches 90 % of `wanted` GFLOPS: a neighbour on a core makes any figure worthless.
+def wait_until_quiet(probes: Probes, patience: float = 20.0) -> float:
+    """Wait until the FMA probe reaches 90 % of its best: a neighbour on a core makes any figure worthless.
 
-    Returns False if that didn't happen within `patience` seconds.
+    Returns the part of its best that it reaches; less if that didn't happen within `patience` seconds.
     """
     start = time.perf_counter()
-    while probes.fma(2.0) < 0.9 * wanted:
+    while (share := probes.share_of_best()) < 0.9:
         if time.perf_counter() - start > patience:
-            return False
+            break
         time.sleep(0.2)
-    return True
+    return share

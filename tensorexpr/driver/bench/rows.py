@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import platform
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ... import processor
 from ...errors import RecordError
+from ...target import Target
 
 VERSION = 1
 # Fields that only our own kernels have.
@@ -18,7 +21,8 @@ _OURS = {"schedule", "trials", "tuning"}
 
 @dataclass(frozen=True)
 class Row:
-    """One contender on one case. Seconds per call; NaN where nothing was measured, with the reason in `note`.
+    """One contender on one case. Seconds per call: the median, the 20th and the 80th percentile, and the median with cold caches; NaN
+    where nothing was measured, with the reason in `note`. Rates are those of the 20th percentile, as noise only ever adds.
 
     Of our own kernels `schedule` says where the schedule is from, `trials` how many programs were measured to find it, and
     `tuning` how many seconds that took, if it was in this run.
@@ -41,12 +45,12 @@ class Row:
     @property
     def gflops(self) -> float:
         """Arithmetic per second."""
-        return self.flops / self.median / 1e9
+        return self.flops / self.low / 1e9
 
     @property
     def bandwidth(self) -> float:
         """Argument bytes per second, in GB/s."""
-        return self.bytes / self.median / 1e9
+        return self.bytes / self.low / 1e9
 
 
 @dataclass(frozen=True)
@@ -97,12 +101,14 @@ def _plain(row: Row) -> dict[str, Any]:
     return {key: value for key, value in made.items() if key not in _OURS or value}
 
 
-def describe_machine(versions: Mapping[str, str], date: str, mcpu: str, threads: int) -> dict[str, Any]:
-    """What ran: versions of the contenders, the processor and the operating system."""
+def describe_machine(versions: Mapping[str, str], target: Target) -> dict[str, Any]:
+    """What ran today: versions of the contenders, the processor, the target if it is another one, and the operating system."""
     return {
-        "date": date,
-        "processor": mcpu,
-        "threads": threads,
+        "date": datetime.date.today().isoformat(),
+        "processor": processor.host_cpu(),
+        **({} if target.mcpu == processor.host_cpu() else {"target": target.mcpu}),
+        "vector_bits": target.vector_bits,
+        "threads": target.num_cores,
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "versions": dict(versions),

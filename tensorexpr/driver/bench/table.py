@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from .probes import OWN_CORES
 from .rows import Results, Row, geometric_mean
 
 
@@ -11,7 +15,7 @@ def table(results: Results) -> str:
     width = max([12, *(len(case) for case in results.cases())])
     column = max([14, *(len(name) + 2 for name in contenders)])
     heads = "".join(f"{name:>{column}}" for name in contenders)
-    lines = [f"{'case':<{width}}{heads}{'GFLOPS':>9}{'% FMA':>7}{'GB/s':>7}{'vs best':>9}   (milliseconds, medians)"]
+    lines = [f"{'case':<{width}}{heads}{'GFLOPS':>9}{'% FMA':>7}{'GB/s':>7}{'vs best':>9}   (milliseconds, 20th percentiles)"]
     ratios = []
     for case in results.cases():
         rows = {row.contender: row for row in results.of_case(case)}
@@ -32,6 +36,7 @@ def table(results: Results) -> str:
         f"limits in this run: {limits['fma_gflops']:.0f} GFLOPS, read {limits['read_dram']:.0f} / {limits['read_cache']:.0f} GB/s "
         f"and triad {limits['triad_dram']:.0f} / {limits['triad_cache']:.0f} GB/s (memory / caches), {limits['threads']:.0f} threads"
     )
+    lines += _conditions(results.machine)
     if ratios:
         lines.append(f"geometric mean of best peer / ours: {geometric_mean(ratios):.2f}, worst {min(ratios):.2f}")
     tuned = [row for row in results.rows if row.tuning]
@@ -46,20 +51,33 @@ def table(results: Results) -> str:
     return "\n".join(lines)
 
 
+def _conditions(machine: Mapping[str, Any]) -> list[str]:
+    """What was measured with: instruction set, priority, peers left out; a warning if the cores weren't ours."""
+    lines = [f"{machine['processor']}, instructions: {machine['isa']}, {machine['priority']}"] if "isa" in machine else []
+    lines += machine.get("left_out", ())
+    share = machine.get("least_fma_share", 1.0)
+    if share < OWN_CORES:
+        lines.append(
+            f"WARNING: the FMA probe fell to {share:.0%} of its best in this run: other work has the cores, the figures are worth nothing; "
+            "--priority realtime takes the cores where that is permitted"
+        )
+    return lines
+
+
 def fastest_of_ours(results: Results, case: str) -> Row | None:
     """Our fastest row of a case, if one was measured."""
     rows = [row for row in results.of_case(case) if row.contender.startswith("tensorexpr") and row.median == row.median]
-    return min(rows, key=lambda row: row.median, default=None)
+    return min(rows, key=lambda row: row.low, default=None)
 
 
 def ratio_to_best_peer(results: Results, case: str) -> float:
     """Seconds of the fastest peer over ours; NaN if one of them is missing."""
     ours = fastest_of_ours(results, case)
-    peers = [row.median for row in results.of_case(case) if not row.contender.startswith("tensorexpr") and row.median == row.median]
-    return min(peers) / ours.median if ours is not None and peers else float("nan")
+    peers = [row.low for row in results.of_case(case) if not row.contender.startswith("tensorexpr") and row.median == row.median]
+    return min(peers) / ours.low if ours is not None and peers else float("nan")
 
 
 def _milliseconds(row: Row | None) -> str:
     if row is None:
         return ""
-    return f"{row.median * 1e3:.4f}" if row.median == row.median else "-"
+    return f"{row.low * 1e3:.4f}" if row.low == row.low else "-"

@@ -12,20 +12,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...tune.measure.native import drop_from_caches
-from .probes import Probes, wait_until_quiet
+from .probes import OWN_CORES, Probes, wait_until_quiet
 
 Call = Callable[[], object]
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Seconds per call: the median over the rounds, the middle half of them, and the median with cold caches."""
+    """Seconds per call: the median over the rounds, their 20th and 80th percentile, and the median with cold caches.
+
+    `disturbed` counts the rounds in which the FMA probe stayed below `OWN_CORES` of its best, `share` is the least part that it reached.
+    """
 
     median: float
     low: float
     high: float
     cold: float
     disturbed: int = 0
+    share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -69,19 +73,18 @@ class Contender:
         return (time.perf_counter() - start) / count
 
 
-def interleaved(contenders: Sequence[Contender], rules: Rules, probes: Probes | None = None, peak: float = 0.0) -> Mapping[str, Sample]:
+def interleaved(contenders: Sequence[Contender], rules: Rules, probes: Probes | None = None) -> Mapping[str, Sample]:
     """Time the contenders in turn.
 
     Args:
-        probes, peak: if given, every round waits until the machine reaches 90 % of this FMA peak.
+        probes: if given, every round waits until the FMA probe reaches 90 % of its best, and is probed again at its end.
     """
     counts = {one.name: _batch_size(one, rules) for one in contenders}
     warm: dict[str, list[float]] = {one.name: [] for one in contenders}
     cold: dict[str, list[float]] = {one.name: [] for one in contenders}
-    disturbed = 0
+    shares = [1.0]
     for number in range(rules.rounds):
-        if probes is not None and peak and not wait_until_quiet(probes, peak, rules.patience):
-            disturbed += 1
+        share = 1.0 if probes is None else wait_until_quiet(probes, rules.patience)
         for one in contenders:
             time.sleep(rules.pause)
             one.call()
@@ -89,7 +92,10 @@ def interleaved(contenders: Sequence[Contender], rules: Rules, probes: Probes | 
             if number < rules.cold_rounds and one.memory:
                 drop_from_caches(one.memory)
                 cold[one.name].append(one.seconds(1))
-    return {name: _sample(times, cold[name], disturbed) for name, times in warm.items()}
+        if probes is not None:
+            time.sleep(rules.pause)
+            shares.append(min(share, probes.share_of_best()))
+    return {name: _sample(times, cold[name], shares) for name, times in warm.items()}
 
 
 def _batch_size(one: Contender, rules: Rules) -> int:
@@ -98,13 +104,14 @@ def _batch_size(one: Contender, rules: Rules) -> int:
     return max(1, min(10_000, int(rules.batch / max(seconds, 1e-7))))
 
 
-def _sample(warm: Sequence[float], cold: Sequence[float], disturbed: int) -> Sample:
+def _sample(warm: Sequence[float], cold: Sequence[float], shares: Sequence[float]) -> Sample:
     ordered = sorted(warm)
-    quarter = len(ordered) // 4
+    fifth = len(ordered) // 5
     return Sample(
         statistics.median(ordered),
-        ordered[quarter],
-        ordered[-1 - quarter],
+        ordered[fifth],
+        ordered[-1 - fifth],
         statistics.median(cold) if cold else float("nan"),
-        disturbed,
+        sum(share < OWN_CORES for share in shares),
+        min(shares),
     )

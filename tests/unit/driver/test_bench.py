@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tensorexpr import processor
+from tensorexpr.driver.bench import isa, priority
 from tensorexpr.driver.bench.command import _is_chosen
+from tensorexpr.driver.bench.isa import held_target, is_held
 from tensorexpr.driver.bench.ours import default_kernel, empty_outputs, random_inputs
 from tensorexpr.driver.bench.page import page
 from tensorexpr.driver.bench.peers import installed, numpy_peer
 from tensorexpr.driver.bench.peers.base import Peer, Unsupported
-from tensorexpr.driver.bench.probes import Limits, measure_limits
+from tensorexpr.driver.bench.probes import Limits, Probes, measure_limits
 from tensorexpr.driver.bench.rows import Results, Row, geometric_mean, read
 from tensorexpr.driver.bench.table import ratio_to_best_peer, table
 from tensorexpr.driver.bench.timing import Contender, Rules, interleaved
@@ -48,11 +53,12 @@ SMALL = [
     Case("chain", "suite.elementwise_chain", (100,)),
     Case("squares", "suite.norm", (2, 5, 6)),
 ]
+QUICK = ("--rounds", "1", "--patience", "0", "--priority", "normal")
 
 
 @pytest.fixture(scope="module")
 def peers() -> Any:
-    found, _ = installed(["numpy", "torch", "onnxruntime"], 2)
+    found, _ = installed(["numpy", "torch", "onnxruntime"], Target("llvm -num-cores=2"))
     yield found
     for peer in found:
         peer.close()
@@ -76,17 +82,17 @@ def test_every_contender_computes_the_case(case: Case, peers: list[Peer]) -> Non
 
 def test_kernels_that_the_cpu_cannot_run_are_no_peer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numpy_peer, "host_features", lambda: frozenset({"avx2", "fma", "avx512f", "avx512vl"}))
-    found, missing = installed(["numpy"], 1)
+    found, missing = installed(["numpy"], Target("llvm -num-cores=1"))
     assert [peer.name for peer in found] == ["numpy"]
     assert missing[0].startswith("openblas-avx512: not measured: this CPU lacks avx512bw, avx512cd, avx512dq; NumPy chooses")
 
 
 def test_a_peer_that_is_not_installed_is_left_out_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TENSOREXPR_TVM_PYTHON", raising=False)
-    found, missing = installed(["tvm"], 2)
+    found, missing = installed(["tvm"], Target("llvm"))
     assert found == [] and missing == ["tvm: not measured: TENSOREXPR_TVM_PYTHON doesn't name an interpreter that has TVM"]
     with pytest.raises(TensorExprError, match="there is no peer 'mkl'; peers: numpy, torch"):
-        installed(["mkl"], 2)
+        installed(["mkl"], Target("llvm"))
 
 
 def limits() -> Limits:
@@ -110,7 +116,7 @@ def test_rows_survive_json(tmp_path: Path) -> None:
     again = read(path)
     assert again.limits == results().limits and again.machine == results().machine
     assert [row.case for row in again.rows] == [row.case for row in results().rows]
-    assert math.isnan(again.rows[0].cold) and again.rows[1].gflops == pytest.approx(1000)
+    assert math.isnan(again.rows[0].cold) and again.rows[1].gflops == pytest.approx(1e9 / 0.9e-3 / 1e9)
     path.write_text(path.read_text().replace('"version": 1', '"version": 7'))
     with pytest.raises(RecordError, match="holds no results of version 1"):
         read(path)
@@ -118,8 +124,8 @@ def test_rows_survive_json(tmp_path: Path) -> None:
 
 def test_the_table_says_what_was_measured() -> None:
     text = table(results())
-    assert "2.00x" in text and "b, tensorexpr: failed: <no>" in text and "500 GFLOPS" in text
-    assert ratio_to_best_peer(results(), "a") == pytest.approx(2) and math.isnan(ratio_to_best_peer(results(), "b"))
+    assert "2.11x" in text and "b, tensorexpr: failed: <no>" in text and "500 GFLOPS" in text
+    assert ratio_to_best_peer(results(), "a") == pytest.approx(1.9 / 0.9) and math.isnan(ratio_to_best_peer(results(), "b"))
     assert geometric_mean([1, 4]) == pytest.approx(2) and math.isnan(geometric_mean([]))
 
 
@@ -145,7 +151,7 @@ def test_limits_are_positive() -> None:
 
 def test_the_command_writes_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = [str(tmp_path / name) for name in ("r.json", "r.html")]
-    case = ["--suite", "awkward", "--case", "7x1000x1", "--vs", "numpy", "--rounds", "1", "--patience", "0"]
+    case = ["--suite", "awkward", "--case", "7x1000x1", "--vs", "numpy", *QUICK]
     code = main(["bench", *case, "--json", files[0], "--html", files[1]])
     assert code == 0
     assert "gemm-7x1000x1" in capsys.readouterr().out
@@ -155,7 +161,22 @@ def test_the_command_writes_everything(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_tuned_cases_say_so_and_are_not_tuned_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, log = tmp_path / "r.json", tmp_path / "records.json"
-    case = ["--suite", "awkward", "--case", "7x1000x1", "--vs", "", "--rounds", "1", "--patience", "0", "--json", str(file)]
+    case = [
+        "--suite",
+        "awkward",
+        "--case",
+        "7x1000x1",
+        "--vs",
+        "",
+        "--rounds",
+        "1",
+        "--patience",
+        "0",
+        "--priority",
+        "normal",
+        "--json",
+        str(file),
+    ]
     assert main(["bench", *case, "--tune", "3", "--tune-log", str(log)]) == 0
     (row,) = read(file).rows
     assert (row.contender, row.schedule, row.trials) == ("tensorexpr-tuned", "auto_scheduler", 3) and row.tuning
@@ -181,3 +202,94 @@ def test_arrays_start_at_cache_lines_as_peers_allocate_theirs(case: Case) -> Non
 def test_cases_by_a_part_of_their_name_or_by_a_pattern() -> None:
     assert _is_chosen("C2D-1-b16", "b16") and _is_chosen("C2D-1-b16", "-b1") and _is_chosen("C2D-1-b16", "")
     assert _is_chosen("C2D-1-b1", "*-b1") and not _is_chosen("C2D-1-b16", "*-b1") and _is_chosen("C3D-2-b1", "C[23]D-?-b1")
+
+
+AVX512 = "llvm -mtriple=x86_64-linux-gnu -mcpu=znver5"
+
+
+def test_a_target_is_held_to_avx2(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert held_target("llvm -mcpu=haswell", "avx2") == Target("llvm -mcpu=haswell")
+    with pytest.raises(TensorExprError, match=r"--isa avx2 contradicts --target 'llvm .*znver5', which has AVX-512"):
+        held_target(AVX512, "avx2")
+    monkeypatch.setattr(processor, "host_features", lambda: frozenset({"avx", "avx2", "fma", "avx512f", "avx512vl"}))
+    held = held_target("llvm -num-cores=3", "avx2")
+    assert (held.vector_bits, held.vector_registers, held.num_cores) == (256, 16, 3)
+    assert held_target("llvm", "native") == Target("llvm")
+
+
+def test_peers_are_held_by_what_they_read_when_they_are_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in isa.variables("avx2"):
+        monkeypatch.delenv(name, raising=False)
+    assert is_held("native") and not is_held("avx2")
+    started: list[tuple[list[str], dict[str, str]]] = []
+
+    def call(command: list[str], env: dict[str, str]) -> int:
+        started.append((command, env))
+        return 7
+
+    monkeypatch.setattr(subprocess, "call", call)
+    monkeypatch.setattr(processor, "host_features", lambda: frozenset({"avx", "avx2", "fma"}))
+    arguments = ["bench", "--isa", "avx2", *QUICK]
+    assert main(arguments) == 7  # the exit code of the process that has them
+    ((command, environment),) = started
+    assert command[1:] == ["-m", "tensorexpr", *arguments]
+    assert (environment["ONEDNN_MAX_CPU_ISA"], environment["OPENBLAS_CORETYPE"]) == ("AVX2", "Haswell")
+    for name, value in isa.variables("avx2").items():
+        monkeypatch.setenv(name, value)
+    assert is_held("avx2")
+    found, missing = installed(["numpy", "onnxruntime"], Target("llvm"), isa.left_out("avx2"))
+    assert [peer.name for peer in found] == ["numpy"]
+    assert missing[1].startswith("onnxruntime: not measured: can't be held to avx2: it asks the CPU itself")
+
+
+def test_the_loops_of_numpy_beyond_avx2_are_named() -> None:
+    """By this NumPy's own names, of which it knows which it has."""
+    assert all(name.startswith(("X86_V4", "AVX512")) for name in isa.variables("avx2").get("NPY_DISABLE_CPU_FEATURES", "").split())
+
+
+def test_real_time_priority_is_taken_where_it_is_permitted_and_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+    monkeypatch.setattr(priority, "_set_all", lambda policy, parameter: taken.append(policy))
+    monkeypatch.setattr(os, "sched_getscheduler", lambda number: os.SCHED_OTHER)
+    with priority.raised("auto") as how:
+        assert how == "real-time priority 5" and taken == [os.SCHED_FIFO]
+    assert taken == [os.SCHED_FIFO, os.SCHED_OTHER]
+    with priority.raised("normal") as how:
+        assert how == "normal priority" and len(taken) == 2
+
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(priority, "_set_all", refuse)
+    with priority.raised("auto") as how:
+        assert how == "normal priority (real-time priority isn't permitted)"
+    with pytest.raises(TensorExprError, match="--priority realtime: not permitted; `ulimit -r`"), priority.raised("realtime"):
+        pass
+
+
+def test_cores_that_are_not_ours_are_said() -> None:
+    class Half(Probes):
+        """Reaches 100 GFLOPS once, then 42."""
+
+        def __init__(self) -> None:
+            self.best_fma, self.found = 0.0, iter([100.0] + [42.0] * 99)
+
+        def fma(self, milliseconds: float = 20.0) -> float:
+            now = next(self.found)
+            self.best_fma = max(self.best_fma, now)
+            return now
+
+    rules = Rules(rounds=2, pause=0.0, batch=0.0, cold_rounds=0, patience=0.0)
+    sample = interleaved([Contender("a", lambda: None)], rules, Half())["a"]
+    assert (sample.disturbed, sample.share) == (2, 0.42)
+    how = {
+        "isa": "avx2",
+        "priority": "normal priority",
+        "least_fma_share": 0.42,
+        "left_out": ["onnxruntime: not measured: why"],
+        "processor": "znver3",
+    }
+    text = table(Results(results().rows, limits().to_json(), how))
+    assert "znver3, instructions: avx2, normal priority" in text and "onnxruntime: not measured: why" in text
+    assert "WARNING: the FMA probe fell to 42% of its best" in text
+    assert "WARNING" not in table(Results(results().rows, limits().to_json(), {**how, "least_fma_share": 0.97}))

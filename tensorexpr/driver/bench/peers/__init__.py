@@ -9,9 +9,11 @@ tvm_peer       TVM, in an interpreter of its own; tvm_child is the program that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from ....errors import TensorExprError
+from ....target import Target
 from .base import Call, Peer, Unsupported
 from .numpy_peer import NumPy, OpenBLAS
 from .onnx_peer import OnnxRuntime
@@ -29,8 +31,11 @@ PEERS: dict[str, tuple[type[Peer], ...]] = {
 }
 
 
-def installed(names: Sequence[str], threads: int) -> tuple[list[Peer], list[str]]:
-    """The peers that can be used, and a line about each that can't.
+def installed(names: Sequence[str], target: Target, left_out: Mapping[str, str] = MappingProxyType({})) -> tuple[list[Peer], list[str]]:
+    """The peers that can be used with as many threads as a target has cores, and a line about each that can't.
+
+    Args:
+        left_out: peers that must not be measured, and why.
 
     Raises:
         TensorExprError: for an unknown name.
@@ -42,7 +47,9 @@ def installed(names: Sequence[str], threads: int) -> tuple[list[Peer], list[str]
             raise TensorExprError(f"there is no peer {name!r}; peers: {', '.join(PEERS)}")
         for kind in PEERS[name]:
             try:
-                found.append(kind(threads))
+                if kind.name in left_out:
+                    raise ImportError(left_out[kind.name])
+                found.append(kind(target))
             except ImportError as error:
                 missing.append(f"{kind.name}: not measured: {error}")
     return found, missing

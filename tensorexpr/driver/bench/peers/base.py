@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ....target import Target
 from ....workloads import Case
 
 Array = Any
@@ -24,8 +25,8 @@ class Peer:
 
     name = ""
 
-    def __init__(self, threads: int) -> None:
-        self.threads = threads
+    def __init__(self, target: Target) -> None:
+        self.target, self.threads = target, target.num_cores
         self.version = ""
 
     @abstractmethod

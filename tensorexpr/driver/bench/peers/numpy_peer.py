@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ....processor import host_features
+from ....target import Target
 from ....workloads import Case
 from .base import Array, Call, Peer, Unsupported
 
@@ -135,8 +136,8 @@ class NumPy(Peer):
 
     name = "numpy"
 
-    def __init__(self, threads: int) -> None:
-        super().__init__(threads)
+    def __init__(self, target: Target) -> None:
+        super().__init__(target)
         self.version = np.__version__
 
     def prepare(self, case: Case, arrays: Sequence[Array]) -> Call:
@@ -155,12 +156,12 @@ class OpenBLAS(Peer):
 
     name = "openblas-avx512"
 
-    def __init__(self, threads: int) -> None:
-        super().__init__(threads)
+    def __init__(self, target: Target) -> None:
+        super().__init__(target)
         if lacking := sorted(_SKYLAKE_X - host_features()):
             raise ImportError(f"this CPU lacks {', '.join(lacking)}; NumPy chooses its OpenBLAS' best kernels for it by itself")
         self._folder = tempfile.mkdtemp()
-        self._gemm, self.version = _second_openblas(Path(self._folder), threads)
+        self._gemm, self.version = _second_openblas(Path(self._folder), self.threads)
 
     def prepare(self, case: Case, arrays: Sequence[Array]) -> Call:
         """See `Peer.prepare`."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ....target import Target
 from ....workloads import Case
 from .base import Array, Call, Peer, Unsupported
 
@@ -65,8 +66,8 @@ class OnnxRuntime(Peer):
 
     name = "onnxruntime"
 
-    def __init__(self, threads: int) -> None:
-        super().__init__(threads)
+    def __init__(self, target: Target) -> None:
+        super().__init__(target)
         import onnx
         import onnxruntime
 

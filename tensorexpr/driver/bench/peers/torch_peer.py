@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ....target import Target
 from ....workloads import Case
 from .base import Array, Call, Peer, Unsupported
 
@@ -182,12 +183,12 @@ class Torch(Peer):
 
     name = "torch"
 
-    def __init__(self, threads: int) -> None:
-        super().__init__(threads)
+    def __init__(self, target: Target) -> None:
+        super().__init__(target)
         import torch
 
         self._torch: Any = torch
-        torch.set_num_threads(threads)
+        torch.set_num_threads(self.threads)
         torch.set_grad_enabled(False)
         self.version = str(torch.__version__)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ....target import Target
 from ....workloads import Case
 from .base import Array, Call, Peer, Unsupported
 
@@ -28,12 +29,12 @@ class Tvm(Peer):
 
     name = "tvm"
 
-    def __init__(self, threads: int) -> None:
-        super().__init__(threads)
+    def __init__(self, target: Target) -> None:
+        super().__init__(target)
         python = os.environ.get("TENSOREXPR_TVM_PYTHON")
         if not python:
             raise ImportError("TENSOREXPR_TVM_PYTHON doesn't name an interpreter that has TVM")
-        environment = {**os.environ, "TVM_NUM_THREADS": str(threads)}
+        environment = {**os.environ, "TVM_NUM_THREADS": str(self.threads)}
         library = os.environ.get("TENSOREXPR_TVM_LIBRARY")
         if library:
             environment["LD_LIBRARY_PATH"] = library
@@ -47,15 +48,13 @@ class Tvm(Peer):
 
     def prepare(self, case: Case, arrays: Sequence[Array]) -> Call:
         """See `Peer.prepare`."""
-        from ....target import Target
-
         if any(a.dtype != np.float32 for a in arrays):
             raise Unsupported("measured in float32")
         paths = []
         for number, array in enumerate(arrays):
             paths.append(str(self._folder / f"{number}.npy"))
             np.save(paths[-1], array)
-        target = f"llvm -mcpu={Target('llvm').mcpu} -num-cores {self.threads}"
+        target = f"llvm -mcpu={self.target.mcpu} -num-cores {self.threads}"
         request = {
             "prepare": case.workload,
             "args": list(case.args),
