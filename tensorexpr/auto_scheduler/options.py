@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import TuningError
 from ..target import Target, TargetLike
+from .task_json import HARDWARE
 from .workers import LocalBuilder, LocalRPCMeasureContext, LocalRunner, RPCRunner
 
 if TYPE_CHECKING:
@@ -15,17 +16,26 @@ if TYPE_CHECKING:
 
 __all__ = ["UNLIMITED", "HardwareParams", "LocalBuilder", "LocalRPCMeasureContext", "LocalRunner", "RPCRunner", "TuningOptions"]
 
+_VECTOR_BYTES = (16, 32, 64)
+_OF_CPUS = ("num_cores", "vector_unit_bytes", "cache_line_bytes")
+
 
 @dataclass(frozen=True)
 class HardwareParams:
     """The machine that candidates are made for. What isn't given, the target says, if one is given too; else it is None.
 
+    A task's target follows these numbers, and refuses those that it can't: `SearchTask(hardware_params=...)`.
+
     Args:
         num_cores: that parallel loops may use.
-        vector_unit_bytes, cache_line_bytes: sizes of a vector register and of a cache line.
-        max_shared_memory_per_block, max_local_memory_per_block, max_threads_per_block, max_vthread_extent, warp_size: of GPUs;
-            kept for programs that pass them, nothing here is made for GPUs.
+        vector_unit_bytes: of the vector registers that code uses: 16, 32 or 64, and no more than the target's CPU has.
+        cache_line_bytes: of a cache line; only what the target's CPU has.
+        max_shared_memory_per_block, max_local_memory_per_block, max_threads_per_block, max_vthread_extent, warp_size: of GPUs; a
+            CPU has none, so there they are 0 or left out.
         target, target_host: what to take the numbers from.
+
+    Raises:
+        TuningError: for what is no whole number.
     """
 
     num_cores: int | None = None
@@ -40,6 +50,10 @@ class HardwareParams:
     target_host: InitVar[TargetLike | None] = None
 
     def __post_init__(self, target: TargetLike | None, target_host: TargetLike | None) -> None:
+        for name in HARDWARE:
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+                raise TuningError(f"HardwareParams: {name} is {value!r}; it takes a whole number, or None for the target's")
         if target is None:
             return
         made = Target(target) if target_host is None else Target(target, target_host)
@@ -49,10 +63,41 @@ class HardwareParams:
                 object.__setattr__(self, name, value)
 
     def apply_to(self, target: Target) -> Target:
-        """The target with these numbers."""
-        if self.num_cores is None or self.num_cores == target.num_cores:
-            return target
-        return Target({**target.export(), "num-cores": self.num_cores})
+        """The target with these numbers.
+
+        Raises:
+            TuningError: for a number that the target's code can't follow.
+        """
+        options: dict[str, int] = {}
+        if target.kind == "llvm":
+            self._check_cpu(target)
+            # 0 is what programs of TVM write for "not given".
+            if self.vector_unit_bytes and self.vector_unit_bytes * 8 != target.vector_bits:
+                options["vector-width"] = self.vector_unit_bytes * 8
+        if self.num_cores and self.num_cores != target.num_cores:
+            options["num-cores"] = self.num_cores
+        return Target({**target.export(), **options}) if options else target
+
+    def _check_cpu(self, target: Target) -> None:
+        """Refuse what code for a CPU can't follow: fewer cores than one, wider vectors or other lines than it has, what only GPUs have."""
+        widest, line = target.vector_bits // 8, target.cache_line_bytes
+        if self.num_cores is not None and self.num_cores < 0:
+            raise TuningError(f"HardwareParams: num_cores is {self.num_cores}; parallel loops use at least one core of {target}")
+        if self.vector_unit_bytes and self.vector_unit_bytes not in _VECTOR_BYTES:
+            raise TuningError(f"HardwareParams: vector_unit_bytes is {self.vector_unit_bytes}; vector registers have 16, 32 or 64 bytes")
+        if self.vector_unit_bytes and self.vector_unit_bytes > widest:
+            raise TuningError(
+                f"HardwareParams: vector_unit_bytes is {self.vector_unit_bytes}, but code for {target} has vectors of {widest} bytes; "
+                "leave it out, or name a CPU with wider ones by -mcpu"
+            )
+        if self.cache_line_bytes and self.cache_line_bytes != line:
+            raise TuningError(
+                f"HardwareParams: cache_line_bytes is {self.cache_line_bytes}, but the lines of {target.mcpu} have {line} bytes; leave it "
+                "out, or name another CPU by -mcpu"
+            )
+        foreign = [name for name in HARDWARE if name not in _OF_CPUS and getattr(self, name)]
+        if foreign:
+            raise TuningError(f"HardwareParams: {', '.join(foreign)} tell of GPUs, but the target is a CPU, {target}; leave them out")
 
     def filled(self, target: Target) -> HardwareParams:
         """These numbers, and the target's for those that aren't given."""

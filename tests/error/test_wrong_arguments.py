@@ -82,12 +82,33 @@ RUNNING: dict[str, tuple[Callable[[], Any], str]] = {
 
 TASK = auto_scheduler.SearchTask(compute_dag=[A, B], target="llvm")
 STATE = TASK.compute_dag.get_init_state
+
+
+def hardware(**numbers: Any) -> auto_scheduler.SearchTask:
+    """A task for a CPU with AVX2 and some numbers of its own."""
+    return auto_scheduler.SearchTask(
+        compute_dag=[A, B], target="llvm -mcpu=haswell", hardware_params=auto_scheduler.HardwareParams(**numbers)
+    )
+
+
 TUNING: dict[str, tuple[Callable[[], Any], str]] = {
     "task": (
         lambda: auto_scheduler.SearchTask(untyped("f"), (4,), untyped("llvm")),
         "give exactly one of them, not func='f', compute_dag='llvm'",
     ),
     "machine": (lambda: auto_scheduler.SearchTask(compute_dag=[A, B], hardware_params=untyped(3)), r"HardwareParams\(...\), not 3"),
+    "cores": (lambda: hardware(num_cores=untyped(2.5)), "num_cores is 2.5; it takes a whole number"),
+    "no cores": (lambda: hardware(num_cores=-1), "num_cores is -1; parallel loops use at least one core"),
+    "no vector": (lambda: hardware(vector_unit_bytes=24), "vector_unit_bytes is 24; vector registers have 16, 32 or 64 bytes"),
+    "wide vector": (
+        lambda: hardware(vector_unit_bytes=64),
+        "vector_unit_bytes is 64, but code for .*haswell.* has vectors of 32 bytes; leave it out",
+    ),
+    "lines": (lambda: hardware(cache_line_bytes=128), "cache_line_bytes is 128, but the lines of haswell have 64 bytes"),
+    "a GPU's": (
+        lambda: hardware(warp_size=32, max_vthread_extent=8),
+        "max_vthread_extent, warp_size tell of GPUs, but the target is a CPU",
+    ),
     "callback": (
         lambda: auto_scheduler.TuningOptions(2, measure_callbacks=untyped("x.json")),
         r"RecordToFile\(\"log.json\"\)\], not 'x.json'",

@@ -151,6 +151,15 @@ def test_a_workload_that_is_defined_again_replaces_itself() -> None:
     assert auto_scheduler.utils.get_const_tuple(a.shape) == (8,)
 
 
+def test_the_target_follows_hardware_params() -> None:
+    numbers = auto_scheduler.HardwareParams(num_cores=3, vector_unit_bytes=16, cache_line_bytes=64, warp_size=0)
+    task = auto_scheduler.SearchTask(compute_dag=double(), target="llvm -mcpu=haswell", hardware_params=numbers)
+    assert (task.target.num_cores, task.target.vector_bits) == (3, 128)
+    same = auto_scheduler.HardwareParams(num_cores=3, vector_unit_bytes=32)
+    of = tvm.target.Target("llvm -mcpu=haswell -num-cores=3")
+    assert same.apply_to(of) is of
+
+
 def test_what_a_task_says_travels_with_its_records() -> None:
     a = te.placeholder((4,), name="A")
     of = auto_scheduler.SearchTask(
