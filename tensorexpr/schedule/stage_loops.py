@@ -14,7 +14,7 @@ from ..tir.expr import IterVar, PrimExpr, Var
 from ..tir.rewriting import walk
 from .axis_expression import encode
 from .stage_axes import StageAxes
-from .steps import Annotate, BalancedSplit, Bind, EnvThreads, ExactSplit, Fuse, Pragma, Prefetch, Reorder, Split, Tensorize
+from .steps import Annotate, BalancedSplit, Bind, EnvThreads, ExactSplit, Fuse, Pragma, Prefetch, Reorder, Sampled, Split, Tensorize
 from .steps.loops import checked_pragma
 from .steps.prefetch import checked_offset
 from .steps.threads import checked_thread
@@ -51,7 +51,9 @@ class LoopPrimitives(StageAxes):
         return outer, inner
 
     def _factor(self, parent: IterVar, factor: Any, balanced: bool) -> Any:
-        """A factor as the step has it: a number, or an expression over sizes, which the schedule knows from now on."""
+        """A factor as the step has it: a number, a sample, or an expression over sizes, which the schedule knows from now on."""
+        if isinstance(factor, Sampled):
+            return (factor.sample, 0)
         if isinstance(factor, PrimExpr) and as_int(factor) is None and not balanced and parse_dtype(factor.dtype).is_int:
             used = {node: node.name for node in walk(factor) if isinstance(node, Var)}
             known = {**self._schedule.tree.sizes(), **{name: var for var, name in used.items()}}

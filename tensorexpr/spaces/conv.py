@@ -27,6 +27,7 @@ from .access import stage_reads
 from .conv_flat import FlatPlan, plan_flat, schedule_flat
 from .conv_plan import Order, Packing, Plan, convolution_plans
 from .convolutions import Convolution, convolution_of, extents_of, product_of_extents
+from .sizes import balanced_rows, decided
 
 # So few steps cost less than the loop over them. Their pixels are different ones, so no loads are merged and kept.
 _FEW_SUMMED = 4
@@ -49,10 +50,10 @@ def schedule_convolutions(s: Schedule, target: Target, alternative: int = 0) -> 
             plans.insert(0 if not plans or flat.cycles < plans[0].cycles else 1, flat)
         plan = plans[min(alternative, len(plans) - 1)] if plans else None
         if isinstance(plan, FlatPlan):
-            schedule_flat(s, result, tensor, convolution, plan)
+            schedule_flat(s, result, tensor, convolution, plan, target)
         elif plan is not None:
             peeled = plan.peeled and _is_plain_border(s, convolution)
-            _Builder(s, result, tensor, convolution, replace(plan, peeled=peeled)).build()
+            _Builder(s, result, tensor, convolution, replace(plan, peeled=peeled), target).build()
 
 
 def _is_untouched(stage: StageNode) -> bool:
@@ -99,9 +100,9 @@ def _is_read_in_place(s: Schedule, output: Tensor, tensor: Tensor) -> bool:
 class _Builder:
     """The steps, one stage after the other."""
 
-    def __init__(self, s: Schedule, output: Tensor, tensor: Tensor, convolution: Convolution, plan: Plan) -> None:
+    def __init__(self, s: Schedule, output: Tensor, tensor: Tensor, convolution: Convolution, plan: Plan, target: Target) -> None:
         self.s, self.output, self.tensor = s, output, tensor
-        self.convolution, self.plan = convolution, plan
+        self.convolution, self.plan, self.target = convolution, plan, target
         merged = convolution.merged_pixels() if plan.merged else ()
         self.merged = merged
         self.pixels = tuple(pixel for pixel in convolution.pixels if pixel not in merged[1:])
@@ -208,7 +209,8 @@ class _Builder:
             if size == 1:
                 tiles.append(axes[pixel])
                 continue
-            many, one = stage.split(axes[pixel], factor=size, balanced=True)
+            each_size = decided(stage, axes[pixel], size, balanced_rows(self.target))
+            many, one = stage.split(axes[pixel], factor=each_size, balanced=True)
             tiles.append(many)
             each.append(one)
         if plan.peeled:

@@ -20,6 +20,7 @@ from ..tir.expr import PrimExpr, Var
 from .conv_plan import balanced_sizes, step_cycles
 from .convolutions import Convolution, product_of_extents
 from .machine import is_parallel, lanes_of
+from .sizes import balanced_rows, decided, registers
 
 _TILE = 40.0  # cycles to start a tile, and to end it apart from its stores
 _STORE = 2.0  # cycles for each vector that is stored
@@ -69,7 +70,7 @@ def plan_flat(convolution: Convolution, target: Target) -> FlatPlan | None:
     return min(plans, key=lambda plan: plan.cycles, default=None)
 
 
-def schedule_flat(s: Schedule, output: Tensor, tensor: Tensor, convolution: Convolution, plan: FlatPlan) -> None:
+def schedule_flat(s: Schedule, output: Tensor, tensor: Tensor, convolution: Convolution, plan: FlatPlan, target: Target) -> None:
     """Schedule the convolution, and the stage that makes the result of it element by element, if that is another one."""
     tile = s.cache_write(tensor, "local") if tensor.op is output.op else tensor
     if tile is tensor:
@@ -86,9 +87,10 @@ def schedule_flat(s: Schedule, output: Tensor, tensor: Tensor, convolution: Conv
     stage, op = s[output], output.op
     assert isinstance(op, ComputeOp)
     plane = stage.fuse(*(op.axis[pixel] for pixel in merged))
-    panel, within = stage.split(plane, factor=plan.lanes * plan.vectors)
+    panel, within = stage.split(plane, factor=decided(stage, plane, plan.lanes * plan.vectors, registers(plan.lanes, target)))
     vector, lane = stage.split(within, factor=plan.lanes)
-    rows, row = stage.split(op.axis[convolution.channel], factor=plan.rows, balanced=True)
+    channel = op.axis[convolution.channel]
+    rows, row = stage.split(channel, factor=decided(stage, channel, plan.rows, balanced_rows(target)), balanced=True)
     outer = [op.axis[number] for number in convolution.outer]
     stage.reorder(*outer, panel, rows, row, vector, lane)
     stage.unroll(row)

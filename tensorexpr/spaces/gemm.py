@@ -24,6 +24,7 @@ from .dot_products import DotProduct, dot_product_of, has_whole_groups
 from .machine import lanes_of
 from .products import Operand, Product, extent_of, inline_moves, product_of, result_of, size_of
 from .register_tile import RegisterTile, Shape, packing_cycles, ranked_tiles
+from .sizes import Factor, balanced_rows, decided, parts, several
 
 # Vectors of multiply-adds below which one core is done before another one has begun: about 2 microseconds.
 _PARALLEL_STEPS = 1 << 13
@@ -65,7 +66,7 @@ def schedule_products(s: Schedule, target: Target, alternative: int = 0) -> None
         if found is not None and plans:
             plan = plans[min(alternative, len(plans) - 1)]
             own, result = stage.origin.output(0), result_of(s, stage)
-            schedule_product(s, result if _is_untouched(s.tree[s[result].id]) else own, own, found, plan)
+            schedule_product(s, result if _is_untouched(s.tree[s[result].id]) else own, own, found, plan, target)
 
 
 def _is_untouched(stage: StageNode) -> bool:
@@ -146,7 +147,7 @@ def _shape_of(product: Product, lanes: int, transposed: bool, dot: DotProduct | 
     )
 
 
-def schedule_product(s: Schedule, result: Tensor, tensor: Tensor, product: Product, plan: Plan) -> None:
+def schedule_product(s: Schedule, result: Tensor, tensor: Tensor, product: Product, plan: Plan, target: Target) -> None:
     """Schedule a product and the stage that holds its result, which may be itself."""
     whole = plan.block == size_of(product.summed)
     scope = "local" if whole else "global"
@@ -156,11 +157,11 @@ def schedule_product(s: Schedule, result: Tensor, tensor: Tensor, product: Produ
     panel = _copied(s, product.right, tile) if plan.packed else None
     if plan.dot is not None and not has_whole_groups(product, plan.dot.group):
         _group_left(s, product, tile, plan)
-    place, tiles = _loops_of_result(s, result, tensor, product, plan)
+    place, tiles, rows = _loops_of_result(s, result, tensor, product, plan, target)
     if panel is not None:
         _pack(s, panel, product, plan)
     s[tile].compute_at(s[result], tiles if whole else place)
-    blocks = _accumulate(s, tile, tensor, product, plan)
+    blocks = _accumulate(s, tile, tensor, product, plan, rows)
     if panel is not None:
         s[panel].compute_at(*((s[result], place) if blocks is None else (s[tile], blocks)))
 
@@ -194,8 +195,10 @@ def zero_of(tensor: Tensor) -> int | float:
     return 0.0 if parse_dtype(tensor.dtype).is_float else 0
 
 
-def _loops_of_result(s: Schedule, result: Tensor, tensor: Tensor, product: Product, plan: Plan) -> tuple[IterVar, IterVar]:
-    """The loops of the result; returns those at which a panel and a tile are computed."""
+def _loops_of_result(
+    s: Schedule, result: Tensor, tensor: Tensor, product: Product, plan: Plan, target: Target
+) -> tuple[IterVar, IterVar, Factor]:
+    """The loops of the result; returns those at which a panel and a tile are computed, and the rows of a tile."""
     stage, mine, theirs = s[result], s[result].op, tensor.op
     assert isinstance(mine, ComputeOp) and isinstance(theirs, ComputeOp)
 
@@ -208,14 +211,17 @@ def _loops_of_result(s: Schedule, result: Tensor, tensor: Tensor, product: Produ
         chunk, row = stage.split(row, nparts=plan.tile.chunks, balanced=True)
         outer.append(chunk)
     vectors, lane = stage.split(column, factor=plan.lanes)
-    panel, vector = stage.split(vectors, factor=plan.tile.vectors)
-    tiles, each = stage.split(row, factor=plan.tile.rows, balanced=True)
+    # The panel's layout is made of the tile's vectors; without one any number will do.
+    width = plan.tile.vectors if plan.packed else decided(stage, vectors, plan.tile.vectors, several)
+    panel, vector = stage.split(vectors, factor=width)
+    rows = decided(stage, row, plan.tile.rows, balanced_rows(target))
+    tiles, each = stage.split(row, factor=rows, balanced=True)
     stage.reorder(*outer, panel, *repeated, tiles, each, vector, lane)
     stage.vectorize(lane)
     place = stage.fuse(*outer, panel)
     if plan.parallel:
         stage.parallel(place)
-    return place, tiles
+    return place, tiles, rows
 
 
 def _pack(s: Schedule, panel: Tensor, product: Product, plan: Plan) -> None:
@@ -246,8 +252,8 @@ def _pack(s: Schedule, panel: Tensor, product: Product, plan: Plan) -> None:
     s[panel].vectorize(lane)
 
 
-def _accumulate(s: Schedule, tile: Tensor, tensor: Tensor, product: Product, plan: Plan) -> IterVar | None:
-    """Each step of the sum updates a whole tile; returns the loop over blocks of the sum if it is cut in some."""
+def _accumulate(s: Schedule, tile: Tensor, tensor: Tensor, product: Product, plan: Plan, rows: Factor) -> IterVar | None:
+    """Each step of the sum updates a whole tile of so many rows; returns the loop over blocks of the sum if it is cut in some."""
     stage, op, own = s[tile], s[tile].op, tensor.op
     assert isinstance(op, ComputeOp) and isinstance(own, ComputeOp)
     *others, column = op.axis
@@ -256,9 +262,9 @@ def _accumulate(s: Schedule, tile: Tensor, tensor: Tensor, product: Product, pla
     stage.storage_align(others[-1], plan.lanes)  # each row starts a vector, so that vectors are registers
     vector, lane = stage.split(column, factor=plan.lanes)
     if plan.block < size_of(product.summed):
-        blocks, step = stage.split(step, factor=plan.block)
+        blocks, step = stage.split(step, factor=plan.block if plan.dot is not None else decided(stage, step, plan.block, parts))
         place = next(number for number, axis in enumerate(own.axis) if axis is product.row)
-        tiles, row = stage.split(others.pop(place), factor=plan.tile.rows, balanced=True)
+        tiles, row = stage.split(others.pop(place), factor=rows, balanced=True)
         steps, others = [blocks, *others, tiles], [row]
     if plan.dot is None:
         stage.reorder(*steps, step, *others, vector, lane)

@@ -18,6 +18,7 @@ from ..tir.expr import Cast, IterVar, Mul, PrimExpr, ProducerLoad, Reduce
 from ..tir.rewriting import variables
 from .machine import is_parallel
 from .reduction import constant_extents
+from .sizes import decided, several
 
 _LANES = 16
 # dtypes of data and weights, and of the sums -> the feature and the instruction.
@@ -98,8 +99,8 @@ def _schedule(s: Schedule, out: Tensor, conv: GroupedConv, target: Target) -> No
     tile = s.cache_write(out, "local")
     outer_axes = list(s[out].op.axis)
     outputs, pixels, lane = (outer_axes[names.index(axis.var)] for axis in (conv.outputs, conv.pixels, conv.lanes))
-    blocks_outer, blocks_inner = s[out].split(outputs, factor=vectors)
-    pixels_outer, pixels_inner = s[out].split(pixels, factor=rows)
+    blocks_outer, blocks_inner = s[out].split(outputs, factor=decided(s[out], outputs, vectors, several))
+    pixels_outer, pixels_inner = s[out].split(pixels, factor=decided(s[out], pixels, rows, several))
     others = [axis for axis in outer_axes if axis is not outputs and axis is not pixels and axis is not lane]
     s[out].reorder(*others, blocks_outer, pixels_outer, pixels_inner, blocks_inner, lane)
     s[out].vectorize(lane)

@@ -8,8 +8,9 @@ from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar
 from .access import Loop, bytes_of, merged_loops, product, stage_reads
-from .machine import is_parallel, lanes_of, outgrows_cache, vector_factor
+from .machine import is_parallel, lanes_of, outgrows_cache
 from .reduction import constant_extents
+from .sizes import vector_of
 from .transpose import schedule_transpose, transposed_axis
 
 # Registers of one vector operation: enough to hide the latency of loads.
@@ -41,9 +42,8 @@ def _rows(s: Schedule, tensor: Tensor, loops: list[Loop], target: Target) -> lis
 
     The loop over vectors stays serial if there are enough rows: what only the row decides is then computed once for each.
     """
-    lanes = lanes_of(target, tensor.dtype)
     last = loops[-1]
-    outer, inner = s[tensor].split(last.axis, factor=vector_factor(last.extent, lanes, _REGISTERS))
+    outer, inner = s[tensor].split(last.axis, factor=vector_of(s[tensor], last.axis, last.extent, _REGISTERS, target))
     s[tensor].vectorize(inner)
     rows = [loop.axis for loop in loops[:-1]]
     return rows if product([loop.extent for loop in loops[:-1]]) >= 8 * target.num_cores else [*rows, outer]

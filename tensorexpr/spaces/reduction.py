@@ -18,7 +18,8 @@ from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.expr import IterVar, Reduce, Var
 from .access import product
-from .machine import is_parallel, lanes_of, vector_factor
+from .machine import is_parallel, lanes_of
+from .sizes import decided, registers, vector_of, written_rows
 
 _REGISTERS = 8
 _ROWS_AT_ONCE = 8
@@ -51,24 +52,24 @@ def schedule_reduction(s: Schedule, tensor: Tensor, target: Target) -> list[Tens
     if constant_extents((*op.axis, *op.reduce_axis)) is None or not isinstance(body, Reduce):
         return []
     axis = contiguous_axis(op)
-    lanes = lanes_of(target, tensor.dtype)
     if axis is not None and any(axis is other for other in op.reduce_axis):
-        return _lanes_over_reduction(s, tensor, axis, body, lanes)
+        return _lanes_over_reduction(s, tensor, axis, body, target)
     spatial = axis if axis is not None else (op.axis[-1] if op.axis else None)
     if spatial is None:
         return []
-    _lanes_over_results(s, tensor, spatial, lanes)
+    _lanes_over_results(s, tensor, spatial, target)
     return []
 
 
-def _lanes_over_reduction(s: Schedule, tensor: Tensor, axis: IterVar, body: Reduce, lanes: int) -> list[Tensor]:
+def _lanes_over_reduction(s: Schedule, tensor: Tensor, axis: IterVar, body: Reduce, target: Target) -> list[Tensor]:
+    lanes = lanes_of(target, tensor.dtype)
     extents = constant_extents((axis,))
     assert extents is not None
     if len(body.source) != 1 or extents[0] < lanes or refuted_law(body.combiner, any_start=bool(body.init)) is not None:
         return []
     op = tensor.op
     assert isinstance(op, ComputeOp)
-    _, inner = s[tensor].split(axis, factor=vector_factor(extents[0], lanes, _REGISTERS))
+    _, inner = s[tensor].split(axis, factor=vector_of(s[tensor], axis, extents[0], _REGISTERS, target))
     partial = s.rfactor(tensor, inner, factor_axis=-1)
     stage = s[partial]
     lane = partial.op.axis[-1]
@@ -79,10 +80,10 @@ def _lanes_over_reduction(s: Schedule, tensor: Tensor, axis: IterVar, body: Redu
     return [partial]
 
 
-def _lanes_over_results(s: Schedule, tensor: Tensor, axis: IterVar, lanes: int) -> None:
+def _lanes_over_results(s: Schedule, tensor: Tensor, axis: IterVar, target: Target) -> None:
     extents = constant_extents((axis,))
     assert extents is not None
-    outer, inner = s[tensor].split(axis, factor=vector_factor(extents[0], lanes, 4))
+    outer, inner = s[tensor].split(axis, factor=vector_of(s[tensor], axis, extents[0], 4, target))
     stage = s[tensor]
     reductions = [a for a in stage.leaf_iter_vars if any(a is r for r in s[tensor].op.reduce_axis)]
     others = [a for a in stage.leaf_iter_vars if a is not inner and a is not outer and all(a is not r for r in reductions)]
@@ -154,18 +155,19 @@ def _over_threads(s: Schedule, tensor: Tensor, target: Target) -> None:
         return
     s[partial].parallel(partial.op.axis[0])
     if len(partial.op.axis) > 1:
-        _rows_at_once(s, partial, lanes)
-        outer, inner = s[tensor].split(s[tensor].op.axis[-1], factor=lanes * 4)
+        _rows_at_once(s, partial, target)
+        last = s[tensor].op.axis[-1]
+        outer, inner = s[tensor].split(last, factor=decided(s[tensor], last, lanes * 4, registers(lanes, target)))
         s[tensor].reorder(outer, *s[tensor].op.reduce_axis, inner)
         s[tensor].vectorize(inner)
 
 
-def _rows_at_once(s: Schedule, partial: Tensor, lanes: int) -> None:
+def _rows_at_once(s: Schedule, partial: Tensor, target: Target) -> None:
     """Several rows of the source are added to a row of results at once, so that it is loaded and stored that many times less."""
     stage = s[partial]
     rows = partial.op.reduce_axis[0]
-    several, each = stage.split(rows, factor=_ROWS_AT_ONCE)
-    outer, inner = stage.split(partial.op.axis[-1], factor=lanes)
+    several, each = stage.split(rows, factor=decided(stage, rows, _ROWS_AT_ONCE, written_rows(target)))
+    outer, inner = stage.split(partial.op.axis[-1], factor=lanes_of(target, partial.dtype))
     others = [a for a in stage.leaf_iter_vars if all(a is not b for b in (several, each, outer, inner))]
     stage.reorder(*others, several, outer, each, inner)
     stage.unroll(each)

@@ -18,8 +18,9 @@ from ..tir.dtype import parse_dtype
 from ..tir.expr import IterVar, ProducerLoad
 from ..tir.rewriting import walk
 from .access import product
-from .machine import is_parallel, lanes_of, vector_factor
+from .machine import is_parallel
 from .reduction import constant_extents, schedule_reduction
+from .sizes import decided, several, vector_of
 
 _REGISTERS = 4
 # Rows whose trees of lanes overlap: four of them hide the latency of one.
@@ -59,8 +60,8 @@ def schedule_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode], rows:
     extents = constant_extents(op.axis)
     loops, columns = list(op.axis[:rows]), list(op.axis[rows:])
     if extents is not None and columns:
-        factor = vector_factor(extents[-1], lanes_of(target, output.dtype), _REGISTERS)
-        *columns[-1:], lane = s[output].split(columns[-1], factor=factor)
+        width = vector_of(s[output], columns[-1], extents[-1], _REGISTERS, target)
+        *columns[-1:], lane = s[output].split(columns[-1], factor=width)
         s[output].vectorize(lane)
         columns.append(lane)
         loops[-1:], some = _several(s, output, loops[-1], _rows_at_once(s, output, inner, extents, rows, target))
@@ -92,7 +93,7 @@ def _several(s: Schedule, output: Tensor, axis: IterVar, count: int) -> tuple[li
     """The loop over groups of so many rows, and that over the rows of a group if there are several."""
     if count == 1:
         return [axis], []
-    outer, each = s[output].split(axis, factor=count)
+    outer, each = s[output].split(axis, factor=decided(s[output], axis, count, several))
     return [outer], [each]
 
 
@@ -118,6 +119,6 @@ def _schedule_one(s: Schedule, tensor: Tensor, target: Target) -> list[Tensor]:
         return schedule_reduction(s, tensor, target)
     extents = constant_extents(op.axis[-1:]) if op.axis else None
     if extents is not None and extents[0] > 1:
-        _, lane = s[tensor].split(op.axis[-1], factor=vector_factor(extents[0], lanes_of(target, tensor.dtype), _REGISTERS))
+        _, lane = s[tensor].split(op.axis[-1], factor=vector_of(s[tensor], op.axis[-1], extents[0], _REGISTERS, target))
         s[tensor].vectorize(lane)
     return []

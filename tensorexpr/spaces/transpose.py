@@ -10,6 +10,7 @@ from ..te.tensor import Tensor
 from ..tir.expr import IterVar
 from .access import Loop
 from .machine import lanes_of
+from .sizes import decided, registers
 
 # Rows of a block in registers: as many as a register has elements, so that lines are written whole, but no more than there
 # are registers (2048 x 2048 bytes took 0.19 ms with 32 rows, 0.52 ms with 16).
@@ -48,8 +49,8 @@ def schedule_transpose(s: Schedule, tensor: Tensor, loops: Sequence[Loop], acros
     side, block = min(lanes, _ROWS), max(_BLOCK, 2 * lanes)
     stage = s[tensor]
     columns, rows = loops[-1].axis, loops[across].axis
-    column_block, column = stage.split(columns, factor=block)
-    row_block, row = stage.split(rows, factor=block)
+    column_block, column = stage.split(columns, factor=decided(stage, columns, block, registers(lanes, target)))
+    row_block, row = stage.split(rows, factor=decided(stage, rows, block, registers(lanes, target)))
     column_part, lane = stage.split(column, factor=side)
     row_part, line = stage.split(row, factor=side)
     others = [loop.axis for number, loop in enumerate(loops[:-1]) if number != across]

@@ -23,6 +23,7 @@ from ..tir.expr import IterVar, Reduce, Var
 from .access import bytes_of, product
 from .machine import is_parallel, lanes_of, outgrows_cache
 from .reduction import constant_extents
+from .sizes import decided, written_rows
 
 # Terms of one window that are written out: with more of them the code outgrows the decoder's caches.
 _TERMS = 64
@@ -127,8 +128,11 @@ def _tile_result(s: Schedule, result: Tensor, op: ComputeOp, target: Target) -> 
     stage = s[result]
     lanes = lanes_of(target, result.dtype)
     registers, sizes = _tile(op, extents, lanes, target)
-    column, lane = stage.split(axes[-1], factor=min(extents[-1], lanes * registers))
-    tiles: dict[int, tuple[IterVar, IterVar]] = {place: stage.split(axes[place], factor=size) for place, size in sizes.items()}
+    width = min(extents[-1], lanes * registers)
+    column, lane = stage.split(axes[-1], factor=decided(stage, axes[-1], width, registers(lanes, target)) if registers > 1 else width)
+    tiles: dict[int, tuple[IterVar, IterVar]] = {}
+    for place, size in sizes.items():
+        tiles[place] = stage.split(axes[place], factor=decided(stage, axes[place], size, written_rows(target)))
     innermost = max(tiles)
     outer = [tiles[place][0] if place in tiles else axis for place, axis in enumerate(axes[:-1]) if place != innermost]
     inside = [inner for _, inner in tiles.values()]

@@ -7,8 +7,8 @@ from dataclasses import replace
 from ...schedule.te_schedule import Schedule
 from ...schedule.tree import ScheduleTree
 from ...spaces import scheduled_by_plans
+from ...spaces.sizes import opened
 from ...target import Target
-from .open_sizes import opened
 from .state import SketchState
 
 # The plans of a contraction that are tried: by their count of cycles, which is right to some 20 %.
@@ -23,7 +23,7 @@ def plan_programs(state: SketchState, target: Target) -> list[SketchState]:
         scheduled_by_plans(s, target, alternative)
         if not len(s.trace):
             return []
-        program = opened(s.trace, state.tree, target)
+        program = opened(s.trace)
         if all(program.trace != other.trace for other in made):
             tree: ScheduleTree = program.trace.apply(state.tree)
             finished = frozenset(stage.id for stage in tree.stages)

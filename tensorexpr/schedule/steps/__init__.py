@@ -12,7 +12,7 @@ from .pre_transformed import PreTransformed
 from .prefetch import Prefetch
 from .rfactor import RFactor
 from .rolling_buffer import RollingBuffer
-from .sampling import SampleCategorical, SamplePerfectTile, SampleTile, Sampling
+from .sampling import SampleCategorical, Sampled, SamplePerfectTile, SampleTile, Sampling
 from .storage import DoubleBuffer, StorageAlign
 from .store_nontemporal import StoreNontemporal
 from .store_predicate import SetStorePredicate
@@ -48,6 +48,7 @@ __all__ = [
     "SampleCategorical",
     "SamplePerfectTile",
     "SampleTile",
+    "Sampled",
     "Sampling",
     "SetScope",
     "SetStorePredicate",

@@ -23,6 +23,13 @@ def _with_sample(tree: ScheduleTree, decision: tuple[int, ...] | None, parts: in
     return replace(tree, samples=(*tree.samples, values))
 
 
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """The value of a sampling step that has one: what a split takes as its factor, decided or open."""
+
+    sample: int
+
+
 @dataclass(frozen=True)
 class SamplePerfectTile(Step):
     """Factors of a loop's extent, outermost first, whose product is the extent; the last is at most `max_innermost`.

@@ -10,11 +10,11 @@ from tensorexpr.auto_scheduler import default
 from tensorexpr.auto_scheduler.compute_dag import ComputeDAG
 from tensorexpr.auto_scheduler.default import default_schedule
 from tensorexpr.auto_scheduler.sketch.generate import generate_sketches
-from tensorexpr.auto_scheduler.sketch.open_sizes import opened
 from tensorexpr.auto_scheduler.sketch.rule import RuleOptions
 from tensorexpr.lower.phase0.inline_stages import inline_stages
 from tensorexpr.schedule.steps import BalancedSplit, SampleCategorical, SampleTile, Sampling, SkipPadding, Split, TransformLayout
 from tensorexpr.spaces import default_schedule as planned
+from tensorexpr.spaces.sizes import opened
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.tune.evolution import Candidate, preferred
@@ -113,7 +113,7 @@ def test_ansor_has_no_plans() -> None:
 
 def test_opening_leaves_a_trace_without_sizes_as_it_is() -> None:
     s = te.create_schedule(matmul(8, 8, 8)[2].op)
-    made = opened(s.trace, s.initial_tree, AVX512)
+    made = opened(s.trace)
     assert made.trace == s.trace
     assert made.preferred == ()
 

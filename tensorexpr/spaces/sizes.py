@@ -1,0 +1,128 @@
+"""Sizes that a rule prefers and a search may change: decisions in the schedule, whose candidates a machine's registers bound.
+
+A rule makes a schedule by the sizes that it prefers. Opened, the same trace is a sketch, whose preferred row is that schedule:
+
+    s[C].split(i, factor=6)             rule without a choice
+    s[C].split(i, factor=decided(s[C], i, 6, written_rows(target)))
+        sample_tile(C, i, 1 2 .. 6 .. 14) = 6;  split(C, i, sample 0)           the schedule without trials
+        sample_tile(C, i, 1 2 .. 6 .. 14);      split(C, i, sample 0)           the sketch
+
+Whatever size such a split has, the program is legal and computes the same. Sizes that layouts are made of are no decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from ..arith.analyzer import Analyzer
+from ..schedule.domain import axis_extents
+from ..schedule.steps import SampleCategorical, Sampled, SampleTile, Sampling, Step
+from ..schedule.te_schedule import Schedule, Stage
+from ..schedule.trace import Trace
+from ..target import Target
+from ..tir.arithmetic import as_int
+from ..tir.expr import IterVar
+from .machine import lanes_of, vector_factor
+
+Factor = int | Sampled
+Candidates = Callable[[int], Iterable[int]]
+
+
+def decided(stage: Stage, axis: IterVar, value: int, candidates: Candidates) -> Factor:
+    """The preferred size of an axis' parts as a decision; the size itself where the extent leaves no other candidate.
+
+    Args:
+        stage: whose axis is to be split.
+        axis: a loop, not yet split.
+        value: what the rule prefers.
+        candidates: other sizes by the extent; those above the extent are left out.
+    """
+    schedule: Schedule = stage._schedule
+    node = schedule.tree[stage.id]
+    place = stage._axis(axis, "split")
+    extent = as_int(axis_extents(node, Analyzer())[place])
+    if extent is None or extent < 2:
+        return value
+    sizes = tuple(sorted({size for size in (*candidates(extent), value) if 1 <= size <= max(extent, value)}))
+    if len(sizes) < 2:
+        return value
+    # The sizes of a root axis are ordered; those of a part of one are any numbers.
+    of_root = (place in node.spatial or place in node.reduction) and sizes[-1] <= extent
+    step = SampleTile(stage.id, place, sizes, value) if of_root else SampleCategorical(sizes, sizes.index(value))
+    schedule.apply_step(step)
+    return Sampled(len(schedule.tree.samples) - 1)
+
+
+def registers(lanes: int, target: Target) -> Candidates:
+    """Sizes in whole registers, of which half may be accumulators."""
+    return lambda _: [lanes * count for count in (1, 2, 3, 4, 8, 16) if 2 * count <= target.vector_registers]
+
+
+def written_rows(target: Target) -> Candidates:
+    """Numbers of rows that are written out: each has a register at least."""
+    return lambda _: [count for count in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24, 28, 32) if count <= target.vector_registers]
+
+
+def vector_of(stage: Stage, axis: IterVar, extent: int, most: int, target: Target) -> Factor:
+    """The part of an axis to vectorise: up to `most` registers (see `vector_factor`); one register is no decision."""
+    lanes = lanes_of(target, stage.op.output_dtype(0))
+    value = vector_factor(extent, lanes, most)
+    return decided(stage, axis, value, registers(lanes, target)) if value > lanes and value % lanes == 0 else value
+
+
+def balanced_rows(target: Target) -> Candidates:
+    """The sizes of balanced tiles, each once. Of the registers one holds a vector and one a broadcast, the others a row each at most."""
+    return lambda extent: {-(-extent // -(-extent // size)) for size in range(1, max(1, min(extent, target.vector_registers - 2)) + 1)}
+
+
+def several(_: int) -> Iterable[int]:
+    """Numbers of iterations of a loop that is neither a vector nor written out."""
+    return (1, 2, 3, 4, 6, 8)
+
+
+def parts(extent: int) -> Iterable[int]:
+    """Lengths of the parts of a sum."""
+    return [-(-extent // count) for count in (1, 2, 3, 4, 8)]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A program with open sizes, and for each of them in order the one that the rule prefers."""
+
+    trace: Trace
+    preferred: tuple[tuple[int, ...], ...]
+
+
+def opened(steps: Iterable[Step]) -> Opened:
+    """Steps of a schedule with their decisions open again."""
+    found: list[Step] = []
+    preferred: list[tuple[int, ...]] = []
+    for step in steps:
+        if isinstance(step, Sampling) and step.decision is not None:
+            preferred.append(_value(step, step.decision))
+            step = replace(step, decision=None)
+        found.append(step)
+    return Opened(Trace(tuple(found)), tuple(preferred))
+
+
+def _value(step: Sampling, decision: int | tuple[int, ...]) -> tuple[int, ...]:
+    if isinstance(step, SampleCategorical):
+        assert isinstance(decision, int)
+        return (step.candidates[decision],)
+    return (decision,) if isinstance(decision, int) else decision
+
+
+__all__ = [
+    "Candidates",
+    "Factor",
+    "Opened",
+    "balanced_rows",
+    "decided",
+    "opened",
+    "parts",
+    "registers",
+    "several",
+    "vector_of",
+    "written_rows",
+]
