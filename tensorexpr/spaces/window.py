@@ -127,9 +127,9 @@ def _tile_result(s: Schedule, result: Tensor, op: ComputeOp, target: Target) -> 
     axes = list(s[result].op.axis)
     stage = s[result]
     lanes = lanes_of(target, result.dtype)
-    registers, sizes = _tile(op, extents, lanes, target)
-    width = min(extents[-1], lanes * registers)
-    column, lane = stage.split(axes[-1], factor=decided(stage, axes[-1], width, registers(lanes, target)) if registers > 1 else width)
+    count, sizes = _tile(op, extents, lanes, target)
+    width = min(extents[-1], lanes * count)
+    column, lane = stage.split(axes[-1], factor=decided(stage, axes[-1], width, registers(lanes, target)) if count > 1 else width)
     tiles: dict[int, tuple[IterVar, IterVar]] = {}
     for place, size in sizes.items():
         tiles[place] = stage.split(axes[place], factor=decided(stage, axes[place], size, written_rows(target)))
