@@ -23,7 +23,7 @@ from ..tir.expr import IterVar, Reduce, Var
 from .access import bytes_of, product
 from .machine import is_parallel, lanes_of, outgrows_cache
 from .reduction import constant_extents
-from .sizes import decided, written_rows
+from .sizes import decided, registers, written_rows
 
 # Terms of one window that are written out: with more of them the code outgrows the decoder's caches.
 _TERMS = 64
