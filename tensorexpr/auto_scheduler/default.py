@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..lower.phase0.inline_stages import inline_stages
 from ..schedule.te_schedule import Schedule
 from ..schedule.trace import Trace
 from ..target import Target, TargetLike
@@ -17,9 +16,11 @@ from ..te.operation import ComputeOp
 from ..te.scan_op import ScanOp
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
+from ..tune.cost_model import PriorModel
 from ..tune.evolution import Candidate, EvolutionOptions, evolve, preferred
-from ..tune.features import extract
-from ..tune.space import IntArray, Sketch
+from ..tune.learning import Learner
+from ..tune.space import Sketch
+from ..tune.trial import TunerObserver
 from .compute_dag import ComputeDAG
 from .sketch.generate import generate_sketches
 from .sketch.rule import RuleOptions
@@ -30,16 +31,6 @@ _SEED = 0
 # Plans were measured, and the model is off by as much where terms are left out or rows share cache sets: what is to replace one
 # has to promise more than that.
 _WORTH_LEAVING_A_PLAN = 4.0
-
-
-class _Silent:
-    """Nobody is told how the search goes."""
-
-    def sampled(self, count: int, seconds: float) -> None:
-        """Nothing."""
-
-    def generation(self, number: int, best: float, worst: float, count: int) -> None:
-        """Nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,26 +68,16 @@ def default_schedule(dag: ComputeDAG | Sequence[Tensor], target: TargetLike | No
         return dag.schedule()[0]
     best = found.candidates[0]
     for plan in preferred(found.sketches)[:1]:
-        scores = [_score(found.sketches[candidate.sketch], [candidate.row], chosen)[0] for candidate in (plan, best)]
-        best = plan if scores[1] - scores[0] < math.log(_WORTH_LEAVING_A_PLAN) else best
+        scores = Learner(found.sketches, chosen, PriorModel()).predicted([plan, best])
+        best = plan if (scores[1] or 0.0) - (scores[0] or 0.0) < math.log(_WORTH_LEAVING_A_PLAN) else best
     return dag.schedule(found.sketches[best.sketch].trace_of(best.row))[0]
-
-
-def _score(sketch: Sketch, rows: Sequence[tuple[int, ...]], target: Target) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    made = extract(sketch, inline_stages(sketch.tree), np.array(rows, np.int64).reshape(len(rows), -1), target)
-    return np.where(made.valid, -np.log(made.cycles), -np.inf)
 
 
 def rank(dag: ComputeDAG, target: Target, count: int) -> Ranked:
     """The programs that the analytic model likes best, at most `count` of each sketch."""
     sketches = generate_sketches(dag.outputs, dag.initial_tree, RuleOptions(target))
-    bodies = [inline_stages(sketch.tree) for sketch in sketches]
-
-    def score(number: int, rows: IntArray) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-        made = extract(sketches[number], bodies[number], rows, target)
-        return np.where(made.valid, -np.log(made.cycles), -np.inf)
-
-    return Ranked(sketches, evolve(sketches, score, {}, count, _SEARCH, np.random.default_rng(_SEED), _Silent()))
+    score = Learner(sketches, target, PriorModel()).score
+    return Ranked(sketches, evolve(sketches, score, {}, count, _SEARCH, np.random.default_rng(_SEED), TunerObserver()))
 
 
 def _is_input(tensor: Tensor) -> bool:

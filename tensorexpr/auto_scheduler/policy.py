@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import TuningError, WorkloadError
-from ..lower.phase0.inline_stages import inline_stages
 from ..schedule.trace import Trace
 from ..te.extern import ExternOp
 from ..tune.cost_model import CostModel, PriorModel, default_model
 from ..tune.evolution import Candidate, EvolutionOptions, evolve
 from ..tune.learning import Learner
 from ..tune.measure import Measurer, MeasureResult
-from ..tune.population import sample, unique_rows
+from ..tune.population import unique_rows
 from ..tune.space import Sketch
 from ..tune.tuner import Trial, Tuner, TunerObserver, TunerOptions
 from .console import Console
@@ -173,7 +172,7 @@ class SketchPolicy:
             if (found := index.find(state.trace)) is not None:
                 seeds.setdefault(found.sketch, []).append(found.row)
         user, seen = self._models(self._model if self._model is not None else default_model(self.seed))
-        learner = Learner(sketches, [inline_stages(sketch.tree) for sketch in sketches], self.task.target, seen, user)
+        learner = Learner(sketches, self.task.target, seen, user)
         starts = {number: np.array(rows, np.int64) for number, rows in seeds.items()}
         random = np.random.default_rng(self.seed)
         options = self._evolution()
@@ -184,13 +183,12 @@ class SketchPolicy:
 
     def _drawn(self, sketches: Sequence[Sketch]) -> list[Candidate]:
         """Random candidates of all sketches in turn."""
-        bodies = [inline_stages(sketch.tree) for sketch in sketches]
-        learner = Learner(sketches, bodies, self.task.target, PriorModel())
         random, drawn = np.random.default_rng(self.seed), []
         share = max(1, 4 * int(self.params["sample_init_min_population"]) // max(1, len(sketches)))
         for number, sketch in enumerate(sketches):
-            rows = unique_rows(sample(sketch, share, random))
-            drawn.append([Candidate(number, tuple(map(int, rows[row]))) for row in learner.buildable(number, rows)])
+            rows = unique_rows(sketch.sample(share, random))
+            valid = rows[sketch.features(rows, self.task.target).valid]
+            drawn.append([Candidate(number, tuple(map(int, row))) for row in valid])
         return [candidate for turn in zip_longest(*drawn) for candidate in turn if candidate is not None]
 
     def _state(self, sketches: Sequence[Sketch], candidate: Candidate) -> State:
@@ -271,7 +269,6 @@ class SketchPolicy:
         measurer.best_cost = min([measurer.best_cost, *(cost for _, cost in preloaded.candidates)])
         return Tuner(
             sketches=sketches,
-            bodies=[inline_stages(sketch.tree) for sketch in sketches],
             target=self.task.target,
             model=seen,
             measurer=measurer,

@@ -15,8 +15,7 @@ from .cost_model.random_model import RandomModel
 from .database.database import Database
 from .database.memory_database import MemoryDatabase
 from .runner.runner import RunnerResult
-from .search_strategy.population_space import PopulationSpace
-from .search_strategy.search_strategy import MeasureCandidate, SearchStrategy
+from .search_strategy.search_strategy import MeasureCandidate, PopulationSpace, SearchStrategy
 from .space_generator.space_generator import SpaceGenerator
 from .utils import fork_seed, thread_count
 

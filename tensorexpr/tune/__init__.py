@@ -1,8 +1,7 @@
 """Search: spaces, populations, features, cost models, evolution, measuring, records.
 
-space        a sketch as a design space: open decisions as columns of candidates
-population   sampling, mutation and crossover of decision matrices
-plans/       programs by rules, without a search: where it starts
+space        what the search asks of a design space (sample, mutate, features, program), and sketches as one
+population   decisions as columns of candidates: sampling, mutation and crossover of their matrices
 features/    what the model sees of a whole population, without lowering
 cost_model/  analytic prior, boosted model, random
 evolution    the best unseen candidates of several sketches

@@ -15,8 +15,8 @@ from statistics import median
 import numpy as np
 
 from .evolution import Candidate, Scorer
-from .features.nest import Array
-from .space import IntArray, Sketch
+from .features.nest import Array, IntArray
+from .space import Space
 
 # Programs of one batch: enough for all compile workers, few enough to move soon.
 BATCH = 8
@@ -49,7 +49,7 @@ class Descent:
         contest: times programs that ran before, in turn.
     """
 
-    sketches: Sequence[Sketch]
+    sketches: Sequence[Space]
     score: Scorer
     contest: Contest
     centre: Candidate | None = None
@@ -107,7 +107,7 @@ class Descent:
 
     def _near(self, centre: Candidate, count: int, seen: Set[Candidate]) -> list[Candidate]:
         sketch = self.sketches[centre.sketch]
-        rows, axes = _single_moves(sketch, centre.row)
+        rows, axes = sketch.neighbours(centre.row)
         own = float(self.score(centre.sketch, np.array([centre.row], np.int64))[0])
         scores = np.asarray(self.score(centre.sketch, rows), float) if len(rows) else np.zeros(0)
         pairs = _pair_moves(rows, axes, scores, centre.row)
@@ -154,18 +154,6 @@ def is_faster(costs: Sequence[float], than: Sequence[float]) -> bool:
     """Whether a program is faster than another beyond the noise; both were timed in turn, round by round."""
     ratios = [mine / other for mine, other in zip(costs, than, strict=False)]
     return bool(ratios) and median(ratios) < _GAIN and sum(ratio < 1.0 for ratio in ratios) >= _WINS * len(ratios)
-
-
-def _single_moves(sketch: Sketch, row: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """The rows [n, d] with one decision moved, and the decision of each [n]."""
-    rows, axes = [], []
-    for axis, decision in enumerate(sketch.decisions):
-        table, counts = decision.neighbours
-        for choice in dict.fromkeys(table[row[axis], : counts[row[axis]]].tolist()):
-            if choice != row[axis]:
-                rows.append([*row[:axis], choice, *row[axis + 1 :]])
-                axes.append(axis)
-    return np.array(rows, np.int64).reshape(len(rows), len(row)), np.array(axes, np.int64)
 
 
 def _pair_moves(rows: IntArray, axes: IntArray, scores: Array, centre: Sequence[int]) -> IntArray:

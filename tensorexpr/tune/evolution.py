@@ -14,8 +14,8 @@ from typing import Protocol
 import numpy as np
 
 from .features.nest import Array
-from .population import crossover, mutate, sample, unique_rows
-from .space import IntArray, Rng, Sketch
+from .population import crossover, unique_rows
+from .space import IntArray, Rng, Space
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,17 @@ class Candidate:
 
 @dataclass(frozen=True)
 class EvolutionOptions:
-    """How wide and how long: rows per generation, generations, and the share of children made by crossover."""
+    """How wide and how long: rows per generation, generations, the shares of children made by mutation and by crossover, and how many
+    of the best measured programs the first generation starts from."""
 
     population: int = 2048
     generations: int = 4
     mutation_prob: float = 0.85
     crossover_prob: float = 0.1
+    seeds: int = 64
 
 
-def preferred(sketches: Sequence[Sketch]) -> list[Candidate]:
+def preferred(sketches: Sequence[Space]) -> list[Candidate]:
     """The programs that sketches say are worth trying first."""
     rows = [(number, sketch.preferred_row) for number, sketch in enumerate(sketches)]
     return [Candidate(number, row) for number, row in rows if row is not None]
@@ -57,7 +59,7 @@ Scorer = Callable[[int, IntArray], Array]
 
 
 def evolve(
-    sketches: Sequence[Sketch],
+    sketches: Sequence[Space],
     score: Scorer,
     seeds: Mapping[int, IntArray],
     count: int,
@@ -100,8 +102,8 @@ def evolve(
     return [Candidate(number, row) for _, number, row in ranked]
 
 
-def _start(sketch: Sketch, seeds: IntArray | None, count: int, rng: Rng) -> IntArray:
-    rows = sample(sketch, count, rng)
+def _start(sketch: Space, seeds: IntArray | None, count: int, rng: Rng) -> IntArray:
+    rows = sketch.sample(count, rng)
     return unique_rows(np.concatenate([seeds, rows]) if seeds is not None and len(seeds) else rows)
 
 
@@ -127,13 +129,15 @@ def _shares(scores: Sequence[Array], population: int) -> list[int]:
     return [max(16, int(n)) for n in weights / weights.sum() * population]
 
 
-def _children(sketch: Sketch, rows: IntArray, scores: Array, count: int, options: EvolutionOptions, rng: Rng) -> IntArray:
+def _children(sketch: Space, rows: IntArray, scores: Array, count: int, options: EvolutionOptions, rng: Rng) -> IntArray:
+    if not len(rows):
+        return rows
     parents = rows[_by_rank(scores, count, rng)]
     others = rows[_by_rank(scores, count, rng)]
     draw = rng.random(count)
     mixed = np.where((draw < options.crossover_prob)[:, None], crossover(parents, others, rng), parents)
     changes = (draw >= options.crossover_prob) & (draw < options.crossover_prob + options.mutation_prob)
-    return unique_rows(np.where(changes[:, None], mutate(sketch, mixed, rng), mixed))
+    return unique_rows(np.where(changes[:, None], sketch.mutate(mixed, rng), mixed))
 
 
 def _by_rank(scores: Array, count: int, rng: Rng) -> IntArray:

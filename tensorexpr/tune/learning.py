@@ -5,24 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from ..schedule.trace import Trace
 from ..target import Target
 from .cost_model import CostModel
 from .evolution import Candidate
-from .features import extract
-from .features.nest import Array, Bodies
-from .space import IntArray, Sketch
+from .features.nest import Array
+from .space import IntArray, Space
 from .trial import Trial
 
 
 class ProgramModel(Protocol):
     """A model that looks at programs, not at their features."""
 
-    def score(self, traces: Sequence[Trace]) -> Array:
+    def score(self, programs: Sequence[Any]) -> Array:
         """Predicted scores [n], more is better."""
 
     def learn(self, trials: Sequence[Trial]) -> None:
@@ -35,14 +33,12 @@ class Learner:
 
     Args:
         sketches: the spaces.
-        bodies: per sketch its stages' bodies without reads of inlined stages.
         target: the machine.
         model: predicts throughput from features.
         program_model: predicts instead of `model` if given.
     """
 
-    sketches: Sequence[Sketch]
-    bodies: Sequence[Bodies]
+    sketches: Sequence[Space]
     target: Target
     model: CostModel
     program_model: ProgramModel | None = None
@@ -52,13 +48,9 @@ class Learner:
     def score(self, number: int, rows: IntArray) -> Array:
         """Predicted scores [n] of rows of a sketch, more is better; -inf for those that may not be built."""
         if self.program_model is not None:
-            return np.asarray(self.program_model.score([self.sketches[number].trace_of(row) for row in rows]), float)
-        made = extract(self.sketches[number], self.bodies[number], rows, self.target)
+            return np.asarray(self.program_model.score([self.sketches[number].program(row) for row in rows]), float)
+        made = self.sketches[number].features(rows, self.target)
         return np.where(made.valid, self.model.predict(made.features, -np.log(made.cycles)), -np.inf)
-
-    def buildable(self, number: int, rows: IntArray) -> IntArray:
-        """The places of those rows of a sketch that may be built."""
-        return np.flatnonzero(extract(self.sketches[number], self.bodies[number], rows, self.target).valid)
 
     def predicted(self, candidates: Sequence[Candidate | None]) -> list[float | None]:
         """What the model says of candidates; None for the unscheduled program."""
@@ -102,6 +94,6 @@ class Learner:
         for number in sorted({candidate.sketch for candidate in missing}):
             ours = [candidate for candidate in missing if candidate.sketch == number]
             rows = np.array([candidate.row for candidate in ours], np.int64).reshape(len(ours), -1)
-            made = extract(self.sketches[number], self.bodies[number], rows, self.target)
+            made = self.sketches[number].features(rows, self.target)
             for candidate, features, cycles in zip(ours, made.features, made.cycles, strict=True):
                 self._features[candidate] = (features, -float(np.log(cycles)))

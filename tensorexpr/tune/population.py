@@ -1,30 +1,103 @@
-"""Sampling, mutation and crossover of populations, as array operations."""
+"""Populations over decisions: a decision is a column of candidates, a population an int array [n, d] of candidate numbers.
+
+Row r of a population chooses `decisions[c].values[rows[r, c]]` for decision c. Sampling, mutation and crossover are array
+operations; a program is made only of what is to be built.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
 import numpy as np
 
-from .space import IntArray, Rng, Sketch
+from ..schedule.tilings import divisors
+from .features.nest import IntArray
+
+Rng = np.random.Generator
 
 
-def sample(sketch: Sketch, count: int, rng: Rng) -> IntArray:
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """One open sampling step: `values[c]` is what candidate c stands for, `sample` its number among the samples.
+
+    Candidates that are `ordered` are sizes: neighbours are much alike.
+    """
+
+    step: int
+    sample: int
+    values: IntArray  # [candidates, parts]
+    ordered: bool = False
+
+    @property
+    def count(self) -> int:
+        """The number of candidates."""
+        return len(self.values)
+
+    @cached_property
+    def neighbours(self) -> tuple[IntArray, IntArray]:
+        """Per candidate the candidates one move away, padded [candidates, most], and how many there are.
+
+        A move on a tiling takes a factor from one level to another, on a tile it is one of the nearest sizes; on a
+        categorical it is any other choice.
+        """
+        if self.ordered:
+            lists = [[c for c in (own - 2, own - 1, own + 1, own + 2) if 0 <= c < self.count] for own in range(self.count)]
+        elif self.values.shape[1] == 1:
+            lists = [[c for c in range(self.count) if c != own] for own in range(self.count)]
+        else:
+            numbers = {tuple(value): number for number, value in enumerate(self.values.tolist())}
+            lists = [_moves(tuple(value), numbers) for value in self.values.tolist()]
+        most = max(1, max(map(len, lists)))
+        padded = np.zeros((self.count, most), np.int64)
+        for own, found in enumerate(lists):
+            padded[own] = np.resize(found, most) if found else own
+        return padded, np.array([max(1, len(found)) for found in lists], np.int64)
+
+
+def _moves(value: tuple[int, ...], numbers: dict[tuple[int, ...], int]) -> list[int]:
+    found: dict[int, None] = {}
+    for source, amount in enumerate(value):
+        for factor in divisors(amount)[1:]:
+            for sink in range(len(value)):
+                if sink != source:
+                    moved = list(value)
+                    moved[source] //= factor
+                    moved[sink] *= factor
+                    number = numbers.get(tuple(moved))
+                    if number is not None:
+                        found[number] = None
+    return list(found)
+
+
+class Decided(Protocol):
+    """A space whose programs are rows of candidate numbers: a sketch, or a template with knobs."""
+
+    @property
+    def decisions(self) -> Sequence[Decision]:
+        """What is open, a column each."""
+
+
+def sample(space: Decided, count: int, rng: Rng) -> IntArray:
     """`count` uniformly drawn rows [count, d]."""
-    rows = np.zeros((count, len(sketch.decisions)), np.int64)
-    for column, decision in enumerate(sketch.decisions):
+    rows = np.zeros((count, len(space.decisions)), np.int64)
+    for column, decision in enumerate(space.decisions):
         rows[:, column] = rng.integers(0, decision.count, count)
     return rows
 
 
-def mutate(sketch: Sketch, rows: IntArray, rng: Rng) -> IntArray:
+def mutate(space: Decided, rows: IntArray, rng: Rng) -> IntArray:
     """Each row with one decision moved to a neighbouring candidate; decisions with more candidates move more often."""
-    if not sketch.decisions or not len(rows):
+    if not space.decisions or not len(rows):
         return np.array(rows)
-    weights = np.log2(np.array([decision.count for decision in sketch.decisions], float))
+    weights = np.log2(np.array([decision.count for decision in space.decisions], float))
     if not weights.any():
         return np.array(rows)
     which = rng.choice(len(weights), len(rows), p=weights / weights.sum())
     result = np.array(rows)
-    for column, decision in enumerate(sketch.decisions):
+    for column, decision in enumerate(space.decisions):
         hit = np.flatnonzero(which == column)
         if len(hit):
             table, counts = decision.neighbours
@@ -44,3 +117,15 @@ def unique_rows(rows: IntArray) -> IntArray:
         return rows[:1]
     _, first = np.unique(rows, axis=0, return_index=True)
     return rows[np.sort(first)]
+
+
+def neighbours(space: Decided, row: Sequence[int]) -> tuple[IntArray, IntArray]:
+    """The rows [n, d] with one decision moved to a neighbouring candidate, and the decision of each [n]."""
+    rows, axes = [], []
+    for axis, decision in enumerate(space.decisions):
+        table, counts = decision.neighbours
+        for choice in dict.fromkeys(table[row[axis], : counts[row[axis]]].tolist()):
+            if choice != row[axis]:
+                rows.append([*row[:axis], choice, *row[axis + 1 :]])
+                axes.append(axis)
+    return np.array(rows, np.int64).reshape(len(rows), len(row)), np.array(axes, np.int64)

@@ -10,12 +10,8 @@ import numpy as np
 
 from .evolution import Candidate, evolve
 from .learning import Learner
-from .population import sample
-from .space import IntArray, Rng, Sketch
+from .space import IntArray, Rng, Space
 from .trial import TunerObserver, TunerOptions
-
-_DRAWN = 16  # rows drawn to find a random one that may be built
-_SEEDS = 64  # of the best measured programs, so many start the next evolution
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +31,7 @@ class Proposals:
     rng: Rng
 
     @property
-    def sketches(self) -> Sequence[Sketch]:
+    def sketches(self) -> Sequence[Space]:
         """The spaces."""
         return self.learner.sketches
 
@@ -51,32 +47,34 @@ class Proposals:
             return []
         start = time.perf_counter()
         options = self.options
-        limit = 4 * count + len(seen)
-        found = evolve(self.sketches, self.learner.score, _seeds(known), limit, options.evolution, self.rng, self.observer)
+        limit, starts = 4 * count + len(seen), _seeds(known, options.evolution.seeds)
+        found = evolve(self.sketches, self.learner.score, starts, limit, options.evolution, self.rng, self.observer)
         fresh = [candidate for candidate in found if candidate not in seen]
-        explored = max(1, round(options.eps_greedy * count)) if count > 1 else 0
+        explored = max(1, round(options.eps_greedy * count)) if count > 1 and options.eps_greedy > 0 else 0
         chosen = _spread(fresh, count - explored) if is_first else fresh[: count - explored]
-        taken = {*seen, *chosen}
-        for candidate in self._random(4 * explored + 8):
-            if len(chosen) < count and candidate not in taken:
-                chosen.append(candidate)
-                taken.add(candidate)
+        chosen += self.random(count - len(chosen) if explored else 0, {*seen, *chosen})
+        taken = set(chosen)
         chosen += [c for c in fresh if c not in taken][: count - len(chosen)]
         self.observer.evolved(len(chosen), time.perf_counter() - start)
         return chosen
 
-    def _random(self, count: int) -> list[Candidate]:
-        made: list[Candidate] = []
-        for number in self.rng.integers(0, len(self.sketches), count):
-            rows = sample(self.sketches[number], _DRAWN, self.rng)
-            made.extend(Candidate(int(number), tuple(map(int, rows[row]))) for row in self.learner.buildable(number, rows)[:1])
-        return made
+    def random(self, count: int, seen: Set[Candidate]) -> list[Candidate]:
+        """Up to `count` random candidates that may be built, of sketches that are as likely, without those in `seen`."""
+        if count <= 0 or not self.sketches:
+            return []
+        numbers = [int(number) for number in self.rng.integers(0, len(self.sketches), count)]
+        queues: dict[int, list[Candidate]] = {}
+        for number in dict.fromkeys(numbers):
+            rows = self.sketches[number].drawn(numbers.count(number), self.rng, self.learner.target)
+            made = (Candidate(number, tuple(map(int, row))) for row in rows)
+            queues[number] = [candidate for candidate in made if candidate not in seen]
+        return [queues[number].pop(0) for number in numbers if queues[number]]
 
 
-def _seeds(known: Mapping[Candidate, float]) -> dict[int, IntArray]:
+def _seeds(known: Mapping[Candidate, float], count: int) -> dict[int, IntArray]:
     """The best measured rows of each sketch, to start evolution from."""
     seeds: dict[int, list[tuple[int, ...]]] = {}
-    for candidate in sorted(known, key=lambda candidate: known[candidate])[:_SEEDS]:
+    for candidate in sorted(known, key=lambda candidate: known[candidate])[:count]:
         seeds.setdefault(candidate.sketch, []).append(candidate.row)
     return {number: np.array(rows, np.int64) for number, rows in seeds.items()}
 

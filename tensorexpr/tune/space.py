@@ -1,8 +1,7 @@
-"""Design spaces: a sketch is a trace with open decisions, a decision is a column of candidates.
+"""Design spaces: what the search asks of one (`Space`), and the space of a trace with open decisions (`Sketch`).
 
-A population over a sketch is an int array [n, d] of candidate numbers: row r chooses candidate rows[r, c] for
-decision c. Everything that search does to programs (sampling, mutation, crossover, features) works on such arrays;
-a trace is made only of what is to be built.
+A program is a row of whole numbers, whatever the space: of a sketch the candidates of its decisions, of a template its knobs', of
+traces of blocks the number of a program that was drawn. So one search loop (`tuner`) serves all of them.
 """
 
 from __future__ import annotations
@@ -10,74 +9,52 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import InternalError
+from ..lower.phase0.inline_stages import inline_stages
 from ..schedule.steps import SampleCategorical, SampleTile, Sampling, Step
-from ..schedule.tilings import divisors, factorizations
+from ..schedule.tilings import factorizations
 from ..schedule.trace import Trace
 from ..schedule.tree import ScheduleTree
+from ..target import Target
 from ..te.operation import Operation
 from ..tir.arithmetic import as_int
+from .features import Extracted, extract
+from .features.nest import Bodies, IntArray
+from .population import Decision, Rng, mutate, neighbours, sample, unique_rows
 
-IntArray = npt.NDArray[np.int64]
-Rng = np.random.Generator
+__all__ = ["Decision", "IntArray", "Rng", "Sketch", "Space"]
+
+_DRAWN = 16  # rows of a sketch drawn for each that is wanted: some may not be built
 
 
-@dataclass(frozen=True, eq=False)
-class Decision:
-    """One open sampling step: `values[c]` is what candidate c stands for, `sample` its number among the samples.
-
-    Candidates that are `ordered` are sizes: neighbours are much alike.
-    """
-
-    step: int
-    sample: int
-    values: IntArray  # [candidates, parts]
-    ordered: bool = False
+class Space(Protocol):
+    """A design space as the search sees it: programs are rows, int arrays [n, d]."""
 
     @property
-    def count(self) -> int:
-        """The number of candidates."""
-        return len(self.values)
+    def preferred_row(self) -> tuple[int, ...] | None:
+        """The program to try first; None if none is known."""
 
-    @cached_property
-    def neighbours(self) -> tuple[IntArray, IntArray]:
-        """Per candidate the candidates one move away, padded [candidates, most], and how many there are.
+    def sample(self, count: int, rng: Rng) -> IntArray:
+        """Rows [count, d] at random; fewer if there are no more."""
 
-        A move on a tiling takes a factor from one level to another, on a tile it is one of the nearest sizes; on a
-        categorical it is any other choice.
-        """
-        if self.ordered:
-            lists = [[c for c in (own - 2, own - 1, own + 1, own + 2) if 0 <= c < self.count] for own in range(self.count)]
-        elif self.values.shape[1] == 1:
-            lists = [[c for c in range(self.count) if c != own] for own in range(self.count)]
-        else:
-            numbers = {tuple(value): number for number, value in enumerate(self.values.tolist())}
-            lists = [_moves(tuple(value), numbers) for value in self.values.tolist()]
-        most = max(1, max(map(len, lists)))
-        padded = np.zeros((self.count, most), np.int64)
-        for own, found in enumerate(lists):
-            padded[own] = np.resize(found, most) if found else own
-        return padded, np.array([max(1, len(found)) for found in lists], np.int64)
+    def drawn(self, count: int, rng: Rng, target: Target) -> IntArray:
+        """Different rows at random that may be built: `count` if there are so many, and more where that costs nothing."""
 
+    def mutate(self, rows: IntArray, rng: Rng) -> IntArray:
+        """Each row [n, d] with one decision changed."""
 
-def _moves(value: tuple[int, ...], numbers: dict[tuple[int, ...], int]) -> list[int]:
-    found: dict[int, None] = {}
-    for source, amount in enumerate(value):
-        for factor in divisors(amount)[1:]:
-            for sink in range(len(value)):
-                if sink != source:
-                    moved = list(value)
-                    moved[source] //= factor
-                    moved[sink] *= factor
-                    number = numbers.get(tuple(moved))
-                    if number is not None:
-                        found[number] = None
-    return list(found)
+    def neighbours(self, row: Sequence[int]) -> tuple[IntArray, IntArray]:
+        """The rows [n, d] one change away from a row, and which decision each changes [n]."""
+
+    def features(self, rows: IntArray, target: Target) -> Extracted:
+        """What a model sees of a population, its analytic cost, and which rows may be built."""
+
+    def program(self, row: Sequence[int]) -> Any:
+        """The program of a row, as it is measured and as models see it that look at programs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +108,36 @@ class Sketch:
     def tree(self) -> ScheduleTree:
         """The tree with variables where decisions are open."""
         return self._replayed[1]
+
+    @cached_property
+    def bodies(self) -> Bodies:
+        """The stages' bodies without reads of inlined stages."""
+        return inline_stages(self.tree)
+
+    def sample(self, count: int, rng: Rng) -> IntArray:
+        """`count` uniformly drawn rows [count, d]."""
+        return sample(self, count, rng)
+
+    def drawn(self, count: int, rng: Rng, target: Target) -> IntArray:
+        """All different rows of some random ones that may be built."""
+        rows = unique_rows(sample(self, _DRAWN * count, rng))
+        return np.asarray(rows[self.features(rows, target).valid], np.int64)
+
+    def mutate(self, rows: IntArray, rng: Rng) -> IntArray:
+        """Each row with one decision moved to a neighbouring candidate."""
+        return mutate(self, rows, rng)
+
+    def neighbours(self, row: Sequence[int]) -> tuple[IntArray, IntArray]:
+        """The rows with one decision moved, and the decision of each."""
+        return neighbours(self, row)
+
+    def features(self, rows: IntArray, target: Target) -> Extracted:
+        """Features, analytic cost and validity of a population, without lowering anything."""
+        return extract(self, self.bodies, rows, target)
+
+    def program(self, row: Sequence[int]) -> Trace:
+        """The trace of a row."""
+        return self.trace_of(row)
 
     @property
     def size(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,11 +22,10 @@ from .cost_model import CostModel
 from .descent import BATCH as DESCENT_BATCH
 from .descent import Descent
 from .evolution import Candidate, preferred
-from .features.nest import Bodies
 from .learning import Learner, ProgramModel
 from .measure import MeasureErrorNo, Measurer, MeasureResult, Program
 from .proposals import Proposals
-from .space import Sketch
+from .space import Space
 from .trial import Trial, TunerObserver, TunerOptions
 
 __all__ = ["ProgramModel", "Trial", "Tuner", "TunerObserver", "TunerOptions"]
@@ -39,8 +38,7 @@ class Tuner:
     """Searches the programs of some sketches for the fastest one.
 
     Args:
-        sketches: the spaces.
-        bodies: per sketch its stages' bodies without reads of inlined stages.
+        sketches: the spaces: sketches, or anything else that is a `Space`.
         target: the machine.
         model: predicts throughput from features; it learns.
         measurer: builds, runs and verifies programs; None where whoever asks for programs does.
@@ -53,8 +51,7 @@ class Tuner:
         clock: seconds, for the budget.
     """
 
-    sketches: Sequence[Sketch]
-    bodies: Sequence[Bodies]
+    sketches: Sequence[Space]
     target: Target
     model: CostModel
     measurer: Measurer | None
@@ -72,10 +69,11 @@ class Tuner:
     def __post_init__(self) -> None:
         self.descent: Descent | None = None
         self._budget = Budget(self.options, self.clock)
-        self._learner = Learner(self.sketches, self.bodies, self.target, self.model, self.program_model)
+        self._learner = Learner(self.sketches, self.target, self.model, self.program_model)
         self._proposals = Proposals(self._learner, self.options, self.observer, np.random.default_rng(self.seed))
         self._seen = {candidate for candidate, _ in self.preloaded}
-        self._first: list[tuple[Candidate | None, Trace]] = [(None, Trace())] if self.with_baseline else []
+        self._first: list[Candidate | None] = [None] if self.with_baseline else []
+        self._told: dict[Candidate, float] = {}
         self._tried_preferred = False
         self._rounds = 0
         if self.preloaded:
@@ -130,49 +128,60 @@ class Tuner:
         if not batch:
             return []
         done = self._measure(batch)
-        self._judge(done)
+        self._judge({t.candidate: t.result.median for t in done if t.candidate is not None and t.result.is_success})
         self._budget.busy_s += self.clock() - begun
         return done
 
-    def ask(self, count: int) -> list[tuple[Candidate | None, Trace]]:
-        """Up to `count` programs to measure next, none of which was asked for before. Whoever measures them `tell`s the results."""
+    def ask(self, count: int) -> list[Candidate | None]:
+        """Up to `count` programs to measure next, none of which was asked for before; None is the unscheduled one. Whoever measures
+        them `tell`s the results."""
         if not self._tried_preferred:
-            self._first += [(candidate, self._trace(candidate)) for candidate in preferred(self.sketches) if candidate not in self._seen]
+            self._first += [candidate for candidate in preferred(self.sketches) if candidate not in self._seen]
             self._tried_preferred = True
         first, self._first = self._first[:count], self._first[count:]
-        self._seen.update(candidate for candidate, _ in first if candidate is not None)
+        self._seen.update(candidate for candidate in first if candidate is not None)
         start = time.perf_counter()
-        batch = first + [(c, self._trace(c)) for c in self._next(count - len(first))]
+        found = self._next(count - len(first))
         self._spent("search", start)
-        self._seen.update(c for c, _ in batch if c is not None)
-        return batch
+        self._seen.update(found)
+        return [*first, *found]
 
-    def tell(self, done: Sequence[Trial]) -> None:
-        """Learn from programs that somebody else measured."""
-        self.trials.extend(done)
-        self._rounds += 1
+    def draw(self, count: int) -> list[Candidate]:
+        """Up to `count` programs at random, none of which was asked for before."""
+        found = self._proposals.random(count, self._seen)
+        self._seen.update(found)
+        return found
+
+    def tell(self, costs: Mapping[Candidate, float]) -> None:
+        """Learn from programs that somebody else measured: the seconds of each, infinite for one that failed."""
+        self._seen.update(costs)
+        self._told.update(costs)
         self._learn()
-        self._judge(done)
+        self._judge(costs)
 
     def _next(self, count: int) -> list[Candidate]:
         """Programs to measure next: neighbours in the descent, and where there are none left, or none yet, what evolution finds."""
         if self.descent is not None and (near := self.descent.propose(min(count, DESCENT_BATCH), self._seen)):
             self.observer.descending(len(near), self.descent.cost)
             return near
-        is_first = all(trial.candidate is None for trial in self.trials)
+        is_first = not self._told and all(trial.candidate is None for trial in self.trials)
         return self._proposals.choose(count, self._seen, self._costs(), is_first)
 
-    def _judge(self, done: Sequence[Trial]) -> None:
+    def _judge(self, costs: Mapping[Candidate, float]) -> None:
         if self.descent is None:
             return
         start = time.perf_counter()
-        self.descent.judge({t.candidate: t.result.median for t in done if t.candidate is not None and t.result.is_success})
+        self.descent.judge({candidate: cost for candidate, cost in costs.items() if math.isfinite(cost)})
         self._spent("measure again", start)
 
     def _costs(self) -> dict[Candidate, float]:
         """Seconds of all candidates that ran, now or before."""
         ran = {t.candidate: t.result.median for t in self.trials if t.candidate is not None and t.result.is_success}
-        return ran | {candidate: cost for candidate, cost in self.preloaded if math.isfinite(cost) and candidate not in ran}
+        return ran | {candidate: cost for candidate, cost in self._known() if math.isfinite(cost) and candidate not in ran}
+
+    def _known(self) -> list[tuple[Candidate, float]]:
+        """Candidates that were not measured here, with their seconds."""
+        return [*self.preloaded, *self._told.items()]
 
     def finish(self, reason: str) -> list[Trial]:
         """Measure the best few again and end the search."""
@@ -190,16 +199,17 @@ class Tuner:
         good = [trial for trial in self.trials if trial.result.is_success]
         return min(good, key=lambda trial: trial.result.median, default=None)
 
-    def _trace(self, candidate: Candidate) -> Trace:
-        return self.sketches[candidate.sketch].trace_of(candidate.row)
+    def _trace(self, candidate: Candidate | None) -> Trace:
+        made: Trace = Trace() if candidate is None else self.sketches[candidate.sketch].program(candidate.row)
+        return made
 
-    def _measure(self, batch: Sequence[tuple[Candidate | None, Trace]]) -> list[Trial]:
+    def _measure(self, batch: Sequence[Candidate | None]) -> list[Trial]:
         """Measure a batch; every result is recorded the moment it is there, so that nothing finished is ever lost."""
         start = time.perf_counter()
         self.observer.measuring(len(batch))
-        programs = [Program(len(self.trials) + n, trace) for n, (_, trace) in enumerate(batch)]
-        sources = dict(zip((program.number for program in programs), batch, strict=True))
-        predicted = dict(zip(sources, self._learner.predicted([candidate for candidate, _ in batch]), strict=True))
+        programs = [Program(len(self.trials) + n, self._trace(candidate)) for n, candidate in enumerate(batch)]
+        sources = {program.number: (candidate, program.trace) for candidate, program in zip(batch, programs, strict=True)}
+        predicted = dict(zip(sources, self._learner.predicted(batch), strict=True))
         done: list[Trial] = []
         if self.measurer is None:
             raise InternalError("a tuner without a measurer is asked and told")
@@ -250,7 +260,7 @@ class Tuner:
 
     def _learn(self) -> None:
         start = time.perf_counter()
-        if self._learner.learn(self.trials, self.preloaded):
+        if self._learner.learn(self.trials, self._known()):
             self.observer.trained(time.perf_counter() - start)
 
     def _is_stale(self) -> bool:

@@ -1,18 +1,16 @@
 """Which programs to measure next.
 
-search_strategy      the protocol, and what is proposed
-search_state         what a search under way knows
-population           the programs of traces: drawn, varied, finished;  population_space: spaces that explore themselves
-replay_func, replay_trace, evolutionary_search
+search_strategy      the protocols of strategies and of spaces that explore themselves, and what is proposed
+population           the programs of traces: drawn, varied, finished;  trace_space: as a space of the search loop
+tuned                spaces that the search loop explores
+replay, evolutionary_search     the strategies: options of that loop
 """
 
 from __future__ import annotations
 
 from .evolutionary_search import EvolutionarySearch
-from .population_space import PopulationSpace
-from .replay_func import ReplayFunc
-from .replay_trace import ReplayTrace
-from .search_strategy import MeasureCandidate, PySearchStrategy, SearchStrategy, create
+from .replay import ReplayFunc, ReplayTrace
+from .search_strategy import MeasureCandidate, PopulationSpace, PySearchStrategy, SearchStrategy, create
 
 __all__ = [
     "EvolutionarySearch",

@@ -1,8 +1,9 @@
-"""The programs of design spaces: drawn, varied and finished, each told from all others by its decisions."""
+"""The programs of traces: drawn, varied and finished, each told from all others by its decisions."""
 
 from __future__ import annotations
 
 import json
+import logging
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,23 +16,20 @@ from ...tir.structural import structural_hash
 from ..mutator.mutator import Mutator, mutated
 from ..postproc.postproc import Postproc
 from ..utils import fork_seed
-from .population_space import PopulationSpace
 
 if TYPE_CHECKING:
     from ..tune_context import TuneContext
 
+logger = logging.getLogger(__name__)
 _MUTATION_ATTEMPTS = 3
+_REASONS = 3  # why programs fail: the most frequent, which messages name
 
 
 @dataclass(eq=False)
 class Individual:
-    """A program with all decisions made, and what it is known by.
-
-    `origin`: the space and the row, if it came from a PopulationSpace.
-    """
+    """A program with all decisions made, and what it is known by."""
 
     sch: Schedule
-    origin: tuple[PopulationSpace, Any] | None = None
 
     @property
     def trace(self) -> Trace:
@@ -73,6 +71,11 @@ class Programs:
         self.rng = random.Random(fork_seed(context.rand_state, 1)[0])
         self._base = Schedule(context.mod, seed=self.rng.randrange(1, 1 << 31), error_render_level="none")
         self.failures: dict[str, int] = {}
+        self._name = context.task_name
+
+    def drawn_of(self, spaces: Sequence[Schedule]) -> Individual | None:
+        """A program of one of several design spaces, with every decision drawn."""
+        return self.drawn(self.rng.choice(spaces))
 
     def drawn(self, space: Schedule) -> Individual | None:
         """A program of a design space, with every decision drawn."""
@@ -107,10 +110,10 @@ class Programs:
             try:
                 accepted = postproc.apply(sch)
             except TensorExprError as error:
-                self._count(f"{type(postproc).__name__}: {error}")
+                self.refused(f"{type(postproc).__name__}: {error}")
                 return None
             if not accepted:
-                self._count(type(postproc).__name__)
+                self.refused(type(postproc).__name__)
                 return None
         return Individual(sch)
 
@@ -124,10 +127,17 @@ class Programs:
         try:
             trace.apply_to_schedule(sch, True, decide)
         except TensorExprError as error:
-            self._count(str(error))
+            self.refused(str(error))
             return None
         return self.finished(sch)
 
-    def _count(self, reason: str) -> None:
+    def refused(self, reason: str) -> None:
+        """Count a program that could not be made."""
         line = reason.strip().splitlines()[0][:200] if reason.strip() else "unknown"
         self.failures[line] = self.failures.get(line, 0) + 1
+
+    def warn(self) -> None:
+        """Say why no program could be made."""
+        reasons = sorted(self.failures.items(), key=lambda item: -item[1])[:_REASONS]
+        said = "; ".join(f"{reason} ({count} times)" for reason, count in reasons)
+        logger.warning("task %r: no decisions make a program: %s", self._name, said or "nothing was drawn")

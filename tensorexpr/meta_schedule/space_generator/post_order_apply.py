@@ -11,7 +11,7 @@ from ...schedule.blocks import BlockRV, Schedule
 from ...tir.function import IRModule
 from ..postproc.blocks import has_root
 from ..schedule_rule.schedule_rule import ScheduleRule
-from ..search_strategy.population_space import PopulationSpace
+from ..search_strategy.search_strategy import PopulationSpace
 from ..utils import fork_seed
 from .space_generator import FROM_TARGET, SpaceGenerator
 

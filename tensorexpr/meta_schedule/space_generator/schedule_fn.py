@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import TuningError
 from ...schedule.blocks import Schedule
 from ...tir.function import IRModule
-from ..search_strategy.population_space import PopulationSpace
+from ..search_strategy.search_strategy import PopulationSpace
 from ..utils import fork_seed
 from .space_generator import FROM_TARGET, SpaceGenerator
 

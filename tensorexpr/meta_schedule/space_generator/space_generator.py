@@ -13,7 +13,7 @@ from ...tir.function import IRModule
 from ..mutator.mutator import Mutator
 from ..postproc.postproc import Postproc
 from ..schedule_rule.schedule_rule import ScheduleRule
-from ..search_strategy.population_space import PopulationSpace
+from ..search_strategy.search_strategy import PopulationSpace
 from ..utils import Contextual, chosen
 
 if TYPE_CHECKING:

@@ -7,103 +7,79 @@ is the candidate's.
 
 from __future__ import annotations
 
-import math
+import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...auto_scheduler.compute_dag import ComputeDAG
 from ...auto_scheduler.sketch.generate import generate_sketches
 from ...auto_scheduler.sketch.rule import RuleOptions
 from ...errors import DeclarationError, TensorExprError
-from ...lower.phase0.inline_stages import inline_stages
 from ...lower.tensor_schedules import Schedule, decisions_of
-from ...schedule.trace import Trace
 from ...target import Target
 from ...te.from_prim_func import tensors_of
 from ...tir.function import IRModule
 from ...tune.cost_model import default_model
 from ...tune.evolution import Candidate
-from ...tune.measure.errors import MeasureErrorNo
-from ...tune.measure.results import MeasureResult
-from ...tune.tuner import Trial, Tuner, TunerObserver, TunerOptions
-from ..search_strategy.population_space import PopulationSpace
+from ...tune.space import Sketch
+from ..search_strategy.search_strategy import PopulationSpace
+from ..search_strategy.tuned import Tuned, asked_tuner
 from .space_generator import FROM_TARGET, SpaceGenerator
 
 if TYPE_CHECKING:
     from ..tune_context import TuneContext
 
-# A tuner that is asked for programs neither counts trials nor rounds.
-_UNLIMITED = 1 << 30
+logger = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
-class TensorSketches:
+class TensorSketches(Tuned):
     """A design space that explores itself (`PopulationSpace`): rows are candidates of sketches.
 
     Args:
         mod: the program, of one function that computes tensors.
         func_name: that function.
-        tuner: proposes candidates and learns from their costs.
+        sketches: its spaces, which the tuner explores.
     """
 
     mod: IRModule
     func_name: str
-    tuner: Tuner
-    _asked: dict[Candidate, Trace] = field(default_factory=dict)
+    sketches: Sequence[Sketch]
 
     @staticmethod
     def of(mod: IRModule, target: Target, seed: int = 0) -> TensorSketches | None:
-        """The space of a module; None if it isn't one function that computes tensors, or there are no rules for it."""
+        """The space of a module; None if it isn't one function that computes tensors. Where rules for sketches fail, the log says how."""
         functions = mod.get_global_vars()
         if len(functions) != 1:
             return None
         name = functions[0].name_hint
         try:
             dag = ComputeDAG(tensors_of(mod[name]))
-            sketches = generate_sketches(dag.outputs, dag.initial_tree, RuleOptions(target))
-        except (DeclarationError, TensorExprError):
+        except DeclarationError:  # statements that are no definitions of tensors
             return None
-        bodies = [inline_stages(sketch.tree) for sketch in sketches]
-        options = TunerOptions(_UNLIMITED, _UNLIMITED, descent_share=0.0)
-        tuner = Tuner(
-            sketches=sketches,
-            bodies=bodies,
-            target=target,
-            model=default_model(seed),
-            measurer=None,
-            options=options,
-            observer=TunerObserver(),
-            record=lambda batch: None,
-            seed=seed,
-            with_baseline=False,
-        )
-        return TensorSketches(mod, name, tuner)
+        try:
+            sketches = generate_sketches(dag.outputs, dag.initial_tree, RuleOptions(target))
+        except TensorExprError as error:
+            logger.warning("function %s is searched without sketches of tensors: %s: %s", name, type(error).__name__, str(error)[:300])
+            return None
+        return TensorSketches(asked_tuner(sketches, target, seed, default_model(seed)), mod, name, sketches)
 
     def sample(self, n: int) -> Sequence[Candidate]:
         """n programs that were not given before: as `evolve`, which mixes random ones in."""
         return self.evolve(n)
 
-    def evolve(self, n: int) -> Sequence[Candidate]:
-        """The n programs that are most promising, and a few at random."""
-        found = {candidate: trace for candidate, trace in self.tuner.ask(n) if candidate is not None} if n > 0 else {}
-        self._asked.update(found)
-        return list(found)
-
     def to_schedule(self, row: Candidate) -> Schedule | None:
-        """The program of a candidate; None if it can't be lowered."""
-        sketch = self.tuner.sketches[row.sketch]
+        """The program of a candidate; None if it can't be lowered, which the log says."""
+        sketch = self.sketches[row.sketch]
         steps, decision = sketch.trace.to_json(), decisions_of(sketch.trace, sketch.trace_of(row.row))
         sch = Schedule(self.mod)
         try:
             sch.run("ScheduleTensors", [], [self.func_name, sketch.name, steps], decision)
-        except TensorExprError:
+        except TensorExprError as error:
+            logger.warning("a program of the sketch %s is left out: %s", sketch.name, str(error)[:300])
             return None
         return sch
-
-    def learn(self, rows: Sequence[Candidate], costs: Sequence[float]) -> None:
-        """Hear how many seconds programs took; infinite for those that failed."""
-        self.tuner.tell([Trial(row, self._asked[row], _result(cost)) for row, cost in zip(rows, costs, strict=True)])
 
 
 class TensorSketchSpace(SpaceGenerator, kind="tensor-sketches"):
@@ -125,11 +101,3 @@ class TensorSketchSpace(SpaceGenerator, kind="tensor-sketches"):
         """The space of a program, or none."""
         found = TensorSketches.of(mod, Target.target_or_current(self._target), max(0, self._seed))
         return [] if found is None else [found]
-
-
-def _result(cost: float) -> MeasureResult:
-    """What the tuner learns from."""
-    good = math.isfinite(cost) and cost > 0
-    error = MeasureErrorNo.NO_ERROR if good else MeasureErrorNo.UNKNOWN_ERROR
-    options: dict[str, Any] = {"number": 0, "error_no": error, "error_msg": "", "all_cost": 0.0, "timestamp": 0.0}
-    return MeasureResult(costs=(cost if good else 1e10,), verified=good, **options)

@@ -14,10 +14,9 @@ from ...target.machine import Cache, Machine
 from ...tir.dtype import parse_dtype
 from ...tir.expr import BinaryExpr, Call, PrimExpr, ProducerLoad, Reduce
 from ...tir.rewriting import walk
-from ..space import IntArray, Sketch
 from .access import LINE_BYTES, Access, accesses, storage_boxes
 from .instructions import in_vectors
-from .nest import Array, Bodies, StageNest, nests
+from .nest import Array, Bodies, IntArray, Sampled, StageNest, nests
 from .traffic import nest_extent, traffic
 from .validity import admissible
 
@@ -45,7 +44,7 @@ class Extracted:
     valid: npt.NDArray[np.bool_]
 
 
-def extract(sketch: Sketch, bodies: Bodies, rows: IntArray, target: Target) -> Extracted:
+def extract(sketch: Sampled, bodies: Bodies, rows: IntArray, target: Target) -> Extracted:
     """Features and analytic cost of a population.
 
     Args:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,21 @@ from ...schedule.tree import At, FuseRelation, Inline, LoopKind, ScheduleTree, S
 from ...te.dependent_axes import dependent_axes
 from ...tir.expr import Add, FloorDiv, FloorMod, IntImm, Max, Min, Mul, PrimExpr, ProducerLoad, Sub, Var
 from ...tir.rewriting import walk
-from ..space import IntArray, Sketch
 
 Array = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 Bodies = Mapping[int, tuple[PrimExpr, ...]]
+
+
+class Sampled(Protocol):
+    """What features ask of a sketch: its tree with variables where decisions are open, and their values for a population."""
+
+    @property
+    def tree(self) -> ScheduleTree:
+        """Stages and loops."""
+
+    def sample_values(self, rows: IntArray) -> dict[int, IntArray]:
+        """Sample number -> its values [n, parts] for a population [n, d]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +109,7 @@ _OPERATIONS: Mapping[type[Any], Callable[[Array, Array], Array]] = {
 }
 
 
-def sampled_values(sketch: Sketch, rows: IntArray) -> dict[Var, Array]:
+def sampled_values(sketch: Sampled, rows: IntArray) -> dict[Var, Array]:
     """[n, 1] per variable of an open decision: its values in a population."""
     values: dict[Var, Array] = {}
     for sample, numbers in sketch.sample_values(rows).items():
@@ -108,7 +119,7 @@ def sampled_values(sketch: Sketch, rows: IntArray) -> dict[Var, Array]:
     return values
 
 
-def nests(sketch: Sketch, bodies: Bodies, rows: IntArray) -> list[StageNest]:
+def nests(sketch: Sampled, bodies: Bodies, rows: IntArray) -> list[StageNest]:
     """The nests of all stages that are computed, producers first.
 
     Args:

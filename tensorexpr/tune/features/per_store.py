@@ -24,8 +24,7 @@ from ...schedule.tree import At, LoopKind
 from ...te.tensor import Tensor
 from ...tir.dtype import parse_dtype
 from ...tir.expr import Reduce
-from ..space import IntArray, Sketch
-from .nest import Array, Bodies, nests, sampled_values
+from .nest import Array, Bodies, IntArray, Sampled, nests, sampled_values
 from .operations import OPERATIONS, float_operations, operations_of, starting_operations
 from .reuse import REUSE_KINDS, reuse_of
 from .store_loops import StoreLoops, Touched
@@ -69,7 +68,7 @@ class PerStore:
     features: Array
 
 
-def per_store(sketch: Sketch, bodies: Bodies, rows: IntArray, tensors: int = TENSORS) -> PerStore:
+def per_store(sketch: Sampled, bodies: Bodies, rows: IntArray, tensors: int = TENSORS) -> PerStore:
     """The features of a population.
 
     Args:

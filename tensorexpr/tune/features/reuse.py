@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...te.tensor import Tensor
-from ..space import IntArray
-from .nest import Array
+from .nest import Array, IntArray
 from .store_loops import StoreLoops, Touched
 
 REUSE_KINDS = ("LoopMultipleRead", "SerialMultipleReadWrite", "NoReuse")

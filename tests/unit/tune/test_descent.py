@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import tests.v06_workloads  # noqa: F401  (registers the workloads)
 from tensorexpr.auto_scheduler import SearchTask, SketchPolicy
 from tensorexpr.errors import TuningError
-from tensorexpr.lower.phase0.inline_stages import inline_stages
 from tensorexpr.tune.cost_model import PriorModel
 from tensorexpr.tune.descent import BATCH, Descent, is_faster
 from tensorexpr.tune.evolution import Candidate, EvolutionOptions
@@ -200,7 +199,6 @@ def tuner(trials: int, seed: int = 0, share: float = 0.25, observer: TunerObserv
     options = {name: changes.pop(name) for name in ("early_stopping", "budget_s") if name in changes}
     return Tuner(
         sketches=SKETCHES,
-        bodies=[inline_stages(sketch.tree) for sketch in SKETCHES],
         target=TASK.target,
         model=PriorModel(),
         measurer=measurer,  # type: ignore[arg-type]

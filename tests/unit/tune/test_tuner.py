@@ -11,7 +11,6 @@ import pytest
 
 import tests.v06_workloads  # noqa: F401  (registers the workloads)
 from tensorexpr.auto_scheduler import SearchTask, SketchPolicy
-from tensorexpr.lower.phase0.inline_stages import inline_stages
 from tensorexpr.schedule.trace import Trace
 from tensorexpr.tune.cost_model import PriorModel
 from tensorexpr.tune.evolution import Candidate, EvolutionOptions, preferred
@@ -72,7 +71,6 @@ def tuner(trials: int = 12, seed: int = 0, failing: bool = False, observer: Tune
     sketches = changes.pop("sketches", SKETCHES)
     return Tuner(
         sketches=sketches,
-        bodies=[inline_stages(sketch.tree) for sketch in sketches],
         target=TASK.target,
         model=PriorModel(),
         measurer=MadeUp(clock, failing),  # type: ignore[arg-type]

@@ -1,17 +1,17 @@
-"""`ReplayTrace`: programs of the design spaces at random."""
+"""`ReplayTrace` and `ReplayFunc`: programs at random, without a model."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...errors import TuningError
+from ...errors import TensorExprError, TuningError
 from ...schedule.blocks import Schedule
 from ..arg_info import ArgInfo
 from .population import Individual, Programs
-from .population_space import PopulationSpace
-from .search_state import Budget, task_of
-from .search_strategy import MeasureCandidate, PySearchStrategy
+from .search_strategy import Budget, MeasureCandidate, PopulationSpace, PySearchStrategy, task_of
+from .trace_space import TraceSpace
+from .tuned import asked_tuner
 
 if TYPE_CHECKING:
     from ..cost_model.cost_model import CostModel
@@ -50,9 +50,13 @@ class ReplayTrace(PySearchStrategy, kind="replay-trace"):
         if not spaces:
             raise TuningError(f"the program of task {context.task_name!r} has no design space of schedules to draw from")
         self._budget = Budget(max_trials, num_trials_per_iter)
-        self._spaces = spaces
-        self._programs = Programs(context)
+        self._spaces, self._programs = spaces, Programs(context)
+        self._space = TraceSpace(self._programs, self._draw, self.max_fail_count, distinct=False)
+        self._tuner = asked_tuner([self._space], context.target, context.rand_state)
         self._args_info = ArgInfo.from_entry_func(mod)
+
+    def _draw(self) -> Individual | None:
+        return self._programs.drawn_of(self._spaces)
 
     def post_tuning(self) -> None:
         """End a search."""
@@ -62,19 +66,11 @@ class ReplayTrace(PySearchStrategy, kind="replay-trace"):
         """The next programs at random; None if the search is over."""
         if self._budget is None:
             raise TuningError("this search has not begun; call pre_tuning first")
-        wanted = self._budget.next_round
-        found: list[MeasureCandidate] = []
-        failed = 0
-        while len(found) < wanted and failed < self.max_fail_count:
-            made = self._draw()
-            failed = failed + 1 if made is None else 0
-            if made is not None:
-                found.append(MeasureCandidate(made.sch, self._args_info))
+        found = self._tuner.draw(self._budget.next_round)
         self._budget.spend(len(found))
-        return found or None
-
-    def _draw(self) -> Individual | None:
-        return self._programs.drawn(self._programs.rng.choice(self._spaces))
+        if not self._space.made:
+            self._programs.warn()
+        return [MeasureCandidate(self._space.program(candidate.row).sch, self._args_info) for candidate in found] or None
 
     def notify_runner_results(self, measure_candidates: list[MeasureCandidate], results: list[RunnerResult]) -> None:
         """Hear how the last programs did: nothing is learned."""
@@ -82,3 +78,24 @@ class ReplayTrace(PySearchStrategy, kind="replay-trace"):
     def clone(self) -> ReplayTrace:
         """A strategy like this one, without a search."""
         return type(self)(self.max_fail_count)
+
+
+class ReplayFunc(ReplayTrace, kind="replay-func"):
+    """Calls the space generator anew for each program, so that a user's function may ask what was sampled and go on as it likes."""
+
+    def __init__(self) -> None:
+        super().__init__(max_fail_count=100)
+
+    def _draw(self) -> Individual | None:
+        assert self._context is not None
+        try:
+            spaces = self._context.generate_design_space()
+        except TensorExprError as error:
+            self._programs.refused(str(error))
+            return None
+        drawn = [space for space in spaces if isinstance(space, Schedule)]
+        return self._programs.finished(self._programs.rng.choice(drawn)) if drawn else None
+
+    def clone(self) -> ReplayFunc:
+        """A strategy like this one, without a search."""
+        return type(self)()
