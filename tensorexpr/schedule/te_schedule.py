@@ -78,6 +78,14 @@ class Schedule(ShownAsText):
         """The tree before the first step."""
         return self._initial
 
+    @classmethod
+    def going_on(cls, tree: ScheduleTree) -> Schedule:
+        """A schedule that goes on from a tree: its trace holds the steps that are added."""
+        made = object.__new__(cls)
+        made.outputs = tuple(stage.origin for stage in tree.in_order() if stage.is_output)
+        made._initial, made.trace, made._tree, made.threads = tree, Trace(), tree, set()
+        return made
+
     def copy(self) -> Schedule:
         """A schedule with the same trace, sharing everything; changing one leaves the other alone."""
         made = object.__new__(Schedule)

@@ -61,7 +61,7 @@ def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0) -> Non
             schedule_rows(s, output, inner, rows, target)
             return
     for stage in left:
-        _alone(s, stage, target)
+        schedule_alone(s, stage, target)
 
 
 def inline_cheap_stages(s: Schedule) -> None:
@@ -93,7 +93,8 @@ def _is_untouched(stage: StageNode) -> bool:
     return isinstance(stage.attach, Root) and not stage.marks and not stage.relations
 
 
-def _alone(s: Schedule, stage: StageNode, target: Target) -> None:
+def schedule_alone(s: Schedule, stage: StageNode, target: Target) -> None:
+    """Schedule a stage that stays at the root, without its neighbours; of several results it keeps its loops."""
     if not isinstance(stage.op, ComputeOp) or stage.op.num_outputs != 1:
         return
     tensor = stage.origin.output(0)

@@ -55,14 +55,22 @@ def generate_sketches(
         open_states = following if options.only_ansor else spread(following, MAX_OPEN)
         if len(open_states) + len(done) > MAX_SKETCHES:
             raise TuningError(f"the sketch rules make more than {MAX_SKETCHES} programs; give fewer rules or a smaller computation")
-    finished = [final for state in done for final in finish_simple_stages(state, options)]
+    finished: dict[Trace, SketchState] = {}  # rules may make the same program, the plan of a single sum for one
+    for state in done:
+        final = finish_simple_stages(state, options)
+        finished.setdefault(final.trace, final)
     if not finished:
         raise TuningError("the sketch rules made no program; the last rule must apply to every stage")
-    named = [("+".join(state.rules) or "Plain", state.trace, state.preferred) for state in finished]
+    named = [("+".join(state.rules) or "Plain", trace, _known(state)) for trace, state in finished.items()]
     if not options.only_ansor and options.target.num_cores > 1 and is_little_work(initial):
         named += [(f"{name}+Serial", serial, first) for name, trace, first in named if (serial := on_one_thread(trace)) is not None]
     finish = _finish(initial, options)
     return [Sketch(f"sketch{n}:{name}", outputs, initial, trace, first, finish) for n, (name, trace, first) in enumerate(named)]
+
+
+def _known(state: SketchState) -> tuple[tuple[int, ...], ...] | None:
+    """What to try first, if the rules prefer something for every open decision."""
+    return state.preferred if len(state.preferred) == len(state.trace.open_decisions) else None
 
 
 def _finish(initial: ScheduleTree, options: RuleOptions) -> Callable[[Trace], Trace] | None:

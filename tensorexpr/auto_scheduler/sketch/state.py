@@ -7,8 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from ...schedule.steps import Fuse, Reorder, SamplePerfectTile, Split, Step
 from ...schedule.steps.loops import Factor
+from ...schedule.te_schedule import Schedule
 from ...schedule.trace import Trace
 from ...schedule.tree import ScheduleTree, StageNode
+from ...spaces.default import schedule_alone
+from ...spaces.sizes import opened
+from ...target import Target
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class SketchState:
     cached: frozenset[int] = frozenset()
     finished: frozenset[int] = frozenset()
     rules: tuple[str, ...] = ()
-    preferred: tuple[tuple[int, ...], ...] | None = None  # what to try first of each open decision, if that is known
+    preferred: tuple[tuple[int, ...], ...] = ()  # what to try first of the open decisions that a rule prefers something for
 
     def add(self, step: Step) -> SketchState:
         """This program with one more step."""
@@ -54,6 +58,20 @@ class SketchState:
     def sample_tile(self, stage: int, axis: int, parts: int, max_innermost: int) -> tuple[SketchState, int]:
         """Leave the tiling of an axis open; returns the state and the number of the sample."""
         return self.add(SamplePerfectTile(stage, axis, parts, max_innermost)), len(self.tree.samples)
+
+    def scheduled(self, stage: int, target: Target) -> SketchState:
+        """This program with a stage at the root scheduled by itself, the sizes open."""
+        s = Schedule.going_on(self.tree)
+        schedule_alone(s, s.tree[stage], target)
+        return self.opened(s.trace, stage, *range(len(self.tree.stages), len(s.tree.stages)))
+
+    def opened(self, trace: Trace, *finished: int) -> SketchState:
+        """This program after the steps of a schedule that goes on from it, their decisions open."""
+        program = opened(trace)
+        made = self
+        for step in program.trace:
+            made = made.add(step)
+        return replace(made, preferred=(*self.preferred, *program.preferred), finished=self.finished | set(finished))
 
     def stage(self, number: int) -> StageNode:
         """A stage."""

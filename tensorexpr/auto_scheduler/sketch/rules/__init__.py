@@ -1,26 +1,24 @@
-"""The sketch rules, one class a file, in the order in which they are tried on a CPU."""
+"""The sketch rules in the order in which they are tried on a CPU.
 
-from .add_cache_write import AddCacheWrite
-from .add_rfactor import AddRfactor
-from .always_inline import AlwaysInline
-from .dot_product_tiling import DotProductTiling
-from .multi_level_tiling import MultiLevelTiling
-from .multi_level_tiling_with_fusion import MultiLevelTilingWithFusion
-from .plan_program import PlanProgram
-from .reduce_over_lanes import ReduceOverLanes
-from .reduce_over_threads import ReduceOverThreads
-from .register_tiling import RegisterTiling
-from .row_program import RowProgram
-from .simplify_compute_with_const_tensor import SimplifyComputeWithConstTensor
-from .skip_stage import SkipStage
+ansor   those of the paper;  spaces   what the rules of `tensorexpr.spaces` make, their sizes open
+"""
+
+from .ansor import (
+    AddCacheWrite,
+    AddRfactor,
+    AlwaysInline,
+    MultiLevelTiling,
+    MultiLevelTilingWithFusion,
+    SimplifyComputeWithConstTensor,
+    SkipStage,
+)
+from .spaces import DotProductTiling, PlanProgram, Reduction, RegisterTiling
 
 CPU_RULES = (
     PlanProgram(),
-    RowProgram(),
     AlwaysInline(),
     SimplifyComputeWithConstTensor(),
-    ReduceOverThreads(),
-    ReduceOverLanes(),
+    Reduction(),
     AddCacheWrite(),
     DotProductTiling(),
     RegisterTiling(),
@@ -28,8 +26,6 @@ CPU_RULES = (
     MultiLevelTiling(),
     SkipStage(),
 )
-
-# Those of Ansor (OSDI 2020), in its order.
 ANSOR_RULES = (
     AlwaysInline(),
     SimplifyComputeWithConstTensor(),
@@ -50,10 +46,8 @@ __all__ = [
     "MultiLevelTiling",
     "MultiLevelTilingWithFusion",
     "PlanProgram",
-    "ReduceOverLanes",
-    "ReduceOverThreads",
+    "Reduction",
     "RegisterTiling",
-    "RowProgram",
     "SimplifyComputeWithConstTensor",
     "SkipStage",
 ]
