@@ -1,5 +1,6 @@
-"""Plans: rules that give every computation a good schedule without a search; a search starts from them.
+"""Spaces: rules that give every computation a good schedule without a search, and the sizes that a search may change in it.
 
+sizes        what a rule prefers and what else there is, as decisions of the schedule
 machine      lanes, and what is worth several threads
 access       how far apart in memory the neighbours along each axis are
 injective    elementwise, broadcasts, transforms

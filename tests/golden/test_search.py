@@ -19,7 +19,7 @@ PROGRAMS: dict[str, tuple[list[Tensor], str]] = {
     "panel": (matmul_add(1009, 1009, 1009), "j>i,panel)"),
     "packed": (matmul_add(1009, 1009, 1009), "i>j,packed x2)"),
     "channels": (conv_relu(64, 56, 64), "o>i>j,panel)"),
-    "rows": (softmax(64, 1000), "RowProgram"),
+    "rows": (softmax(64, 1000), ":Plan"),
 }
 
 
