@@ -28,6 +28,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from ..spaces.explain import explain_default
 from . import _ffi_api, compute_dag, feature, loop_state, measure, search_policy, search_task, task_scheduler, utils, workload_registry
 from .callbacks import MeasureCallback, PythonBasedMeasureCallback, RecordToFile
 from .compute_dag import ComputeDAG, get_shape_from_rewritten_layout
@@ -92,6 +93,7 @@ __all__ = [
     "create_task",
     "default_schedule",
     "evaluate_cost_model",
+    "explain_default",
     "explain_failures",
     "explain_miss",
     "feature",

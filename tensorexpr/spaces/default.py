@@ -48,20 +48,36 @@ def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0) -> Non
             no more.
     """
     inline_cheap_stages(s)
+    scheduled_contractions(s, target, alternative)
+    left = untouched_stages(s)
+    rows = rows_of_program(s, left, target)
+    if rows:
+        schedule_rows(s, left[-1].origin.output(0), left[:-1], rows, target)
+        return
+    for stage in left:
+        schedule_alone(s, stage, target)
+
+
+def scheduled_contractions(s: Schedule, target: Target, alternative: int = 0) -> None:
+    """Schedule what a rule for sums of products or windows takes, with what it reads and what reads it."""
     schedule_grouped_convs(s, target)
     schedule_windows(s, target)
     schedule_convolutions(s, target, alternative)
     schedule_products(s, target, alternative)
-    left = [stage for stage in s.tree.in_order() if not stage.is_placeholder and _is_untouched(stage)]
+
+
+def untouched_stages(s: Schedule) -> list[StageNode]:
+    """The stages that no rule has scheduled yet, producers first."""
+    return [stage for stage in s.tree.in_order() if not stage.is_placeholder and _is_untouched(stage)]
+
+
+def rows_of_program(s: Schedule, left: Sequence[StageNode], target: Target) -> int:
+    """How many leading axes all stages left share, if they are to be computed row by row; else 0."""
     last = left[-1] if left else None
-    if last is not None and len(s.outputs) == 1 and last.is_output and not last.compute.reduce_axis:
-        inner, output = left[:-1], last.origin.output(0)
-        rows = common_rows(s, output, inner)
-        if inner and rows and _has_enough_rows(last, inner, rows, target):
-            schedule_rows(s, output, inner, rows, target)
-            return
-    for stage in left:
-        schedule_alone(s, stage, target)
+    if last is None or len(s.outputs) != 1 or not last.is_output or last.compute.reduce_axis or len(left) == 1:
+        return 0
+    rows = common_rows(s, last.origin.output(0), left[:-1])
+    return rows if rows and _has_enough_rows(last, left[:-1], rows, target) else 0
 
 
 def inline_cheap_stages(s: Schedule) -> None:

@@ -22,7 +22,7 @@ from ..tir.dtype import parse_dtype
 from ..tir.expr import IterVar, PrimExpr, Var
 from .dot_products import DotProduct, dot_product_of, has_whole_groups
 from .machine import lanes_of
-from .products import Operand, Product, extent_of, inline_moves, product_of, result_of, size_of
+from .products import Operand, Product, Refused, extent_of, inline_moves, product_of, result_of, size_of
 from .register_tile import RegisterTile, Shape, packing_cycles, ranked_tiles
 from .sizes import Factor, balanced_rows, decided, parts, several
 
@@ -58,12 +58,12 @@ class Plan:
 def schedule_products(s: Schedule, target: Target, alternative: int = 0) -> None:
     """Schedule all matrix products, each with the stage that makes the result of it element by element."""
     for stage in list(s.tree.in_order()):
-        if not _is_untouched(s.tree[stage.id]) or product_of(s, stage) is None:
+        if not _is_untouched(s.tree[stage.id]) or isinstance(product_of(s, stage), Refused):
             continue
         inline_moves(s, stage)
         found = product_of(s, stage)
-        plans = [] if found is None else product_plans(found, stage.origin.output(0).dtype, target)
-        if found is not None and plans:
+        plans = [] if isinstance(found, Refused) else product_plans(found, stage.origin.output(0).dtype, target)
+        if isinstance(found, Product) and plans:
             plan = plans[min(alternative, len(plans) - 1)]
             own, result = stage.origin.output(0), result_of(s, stage)
             schedule_product(s, result if _is_untouched(s.tree[s[result].id]) else own, own, found, plan, target)

@@ -79,50 +79,76 @@ class Product:
         return self.rows[-1]
 
 
-def product_of(s: Schedule, stage: StageNode) -> Product | None:
-    """What a stage computes as a product of two different tensors of constant shape, or None if it is anything else."""
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why a rule leaves a stage to the others, in words, for `explain`."""
+
+    reason: str
+
+
+def product_of(s: Schedule, stage: StageNode) -> Product | Refused:
+    """What a stage computes as a product of two different tensors of constant shape, or why it is none."""
     op = stage.op
     if not isinstance(op, ComputeOp) or len(op.body) != 1 or not isinstance(op.body[0], Reduce) or op.body[0].init or not op.axis:
-        return None
-    found = recognise(op.body[0]) if constant_extents((*op.axis, *op.reduce_axis)) is not None else None
-    if found is None or len(found.factors) != 2 or found.scale != 1:
-        return None
+        return Refused("it is no reduction to one tensor that starts from the identity")
+    if constant_extents((*op.axis, *op.reduce_axis)) is None:
+        return Refused("its extents are no constants")
+    found = recognise(op.body[0])
+    if found is None or found.scale != 1:
+        return Refused("it is no sum of products of elements at sums of multiples of the axes")
+    if len(found.factors) != 2:
+        return Refused("it multiplies nothing" if len(found.factors) < 2 else f"it has {len(found.factors)} factors, not 2")
     axes = {axis.var: axis for axis in (*op.axis, *op.reduce_axis)}
     reads = stage_reads(s, stage.origin.output(0))
-    first, second = (_operand(factor, axes, reads) for factor in found.factors)
-    if first is None or second is None or first.tensor is second.tensor:
-        return None
+    operands = [_operand(factor, axes, reads) for factor in found.factors]
+    for operand in operands:
+        if isinstance(operand, Refused):
+            return operand
+    first, second = (operand for operand in operands if isinstance(operand, Operand))
+    return _product(op, first, second)
+
+
+def _product(op: ComputeOp, first: Operand, second: Operand) -> Product | Refused:
+    """The product of two operands: what each axis is for follows from which of them it indexes."""
+    if first.tensor is second.tensor:
+        return Refused(f"both factors are {first.tensor.op.name}")
     column = op.axis[-1]
     # The operand with the last axis is read along the lanes; the other one gives a scalar that is broadcast to them.
     left, right = (first, second) if second.has(column) else (second, first)
-    if left.has(column) or not right.has(column) or not all(left.has(axis) and right.has(axis) for axis in op.reduce_axis):
-        return None
+    if left.has(column) or not right.has(column):
+        return Refused(f"the last axis, {column.name}, indexes {'both factors' if left.has(column) else 'none of them'}, not one")
+    for axis in op.reduce_axis:
+        if not (left.has(axis) and right.has(axis)):
+            return Refused(f"the reduction axis {axis.name} doesn't index both factors")
     rows = tuple(axis for axis in op.axis if left.has(axis) and not right.has(axis))
     # Each value of an axis of the right operand has a matrix of its own; one of extent 1 that neither has costs nothing wherever it goes.
     batch = tuple(axis for axis in op.axis[:-1] if right.has(axis) or (not left.has(axis) and size_of((axis,)) == 1))
-    whole = rows and len(rows) + len(batch) + 1 == len(op.axis)
-    return Product(left, right, batch, rows, column, tuple(op.reduce_axis)) if whole else None
+    if not rows:
+        return Refused(f"no axis indexes {left.tensor.op.name} alone, so that nothing uses a vector of {right.tensor.op.name} twice")
+    if len(rows) + len(batch) + 1 != len(op.axis):
+        return Refused("an axis indexes no factor, so that the same sum is wanted several times")
+    return Product(left, right, batch, rows, column, tuple(op.reduce_axis))
 
 
-def _operand(factor: Factor, axes: Mapping[Var, IterVar], reads: StageReads) -> Operand | None:
+def _operand(factor: Factor, axes: Mapping[Var, IterVar], reads: StageReads) -> Operand | Refused:
     """The factor if each of its indices is one axis, or a constant, and no axis is there twice."""
     found: list[IterVar | None] = []
+    tensor = factor.load.producer
     for index in factor.indices:
         if not index.terms:
             found.append(None)
         elif len(index.terms) > 1 or index.constant or index.terms[0][1] != 1 or index.terms[0][0] not in axes:
-            return None
+            return Refused(f"{factor.load} has an index that is no axis by itself")
         else:
             found.append(axes[index.terms[0][0]])
     named = [axis for axis in found if axis is not None]
-    tensor = factor.load.producer
     if not isinstance(tensor, Tensor) or len(set(map(id, named))) < len(named):
-        return None
+        return Refused(f"{factor.load} has an axis twice")
     wanted = {axis.var for axis in named}
     behind = [access for access in reads.accesses if access.is_affine and access.strides.keys() <= wanted]
     largest = max(behind, key=lambda access: len(access.strides), default=None)
     if largest is None:
-        return None
+        return Refused(f"{factor.load} is computed from what doesn't lie at sums of multiples of its axes")
     source = largest.load.producer
     assert isinstance(source, Tensor)
     return Operand(tensor, tuple(found), largest.strides, max(1, parse_dtype(source.dtype).bits // 8), factor.casts)
@@ -172,4 +198,4 @@ def size_of(axes: Sequence[IterVar]) -> int:
     return product(extents)
 
 
-__all__ = ["Operand", "Product", "extent_of", "inline_moves", "product_of", "result_of", "size_of"]
+__all__ = ["Operand", "Product", "Refused", "extent_of", "inline_moves", "product_of", "result_of", "size_of"]

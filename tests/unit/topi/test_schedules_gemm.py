@@ -15,8 +15,9 @@ from tensorexpr import te, topi
 from tensorexpr.schedule import create_schedule
 from tensorexpr.schedule.tree import Inline
 from tensorexpr.spaces import gemm
+from tensorexpr.spaces.explain import explain_default
 from tensorexpr.spaces.gemm import plan_product
-from tensorexpr.spaces.products import Product, product_of, result_of
+from tensorexpr.spaces.products import Product, Refused, product_of, result_of
 from tensorexpr.spaces.register_tile import Shape, choose_tile
 from tensorexpr.target import Target, machine
 from tensorexpr.target.machine import machine_of
@@ -116,7 +117,7 @@ def plan_of(tensors: Tensors, target: Target = NARROW) -> Any:
     s = create_schedule(tensors[-1].op)
     for stage in s.tree.in_order():
         found = product_of(s, stage)
-        if found is not None:
+        if isinstance(found, Product):
             return plan_product(found, stage.origin.output(0).dtype, target)
     return None
 
@@ -210,27 +211,44 @@ def test_what_is_no_tile_is_left_to_sums(m: int, n: int, k: int) -> None:
     assert plan_of(matmul(m, n, k, b_transposed=True)) is None
 
 
-def product_in(tensors: Tensors) -> Product | None:
+def product_in(tensors: Tensors) -> Product | Refused:
     s = create_schedule(tensors[-1].op)
     return product_of(s, s.tree[s[tensors[-1]].id])
 
 
 def test_products_are_told_by_their_indices() -> None:
     found = product_in(two_sums(4, 5, 6))
-    assert found is not None and [axis.name for axis in found.summed] == ["p", "q"]
+    assert isinstance(found, Product) and [axis.name for axis in found.summed] == ["p", "q"]
     assert found.right.stride(found.summed[1]) == 4 * 3 * 5 and found.right.is_contiguous(found.column)
     a, b = te.placeholder((8, 8), name="A"), te.placeholder((8, 8), name="B")
     k = te.reduce_axis((0, 4), name="k")
-    others = [
-        te.compute((8, 8), lambda i, j: te.sum(a[i, k] * a[k, j], axis=k)),  # the same tensor twice
-        te.compute((4, 8), lambda i, j: te.sum(a[i + k, k] * b[k, j], axis=k)),  # a window
-        te.compute((8, 8), lambda i, j: te.sum(a[i, k] + b[k, j], axis=k)),
-        te.compute((8, 8), lambda i, j: te.max(a[i, k] * b[k, j], axis=k)),
-        te.compute((8, 8), lambda i, j: te.sum(a[i, j] * b[k, j], axis=k)),
-        te.compute((4, 8), lambda i, j: te.sum(a[i, i] * b[k, j], axis=k)),
-        te.compute((8, 8), lambda i, j: te.sum(a[i, k] * b[k, j] * 2.0, axis=k)),
-    ]
-    assert [product_in([a, b, c]) for c in others] == [None] * len(others)
+    others = {
+        "both factors are A": te.compute((8, 8), lambda i, j: te.sum(a[i, k] * a[k, j], axis=k)),
+        "an index that is no axis by itself": te.compute((4, 8), lambda i, j: te.sum(a[i + k, k] * b[k, j], axis=k)),
+        "no sum of products": te.compute((8, 8), lambda i, j: te.sum(a[i, k] + b[k, j], axis=k)),
+        "no sum of products ": te.compute((8, 8), lambda i, j: te.max(a[i, k] * b[k, j], axis=k)),
+        "the last axis, j, indexes both": te.compute((8, 8), lambda i, j: te.sum(a[i, j] * b[k, j], axis=k)),
+        "has an axis twice": te.compute((4, 8), lambda i, j: te.sum(a[i, i] * b[k, j], axis=k)),
+        "no sum of products  ": te.compute((8, 8), lambda i, j: te.sum(a[i, k] * b[k, j] * 2.0, axis=k)),
+        "k doesn't index both": te.compute((8, 8), lambda i, j: te.sum(a[i, 0] * b[k, j], axis=k)),
+        "it multiplies nothing": te.compute((8, 8), lambda i, j: te.sum(b[k, j], axis=k)),
+        "no axis indexes A alone": te.compute((8,), lambda j: te.sum(a[0, k] * b[k, j], axis=k)),
+    }
+    for words, result in others.items():
+        found = product_in([a, b, result])
+        assert isinstance(found, Refused) and words.strip() in found.reason
+        seen = explain_default([a, b, result], NARROW)
+        assert words.strip() in seen or "window" in seen
+
+
+def test_what_the_rules_see_is_explained() -> None:
+    assert explain_default(matmul(8, 16, 8), NARROW).endswith("a matrix product: rows i, columns j, summed over k")
+    assert "too few rows" in explain_default(matmul(1, 64, 64, b_transposed=True), NARROW)
+    x, w = te.placeholder((1, 8, 9, 9), name="X"), te.placeholder((8, 8, 3, 3), name="W")
+    assert "a convolution: tiles of pixels" in explain_default([x, w, topi.nn.conv2d(x, w, 1, 1, 1)], NARROW)
+    assert "a window written out" in explain_default([x, topi.nn.pool2d(x, (3, 3), (1, 1), (1, 1), (0, 0, 0, 0), "max")], NARROW)
+    assert "row by row, along ax0 of T_softmax_norm" in explain_default([x, topi.nn.softmax(te.placeholder((64, 8), name="Y"))], NARROW)
+    assert explain_default([x, topi.nn.relu(x)], NARROW).startswith("nothing is reduced")
 
 
 def test_what_follows_is_computed_on_the_tile() -> None:
@@ -240,7 +258,7 @@ def test_what_follows_is_computed_on_the_tile() -> None:
     assert len(waiting) == 3  # panel, tile, result
     attention = scores(8, 8, 8)
     s = create_schedule(attention[-1].op)
-    (stage,) = (stage for stage in s.tree.in_order() if product_of(s, stage) is not None)
+    (stage,) = (stage for stage in s.tree.in_order() if isinstance(product_of(s, stage), Product))
     assert result_of(s, stage) is stage.origin.output(0)  # the largest and the exponentials read it
 
 

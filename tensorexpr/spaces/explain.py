@@ -1,0 +1,68 @@
+"""Why a stage gets the loops it gets without a search: which rule takes it, or why the rules for contractions leave it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..schedule.te_schedule import Schedule
+from ..schedule.tree import Inline, StageNode
+from ..target import Target, TargetLike
+from ..te.operation import ComputeOp, PlaceholderOp
+from ..te.tensor import Tensor
+from .conv_flat import plan_flat
+from .conv_plan import convolution_plans
+from .convolutions import convolution_of
+from .default import inline_cheap_stages, rows_of_program, scheduled_contractions, untouched_stages
+from .gemm import product_plans
+from .grouped_conv import grouped_conv_of
+from .products import Refused, product_of
+from .window import is_window
+
+
+def explain_default(tensors: Sequence[Tensor], target: TargetLike | None = None) -> str:
+    """A line for each reduction of a computation: how the rules see it and, where it gets plain loops, why they refused it.
+
+    Args:
+        tensors: inputs and outputs of the computation, as for `build`.
+        target: what it will run on; by default the current target, or this machine.
+    """
+    chosen = Target.target_or_current(target)
+    s = Schedule(tuple(tensor.op for tensor in tensors if not isinstance(tensor.op, PlaceholderOp)))
+    inline_cheap_stages(s)
+    return "\n".join(_lines(s, chosen)) or "nothing is reduced: loops over the results, in vectors and in parallel"
+
+
+def _lines(s: Schedule, target: Target) -> Iterator[str]:
+    for stage in s.tree.in_order():
+        if isinstance(stage.op, ComputeOp) and stage.op.reduce_axis and not isinstance(stage.attach, Inline):
+            yield f"{stage.name}: {_seen(s, stage, stage.op, target)}"
+    scheduled_contractions(s, target)
+    left = untouched_stages(s)
+    rows = rows_of_program(s, left, target)
+    if rows:
+        axes = ", ".join(axis.name for axis in left[-1].compute.axis[:rows])
+        yield f"{', '.join(stage.name for stage in left)}: computed together, row by row, along {axes} of {left[-1].name}"
+
+
+def _seen(s: Schedule, stage: StageNode, op: ComputeOp, target: Target) -> str:
+    """What the first rule that takes a stage makes of it, in the order of `scheduled_by_plans`."""
+    if stage.origin.num_outputs == 1 and grouped_conv_of(op, target) is not None:
+        return "a convolution by instructions that sum groups of small numbers"
+    if is_window(s, stage):
+        return "a window written out: several rows of results share their loads"
+    convolution = convolution_of(op)
+    if convolution is not None:
+        plans = [*convolution_plans(convolution, target), plan_flat(convolution, target)]
+        if any(plan is not None for plan in plans):
+            return "a convolution: tiles of pixels by vectors of channels"
+    product = product_of(s, stage)
+    windows = "no convolution" if convolution is None else "a convolution of too few channels for vectors of them"
+    if isinstance(product, Refused):
+        return f"a plain reduction; {windows}; no product: {product.reason}"
+    if not product_plans(product, stage.origin.output(0).dtype, target):
+        return f"a plain reduction; {windows}; a product with too few rows or columns for a tile of vectors"
+    rows, summed = (", ".join(axis.name for axis in axes) for axes in (product.rows, product.summed))
+    return f"a matrix product: rows {rows}, columns {product.column.name}, summed over {summed}"
+
+
+__all__ = ["explain_default"]
