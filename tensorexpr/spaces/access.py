@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from ..arith import linear_form
 from ..lower.phase0.inline_stages import inline_stages
 from ..schedule.te_schedule import Schedule
-from ..te.operation import ComputeOp
+from ..te.access import simple_access
+from ..te.operation import ComputeOp, Operation
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.dtype import parse_dtype
-from ..tir.expr import IterVar, PrimExpr, ProducerLoad, Var
+from ..tir.expr import Call, IterVar, PrimExpr, ProducerLoad, Select, Var
 from ..tir.rewriting import children, walk
 
 
@@ -73,6 +74,19 @@ def is_view(op: ComputeOp) -> bool:
     return len(op.body) == 1 and isinstance(body, ProducerLoad) and flat_access(body).is_affine
 
 
+def bordered(op: Operation) -> ProducerLoad | None:
+    """What an operator reads, if it does nothing but put a border around it: `X[i - 1, j] if 1 <= i else 0.0`.
+
+    The read is at the operator's axes, in order, each shifted by a constant; the condition and the border don't depend on memory.
+    """
+    match op.body if isinstance(op, ComputeOp) else ():
+        case (Call(op="tir.if_then_else", args=(where, ProducerLoad() as load, border)) | Select(where, ProducerLoad() as load, border),):
+            access = simple_access(op, load.indices)
+            plain = not any(isinstance(node, ProducerLoad) for part in (where, border) for node in walk(part))
+            return load if plain and access is not None and access.is_elementwise else None
+    return None
+
+
 def _mentions(body: PrimExpr, axes: set[Var]) -> bool:
     """True if an axis occurs outside of the indices of reads."""
     stack, seen = [body], set[PrimExpr]()
@@ -122,9 +136,14 @@ def _goes_on(outer: Loop, inner: Loop) -> bool:
     return all(a == b * inner.extent for a, b in zip(outer.strides, inner.strides, strict=True))
 
 
+def element_bytes(dtype: str) -> int:
+    """Bytes of an element in memory."""
+    return max(1, parse_dtype(dtype).bits // 8)
+
+
 def bytes_of(tensor: Tensor) -> int:
     """Bytes of a tensor of constant shape."""
-    size = max(1, parse_dtype(tensor.dtype).bits // 8)
+    size = element_bytes(tensor.dtype)
     for extent in tensor.shape:
         size *= as_int(extent) or 1
     return size

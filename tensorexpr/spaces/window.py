@@ -5,7 +5,12 @@ the whole window written out:
 
     for n, c in parallel:  for rows of a tile, for vectors of columns:  X row by row -> up to 14 accumulators -> results
 
-Paddings are part of the loads: rows outside are skipped by a test, lanes outside are masked.
+Paddings are part of the loads. With mask registers, rows outside are skipped by a test and lanes outside are masked. Without, a
+mask made at run time is a vector that takes a register and several instructions per load, so the border is peeled: the first and
+last tiles of rows and vectors of columns have bodies of their own with constant masks, and those between load as they are:
+
+    for i in 14:  for j in 7:  X[4i - 1 : 4i + 5, 8j - 1 : 8j + 9] where inside
+    ->  i = 0: (j = 0, j in 1..5, j = 6);  i in 1..12: (j = 0, j in 1..5: no masks, j = 6);  i = 13: ...
 """
 
 from __future__ import annotations
@@ -20,19 +25,21 @@ from ..target import Target
 from ..te.operation import ComputeOp, loads
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar, Reduce, Var
-from .access import bytes_of, product
+from .access import bordered, bytes_of, element_bytes, product
 from .machine import is_parallel, lanes_of, outgrows_cache
 from .reduction import constant_extents
 from .sizes import decided, registers, written_rows
 
-# Terms of one window that are written out: with more of them the code outgrows the decoder's caches.
+# Terms of one window that are written out, and of all windows of a tile: code that is lowered and compiled up to nine times, once
+# for each combination of borders.
 _TERMS = 64
-# Terms of all windows of a tile.
 _TILE_TERMS = 160
-# Registers of channels from which on neighbours lie in different pages or cache sets.
-_FAR = 8
-# Below this many rows nothing is shared.
+# Rows computed at once where the weights don't stay in registers beside them. r rows read r + k - 1 rows of the data, so four need
+# half of the loads of single ones for k = 3; more would save a tenth, and spill as the weights take turns in what is left of 16
+# registers (7 rows were 12 % slower on planes of 56 x 56, 3 % faster on 28 x 28).
 _LEAST_ROWS = 4
+# Pixels of a tile with its window, one after the other.
+_PIXELS = 8
 
 
 def schedule_windows(s: Schedule, target: Target) -> None:
@@ -94,10 +101,9 @@ def _schedule(s: Schedule, stage: StageNode, target: Target) -> None:
 
 
 def _inline_paddings(s: Schedule, stage: StageNode) -> None:
-    """Inline what only this stage reads, if it is no more than a condition around a read."""
+    """Inline what only this stage reads, if it is no more than a border around a tensor."""
     for producer in {s.tree.producer(load).id: s.tree.producer(load) for load in s.tree.reads(stage)}.values():
-        is_padding = isinstance(producer.op, ComputeOp) and "pad" in producer.op.tag.split(",")
-        if is_padding and not producer.is_output and len(s.tree.consumers(producer)) == 1:
+        if bordered(producer.op) is not None and not producer.is_output and len(s.tree.consumers(producer)) == 1:
             s.apply_step(ComputeInline(producer.id))
 
 
@@ -132,7 +138,9 @@ def _tile_result(s: Schedule, result: Tensor, op: ComputeOp, target: Target) -> 
     column, lane = stage.split(axes[-1], factor=decided(stage, axes[-1], width, registers(lanes, target)) if count > 1 else width)
     tiles: dict[int, tuple[IterVar, IterVar]] = {}
     for place, size in sizes.items():
-        tiles[place] = stage.split(axes[place], factor=decided(stage, axes[place], size, written_rows(target)))
+        # Of nearly equal sizes: a guard on the rows of a last, shorter tile would have some computed in vain.
+        rows = decided(stage, axes[place], size, written_rows(target))
+        tiles[place] = stage.split(axes[place], factor=rows, balanced=True)
     innermost = max(tiles)
     outer = [tiles[place][0] if place in tiles else axis for place, axis in enumerate(axes[:-1]) if place != innermost]
     inside = [inner for _, inner in tiles.values()]
@@ -140,11 +148,15 @@ def _tile_result(s: Schedule, result: Tensor, op: ComputeOp, target: Target) -> 
     for axis in inside:
         stage.unroll(axis)
     stage.vectorize(lane)
+    outermost = outer[0] if outer else tiles[innermost][0]
     if is_parallel(target, product(extents) * product(depth)):
         groups = product([-(-extent // sizes.get(place, 1)) for place, extent in enumerate(extents[:-1]) if place != innermost])
         # Tiles of one image share the threads if there are too few images to balance them.
         shared = [*outer, tiles[innermost][0]] if groups < 4 * target.num_cores else outer
-        stage.parallel(stage.fuse(*shared))
+        outermost = stage.fuse(*shared)
+        stage.parallel(outermost)
+    if not target.machine.mask_registers:
+        stage.pragma(outermost, "loop_partition_hint")
     if s.tree[stage.id].is_output and outgrows_cache(target, bytes_of(result)):
         stage.store_nontemporal()
     return column
@@ -167,7 +179,9 @@ def _tile(op: ComputeOp, extents: Sequence[int], lanes: int, target: Target) -> 
     most = max(_LEAST_ROWS, min(target.vector_registers - terms * operands, _TILE_TERMS // terms))
     if op.axis[-1].var in moved or len(places) == 1:
         return 1, {places[-1]: _even(extents[places[-1]], most)}
-    registers = 2 if extents[-1] >= _FAR * lanes else 1
+    # Registers in pairs where a page holds no more pixels than a tile reads in a row.
+    pixel_bytes = extents[-1] * element_bytes(op.output(0).dtype)
+    registers = 2 if _PIXELS * pixel_bytes >= target.machine.page_bytes else 1
     first, second = places[-2:]
     budget = max(_LEAST_ROWS, min(target.vector_registers // 2, _TILE_TERMS // terms))
     width = _even(extents[second], min(4, budget))

@@ -1,7 +1,7 @@
 """Loads of vectors as the machine has them: conditional ones are masked, those at a small stride are shuffles of contiguous ones.
 
     X[0:16] if r < n else 0.0   ->   X[0:16] where r < n, in all lanes or none, else zero    (a branch otherwise)
-    X[1 : 33 : 2]               ->   shuffle(X[1:17], X[17:32]; 0, 2, 4, ..., 30)            (16 loads otherwise)
+    X[1 : 33 : 2]               ->   shuffle(X[1:17], X[16:32]; 0, 2, ..., 14, 17, ..., 31)   (16 loads otherwise)
 
 Only elements between the first and the last one of a strided load are read; where it is masked, only those of its lanes.
 That holds of the function's arguments: in its own storage what lies between may be padding that nobody wrote.
@@ -81,22 +81,26 @@ def _masked(condition: PrimExpr, load: BufferLoad, other: PrimExpr) -> PrimExpr:
 
 
 def _shuffled(load: BufferLoad, stride: int, lanes: int) -> PrimExpr:
-    """The lanes of a strided load picked out of vectors of as many neighbours."""
+    """The lanes of a strided load picked out of vectors of as many neighbours.
+
+    The last vector ends with the last lane, and overlaps the one before it: a shorter one would be put together from pieces.
+    """
     index = load.indices[0]
     assert isinstance(index, Ramp)
     span = (lanes - 1) * stride + 1
     step = IntImm(index.base.dtype, 1)
     vectors: list[PrimExpr] = []
-    for start in range(0, span, lanes):
-        size = min(lanes, span - start)
+    starts = [min(start, span - lanes) for start in range(0, span, lanes)]
+    for start in starts:
         predicate = None
         if load.predicate is not None:
-            predicate = _stretched(load.predicate, stride, start, size)
+            predicate = _stretched(load.predicate, stride, start, lanes)
             if predicate is None:
                 return load
         base = add(index.base, IntImm(index.base.dtype, start))
-        vectors.append(BufferLoad(load.buffer, (Ramp(base, step, size),), predicate))
-    return Shuffle(tuple(vectors), tuple(range(0, span, stride)))
+        vectors.append(BufferLoad(load.buffer, (Ramp(base, step, lanes),), predicate))
+    places = [(number // lanes * lanes, number - starts[number // lanes]) for number in range(0, span, stride)]
+    return Shuffle(tuple(vectors), tuple(vector + lane for vector, lane in places))
 
 
 def _stretched(mask: PrimExpr, stride: int, start: int, size: int) -> PrimExpr | None:

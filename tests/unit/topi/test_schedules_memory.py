@@ -162,6 +162,33 @@ def test_pooling(kind: str, size: int, stride: int, padding: int, include: bool)
     check([x, pooled])
 
 
+@pytest.mark.parametrize(("cpu", "peeled"), [("znver3", True), ("neoverse-n1 -mtriple=aarch64-linux-gnu", True), ("znver5", False)])
+def test_borders_are_peeled_where_masks_are_vectors(cpu: str, peeled: bool) -> None:
+    x, w = data(1, 4, 24, 40), data(4, 1, 3, 3, name="w")
+    args = [x, w, topi.nn.depthwise_conv2d_nchw(x, w, 1, 1, 1)]
+    target = tvm.Target(f"llvm -mcpu={cpu} -num-cores=2")
+    with target:
+        func = tvm.lower(default_schedule(args, target), args)["main"]
+    innermost = [loop for loop in loops_of(func.body) if len(loops_of(loop)) == 1]
+    assert any("predicate" not in str(loop) and loop.extent.value > 1 for loop in innermost) is peeled
+
+
+def loops_of(stmt: tvm.tir.Stmt) -> list[tvm.tir.For]:
+    found: list[tvm.tir.For] = []
+    tvm.tir.stmt_functor.post_order_visit(stmt, lambda node: found.append(node) if isinstance(node, tvm.tir.For) else None)
+    return found
+
+
+def test_a_border_is_told_by_its_structure() -> None:
+    x, k = data(1, 4, 10, 20), te.reduce_axis((0, 3), name="k")
+    border = te.compute(
+        (1, 4, 12, 20), lambda n, c, i, j: tvm.tir.if_then_else(tvm.tir.all(i >= 1, i < 11), x[n, c, i - 1, j], 0.0), name="P"
+    )
+    out = te.compute((1, 4, 10, 20), lambda n, c, i, j: te.max(border[n, c, i + k, j], axis=k), name="M")
+    assert "inlined: P" in str(default_schedule([x, out], AVX512))
+    check([x, out])
+
+
 def test_pooling_of_the_whole_plane() -> None:
     x = data(2, 3, 7, 7)
     check([x, topi.nn.global_pool(x, "avg")])
