@@ -55,7 +55,7 @@ def plan_flat(convolution: Convolution, target: Target) -> FlatPlan | None:
     load = 0.2 if pixels % lanes == 0 else 0.5
     plans = []
     for vectors in range(1, target.vector_registers // 8 + 1):
-        most = min((target.vector_registers - 1 - vectors) // vectors, channels, target.machine.caches[0].rows(row_bytes))
+        most = min(target.machine.tile_rows(vectors), channels, target.machine.caches[0].rows(row_bytes))
         panels = -(-pixels // (vectors * lanes)) * outer
         for rows in range(max(1, most // 2), most + 1):
             if groups > 1 and channels % rows:

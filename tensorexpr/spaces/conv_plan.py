@@ -215,7 +215,7 @@ def _tiles(convolution: Convolution, pixels: list[int], lanes: int, target: Targ
             continue
         if vectors > 1 and (vectors - 1) * lanes >= per_group:
             continue
-        most = (target.vector_registers - 1 - vectors) // vectors
+        most = target.machine.tile_rows(vectors)
         for columns in range(max(1, min(most, pixels[-1]) // 2), min(most, pixels[-1]) + 1):
             yield vectors, (*[1] * (len(pixels) - 1), columns)
         if len(pixels) > 1 and 2 * pixels[-1] <= most:

@@ -92,8 +92,7 @@ def _schedule(s: Schedule, out: Tensor, conv: GroupedConv, target: Target) -> No
     blocks, width = constant_extents((conv.outputs, conv.pixels)) or [1, 1]
     # Two vectors of weights share each broadcast pixel.
     vectors = 2 if blocks % 2 == 0 else 1
-    # accumulators, the weights of a step and the broadcast pixel: rows * vectors + vectors + 1 <= registers
-    most = (target.vector_registers - vectors - 1) // vectors
+    most = target.machine.tile_rows(vectors)
     rows = max(count for count in range(1, most + 1) if width % count == 0)
     names = [axis.var for axis in s[out].op.axis]
     tile = s.cache_write(out, "local")

@@ -80,7 +80,7 @@ def packing_cycles(transposed: bool, grouped: bool = False) -> float:
 def _fitting(shape: Shape, target: Target) -> Iterator[tuple[int, int]]:
     """Tiles with MR*NV accumulators, NV vectors and one broadcast in the registers."""
     for vectors in range(1, max(1, min(-(-shape.columns // shape.lanes), shape.widest)) + 1):
-        most = min((target.vector_registers - 1 - vectors) // vectors, shape.rows, target.machine.caches[0].rows(shape.row_bytes))
+        most = min(target.machine.tile_rows(vectors), shape.rows, target.machine.caches[0].rows(shape.row_bytes))
         if most >= 1:
             yield from ((rows, vectors) for rows in range(max(1, most // 2), most + 1))
 

@@ -72,6 +72,7 @@ class Machine:
         core: the row of the table that the numbers are from; "" if the CPU is none that is known.
         vector_bits, vector_registers: of the widest registers that code for the target uses.
         mask_registers: lanes are switched off by registers of their own.
+        scalar_registers: that a step of a register tile needs beside its accumulators and vectors.
         fma_per_cycle, loads_per_cycle, stores_per_cycle: of whole vectors of `vector_bits`.
         fma_latency: cycles until a sum can be added to again.
         masked_store_cycles: of a vector store of some lanes.
@@ -85,6 +86,7 @@ class Machine:
     vector_bits: int
     vector_registers: int
     mask_registers: bool
+    scalar_registers: int
     fma_per_cycle: float
     loads_per_cycle: float
     stores_per_cycle: float
@@ -99,6 +101,10 @@ class Machine:
     def vector_bytes(self) -> int:
         """Bytes of a vector register."""
         return self.vector_bits // 8
+
+    def tile_rows(self, vectors: int) -> int:
+        """The most rows that a register tile of so many vectors has: MR * NV accumulators, NV vectors and the scalars, in registers."""
+        return (self.vector_registers - vectors - self.scalar_registers) // vectors
 
     def step_cycles(self, multiply_adds: float, loads: float) -> float:
         """Cycles of one step of a loop-carried sum: its vector multiply-adds beside its loads, and no less than the latency of one."""
@@ -121,6 +127,7 @@ def machine_of(target: Target, cores: int) -> Machine:
         vector_bits=bits,
         vector_registers=target.vector_registers,
         mask_registers="avx512vl" in features,
+        scalar_registers=_scalar_registers(features),
         fma_per_cycle=_vectors(row.fma, bits),
         loads_per_cycle=_vectors(row.load, bits),
         stores_per_cycle=_vectors(row.store, bits),
@@ -150,6 +157,17 @@ def _row_of(target: Target) -> tuple[str, Core]:
             f"nothing is known of the core {target.mcpu!r}: schedules are made for a slow one with its features; -l1d, -l2, -l3 set caches",
         )
     return "", found
+
+
+def _scalar_registers(features: frozenset[str]) -> int:
+    """One for the broadcast, and one for the product where a multiplication and an addition are two instructions.
+
+    For NEON, which multiplies by a lane, LLVM loads scalars in pairs and early: 28 accumulators and 2 vectors are spilled on
+    Neoverse N1, V1 and N2, 26 and 2 aren't.
+    """
+    if "neon" in features:
+        return 3
+    return 1 if features & {"fma", "avx512f"} else 2
 
 
 def _vectors(pipes: tuple[int, int], bits: int) -> float:

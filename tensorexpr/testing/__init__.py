@@ -7,6 +7,7 @@ check_func    `assert_func_correct`: the same for a function, such as `te.create
 fuzz          random computations under random schedules;  case: one of them as JSON;  program: as Python that checks it
 compare       comparing arrays, under the name that programs use;  utils: all of these names again, as some programs import them
 marks         what tests need of a machine, and the targets that they run on, likewise
+machine_code  what hot loops are made of, for any CPU
 parameters    values that tests run over, as fixtures;  plugin: of pytest, for these;  before_after: what a transform should make
 strategies    Hypothesis strategies for shapes, dtypes, expressions and computations; needs the `testing` extra
 

@@ -18,6 +18,10 @@ X86 = "llvm -mtriple=x86_64-linux-gnu"
 ARM = "llvm -mtriple=aarch64-linux-gnu"
 
 
+def _platform(cpu: str) -> str:
+    return ARM if cpu.startswith(("cortex", "neoverse", "apple")) else X86
+
+
 def machine(text: str) -> Machine:
     return Target(text).machine
 
@@ -25,7 +29,7 @@ def machine(text: str) -> Machine:
 @settings(deadline=None)  # LLVM is asked about a CPU once
 @given(st.sampled_from(sorted(CORES)), st.integers(1, 64))
 def test_resolved_targets_describe_the_same_machine_anywhere(cpu: str, cores: int) -> None:
-    target = Target(f"{ARM if cpu.startswith(('cortex', 'neoverse', 'apple')) else X86} -mcpu={cpu} -num-cores={cores}")
+    target = Target(f"{_platform(cpu)} -mcpu={cpu} -num-cores={cores}")
     written = target.resolved()
     assert Target(str(written)) == written == Target(written.export()) == written.resolved()
     assert written.machine == target.machine
@@ -78,6 +82,31 @@ def test_a_wide_vector_takes_a_narrow_pipe_more_than_once() -> None:
 def test_registers(cpu: str, registers: int, masks: bool) -> None:
     found = machine(f"{X86} -mcpu={cpu}")
     assert (found.vector_registers, found.mask_registers) == (registers, masks)
+
+
+@settings(deadline=None)
+@given(st.sampled_from(sorted(CORES)), st.integers(1, 4))
+def test_a_register_tile_fits_the_registers_and_one_more_row_does_not(cpu: str, vectors: int) -> None:
+    found = _of_core(cpu)
+    rows = found.tile_rows(vectors)
+    assert (
+        rows * vectors + vectors + found.scalar_registers
+        <= found.vector_registers
+        < (rows + 1) * vectors + vectors + found.scalar_registers
+    )
+
+
+@pytest.mark.parametrize(
+    "cpu, rows", [("x86-64-v2", (14, 6, 3)), ("znver3", (14, 6, 4)), ("znver5", (30, 14, 9)), ("neoverse-n1", (28, 13, 8))]
+)
+def test_rows_of_register_tiles(cpu: str, rows: tuple[int, ...]) -> None:
+    """Without a fused multiply-add the product takes a register: 4 x 3 spills, 6 x 2 just fits. NEON loads scalars in pairs."""
+    found = machine(f"{X86} -mcpu={cpu}") if cpu == "x86-64-v2" else _of_core(cpu)
+    assert tuple(found.tile_rows(vectors) for vectors in (1, 2, 3)) == rows
+
+
+def _of_core(cpu: str) -> Machine:
+    return machine(f"{_platform(cpu)} -mcpu={cpu}")
 
 
 def test_an_unknown_core_is_a_slow_one_and_that_is_said_once(caplog: pytest.LogCaptureFixture) -> None:

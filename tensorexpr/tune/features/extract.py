@@ -108,7 +108,7 @@ def _stage_columns(nest: StageNest, touched: list[Access], machine: Machine) -> 
     steps, run = iterations / np.maximum(1.0, rows * lanes) / nest.group, run / nest.group
     loads, operands, gathers = _loads_per_step(nest, touched, rows, vectors)
     # As `unroll_register_tile` counts: accumulators, vectors of a step, a broadcast. What only one row reads is read where it is used.
-    room = rows * vectors + np.where(rows > 1, operands, np.minimum(operands, 1.0)) + 1
+    room = rows * vectors + np.where(rows > 1, operands, np.minimum(operands, 1.0)) + machine.scalar_registers
     spills = np.maximum(0.0, room - machine.vector_registers)
     fused = max(1.0, operations / 2)  # a multiplication and an addition are one instruction
     compute = steps * np.maximum(rows * vectors * fused / machine.fma_per_cycle, np.where(run > 0, float(machine.fma_latency), 0.0))
