@@ -158,6 +158,12 @@ class Target:
         return self.is_host_platform and self.attrs.get("mcpu") in (None, processor.host_cpu())
 
     @property
+    def runs_here(self) -> bool:
+        """Whether this machine can run code for the target: it has the architecture and all features."""
+        here = Target("llvm")
+        return self == here or (self.is_built and self.arch == here.arch and self.features <= here.features)
+
+    @property
     def feature_string(self) -> str:
         """What LLVM is told about features: all of this machine's when it is the CPU, then the changes of `mattr`."""
         return ",".join(((processor.host_feature_string(),) if self.is_host_cpu else ()) + self.mattr)

@@ -1,9 +1,9 @@
 """One case of the fuzzer: a computation, a schedule's trace and the seed of its data, as strict JSON.
 
-    {"dag": {"version": 1, ...}, "trace": [["split", 2, 0, [null, 4]], ...], "seed": 7, "error": "phase 1: ..."}
+    {"dag": {"version": 1, ...}, "trace": [["split", 2, 0, [null, 4]], ...], "seed": 7, "error": "phase 1: ...", "target": "llvm -mcpu=..."}
 
-`dag` is what `te.serialize` writes, `trace` what `Trace.to_json` gives. Files may come from anywhere: whatever is no case
-raises `RecordError`.
+`dag` is what `te.serialize` writes, `trace` what `Trace.to_json` gives; without a target it is this machine. Files may come from
+anywhere: whatever is no case raises `RecordError`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from ..errors import RecordError, ScheduleError
+from ..errors import RecordError, ScheduleError, TargetError
 from ..lower.pipeline import lower
 from ..schedule.legality import check_tree
 from ..schedule.te_schedule import Schedule
 from ..schedule.trace import Trace
+from ..target import Target
 from ..te.dag import post_dfs_order
 from ..te.operation import Operation, PlaceholderOp
 from ..te.serialize import dag_from_json, dag_to_json
@@ -38,12 +39,13 @@ _FIELDS = {"dag", "trace", "seed", "error"}
 
 @dataclass(frozen=True)
 class Case:
-    """Tensors (inputs, then results), the steps of a schedule, the seed of the data, and what went wrong ("" if nothing did)."""
+    """Tensors (inputs, then results), the steps of a schedule, the seed of the data, what went wrong ("" if nothing did), the target."""
 
     tensors: tuple[Tensor, ...]
     trace: Trace
     seed: int = 0
     error: str = ""
+    target: str = "llvm"
 
     @property
     def outputs(self) -> tuple[Operation, ...]:
@@ -70,18 +72,22 @@ class Case:
         schedule = self.schedule()
         lower(schedule, schedule.arguments(self.tensors), upto=0)
         try:
-            assert_schedule_correct(schedule, self.tensors, self.seed, phases, compiled, max_iterations=MAX_ITERATIONS)
+            with Target(self.target) as target:
+                compiled = compiled and target.runs_here
+                assert_schedule_correct(schedule, self.tensors, self.seed, phases, compiled, max_iterations=MAX_ITERATIONS)
         except ScheduleMismatch as mismatch:
             return mismatch
         return None
 
     def program(self, phases: Sequence[int] = PHASES, compiled: bool = True) -> str:
         """A Python program that checks the case."""
-        return check_program(self.schedule(), self.tensors, self.seed, phases, compiled)
+        with Target(self.target) as target:
+            return check_program(self.schedule(), self.tensors, self.seed, phases, compiled and target.runs_here)
 
     def dumps(self) -> str:
         """The case as one line of JSON."""
         data = {"dag": dag_to_json(self.tensors), "trace": self.trace.to_json(), "seed": self.seed, "error": self.error}
+        data |= {"target": self.target} if self.target != "llvm" else {}
         return json.dumps(data, separators=(",", ":"), allow_nan=False)
 
 
@@ -99,13 +105,25 @@ def loads(text: str) -> Case:
         raise
     except (ValueError, RecursionError) as error:
         raise RecordError(f"the case is no JSON: {type(error).__name__}") from error
-    if not isinstance(data, dict) or set(data) != _FIELDS:
-        raise RecordError("a case is an object with the fields dag, trace, seed, error")
+    if not isinstance(data, dict) or set(data) - {"target"} != _FIELDS:
+        raise RecordError("a case is an object with the fields dag, trace, seed, error, and target if it isn't this machine")
     if type(data["seed"]) is not int or not 0 <= data["seed"] < MAX_SEED:
         raise RecordError(f"the seed of a case is an integer from 0 to {MAX_SEED - 1}")
     if not isinstance(data["error"], str):
         raise RecordError("the error of a case is a string")
-    return _fitting(Case(dag_from_json(data["dag"]), Trace.from_json(data["trace"]), data["seed"], data["error"]))
+    return _fitting(Case(dag_from_json(data["dag"]), Trace.from_json(data["trace"]), data["seed"], data["error"], _target(data)))
+
+
+def _target(data: dict[str, Any]) -> str:
+    target = data.get("target", "llvm")
+    try:
+        if not isinstance(target, str):
+            raise RecordError(f"the target of a case is a string, not {target!r}")
+        Target(target).check_built()
+        Target(target).features  # noqa: B018  (asks LLVM, which may not know the CPU)
+    except TargetError as error:
+        raise RecordError(f"the target of the case: {error}") from error
+    return target
 
 
 def _no_constant(name: str) -> Any:

@@ -1,4 +1,5 @@
-"""The fuzzer: random computations under random schedules, checked in every phase and as machine code until time is up.
+"""The fuzzer: random computations under random schedules for random targets, checked in every phase and, where this machine can run it, as
+machine code, until time is up.
 
 A case is drawn from bytes that the seed and the case's number determine, so `draw_case(seed, number)` makes it again,
 whatever ran before it (as long as the strategies are the same). A corpus keeps cases as JSON and outlives the strategies.
@@ -19,7 +20,7 @@ from ..errors import ScheduleError
 from ..tir.interpreter import IterationLimitError
 from .case import Case, shrink
 from .check import PHASES
-from .strategies import compute_dags, schedules
+from .strategies import compute_dags, schedules, targets
 from .strategies.dags import LAYERS
 
 MAX_STEPS = 20
@@ -37,7 +38,7 @@ def draw_case(seed: int, number: int, max_steps: int = MAX_STEPS) -> Case:
     def draw(data: st.DataObject) -> None:
         dag = data.draw(compute_dags(layers=tuple(LAYERS), unused=True))
         schedule = data.draw(schedules(dag.outputs, max_steps=max_steps, argument_layouts=True))
-        drawn.append(Case(dag.tensors, schedule.trace, number % (1 << 31)))
+        drawn.append(Case(dag.tensors, schedule.trace, number % (1 << 31), target=str(data.draw(targets()))))
 
     generator = np.random.default_rng([seed, number])
     draw_from: Callable[[bytes], object] = draw.hypothesis.fuzz_one_input  # type: ignore[attr-defined]
@@ -83,7 +84,7 @@ def fuzz(
         seed: of the sequence of cases.
         corpus: folder for failures, `case-<seed>-<number>.json`. The case that is running stands there as `running.json`,
             so that one that kills the process is not lost.
-        phases: lowering phases after which the loop IR is interpreted; the machine code runs always.
+        phases: lowering phases after which the loop IR is interpreted; the machine code runs where this machine can run it.
         max_steps: proposals for a schedule; those that are illegal are dropped.
         cases: stop after so many.
         first: number of the first case.

@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import RecordError
 from ..lower.context import PassContext
 from ..schedule.te_schedule import Schedule
+from ..target import Target
 from ..te.dag_text import format_dag
 from ..te.operation import PlaceholderOp
 from ..te.serialize import dumps
@@ -26,7 +27,7 @@ tensors = te.serialize.loads(
 )
 trace = Trace.from_json({trace})
 schedule = Schedule({outputs}, trace)
-assert_schedule_correct(schedule, {args}, {options})
+{call}
 """
 
 
@@ -38,7 +39,7 @@ def check_program(
     compiled: bool = True,
     sizes: Sequence[Mapping[Any, int]] = ({},),
 ) -> str:
-    """A program that declares the computation, schedules it and calls `assert_schedule_correct`.
+    """A program that declares the computation, schedules it and calls `assert_schedule_correct`, for the current target.
 
     What people read (the definitions, the loops, the schedule by hand) stands in comments above the code. A computation
     that has no JSON form gives these comments alone.
@@ -53,14 +54,20 @@ def check_program(
         return "\n".join([*lines, f"# It has no program of its own: {error}", ""])
     ops = [tensor.op for tensor in tensors]
     places = ", ".join(f"tensors[{ops.index(op)}].op" for op in schedule.outputs)
+    options = f"seed={seed}, phases={tuple(phases)}, compiled={compiled}{_sizes_text(tensors, sizes)}"
+    call = f"assert_schedule_correct(schedule, {f'tensors[:{len(args)}]' if unlisted else 'tensors'}, {options})"
+    imports = "from tensorexpr.testing.program import symbols_of\n" if symbols_of(tensors) else ""
+    target = Target.current()
+    if target is not None and target != Target("llvm"):
+        imports = f"from tensorexpr.target import Target\n{imports}"
+        call = f"with Target({str(target)!r}):\n    {call}"
     return _PROGRAM.format(
         comments="\n".join(lines),
-        imports="from tensorexpr.testing.program import symbols_of\n" if symbols_of(tensors) else "",
+        imports=imports,
         dag=dag,
         trace=repr(schedule.trace.to_json()),
         outputs=f"({places},)",
-        args=f"tensors[:{len(args)}]" if unlisted else "tensors",
-        options=f"seed={seed}, phases={tuple(phases)}, compiled={compiled}{_sizes_text(tensors, sizes)}",
+        call=call,
     )
 
 

@@ -6,6 +6,7 @@ dags          small computations; recurrences, those over time
 schedules     legal schedules of a computation; tir_schedules, those of a function of blocks
 layouts       other layouts of a stage
 intrinsics    tensor intrinsics of loops
+targets       CPUs, widths of vectors, cores
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from .dags import DagCase, compute_dags
 from .expressions import Scope, conditions, int_expressions, scopes, value_at
 from .layouts import layout_mappings
 from .schedules import schedules
+from .targets import targets
 from .tir_schedules import tir_schedules
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "schedules",
     "scopes",
     "shapes",
+    "targets",
     "tir_schedules",
     "value_at",
 ]

@@ -19,6 +19,7 @@ from tensorexpr.lower.pipeline import PHASES
 from tensorexpr.lower.rebuild import map_stmt
 from tensorexpr.schedule import Schedule, create_schedule
 from tensorexpr.schedule.steps import BalancedSplit, ComputeAt, RollingBuffer, Split
+from tensorexpr.target import Target
 from tensorexpr.testing.__main__ import main
 from tensorexpr.testing.case import Case, loads, read, shrink
 from tensorexpr.testing.check import ScheduleMismatch, assert_schedule_correct
@@ -191,6 +192,9 @@ def edited(**changes: Any) -> str:
         (edited(seed=True), "the seed"),
         (edited(seed=1 << 32), "the seed"),
         (edited(error=1), "the error"),
+        (edited(target=7), "the target of a case is a string, not 7"),
+        (edited(target="llvm -mcpu=abacus"), "the target of the case: mcpu 'abacus' is no"),
+        (edited(target="cuda"), "the target of the case: target kind 'cuda' is not built yet"),
         (edited(dag={}), "a computation is an object"),
         (edited(dag={"version": 1, "symbols": [], "ops": [], "outputs": []}), "no results"),
         (edited(dag=declared(te.var("n")), trace=[]), "has the shape"),
@@ -247,3 +251,33 @@ def test_a_program_says_under_which_context_it_ran() -> None:
     with PassContext(config={"tir.disable_vectorize": True}):
         assert "# It ran under a PassContext with tir.disable_vectorize;" in case.program()
     assert "It ran under" not in case.program()
+
+
+ARM = "llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=neoverse-n1 -num-cores=3"
+
+
+def test_cases_are_for_targets_that_need_not_be_here(planted: None, tmp_path: Path) -> None:
+    """They are interpreted as lowered for them; the program says for which."""
+    a = te.placeholder((5,), name="A")
+    b = te.compute((5,), lambda i: a[i] + 1.0, name="B")
+    s = create_schedule(b.op)
+    s[b].split(b.op.axis[0], factor=4)
+    case = loads(Case((a, b), s.trace, target=ARM).dumps())
+    assert case.target == ARM and loads(Case((a, b), s.trace).dumps()).target == "llvm"
+    found = case.check((1,))
+    assert found is not None and found.problem.startswith("phase 1")
+    assert f"with Target('{Target(ARM)}'):" in found.program and "compiled=False" in found.program
+    path = tmp_path / "program.py"
+    path.write_text(found.program)
+    with pytest.raises(ScheduleMismatch) as caught:
+        runpy.run_path(str(path))
+    assert caught.value.problem == found.problem
+
+
+def test_all_kinds_of_targets_are_drawn() -> None:
+    drawn = {Target(draw_case(2, number, max_steps=0).target) for number in range(60)}
+    assert {target.vector_bits for target in drawn} >= {128, 256, 512}
+    assert {target.vector_registers for target in drawn} == {16, 32}
+    assert {target.machine.mask_registers for target in drawn} == {True, False}
+    assert len({target.num_cores for target in drawn}) >= 3 and len({target.arch for target in drawn}) == 2
+    assert any(target.runs_here for target in drawn) and not all(target.runs_here for target in drawn)
