@@ -7,9 +7,9 @@ import json
 from ..errors import RecordError
 from ..ir.container import Map
 from ..schedule.legality import real_readers
+from ..spaces.state import SketchState
 from ..te.access import AccessAnalysis
 from .search_task import SearchTask
-from .sketch.state import SketchState
 
 _OF_LOGS = 6  # values of a task in a log; the computation is left to its registered workload
 

@@ -14,6 +14,7 @@ from ..ir.base import save_json as SaveJSON
 from ..schedule.te_schedule import Schedule
 from ..schedule.trace import Trace
 from ..schedule.tree import ScheduleTree, initial_tree
+from ..spaces.state import SketchState
 from ..te import serialize
 from ..te.access import AccessAnalysis
 from ..te.dag import output_ops, topological_order
@@ -28,7 +29,6 @@ from .layout_rewrite import LayoutRewriteOption, checked_option, rewrite_layouts
 from .loop_state import State
 from .packed_inputs import with_packed_inputs
 from .scheduled_ops import boundary_tensors, scheduled_operations
-from .sketch.state import SketchState
 from .workload import workload_key_to_tensors
 
 

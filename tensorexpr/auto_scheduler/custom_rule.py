@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import TuningError
+from ..spaces.state import SketchState
 from .loop_state import State
 from .sketch.rule import Meet, RuleOptions, SketchRule
-from .sketch.state import SketchState
 
 if TYPE_CHECKING:
     from .policy import SketchPolicy

@@ -31,10 +31,10 @@ from ..schedule.steps import (
 from ..schedule.steps.loops import Factor
 from ..schedule.trace import Trace
 from ..schedule.tree import At, StageNode
+from ..spaces.state import SketchState
 from ..te.operation import Operation
 from ..te.tensor import Tensor
 from ..tir.printer.highlight import ShownAsText
-from .sketch.state import SketchState
 from .state_ranges import Known, forgotten, inferred, range_of, unknown
 from .state_text import state_text
 from .state_views import ANNOTATIONS, THREADS, ComputeAtKind, Iterator, Stage, iterators_of, view_of

@@ -1,23 +1,22 @@
 """Spaces: rules that give every computation a good schedule without a search, and the sizes that a search may change in it.
 
+state        a program while its space is made;  stages: its extents, and who reads whom
 sizes        what a rule prefers and what else there is, as decisions of the schedule
 machine      lanes, and what is worth several threads
-access       how far apart in memory the neighbours along each axis are
-injective    elementwise, broadcasts, transforms
-transpose    operators that read across the direction in which they write
-window       reductions over small windows: depthwise convolutions, pooling
-reduction    sums and their like, over rows or columns
-products     matrix products told by their indices
-register_tile  which tile of accumulators a product gets
-dot_products  instructions that sum groups of small numbers
-gemm         matrix products: packed panels, tiles in registers, what follows computed on the tile
-convolutions  convolutions told by their indices
-conv_plan    which tile and which loops a convolution gets
-conv         convolutions: tiles of pixels by vectors of channels, borders peeled, weights in panels
-conv_flat    convolutions of single pixels: vectors of pixels
-grouped_conv  convolutions of int8 and bfloat16 by dot products
+access       how far apart in memory the neighbours along each axis are;  operands: along which axes a load moves
+explain      which rule takes a stage, and why the others refuse it
+default      which of the rules below a computation gets without a search
+
+injective    elementwise, broadcasts, transforms;  transpose: what reads across the direction in which it writes
 rows         programs that work row by row: softmax, norms
-default      which of them a computation gets
+reduction    sums and their like, over rows or columns;  window: over small windows, depthwise convolutions and pooling
+products     matrix products told by their indices;  register_tile: which tile of accumulators one gets;  gemm: its steps
+convolutions convolutions told by their indices;  conv_plan: which tile and loops one gets;  conv: its steps, borders peeled
+conv_flat    convolutions of single pixels: vectors of pixels;  grouped_conv: of int8 and bfloat16 by dot products
+
+register_plan    tiles of any contraction: the axis in the lanes, the order of loops, what is packed;  register_tiling: their steps
+packing          panels of an operand, packed by the thread that uses them, before everything, or by the caller
+dot_products     instructions that sum groups of small numbers;  dot_tiles: tiles of them
 """
 
 from __future__ import annotations

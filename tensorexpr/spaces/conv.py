@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..schedule.te_schedule import Schedule, Stage
-from ..schedule.tree import Inline, Root, StageNode
+from ..schedule.tree import Inline, StageNode
 from ..target import Target
 from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
@@ -28,6 +28,7 @@ from .conv_flat import FlatPlan, plan_flat, schedule_flat
 from .conv_plan import Order, Packing, Plan, convolution_plans
 from .convolutions import Convolution, convolution_of, extents_of, product_of_extents
 from .sizes import balanced_rows, decided
+from .stages import is_untouched
 
 # So few steps cost less than the loop over them. Their pixels are different ones, so no loads are merged and kept.
 _FEW_SUMMED = 4
@@ -40,7 +41,7 @@ def schedule_convolutions(s: Schedule, target: Target, alternative: int = 0) -> 
     """
     for stage in [stage.id for stage in s.tree.in_order()]:
         node = s.tree[stage]
-        convolution = convolution_of(node.op) if _is_untouched(node) else None
+        convolution = convolution_of(node.op) if is_untouched(node) else None
         if convolution is None:
             continue
         tensor, result = node.origin.output(0), _result(s, node)
@@ -56,10 +57,6 @@ def schedule_convolutions(s: Schedule, target: Target, alternative: int = 0) -> 
             _Builder(s, result, tensor, convolution, replace(plan, peeled=peeled), target).build()
 
 
-def _is_untouched(stage: StageNode) -> bool:
-    return isinstance(stage.attach, Root) and not stage.marks and not stage.relations
-
-
 def _is_plain_border(s: Schedule, convolution: Convolution) -> bool:
     """True if the padded data is nothing but a stored tensor with a border, so that it costs nothing to read the tensor instead."""
     assert isinstance(convolution.data.producer, Tensor)
@@ -68,14 +65,14 @@ def _is_plain_border(s: Schedule, convolution: Convolution) -> bool:
     body = stage.compute.body[0]
     plain = isinstance(body, (Call, Select)) and inner and (body.args[1] if isinstance(body, Call) else body.true_value) is inner[0]
     stored = all(not isinstance(s.tree.producer(load).attach, Inline) for load in inner)
-    return bool(plain) and stored and not stage.is_output and _is_untouched(stage)
+    return bool(plain) and stored and not stage.is_output and is_untouched(stage)
 
 
 def _result(s: Schedule, stage: StageNode) -> Tensor:
     """What is computed in tiles: what a single reader makes of each element, or the convolution itself."""
     tensor: Tensor = stage.origin.output(0)
     readers = [reader for reader in s.tree.in_order() if any(s.tree.producer(load).id == stage.id for load in _reads(s, reader))]
-    if stage.is_output or len(readers) != 1 or not _is_untouched(readers[0]):
+    if stage.is_output or len(readers) != 1 or not is_untouched(readers[0]):
         return tensor
     result: Tensor = readers[0].origin.output(0)
     return result if _is_read_in_place(s, result, tensor) else tensor

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..schedule.steps import ComputeInline
 from ..schedule.te_schedule import Schedule, create_schedule
-from ..schedule.tree import Root, StageNode
+from ..schedule.tree import StageNode
 from ..target import Target, TargetLike
 from ..te.access import is_strictly_inlineable
 from ..te.operation import ComputeOp, PlaceholderOp
@@ -19,6 +19,7 @@ from .injective import schedule_injective
 from .machine import is_parallel
 from .reduction import constant_extents, schedule_root_reduction
 from .rows import common_rows, schedule_rows
+from .stages import is_untouched
 from .window import schedule_windows
 
 
@@ -68,7 +69,7 @@ def scheduled_contractions(s: Schedule, target: Target, alternative: int = 0) ->
 
 def untouched_stages(s: Schedule) -> list[StageNode]:
     """The stages that no rule has scheduled yet, producers first."""
-    return [stage for stage in s.tree.in_order() if not stage.is_placeholder and _is_untouched(stage)]
+    return [stage for stage in s.tree.in_order() if not stage.is_placeholder and is_untouched(stage)]
 
 
 def rows_of_program(s: Schedule, left: Sequence[StageNode], target: Target) -> int:
@@ -102,11 +103,6 @@ def _has_enough_rows(last: StageNode, inner: Sequence[StageNode], rows: int, tar
     depth = [constant_extents((*stage.compute.axis, *stage.compute.reduce_axis)) for stage in inner]
     work = max((product(extents) for extents in depth if extents is not None), default=0)
     return count is None or product(count) >= target.num_cores or not is_parallel(target, work)
-
-
-def _is_untouched(stage: StageNode) -> bool:
-    """True for a stage that no rule has scheduled yet."""
-    return isinstance(stage.attach, Root) and not stage.marks and not stage.relations
 
 
 def schedule_alone(s: Schedule, stage: StageNode, target: Target) -> None:

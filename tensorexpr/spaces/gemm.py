@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..schedule.te_schedule import Schedule
-from ..schedule.tree import Inline, Root, StageNode
+from ..schedule.tree import Inline
 from ..target import Target
 from ..target.machine import Machine
 from ..te.operation import ComputeOp
@@ -25,6 +25,7 @@ from .machine import lanes_of
 from .products import Operand, Product, Refused, extent_of, inline_moves, product_of, result_of, size_of
 from .register_tile import RegisterTile, Shape, packing_cycles, ranked_tiles
 from .sizes import Factor, balanced_rows, decided, parts, several
+from .stages import is_untouched
 
 # Vectors of multiply-adds below which one core is done before another one has begun: about 2 microseconds.
 _PARALLEL_STEPS = 1 << 13
@@ -58,7 +59,7 @@ class Plan:
 def schedule_products(s: Schedule, target: Target, alternative: int = 0) -> None:
     """Schedule all matrix products, each with the stage that makes the result of it element by element."""
     for stage in list(s.tree.in_order()):
-        if not _is_untouched(s.tree[stage.id]) or isinstance(product_of(s, stage), Refused):
+        if not is_untouched(s.tree[stage.id]) or isinstance(product_of(s, stage), Refused):
             continue
         inline_moves(s, stage)
         found = product_of(s, stage)
@@ -66,11 +67,7 @@ def schedule_products(s: Schedule, target: Target, alternative: int = 0) -> None
         if isinstance(found, Product) and plans:
             plan = plans[min(alternative, len(plans) - 1)]
             own, result = stage.origin.output(0), result_of(s, stage)
-            schedule_product(s, result if _is_untouched(s.tree[s[result].id]) else own, own, found, plan, target)
-
-
-def _is_untouched(stage: StageNode) -> bool:
-    return isinstance(stage.attach, Root) and not stage.relations and not stage.marks
+            schedule_product(s, result if is_untouched(s.tree[s[result].id]) else own, own, found, plan, target)
 
 
 def plan_product(product: Product, dtype: str, target: Target) -> Plan | None:

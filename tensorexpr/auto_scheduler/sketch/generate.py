@@ -9,6 +9,7 @@ from ...errors import TuningError
 from ...schedule.layout_rewrite import layout_free_inputs
 from ...schedule.trace import Trace
 from ...schedule.tree import ScheduleTree
+from ...spaces.state import SketchState
 from ...te.operation import Operation
 from ...tune.space import Sketch
 from ..layout_rewrite import LayoutRewriteOption, rewrite_layouts
@@ -16,7 +17,6 @@ from .rule import Meet, RuleOptions, SketchRule
 from .rules import ANSOR_RULES, CPU_RULES
 from .serial import is_little_work, on_one_thread
 from .simple_stage import finish_simple_stages
-from .state import SketchState
 
 MAX_SKETCHES = 256
 _NAMELESS = ("SkipStage", "RegisterTiling", "DotProductTiling", "PlanProgram")  # the first says nothing, the others more

@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import IntEnum
 
+from ...spaces.state import SketchState
 from ...target import Target
 from ..layout_rewrite import LayoutRewriteOption
-from .state import SketchState
 
 
 class Meet(IntEnum):
@@ -36,6 +36,11 @@ class RuleOptions:
     max_innermost: int = 64
     only_ansor: bool = False
     layout_rewrite: LayoutRewriteOption = LayoutRewriteOption.INSERT_TRANSFORM_STAGE
+
+    @property
+    def caller_packs(self) -> bool:
+        """True if whoever calls brings inputs of free layout into the one that the program wants."""
+        return self.layout_rewrite is LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED
 
 
 class SketchRule(ABC):

@@ -7,7 +7,7 @@ from math import prod
 from ...schedule.steps import Annotate
 from ...schedule.trace import Trace
 from ...schedule.tree import ScheduleTree
-from .tiling import extents
+from ...spaces.stages import extents
 
 # Iterations that a core does in some ten microseconds, 16 at a time; a fork and join takes one, and more on a busy machine.
 FEW_ITERATIONS = 1 << 20

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from ...schedule.steps import Annotate, SampleCategorical
 from ...schedule.tree import LoopKind, Root
+from ...spaces.stages import extents
+from ...spaces.state import SketchState
 from .rule import RuleOptions
-from .state import SketchState
-from .tiling import extents
 
 TASKS_PER_CORE = 4
 VECTORS = (1, 2, 4)

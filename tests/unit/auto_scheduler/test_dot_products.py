@@ -7,13 +7,13 @@ import pytest
 
 from tensorexpr import te, topi
 from tensorexpr.auto_scheduler import ComputeDAG
-from tensorexpr.auto_scheduler.sketch.dot_products import dot_plans
 from tensorexpr.auto_scheduler.sketch.generate import generate_sketches
-from tensorexpr.auto_scheduler.sketch.register_plan import Pack
 from tensorexpr.auto_scheduler.sketch.rule import RuleOptions
-from tensorexpr.auto_scheduler.sketch.state import SketchState
 from tensorexpr.lower.phase0.inline_stages import inline_stages
 from tensorexpr.schedule.steps import CacheRead, Tensorize
+from tensorexpr.spaces.dot_tiles import dot_plans
+from tensorexpr.spaces.register_plan import Pack
+from tensorexpr.spaces.state import SketchState
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.tune.features import extract
@@ -90,7 +90,7 @@ def test_whole_groups_side_by_side_are_read_where_they_lie() -> None:
     def plans(depth: int) -> set[bool]:
         dag = ComputeDAG(product(depth=depth))
         state = SketchState(dag.initial_tree)
-        return {plan.grouped for plan in dot_plans(state, state.tree.stages[-1], RuleOptions(WITH))}
+        return {plan.grouped for plan in dot_plans(state, state.tree.stages[-1], WITH, False)}
 
     assert plans(64) == {True}
     assert plans(63) == {False}
@@ -102,7 +102,7 @@ def test_no_panel_is_packed_for_each_row_of_a_batch() -> None:
     c = te.compute((3, 32, 48), lambda n, i, j: te.sum(a[n, i, k].astype("int32") * b[n, k, j].astype("int32"), axis=k), name="C")
     dag = ComputeDAG([a, b, c])
     state = SketchState(dag.initial_tree)
-    found = dot_plans(state, state.tree.stages[-1], RuleOptions(WITH))
+    found = dot_plans(state, state.tree.stages[-1], WITH, False)
     assert found and {plan.tile.pack for plan in found} == {Pack.PANEL}
 
 

@@ -8,14 +8,14 @@ import pytest
 from tensorexpr import te
 from tensorexpr.auto_scheduler.compute_dag import ComputeDAG
 from tensorexpr.auto_scheduler.sketch.generate import generate_sketches
-from tensorexpr.auto_scheduler.sketch.operands import operands_of
-from tensorexpr.auto_scheduler.sketch.register_plan import Pack, RegisterPlan, register_plans
-from tensorexpr.auto_scheduler.sketch.register_tiling import row_sizes
 from tensorexpr.auto_scheduler.sketch.rule import RuleOptions
-from tensorexpr.auto_scheduler.sketch.state import SketchState
 from tensorexpr.lower.phase0.inline_stages import inline_stages
 from tensorexpr.schedule.steps import BalancedSplit, CacheRead, SampleTile, TransformLayout
 from tensorexpr.schedule.tree import LoopKind
+from tensorexpr.spaces.operands import operands_of
+from tensorexpr.spaces.register_plan import Pack, RegisterPlan, register_plans
+from tensorexpr.spaces.sizes import balanced_rows
+from tensorexpr.spaces.state import SketchState
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.tune.features import extract
@@ -36,7 +36,7 @@ def plans_of(args: list[Tensor], name: str) -> list[RegisterPlan]:
     """The plans for one stage."""
     tree = ComputeDAG(args).initial_tree
     stage = next(stage for stage in tree.stages if stage.name == name)
-    return register_plans(SketchState(tree), stage, RuleOptions(AVX512))
+    return register_plans(SketchState(tree), stage, AVX512, False)
 
 
 def test_a_product_has_its_columns_in_the_lanes_in_two_orders_and_three_ways_to_pack() -> None:
@@ -91,12 +91,12 @@ def test_operands_know_along_which_axis_they_lie() -> None:
 
 @pytest.mark.parametrize(("extent", "sizes"), [(1, (1,)), (5, (1, 2, 3, 5)), (17, (1, 2, 3, 4, 5, 6, 9, 17))])
 def test_row_sizes_are_those_that_balanced_tiles_have(extent: int, sizes: tuple[int, ...]) -> None:
-    assert row_sizes(extent, 32) == sizes
+    assert tuple(sorted(balanced_rows(AVX512)(extent))) == sizes
 
 
 def test_rows_leave_registers_for_a_vector_and_a_broadcast() -> None:
-    assert max(row_sizes(1009, 32)) == 30
-    assert max(row_sizes(1009, 16)) == 14
+    assert max(balanced_rows(AVX512)(1009)) == 30
+    assert max(balanced_rows(Target("llvm -mcpu=haswell"))(1009)) == 14
 
 
 def test_sizes_need_not_divide_and_rows_are_balanced() -> None:

@@ -8,11 +8,12 @@ from math import prod
 from ....schedule.steps import Annotate, CacheWrite, ComputeInline, RFactor, SampleCategorical
 from ....schedule.tilings import divisors
 from ....schedule.tree import StageNode
+from ....spaces.stages import elementwise_consumer, extents
+from ....spaces.state import SketchState
 from ....te.access import is_strictly_inlineable, needs_multi_level_tiling
 from ....te.operation import ComputeOp
 from ..rule import Meet, RuleOptions, SketchRule, previous
-from ..state import SketchState
-from ..tiling import elementwise_consumer, extents, finish_tiled, follow_tiling, packed_reads, tile_stage
+from ..tiling import finish_tiled, follow_tiling, packed_reads, tile_stage
 
 ATTRIBUTE = "auto_scheduler_simplify_const_tensor_indices"
 FUSION_LEVELS = (1, 2)

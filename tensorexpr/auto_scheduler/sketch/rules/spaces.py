@@ -6,15 +6,15 @@ from ....schedule.te_schedule import Schedule
 from ....schedule.trace import Trace
 from ....schedule.tree import Root
 from ....spaces.default import scheduled_by_plans
+from ....spaces.dot_tiles import dot_plans, tile_dot_products
+from ....spaces.operands import operands_of
 from ....spaces.reduction import contiguous_axis
+from ....spaces.register_plan import register_plans
+from ....spaces.register_tiling import tile_in_registers
+from ....spaces.stages import elementwise_consumer
+from ....spaces.state import SketchState
 from ....te.access import needs_multi_level_tiling
-from ..dot_products import dot_plans, tile_dot_products
-from ..operands import operands_of
-from ..register_plan import register_plans
-from ..register_tiling import tile_in_registers
 from ..rule import Meet, RuleOptions, SketchRule, previous
-from ..state import SketchState
-from ..tiling import elementwise_consumer
 
 # The plans of a contraction that are tried: by their count of cycles, which is right to some 20 %.
 ALTERNATIVES = 4
@@ -71,14 +71,14 @@ class DotProductTiling(SketchRule):
         consumer = elementwise_consumer(state.tree, node)
         if consumer is None or consumer.id in state.finished:
             return Meet.SKIP
-        return Meet.APPLY_AND_SKIP_REST if dot_plans(state, node, options) else Meet.SKIP
+        return Meet.APPLY_AND_SKIP_REST if dot_plans(state, node, options.target, options.caller_packs) else Meet.SKIP
 
     def apply(self, state: SketchState, stage: int, options: RuleOptions) -> list[tuple[SketchState, int | None]]:
         consumer = elementwise_consumer(state.tree, state.stage(stage))
         assert consumer is not None
         after = previous(state, stage)
-        plans = dot_plans(state, state.stage(stage), options)
-        return [(tile_dot_products(state, stage, consumer.id, plan, options), after) for plan in plans]
+        plans = dot_plans(state, state.stage(stage), options.target, options.caller_packs)
+        return [(tile_dot_products(state, stage, consumer.id, plan, options.target), after) for plan in plans]
 
 
 class RegisterTiling(SketchRule):
@@ -92,11 +92,11 @@ class RegisterTiling(SketchRule):
         consumer = elementwise_consumer(state.tree, node)
         if consumer is None or consumer.id in state.finished or node.origin.num_outputs != 1:
             return Meet.SKIP
-        return Meet.APPLY if register_plans(state, node, options) else Meet.SKIP
+        return Meet.APPLY if register_plans(state, node, options.target, options.caller_packs) else Meet.SKIP
 
     def apply(self, state: SketchState, stage: int, options: RuleOptions) -> list[tuple[SketchState, int | None]]:
         consumer = elementwise_consumer(state.tree, state.stage(stage))
         assert consumer is not None
         after = previous(state, stage)
-        plans = register_plans(state, state.stage(stage), options)
-        return [(tile_in_registers(state, stage, consumer.id, plan, options), after) for plan in plans]
+        plans = register_plans(state, state.stage(stage), options.target, options.caller_packs)
+        return [(tile_in_registers(state, stage, consumer.id, plan, options.target), after) for plan in plans]

@@ -15,21 +15,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...schedule.steps import Annotate, CacheRead, ComputeAt, ComputeInline, PreTransformed, Tensorize, TransformLayout
-from ...schedule.tree import AxisExpression, Root, StageNode
-from ...spaces.dot_products import DotProduct, instruction_for
-from ...te.contraction import recognise
-from ...te.operation import ComputeOp
-from ...te.tensor_intrin import TensorIntrin
-from ...tir.dtype import parse_dtype
-from ...tir.expr import Reduce
+from ..schedule.steps import Annotate, CacheRead, ComputeAt, ComputeInline, PreTransformed, Tensorize, TransformLayout
+from ..schedule.tree import AxisExpression, Root, StageNode
+from ..target import Target
+from ..te.contraction import recognise
+from ..te.operation import ComputeOp
+from ..te.tensor_intrin import TensorIntrin
+from ..tir.dtype import parse_dtype
+from ..tir.expr import Reduce
+from .dot_products import DotProduct, instruction_for
 from .operands import Operand, operands_of
 from .packing import depth_of
 from .register_plan import Pack, RegisterPlan, is_given, lanes_of
 from .register_tiling import in_words, lanes_last, tile_consumer
-from .rule import RuleOptions
+from .stages import extents
 from .state import SketchState
-from .tiling import extents
 
 VECTORS = (1, 2, 3, 4)  # of a panel; 8x2, 9x3 and 6x4 fill 32 registers
 
@@ -51,18 +51,18 @@ class DotPlan:
     grouped: bool
 
 
-def dot_plans(state: SketchState, stage: StageNode, options: RuleOptions) -> list[DotPlan]:
+def dot_plans(state: SketchState, stage: StageNode, target: Target, caller_packs: bool) -> list[DotPlan]:
     """All plans for a stage; none if it is no sum of products of types that the target has an instruction for."""
     operands = operands_of(state.tree, stage)
     found: list[DotPlan] = []
     for left, right in ((0, 1), (1, 0)) if len(operands) == 2 else ():
-        dot = _instruction(stage, operands[left], operands[right], options)
+        dot = _instruction(stage, operands[left], operands[right], target)
         if dot is not None and not found:
-            found = list(_plans(state, stage, operands, left, right, dot, options))
+            found = list(_plans(state, stage, operands, left, right, dot, target, caller_packs))
     return found
 
 
-def _instruction(stage: StageNode, left: Operand, right: Operand, options: RuleOptions) -> DotProduct | None:
+def _instruction(stage: StageNode, left: Operand, right: Operand, target: Target) -> DotProduct | None:
     """The instruction for the products of two operands, each converted to the type of the sum."""
     op = stage.op
     body = op.body[0] if isinstance(op, ComputeOp) else None
@@ -71,7 +71,7 @@ def _instruction(stage: StageNode, left: Operand, right: Operand, options: RuleO
         return None
     if any(factor.casts != (product.dtype,) for factor in product.factors):
         return None
-    return instruction_for(left.load.dtype, right.load.dtype, product.dtype, options.target)
+    return instruction_for(left.load.dtype, right.load.dtype, product.dtype, target)
 
 
 @dataclass(frozen=True)
@@ -116,10 +116,17 @@ def _roles(stage: StageNode, broadcast: Operand, packed: Operand, lanes: int, gr
 
 
 def _plans(
-    state: SketchState, stage: StageNode, operands: Sequence[Operand], left: int, right: int, dot: DotProduct, options: RuleOptions
+    state: SketchState,
+    stage: StageNode,
+    operands: Sequence[Operand],
+    left: int,
+    right: int,
+    dot: DotProduct,
+    target: Target,
+    caller_packs: bool,
 ) -> Iterator[DotPlan]:
     broadcast, packed = operands[left], operands[right]
-    lanes = lanes_of(options.target, stage)
+    lanes = lanes_of(target, stage)
     roles = _roles(stage, broadcast, packed, lanes, dot.group)
     if roles is None:
         return
@@ -127,7 +134,7 @@ def _plans(
     if _lies_in_panels(roles, packed, lanes, dot.group):
         tiles = [_tile_of_panels(stage, roles, broadcast, right, lanes)]
     else:
-        given = is_given(state, stage, packed, options)
+        given = caller_packs and is_given(state, stage, packed)
         tiles = [*_packed_tiles(stage, roles, packed, right, lanes, given)]
     for tile in tiles:
         yield DotPlan(tile, left, dot, grouped)
@@ -160,15 +167,15 @@ def _packed_tiles(stage: StageNode, roles: _Roles, packed: Operand, operand: int
             yield replace(base, outer=(*roles.rows, roles.vector), vectors=vectors, pack=Pack.GIVEN if given else Pack.ROOT)
 
 
-def tile_dot_products(state: SketchState, stage: int, consumer: int, plan: DotPlan, options: RuleOptions) -> SketchState:
+def tile_dot_products(state: SketchState, stage: int, consumer: int, plan: DotPlan, target: Target) -> SketchState:
     """The program of a plan: the consumer in tiles, the stage computed at the innermost loop over tiles."""
     tile, group = plan.tile, plan.dot.group
     operands = operands_of(state.tree, state.stage(stage))
-    lanes = lanes_of(options.target, state.stage(stage))
+    lanes = lanes_of(target, state.stage(stage))
     if not plan.grouped:
         state = _group(state, stage, operands[plan.left], plan, lanes)
     state, moved = lanes_last(state, stage, tile)
-    state, loops = tile_consumer(state, consumer, tile, options)
+    state, loops = tile_consumer(state, consumer, tile, target)
     if tile.pack is not Pack.NONE:
         state, copy = _pack(state, stage, operands[tile.operand], plan, lanes)
         if tile.pack is Pack.PANEL:

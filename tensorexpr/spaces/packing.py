@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...schedule.steps import Annotate, CacheRead, PreTransformed, TransformLayout
-from ...schedule.tree import AxisExpression
+from ..schedule.steps import Annotate, CacheRead, PreTransformed, TransformLayout
+from ..schedule.tree import AxisExpression
+from ..target import Target
 from .operands import Operand
 from .register_plan import Pack, RegisterPlan, lanes_of
-from .rule import RuleOptions
+from .stages import extents
 from .state import SketchState
-from .tiling import extents
 
 # Columns that are transposed together in registers.
 BLOCK = 16
 
 
-def pack_operand(state: SketchState, stage: int, operand: Operand, plan: RegisterPlan, options: RuleOptions) -> tuple[SketchState, int]:
+def pack_operand(state: SketchState, stage: int, operand: Operand, plan: RegisterPlan, target: Target) -> tuple[SketchState, int]:
     """The stage reading a copy of an operand; returns also the copy's stage.
 
     A panel that is copied at its own loop is as compact as it is read, so only its axes change places. Panels that
@@ -32,7 +32,7 @@ def pack_operand(state: SketchState, stage: int, operand: Operand, plan: Registe
     lane: AxisExpression = ("axis", place)
     rest = tuple(("axis", n) for n in others)
     if plan.pack is not Pack.PANEL:
-        width = plan.vectors * lanes_of(options.target, state.stage(stage))
+        width = plan.vectors * lanes_of(target, state.stage(stage))
         state = state.add(TransformLayout(copy, (("//", lane, width), *rest, ("%", lane, width))))
         state = state.add(Annotate(copy, 0, "parallel"))
         first = 1

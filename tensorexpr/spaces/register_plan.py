@@ -17,16 +17,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from ...schedule.layout_rewrite import layout_free_inputs
-from ...schedule.tree import StageNode
-from ...target import Target
-from ...tir.arithmetic import as_int
-from ...tir.dtype import parse_dtype
-from ..layout_rewrite import LayoutRewriteOption
+from ..schedule.layout_rewrite import layout_free_inputs
+from ..schedule.tree import StageNode
+from ..target import Target
+from ..tir.arithmetic import as_int
+from ..tir.dtype import parse_dtype
 from .operands import Operand, operands_of
-from .rule import RuleOptions
+from .stages import extents
 from .state import SketchState
-from .tiling import extents
 
 # Lanes that have less than half their places filled lose more than packing another axis costs.
 FULL_LANES = 4
@@ -75,11 +73,11 @@ def lanes_of(target: Target, stage: StageNode) -> int:
     return max(1, target.vector_bits // parse_dtype(stage.origin.output(0).dtype).bits)
 
 
-def register_plans(state: SketchState, stage: StageNode, options: RuleOptions) -> list[RegisterPlan]:
-    """All plans for a stage with a reduction; none if no axis can be in the lanes."""
+def register_plans(state: SketchState, stage: StageNode, target: Target, caller_packs: bool) -> list[RegisterPlan]:
+    """All plans for a stage with a reduction; none if no axis can be in the lanes. Inputs of free layout may be packed by the caller."""
     operands = operands_of(state.tree, stage)
-    lanes = lanes_of(options.target, stage)
-    given = [n for n, operand in enumerate(operands) if is_given(state, stage, operand, options)]
+    lanes = lanes_of(target, stage)
+    given = [n for n, operand in enumerate(operands) if caller_packs and is_given(state, stage, operand)]
     sizes = dict(zip(stage.spatial, extents(stage, list(stage.spatial)), strict=True))
     found: list[RegisterPlan] = []
     for vector in _vector_axes(stage, operands, sizes, lanes):
@@ -87,9 +85,9 @@ def register_plans(state: SketchState, stage: StageNode, options: RuleOptions) -
     return found
 
 
-def is_given(state: SketchState, stage: StageNode, operand: Operand, options: RuleOptions) -> bool:
-    """True if whoever calls brings an operand into the layout that the program wants."""
-    if options.layout_rewrite is not LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED or not operand.producer.is_placeholder:
+def is_given(state: SketchState, stage: StageNode, operand: Operand) -> bool:
+    """True if whoever calls may bring an operand into the layout that the program wants."""
+    if not operand.producer.is_placeholder:
         return False
     free = operand.producer.origin.output(0) in layout_free_inputs(state.tree)
     return free and [reader.id for reader in state.tree.consumers(operand.producer)] == [stage.id]

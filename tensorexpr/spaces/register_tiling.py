@@ -6,14 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import prod
 
-from ...schedule.steps import Annotate, BalancedSplit, ComputeAt, SampleCategorical, SampleTile, TransformLayout
-from ...schedule.tree import AxisExpression
+from ..schedule.steps import Annotate, BalancedSplit, ComputeAt, SampleCategorical, SampleTile, TransformLayout
+from ..schedule.tree import AxisExpression
+from ..target import Target
 from .operands import operands_of
 from .packing import pack_operand
 from .register_plan import Pack, RegisterPlan, lanes_of
-from .rule import RuleOptions
+from .sizes import balanced_rows
+from .stages import extents
 from .state import SketchState
-from .tiling import extents
 
 # Vectors of a tile's row: more than 4 leave too few rows, but where there are no rows they hide the latency of FMAs.
 ROW_VECTORS = (1, 2, 3, 4)
@@ -33,13 +34,13 @@ class TileLoops:
         return self.order[-1]
 
 
-def tile_in_registers(state: SketchState, stage: int, consumer: int, plan: RegisterPlan, options: RuleOptions) -> SketchState:
+def tile_in_registers(state: SketchState, stage: int, consumer: int, plan: RegisterPlan, target: Target) -> SketchState:
     """The program of a plan: the consumer in tiles, the stage computed at the innermost loop over tiles."""
     operand = operands_of(state.tree, state.stage(stage))[plan.operand]
     state, moved = lanes_last(state, stage, plan)
-    state, loops = tile_consumer(state, consumer, plan, options)
+    state, loops = tile_consumer(state, consumer, plan, target)
     if plan.pack is not Pack.NONE:
-        state, copy = pack_operand(state, stage, operand, plan, options)
+        state, copy = pack_operand(state, stage, operand, plan, target)
         if plan.pack is Pack.PANEL:
             state = state.add(ComputeAt(copy, consumer, loops.panel))
     state = state.add(ComputeAt(stage, consumer, loops.innermost))
@@ -66,15 +67,15 @@ def lanes_last(state: SketchState, stage: int, plan: RegisterPlan) -> tuple[Sket
     return state, {axis: place for place, axis in enumerate([*others, plan.vector])}
 
 
-def tile_consumer(state: SketchState, consumer: int, plan: RegisterPlan, options: RuleOptions) -> tuple[SketchState, TileLoops]:
+def tile_consumer(state: SketchState, consumer: int, plan: RegisterPlan, target: Target) -> tuple[SketchState, TileLoops]:
     """The consumer in tiles of open sizes; returns also its loops over them."""
     node = state.stage(consumer)
     last = node.spatial[-1]
     outer: dict[int, int] = {}
     inner: dict[int, int] = {}
     for axis in plan.outer:
-        state, (outer[axis], inner[axis]) = _tiled(state, consumer, axis, plan, options)
-    state, tiles, parallel = _tile_loops(state, consumer, plan, outer, options)
+        state, (outer[axis], inner[axis]) = _tiled(state, consumer, axis, plan, target)
+    state, tiles, parallel = _tile_loops(state, consumer, plan, outer, target)
     rows = [inner[axis] for axis in sorted(plan.outer) if axis not in (plan.vector, last)]
     lanes = [inner[plan.vector]] + ([inner[last]] if last in inner and last != plan.vector else [])
     state = state.reorder(consumer, (*tiles, *rows, *lanes))
@@ -83,16 +84,16 @@ def tile_consumer(state: SketchState, consumer: int, plan: RegisterPlan, options
     return state, TileLoops(tiles, next(axis for axis in reversed(tiles) if axis in around))
 
 
-def _tiled(state: SketchState, stage: int, axis: int, plan: RegisterPlan, options: RuleOptions) -> tuple[SketchState, tuple[int, ...]]:
+def _tiled(state: SketchState, stage: int, axis: int, plan: RegisterPlan, target: Target) -> tuple[SketchState, tuple[int, ...]]:
     """Cut an axis into tiles: rows of nearly equal number, vectors with a masked rest."""
     node = state.stage(stage)
     extent = prod(extents(node, _in_lanes(plan) if axis == plan.vector else [axis]))
     sample = len(state.tree.samples)
     if axis != plan.vector:
-        state = state.add(SampleTile(stage, axis, row_sizes(extent, options.target.vector_registers)))
+        state = state.add(SampleTile(stage, axis, tuple(sorted(balanced_rows(target)(extent)))))
         first = len(state.stage(stage).axes)
         return state.add(BalancedSplit(stage, axis, (None, (sample, 0)))), (first, first + 1)
-    lanes = plan.lanes or lanes_of(options.target, node)
+    lanes = plan.lanes or lanes_of(target, node)
     counts: Iterable[int] = ROW_VECTORS if len(plan.outer) > 1 else LONE_VECTORS
     sizes = (plan.vectors * lanes,) if plan.vectors else tuple(lanes * count for count in counts)
     candidates = tuple(sorted({min(size, extent) for size in sizes}))
@@ -108,14 +109,8 @@ def _in_lanes(plan: RegisterPlan) -> tuple[int, ...]:
     return (plan.vector - 1, plan.vector) if plan.flattened else (plan.vector,)
 
 
-def row_sizes(extent: int, registers: int) -> tuple[int, ...]:
-    """The sizes of balanced tiles, each once. Of `registers`, one holds a vector and one a broadcast, the others a row each at most."""
-    most = max(1, min(extent, registers - 2))
-    return tuple(sorted({-(-extent // -(-extent // size)) for size in range(1, most + 1)}))
-
-
 def _tile_loops(
-    state: SketchState, stage: int, plan: RegisterPlan, outer: dict[int, int], options: RuleOptions
+    state: SketchState, stage: int, plan: RegisterPlan, outer: dict[int, int], target: Target
 ) -> tuple[SketchState, tuple[int, ...], int]:
     """The loops over tiles, outermost first, and which of them is parallel.
 
@@ -124,7 +119,7 @@ def _tile_loops(
     """
     tiles = tuple(outer[axis] for axis in plan.outer)
     batches = prod(extents(state.stage(stage), plan.batch))
-    cores = options.target.num_cores
+    cores = target.num_cores
     if batches > 1 and (batches % cores == 0 or batches >= 4 * cores):
         others = tuple(axis for axis in state.stage(stage).leaf if axis not in plan.batch)
         state = state.reorder(stage, (*plan.batch, *others))

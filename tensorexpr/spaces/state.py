@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ...schedule.steps import Fuse, Reorder, SamplePerfectTile, Split, Step
-from ...schedule.steps.loops import Factor
-from ...schedule.te_schedule import Schedule
-from ...schedule.trace import Trace
-from ...schedule.tree import ScheduleTree, StageNode
-from ...spaces.default import schedule_alone
-from ...spaces.sizes import opened
-from ...target import Target
+from ..schedule.steps import Fuse, Reorder, SamplePerfectTile, Split, Step
+from ..schedule.steps.loops import Factor
+from ..schedule.te_schedule import Schedule
+from ..schedule.trace import Trace
+from ..schedule.tree import ScheduleTree, StageNode
+from ..target import Target
+from .default import schedule_alone
+from .sizes import opened
 
 
 @dataclass(frozen=True)

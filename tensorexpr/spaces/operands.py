@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...arith.linear import linear_form
-from ...schedule.tree import ScheduleTree, StageNode
-from ...tir.arithmetic import as_int
-from ...tir.expr import ProducerLoad, Var
-from .tiling import extents
+from ..arith.linear import linear_form
+from ..schedule.tree import ScheduleTree, StageNode
+from ..tir.arithmetic import as_int
+from ..tir.expr import ProducerLoad, Var
+from .stages import extents
 
 
 @dataclass(frozen=True, eq=False)

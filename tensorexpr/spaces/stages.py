@@ -1,0 +1,57 @@
+"""What rules ask of a stage in a tree: its extents, and the one stage that reads it element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..schedule.tree import Inline, Root, ScheduleTree, StageNode
+from ..te.tensor import Tensor
+from ..tir.arithmetic import as_int
+from ..tir.expr import IterVar, PrimExpr
+
+
+def is_untouched(stage: StageNode) -> bool:
+    """True for a stage at the root whose loops no rule and nobody else has changed."""
+    return isinstance(stage.attach, Root) and not stage.marks and not stage.relations
+
+
+def elementwise_consumer(tree: ScheduleTree, stage: StageNode) -> StageNode | None:
+    """The only stage that reads `stage`, through inlined ones, if every read on the way is elementwise and the shapes agree."""
+    current = stage
+    while True:
+        readers = tree.consumers(current)
+        if len(readers) != 1 or not _reads_elementwise(tree, readers[0], current):
+            return None
+        current = readers[0]
+        if not isinstance(current.attach, Inline):
+            return current
+
+
+def _reads_elementwise(tree: ScheduleTree, reader: StageNode, stage: StageNode) -> bool:
+    if len(reader.reduction) or not _same_shape(reader, stage):
+        return False
+    for load in tree.reads(reader):
+        own = isinstance(load.producer, Tensor) and tree.producer(load).id == stage.id
+        if own and not all(_is_axis(index, axis) for index, axis in zip(load.indices, reader.op.axis, strict=True)):
+            return False
+    return True
+
+
+def _is_axis(index: PrimExpr, axis: IterVar) -> bool:
+    """True for the axis itself, or its only value."""
+    only = axis.dom is not None and as_int(axis.dom.extent) == 1
+    return index is axis.var or (only and as_int(index) == 0)
+
+
+def _same_shape(a: StageNode, b: StageNode) -> bool:
+    first, second = a.origin.output_shape(0), b.origin.output_shape(0)
+    return len(first) == len(second) and all(as_int(x) is not None and as_int(x) == as_int(y) for x, y in zip(first, second, strict=True))
+
+
+def extents(node: StageNode, axes: Sequence[int]) -> list[int]:
+    """The constant extents of root axes; 1 where one is symbolic."""
+    found = []
+    for axis in axes:
+        dom = node.axes[axis].dom
+        found.append((as_int(dom.extent) if dom is not None else None) or 1)
+    return found
