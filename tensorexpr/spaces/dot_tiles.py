@@ -28,10 +28,9 @@ from .operands import Operand, operands_of
 from .packing import depth_of
 from .register_plan import Pack, RegisterPlan, is_given, lanes_of
 from .register_tiling import in_words, lanes_last, tile_consumer
+from .sizes import tile_vectors
 from .stages import extents
 from .state import SketchState
-
-VECTORS = (1, 2, 3, 4)  # of a panel; 8x2, 9x3 and 6x4 fill 32 registers
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,8 @@ def _plans(
         tiles = [_tile_of_panels(stage, roles, broadcast, right, lanes)]
     else:
         given = caller_packs and is_given(state, stage, packed)
-        tiles = [*_packed_tiles(stage, roles, packed, right, lanes, given)]
+        widths = [count for count in (1, *tile_vectors(target)) if count * lanes <= roles.sizes[roles.vector]]
+        tiles = [*_packed_tiles(stage, roles, packed, right, lanes, widths, given)]
     for tile in tiles:
         yield DotPlan(tile, left, dot, grouped)
 
@@ -154,14 +154,14 @@ def _tile_of_panels(stage: StageNode, roles: _Roles, broadcast: Operand, operand
     return RegisterPlan(roles.vector, others, outer, (*steps, roles.last), vectors=1, operand=operand, lanes=lanes)
 
 
-def _packed_tiles(stage: StageNode, roles: _Roles, packed: Operand, operand: int, lanes: int, given: bool) -> Iterator[RegisterPlan]:
+def _packed_tiles(
+    stage: StageNode, roles: _Roles, packed: Operand, operand: int, lanes: int, widths: Sequence[int], given: bool
+) -> Iterator[RegisterPlan]:
     """Tiles for panels of each width, packed where they are used, or all before everything if no batch needs its own, or by the caller."""
     steps = (*(axis for axis in stage.reduction if axis != roles.last), roles.last)
     base = RegisterPlan(roles.vector, roles.batch, (roles.vector, *roles.rows), steps, operand=operand, lanes=lanes)
     at_once = roles.rows and (given or not any(packed.moves_with(axis) for axis in roles.batch))
-    for vectors in VECTORS:
-        if vectors * lanes > roles.sizes[roles.vector]:
-            continue
+    for vectors in widths:
         yield replace(base, vectors=vectors, pack=Pack.GIVEN if given else Pack.PANEL)
         if at_once:
             yield replace(base, outer=(*roles.rows, roles.vector), vectors=vectors, pack=Pack.GIVEN if given else Pack.ROOT)

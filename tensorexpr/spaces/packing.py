@@ -13,9 +13,6 @@ from .register_plan import Pack, RegisterPlan, lanes_of
 from .stages import extents
 from .state import SketchState
 
-# Columns that are transposed together in registers.
-BLOCK = 16
-
 
 def pack_operand(state: SketchState, stage: int, operand: Operand, plan: RegisterPlan, target: Target) -> tuple[SketchState, int]:
     """The stage reading a copy of an operand; returns also the copy's stage.
@@ -40,10 +37,11 @@ def pack_operand(state: SketchState, stage: int, operand: Operand, plan: Registe
         if (*others, place) != tuple(range(rank)):
             state = state.add(TransformLayout(copy, (*rest, lane)))
         first = 0
-    lanes = state.stage(copy).spatial[-1]
+    vector = state.stage(copy).spatial[-1]
     if place != rank - 1:
-        state = _in_blocks(state, copy, [first + others.index(n) for n in range(place + 1, rank)], lanes)
-    state = state.add(Annotate(copy, lanes, "vectorize"))
+        streamed = [first + others.index(n) for n in range(place + 1, rank)]
+        state, vector = _in_blocks(state, copy, streamed, vector, lanes_of(target, state.stage(stage)))
+    state = state.add(Annotate(copy, vector, "vectorize"))
     if plan.pack is Pack.GIVEN:
         state = state.add(PreTransformed(copy))
     return replace(state, finished=state.finished | {copy}), copy
@@ -56,14 +54,19 @@ def depth_of(operand: Operand, index: int, plan: RegisterPlan) -> tuple[int, int
     return (max(depths, default=-1), index)
 
 
-def _in_blocks(state: SketchState, copy: int, streamed: Sequence[int], lanes: int) -> SketchState:
-    """Copy a few neighbours of the original for all lanes at once: that is a transpose in registers.
+def _in_blocks(state: SketchState, copy: int, streamed: Sequence[int], columns: int, lanes: int) -> tuple[SketchState, int]:
+    """Copy as many neighbours of the original as a vector has lanes for one vector of columns at once: a transpose in registers.
 
     Args:
         streamed: the copy's axes as the original has them in memory, the one of neighbours last.
+        columns: the copy's axis that is cut into vectors.
+
+    Returns:
+        The state, and the loop over the lanes of a vector.
     """
+    state, (vectors, lane) = state.split(copy, columns, (None, lanes))
     inner: list[int] = []
-    room = BLOCK
+    room = lanes
     for axis in reversed(streamed):
         (extent,) = extents(state.stage(copy), [axis])
         size = extent if extent <= room else max(size for size in range(1, room + 1) if extent % size == 0)
@@ -75,8 +78,8 @@ def _in_blocks(state: SketchState, copy: int, streamed: Sequence[int], lanes: in
         room //= size
         if size < extent:
             break
-    outer = [axis for axis in state.stage(copy).leaf if axis not in (*inner, lanes)]
-    state = state.reorder(copy, (*outer, *inner, lanes))
+    outer = [axis for axis in state.stage(copy).leaf if axis not in (*inner, vectors, lane)]
+    state = state.reorder(copy, (*outer, vectors, *inner, lane))
     for axis in inner:
         state = state.add(Annotate(copy, axis, "unroll"))
-    return state
+    return state, lane

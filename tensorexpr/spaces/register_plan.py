@@ -23,13 +23,12 @@ from ..target import Target
 from ..tir.arithmetic import as_int
 from ..tir.dtype import parse_dtype
 from .operands import Operand, operands_of
+from .sizes import tile_vectors
 from .stages import extents
 from .state import SketchState
 
 # Lanes that have less than half their places filled lose more than packing another axis costs.
 FULL_LANES = 4
-PACKED_VECTORS = (2, 3, 4)  # 14x2, 9x3, 6x4: tiles that fill 32 registers
-GIVEN_VECTORS = (1, 2, 3, 4)
 
 
 class Pack(Enum):
@@ -81,7 +80,7 @@ def register_plans(state: SketchState, stage: StageNode, target: Target, caller_
     sizes = dict(zip(stage.spatial, extents(stage, list(stage.spatial)), strict=True))
     found: list[RegisterPlan] = []
     for vector in _vector_axes(stage, operands, sizes, lanes):
-        found.extend(_plans_with(stage, operands, sizes, vector, lanes, given))
+        found.extend(_plans_with(stage, operands, sizes, vector, given, target))
     return found
 
 
@@ -125,9 +124,10 @@ def _is_batch(operands: Sequence[Operand], axis: int) -> bool:
 
 
 def _plans_with(
-    stage: StageNode, operands: Sequence[Operand], sizes: dict[int, int], vector: int, lanes: int, given: Sequence[int]
+    stage: StageNode, operands: Sequence[Operand], sizes: dict[int, int], vector: int, given: Sequence[int], target: Target
 ) -> Iterator[RegisterPlan]:
     """The plans with an axis in the lanes; `given` are the operands that whoever calls packs."""
+    lanes, full = lanes_of(target, stage), tile_vectors(target)
     others = [axis for axis in stage.spatial if axis != vector]
     batch = tuple(axis for axis in others if _is_batch(operands, axis))
     rows = tuple(axis for axis in others if axis not in batch and sizes[axis] > 1)
@@ -139,7 +139,7 @@ def _plans_with(
     hinderers = _hinderers(operands, vector) or []
     wanted = [n for n in hinderers or given if n in given and operands[n].index_of(vector) is not None]
     if wanted and not _moves_with_any(operands[wanted[0]], rows):
-        widths = dict.fromkeys(min(count, -(-sizes[vector] // lanes)) for count in GIVEN_VECTORS)
+        widths = dict.fromkeys(min(count, -(-sizes[vector] // lanes)) for count in (1, *full))
         for order in _both_orders(base, rows):
             yield from (replace(order, pack=Pack.GIVEN, operand=wanted[0], vectors=count) for count in widths)
         return
@@ -150,7 +150,7 @@ def _plans_with(
         return
     yield replace(base, pack=Pack.PANEL, operand=operand)
     if rows and not _moves_with_any(operands[operand], batch):
-        for vectors in _panel_vectors(sizes[vector], lanes):
+        for vectors in _panel_vectors(sizes[vector], lanes, full):
             yield replace(base, outer=(*rows, vector), pack=Pack.ROOT, operand=operand, vectors=vectors)
 
 
@@ -194,7 +194,7 @@ def _longest_innermost(stage: StageNode) -> tuple[int, ...]:
     return (*(axis for axis in stage.reduction if axis != longest), longest)
 
 
-def _panel_vectors(extent: int, lanes: int) -> list[int]:
+def _panel_vectors(extent: int, lanes: int, full: Sequence[int]) -> list[int]:
     """Widths of panels, at most two, that leave the least of the last panel empty."""
-    waste = {count: -(-extent // (count * lanes)) * count * lanes for count in PACKED_VECTORS}
+    waste = {count: -(-extent // (count * lanes)) * count * lanes for count in full}
     return sorted(waste, key=lambda count: (waste[count], count))[:2]

@@ -12,13 +12,9 @@ from ..target import Target
 from .operands import operands_of
 from .packing import pack_operand
 from .register_plan import Pack, RegisterPlan, lanes_of
-from .sizes import balanced_rows
+from .sizes import balanced_rows, registers, tile_vectors
 from .stages import extents
 from .state import SketchState
-
-# Vectors of a tile's row: more than 4 leave too few rows, but where there are no rows they hide the latency of FMAs.
-ROW_VECTORS = (1, 2, 3, 4)
-LONE_VECTORS = (1, 2, 4, 8, 16)
 
 
 @dataclass(frozen=True)
@@ -94,8 +90,10 @@ def _tiled(state: SketchState, stage: int, axis: int, plan: RegisterPlan, target
         first = len(state.stage(stage).axes)
         return state.add(BalancedSplit(stage, axis, (None, (sample, 0)))), (first, first + 1)
     lanes = plan.lanes or lanes_of(target, node)
-    counts: Iterable[int] = ROW_VECTORS if len(plan.outer) > 1 else LONE_VECTORS
-    sizes = (plan.vectors * lanes,) if plan.vectors else tuple(lanes * count for count in counts)
+    if plan.vectors:
+        sizes: Iterable[int] = (plan.vectors * lanes,)
+    else:  # without rows, several vectors hide the latency of their multiply-adds
+        sizes = [count * lanes for count in (1, *tile_vectors(target))] if len(plan.outer) > 1 else registers(lanes, target)(extent)
     candidates = tuple(sorted({min(size, extent) for size in sizes}))
     if plan.flattened:
         state, axis = state.fuse(stage, _in_lanes(plan))

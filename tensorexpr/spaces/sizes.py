@@ -71,6 +71,21 @@ def vector_of(stage: Stage, axis: IterVar, extent: int, most: int, target: Targe
     return decided(stage, axis, value, registers(lanes, target)) if value > lanes and value % lanes == 0 else value
 
 
+def tile_vectors(target: Target) -> tuple[int, ...]:
+    """Numbers of vectors NV for which a full register tile of MR rows computes as fast as it loads: 14x2, 9x3 and 6x4 in 32 registers.
+
+    A step of the sum takes MR * NV multiply-adds and MR + NV loads. More vectors than rows would broadcast no element often enough.
+    """
+    machine = target.machine
+    found = []
+    for count in range(1, target.vector_registers):
+        rows = (target.vector_registers - 1 - count) // count
+        loads = (rows + count) / machine.loads_per_cycle
+        if count < rows and loads <= rows * count / machine.fma_per_cycle:
+            found.append(count)
+    return tuple(found)
+
+
 def balanced_rows(target: Target) -> Candidates:
     """The sizes of balanced tiles, each once. Of the registers one holds a vector and one a broadcast, the others a row each at most."""
     return lambda extent: {-(-extent // -(-extent // size)) for size in range(1, max(1, min(extent, target.vector_registers - 2)) + 1)}
@@ -123,6 +138,7 @@ __all__ = [
     "parts",
     "registers",
     "several",
+    "tile_vectors",
     "vector_of",
     "written_rows",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tensorexpr
 from tensorexpr import te
 from tensorexpr.auto_scheduler.compute_dag import ComputeDAG
 from tensorexpr.auto_scheduler.sketch.generate import generate_sketches
@@ -14,7 +15,7 @@ from tensorexpr.schedule.steps import BalancedSplit, CacheRead, SampleTile, Tran
 from tensorexpr.schedule.tree import LoopKind
 from tensorexpr.spaces.operands import operands_of
 from tensorexpr.spaces.register_plan import Pack, RegisterPlan, register_plans
-from tensorexpr.spaces.sizes import balanced_rows
+from tensorexpr.spaces.sizes import balanced_rows, tile_vectors
 from tensorexpr.spaces.state import SketchState
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
@@ -126,3 +127,25 @@ def test_tiles_beyond_the_registers_may_not_be_built() -> None:
     assert (valid == (heights * vectors + vectors + 1 <= 32)).all()
     assert valid.any()
     assert not valid.all()
+
+
+@pytest.mark.parametrize(("cpu", "expected"), [("znver5", (2, 3, 4)), ("haswell", (2, 3)), ("apple-m1", (2, 3, 4))])
+def test_widths_of_tiles_are_those_that_are_not_bound_by_loads(cpu: str, expected: tuple[int, ...]) -> None:
+    assert (
+        tile_vectors(Target(f"llvm -mcpu={cpu} -mtriple={'aarch64' if cpu.startswith('apple') else 'x86_64'}-unknown-linux-gnu"))
+        == expected
+    )
+
+
+@pytest.mark.parametrize("cpu", ["znver5", "haswell"])
+def test_a_panel_of_a_transposed_operand_is_transposed_in_registers(cpu: str) -> None:
+    """Whatever the lanes of a vector: elements that are inserted one by one would cost as much as the products."""
+    a, b, k = te.placeholder((16, 32), name="A"), te.placeholder((64, 32), name="B"), te.reduce_axis((0, 32), name="k")
+    dag = ComputeDAG([a, b, te.compute((16, 64), lambda i, j: te.sum(a[i, k] * b[j, k], axis=k), name="C")])
+    target = Target(f"llvm -mcpu={cpu} -num-cores=2")
+    found = [s for s in generate_sketches(dag.outputs, dag.initial_tree, RuleOptions(target)) if ",packed" in s.name or ",panel" in s.name]
+    assert len(found) >= 3
+    for sketch in found[:2]:
+        s, args = dag.schedule(sketch.trace_of([0] * len(sketch.decisions)))
+        text = tensorexpr.build(s, args, target).get_source("asm")
+        assert "vinsertps" not in text and "vunpcklps" in text, sketch.name
