@@ -79,7 +79,7 @@ def tile_vectors(target: Target) -> tuple[int, ...]:
     machine = target.machine
     found = []
     for count in range(1, target.vector_registers):
-        rows = (target.vector_registers - 1 - count) // count
+        rows = machine.tile_rows(count)
         loads = (rows + count) / machine.loads_per_cycle
         if count < rows and loads <= rows * count / machine.fma_per_cycle:
             found.append(count)
@@ -87,8 +87,8 @@ def tile_vectors(target: Target) -> tuple[int, ...]:
 
 
 def balanced_rows(target: Target) -> Candidates:
-    """The sizes of balanced tiles, each once. Of the registers one holds a vector and one a broadcast, the others a row each at most."""
-    return lambda extent: {-(-extent // -(-extent // size)) for size in range(1, max(1, min(extent, target.vector_registers - 2)) + 1)}
+    """The sizes of balanced tiles, each once. A tile of one vector has the most rows."""
+    return lambda extent: {-(-extent // -(-extent // size)) for size in range(1, max(1, min(extent, target.machine.tile_rows(1))) + 1)}
 
 
 def several(_: int) -> Iterable[int]:
