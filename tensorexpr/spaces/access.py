@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..arith import linear_form
 from ..lower.phase0.inline_stages import inline_stages
 from ..schedule.te_schedule import Schedule
 from ..te.access import simple_access
+from ..te.affine_access import Access, access_of
 from ..te.operation import ComputeOp, Operation
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
@@ -18,26 +18,10 @@ from ..tir.rewriting import children, walk
 
 
 @dataclass(frozen=True)
-class FlatAccess:
-    """A read of a tensor laid out row after row: element `sum(strides[v] * v) + ...`.
-
-    `is_affine` is False if the place depends on something that isn't an axis times a constant.
-    """
-
-    load: ProducerLoad
-    strides: Mapping[Var, int]
-    is_affine: bool
-
-    def stride(self, var: Var) -> int:
-        """Elements between neighbours along `var`; 0 if the read doesn't depend on it."""
-        return self.strides.get(var, 0)
-
-
-@dataclass(frozen=True)
 class StageReads:
     """What a stage reads, and whether its axes occur anywhere but in the indices of these reads."""
 
-    accesses: tuple[FlatAccess, ...]
+    accesses: tuple[Access[Var], ...]
     axes_only_index: bool
 
 
@@ -50,22 +34,9 @@ def stage_reads(s: Schedule, tensor: Tensor) -> StageReads:
     return StageReads(tuple(flat_access(load) for load in loads), not any(_mentions(body, axes) for body in bodies))
 
 
-def flat_access(load: ProducerLoad) -> FlatAccess:
-    """A read as distances in flat memory."""
-    strides: dict[Var, int] = {}
-    affine = True
-    step = 1
-    for index, extent in zip(reversed(load.indices), reversed(load.producer.shape), strict=True):
-        for atom, factor in linear_form(index).terms.items():
-            if isinstance(atom, Var):
-                strides[atom] = strides.get(atom, 0) + factor * step
-            else:
-                affine = False
-        size = as_int(extent)
-        if size is None:
-            return FlatAccess(load, strides, False)
-        step *= size
-    return FlatAccess(load, {var: stride for var, stride in strides.items() if stride}, affine)
+def flat_access(load: ProducerLoad) -> Access[Var]:
+    """A read, every variable an axis."""
+    return access_of(load, lambda var: var)
 
 
 def is_view(op: ComputeOp) -> bool:

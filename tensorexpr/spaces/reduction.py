@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..arith import linear_form
 from ..schedule.te_schedule import Schedule
 from ..schedule.tree import LoopKind
 from ..target import Target
@@ -17,7 +16,7 @@ from ..te.operation import ComputeOp, loads
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.expr import IterVar, Reduce, Var
-from .access import product
+from .access import flat_access, product
 from .machine import is_parallel, lanes_of
 from .sizes import decided, registers, vector_of, written_rows
 
@@ -29,10 +28,9 @@ def contiguous_axis(op: ComputeOp) -> IterVar | None:
     """The axis along which most reads go from neighbour to neighbour in memory, if there is one."""
     votes: dict[Var, int] = {}
     for load in loads(op):
-        if load.indices:
-            for atom, factor in linear_form(load.indices[-1]).terms.items():
-                if factor == 1 and isinstance(atom, Var):
-                    votes[atom] = votes.get(atom, 0) + len(load.indices)
+        for var, stride in flat_access(load).strides.items():
+            if stride == 1:
+                votes[var] = votes.get(var, 0) + len(load.indices)
     axes = [axis for axis in (*op.axis, *op.reduce_axis) if axis.var in votes]
     return max(axes, key=lambda axis: votes[axis.var], default=None)
 

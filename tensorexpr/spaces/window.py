@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..arith import linear_form
 from ..schedule.steps import ComputeInline
 from ..schedule.te_schedule import Schedule
 from ..schedule.tree import Inline, StageNode
@@ -25,7 +24,7 @@ from ..target import Target
 from ..te.operation import ComputeOp, loads
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar, Reduce, Var
-from .access import bordered, bytes_of, element_bytes, product
+from .access import bordered, bytes_of, element_bytes, flat_access, product
 from .machine import is_parallel, lanes_of, outgrows_cache
 from .reduction import constant_extents
 from .sizes import decided, registers, written_rows
@@ -71,11 +70,10 @@ def _moved_axes(op: ComputeOp) -> dict[Var, Var]:
     spatial, reduced = {axis.var for axis in op.axis}, {axis.var for axis in op.reduce_axis}
     moved: dict[Var, Var] = {}
     for load in loads(op):
-        for index in load.indices:
-            atoms = [atom for atom in linear_form(index).terms if isinstance(atom, Var)]
-            along = [atom for atom in atoms if atom in spatial]
+        for form in flat_access(load).partial:
+            along = [var for var in form if var in spatial]
             if len(along) == 1:
-                moved.update({atom: along[0] for atom in atoms if atom in reduced})
+                moved.update({var: along[0] for var in form if var in reduced})
     return moved
 
 
