@@ -23,12 +23,11 @@ from ..te.tensor import Tensor
 from ..tir.dtype import parse_dtype
 from ..tir.expr import Call, IterVar, PrimExpr, ProducerLoad, Select, Var
 from ..tir.rewriting import walk
-from .access import stage_reads
 from .conv_flat import FlatPlan, plan_flat, schedule_flat
 from .conv_plan import Order, Packing, Plan, convolution_plans
 from .convolutions import Convolution, convolution_of, extents_of, product_of_extents
 from .sizes import balanced_rows, decided
-from .stages import is_untouched
+from .stages import is_untouched, result_of
 
 # So few steps cost less than the loop over them. Their pixels are different ones, so no loads are merged and kept.
 _FEW_SUMMED = 4
@@ -70,28 +69,8 @@ def _is_plain_border(s: Schedule, convolution: Convolution) -> bool:
 
 def _result(s: Schedule, stage: StageNode) -> Tensor:
     """What is computed in tiles: what a single reader makes of each element, or the convolution itself."""
-    tensor: Tensor = stage.origin.output(0)
-    readers = [reader for reader in s.tree.in_order() if any(s.tree.producer(load).id == stage.id for load in _reads(s, reader))]
-    if stage.is_output or len(readers) != 1 or not is_untouched(readers[0]):
-        return tensor
-    result: Tensor = readers[0].origin.output(0)
-    return result if _is_read_in_place(s, result, tensor) else tensor
-
-
-def _reads(s: Schedule, stage: StageNode) -> list[ProducerLoad]:
-    """What a stage reads, if it has loops of its own."""
-    if stage.is_placeholder or isinstance(stage.attach, Inline) or not isinstance(stage.op, ComputeOp):
-        return []
-    return [access.load for access in stage_reads(s, stage.origin.output(0)).accesses]
-
-
-def _is_read_in_place(s: Schedule, output: Tensor, tensor: Tensor) -> bool:
-    """True if each element of the output reads the same element of the tensor, and nothing else of it."""
-    op = output.op
-    if not isinstance(op, ComputeOp) or op.reduce_axis or op.num_outputs != 1 or len(op.axis) != tensor.ndim:
-        return False
-    reads = [access.load for access in stage_reads(s, output).accesses if access.load.producer is tensor]
-    return bool(reads) and all(index is axis.var for load in reads for index, axis in zip(load.indices, op.axis, strict=True))
+    own, result = stage.origin.output(0), result_of(s, stage)
+    return result if is_untouched(s.tree[s[result].id]) else own
 
 
 class _Builder:

@@ -22,10 +22,10 @@ from ..tir.dtype import parse_dtype
 from ..tir.expr import IterVar, PrimExpr, Var
 from .dot_products import DotProduct, dot_product_of, has_whole_groups
 from .machine import lanes_of
-from .products import Operand, Product, Refused, extent_of, inline_moves, product_of, result_of, size_of
+from .products import Operand, Product, Refused, extent_of, inline_moves, product_of, size_of
 from .register_tile import RegisterTile, Shape, packing_cycles, ranked_tiles
 from .sizes import Factor, balanced_rows, decided, parts, several
-from .stages import is_untouched
+from .stages import is_untouched, result_of
 
 # Vectors of multiply-adds below which one core is done before another one has begun: about 2 microseconds.
 _PARALLEL_STEPS = 1 << 13

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..schedule.steps import ComputeInline
 from ..schedule.te_schedule import Schedule
-from ..schedule.tree import Inline, Root, StageNode
+from ..schedule.tree import Root, StageNode
 from ..te.contraction import Factor, recognise
 from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
@@ -154,23 +154,6 @@ def _operand(factor: Factor, axes: Mapping[Var, IterVar], reads: StageReads) -> 
     return Operand(tensor, tuple(found), largest.strides, max(1, parse_dtype(source.dtype).bits // 8), factor.casts)
 
 
-def result_of(s: Schedule, stage: StageNode) -> Tensor:
-    """Where the stage's elements end up: in the only stage that reads it, if that reads each once, in order; else in itself."""
-    own = stage.origin.output(0)
-    reader = stage
-    while not reader.is_output:
-        readers = s.tree.consumers(s.tree[reader.id])
-        if len(readers) != 1 or not isinstance(readers[0].op, ComputeOp) or readers[0].op.reduce_axis:
-            return own
-        before, reader = reader, readers[0]
-        axes = tuple(axis.var for axis in reader.compute.axis)
-        if any(tuple(read.indices) != axes for read in s.tree.reads(reader) if s.tree.producer(read).id == before.id):
-            return own
-        if not isinstance(reader.attach, Inline):
-            return reader.origin.output(0)
-    return own
-
-
 def inline_moves(s: Schedule, stage: StageNode) -> None:
     """Inline what only puts elements elsewhere for this stage alone: transposes, slices, reshapes."""
     waiting = [stage]
@@ -198,4 +181,4 @@ def size_of(axes: Sequence[IterVar]) -> int:
     return product(extents)
 
 
-__all__ = ["Operand", "Product", "Refused", "extent_of", "inline_moves", "product_of", "result_of", "size_of"]
+__all__ = ["Operand", "Product", "Refused", "extent_of", "inline_moves", "product_of", "size_of"]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..schedule.te_schedule import Schedule
 from ..schedule.tree import Inline, Root, ScheduleTree, StageNode
+from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.expr import IterVar, PrimExpr
@@ -27,8 +29,15 @@ def elementwise_consumer(tree: ScheduleTree, stage: StageNode) -> StageNode | No
             return current
 
 
+def result_of(s: Schedule, stage: StageNode) -> Tensor:
+    """Where a stage's elements end up: in the only stage that reads it, if that reads each once, in order; else in itself."""
+    reader = None if stage.is_output else elementwise_consumer(s.tree, stage)
+    found: Tensor = (stage if reader is None else reader).origin.output(0)
+    return found
+
+
 def _reads_elementwise(tree: ScheduleTree, reader: StageNode, stage: StageNode) -> bool:
-    if len(reader.reduction) or not _same_shape(reader, stage):
+    if not isinstance(reader.op, ComputeOp) or len(reader.reduction) or reader.origin.num_outputs != 1 or not _same_shape(reader, stage):
         return False
     for load in tree.reads(reader):
         own = isinstance(load.producer, Tensor) and tree.producer(load).id == stage.id

@@ -28,6 +28,7 @@ from .access import bordered, bytes_of, element_bytes, flat_access, product
 from .machine import is_parallel, lanes_of, outgrows_cache
 from .reduction import constant_extents
 from .sizes import decided, registers, written_rows
+from .stages import result_of
 
 # Terms of one window that are written out, and of all windows of a tile: code that is lowered and compiled up to nine times, once
 # for each combination of borders.
@@ -81,9 +82,8 @@ def _schedule(s: Schedule, stage: StageNode, target: Target) -> None:
     op = stage.compute
     _inline_paddings(s, stage)
     window = stage.origin.output(0)
-    result = _elementwise_reader(s, stage)
-    if result is None:
-        result = window
+    result = result_of(s, stage)
+    if result is window:
         window = s.cache_write(result, "local")
     else:
         s[window].set_scope("local")
@@ -103,24 +103,6 @@ def _inline_paddings(s: Schedule, stage: StageNode) -> None:
     for producer in {s.tree.producer(load).id: s.tree.producer(load) for load in s.tree.reads(stage)}.values():
         if bordered(producer.op) is not None and not producer.is_output and len(s.tree.consumers(producer)) == 1:
             s.apply_step(ComputeInline(producer.id))
-
-
-def _elementwise_reader(s: Schedule, stage: StageNode) -> Tensor | None:
-    """The result of the only stage that reads this one, if it reads each element once, in order."""
-    if stage.is_output:
-        return None
-    reader, current = stage, stage
-    while True:
-        readers = s.tree.consumers(s.tree[current.id])
-        if len(readers) != 1 or not isinstance(readers[0].op, ComputeOp) or readers[0].op.reduce_axis:
-            return None
-        reader = readers[0]
-        axes = tuple(axis.var for axis in reader.op.axis)
-        if any(read.indices != axes for read in s.tree.reads(reader) if s.tree.producer(read).id == current.id):
-            return None
-        if not isinstance(reader.attach, Inline):
-            return reader.origin.output(0)
-        current = reader
 
 
 def _tile_result(s: Schedule, result: Tensor, op: ComputeOp, target: Target) -> IterVar:

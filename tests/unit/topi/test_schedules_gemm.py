@@ -17,8 +17,9 @@ from tensorexpr.schedule.tree import Inline
 from tensorexpr.spaces import gemm
 from tensorexpr.spaces.explain import explain_default
 from tensorexpr.spaces.gemm import plan_product
-from tensorexpr.spaces.products import Product, Refused, product_of, result_of
+from tensorexpr.spaces.products import Product, Refused, product_of
 from tensorexpr.spaces.register_tile import Shape, choose_tile
+from tensorexpr.spaces.stages import result_of
 from tensorexpr.target import Target, machine
 from tensorexpr.target.machine import machine_of
 from tensorexpr.te.tensor import Tensor
