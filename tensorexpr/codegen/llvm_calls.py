@@ -48,7 +48,7 @@ def emit_llvm_intrinsic(ctx: FunctionContext, call: Call) -> str:
     name, operands = intrinsic_operands(call)
     row = llvm_intrinsic(name)
     assert row is not None  # intrinsic_operands has looked
-    missing = [feature for feature in row.features if feature not in ctx.module.features]
+    missing = row.missing(frozenset(ctx.module.features))
     if missing:
         raise CodegenError(
             f"In {ctx.name}: {name} needs the CPU feature{'s' if len(missing) > 1 else ''} {', '.join(missing)}, which the target "

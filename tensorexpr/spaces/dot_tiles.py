@@ -51,14 +51,17 @@ class DotPlan:
 
 
 def dot_plans(state: SketchState, stage: StageNode, target: Target, caller_packs: bool) -> list[DotPlan]:
-    """All plans for a stage; none if it is no sum of products of types that the target has an instruction for."""
+    """All plans for a stage; none if it is no sum of products of types that the target has an instruction for.
+
+    Of the two operands that is broadcast with which an instruction sums more, the first if both do as well.
+    """
     operands = operands_of(state.tree, stage)
-    found: list[DotPlan] = []
-    for left, right in ((0, 1), (1, 0)) if len(operands) == 2 else ():
-        dot = _instruction(stage, operands[left], operands[right], target)
-        if dot is not None and not found:
-            found = list(_plans(state, stage, operands, left, right, dot, target, caller_packs))
-    return found
+    if len(operands) != 2:
+        return []
+    sides = [(_instruction(stage, operands[left], operands[1 - left], target), left) for left in (0, 1)]
+    found = sorted(((dot, left) for dot, left in sides if dot is not None), key=lambda side: -side[0].group)
+    plans = (list(_plans(state, stage, operands, left, 1 - left, dot, target, caller_packs)) for dot, left in found)
+    return next((some for some in plans if some), [])
 
 
 def _instruction(stage: StageNode, left: Operand, right: Operand, target: Target) -> DotProduct | None:

@@ -1,7 +1,7 @@
-"""Convolutions of small numbers whose channels lie in blocks of 4 bytes: one dot product for 16 channels of a pixel.
+"""Convolutions of small numbers whose channels lie in blocks of 4 bytes: one dot product for a vector of channels of a pixel.
 
 The innermost sum over a block of channels is the instruction's; the accumulators of several pixels and of one or two
-blocks of 16 outputs stay in registers over all other sums.
+blocks of outputs stay in registers over all other sums.
 """
 
 from __future__ import annotations
@@ -16,16 +16,10 @@ from ..te.tensor import Tensor
 from ..te.tensor_intrin import TensorIntrin
 from ..tir.expr import Cast, IterVar, Mul, PrimExpr, ProducerLoad, Reduce
 from ..tir.rewriting import variables
+from .dot_products import instruction_for
 from .machine import is_parallel
 from .reduction import constant_extents
 from .sizes import decided, several
-
-_LANES = 16
-# dtypes of data and weights, and of the sums -> the feature and the instruction.
-_INSTRUCTIONS = {
-    ("uint8", "int8", "int32"): ("avx512vnni", 4, te.intrinsics.dot_16x4_vnni),
-    ("bfloat16", "bfloat16", "float32"): ("avx512bf16", 2, te.intrinsics.dot_16x2_avx512_bf16),
-}
 
 
 @dataclass(frozen=True)
@@ -45,9 +39,9 @@ def grouped_conv_of(op: ComputeOp, target: Target) -> GroupedConv | None:
     if reads is None or len(op.axis) < 3 or len(op.reduce_axis) < 2:
         return None
     data, weight = reads
-    feature, group, intrinsic = _INSTRUCTIONS.get((data.dtype, weight.dtype, op.output_dtype(0)), ("", 0, None))
+    dot = instruction_for(data.dtype, weight.dtype, op.output_dtype(0), target)
     lanes, inner = op.axis[-1], op.reduce_axis[-1]
-    if intrinsic is None or feature not in target.features or constant_extents((lanes, inner)) != [_LANES, group]:
+    if dot is None or constant_extents((lanes, inner)) != [dot.outputs, dot.group]:
         return None
     if weight.indices[-2] is not lanes.var or weight.indices[-1] is not inner.var or data.indices[-1] is not inner.var:
         return None
@@ -61,7 +55,7 @@ def grouped_conv_of(op: ComputeOp, target: Target) -> GroupedConv | None:
     pixels = [axis for axis in op.axis[:-1] if axis.var in of_data and axis.var not in of_weight]
     if not outputs or not pixels or len(outputs) + len(pixels) != len(op.axis) - 1:
         return None
-    return GroupedConv(outputs[-1], pixels[-1], lanes, inner, intrinsic())
+    return GroupedConv(outputs[-1], pixels[-1], lanes, inner, TensorIntrin.get(dot.intrinsic))
 
 
 def _operands(op: ComputeOp) -> tuple[ProducerLoad, ProducerLoad] | None:

@@ -20,12 +20,13 @@ from ..target.machine import Machine
 _LABEL = re.compile(r"^(\.L\w+|LBB\w+):")
 _FUNCTION = re.compile(r"^([A-Za-z_$\"][^:]*):")
 _JUMP = re.compile(r"^(?:j\w+|b(?:\.\w+)?|cbn?z\s+\w+,|tbn?z\s+\w+,\s*#\d+,)\s+(\.L\w+|LBB\w+)$")
+_PREFIX = re.compile(r"^\{\w+\}\s+")  # an encoding that the assembler is asked for
 _COMMENT = re.compile(r"\s(?:#|//)\s.*$")
 _BITS = {"x": 128, "y": 256, "z": 512}
 
 _X86_REGISTER = re.compile(r"%([xyz])mm\d+")
 _X86_MEMORY = re.compile(r"-?[\w.]*\((%\w+)?[^)]*\)")
-_X86_FMA = re.compile(r"^vf(n?)m(add|sub)\w*p[sdh]\b|^vdpbf16ps\b|^v?pdpbu?s")
+_X86_FMA = re.compile(r"^vf(n?)m(add|sub)\w*p[sdh]\b|^vdpbf16ps\b|^vpdp\w+|^v?pmaddwd\b")
 _X86_ADD = re.compile(r"^v?(add|sub)p[sd]\b")
 _X86_MULTIPLY = re.compile(r"^v?mulp[sd]\b")
 _X86_LANE = re.compile(r"^v?(pinsr[bwdq]|insertps|movhps|movlps|movhpd|movlpd)\b")
@@ -107,7 +108,7 @@ def hot_loop(asm: str) -> HotLoop | None:
 
 def _innermost_loops(asm: str) -> Iterator[list[str]]:
     """The lines between a label and a jump back to it, where no other such lines lie between."""
-    lines = [_COMMENT.sub("", line).strip() for line in asm.splitlines()]
+    lines = [_PREFIX.sub("", _COMMENT.sub("", line).strip()) for line in asm.splitlines()]
     labels: dict[str, int] = {}
     spans: list[tuple[int, int]] = []
     for number, line in enumerate(lines):

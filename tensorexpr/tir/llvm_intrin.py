@@ -23,7 +23,7 @@ PURE_CALL, CALL = "tir.call_llvm_pure_intrin", "tir.call_llvm_intrin"
 
 @dataclass(frozen=True, slots=True)
 class LLVMIntrinsic:
-    """One intrinsic: the LLVM types of its operands and result, the features it needs, and what it computes on lanes.
+    """One intrinsic: the LLVM types of its operands and result, the features it needs, others that do too, and what it computes on lanes.
 
     An empty `operands` stands for an overloaded one, whose types are those of the call.
     """
@@ -33,6 +33,13 @@ class LLVMIntrinsic:
     operands: tuple[str, ...] = ()
     result: str = ""
     features: tuple[str, ...] = ()
+    instead: tuple[str, ...] = ()
+
+    def missing(self, features: frozenset[str]) -> list[str]:
+        """What a CPU lacks to have it; nothing if it has all that is needed, or what serves instead."""
+        if self.instead and features.issuperset(self.instead):
+            return []
+        return [feature for feature in self.features if feature not in features]
 
 
 def _dot_groups(group: int, saturating: bool = False) -> Callable[[Array, Array, Array], Array]:
@@ -101,12 +108,13 @@ def _x86_dots() -> list[LLVMIntrinsic]:
             for stem, kind, evaluate in (("vpdpbusd", "i8", _dot_bytes(saturating)), ("vpdpwssd", "i16", _dot_groups(2, saturating))):
                 operands = (words, _vectors(kind, bits), _vectors(kind, bits))
                 name = f"llvm.x86.avx512.{stem}{suffix}.{bits}"
-                rows.append(LLVMIntrinsic(name, evaluate, operands, words, ("avx512vnni", *narrow)))
+                rows.append(LLVMIntrinsic(name, evaluate, operands, words, ("avx512vnni", *narrow), ("avxvnni",) if narrow else ()))
         floats, halves = _vectors("float", bits), _vectors("bfloat", bits)
         name = f"llvm.x86.avx512bf16.dpbf16ps.{bits}"
         rows.append(LLVMIntrinsic(name, _dot_bfloat16, (floats, halves, halves), floats, ("avx512bf16", *narrow)))
-    pairs = _vectors("i16", 512)
-    rows.append(LLVMIntrinsic("llvm.x86.avx512.pmaddw.d.512", _sums_of_pairs, (pairs, pairs), _vectors("i32", 512), ("avx512bw",)))
+    for name, bits, feature in (("avx512.pmaddw.d.512", 512, "avx512bw"), ("avx2.pmadd.wd", 256, "avx2"), ("sse2.pmadd.wd", 128, "sse2")):
+        pairs = _vectors("i16", bits)
+        rows.append(LLVMIntrinsic(f"llvm.x86.{name}", _sums_of_pairs, (pairs, pairs), _vectors("i32", bits), (feature,)))
     return rows
 
 

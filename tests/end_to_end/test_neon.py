@@ -31,6 +31,8 @@ CASES = [
     Case("softmax", "suite.softmax", (3, 29)),
     Case("transpose", "suite.transpose", (9, 14)),
     Case("int8", "suite.gemm_low", (9, 32, 20, "uint8", "int8", "int32"), (1,)),
+    Case("signed bytes", "suite.gemm_low", (9, 32, 20, "int8", "int8", "int32"), (1,)),
+    Case("unsigned bytes", "suite.gemm_low", (9, 32, 19, "uint8", "uint8", "int32"), (1,)),
     Case("bfloat16", "suite.gemm_low", (9, 32, 20, "bfloat16", "bfloat16", "float32"), (1,)),
 ]
 PROGRAM = """

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -310,3 +311,25 @@ def test_loops_of_dot_products_have_no_spills(types: tuple[str, str, str]) -> No
 @pytest.mark.parametrize("m, n, k", [(0, 5, 5), (5, 0, 5), (5, 5, 0)])
 def test_nothing_to_do(m: int, n: int, k: int) -> None:
     check(matmul(m, n, k), NARROW, compiled=True)
+
+
+@pytest.mark.parametrize("left, right", [("uint8", "int8"), ("int8", "int8"), ("int8", "uint8"), ("int16", "int16")])
+@pytest.mark.parametrize("text", ["llvm -num-cores=2", "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v2 -num-cores=1"])
+def test_products_of_small_integers_are_exact_at_their_limits(text: str, left: str, right: str) -> None:
+    """Where `pmaddubsw` would saturate; sums that leave 32 bits wrap."""
+    target = Target(text)
+    if not target.runs_here:
+        target = Target("llvm -num-cores=1")
+    a, b = te.placeholder((7, 19), left, name="A"), te.placeholder((19, 37), right, name="B")
+    k = te.reduce_axis((0, 19), name="k")
+    c = te.compute((7, 37), lambda i, j: te.sum(a[i, k].astype("int32") * b[k, j].astype("int32"), axis=k), name="C")
+    s = default_schedule([a, b, c], target)
+    assert "tensorize" in s.as_python() or target.arch == "aarch64"
+    random, limits = np.random.default_rng(0), [np.iinfo(dtype) for dtype in (left, right)]
+    x, y = (
+        random.choice([limit.min, limit.min + 1, limit.max], shape).astype(dtype)
+        for limit, shape, dtype in zip(limits, ((7, 19), (19, 37)), (left, right), strict=True)
+    )
+    found = np.empty((7, 37), np.int32)
+    tensorexpr.build(s, [a, b, c], target)(x, y, found)
+    np.testing.assert_array_equal(found, (x.astype(np.int64) @ y.astype(np.int64)).astype(np.int32))
