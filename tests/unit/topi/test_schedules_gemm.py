@@ -180,7 +180,9 @@ def test_small_numbers(types: tuple[str, str, str], transposed: bool) -> None:
         (BYTES, 63, "znver5", "dot_16x4_vnni"),  # groups are padded
         (BYTES, 3, "znver5", None),
         (HALVES, 64, "skylake-avx512", None),
-        (("int8", "int8", "int32"), 64, "znver5", None),
+        (("int8", "int8", "int32"), 64, "znver5", "dot_16x2_int8_int8"),
+        (BYTES, 64, "alderlake", "dot_8x4_vnni"),
+        (BYTES, 63, "haswell", "dot_8x2_uint8_int8"),
         (("uint8", "int8", "float32"), 64, "znver5", None),
     ],
 )
