@@ -12,11 +12,10 @@ from ...te.operation import Operation
 from ...te.tensor import Tensor
 from ...tir.arithmetic import as_int
 from ...tir.dtype import parse_dtype
-from .nest import Array, StageNest, access_forms
+from .nest import Array, Form, StageNest, access_forms
 
 LINE_BYTES = 64
 ROUNDING = 1e-6  # sums of 1/32 and the like; panels are counted in whole ones
-Form = Mapping[int, float] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +52,7 @@ def storage_boxes(nests: Sequence[StageNest]) -> dict[Operation, list[Array]]:
 
 def accesses(nest: StageNest, boxes: Boxes) -> list[Access]:
     """The store of a stage and then its loads."""
-    identity: list[Form] = [{axis: 1} for axis in nest.stage.spatial]
+    identity: list[Form | None] = [Form({axis: 1}) for axis in nest.stage.spatial]
     result = nest.stage.origin.output(0)
     found = [_access(nest, identity, _sizes(nest, result, boxes), result.dtype, is_store=True)]
     for load in nest.loads:
@@ -71,7 +70,7 @@ def _sizes(nest: StageNest, tensor: Tensor, boxes: Boxes) -> list[Array]:
     return [np.full(len(nest.unroll_step), float(as_int(extent) or 1)) for extent in tensor.shape]
 
 
-def _access(nest: StageNest, forms: Sequence[Form], sizes: list[Array], dtype: str, is_store: bool) -> Access:
+def _access(nest: StageNest, forms: Sequence[Form | None], sizes: list[Array], dtype: str, is_store: bool) -> Access:
     count = len(nest.unroll_step)
     depth = len(nest.loops)
     item = parse_dtype(dtype).itemsize
@@ -87,22 +86,26 @@ def _access(nest: StageNest, forms: Sequence[Form], sizes: list[Array], dtype: s
     return Access(is_store, item, elements, lines, invariant, inner, following, starts, rows, row * item)
 
 
-def _starts(nest: StageNest, forms: Sequence[Form], sizes: Sequence[Array], invariant: Array) -> Array:
+def _starts(nest: StageNest, forms: Sequence[Form | None], sizes: Sequence[Array], invariant: Array) -> Array:
     """[n]: places that one pass over the register tile's loops starts to read at."""
-    places = [place for place in nest.tile_loops() if nest.loops[place].kind is not LoopKind.VECTORIZE]
-    loops = [nest.loops[place] for place in places]
+    tile = nest.in_tile()
+    loops = [
+        (place, loop, np.where(tile[:, place], loop.extent, 1.0))
+        for place, loop in enumerate(nest.loops)
+        if loop.kind is not LoopKind.VECTORIZE and tile[:, place].any()
+    ]
     count = np.ones(len(nest.unroll_step))
     for form, size in zip(forms, sizes, strict=True):
         reach = np.zeros(len(nest.unroll_step))
-        for loop in loops:
+        for _, loop, extent in loops:
             if form is None:
-                reach = np.where(loop.extent > 1, size, reach)
+                reach = np.where(extent > 1, size, reach)
                 continue
             for root, stride in loop.strides.items():
                 if root in form:
-                    reach = reach + abs(form[root]) * stride * (loop.extent - 1)
+                    reach = reach + abs(form[root]) * stride * (extent - 1)
         count = count * np.minimum(np.floor(1.0 + reach + ROUNDING), size)
-    moving = [np.where(invariant[:, place] == 0, loop.extent, 1.0) for place, loop in zip(places, loops, strict=True)]
+    moving = [np.where(invariant[:, place] == 0, extent, 1.0) for place, _, extent in loops]
     return np.minimum(count, np.prod(moving, axis=0)) if moving else count
 
 
@@ -119,7 +122,7 @@ def _rows(spans: Sequence[Array], sizes: Sequence[Array], one: Array) -> tuple[A
     return rows, run, row
 
 
-def _spans(nest: StageNest, form: Form, size: Array) -> Array:
+def _spans(nest: StageNest, form: Form | None, size: Array) -> Array:
     """[n, m + 1]: how many consecutive indices one dimension covers while loops d and further in run."""
     count, depth = len(nest.unroll_step), len(nest.loops)
     grown = np.zeros((count, depth + 1))
@@ -129,11 +132,11 @@ def _spans(nest: StageNest, form: Form, size: Array) -> Array:
             continue
         for root, stride in loop.strides.items():
             if root in form:
-                grown[:, number] += abs(form[root]) * stride * (loop.extent - 1)
+                grown[:, number] += form.step(root, stride) * (loop.extent - 1)
     return np.minimum(np.floor(1.0 + np.cumsum(grown[:, ::-1], axis=1)[:, ::-1] + ROUNDING), size[:, None])
 
 
-def _moves(nest: StageNest, forms: Sequence[Form]) -> Iterator[Array]:
+def _moves(nest: StageNest, forms: Sequence[Form | None]) -> Iterator[Array]:
     for loop in nest.loops:
         moved = np.zeros(len(nest.unroll_step))
         for form in forms:
@@ -145,12 +148,12 @@ def _moves(nest: StageNest, forms: Sequence[Form]) -> Iterator[Array]:
         yield np.where(loop.extent > 1, moved, 0.0)
 
 
-def _invariance(nest: StageNest, forms: Sequence[Form]) -> Array:
+def _invariance(nest: StageNest, forms: Sequence[Form | None]) -> Array:
     columns = [moved == 0 for moved in _moves(nest, forms)]
     return np.stack(columns, axis=1).astype(float) if columns else np.zeros((len(nest.unroll_step), 0))
 
 
-def _stride(nest: StageNest, forms: Sequence[Form], sizes: list[Array], place: int) -> Array:
+def _stride(nest: StageNest, forms: Sequence[Form | None], sizes: list[Array], place: int) -> Array:
     """Elements between neighbours along a loop, counted from the end: 0 broadcast, 1 contiguous, more a gather.
 
     What moves by less than an element at a time is the number of a panel: neighbours are in the same one.

@@ -15,6 +15,7 @@ from ...tir.dtype import parse_dtype
 from ...tir.expr import BinaryExpr, Call, PrimExpr, ProducerLoad, Reduce
 from ...tir.rewriting import walk
 from .access import LINE_BYTES, Access, accesses, storage_boxes
+from .guards import run_share
 from .instructions import in_vectors
 from .nest import Array, Bodies, IntArray, Sampled, StageNest, nests
 from .traffic import nest_extent, traffic
@@ -54,7 +55,7 @@ def extract(sketch: Sampled, bodies: Bodies, rows: IntArray, target: Target) -> 
         target: the machine that the programs are for.
     """
     machine = target.machine
-    built = [in_vectors(nest) for nest in nests(sketch, bodies, rows)]
+    built = [in_vectors(nest) for nest in nests(sketch, bodies, rows, trimmed=True)]
     boxes = storage_boxes(built)
     stages = [_stage_columns(nest, accesses(nest, boxes), machine) for nest in built]
     valid = admissible(built, boxes, stages, machine)
@@ -105,7 +106,7 @@ def _stage_columns(nest: StageNest, touched: list[Access], machine: Machine) -> 
     threads, imbalance = _parallelism(nest, machine, count)
     operations = _operations(nest.body)
     flops = iterations * operations
-    steps, run = iterations / np.maximum(1.0, rows * lanes) / nest.group, run / nest.group
+    steps, run = iterations / np.maximum(1.0, rows * lanes) / nest.group * run_share(nest), run / nest.group
     loads, operands, gathers = _loads_per_step(nest, touched, rows, vectors)
     # As `unroll_register_tile` counts: accumulators, vectors of a step, a broadcast. What only one row reads is read where it is used.
     room = rows * vectors + np.where(rows > 1, operands, np.minimum(operands, 1.0)) + machine.scalar_registers
@@ -168,16 +169,15 @@ def _register_tile(nest: StageNest, count: int) -> tuple[Array, Array]:
     if not isinstance(nest.body[0], Reduce):
         return np.ones(count), np.zeros(count)
     rows, run = np.ones(count), np.ones(count)
-    tile = nest.tile_loops()
-    for loop in (nest.loops[place] for place in tile):
+    tile = nest.in_tile()
+    around = np.ones(count, bool)  # still among the reduction loops next to the tile
+    for place in range(len(nest.loops) - 1, -1, -1):
+        loop, inside = nest.loops[place], tile[:, place]
+        around = around & (inside | (loop.extent == 1) | (loop.own and loop.reduction))
         if loop.reduction:
-            run = run * loop.extent
+            run = np.where(around, run * loop.extent, run)
         elif loop.kind is not LoopKind.VECTORIZE:
-            rows = rows * loop.extent
-    for loop in reversed(nest.loops[: len(nest.loops) - len(tile)]):
-        if not loop.own or not loop.reduction:
-            break
-        run = run * loop.extent
+            rows = np.where(inside, rows * loop.extent, rows)
     return rows, run
 
 
@@ -195,8 +195,10 @@ def _loads_per_step(nest: StageNest, touched: list[Access], rows: Array, vectors
     """Loads, those of vectors, and gathered vectors per step of the register tile, each distinct element once."""
     loads, operands, gathers = np.zeros_like(rows), np.zeros_like(rows), np.zeros_like(rows)
     unrolled = np.ones_like(rows)
-    for loop in (nest.loops[place] for place in nest.tile_loops()):
-        unrolled = unrolled * (loop.extent if loop.reduction else 1.0)
+    tile = nest.in_tile()
+    for place, loop in enumerate(nest.loops):
+        if loop.reduction:
+            unrolled = np.where(tile[:, place], unrolled * loop.extent, unrolled)
     for access in touched[1:]:
         spread = np.where(access.inner_stride == 0, 1.0, vectors)
         moved = access.starts / unrolled if isinstance(nest.body[0], Reduce) else np.ones_like(rows)

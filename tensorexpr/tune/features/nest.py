@@ -37,6 +37,26 @@ class Sampled(Protocol):
         """Sample number -> its values [n, parts] for a population [n, d]."""
 
 
+class Form(dict[int, float]):
+    """An affine index: the coefficient of each root axis.
+
+    Args:
+        coefficients: by axis.
+        period: s for an index `x % s`, else 0. A loop that moves x by a multiple of s doesn't move it.
+    """
+
+    __slots__ = ("period",)
+
+    def __init__(self, coefficients: Mapping[int, float], period: int = 0) -> None:
+        super().__init__(coefficients)
+        self.period = period
+
+    def step(self, axis: int, stride: Array) -> Array:
+        """How far the index moves while an axis of it moves by `stride`."""
+        moved = np.asarray(abs(self[axis]) * stride, float)
+        return np.where(moved % self.period == 0, 0.0, moved) if self.period else moved
+
+
 @dataclass(frozen=True, eq=False)
 class Loop:
     """One loop around a stage: its extent, and how far one iteration moves each root axis of that stage."""
@@ -62,18 +82,24 @@ class StageNest:
     extents: Mapping[int, Array] = field(default_factory=dict)  # of all axes
     group: float = 1.0  # iterations of the reduction that one instruction sums, see `instructions`
 
-    def tile_loops(self) -> list[int]:
-        """The places of the loops of the register tile, innermost first: the stage's own inside of the reduction, and around them
-        what is written out with them."""
-        found, unrolled = [], False
+    def in_tile(self) -> npt.NDArray[np.bool_]:
+        """[n, m]: which loops make the register tile: the stage's own inside of the reduction, and around them what is written out with
+        them. Loops of one iteration are none, so that it differs from program to program where the tile ends."""
+        count = len(self.unroll_step)
+        inside = np.zeros((count, len(self.loops)), bool)
+        still, unrolled = np.ones(count, bool), np.zeros(count, bool)
         for place in range(len(self.loops) - 1, -1, -1):
             loop = self.loops[place]
-            written_out = loop.kind is LoopKind.UNROLL
-            if not loop.own or (not written_out and (loop.reduction or unrolled)):
+            is_loop = loop.extent > 1
+            if not loop.own:
+                still = still & ~is_loop
+            elif loop.kind is not LoopKind.UNROLL:
+                still = still & ~(is_loop & (unrolled | loop.reduction))
+            if not still.any():
                 break
-            unrolled = unrolled or loop.reduction
-            found.append(place)
-        return found
+            unrolled = unrolled | (is_loop & loop.reduction)
+            inside[:, place] = still
+        return inside
 
 
 _USUAL_EXTENT = 16  # of a reduction whose length only the data or the element says
@@ -119,16 +145,18 @@ def sampled_values(sketch: Sampled, rows: IntArray) -> dict[Var, Array]:
     return values
 
 
-def nests(sketch: Sampled, bodies: Bodies, rows: IntArray) -> list[StageNest]:
+def nests(sketch: Sampled, bodies: Bodies, rows: IntArray, trimmed: bool = False) -> list[StageNest]:
     """The nests of all stages that are computed, producers first.
 
     Args:
         bodies: the stages' bodies without reads of inlined stages.
         rows: the population [n, d].
+        trimmed: count the iterations that do something only, where a part of a split is longer than what is split: the guards
+            of the others hold for none of theirs.
     """
     tree = sketch.tree
     values = {var: numbers[:, 0] for var, numbers in sampled_values(sketch, rows).items()}
-    builder = _NestBuilder(tree, bodies, real_readers(tree), _Evaluator(len(rows), values), {}, {})
+    builder = _NestBuilder(tree, bodies, real_readers(tree), _Evaluator(len(rows), values), trimmed, {}, {})
     # Consumers first: where a stage is computed, its consumer's loops and what these read say how much of it each visit takes.
     for stage in reversed(tuple(tree.in_order())):
         if stage.has_loops and not isinstance(stage.attach, Inline):  # an extern costs the same in every candidate
@@ -142,6 +170,7 @@ class _NestBuilder:
     bodies: Bodies
     readers: Mapping[int, tuple[StageNode, ...]]
     evaluate: _Evaluator
+    trimmed: bool
     finished: dict[int, StageNest]
     axis_loops: dict[tuple[int, int], int]  # (stage, leaf axis) -> how many loops of the nest lie up to and including it
 
@@ -174,7 +203,7 @@ class _NestBuilder:
         depth = self.axis_loops[stage.attach.stage, stage.attach.axis]
         around = self.finished[stage.attach.stage].loops[:depth]
         outer: list[Loop] = []
-        links: dict[int, dict[int, float]] | None = None
+        links: dict[int, Form] | None = None
         # One element at least; of several readers the widest counts, as one visit serves them all.
         touched = {axis: np.ones(self.evaluate.count) for axis in stage.spatial}
         for reader in self.readers[stage.id]:
@@ -183,7 +212,7 @@ class _NestBuilder:
                 forms = access_forms(load, nest.stage)
                 if links is None:  # the reader is under these loops too, so that they move it and what it reads
                     around = nest.loops[:depth]
-                    links = {axis: form or {} for axis, form in zip(stage.spatial, forms, strict=True)}
+                    links = {axis: form or Form({}) for axis, form in zip(stage.spatial, forms, strict=True)}
                 for axis, form in zip(stage.spatial, forms, strict=True):
                     span = region[axis] if form is None else _span(nest.loops[depth:], form)
                     touched[axis] = np.maximum(touched[axis], np.minimum(span, region[axis]))
@@ -211,6 +240,8 @@ class _NestBuilder:
             step = one
             for part, factor in reversed(list(zip(relation.parts, factors, strict=True))):
                 extents[part] = np.ceil(extents[relation.parent] / known) if factor is None else factor
+                if self.trimmed and stage.mark(part).kind is not LoopKind.VECTORIZE:  # lanes are masked, not left out
+                    extents[part] = np.minimum(extents[part], np.maximum(np.ceil(extents[relation.parent] / step), 1.0))
                 strides[part] = {root: stride * step for root, stride in strides[relation.parent].items()}
                 step = step * extents[part]
         return extents, strides
@@ -251,41 +282,51 @@ def _extents(stage: StageNode) -> dict[int, Any]:
     return found
 
 
-def access_forms(load: ProducerLoad, reader: StageNode) -> list[dict[int, float] | None]:
+def access_forms(load: ProducerLoad, reader: StageNode) -> list[Form | None]:
     """Per index the coefficients of the reader's root axes; None where the index is not affine in them.
 
     The number of a panel, `j // 32`, moves by 1/32 with j; the place in it, `j % 32`, as j does.
     """
-    roots = {reader.axes[axis].var: axis for axis in (*reader.spatial, *reader.reduction)}
-    return [_form(index, roots) for index in load.indices]
+    roots = roots_of(reader)
+    return [form_of(index, roots) for index in load.indices]
 
 
-def _form(index: PrimExpr, roots: Mapping[Var, int]) -> dict[int, float] | None:
+def roots_of(stage: StageNode) -> dict[Var, int]:
+    """The root axes of a stage by their variables."""
+    return {stage.axes[axis].var: axis for axis in (*stage.spatial, *stage.reduction)}
+
+
+def form_of(index: PrimExpr, roots: Mapping[Var, int]) -> Form | None:
+    """An index as a form; None if it isn't affine."""
     form: dict[int, float] = {}
-    for atom, factor in linear_form(index).terms.items():
+    period = 0
+    terms = linear_form(index).terms
+    for atom, factor in terms.items():
         if isinstance(atom, Var) and atom in roots:
             form[roots[atom]] = form.get(roots[atom], 0) + factor
             continue
-        inner = _form(atom.a, roots) if isinstance(atom, (FloorDiv, FloorMod)) and isinstance(atom.b, IntImm) else None
+        inner = form_of(atom.a, roots) if isinstance(atom, (FloorDiv, FloorMod)) and isinstance(atom.b, IntImm) else None
         if inner is None:
             return None
         size = atom.b.value if isinstance(atom, FloorDiv) and isinstance(atom.b, IntImm) else 1
+        if isinstance(atom, FloorMod) and isinstance(atom.b, IntImm) and len(terms) == 1 and factor == 1:
+            period = atom.b.value
         if abs(factor) >= size > 1:  # the channels of a group: all results inside of one read the same
             factor = 1
         for root, inside in inner.items():
             form[root] = form.get(root, 0) + factor * inside / size
-    return form
+    return Form(form, period)
 
 
-def _span(loops: tuple[Loop, ...], form: Mapping[int, float]) -> Array:
+def _span(loops: tuple[Loop, ...], form: Form) -> Array:
     """How many consecutive elements an affine index covers while some loops run; of panels, whole ones."""
     span: Any = 1.0
     for loop in loops:
         for root, stride in loop.strides.items():
             if root in form:
-                span = span + abs(form[root]) * stride * (loop.extent - 1)
+                span = span + form.step(root, stride) * (loop.extent - 1)
     return np.floor(np.asarray(span, float) + 1e-6) * np.ones_like(loops[0].extent) if loops else np.ones(1)
 
 
-def _moved(loop: Loop, form: Mapping[int, float]) -> Array:
-    return np.asarray(np.sum([abs(k) * loop.strides[root] for root, k in form.items() if root in loop.strides], axis=0), float)
+def _moved(loop: Loop, form: Form) -> Array:
+    return np.asarray(np.sum([form.step(root, loop.strides[root]) for root in form if root in loop.strides], axis=0), float)

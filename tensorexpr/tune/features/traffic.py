@@ -43,6 +43,8 @@ def _outer_trips(nest: StageNest) -> Array:
 
 def _occupied(access: Access, cache: Cache) -> Array:
     """[n, m + 1]: which part of a cache an access takes: of its lines, or of the ways of few sets, if rows lie a power of two apart."""
+    if cache.keeps:  # slices that are chosen by a hash of the address: no distance puts all rows into one
+        return access.lines * LINE_BYTES / cache.size
     row = access.row_bytes.astype(np.int64)
     starts = np.maximum(1, cache.way_bytes // np.gcd(np.maximum(row, 1), cache.way_bytes))
     ways = access.rows / (starts * cache.ways)
