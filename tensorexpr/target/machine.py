@@ -25,6 +25,9 @@ _CACHE_WORDS = re.compile(rf" -(?:{'|'.join(CACHE_OPTIONS)})=\S+")
 _LOGGER = logging.getLogger(__name__)
 # Threads of an OpenMP runtime that wait for each other meet in about a microsecond.
 _FORK_JOIN_CYCLES = 4000.0
+# A chain of loads, one from each page, takes 8 cycles more per load on znver1 where there are more pages than translations; Agner
+# Fog has 7 to 9 for all cores of the table.
+_TRANSLATION_CYCLES = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class Cache:
         fill_bytes: bytes per cycle that one core gets into it from the level below.
         line: bytes of a line.
         keeps: what fits stays from one call of a kernel to the next.
+        wait: cycles until a line that nothing has asked for ahead arrives from the level below.
     """
 
     size: int
@@ -44,6 +48,7 @@ class Cache:
     fill_bytes: float
     line: int = 64
     keeps: bool = False
+    wait: float = 12.0
 
     @property
     def way_bytes(self) -> int:
@@ -77,6 +82,7 @@ class Machine:
         fma_latency: cycles until a sum can be added to again.
         masked_store_cycles: of a vector store of some lanes.
         caches: first to third level.
+        window: vector instructions that one core has under way at a time.
         page_bytes, translations: of the first-level TLB.
         fork_join_cycles: to start all threads and wait for them.
     """
@@ -93,6 +99,7 @@ class Machine:
     fma_latency: int
     masked_store_cycles: float
     caches: tuple[Cache, Cache, Cache]
+    window: float
     page_bytes: int
     translations: int
     fork_join_cycles: float = _FORK_JOIN_CYCLES
@@ -105,6 +112,11 @@ class Machine:
     def tile_rows(self, vectors: int) -> int:
         """The most rows that a register tile of so many vectors has: MR * NV accumulators, NV vectors and the scalars, in registers."""
         return (self.vector_registers - vectors - self.scalar_registers) // vectors
+
+    @property
+    def tlb(self) -> Cache:
+        """The first-level TLB as a cache whose lines are pages; the second level has an address in some `_TRANSLATION_CYCLES`."""
+        return Cache(self.translations * self.page_bytes, self.translations, self.page_bytes / _TRANSLATION_CYCLES, self.page_bytes)
 
     def step_cycles(self, multiply_adds: float, loads: float) -> float:
         """Cycles of one step of a loop-carried sum: its vector multiply-adds beside its loads, and no less than the latency of one."""
@@ -134,6 +146,7 @@ def machine_of(target: Target, cores: int) -> Machine:
         fma_latency=row.latency,
         masked_store_cycles=row.masked_store,
         caches=_caches(target, row),
+        window=row.window * min(1.0, row.fma[1] / bits),
         page_bytes=row.page,
         translations=row.translations,
     )
@@ -180,8 +193,8 @@ def _caches(target: Target, row: Core) -> tuple[Cache, Cache, Cache]:
     """What the user says of each level, else the system if the target is this machine, else the table."""
     seen = processor.caches() if target.is_host_cpu else {}
     levels = []
-    for level, (name, fill) in enumerate(zip(CACHE_OPTIONS, row.fill, strict=True), start=1):
+    for level, (name, fill, wait) in enumerate(zip(CACHE_OPTIONS, row.fill, row.wait, strict=True), start=1):
         given = str(target.attrs.get(name, ""))
         size, ways = processor.parse_cache(given) or seen.get(level) or processor.parse_cache(getattr(row, name)) or (0, 1)
-        levels.append(Cache(size, ways, float(fill), row.line, keeps=level == 3))
+        levels.append(Cache(size, ways, float(fill), row.line, level == 3, float(wait)))
     return levels[0], levels[1], levels[2]

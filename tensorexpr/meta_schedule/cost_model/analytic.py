@@ -12,7 +12,7 @@ from ...target import Target
 from ...target.machine import Cache, Machine
 from ...tir.function import IRModule, PrimFunc
 from ...tir.stmt import ForKind
-from ...tune.features.extract import GATHER_CYCLES
+from ...tune.features.cycles import GATHER_CYCLES
 from ...tune.features.programs.stores import Store, stores_of
 from ...tune.features.programs.touched import Touched
 

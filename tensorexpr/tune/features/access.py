@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from ...tir.arithmetic import as_int
 from ...tir.dtype import parse_dtype
 from .nest import Array, Form, StageNest, access_forms
 
-LINE_BYTES = 64
 ROUNDING = 1e-6  # sums of 1/32 and the like; panels are counted in whole ones
 
 
@@ -22,7 +21,8 @@ ROUNDING = 1e-6  # sums of 1/32 and the like; panels are counted in whole ones
 class Access:
     """One tensor access of a statement.
 
-    `lines[:, d]` counts the cache lines touched while loops d, d+1, ... run once (column m: a single execution);
+    `lines[:, d]` counts the cache lines touched while loops d, d+1, ... run once (column m: a single execution), `run_bytes` [n, m + 1]
+    the bytes that lie side by side in them;
     `invariant[:, l]` says that loop l does not move it; `inner_stride` is the element distance between neighbours
     along the innermost loop, `next_stride` along the loop around it; `starts` [n] counts the different places that
     a register tile reads, vectors counted once; `rows` counts the rows of storage touched while loops run as for
@@ -31,6 +31,7 @@ class Access:
 
     is_store: bool
     item_bytes: int
+    line_bytes: int
     elements: Array
     lines: Array
     invariant: Array
@@ -39,6 +40,13 @@ class Access:
     starts: Array
     rows: Array
     row_bytes: Array
+    run_bytes: Array
+
+    def lines_of(self, size: int) -> Array:
+        """[n, m + 1]: the lines, or pages, of so many bytes that are touched. Rows that are closer than that share some."""
+        apart = self.rows * np.ceil(self.run_bytes / size)
+        together = np.ceil(((self.rows - 1) * self.row_bytes + self.run_bytes) / size)
+        return np.maximum(1.0, np.where(self.row_bytes < size, together, apart))
 
 
 # Storage extents of a stage's box per dimension, for stages that live in a box of their own.
@@ -50,15 +58,15 @@ def storage_boxes(nests: Sequence[StageNest]) -> dict[Operation, list[Array]]:
     return {nest.stage.origin: [nest.region[axis] for axis in nest.stage.spatial] for nest in nests if isinstance(nest.stage.attach, At)}
 
 
-def accesses(nest: StageNest, boxes: Boxes) -> list[Access]:
-    """The store of a stage and then its loads."""
+def accesses(nest: StageNest, boxes: Boxes, line: int = 64) -> list[Access]:
+    """The store of a stage and then its loads, in lines of so many bytes."""
     identity: list[Form | None] = [Form({axis: 1}) for axis in nest.stage.spatial]
     result = nest.stage.origin.output(0)
-    found = [_access(nest, identity, _sizes(nest, result, boxes), result.dtype, is_store=True)]
+    found = [_access(nest, identity, _sizes(nest, result, boxes), result.dtype, line, is_store=True)]
     for load in nest.loads:
         if isinstance(load.producer, Tensor):
             sizes = _sizes(nest, load.producer, boxes)
-            found.append(_access(nest, access_forms(load, nest.stage), sizes, load.dtype, is_store=False))
+            found.append(_access(nest, access_forms(load, nest.stage), sizes, load.dtype, line, is_store=False))
     return found
 
 
@@ -70,7 +78,7 @@ def _sizes(nest: StageNest, tensor: Tensor, boxes: Boxes) -> list[Array]:
     return [np.full(len(nest.unroll_step), float(as_int(extent) or 1)) for extent in tensor.shape]
 
 
-def _access(nest: StageNest, forms: Sequence[Form | None], sizes: list[Array], dtype: str, is_store: bool) -> Access:
+def _access(nest: StageNest, forms: Sequence[Form | None], sizes: list[Array], dtype: str, line: int, is_store: bool) -> Access:
     count = len(nest.unroll_step)
     depth = len(nest.loops)
     item = parse_dtype(dtype).itemsize
@@ -79,11 +87,11 @@ def _access(nest: StageNest, forms: Sequence[Form | None], sizes: list[Array], d
     for span in spans:
         elements = elements * span
     rows, run, row = _rows(spans, sizes, np.ones((count, depth + 1)))
-    lines = rows * np.maximum(1.0, np.ceil(run * item / LINE_BYTES))
     inner, following = (_stride(nest, forms, sizes, place) for place in (-1, -2))
     invariant = _invariance(nest, forms)
     starts = _starts(nest, forms, sizes, invariant)
-    return Access(is_store, item, elements, lines, invariant, inner, following, starts, rows, row * item)
+    made = Access(is_store, item, line, elements, rows, invariant, inner, following, starts, rows, row * item, run * item)
+    return replace(made, lines=made.lines_of(line))
 
 
 def _starts(nest: StageNest, forms: Sequence[Form | None], sizes: Sequence[Array], invariant: Array) -> Array:

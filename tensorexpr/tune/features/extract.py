@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,28 +9,28 @@ import numpy.typing as npt
 
 from ...schedule.tree import At, LoopKind
 from ...target import Target
-from ...target.machine import Cache, Machine
+from ...target.machine import Machine
 from ...tir.dtype import parse_dtype
 from ...tir.expr import BinaryExpr, Call, PrimExpr, ProducerLoad, Reduce
 from ...tir.rewriting import walk
-from .access import LINE_BYTES, Access, accesses, storage_boxes
+from .access import Access, accesses, storage_boxes
+from .cycles import Cycles, Steps, cycles_of, together
 from .guards import run_share
 from .instructions import in_vectors
 from .nest import Array, Bodies, IntArray, Sampled, StageNest, nests
-from .traffic import nest_extent, traffic
+from .traffic import nest_extent
 from .validity import admissible
 
 STAGE_FEATURES = (
     "flops", "parallel", "imbalance", "vector_lanes", "vector_use", "tile_rows", "tile_vectors", "spills",
     "loads_per_step", "gathers", "reduce_run", "inner_extent", "second_extent", "third_extent",
     "unrolled", "l1_bytes", "l2_bytes", "l3_bytes", "tile_lines", "store_stride", "unroll_step",
-    "compute_cycles", "load_cycles", "update_cycles", "memory_cycles", "cycles",
+    "compute_cycles", "load_cycles", "update_cycles", "memory_cycles", "stall_cycles", "cycles",
 )  # fmt: skip
 GLOBAL_FEATURES = ("stages", "total_cycles", "fork_joins")
 STAGES = 2
 FEATURE_NAMES = tuple(f"s{n}.{name}" for n in range(STAGES) for name in STAGE_FEATURES) + GLOBAL_FEATURES
 TRANSPOSED = 0.2  # of a gather: a vector of a block that is transposed in registers takes log2(lanes) shuffles
-GATHER_CYCLES = 1.5  # per lane: a load of half a cycle, and an insertion
 CALL_OPERATIONS = 16.0  # a vector math function is about so many instructions
 FREE_UNROLLING = 4.0  # reduction steps in a row without a loop; more of them let LLVM keep operands alive until registers run out
 
@@ -57,33 +56,20 @@ def extract(sketch: Sampled, bodies: Bodies, rows: IntArray, target: Target) -> 
     machine = target.machine
     built = [in_vectors(nest) for nest in nests(sketch, bodies, rows, trimmed=True)]
     boxes = storage_boxes(built)
-    stages = [_stage_columns(nest, accesses(nest, boxes), machine) for nest in built]
+    found = [_stage_columns(nest, accesses(nest, boxes, machine.line_bytes), machine) for nest in built]
+    stages = [columns for columns, _ in found]
     valid = admissible(built, boxes, stages, machine)
-    overlapped = _overlapped(built, stages)
+    homes = [nest.stage.attach.stage if isinstance(nest.stage.attach, At) else nest.stage.id for nest in built]
+    parts = [columns["imbalance"] / columns["parallel"] for columns in stages]
+    spent = together(zip(homes, [cycles for _, cycles in found], parts, strict=True))
     stages.sort(key=lambda columns: -float(columns["flops"].max(initial=0.0)))
     count = len(rows)
     blank = {name: np.zeros(count) for name in STAGE_FEATURES}
     columns = [_scaled(name, stage[name]) for stage in [*stages, *[blank] * STAGES][:STAGES] for name in STAGE_FEATURES]
     forks = np.sum([stage["forks"] for stage in stages], axis=0)
-    cycles = np.sum([stage["cycles"] for stage in stages], axis=0) - overlapped + forks * machine.fork_join_cycles
+    cycles = spent + forks * machine.fork_join_cycles
     columns += [np.full(count, float(len(stages))), np.log2(1 + cycles), forks]
     return Extracted(np.stack(columns, axis=1), cycles, valid)
-
-
-def _overlapped(built: Sequence[StageNest], stages: Sequence[Mapping[str, Array]]) -> Array:
-    """Cycles [n] that the stages around one loop save: while one of them computes, the memory serves another."""
-    homes: dict[int, list[int]] = {}
-    for place, nest in enumerate(built):
-        home = nest.stage.attach.stage if isinstance(nest.stage.attach, At) else nest.stage.id
-        homes.setdefault(home, []).append(place)
-    saved: Array = np.zeros_like(stages[0]["cycles"]) if stages else np.zeros(0)
-    for members in homes.values():
-        busy = [np.maximum(stages[n]["compute_cycles"], stages[n]["load_cycles"]) for n in members]
-        memory = [stages[n]["memory_cycles"] for n in members]
-        apart = np.sum([np.maximum(a, b) for a, b in zip(busy, memory, strict=True)], axis=0)
-        together = np.maximum(np.sum(busy, axis=0), np.sum(memory, axis=0))
-        saved = saved + (apart - together) / stages[members[-1]]["parallel"]
-    return saved
 
 
 _PLAIN = {"imbalance", "vector_use", "gathers", "spills"}
@@ -93,53 +79,49 @@ def _scaled(name: str, values: Array) -> Array:
     return values if name in _PLAIN else np.log2(1.0 + np.maximum(values, 0.0))
 
 
-def _stage_columns(nest: StageNest, touched: list[Access], machine: Machine) -> dict[str, Array]:
-    """The features of one stage, unscaled."""
+def _stage_columns(nest: StageNest, touched: list[Access], machine: Machine) -> tuple[dict[str, Array], Cycles]:
+    """The features of one stage, unscaled, and its cycles."""
     extents = nest_extent(nest)
-    count = len(nest.unroll_step)
+    share = run_share(nest)
     iterations = np.prod(extents, axis=1)
     width = machine.vector_bytes // touched[0].item_bytes
-    lanes = _vector_lanes(nest, count)
+    lanes = _vector_lanes(nest, len(share))
     vectors = np.ceil(lanes / width)
     vector_use = lanes / (vectors * width)
-    rows, run = _register_tile(nest, count)
-    threads, imbalance = _parallelism(nest, machine, count)
+    rows, run = _register_tile(nest, len(share))
+    threads, imbalance = _parallelism(nest, machine, len(share))
     operations = _operations(nest.body)
     flops = iterations * operations
-    steps, run = iterations / np.maximum(1.0, rows * lanes) / nest.group * run_share(nest), run / nest.group
+    count, run = iterations / np.maximum(1.0, rows * lanes) / nest.group * share, run / nest.group
     loads, operands, gathers = _loads_per_step(nest, touched, rows, vectors)
     # As `unroll_register_tile` counts: accumulators, vectors of a step, a broadcast. What only one row reads is read where it is used.
     room = rows * vectors + np.where(rows > 1, operands, np.minimum(operands, 1.0)) + machine.scalar_registers
     spills = np.maximum(0.0, room - machine.vector_registers)
-    fused = max(1.0, operations / 2)  # a multiplication and an addition are one instruction
-    compute = steps * np.maximum(rows * vectors * fused / machine.fma_per_cycle, np.where(run > 0, float(machine.fma_latency), 0.0))
-    unrolled = _unrolled_steps(nest, extents, rows)
-    compute = compute * (1.0 + 0.25 * np.log2(np.maximum(1.0, unrolled / FREE_UNROLLING)))
-    load = steps * (loads / machine.loads_per_cycle + gathers * np.minimum(lanes, width) * GATHER_CYCLES) + steps * spills
+    is_sum = run > 0
     kept = np.where(spills > 0, 1.0, np.maximum(run, 1.0))  # a tile that does not fit stays in memory
-    update = steps / kept * rows * vectors * 2 / machine.stores_per_cycle
-    levels = [_moved_bytes(nest, touched, cache, (spills <= 0) & (run > 0)) for cache in machine.caches]
-    memory = np.max([level / cache.fill_bytes for level, cache in zip(levels, machine.caches, strict=True)], axis=0)
-    cycles = (np.maximum(np.maximum(compute, load), memory) + update + 0.2 * (compute + load + memory)) / threads * imbalance
-    tail = [extents[:, -n] if extents.shape[1] >= n else np.ones(count) for n in (1, 2, 3)]
-    return {
+    unrolled = _unrolled_steps(nest, extents, rows)
+    steps = Steps(
+        count=count,
+        adds=rows * vectors * max(1.0, operations / 2),  # a multiplication and an addition are one instruction
+        loads=loads,
+        inserted=gathers * np.minimum(lanes, width),
+        stored=count / kept * rows * vectors,
+        is_sum=is_sum,
+        slowdown=1.0 + 0.25 * np.log2(np.maximum(1.0, unrolled / FREE_UNROLLING)),
+    )
+    cycles = cycles_of(nest, touched, steps, share, (spills <= 0) & is_sum, machine)
+    tail = [extents[:, -n] if extents.shape[1] >= n else np.ones(len(share)) for n in (1, 2, 3)]
+    columns = {
         "flops": flops, "parallel": threads, "imbalance": imbalance, "vector_lanes": lanes, "vector_use": vector_use,
         "tile_rows": rows, "tile_vectors": vectors, "spills": spills, "loads_per_step": loads, "gathers": gathers,
         "reduce_run": run, "inner_extent": tail[0], "second_extent": tail[1], "third_extent": tail[2],
-        "unrolled": unrolled, "l1_bytes": levels[0], "l2_bytes": levels[1], "l3_bytes": levels[2],
+        "unrolled": unrolled, "l1_bytes": cycles.levels[0], "l2_bytes": cycles.levels[1], "l3_bytes": cycles.levels[2],
         "tile_lines": np.sum([a.lines[:, -1] for a in touched], axis=0),
-        "store_stride": touched[0].inner_stride, "unroll_step": nest.unroll_step, "compute_cycles": compute,
-        "load_cycles": load, "update_cycles": update, "memory_cycles": memory, "cycles": cycles, "forks": _fork_joins(nest, count),
+        "store_stride": touched[0].inner_stride, "unroll_step": nest.unroll_step, "compute_cycles": cycles.compute,
+        "load_cycles": cycles.load, "update_cycles": cycles.store, "memory_cycles": cycles.memory, "stall_cycles": cycles.stalls,
+        "cycles": cycles.alone / threads * imbalance, "forks": _fork_joins(nest, len(share)),
     }  # fmt: skip
-
-
-def _moved_bytes(nest: StageNest, touched: Sequence[Access], cache: Cache, in_registers: npt.NDArray[np.bool_]) -> Array:
-    """Traffic into a cache. Accumulators that stay in registers are written once and take no room while the reduction runs."""
-    if not in_registers.any():
-        return traffic(nest, touched, cache)
-    loads = traffic(nest, touched[1:], cache)
-    once = loads + (0.0 if cache.keeps else touched[0].lines[:, 0] * LINE_BYTES)
-    return once if in_registers.all() else np.where(in_registers, once, traffic(nest, touched, cache))
+    return columns, cycles
 
 
 def _operations(body: tuple[PrimExpr, ...]) -> float:
@@ -195,6 +177,8 @@ def _loads_per_step(nest: StageNest, touched: list[Access], rows: Array, vectors
     """Loads, those of vectors, and gathered vectors per step of the register tile, each distinct element once."""
     loads, operands, gathers = np.zeros_like(rows), np.zeros_like(rows), np.zeros_like(rows)
     unrolled = np.ones_like(rows)
+    # LLVM allocates registers for what a schedule unrolls; other tiles are held in them by `unroll_register_tile`, or not at all.
+    written_out = any(loop.own and loop.kind is LoopKind.UNROLL for loop in nest.loops)
     tile = nest.in_tile()
     for place, loop in enumerate(nest.loops):
         if loop.reduction:
@@ -203,7 +187,8 @@ def _loads_per_step(nest: StageNest, touched: list[Access], rows: Array, vectors
         spread = np.where(access.inner_stride == 0, 1.0, vectors)
         moved = access.starts / unrolled if isinstance(nest.body[0], Reduce) else np.ones_like(rows)
         loads = loads + moved * spread
-        operands = operands + np.where(access.inner_stride == 0, 0.0, moved * vectors)
+        once = written_out & (2 * moved > rows) & (rows > 1)  # hardly shared by rows: an operand of the instruction that needs it
+        operands = operands + np.where(access.inner_stride == 0, 0.0, np.where(once, 1.0, moved * vectors))
         blocks = np.where(access.next_stride == 1, TRANSPOSED, 1.0)
         gathers = gathers + moved * blocks * np.where(access.inner_stride > 1, vectors, 0.0)
     return loads, operands, gathers

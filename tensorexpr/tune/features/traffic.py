@@ -12,22 +12,38 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...target.machine import Cache
-from .access import LINE_BYTES, Access
+from .access import Access
 from .nest import Array, StageNest
 
 
 def traffic(nest: StageNest, touched: Sequence[Access], cache: Cache) -> Array:
     """[n]: bytes moved into `cache` over the whole nest. What all fits in the last cache is there from the call before."""
+    return misses(nest, touched, cache)[0]
+
+
+def misses(nest: StageNest, touched: Sequence[Access], cache: Cache) -> tuple[Array, Array]:
+    """[n] each: bytes moved into `cache`, and lines that nothing asks for ahead: a prefetcher follows lines to the end of a row,
+    and where the next one starts is read first by an instruction that then waits."""
     depth = len(nest.loops)
     fits = np.sum([_occupied(access, cache) for access in touched], axis=0) <= 1.0
     fits[:, depth] = True
     level = fits.argmax(axis=1)
     rows, above = np.arange(len(level)), np.maximum(level - 1, 0)
     passes = _outer_trips(nest)[rows, above]
-    total = np.zeros(len(level))
+    if cache.keeps:
+        passes = np.where(level == 0, 0.0, passes)
+    total, sudden = np.zeros(len(level)), np.zeros(len(level))
     for access in touched:
-        total += access.lines[rows, above] * passes * LINE_BYTES * (2.0 if access.is_store else 1.0)
-    return np.where(level == 0, 0.0, total) if cache.keeps else total
+        lines = _lines(access, cache)[rows, above]
+        total += lines * (cache.line * (2.0 if access.is_store else 1.0))
+        if not access.is_store:  # stores wait in their buffer
+            starts = access.rows[rows, above]
+            sudden += np.where(starts > 1, np.minimum(starts, lines), 0.0)
+    return total * passes, sudden * passes
+
+
+def _lines(access: Access, cache: Cache) -> Array:
+    return access.lines if cache.line == access.line_bytes else access.lines_of(cache.line)
 
 
 def nest_extent(nest: StageNest) -> Array:
@@ -44,9 +60,9 @@ def _outer_trips(nest: StageNest) -> Array:
 def _occupied(access: Access, cache: Cache) -> Array:
     """[n, m + 1]: which part of a cache an access takes: of its lines, or of the ways of few sets, if rows lie a power of two apart."""
     if cache.keeps:  # slices that are chosen by a hash of the address: no distance puts all rows into one
-        return access.lines * LINE_BYTES / cache.size
+        return _lines(access, cache) * cache.line / cache.size
     row = access.row_bytes.astype(np.int64)
     starts = np.maximum(1, cache.way_bytes // np.gcd(np.maximum(row, 1), cache.way_bytes))
     ways = access.rows / (starts * cache.ways)
-    aligned = (row >= LINE_BYTES) & (row % LINE_BYTES == 0)
-    return np.maximum(access.lines * LINE_BYTES / cache.size, np.where(aligned, ways, 0.0))
+    aligned = (row >= cache.line) & (row % cache.line == 0)
+    return np.maximum(_lines(access, cache) * cache.line / cache.size, np.where(aligned, ways, 0.0))

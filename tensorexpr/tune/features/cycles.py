@@ -1,0 +1,139 @@
+"""The cycles of a stage, counted: what its vector instructions take of each kind of pipe, what moves between the levels of the memory
+hierarchy, and what nothing hides. `Machine` has the rates; no term was fitted to an operator.
+
+- busy: multiply-adds, loads and stores go on side by side, so that the slowest of them counts, and a part of the others. A sum is
+  added to once in the latency of an addition, which bounds tiles of few accumulators. Accumulators that don't fit in registers are
+  loaded and stored in every step.
+- memory: bytes into a level over bytes per cycle, of the slowest level; translations of the TLB are one.
+- stalls: where rows start, no prefetcher has asked for the line. Instructions behind such a load go on until the core's window is
+  full, so that each window that has one lasts as long as a line takes to arrive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ...target.machine import Cache, Machine
+from .access import Access
+from .nest import Array, StageNest
+from .traffic import misses
+
+GATHER_CYCLES = 1.5  # per lane: a load of half a cycle, and an insertion
+# Of what goes on beside the slowest: instructions wait for each other at the ends of loops, lines arrive in bursts. From 0.2 to 0.5
+# order programs alike.
+_UNHIDDEN = 0.3
+# A line takes longer to arrive than a chain of single loads says, while others are under way and its page is not known: 80 cycles
+# from the third cache of znver1 (40), by five products of 512 x 512 x 512 that read rows 2 KB apart.
+_UNDER_LOAD = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """The steps of a stage's register tile, arrays [n].
+
+    Args:
+        count: of all threads.
+        adds, loads: vector instructions of a step.
+        inserted: lanes that are gathered in a step.
+        stored: vectors of results stored in all, and loaded before where they are sums.
+        is_sum: whether results are added to.
+        slowdown: of the arithmetic by long bodies.
+    """
+
+    count: Array
+    adds: Array
+    loads: Array
+    inserted: Array
+    stored: Array
+    is_sum: npt.NDArray[np.bool_]
+    slowdown: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Cycles:
+    """Of one stage on one core, arrays [n]: see above. `levels` are the bytes moved into each cache."""
+
+    compute: Array
+    load: Array
+    store: Array
+    memory: Array
+    stalls: Array
+    levels: tuple[Array, ...]
+
+    @property
+    def busy(self) -> Array:
+        """Of the instructions, were all data in the first cache."""
+        return partly_hidden((self.compute, self.load, self.store))
+
+    @property
+    def alone(self) -> Array:
+        """Of the stage, while nothing else runs."""
+        return partly_hidden((self.busy, self.memory)) + self.stalls
+
+
+def partly_hidden(parts: Sequence[Array]) -> Array:
+    """Cycles of what goes on at the same time."""
+    slowest = np.maximum.reduce(list(parts))
+    return np.asarray(slowest + _UNHIDDEN * (np.sum(parts, axis=0) - slowest))
+
+
+def cycles_of(
+    nest: StageNest, touched: Sequence[Access], steps: Steps, share: Array, kept: npt.NDArray[np.bool_], machine: Machine
+) -> Cycles:
+    """The cycles of a stage.
+
+    Args:
+        nest: its loops.
+        touched: its store and its loads.
+        steps: what its register tile does.
+        share: which part of the steps is executed.
+        kept: whether accumulators stay in registers while the reduction runs.
+        machine: that it is for.
+    """
+    sums = np.where(steps.is_sum, float(machine.fma_latency), 0.0)
+    compute = steps.count * np.maximum(steps.adds / machine.fma_per_cycle, sums) * steps.slowdown
+    reloaded = np.where(steps.is_sum, steps.stored, 0.0)
+    load = (steps.count * steps.loads + reloaded) / machine.loads_per_cycle + steps.count * steps.inserted * GATHER_CYCLES
+    store = steps.stored / machine.stores_per_cycle
+    windows = np.maximum(1.0, (steps.count * (steps.adds + steps.loads) + steps.stored) / machine.window)
+    window = partly_hidden((compute, load, store)) / windows
+    stalls, levels = np.zeros_like(compute), []
+    for cache in machine.caches:
+        moved, sudden = _moved(nest, touched, cache, kept)
+        levels.append(moved * share)
+        stalls = stalls + np.minimum(sudden * share, windows) * np.maximum(0.0, _UNDER_LOAD * cache.wait - window)
+    pages = _moved(nest, touched, machine.tlb, kept)[0] * share / machine.tlb.fill_bytes
+    memory = np.maximum.reduce([pages, *(level / cache.fill_bytes for level, cache in zip(levels, machine.caches, strict=True))])
+    return Cycles(compute, load, store, memory, stalls, tuple(levels))
+
+
+def _moved(nest: StageNest, touched: Sequence[Access], cache: Cache, kept: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Bytes into a cache, and lines that nothing asked for. Accumulators that are kept are written once, and take no room till then."""
+    if not kept.any():
+        return misses(nest, touched, cache)
+    loads, sudden = misses(nest, touched[1:], cache)
+    once = loads + (0.0 if cache.keeps else touched[0].lines[:, 0] * touched[0].line_bytes)
+    if kept.all():
+        return once, sudden
+    both = misses(nest, touched, cache)
+    return np.where(kept, once, both[0]), np.where(kept, sudden, both[1])
+
+
+def together(stages: Iterable[tuple[int, Cycles, Array]]) -> Array:
+    """Cycles [n] of all stages. Of those around one loop, one computes while the memory serves another.
+
+    Args:
+        stages: the number of the stage whose loop each is at, its cycles, and the part of them that the busiest core has.
+    """
+    homes: dict[int, list[tuple[Array, ...]]] = {}
+    for home, cycles, part in stages:
+        homes.setdefault(home, []).append((cycles.busy * part, cycles.memory * part, cycles.stalls * part))
+    spent = []
+    for members in homes.values():
+        busy, memory, stalls = (np.sum(column, axis=0) for column in zip(*members, strict=True))
+        spent.append(partly_hidden((busy, memory)) + stalls)
+    return np.asarray(np.sum(spent, axis=0), float)
