@@ -26,7 +26,7 @@ class Access:
     `invariant[:, l]` says that loop l does not move it; `inner_stride` is the element distance between neighbours
     along the innermost loop, `next_stride` along the loop around it; `starts` [n] counts the different places that
     a register tile reads, vectors counted once; `rows` counts the rows of storage touched while loops run as for
-    `lines`, and `row_bytes` [n, m + 1] is the distance between them.
+    `lines`, and `row_bytes` [n, m + 1] is the distance between them, `apart_bytes` the power of two that it is a multiple of.
     """
 
     is_store: bool
@@ -41,6 +41,7 @@ class Access:
     rows: Array
     row_bytes: Array
     run_bytes: Array
+    apart_bytes: Array
 
     def lines_of(self, size: int) -> Array:
         """[n, m + 1]: the lines, or pages, of so many bytes that are touched. Rows that are closer than that share some."""
@@ -90,13 +91,16 @@ def _access(nest: StageNest, forms: Sequence[Form | None], sizes: list[Array], d
     inner, following = (_stride(nest, forms, sizes, place) for place in (-1, -2))
     invariant = _invariance(nest, forms)
     starts = _starts(nest, forms, sizes, invariant)
-    made = Access(is_store, item, line, elements, rows, invariant, inner, following, starts, rows, row * item, run * item)
+    row_bytes = row * item
+    whole = row_bytes.astype(np.int64)
+    apart = (whole & -whole).astype(float)
+    made = Access(is_store, item, line, elements, rows, invariant, inner, following, starts, rows, row_bytes, run * item, apart)
     return replace(made, lines=made.lines_of(line))
 
 
 def _starts(nest: StageNest, forms: Sequence[Form | None], sizes: Sequence[Array], invariant: Array) -> Array:
     """[n]: places that one pass over the register tile's loops starts to read at."""
-    tile = nest.in_tile()
+    tile = nest.in_tile
     loops = [
         (place, loop, np.where(tile[:, place], loop.extent, 1.0))
         for place, loop in enumerate(nest.loops)

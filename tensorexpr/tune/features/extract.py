@@ -151,7 +151,7 @@ def _register_tile(nest: StageNest, count: int) -> tuple[Array, Array]:
     if not isinstance(nest.body[0], Reduce):
         return np.ones(count), np.zeros(count)
     rows, run = np.ones(count), np.ones(count)
-    tile = nest.in_tile()
+    tile = nest.in_tile
     around = np.ones(count, bool)  # still among the reduction loops next to the tile
     for place in range(len(nest.loops) - 1, -1, -1):
         loop, inside = nest.loops[place], tile[:, place]
@@ -179,7 +179,7 @@ def _loads_per_step(nest: StageNest, touched: list[Access], rows: Array, vectors
     unrolled = np.ones_like(rows)
     # LLVM allocates registers for what a schedule unrolls; other tiles are held in them by `unroll_register_tile`, or not at all.
     written_out = any(loop.own and loop.kind is LoopKind.UNROLL for loop in nest.loops)
-    tile = nest.in_tile()
+    tile = nest.in_tile
     for place, loop in enumerate(nest.loops):
         if loop.reduction:
             unrolled = np.where(tile[:, place], unrolled * loop.extent, unrolled)

@@ -32,7 +32,7 @@ def run_share(nest: StageNest) -> Array:
         return share
     tile = None
     for form, part in _guards(nest):
-        tile = nest.in_tile() if tile is None else tile
+        tile = nest.in_tile if tile is None else tile
         mixed = np.zeros(len(share), bool)
         for place, loop in enumerate(nest.loops):
             for root, stride in loop.strides.items():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -82,6 +83,7 @@ class StageNest:
     extents: Mapping[int, Array] = field(default_factory=dict)  # of all axes
     group: float = 1.0  # iterations of the reduction that one instruction sums, see `instructions`
 
+    @cached_property
     def in_tile(self) -> npt.NDArray[np.bool_]:
         """[n, m]: which loops make the register tile: the stage's own inside of the reduction, and around them what is written out with
         them. Loops of one iteration are none, so that it differs from program to program where the tile ends."""

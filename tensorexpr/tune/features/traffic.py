@@ -25,7 +25,8 @@ def misses(nest: StageNest, touched: Sequence[Access], cache: Cache) -> tuple[Ar
     """[n] each: bytes moved into `cache`, and lines that nothing asks for ahead: a prefetcher follows lines to the end of a row,
     and where the next one starts is read first by an instruction that then waits."""
     depth = len(nest.loops)
-    fits = np.sum([_occupied(access, cache) for access in touched], axis=0) <= 1.0
+    lines = [access.lines if cache.line == access.line_bytes else access.lines_of(cache.line) for access in touched]
+    fits = sum(_occupied(access, its, cache) for access, its in zip(touched, lines, strict=True)) <= np.ones((1, 1))
     fits[:, depth] = True
     level = fits.argmax(axis=1)
     rows, above = np.arange(len(level)), np.maximum(level - 1, 0)
@@ -33,17 +34,13 @@ def misses(nest: StageNest, touched: Sequence[Access], cache: Cache) -> tuple[Ar
     if cache.keeps:
         passes = np.where(level == 0, 0.0, passes)
     total, sudden = np.zeros(len(level)), np.zeros(len(level))
-    for access in touched:
-        lines = _lines(access, cache)[rows, above]
-        total += lines * (cache.line * (2.0 if access.is_store else 1.0))
+    for access, its in zip(touched, lines, strict=True):
+        moved = its[rows, above]
+        total += moved * (cache.line * (2.0 if access.is_store else 1.0))
         if not access.is_store:  # stores wait in their buffer
             starts = access.rows[rows, above]
-            sudden += np.where(starts > 1, np.minimum(starts, lines), 0.0)
+            sudden += np.where(starts > 1, np.minimum(starts, moved), 0.0)
     return total * passes, sudden * passes
-
-
-def _lines(access: Access, cache: Cache) -> Array:
-    return access.lines if cache.line == access.line_bytes else access.lines_of(cache.line)
 
 
 def nest_extent(nest: StageNest) -> Array:
@@ -57,12 +54,14 @@ def _outer_trips(nest: StageNest) -> Array:
     return np.concatenate([np.ones((len(extents), 1)), np.cumprod(extents, axis=1)], axis=1)
 
 
-def _occupied(access: Access, cache: Cache) -> Array:
-    """[n, m + 1]: which part of a cache an access takes: of its lines, or of the ways of few sets, if rows lie a power of two apart."""
-    if cache.keeps:  # slices that are chosen by a hash of the address: no distance puts all rows into one
-        return _lines(access, cache) * cache.line / cache.size
-    row = access.row_bytes.astype(np.int64)
-    starts = np.maximum(1, cache.way_bytes // np.gcd(np.maximum(row, 1), cache.way_bytes))
-    ways = access.rows / (starts * cache.ways)
-    aligned = (row >= cache.line) & (row % cache.line == 0)
-    return np.maximum(_lines(access, cache) * cache.line / cache.size, np.where(aligned, ways, 0.0))
+def _occupied(access: Access, lines: Array, cache: Cache) -> Array:
+    """[n, m + 1]: which part of a cache an access takes.
+
+    Sets are a power of two: rows whose distance is a multiple of 2**k use every 2**k-th byte of the sets, so that each takes 2**k
+    bytes of the cache, up to those of a way. The last cache has slices that a hash of the address chooses: no distance puts
+    all rows into one. A TLB has no sets.
+    """
+    taken = lines * cache.line
+    if not cache.keeps and cache.way_bytes > cache.line:
+        taken = np.maximum(taken, access.rows * np.minimum(access.apart_bytes, cache.way_bytes))
+    return np.asarray(taken / cache.size)
