@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..schedule.lane_reduction import why_not_in_lanes
 from ..schedule.steps import ComputeInline
 from ..schedule.te_schedule import Schedule, create_schedule
 from ..schedule.tree import StageNode
@@ -106,8 +107,8 @@ def _has_enough_rows(last: StageNode, inner: Sequence[StageNode], rows: int, tar
 
 
 def schedule_alone(s: Schedule, stage: StageNode, target: Target) -> None:
-    """Schedule a stage that stays at the root, without its neighbours; of several results it keeps its loops."""
-    if not isinstance(stage.op, ComputeOp) or stage.op.num_outputs != 1:
+    """Schedule a stage that stays at the root, without its neighbours; of several results that depend on each other it keeps its loops."""
+    if not isinstance(stage.op, ComputeOp) or (stage.op.num_outputs != 1 and why_not_in_lanes(stage) is not None):
         return
     tensor = stage.origin.output(0)
     if stage.op.reduce_axis:

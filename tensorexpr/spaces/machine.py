@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from ..target import Target
 from ..tir.dtype import parse_dtype
 
@@ -12,6 +14,17 @@ PARALLEL_WORK = 1 << 14
 def lanes_of(target: Target, dtype: str) -> int:
     """How many elements of a dtype a vector register holds."""
     return max(1, target.vector_bits // max(8, parse_dtype(dtype).bits))
+
+
+def accumulators(target: Target, values: int = 1) -> int:
+    """How many vectors of partial results of each of some values hide the latency of their sums.
+
+    A sum can be added to again after `fma_latency` cycles, in which `fma_latency * fma_per_cycle` others start: the next power of two,
+    which divides most extents. Those of all values together take half of the registers at most.
+    """
+    machine = target.machine
+    wanted = math.ceil(machine.fma_latency * machine.fma_per_cycle)
+    return max(1, min(1 << (wanted - 1).bit_length(), machine.vector_registers // 2 // values))
 
 
 def is_parallel(target: Target, work: float) -> bool:

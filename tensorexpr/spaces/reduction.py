@@ -11,16 +11,15 @@ from collections.abc import Sequence
 from ..schedule.te_schedule import Schedule
 from ..schedule.tree import LoopKind
 from ..target import Target
-from ..te.combiner_laws import refuted_law
+from ..te.combiner_laws import is_componentwise, refuted_law
 from ..te.operation import ComputeOp, loads
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.expr import IterVar, Reduce, Var
 from .access import flat_access, product
-from .machine import is_parallel, lanes_of
+from .machine import accumulators, is_parallel, lanes_of
 from .sizes import decided, registers, vector_of, written_rows
 
-_REGISTERS = 8
 _ROWS_AT_ONCE = 8
 
 
@@ -63,12 +62,11 @@ def _lanes_over_reduction(s: Schedule, tensor: Tensor, axis: IterVar, body: Redu
     lanes = lanes_of(target, tensor.dtype)
     extents = constant_extents((axis,))
     assert extents is not None
-    if len(body.source) != 1 or extents[0] < lanes or refuted_law(body.combiner, any_start=bool(body.init)) is not None:
+    if not _is_regrouped(body) or extents[0] < lanes:
         return []
-    op = tensor.op
-    assert isinstance(op, ComputeOp)
-    _, inner = s[tensor].split(axis, factor=vector_of(s[tensor], axis, extents[0], _REGISTERS, target))
-    partial = s.rfactor(tensor, inner, factor_axis=-1)
+    most = accumulators(target, len(body.source))
+    _, inner = s[tensor].split(axis, factor=vector_of(s[tensor], axis, extents[0], most, target))
+    partial = _factored(s, tensor, inner, -1)
     stage = s[partial]
     lane = partial.op.axis[-1]
     stage.reorder(*[a for a in stage.leaf_iter_vars if a is not lane], lane)
@@ -76,6 +74,17 @@ def _lanes_over_reduction(s: Schedule, tensor: Tensor, axis: IterVar, body: Redu
     (combined,) = s[tensor].op.reduce_axis
     s[tensor].vectorize(combined)
     return [partial]
+
+
+def _is_regrouped(body: Reduce) -> bool:
+    """True if the terms may be reduced in parts: of several values at once, each for itself."""
+    return is_componentwise(body.combiner) and refuted_law(body.combiner, any_start=bool(body.init)) is None
+
+
+def _factored(s: Schedule, tensor: Tensor, axis: IterVar, place: int) -> Tensor:
+    """The partial results along an axis, or the first of those of several values."""
+    made = s.rfactor(tensor, axis, factor_axis=place)
+    return made if isinstance(made, Tensor) else made[0]
 
 
 def _lanes_over_results(s: Schedule, tensor: Tensor, axis: IterVar, target: Target) -> None:
@@ -128,12 +137,7 @@ def leading_loops(s: Schedule, tensor: Tensor) -> list[IterVar]:
 
 def _can_cut(op: ComputeOp, reduced: Sequence[int], target: Target) -> bool:
     body = op.body[0]
-    return (
-        isinstance(body, Reduce)
-        and len(body.source) == 1
-        and reduced[0] >= 4 * target.num_cores
-        and refuted_law(body.combiner, any_start=bool(body.init)) is None
-    )
+    return isinstance(body, Reduce) and reduced[0] >= 4 * target.num_cores and _is_regrouped(body)
 
 
 def _over_threads(s: Schedule, tensor: Tensor, target: Target) -> None:
@@ -141,7 +145,7 @@ def _over_threads(s: Schedule, tensor: Tensor, target: Target) -> None:
     op = tensor.op
     assert isinstance(op, ComputeOp)
     part, _ = s[tensor].split(op.reduce_axis[0], nparts=target.num_cores)
-    partial = s.rfactor(tensor, part, factor_axis=0)
+    partial = _factored(s, tensor, part, 0)
     lanes = lanes_of(target, tensor.dtype)
     axis = contiguous_axis(partial.op)
     if axis is not None and any(axis is other for other in partial.op.reduce_axis):

@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import DeclarationError
 from ..tir.dtype import parse_dtype, to_numpy
 from ..tir.expr import CommReducer, Var
+from ..tir.rewriting import variables
 from .evaluation import Array, compile_program
 
 Values = Sequence[Array]
@@ -39,6 +40,16 @@ def refuted_law(combiner: CommReducer, any_start: bool = False) -> str | None:
         return _first_broken(combiner, any_start)
     except DeclarationError:
         return None
+
+
+def is_componentwise(combiner: CommReducer) -> bool:
+    """True if each of the values that are reduced together is combined for itself, as a sum beside a sum of squares is.
+
+    The index of a maximum isn't: it depends on the maximum.
+    """
+    used = (*combiner.lhs, *combiner.rhs)
+    pairs = zip(combiner.result, combiner.lhs, combiner.rhs, strict=True)
+    return all(variables(result).isdisjoint({*used} - {left, right}) for result, left, right in pairs)
 
 
 def _first_broken(combiner: CommReducer, any_start: bool) -> str | None:

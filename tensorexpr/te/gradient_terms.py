@@ -16,6 +16,7 @@ from ..tir.arithmetic import compare, const
 from ..tir.dtype import int_limits
 from ..tir.expr import EQ, GT, LT, Add, CommReducer, IntImm, IterVar, Max, Min, PrimExpr, ProducerLoad, Reduce, Select, Var
 from ..tir.rewriting import substitute, walk
+from .combiner_laws import is_componentwise
 from .declare import compute, reduce_axis
 from .derivative import derivative
 from .index_equations import domain
@@ -37,17 +38,17 @@ def terms_of(op: ComputeOp, value_index: int, producers: Sequence[Tensor]) -> li
     """The terms that output `value_index` of `op` is made of; none if it doesn't change with `producers`.
 
     Raises:
-        DeclarationError: for a reduction that is neither sum, max nor min of one value.
+        DeclarationError: for a reduction that is neither sum, max nor min of one value, nor sums of several.
     """
     body, always = op.body[value_index], const(True)
     if not isinstance(body, Reduce):
         return [Term(op.axis, always, body)]
     if not _changes(body, value_index, producers):
         return []
-    axes, kind = (*op.axis, *body.axis), _operator(body.combiner)
+    axes, kind = (*op.axis, *body.axis), _operator(body.combiner, value_index)
     if kind is Add:
-        first = [Term(op.axis, always, body.init[0])] if body.init else []
-        return [*first, Term(axes, body.condition, body.source[0])]
+        first = [Term(op.axis, always, body.init[value_index])] if body.init else []
+        return [*first, Term(axes, body.condition, body.source[value_index])]
     if kind not in (Max, Min):
         raise DeclarationError(
             f"te.gradient: {op.name} reduces by ({', '.join(map(str, body.combiner.result))}), which has no derivative here; "
@@ -71,12 +72,12 @@ def _changes(body: Reduce, value_index: int, producers: Sequence[Tensor]) -> boo
     )
 
 
-def _operator(combiner: CommReducer) -> type[PrimExpr] | None:
-    """The operator of a combiner of one value that is just lhs op rhs."""
-    result = combiner.result[0]
-    if len(combiner.result) > 1 or not isinstance(result, (Add, Max, Min)):
+def _operator(combiner: CommReducer, value_index: int) -> type[PrimExpr] | None:
+    """The operator of a combiner of one value that is just lhs op rhs, or of a sum beside other values that don't enter it."""
+    result = combiner.result[value_index]
+    if not isinstance(result, Add if len(combiner.result) > 1 else (Add, Max, Min)) or not is_componentwise(combiner):
         return None
-    return type(result) if {result.a, result.b} == {combiner.lhs[0], combiner.rhs[0]} else None
+    return type(result) if {result.a, result.b} == {combiner.lhs[value_index], combiner.rhs[value_index]} else None
 
 
 def _number(body: Reduce) -> PrimExpr:

@@ -15,6 +15,7 @@ from ...errors import ScheduleError
 from ...schedule.axis_expression import decode
 from ...schedule.domain import Guard, StageDomain
 from ...schedule.tree import LoopKind, StageNode
+from ...te.combiner_laws import is_componentwise
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import is_const_int
 from ...tir.attrs import EMPTY, FrozenMap
@@ -86,8 +87,8 @@ class LoopNest:
         old = {var: BufferLoad(b, indices) for var, b in zip(reduce.combiner.lhs, self.buffers, strict=True)}
         new = {var: substitute(source, roots) for var, source in zip(reduce.combiner.rhs, reduce.source, strict=True)}
         values = [substitute(result, {**old, **new}) for result in reduce.combiner.result]
-        if len(values) == 1:
-            stmt: Stmt = BufferStore(self.buffers[0], values[0], indices)
+        if is_componentwise(reduce.combiner):  # sums of several values: what is stored first is in no other result
+            stmt: Stmt = seq(*(BufferStore(b, value, indices) for b, value in zip(self.buffers, values, strict=True)))
         else:  # every result is needed before the first is stored
             names = [Var(f"{b.name}_next", value.dtype) for b, value in zip(self.buffers, values, strict=True)]
             stmt = seq(*(BufferStore(b, name, indices) for b, name in zip(self.buffers, names, strict=True)))

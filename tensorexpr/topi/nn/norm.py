@@ -1,11 +1,12 @@
 """Normalisations: batch, layer, group, instance and root-mean-square norms, and local response normalisation.
 
-Variances are means of squared distances from the mean, in two passes: a large mean costs no digits. float16 and
-bfloat16 are summed in float32.
+Variances are means of squared distances from the mean, in two passes, or those of layer norms in one pass of distances from a
+number near the mean: a large mean costs no digits. float16 and bfloat16 are summed in float32.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,13 +15,16 @@ from ...errors import DeclarationError
 from ...te.declare import compute
 from ...te.tensor import Tensor
 from ...tir import intrin
-from ...tir.arithmetic import cast, const
+from ...tir.arithmetic import cast, const, maximum
 from ...tir.expr import PrimExpr, Var
 from .. import tag
 from ..math import axis_names
 from ..reduction import full_index, reduce_axes
 from ..utils import extent_value, get_const_int, need_equal, positive_axes, positive_axis
 from .padding import pad
+
+# A sum and a sum of squares.
+_SUMS = te.comm_reducer(lambda a, b: (a[0] + b[0], a[1] + b[1]), lambda first, second: (const(0, first), const(0, second)), name="sums")
 
 
 def batch_norm(
@@ -99,6 +103,47 @@ def mean_and_variance(data: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor
     return mean, variance
 
 
+def shifted_moments(data: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """The mean and the variance over some axes of constant extents, from one pass of the data.
+
+    With d the distance from a shift s, mean = s + E[d] and variance = E[d * d] - E[d] ** 2, whose relative error is that of the sums
+    times 1 + E[d] ** 2 / variance (Chan, Golub and LeVeque 1983). The mean of m of n elements is at most sqrt((n - m) / m) standard
+    deviations from the mean of all, whatever the data: as the shift it bounds that factor by n / m, here about the square root of
+    n. One element as the shift would be as good on most data, but n times worse where it is the only one that differs.
+    """
+    dtype = _sum_dtype(data.dtype)
+    count = _count(data, axes, dtype)
+    rest = [extent for n, extent in enumerate(data.shape) if n not in axes]
+    over = reduce_axes(data, axes)
+    extents = [int(extent_value(data.shape[axis])) for axis in axes]
+    few = min(extents[-1], 1 << ((math.prod(extents) - 1).bit_length() + 1) // 2)
+    first = te.reduce_axis((0, few), name="k")
+
+    def start(*i: Var) -> PrimExpr:
+        others = iter(i)
+        index = [first.var if n == axes[-1] else 0 if n in axes else next(others) for n in range(data.ndim)]
+        value: PrimExpr = te.sum(cast(data(*index), dtype), axis=first)
+        return value
+
+    near = compute(rest, start, "T_start", tag.COMM_REDUCE)
+    shift = compute(rest, lambda *i: near(*i) * const(1 / few, dtype), "T_shift", tag.INJECTIVE)
+
+    def powers(*i: Var) -> Any:
+        apart = cast(data(*full_index(data.ndim, axes, over, i)), dtype) - shift(*i)
+        return _SUMS((apart, apart * apart), axis=over)
+
+    summed, squared = compute(rest, powers, "T_moments", tag.COMM_REDUCE)
+    mean: Tensor = compute(rest, lambda *i: shift(*i) + summed(*i) / count, "T_mean", tag.INJECTIVE)
+
+    def spread(*i: Var) -> PrimExpr:
+        apart = summed(*i) / count
+        # The roundings of a row of equal numbers are no negative variance.
+        return maximum(const(0, dtype), squared(*i) / count - apart * apart)
+
+    variance: Tensor = compute(rest, spread, "T_variance", tag.INJECTIVE)
+    return mean, variance
+
+
 def _sum_dtype(dtype: str) -> str:
     return "float32" if dtype in ("float16", "bfloat16") else dtype
 
@@ -120,7 +165,8 @@ def layer_norm(data: Tensor, gamma: Tensor, beta: Tensor | None, axis: Any, epsi
     for parameter in (gamma, beta):
         if parameter is not None:
             _check_parameter("layer_norm", data, parameter, axes)
-    mean, variance = mean_and_variance(data, axes)
+    constant = all(isinstance(extent_value(data.shape[n]), int) for n in axes)
+    mean, variance = (shifted_moments if constant else mean_and_variance)(data, axes)
     dtype = mean.dtype
     tiny = const(epsilon, dtype)
 
