@@ -8,7 +8,7 @@ from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar
 from .access import Loop, bytes_of, merged_loops, product, stage_reads
-from .machine import is_parallel, lanes_of, outgrows_cache
+from .machine import is_parallel, lanes_of, operations, outgrows_cache
 from .reduction import constant_extents
 from .sizes import vector_of
 from .transpose import schedule_transpose, transposed_axis
@@ -31,7 +31,7 @@ def schedule_injective(s: Schedule, tensor: Tensor, target: Target) -> None:
     loops = merged_loops(s, tensor, axes, reads)
     across = transposed_axis(loops)
     outer = _rows(s, tensor, loops, target) if across is None else schedule_transpose(s, tensor, loops, across, target)
-    if outer and is_parallel(target, product([loop.extent for loop in loops]) // 2):
+    if outer and is_parallel(target, operations(op.body, product([loop.extent for loop in loops]))):
         s[tensor].parallel(s[tensor].fuse(*outer))
     if s.tree[s[tensor].id].is_output and outgrows_cache(target, bytes_of(tensor)):
         s[tensor].store_nontemporal()

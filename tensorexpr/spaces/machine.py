@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from ..target import Target
 from ..tir.dtype import parse_dtype
+from ..tir.expr import Call, PrimExpr
+from ..tir.intrin import INTRINSICS
+from ..tir.rewriting import walk
 
-# Operations below which waking other threads costs more than they save (a fork and join is about a microsecond).
-PARALLEL_WORK = 1 << 14
+# Bytes that an operation moves: two numbers are read, one is written to a line that is fetched first.
+_MOVED = 16
+# Operations of a polynomial that serves exp, tanh and their like.
+_POLYNOMIAL = 12
 
 
 def lanes_of(target: Target, dtype: str) -> int:
@@ -28,8 +34,21 @@ def accumulators(target: Target, values: int = 1) -> int:
 
 
 def is_parallel(target: Target, work: float) -> bool:
-    """True if so many operations should be spread over the target's cores."""
-    return target.num_cores > 1 and work >= PARALLEL_WORK
+    """True if so many operations should be spread over the target's cores: that saves more cycles than it takes to start them.
+
+    From the second cache numbers come at `fill_bytes` a cycle. (znver1, 2 cores: 30K elementwise operations take as long on one core
+    as on both, of a sum 60K; this gives 16K.)
+    """
+    machine = target.machine
+    cycles = work * _MOVED / machine.caches[0].fill_bytes
+    return target.num_cores > 1 and cycles * (1 - 1 / target.num_cores) >= machine.fork_join_cycles
+
+
+def operations(bodies: Sequence[PrimExpr], points: int) -> int:
+    """About how many operations evaluate some values at so many points."""
+    found = [INTRINSICS.get(node.op) for body in bodies for node in walk(body) if isinstance(node, Call)]
+    polynomials = sum(one is not None and one.kind == "float" and bool(one.accuracy) for one in found)
+    return points * (1 + _POLYNOMIAL * polynomials)
 
 
 def outgrows_cache(target: Target, size: int) -> bool:

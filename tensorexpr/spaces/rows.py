@@ -17,7 +17,7 @@ from ..te.tensor import Tensor
 from ..tir.expr import IterVar, ProducerLoad
 from ..tir.rewriting import walk
 from .access import element_bytes, product, stage_reads
-from .machine import is_parallel
+from .machine import is_parallel, operations
 from .reduction import constant_extents, schedule_reduction
 from .sizes import decided, several, vector_of
 
@@ -89,7 +89,7 @@ def _work(s: Schedule, last: StageNode, inner: Sequence[StageNode]) -> float:
         extents = constant_extents((*stage.compute.axis, *stage.compute.reduce_axis))
         if extents is None:
             return 1 << 30
-        total += product(extents)
+        total += operations(stage.compute.body, product(extents))
     return total
 
 

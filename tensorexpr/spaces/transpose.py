@@ -8,16 +8,9 @@ from ..schedule.te_schedule import Schedule
 from ..target import Target
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar
-from .access import Loop
+from .access import Loop, element_bytes
 from .machine import lanes_of
 from .sizes import decided, registers
-
-# Rows of a block in registers: as many as a register has elements, so that lines are written whole, but no more than there
-# are registers (2048 x 2048 bytes took 0.19 ms with 32 rows, 0.52 ms with 16).
-_ROWS = 32
-# Elements of a side of the block that a thread reads and writes at once: 64 rows of 4 lines (64 floats) on each side are
-# 512 lines of a level-1 cache's 768. Smaller elements get two lines.
-_BLOCK = 64
 
 
 def transposed_axis(loops: Sequence[Loop]) -> int | None:
@@ -39,6 +32,19 @@ def transposed_axis(loops: Sequence[Loop]) -> int | None:
     return votes.index(most) if most and loops[votes.index(most)].extent >= 4 and loops[-1].extent >= 4 else None
 
 
+def _block(target: Target, dtype: str) -> int:
+    """Elements of a side of the block that a thread reads and writes at once: the largest power of two such that what is read, column
+    by column, stays in the first cache until its lines are used up.
+
+    block rows * (block * bytes / line) lines of each <= lines of the cache: 64 floats, 128 bytes with 32 or 48 KB.
+    """
+    first, size = target.machine.caches[0], element_bytes(dtype)
+    block = max(lanes_of(target, dtype), first.line // size)
+    while 2 * block * -(-2 * block * size // first.line) <= first.size // first.line:
+        block *= 2
+    return block
+
+
 def schedule_transpose(s: Schedule, tensor: Tensor, loops: Sequence[Loop], across: int, target: Target) -> list[IterVar]:
     """Blocks of the loop `across` and the last one; returns the loops around the blocks, outermost first.
 
@@ -46,7 +52,9 @@ def schedule_transpose(s: Schedule, tensor: Tensor, loops: Sequence[Loop], acros
     the same few.
     """
     lanes = lanes_of(target, tensor.dtype)
-    side, block = min(lanes, _ROWS), max(_BLOCK, 2 * lanes)
+    # As many rows in registers as each has elements, so that lines are written whole; with fewer registers as many as there are
+    # (2048 x 2048 bytes took 0.19 ms with 32 rows, 0.52 ms with 16).
+    side, block = min(lanes, target.vector_registers), _block(target, tensor.dtype)
     stage = s[tensor]
     columns, rows = loops[-1].axis, loops[across].axis
     column_block, column = stage.split(columns, factor=decided(stage, columns, block, registers(lanes, target)))
