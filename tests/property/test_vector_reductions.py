@@ -70,11 +70,22 @@ def test_the_lanes_become_one_value_by_halves() -> None:
     assert text.count("T.Shuffle") == 8 and "for k" not in text
 
 
-def test_15_reductions_of_pairs_and_other_combiners_are_refused() -> None:
+def test_a_pair_of_sums_is_summed_in_lanes() -> None:
+    a = te.placeholder((4, 8), name="A")
+    k = te.reduce_axis((0, 8), "k")
+    pair = te.comm_reducer(lambda x, y: (x[0] + y[0], x[1] + y[1]), lambda t, u: (te.const(0, t), te.const(0, u)), name="pair")
+    two = te.compute((4,), lambda i: pair((a[i, k], a[i, k] * a[i, k]), axis=k), name="C")
+    s = te.create_schedule(two[0].op)
+    s[two[0]].vectorize(k)
+    assert tvm.lower(s, [a, *two]).script().count("T.Shuffle") == 2 * 2 * 3
+    assert_schedule_correct(s, [a, *two])
+
+
+def test_15_reductions_of_dependent_pairs_and_other_combiners_are_refused() -> None:
     a = te.placeholder((4, 8), name="A")
     k = te.reduce_axis((0, 8), "k")
     odd = te.comm_reducer(lambda x, y: x + y + x * y, lambda t: te.const(0, t), name="odd")
-    pair = te.comm_reducer(lambda x, y: (x[0] + y[0], x[1] + y[1]), lambda t, u: (te.const(0, t), te.const(0, u)), name="pair")
+    pair = te.comm_reducer(lambda x, y: (x[0] + y[0], x[1] + y[0]), lambda t, u: (te.const(0, t), te.const(0, u)), name="pair")
     one = te.compute((4,), lambda i: odd(a[i, k], axis=k), name="B")
     two = te.compute((4,), lambda i: pair((a[i, k], a[i, k] * a[i, k]), axis=k), name="C")
     for tensor, reason in ((one, "is no sum, product, maximum or minimum"), (two[0], "combines several values at once")):

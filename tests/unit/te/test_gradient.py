@@ -352,3 +352,15 @@ def test_wide_indices() -> None:
     (slope,) = te.gradient(output, [A])
     arrays = {A: random_array((6,), "float64", 1)}
     np.testing.assert_allclose(evaluate([slope], arrays)[0], jacobian(output, A, arrays), rtol=1e-6, atol=1e-8)
+
+
+def test_sums_of_several_values_have_derivatives() -> None:
+    a, k = te.placeholder((4,), "float64", "A"), te.reduce_axis((0, 4), "k")
+    pair = te.comm_reducer(lambda x, y: (x[0] + y[0], x[1] + y[1]), lambda t, u: (te.const(0, t), te.const(0, u)), name="pair")
+    total, squares = te.compute((1,), lambda i: pair((a[k], a[k] * a[k]), axis=k), name="C")
+    out = te.compute((1,), lambda i: total[i] + squares[i], name="D")
+    (slope,) = te.gradient(out, [a], te.placeholder((1,), "float64", "head"))
+    head = next(tensor for tensor in post_dfs_order([slope.op]) if tensor.name == "head").output(0)
+    values = np.arange(4.0)
+    (found,) = evaluate([slope], {a: values, head: np.ones(1)})
+    np.testing.assert_allclose(found, 1 + 2 * values)

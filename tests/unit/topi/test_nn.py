@@ -165,6 +165,13 @@ def test_layer_norm_keeps_its_digits_when_the_mean_is_large() -> None:
     assert_same(run(lambda s, t, u: topi.nn.layer_norm(s, t, u, -1), x, ones, zeros), normal(x, (1,)), 2e-3)
 
 
+def test_layer_norm_keeps_its_digits_when_the_first_element_is_far_off() -> None:
+    x = values(4, 64)
+    x[:, 0] += 1000
+    ones, zeros = np.ones(64, "float32"), np.zeros(64, "float32")
+    assert_same(run(lambda s, t, u: topi.nn.layer_norm(s, t, u, -1), x, ones, zeros), normal(x, (1,)), 1e-5)
+
+
 def test_batch_norm() -> None:
     image = values(2, 4, 3, 5)
     gamma, beta, mean, variance = (values(4, low=0.5) for _ in range(4))

@@ -102,6 +102,16 @@ def test_norms(name: str) -> None:
     check(norm_cases()[name])
 
 
+def test_both_moments_of_a_layer_norm_are_summed_in_one_loop() -> None:
+    x, g = data(32, 96), data(96, name="g")
+    args = [x, g, topi.nn.layer_norm(x, g, None, 1)]
+    target = tvm.Target("llvm -mcpu=znver3 -num-cores=2")
+    with target:
+        text = str(tvm.lower(default_schedule(args, target), args))
+    sums = [body.split("Shuffle")[0] for body in text.split("for k1_outer")[1:]]
+    assert sums and all("T_moments_rf_v0" in body and "T_moments_rf_v1" in body for body in sums)
+
+
 @pytest.mark.parametrize("shape", [(9, 40), (40, 9), (130, 70), (1, 300), (300, 1)])
 @pytest.mark.parametrize("axis", [0, 1, (0, 1)])
 @pytest.mark.parametrize("operator", [topi.sum, topi.max])
