@@ -13,8 +13,8 @@ from ..tir.rewriting import walk
 
 # Bytes that an operation moves: two numbers are read, one is written to a line that is fetched first.
 _MOVED = 16
-# Operations of a polynomial that serves exp, tanh and their like.
-_POLYNOMIAL = 12
+# Operations in whose time exp, tanh or their like is computed of a number that is there.
+_POLYNOMIAL = 5
 
 
 def lanes_of(target: Target, dtype: str) -> int:

@@ -149,8 +149,10 @@ def _over_threads(s: Schedule, tensor: Tensor, target: Target) -> None:
     part, _ = s[tensor].split(op.reduce_axis[0], nparts=target.num_cores)
     partial = _factored(s, tensor, part, 0)
     lanes = lanes_of(target, tensor.dtype)
-    axis = contiguous_axis(partial.op)
-    if axis is not None and any(axis is other for other in partial.op.reduce_axis):
+    parts = partial.op
+    assert isinstance(parts, ComputeOp)
+    axis = contiguous_axis(parts)
+    if axis is not None and any(axis is other for other in parts.reduce_axis):
         added = schedule_reduction(s, partial, target)
         each = s[partial].fuse(*s[partial].op.axis)
         s[partial].parallel(each)
