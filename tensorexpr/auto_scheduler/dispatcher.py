@@ -22,6 +22,7 @@ from ..target import Target, TargetLike
 from ..te.identity import dag_equal
 from ..te.tensor import Tensor
 from ..tune.records import choose_best
+from ..tune.trial import fastest
 from .compute_dag import ComputeDAG
 from .cost_model import XGBModel
 from .layout_rewrite import LayoutRewriteOption
@@ -187,12 +188,11 @@ class ApplyHistoryBestOrSample(ApplyHistoryBest):
             self.update(target, task.workload_key, policy.best_predicted())
             return self._chosen[str(target.resolved()), task.workload_key]
         trials = policy.search(TuningOptions(self._num_measure, verbose=0))
-        good = [trial for trial in trials if trial.result.is_success and trial.result.verified]
-        if not good:
+        best = fastest([trial for trial in trials if trial.result.verified])
+        if best is None:
             return None
-        best = min(good, key=lambda trial: trial.result.median).trace
-        self.update(target, task.workload_key, best)
-        return best
+        self.update(target, task.workload_key, best.trace)
+        return best.trace
 
 
 def is_auto_scheduler_enabled() -> bool:

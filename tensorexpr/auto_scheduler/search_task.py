@@ -13,6 +13,7 @@ from ..schedule.trace import Trace
 from ..target import Target, TargetLike
 from ..te.operation import PlaceholderOp
 from ..te.tensor import Tensor
+from ..tune.trial import fastest
 from .compute_dag import ComputeDAG
 from .cost_model import XGBModel
 from .layout_rewrite import LayoutRewriteOption, checked_option
@@ -252,7 +253,7 @@ def auto_schedule(
         )
     if options.most_trials < 1:
         return task.compute_dag.schedule(policy.best_predicted())
-    good = [trial for trial in policy.search(options) if trial.result.is_success]
-    if not good:
+    best = fastest(policy.search(options))
+    if best is None:
         raise TuningError(f"no program of {task.workload_key[:200]} ran; see auto_scheduler.explain_failures")
-    return task.compute_dag.schedule(min(good, key=lambda trial: trial.result.median).trace)
+    return task.compute_dag.schedule(best.trace)

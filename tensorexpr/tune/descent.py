@@ -28,7 +28,7 @@ _NEARLY = 1.05
 # Faster means: by so much in the median of the rounds' ratios, and in nearly every round (6 of 7 by chance: 6 %).
 _GAIN = 0.995
 _WINS = 0.85
-# Neighbours that the model thinks this much slower than the centre come last.
+# Neighbours that the model thinks this much slower than the centre come last, after those of other good programs.
 _UNLIKELY = np.log(1.5)
 # Where all neighbours were measured, the walk goes on from another program that is at most so much slower.
 _NEXT_START = 1.25
@@ -82,12 +82,12 @@ class Descent:
         found: list[Candidate] = []
         while self.centre is not None and count > 0 and not found:
             found = self._near(self.centre, count, seen)
+            for other in self._others() if len(found) < count else ():
+                found += self._near(other, count - len(found), seen | set(found))
+            if not found:
+                found = self._near(self.centre, count, seen, np.inf)
             if not found:
                 self._restart()
-        for other in self._others() if found else ():
-            if len(found) >= count:
-                break
-            found += self._near(other, count - len(found), seen | set(found))
         self.tried += len(found)
         return found
 
@@ -105,7 +105,8 @@ class Descent:
         self.centre, self._axes = (left[0] if left else None), ()
         self.cost = self._known[left[0]] if left else self.cost
 
-    def _near(self, centre: Candidate, count: int, seen: Set[Candidate]) -> list[Candidate]:
+    def _near(self, centre: Candidate, count: int, seen: Set[Candidate], slower: float = _UNLIKELY) -> list[Candidate]:
+        """Up to `count` neighbours that the model thinks at most so much slower than the centre, and that may be built."""
         sketch = self.sketches[centre.sketch]
         rows, axes = sketch.neighbours(centre.row)
         own = float(self.score(centre.sketch, np.array([centre.row], np.int64))[0])
@@ -114,9 +115,8 @@ class Descent:
         pair_scores = np.asarray(self.score(centre.sketch, pairs), float) if len(pairs) else np.zeros(0)
         order = [*_by_axis(axes, scores, self._axes), *np.argsort(-pair_scores, kind="stable") + len(rows)]
         rows, scores = np.concatenate([rows, pairs]), np.concatenate([scores, pair_scores])
-        fresh = [n for n in order if np.isfinite(scores[n]) and Candidate(centre.sketch, tuple(map(int, rows[n]))) not in seen]
-        fresh.sort(key=lambda n: bool(scores[n] < own - _UNLIKELY))
-        return [Candidate(centre.sketch, tuple(map(int, rows[n]))) for n in fresh[:count]]
+        near = [Candidate(centre.sketch, tuple(map(int, rows[n]))) for n in order if -np.inf < scores[n] >= own - slower]
+        return [candidate for candidate in near if candidate not in seen][:count]
 
     def judge(self, measured: Mapping[Candidate, float]) -> bool:
         """Move to the best neighbour that is faster than the centre beyond doubt, if there is one.

@@ -67,7 +67,22 @@ def evolve(
     rng: Rng,
     observer: EvolutionObserver,
 ) -> list[Candidate]:
-    """The best distinct candidates found, up to `count` of each sketch, best first.
+    """The best distinct candidates found, up to `count` of each sketch, best first: see `evolve_scored`."""
+    return [candidate for _, candidate in evolve_scored(sketches, score, seeds, count, options, rng, observer)]
+
+
+def evolve_scored(
+    sketches: Sequence[Space],
+    score: Scorer,
+    seeds: Mapping[int, IntArray],
+    count: int,
+    options: EvolutionOptions,
+    rng: Rng,
+    observer: EvolutionObserver,
+) -> list[tuple[float, Candidate]]:
+    """The best distinct candidates found with their scores, up to `count` of each sketch, best first.
+
+    Sketches that have no more programs than their share of a generation are scored whole, once.
 
     Args:
         sketches: the spaces, searched side by side.
@@ -78,14 +93,15 @@ def evolve(
     start = time.perf_counter()
     # Of many sketches each still gets enough rows to show what its best are like; the shares of later generations follow the scores.
     share = max(64, options.population // max(1, len(sketches)))
+    growing = [number for number, sketch in enumerate(sketches) if sketch.size > share]
     pools = [_start(sketch, seeds.get(number), share, rng) for number, sketch in enumerate(sketches)]
     scores = [score(number, rows) for number, rows in enumerate(pools)]
     best = [_best_of(rows, values, count) for rows, values in zip(pools, scores, strict=True)]
     observer.sampled(sum(map(len, pools)), time.perf_counter() - start)
     for generation in range(1, options.generations + 1):
-        counts = _shares(scores, options.population)
-        for number, sketch in enumerate(sketches):
-            rows = _children(sketch, pools[number], scores[number], counts[number], options, rng)
+        counts = _shares([scores[number] for number in growing], options.population)
+        for number, rows_wanted in zip(growing, counts, strict=True):
+            rows = _children(sketches[number], pools[number], scores[number], rows_wanted, options, rng)
             pools[number], scores[number] = rows, score(number, rows)
             kept, kept_scores = best[number]
             best[number] = _best_of(np.concatenate([kept, rows]), np.concatenate([kept_scores, scores[number]]), count)
@@ -99,7 +115,7 @@ def evolve(
     ]
     # Ties by sketch and row, never by where a row stood in the population: the same seed gives the same candidates.
     ranked.sort(key=lambda entry: (-entry[0], entry[1], entry[2]))
-    return [Candidate(number, row) for _, number, row in ranked]
+    return [(value, Candidate(number, row)) for value, number, row in ranked]
 
 
 def _start(sketch: Space, seeds: IntArray | None, count: int, rng: Rng) -> IntArray:

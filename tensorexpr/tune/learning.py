@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -77,7 +76,7 @@ class Learner:
                 self.program_model.learn(new)
             self._learned = len(trials)
             return True
-        known = [(t.candidate, t.result.median if t.result.is_success else math.inf) for t in trials if t.candidate is not None]
+        known = [(t.candidate, t.result.least) for t in trials if t.candidate is not None]
         known += list(preloaded)
         if not known:
             return False

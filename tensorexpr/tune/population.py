@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Protocol
 
 import numpy as np
@@ -86,6 +87,13 @@ def sample(space: Decided, count: int, rng: Rng) -> IntArray:
     for column, decision in enumerate(space.decisions):
         rows[:, column] = rng.integers(0, decision.count, count)
     return rows
+
+
+def every_row(space: Decided) -> IntArray:
+    """All rows [n, d], for spaces with few of them."""
+    counts = [decision.count for decision in space.decisions]
+    rows = np.array(np.unravel_index(np.arange(prod(counts)), counts or [1]), np.int64)
+    return np.asarray(rows.T.reshape(prod(counts), -1)[:, : len(counts)], np.int64)
 
 
 def mutate(space: Decided, rows: IntArray, rng: Rng) -> IntArray:

@@ -24,7 +24,7 @@ from ..te.operation import Operation
 from ..tir.arithmetic import as_int
 from .features import Extracted, extract
 from .features.nest import Bodies, IntArray
-from .population import Decision, Rng, mutate, neighbours, sample, unique_rows
+from .population import Decision, Rng, every_row, mutate, neighbours, sample, unique_rows
 
 __all__ = ["Decision", "IntArray", "Rng", "Sketch", "Space"]
 
@@ -37,6 +37,10 @@ class Space(Protocol):
     @property
     def preferred_row(self) -> tuple[int, ...] | None:
         """The program to try first; None if none is known."""
+
+    @property
+    def size(self) -> float:
+        """The number of programs; infinite if it isn't known."""
 
     def sample(self, count: int, rng: Rng) -> IntArray:
         """Rows [count, d] at random; fewer if there are no more."""
@@ -115,8 +119,8 @@ class Sketch:
         return inline_stages(self.tree)
 
     def sample(self, count: int, rng: Rng) -> IntArray:
-        """`count` uniformly drawn rows [count, d]."""
-        return sample(self, count, rng)
+        """`count` uniformly drawn rows [count, d]; all rows if there are no more."""
+        return sample(self, count, rng) if self.size > count else every_row(self)
 
     def drawn(self, count: int, rng: Rng, target: Target) -> IntArray:
         """All different rows of some random ones that may be built."""

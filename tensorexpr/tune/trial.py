@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ..schedule.trace import Trace
 from .evolution import Candidate, EvolutionOptions
 from .measure import MeasureResult
+from .measure.results import TIMED_AGAIN
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,13 @@ class Trial:
     result: MeasureResult
     predicted: float | None = None
     round: int = 0
+
+
+def fastest(trials: Sequence[Trial]) -> Trial | None:
+    """The fastest correct trial of a search that ended: of those that were timed in turn, if any were; None if none ran."""
+    good = [trial for trial in trials if trial.result.is_success]
+    again = [trial for trial in good if TIMED_AGAIN in trial.result.policy]
+    return min(again or good, key=lambda trial: trial.result.median, default=None)
 
 
 class TunerObserver:

@@ -1,8 +1,9 @@
 """The search loop: propose, measure, learn, until the trials are used up.
 
 Round by round the model scores populations of all sketches, evolution keeps the best unseen rows, a few random ones are
-added, the batch is measured, and the model learns from all results so far. Trial 0 is the unscheduled program, so
-there always is a result, and nothing slower than it is ever returned.
+added, the batch is measured, and the model learns from all results so far. The first batch has what sketches prefer, and at
+its end the unscheduled program: so there always is a result, nothing slower than it is ever returned, and it can be stopped
+when it takes far longer than the best.
 """
 
 from __future__ import annotations
@@ -23,14 +24,15 @@ from .descent import BATCH as DESCENT_BATCH
 from .descent import Descent
 from .evolution import Candidate, preferred
 from .learning import Learner, ProgramModel
-from .measure import MeasureErrorNo, Measurer, MeasureResult, Program
+from .measure import OFFSETS, MeasureErrorNo, Measurer, MeasureResult, Program
 from .proposals import Proposals
 from .space import Space
 from .trial import Trial, TunerObserver, TunerOptions
 
 __all__ = ["ProgramModel", "Trial", "Tuner", "TunerObserver", "TunerOptions"]
 
-_AGAIN = 3  # times the best few are timed in turn at most, when one that was timed alone leads
+# What was timed alone may have met a neighbour on the memory: plans this much slower than the best are compared with it once more.
+_PLANS = 1.5
 
 
 @dataclass(eq=False)
@@ -47,7 +49,7 @@ class Tuner:
         seed: of all random choices: the same seed and the same results give the same candidates.
         preloaded: candidates that were measured before, with their costs; they are not measured again.
         program_model: predicts instead of `model` if given.
-        with_baseline: measure the unscheduled program first; a run that goes on with an old log has done so.
+        with_baseline: measure the unscheduled program too; a run that goes on with an old log has done so.
         clock: seconds, for the budget.
     """
 
@@ -72,8 +74,11 @@ class Tuner:
         self._learner = Learner(self.sketches, self.target, self.model, self.program_model)
         self._proposals = Proposals(self._learner, self.options, self.observer, np.random.default_rng(self.seed))
         self._seen = {candidate for candidate, _ in self.preloaded}
-        self._first: list[Candidate | None] = [None] if self.with_baseline else []
+        self._first: list[Candidate | None] = []
         self._told: dict[Candidate, float] = {}
+        self._alone: dict[Candidate | None, float] = {}  # what programs took that were timed again since
+        self._final: set[Candidate | None] = set()  # what was compared in the end, of the first so many trials
+        self._compared = 0
         self._tried_preferred = False
         self._rounds = 0
         if self.preloaded:
@@ -124,7 +129,7 @@ class Tuner:
         count, begun = self._budget.affordable(count, len(self.trials), self.descent is not None), self.clock()
         if count < 1:
             return []
-        batch = self.ask(count)
+        batch = self.ask(count, may_wait=True)
         if not batch:
             return []
         done = self._measure(batch)
@@ -132,19 +137,24 @@ class Tuner:
         self._budget.busy_s += self.clock() - begun
         return done
 
-    def ask(self, count: int) -> list[Candidate | None]:
-        """Up to `count` programs to measure next, none of which was asked for before; None is the unscheduled one. Whoever measures
-        them `tell`s the results."""
+    def ask(self, count: int, may_wait: bool = False) -> list[Candidate | None]:
+        """Up to `count` programs to measure next, none of which was asked for before; None is the unscheduled one.
+
+        Whoever measures them `tell`s the results. If it `may_wait`, there are fewer where the model had better learn first.
+        """
+        baseline: list[Candidate | None] = []
         if not self._tried_preferred:
             self._first += [candidate for candidate in preferred(self.sketches) if candidate not in self._seen]
+            baseline = [None] if self.with_baseline else []
             self._tried_preferred = True
-        first, self._first = self._first[:count], self._first[count:]
+        places = max(0, count - len(baseline))
+        first, self._first = self._first[:places], self._first[places:]
         self._seen.update(candidate for candidate in first if candidate is not None)
         start = time.perf_counter()
-        found = self._next(count - len(first))
+        found = self._next(places - len(first), may_wait)
         self._spent("search", start)
         self._seen.update(found)
-        return [*first, *found]
+        return [*first, *found, *baseline]
 
     def draw(self, count: int) -> list[Candidate]:
         """Up to `count` programs at random, none of which was asked for before."""
@@ -159,13 +169,13 @@ class Tuner:
         self._learn()
         self._judge(costs)
 
-    def _next(self, count: int) -> list[Candidate]:
+    def _next(self, count: int, may_wait: bool) -> list[Candidate]:
         """Programs to measure next: neighbours in the descent, and where there are none left, or none yet, what evolution finds."""
         if self.descent is not None and (near := self.descent.propose(min(count, DESCENT_BATCH), self._seen)):
             self.observer.descending(len(near), self.descent.cost)
             return near
         is_first = not self._told and all(trial.candidate is None for trial in self.trials)
-        return self._proposals.choose(count, self._seen, self._costs(), is_first)
+        return self._proposals.choose(count, self._seen, self._costs(), is_first, may_wait)
 
     def _judge(self, costs: Mapping[Candidate, float]) -> None:
         if self.descent is None:
@@ -195,9 +205,13 @@ class Tuner:
         self.seconds[what] = self.seconds.get(what, 0.0) + time.perf_counter() - start
 
     def best(self) -> Trial | None:
-        """The fastest correct trial, of those that were measured."""
-        good = [trial for trial in self.trials if trial.result.is_success]
-        return min(good, key=lambda trial: trial.result.median, default=None)
+        """The fastest correct trial: of those that were timed in turn at the end, if any were, and of what was measured after that.
+
+        Times taken minutes apart are not comparable: clocks and neighbours change by more than good programs differ.
+        """
+        before, after = self.trials[: self._compared], self.trials[self._compared :]
+        good = [trial for trial in before if trial.candidate in self._final] + after
+        return min((trial for trial in good if trial.result.is_success), key=lambda trial: trial.result.median, default=None)
 
     def _trace(self, candidate: Candidate | None) -> Trace:
         made: Trace = Trace() if candidate is None else self.sketches[candidate.sketch].program(candidate.row)
@@ -232,20 +246,31 @@ class Tuner:
 
     def _remeasure(self) -> None:
         """Time the best few again, in turn, so that noise does not choose between them; the new times are recorded too."""
-        timed: set[Candidate | None] = set()
-        for _ in range(_AGAIN):
-            good = sorted((t for t in self.trials if t.result.is_success), key=lambda t: t.result.median)[: self.options.remeasured]
-            if len(good) < 2 or good[0].candidate in timed or (timed and self._budget.is_over):
-                return
-            timed |= {trial.candidate for trial in good}
-            self._time_again(good)
+        good = self.finalists()
+        if len(good) < 2:
+            return
+        again = self._time_again(good, OFFSETS)
+        if any(result.is_success for result in again):
+            self._final = {trial.candidate for trial, result in zip(good, again, strict=True) if result.is_success}
+            self._compared = len(self.trials)
 
-    def _time_again(self, trials: Sequence[Trial]) -> list[MeasureResult]:
-        """Results of programs that ran, timed in turn. They replace the former ones, and are recorded."""
+    def finalists(self) -> list[Trial]:
+        """The best few, the best first, and what sketches prefer unless it is far slower: that is what runs without a search.
+
+        They are chosen by what each took alone, also where it was timed in turn with others since, in other weather.
+        """
+        alone = {trial.candidate: self._alone.get(trial.candidate, trial.result.median) for trial in self.trials if trial.result.is_success}
+        good = sorted((t for t in self.trials if t.candidate in alone), key=lambda t: alone[t.candidate])
+        plans, few = set(preferred(self.sketches)), self.options.remeasured
+        return good[:few] + [t for t in good[few:] if t.candidate in plans and alone[t.candidate] <= _PLANS * alone[good[0].candidate]]
+
+    def _time_again(self, trials: Sequence[Trial], offsets: Sequence[int] = OFFSETS[:1]) -> list[MeasureResult]:
+        """Results of programs that ran, timed in turn on arrays at some offsets. They replace the former ones, and are recorded."""
         programs = [Program(number, trial.trace) for number, trial in enumerate(trials)]
-        results = list(self.measurer.remeasure(programs)) if self.measurer is not None else []
+        results = list(self.measurer.remeasure(programs, offsets=offsets)) if self.measurer is not None else []
         for trial, result in zip(trials, results, strict=self.measurer is not None):
             if result.is_success:
+                self._alone.setdefault(trial.candidate, trial.result.median)
                 again = replace(trial, result=result)
                 self.trials = [again if known is trial else known for known in self.trials]
                 self.record([again])

@@ -50,7 +50,7 @@ def task() -> MeasureTask:
 def options() -> MeasureOptions:
     """Options with limits that a healthy candidate keeps on a loaded machine too; nothing here depends on timing, which is short."""
     return MeasureOptions(
-        timing=TimingPolicy(min_repeat_ms=0.1, racing_factor=0.0, repeat_factor=0.0, patience_s=0.0),
+        timing=TimingPolicy(min_repeat_ms=0.1, racing_factor=0.0, repeat_factor=0.0, patience_s=0.0, stop_factor=0.0),
         n_parallel=2,
         build_timeout_s=6.0,
         run_timeout_s=5.0,

@@ -71,6 +71,17 @@ def test_those_that_fail_are_left_out_when_the_best_are_measured_again(measurer:
     assert [len(result.costs) for result in results] == [3, 1, 1, 3]
 
 
+def test_a_candidate_far_slower_than_the_best_is_stopped_in_its_first_call(
+    task: MeasureTask, options: MeasureOptions, programs: Programs, _compilers_importable: None
+) -> None:
+    capped = replace(options, timing=replace(options.timing, stop_factor=20.0))
+    with Measurer(task, capped) as measurer:
+        _, stopped, after = measurer.measure(programs(["good", "spin", "good"]))
+    assert (stopped.error_no, stopped.error_msg) == (MeasureErrorNo.RUN_TIMEOUT, "stopped after 0.5 s, more than 20 times the best")
+    assert stopped.policy["stopped_s"] == stopped.least == 0.5  # so much is known of its cost
+    assert stopped.median == float("inf") and after.is_success
+
+
 def test_a_slow_candidate_stops_after_one_run(
     task: MeasureTask, options: MeasureOptions, programs: Programs, _compilers_importable: None
 ) -> None:

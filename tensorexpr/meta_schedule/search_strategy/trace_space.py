@@ -65,6 +65,11 @@ class TraceSpace:
                 self.made.append(individual)
         return number
 
+    @property
+    def size(self) -> float:
+        """Not known: each draw may make another program."""
+        return math.inf
+
     def sample(self, count: int, rng: Rng) -> IntArray:
         """Up to `count` programs at random, as many as there is time for."""
         now = time.monotonic()

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from .errors import MeasureErrorNo
 from .measurer import Measurer
+from .memory import OFFSETS
 from .results import FAILED_COST, MeasureObserver, MeasureOptions, MeasureResult, Program
 from .task import MeasureTask
 from .timing import TimingPolicy
 
 __all__ = [
     "FAILED_COST",
+    "OFFSETS",
     "MeasureErrorNo",
     "MeasureObserver",
     "MeasureOptions",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import math
+import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +20,7 @@ from ...te.tolerance import Tolerance
 from ...tir.dtype import to_numpy
 from .arrays import StoredArray
 from .compiled import ArrayArgument
-from .memory import GuardedArray, frozen_copy
+from .memory import OFFSET, GuardedArray, frozen_copy
 from .native import Probe, drop_from_caches
 from .timing import Quiet, Timing, TimingPolicy, time_candidate
 
@@ -31,7 +33,7 @@ class WrongAnswer(TuningError):
 class Kernel:
     """A candidate's machine code in memory: its packed entry, the messages of the codes that it returns, and its arguments.
 
-    `words` are the addresses of the arguments, `packed` those inputs that it takes in a layout of its own.
+    `words` are the addresses of the arguments, `packed` those inputs that it takes in a layout of its own, `arrays` the others.
     """
 
     entry: int
@@ -39,6 +41,7 @@ class Kernel:
     code: engine.LoadedCode
     words: Any
     packed: Sequence[GuardedArray]
+    arrays: Arrays
 
 
 @dataclass(frozen=True)
@@ -58,41 +61,64 @@ class _Output:
     tolerance: Tolerance
 
 
+@dataclass(frozen=True)
+class Arrays:
+    """A task's arguments in memory, all of them so many bytes into a cache line."""
+
+    offset: int
+    memory: Sequence[GuardedArray]
+    outputs: Sequence[_Output]
+
+
 class Bench:
     """Inputs that can't be written and outputs between guard pages; every candidate of a task runs on them."""
 
     def __init__(self, arrays: Sequence[StoredArray], folder: Path, policy: TimingPolicy, threads: int) -> None:
         self._policy = policy
-        self._outputs: list[_Output] = []
-        self._memory: list[GuardedArray] = []
-        for array in arrays:
-            self._memory.append(self._place(array, folder))
-        self._words: Any = (ctypes.c_uint64 * max(1, len(arrays)))(*(memory.address for memory in self._memory))
-        self._ranges = [(memory.address, memory.array.nbytes) for memory in self._memory]
+        self._stored, self._folder = arrays, folder
+        self._expected = [frozen_copy(array.load(folder)) if array.is_output and array.file else None for array in arrays]
+        self._arrays: dict[int, Arrays] = {}
+        self._arrays_at(OFFSET)
         self.quiet = Quiet(Probe(threads) if policy.patience_s else lambda: 0.0, policy.patience_s)
 
-    def _place(self, array: StoredArray, folder: Path) -> GuardedArray:
-        if not array.is_output:
-            return frozen_copy(array.load(folder))
-        memory = GuardedArray(array.shape, to_numpy(array.dtype))
-        expected = frozen_copy(array.load(folder)) if array.file else None
-        self._outputs.append(_Output(array.name, memory, expected, Tolerance(array.rtol, array.atol)))
-        return memory
+    def _arrays_at(self, offset: int) -> Arrays:
+        """The arguments so many bytes into a cache line; made when they are asked for first."""
+        if offset not in self._arrays:
+            memory = [self._place(array, offset) for array in self._stored]
+            outputs = [
+                _Output(array.name, place, expected, Tolerance(array.rtol, array.atol))
+                for array, place, expected in zip(self._stored, memory, self._expected, strict=True)
+                if array.is_output
+            ]
+            self._arrays[offset] = Arrays(offset, memory, outputs)
+        return self._arrays[offset]
 
-    def load(self, data: bytes, entry: str, errors: Sequence[str], arguments: Sequence[ArrayArgument] = ()) -> Kernel:
+    def _place(self, array: StoredArray, offset: int) -> GuardedArray:
+        if array.is_output:
+            return GuardedArray(array.shape, to_numpy(array.dtype), offset)
+        return frozen_copy(array.load(self._folder), offset)
+
+    def load(self, data: bytes, entry: str, errors: Sequence[str], arguments: Sequence[ArrayArgument] = (), offset: int = OFFSET) -> Kernel:
         """Load object code, and pack the inputs that it takes in layouts of its own.
+
+        Args:
+            data: the object code.
+            entry: its packed entry.
+            errors: the messages of the codes that it returns.
+            arguments: how it takes them.
+            offset: bytes of a cache line that stand before each array.
 
         Raises:
             TuningError: if an input can't be packed as the code says.
         """
-        code = engine.load_object(data, [entry])
-        words = type(self._words)(*self._words)
+        code, arrays = engine.load_object(data, [entry]), self._arrays_at(offset)
+        words: Any = (ctypes.c_uint64 * max(1, len(arrays.memory)))(*(memory.address for memory in arrays.memory))
         packed: list[GuardedArray] = []
         for place, argument in enumerate(arguments):
             if argument.layout is not None:
-                packed.append(frozen_copy(argument.packed(self._memory[place].array)))
+                packed.append(frozen_copy(argument.packed(arrays.memory[place].array), offset))
                 words[place] = packed[-1].address
-        return Kernel(code[entry], errors, code, words, packed)
+        return Kernel(code[entry], errors, code, words, packed, arrays)
 
     def measure(self, kernel: Kernel, best: float) -> BenchResult:
         """Run a candidate, compare its results before and after timing it.
@@ -103,18 +129,34 @@ class Bench:
         """
         seconds: dict[str, float] = {}
         start = time.perf_counter()
-        for output in self._outputs:
-            output.memory.poison()
-        first = self.run(kernel, 1)
-        called = time.perf_counter()
-        self._compare()
-        seconds["verify"] = time.perf_counter() - called + (called - start - first)
+        first = self.check(kernel, best)
+        seconds["verify"] = time.perf_counter() - start - first
         start = time.perf_counter()
         timing = time_candidate(lambda number: self.run(kernel, number), first, self._policy, best, self.quiet)
         seconds["time"] = time.perf_counter() - start
         if not timing.raced:
-            self._compare()
-        return BenchResult(timing, all(output.expected is not None for output in self._outputs), seconds)
+            _compare(kernel.arrays)
+        return BenchResult(timing, all(output.expected is not None for output in kernel.arrays.outputs), seconds)
+
+    def check(self, kernel: Kernel, best: float = math.inf) -> float:
+        """Run a candidate once and compare its results; the seconds of the call.
+
+        A call that takes far longer than the best is ended together with this process, by SIGALRM: nothing else stops native code.
+
+        Raises:
+            WrongAnswer: if they differ from the definition's, or it wrote beside its arrays.
+            TuningError: if it reports an error itself.
+        """
+        for output in kernel.arrays.outputs:
+            output.memory.poison()
+        limit = self._policy.first_call_limit(best)
+        signal.setitimer(signal.ITIMER_REAL, limit if limit < math.inf else 0.0)
+        try:
+            first = self.run(kernel, 1)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+        _compare(kernel.arrays)
+        return first
 
     def run(self, kernel: Kernel, number: int) -> float:
         """Seconds per call of `number` calls in a row.
@@ -123,26 +165,28 @@ class Bench:
             TuningError: if the code returns an error.
         """
         if self._policy.flush_caches:
-            drop_from_caches([*self._ranges, *((memory.address, memory.array.nbytes) for memory in kernel.packed)])
+            drop_from_caches([(memory.address, memory.array.nbytes) for memory in (*kernel.arrays.memory, *kernel.packed)])
         seconds, code = repeat(kernel.entry, kernel.words, number)
         if code:
             known = 0 < code <= len(kernel.errors)
             raise TuningError(kernel.errors[code - 1] if known else f"the code returned {code}")
         return seconds / number
 
-    def _compare(self) -> None:
-        for output in self._outputs:
-            if not output.memory.is_intact:
-                raise WrongAnswer(f"{output.name}: bytes beside the array were written")
-            if output.expected is None:
-                continue
-            message = output.tolerance.mismatch(output.memory.array, output.expected.array)
-            if message:
-                raise WrongAnswer(f"{output.name} {message}{self._unwritten(output)}")
 
-    def _unwritten(self, output: _Output) -> str:
-        array = output.memory.array
-        if output.expected is None or array.dtype.kind in "iub":
-            return ""
-        count = int(np.count_nonzero(np.isnan(array) & ~np.isnan(output.expected.array)))
-        return f"; {count} elements are NaN or were not written" if count else ""
+def _compare(arrays: Arrays) -> None:
+    for output in arrays.outputs:
+        if not output.memory.is_intact:
+            raise WrongAnswer(f"{output.name}: bytes beside the array were written")
+        if output.expected is None:
+            continue
+        message = output.tolerance.mismatch(output.memory.array, output.expected.array)
+        if message:
+            raise WrongAnswer(f"{output.name} {message}{_unwritten(output)}")
+
+
+def _unwritten(output: _Output) -> str:
+    array = output.memory.array
+    if output.expected is None or array.dtype.kind in "iub":
+        return ""
+    count = int(np.count_nonzero(np.isnan(array) & ~np.isnan(output.expected.array)))
+    return f"; {count} elements are NaN or were not written" if count else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from signal import SIGKILL
+from signal import SIGALRM, SIGKILL
 from typing import Any
 
 from .compiled import CompiledCandidate
@@ -21,11 +21,15 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a program can't be measured: an error number, one line, and everything else that is known."""
+    """Why a program can't be measured: an error number, one line, and everything else that is known.
+
+    `stopped_s` are the seconds after which it was stopped for being far slower than others; 0 if that isn't why.
+    """
 
     error_no: MeasureErrorNo
     message: str
     detail: str = ""
+    stopped_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ class Builder:
 
 def is_bystander(answer: Answer, death: Death) -> bool:
     """Whether a job may be innocent of its worker's death: somebody else killed it, or an earlier job may have spoilt it."""
-    return not death.timed_out and (death.signal == SIGKILL or answer.served_before > 0)
+    return not death.timed_out and death.signal != SIGALRM and (death.signal == SIGKILL or answer.served_before > 0)
 
 
 def _request(program: Program, opt_level: int) -> Frame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +14,9 @@ from .builder import Build, Builder, Failure
 from .compiled import CompiledCandidate
 from .errors import MeasureErrorNo
 from .folder import SharedFolder
+from .memory import OFFSET
 from .reference import Reference
-from .results import FAILED_COST, TIMED_AGAIN, MeasureObserver, MeasureOptions, MeasureResult, Program, SilentObserver
+from .results import FAILED_COST, STOPPED, TIMED_AGAIN, MeasureObserver, MeasureOptions, MeasureResult, Program, SilentObserver
 from .runner import Runner
 from .task import MeasureTask
 
@@ -44,7 +45,7 @@ class Measurer:
         self._builder: Builder | None = None
         self._reference: Reference | None = None
         self._runner: Runner | None = None
-        self._kept: dict[str, tuple[float, CompiledCandidate]] = {}
+        self._kept: dict[str, tuple[MeasureResult, Build]] = {}
 
     def __enter__(self) -> Measurer:
         self._folder = SharedFolder()
@@ -110,28 +111,37 @@ class Measurer:
         """
         return self._measure_one(program, build, math.inf)
 
-    def remeasure(self, programs: Sequence[Program], rounds: int = 7, opt_level: int | None = None) -> list[MeasureResult]:
+    def remeasure(
+        self, programs: Sequence[Program], rounds: int = 5, opt_level: int | None = None, offsets: Sequence[int] = (OFFSET,)
+    ) -> list[MeasureResult]:
         """Measure the best programs again, in turn, so that they can be compared to the percent.
 
         Args:
             programs: few of them, all of which ran before.
-            rounds: each gives one cost to every program.
+            rounds: each gives one cost to every program; half as many again are run, and the most disturbed left out.
             opt_level: of LLVM's IR passes; the options' one if None.
+            offsets: bytes into a cache line at which arrays begin; a cost is the mean over them.
         """
         level = self.options.opt_level if opt_level is None else opt_level
         try:
-            return self._remeasure(programs, rounds, level)
+            return self._remeasure(programs, rounds, level, offsets)
         except BaseException:
             self.close()
             raise
 
-    def _remeasure(self, programs: Sequence[Program], rounds: int, level: int) -> list[MeasureResult]:
-        builds = self._objects(programs, level)
-        results = [self._measure_one(program, build, math.inf) for program, build in zip(programs, builds, strict=True)]
+    def _remeasure(self, programs: Sequence[Program], rounds: int, level: int, offsets: Sequence[int]) -> list[MeasureResult]:
+        kept = self._kept if level == self.options.opt_level else {}
+        builds = self._objects(programs, kept, level)
+        results = [
+            replace(kept[program.key][0], number=program.number, timestamp=time.time())
+            if program.key in kept
+            else self._measure_one(program, build, math.inf)
+            for program, build in zip(programs, builds, strict=True)
+        ]
         able = [n for n, result in enumerate(results) if result.is_success]
         made = [build.made for n in able if isinstance((build := builds[n]).made, CompiledCandidate)]
         results = [replace(result, policy={**result.policy, TIMED_AGAIN: True}) for result in results]
-        costs = self._the_runner().interleave(made, [results[n].median for n in able], rounds) if made else []
+        costs = self._the_runner().interleave(made, [results[n].median for n in able], rounds, offsets) if made else []
         if isinstance(costs, Failure):  # each ran alone, so those results stand
             return results
         for n, values in zip(able, costs, strict=True):
@@ -140,12 +150,11 @@ class Measurer:
             self._note(programs[n], results[n], builds[n])
         return results
 
-    def _objects(self, programs: Sequence[Program], level: int) -> list[Build]:
+    def _objects(self, programs: Sequence[Program], kept: Mapping[str, tuple[MeasureResult, Build]], level: int) -> list[Build]:
         """Object code of programs, kept or compiled again."""
-        kept = self._kept if level == self.options.opt_level else {}
         missing = list({p.key: p for p in programs if p.key not in kept}.values())
         built = {missing[n].key: build for n, build in self._the_builder().build(missing, level)}
-        return [built[p.key] if p.key in built else Build(kept[p.key][1], 0.0) for p in programs]
+        return [built[p.key] if p.key in built else kept[p.key][1] for p in programs]
 
     def _measure_batch(self, batch: Sequence[Program]) -> Iterator[MeasureResult]:
         builds: dict[int, Build] = {}
@@ -188,13 +197,14 @@ class Measurer:
         )
 
     def _failed(self, program: Program, failure: Failure, seconds: float) -> MeasureResult:
+        stopped = {STOPPED: failure.stopped_s} if failure.stopped_s else {}
         return MeasureResult(
             (FAILED_COST,),
             failure.error_no,
             failure.message,
             seconds,
             time.time(),
-            policy=self._policy,
+            policy={**self._policy, **stopped},
             detail=failure.detail,
             number=program.number,
         )
@@ -203,9 +213,9 @@ class Measurer:
         """Remember the best cost, and the object code of the best few."""
         self.best_cost = min(self.best_cost, result.median)
         if isinstance(build.made, CompiledCandidate):
-            self._kept[program.key] = (result.median, build.made)
+            self._kept[program.key] = (result, build)
         if len(self._kept) > _KEPT_OBJECTS:
-            del self._kept[max(self._kept, key=lambda key: self._kept[key][0])]
+            del self._kept[max(self._kept, key=lambda key: self._kept[key][0].median)]
 
     def _the_builder(self) -> Builder:
         if self._builder is None:

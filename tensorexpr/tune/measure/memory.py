@@ -19,6 +19,8 @@ ALIGNMENT = 64
 # Where NumPy puts large arrays: 16 bytes behind a page, so that vectors of 64 bytes cross cache lines. Candidates are chosen
 # for the arrays that users have.
 OFFSET = 16
+# The winner of a search is chosen on arrays of both kinds: those, and ones that begin a cache line, as allocators of frameworks make them.
+OFFSETS = (OFFSET, 0)
 # NumPy asks for huge pages from here on; a kernel should meet the same memory when it is measured as when it is used.
 _HUGE_PAGE_BYTES = 4 << 20
 _PROT_NONE, _PROT_READ = 0, 1
@@ -27,18 +29,21 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class GuardedArray:
-    """An array between two inaccessible pages. `array` ends where the second one begins, but for bytes of alignment."""
+    """An array between two inaccessible pages. `array` ends where the second one begins, but for bytes of alignment.
 
-    def __init__(self, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
+    It begins `offset` bytes into a cache line.
+    """
+
+    def __init__(self, shape: Sequence[int], dtype: np.dtype[Any], offset: int = OFFSET) -> None:
         count = int(np.prod(shape, dtype=np.int64))
         size = count * dtype.itemsize
         page = mmap.PAGESIZE
-        self._inner = -(-(size + OFFSET) // page) * page
+        self._inner = -(-(size + offset) // page) * page
         self._pages = mmap.mmap(-1, self._inner + 2 * page, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         if size >= _HUGE_PAGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
             self._pages.madvise(mmap.MADV_HUGEPAGE)
         whole = np.frombuffer(self._pages, np.uint8)
-        start = page + (self._inner - size - OFFSET) // ALIGNMENT * ALIGNMENT + OFFSET
+        start = page + (self._inner - size - offset) // ALIGNMENT * ALIGNMENT + offset
         self._before, self._after = whole[page:start], whole[start + size : page + self._inner]
         self._before[:] = self._after[:] = _CANARY
         self.array: Array = whole[start : start + size].view(dtype).reshape(tuple(shape))
@@ -72,9 +77,9 @@ class GuardedArray:
             self.array[...] = np.nan
 
 
-def frozen_copy(source: Array) -> GuardedArray:
-    """A read-only guarded copy of an array."""
-    made = GuardedArray(source.shape, source.dtype)
+def frozen_copy(source: Array, offset: int = OFFSET) -> GuardedArray:
+    """A read-only guarded copy of an array, which begins so many bytes into a cache line."""
+    made = GuardedArray(source.shape, source.dtype, offset)
     made.array[...] = source
     made.freeze()
     return made

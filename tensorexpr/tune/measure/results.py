@@ -18,6 +18,8 @@ from .timing import TimingPolicy
 FAILED_COST = 1e10
 # In the policy of the results of programs that ran before and were timed again: that is no trial.
 TIMED_AGAIN = "again"
+# In the policy of programs that were stopped for being far slower than the best: after how many seconds.
+STOPPED = "stopped_s"
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,12 @@ class MeasureResult:
     def median(self) -> float:
         """Seconds per call, the median of the repeats; infinite if it failed."""
         return median(self.costs) if self.is_success else float("inf")
+
+    @property
+    def least(self) -> float:
+        """Seconds per call at least: the median, or those after which it was stopped; infinite if it failed otherwise."""
+        stopped = self.policy.get(STOPPED)
+        return self.median if stopped is None else float(stopped)
 
     def __str__(self) -> str:
         if self.is_success:

@@ -8,14 +8,16 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from statistics import fmean
 
 from .arrays import StoredArray
 from .bench import Bench, Kernel, WrongAnswer
 from .child import connect, failure, parse_arguments, serve
 from .compiled import ArrayArgument, check_arguments
 from .errors import MeasureErrorNo
+from .memory import OFFSET
 from .protocol import Frame
-from .timing import TimingPolicy, calls_per_repeat, interleave
+from .timing import TimingPolicy, calls_per_repeat, calmest, interleave
 
 
 class RunService:
@@ -63,24 +65,25 @@ class RunService:
         return Frame({"type": "measured", **answer})
 
     def interleave(self, frame: Frame) -> Frame:
-        """Measure candidates that ran before, in turn; the answer has a list of costs for each."""
+        """Measure candidates that ran before, in turn; the answer has a list of costs for each: means over the offsets of the arrays."""
         bench = self._bench
         assert bench is not None
-        kernels = [self._load(frame, index) for index in range(len(frame.blobs))]
+        offsets, rounds = frame.header["offsets"], int(frame.header["rounds"])
+        placed = [[self._load(frame, index, offset) for offset in offsets] for index in range(len(frame.blobs))]
         numbers = [
-            calls_per_repeat(max(cost, bench.run(kernel, 1)), self._policy)
-            for kernel, cost in zip(kernels, frame.header["costs"], strict=True)
+            calls_per_repeat(max(cost, *(bench.check(kernel) for kernel in kernels)), self._policy)
+            for kernels, cost in zip(placed, frame.header["costs"], strict=True)
         ]
-        runs = [lambda number, kernel=kernel: bench.run(kernel, number) for kernel in kernels]
-        costs = interleave(runs, numbers, int(frame.header["rounds"]), bench.quiet)
+        runs = [lambda number, kernels=kernels: fmean(bench.run(kernel, number) for kernel in kernels) for kernels in placed]
+        costs = calmest(interleave(runs, numbers, rounds + rounds // 2, bench.quiet), rounds) if runs else []
         return Frame({"type": "interleaved", "costs": costs, "numbers": numbers})
 
-    def _load(self, frame: Frame, index: int) -> Kernel:
+    def _load(self, frame: Frame, index: int, offset: int = OFFSET) -> Kernel:
         assert self._bench is not None
         described = frame.header["kernels"][index]
         found = [ArrayArgument.from_json(item) for item in described["arguments"]]
         check_arguments(found, self._arguments)
-        return self._bench.load(frame.blobs[index], described["entry"], described["errors"], found)
+        return self._bench.load(frame.blobs[index], described["entry"], described["errors"], found, offset)
 
 
 def main() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from signal import SIGALRM
 from typing import Any, Protocol
 
 from ...target import Target
@@ -46,7 +47,7 @@ class Runner:
         # Each array is there once, each output's expected values too, and comparing takes some of its size.
         memory = options.run_memory_bytes + 4 * task.array_bytes
         self._pool = WorkerPool(Launch(MODULE, memory_bytes=memory), 1, str(folder), Frame(greeting))
-        self._timeout_s = options.run_timeout_s
+        self._timeout_s, self._timing = options.run_timeout_s, options.timing
 
     @property
     def pids(self) -> list[int]:
@@ -69,20 +70,34 @@ class Runner:
         answer = self._ask(request, self._timeout_s)
         if isinstance(answer.reply, Death) and is_bystander(answer, answer.reply):
             answer = self._ask(request, self._timeout_s)
-        outcome = _outcome(answer)
+        outcome = self._stopped(answer, best) or _outcome(answer)
         if isinstance(outcome, Failure) and outcome.error_no == MeasureErrorNo.WRONG_ANSWER:
             self._pool.replace_workers()
+        if isinstance(answer.reply, Death):
+            self._pool.start()  # while the next candidates are chosen and compiled
         return outcome, answer.seconds
 
-    def interleave(self, candidates: Sequence[CompiledCandidate], costs: Sequence[float], rounds: int) -> list[list[float]] | Failure:
+    def _stopped(self, answer: Answer, best: float) -> Failure | None:
+        """The failure of a candidate whose first call was stopped (`Bench.check`)."""
+        if not isinstance(answer.reply, Death) or answer.reply.signal != SIGALRM:
+            return None
+        limit, factor = self._timing.first_call_limit(best), self._timing.stop_factor
+        why = f"{factor:g} times the best" if limit <= factor * best else f"more than {factor:g} times the best"
+        return Failure(MeasureErrorNo.RUN_TIMEOUT, f"stopped after {limit:.3g} s, {why}", stopped_s=limit)
+
+    def interleave(
+        self, candidates: Sequence[CompiledCandidate], costs: Sequence[float], rounds: int, offsets: Sequence[int]
+    ) -> list[list[float]] | Failure:
         """Costs of candidates that ran before, measured in turn `rounds` times.
 
         Args:
             candidates: what to run.
             costs: seconds per call as measured before.
-            rounds: how often.
+            rounds: costs of each; more rounds are run, and the most disturbed left out.
+            offsets: bytes into a cache line at which the arrays begin, one after the other in each round.
         """
-        header = {"type": "interleave", "kernels": [c.header() for c in candidates], "costs": list(costs), "rounds": rounds}
+        header = {"type": "interleave", "costs": list(costs), "rounds": rounds, "offsets": list(offsets)}
+        header["kernels"] = [c.header() for c in candidates]
         request = Frame(header, tuple(c.object_code for c in candidates))
         answer = self._ask(request, self._timeout_s * max(1, len(candidates)))
         outcome = _outcome(answer)

@@ -24,6 +24,8 @@ _COLD_SECONDS = 2e-3
 # What decides whether a candidate is slow lasts about as long, if it is just as slow as is allowed.
 _RACE_SECONDS = 2e-3
 _MOST_CALLS_OF_RACE = 200
+# About what a measuring process takes to start and to load its arrays.
+_PROCESS_SECONDS = 0.5
 Run = Callable[[int], float]  # how many calls in a row -> seconds per call
 Clock = Callable[[], float]
 
@@ -41,6 +43,8 @@ class TimingPolicy:
         flush_caches: drop all arrays from the caches before each repeat, which then is one call.
         cooldown_s: rest after each candidate, outside of its limit.
         patience_s: how long to wait at most for a core that somebody else has taken; 0 neither probes nor waits.
+        stop_factor: a first call that takes this many times the best is stopped; 0 never stops one. The model gives programs 20
+            times slower than the best its least weight: how slow they are teaches nothing more.
     """
 
     number: int = 1
@@ -51,6 +55,14 @@ class TimingPolicy:
     flush_caches: bool = False
     cooldown_s: float = 0.0
     patience_s: float = 0.5
+    stop_factor: float = 20.0
+
+    def first_call_limit(self, best: float) -> float:
+        """Seconds that the first call of a candidate may take, beside a best one of so many; infinite without a best.
+
+        Stopping costs a process, so that what takes no longer than to start one goes on.
+        """
+        return max(_PROCESS_SECONDS, self.stop_factor * best) if self.stop_factor else math.inf
 
     def to_json(self) -> dict[str, Any]:
         """The policy as JSON."""
@@ -159,6 +171,20 @@ def calls_per_repeat(cost: float, policy: TimingPolicy) -> int:
         return 1
     wanted = max(policy.number, math.ceil(policy.min_repeat_ms * 1e-3 / max(cost, 1e-8)))
     return max(1, min(wanted, math.floor(_BUDGET_SECONDS / max(cost, 1e-8))))
+
+
+def calmest(costs: Sequence[Sequence[float]], count: int) -> list[list[float]]:
+    """So many of the rounds of candidates that were timed in turn: those that were disturbed least.
+
+    Others only ever add time. A round is kept for all candidates or for none, so that they stay comparable round by round.
+
+    Args:
+        costs: of each candidate, one number a round.
+        count: rounds to keep, in their order.
+    """
+    slowness = [sum(row[number] / min(row) for row in costs) for number in range(len(costs[0]))]
+    kept = sorted(sorted(range(len(slowness)), key=lambda number: (slowness[number], number))[:count])
+    return [[row[number] for number in kept] for row in costs]
 
 
 def interleave(runs: Sequence[Run], numbers: Sequence[int], rounds: int, quiet: Quiet) -> list[list[float]]:

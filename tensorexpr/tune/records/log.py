@@ -9,6 +9,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
@@ -145,21 +146,24 @@ def choose_best(
 ) -> tuple[AnyRecord | None, str]:
     """The fastest record that fits, see `best_record`; or None, and in words what there is instead.
 
-    The best few of a run are timed again at its end, in turn; that counts, not what the same program took before.
+    The best few of a run are timed again at its end, in turn; that counts, not what the same program took before. What was timed
+    alone before that lost against them, whatever it took: the machine may have been faster then.
     """
     wanted = None if target is None else str(Target(target).resolved())
     others: Counter[str] = Counter()
     again: dict[Trace, AnyRecord] = {}
-    fitting: list[AnyRecord] = []
+    alone: dict[tuple[str, str, str], list[AnyRecord]] = {}
     for record in records:
         reason = misfit(record, workload_key, dag_hash, wanted)
         if reason:
             others[reason] += 1
             continue
-        fitting.append(record)
         if record.is_timed_again:
             again[record.trace] = record
-    best = min((again.get(record.trace, record) for record in fitting), key=lambda record: record.median, default=None)
+            alone.pop((record.workload_key, record.dag_hash, record.target), None)
+        else:
+            alone.setdefault((record.workload_key, record.dag_hash, record.target), []).append(record)
+    best = min(chain(again.values(), *alone.values()), key=lambda record: record.median, default=None)
     return best, "" if best is not None else f"no record {_wish(workload_key, dag_hash, wanted)}; {_holdings(others)}"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from tensorexpr.tune.measure.timing import Quiet, Timing, TimingPolicy, calls_per_repeat, interleave, time_candidate
+from tensorexpr.tune.measure.timing import Quiet, Timing, TimingPolicy, calls_per_repeat, calmest, interleave, time_candidate
 
 POLICY = TimingPolicy(number=1, repeat=3, min_repeat_ms=10.0, racing_factor=3.0)
 
@@ -213,6 +213,19 @@ def test_interleaving_lets_drift_hit_all_alike() -> None:
     assert [len(row) for row in costs] == [4, 4]
     assert sorted(costs[0])[2] == pytest.approx(1e-3)
     assert sorted(costs[1])[2] == pytest.approx(2e-3)
+
+
+def test_rounds_that_were_disturbed_are_left_out_for_all_alike() -> None:
+    costs = [[1.0, 9.0, 1.1, 1.0, 1.2], [2.0, 2.0, 2.0, 2.1, 4.0]]
+    assert calmest(costs, 3) == [[1.0, 1.1, 1.0], [2.0, 2.0, 2.1]]
+    assert calmest([[3.0, 1.0]], 2) == [[3.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("best", "factor", "limit"), [(0.1, 20.0, 2.0), (1e-6, 20.0, 0.5), (math.inf, 20.0, math.inf), (0.1, 0.0, math.inf)]
+)
+def test_a_first_call_may_take_some_multiples_of_the_best(best: float, factor: float, limit: float) -> None:
+    assert replace(POLICY, stop_factor=factor).first_call_limit(best) == limit
 
 
 def test_only_one_call_after_a_flush_is_a_cold_one() -> None:

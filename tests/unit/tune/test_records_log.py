@@ -110,6 +110,16 @@ def test_the_best_is_the_fastest_that_fits(tmp_path: Path) -> None:
     assert best_record(log).costs == (1e-6,)
 
 
+def test_what_lost_against_the_finalists_stays_lost_however_fast_the_machine_was(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    lucky, finalist, later = (replace(record, costs=(cost,)) for record, cost in zip(numbered(3), (0.8, 0.9, 0.95), strict=True))
+    again = replace(finalist, costs=(1.0,), policy={"rounds": 5})
+    append_records(path, [lucky, finalist, again])
+    assert best_record(path).costs == (1.0,)
+    append_records(path, [later])  # of a search that ended before it compared
+    assert best_record(path).costs == (0.95,)
+
+
 def test_appending_to_what_is_no_file_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="directory"):
         append_record(tmp_path, RECORD)

@@ -15,6 +15,7 @@ from tensorexpr.schedule.trace import Trace
 from tensorexpr.tune.cost_model import PriorModel
 from tensorexpr.tune.evolution import Candidate, EvolutionOptions, preferred
 from tensorexpr.tune.measure import FAILED_COST, MeasureErrorNo, MeasureResult, Program
+from tensorexpr.tune.proposals import supported
 from tensorexpr.tune.tuner import Trial, Tuner, TunerObserver, TunerOptions
 
 TASK = SearchTask(func="v06_matmul", args=(16, 32, 8), target="llvm -mcpu=x86-64-v3 -num-cores=2")
@@ -46,7 +47,7 @@ class MadeUp:
             self.clock.now += 1.0
             yield self.result(program)
 
-    def remeasure(self, programs: Sequence[Program]) -> list[MeasureResult]:
+    def remeasure(self, programs: Sequence[Program], offsets: Sequence[int] = ()) -> list[MeasureResult]:
         return [self.result(program) for program in programs]
 
     def result(self, program: Program) -> MeasureResult:
@@ -74,7 +75,7 @@ def tuner(trials: int = 12, seed: int = 0, failing: bool = False, observer: Tune
         target=TASK.target,
         model=PriorModel(),
         measurer=MadeUp(clock, failing),  # type: ignore[arg-type]
-        options=TunerOptions(trials, 4, evolution=EvolutionOptions(64, 2), **options),
+        options=TunerOptions(trials, changes.pop("round_size", 4), evolution=EvolutionOptions(64, 2), **options),
         observer=observer or TunerObserver(),
         record=lambda batch: None,
         seed=seed,
@@ -91,15 +92,17 @@ def test_33_the_same_seed_gives_the_same_trials_and_the_same_winner() -> None:
     assert first.best().trace == again.best().trace  # type: ignore[union-attr]
 
 
-def test_36_the_first_trial_is_the_plain_program_and_nothing_slower_wins() -> None:
+def test_36_the_first_batch_ends_with_the_plain_program_and_nothing_slower_wins() -> None:
     made = tuner()
     trials = made.run()
-    assert not len(trials[0].trace) and trials[0].candidate is None
+    plain = trials[made.measurer.rounds[0] - 1]  # type: ignore[union-attr]
+    assert not len(plain.trace) and plain.candidate is None
     best = made.best()
-    assert best is not None and best.result.median <= trials[0].result.median
+    assert best is not None and best.result.median <= plain.result.median
     failing = tuner(failing=True)
     failing.run()
-    assert failing.best() is failing.trials[0]
+    found = failing.best()
+    assert found is not None and found.candidate is None
 
 
 def test_no_candidate_is_measured_twice() -> None:
@@ -128,8 +131,8 @@ def test_a_budget_counts_from_when_the_user_asked() -> None:
     assert len(made.run(started=0.0)) == 3
 
 
-def test_a_budget_that_is_over_at_once_still_measures_the_plain_program() -> None:
-    assert [trial.candidate for trial in tuner(1000, budget_s=1e-9).run()] == [None]
+def test_a_budget_that_is_over_at_once_still_measures_what_sketches_prefer() -> None:
+    assert [trial.candidate for trial in tuner(1000, budget_s=1e-9).run()] == preferred(SKETCHES)[:1]
 
 
 def test_early_stopping_counts_trials_without_a_better_one() -> None:
@@ -143,7 +146,7 @@ def test_the_end_of_the_space_is_said() -> None:
     heard = Heard()
     small = SearchTask(func="v06_matmul", args=(2, 1, 1), target="llvm")
     sketches = SketchPolicy(small).generate_sketches()
-    tuner(10_000, observer=heard, sketches=sketches).run()
+    tuner(10_000, observer=heard, sketches=sketches, round_size=64).run()
     assert heard.reason == "It seems all candidates in the search space have been measured."
 
 
@@ -156,20 +159,48 @@ def test_preloaded_candidates_are_not_measured_again_and_the_plain_program_need_
     assert not {candidate for candidate, _ in known} & set(candidates)
 
 
-def test_what_sketches_prefer_is_measured_right_after_the_plain_program() -> None:
+def test_what_sketches_prefer_is_measured_first() -> None:
     wanted = preferred(SKETCHES)
     assert wanted
     candidates = [trial.candidate for trial in tuner(12).run()]
-    assert candidates[: 1 + len(wanted)] == [None, *wanted]
+    plain = candidates.index(None)  # the last of the first batch
+    assert [*candidates[:plain], *candidates[plain + 1 :]][: len(wanted)] == wanted
     assert len(set(candidates)) == len(candidates)
     known = [(wanted[0], 0.5)]
     assert wanted[0] not in [trial.candidate for trial in tuner(12, preloaded=known).run()]
 
 
+def test_most_of_a_round_goes_to_sketches_near_the_best() -> None:
+    known = {Candidate(0, (0,)): 1.0, Candidate(1, (0,)): 1.1, Candidate(2, (0,)): 3.0}
+    found = [(0.9, Candidate(3, (n,))) for n in range(20)]  # never measured: the model guesses
+    found += [(0.8, Candidate(2, (n,))) for n in range(1, 20)]
+    found += [(0.5, Candidate(n % 2, (n,))) for n in range(1, 9)]
+    found += [(0.0, Candidate(0, (n,))) for n in range(20, 40)]
+    chosen = supported(found, set(known), known, 12, may_wait=True)
+    assert [candidate.sketch for candidate in chosen] == [1, 0] * 4 + [3, 2, 3]
+    lone = supported([entry for entry in found if entry[1].sketch > 1], set(), known, 8, may_wait=True)
+    assert [candidate.sketch for candidate in lone] == [3, 2, 3, 2]  # too little is known: a short round
+    assert len(supported(found, set(), known, 60, may_wait=False)) == 60
+    assert supported([], set(), {}, 8, may_wait=True) == []
+
+
+@pytest.mark.parametrize(("slower", "stands"), [(1.4, True), (1.6, False)])
+def test_a_plan_is_compared_again_unless_it_is_far_slower(slower: float, stands: bool) -> None:
+    made = tuner(1)
+    plan = preferred(SKETCHES)[0]
+    costs = [1.0, 1.01, 1.02, 1.03, slower]
+    candidates = [*(Candidate(9, (n,)) for n in range(4)), plan]
+    made.trials = [
+        Trial(candidate, Trace(), MeasureResult((cost,), MeasureErrorNo.NO_ERROR, "", 0.1, 1.0))
+        for candidate, cost in zip(candidates, costs, strict=True)
+    ]
+    assert [trial.candidate for trial in made.finalists()] == candidates[: 4 + stands]
+
+
 def test_predictions_are_kept_with_their_trials() -> None:
     trials = tuner(8).run()
-    assert trials[0].predicted is None
-    assert all(trial.predicted is not None and np.isfinite(trial.predicted) for trial in trials[1:])
+    assert [trial.predicted is None for trial in trials] == [trial.candidate is None for trial in trials]
+    assert all(trial.predicted is not None and np.isfinite(trial.predicted) for trial in trials if trial.candidate is not None)
 
 
 class Longest:
@@ -189,7 +220,7 @@ def test_a_model_of_programs_chooses_and_learns_each_trial_once() -> None:
     model = Longest()
     trials = tuner(12, program_model=model).run()
     assert len(model.learned) == len({trial.trace for trial in model.learned}) == len(trials)
-    assert all(trial.predicted == len(str(trial.trace.to_json())) for trial in trials[1:])
+    assert all(trial.predicted == len(str(trial.trace.to_json())) for trial in trials if trial.candidate is not None)
 
 
 def test_parts_of_the_time_are_known() -> None:
