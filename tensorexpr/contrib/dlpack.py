@@ -30,6 +30,5 @@ def to_pytorch_func(tvm_func: Callable[..., Any]) -> Callable[..., Any]:
         ImportError: without PyTorch.
     """
     import torch
-    import torch.utils.dlpack
 
-    return convert_func(tvm_func, torch.Tensor, torch.utils.dlpack.to_dlpack)
+    return convert_func(tvm_func, torch.Tensor, torch.Tensor.__dlpack__)
