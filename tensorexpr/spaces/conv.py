@@ -24,13 +24,14 @@ from ..tir.dtype import parse_dtype
 from ..tir.expr import Call, IterVar, PrimExpr, ProducerLoad, Select, Var
 from ..tir.rewriting import walk
 from .conv_flat import FlatPlan, plan_flat, schedule_flat
-from .conv_plan import Order, Packing, Plan, convolution_plans
+from .conv_plan import FEW_SUMMED, Order, Packing, Plan, convolution_plans
+from .conv_written import plan_written
 from .convolutions import Convolution, convolution_of, extents_of, product_of_extents
 from .sizes import balanced_rows, decided
 from .stages import is_untouched, result_of
 
-# So few steps cost less than the loop over them. Their pixels are different ones, so no loads are merged and kept.
-_FEW_SUMMED = 4
+# What code for each tile has to be better by: it takes longer to compile.
+_WORTH_CODE = 0.98
 
 
 def schedule_convolutions(s: Schedule, target: Target, alternative: int = 0) -> None:
@@ -45,7 +46,9 @@ def schedule_convolutions(s: Schedule, target: Target, alternative: int = 0) -> 
             continue
         tensor, result = node.origin.output(0), _result(s, node)
         plans: list[Plan | FlatPlan] = [*convolution_plans(convolution, target)]
-        flat = plan_flat(convolution, target)
+        flat, written = plan_flat(convolution, target), plan_written(convolution, target)
+        if written is not None and (not plans or written.cycles < _WORTH_CODE * plans[0].cycles):
+            plans.insert(0, written)
         if flat is not None:
             plans.insert(0 if not plans or flat.cycles < plans[0].cycles else 1, flat)
         plan = plans[min(alternative, len(plans) - 1)] if plans else None
@@ -79,8 +82,7 @@ class _Builder:
     def __init__(self, s: Schedule, output: Tensor, tensor: Tensor, convolution: Convolution, plan: Plan, target: Target) -> None:
         self.s, self.output, self.tensor = s, output, tensor
         self.convolution, self.plan, self.target = convolution, plan, target
-        merged = convolution.merged_pixels() if plan.merged else ()
-        self.merged = merged
+        self.merged = merged = plan.merged
         self.pixels = tuple(pixel for pixel in convolution.pixels if pixel not in merged[1:])
         self.phases = {pixel: phase for pixel, phase in zip(convolution.pixels, convolution.phases, strict=True) if phase > 1}
 
@@ -180,17 +182,24 @@ class _Builder:
         if plan.chunks > 1:
             chunk, axes[first] = stage.split(axes[first], nparts=plan.chunks, balanced=True)
             tasks.append(chunk)
-        tiles, each = [], []
+        tiles, each, group = list[IterVar](), list[IterVar](), None
         for pixel, size in zip(self.pixels, plan.tile, strict=True):
+            if plan.rows and pixel == self.merged[0] and plan.rows < convolution.extents[pixel]:
+                group, axes[pixel] = stage.split(axes[pixel], factor=plan.rows * convolution.extents[self.merged[-1]])
+                tiles.append(group)
             if size == 1:
                 tiles.append(axes[pixel])
                 continue
-            each_size = decided(stage, axes[pixel], size, balanced_rows(self.target))
+            each_size = size if plan.rows else decided(stage, axes[pixel], size, balanced_rows(self.target))
             many, one = stage.split(axes[pixel], factor=each_size, balanced=True)
             tiles.append(many)
             each.append(one)
-        if plan.peeled:
-            stage.pragma(tiles[-1], "loop_partition_hint")
+        if plan.rows:
+            stage.unroll(tiles[-1])
+        # Of tiles that are written out those of the first and the last rows meet the border.
+        hinted = tiles[-1] if not plan.rows else group
+        if plan.peeled and hinted is not None:
+            stage.pragma(hinted, "loop_partition_hint")
         innermost = tiles[-1]
         # The panels go innermost: a tile of pixels stays in cache while all channels are computed from it.
         if plan.order is Order.PIXELS:
@@ -221,16 +230,20 @@ class _Builder:
             stage.unroll(axis)
 
     def _accumulate(self, tile: Tensor) -> None:
-        stage, op = self.s[tile], self.s[tile].op
+        stage, op, convolution = self.s[tile], self.s[tile].op, self.convolution
         assert isinstance(op, ComputeOp)
         *others, vector, lane = op.axis
         first = len(others) - len(self.pixels)
-        own = dict(zip(self.convolution.op.reduce_axis, op.reduce_axis, strict=True))
-        steps = [own[axis] for axis in (*self.convolution.taps, *self.convolution.summed)]
-        stage.reorder(*others[:first], *steps, *others[first:], vector, lane)
-        few = product_of_extents(extents_of(self.convolution.summed)) <= _FEW_SUMMED
-        for axis in (*(own[axis] for axis in self.convolution.summed if few), *others[first:], vector):
+        own = dict(zip(convolution.op.reduce_axis, op.reduce_axis, strict=True))
+        taps, summed = [own[axis] for axis in convolution.taps], [own[axis] for axis in convolution.summed]
+        inside = [own[axis] for axis in convolution.taps_of(convolution.pixels[-1])] if self.plan.taps_inside else []
+        stage.reorder(*others[:first], *(tap for tap in taps if tap not in inside), *summed, *inside, *others[first:], vector, lane)
+        few = product_of_extents(extents_of(convolution.summed)) <= FEW_SUMMED
+        written = [own[tap] for pixel in self.merged for tap in convolution.taps_of(pixel)] if self.plan.rows else inside
+        for axis in (*written, *(summed if few else ()), *others[first:], vector):
             stage.unroll(axis)
+        for axis in inside:  # or pixels that several taps read would stay in registers, of which there are too few
+            stage.pragma(axis, "no_load_merge")
         stage.vectorize(lane)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -20,10 +21,15 @@ _WEIGHTS = 0.35  # ... a vector of weights, from the second level
 _FAR_PANEL = 0.7  # ... from further away, where a panel doesn't fit, line after line
 _FAR_WEIGHTS = 3.0  # ... and where its rows are far apart
 _TILE = 40.0  # cycles to start a tile, and to end it apart from its stores
+_LOOP = 20.0  # ... to start the loop over the channels for another tap, as the end of the one before is predicted wrongly
 _STORE = 2.0  # cycles for each vector of a tile that is stored
 _PACKED = 8.0  # cycles to load a vector of weights, transpose and store it
 _TRANSPOSED = 6.0  # ... and read by columns
 _FAR_ROWS = 1024  # bytes between rows of weights of which a page has but four
+# So few steps cost less than the loop over them. Their pixels are different ones, so no loads are merged and kept.
+FEW_SUMMED = 4
+_MOST_TAPS = 8  # of a row of the window that are written out: each is a step of the sum on a whole tile
+_REFILL = 0.22  # of a step's cycles, that bringing its pixels back from the second level may take
 _USES = 8  # tiles for which a panel is worth its copy
 
 
@@ -50,7 +56,9 @@ class Plan:
     Args:
         lanes, vectors: of a panel of channels.
         tile: how many pixels a register tile has along each pixel axis, after merging.
-        merged: the plane is one axis.
+        merged: pixel axes that are one: the plane is one in memory, or tiles run on over row ends.
+        rows: so many rows of the plane are written out, tile after tile and tap after tap; 0 if tiles are steps of loops.
+        taps_inside: the taps of a row of the window are inside the sum over channels, so that pixels are met while they are near.
         packing: where the weights are packed.
         peeled: border tiles have bodies of their own; else there is a copy of the data with its border.
         order: what is outside, panels or pixels.
@@ -63,7 +71,9 @@ class Plan:
     lanes: int
     vectors: int
     tile: tuple[int, ...]
-    merged: bool
+    merged: tuple[int, ...]
+    rows: int
+    taps_inside: bool
     packing: Packing
     peeled: bool
     order: Order
@@ -100,15 +110,18 @@ def convolution_plans(convolution: Convolution, target: Target) -> list[Plan]:
     if any(extents[pixel] % phase for pixel, phase in phases.items()):
         return []
     merged = convolution.merged_pixels()
-    pixels = [extents[pixel] // phases[pixel] for pixel in convolution.pixels if pixel not in merged]
+    left = [pixel for pixel in convolution.pixels if pixel not in merged]
+    pixels = [extents[pixel] // phases[pixel] for pixel in left]
+    live = [convolution.live_pixels(pixel, not is_peeled(convolution)) for pixel in left]
     if merged:
         pixels.append(product_of_extents([extents[pixel] for pixel in merged]))
-    tiles = _tiles(convolution, pixels, lanes, target)
-    timed = sorted((_cycles(convolution, tile, vectors, pixels, lanes, target), tile, vectors) for vectors, tile in tiles)
+        live.append([range(pixels[-1])])
+    tiles = register_tiles(convolution, pixels, lanes, target)
+    timed = sorted((_cycles(convolution, tile, vectors, pixels, live, lanes, target), tile, vectors) for vectors, tile in tiles)
     best: dict[tuple[int, ...], Plan] = {}
     for cycles, tile, vectors in timed:
         kind = (vectors, *(number for number, size in enumerate(tile) if size > 1))
-        if kind not in best and (plan := _plan_of(convolution, target, pixels, tile, vectors, cycles)) is not None:
+        if kind not in best and (plan := plan_of(convolution, target, pixels, tile, vectors, cycles)) is not None:
             best[kind] = plan
     found = list(best.values())
     return [*found[:1], *(variant for plan in found[:1] for variant in _variants(plan)), *found[1:]]
@@ -122,14 +135,12 @@ def _variants(plan: Plan) -> list[Plan]:
     return [*bordered, replace(plan, order=order, packing=packing, chunks=1, prefetched=False)]
 
 
-def _plan_of(
-    convolution: Convolution, target: Target, pixels: list[int], tile: tuple[int, ...], vectors: int, cycles: float
-) -> Plan | None:
+def plan_of(convolution: Convolution, target: Target, pixels: list[int], tile: tuple[int, ...], vectors: int, cycles: float) -> Plan | None:
     """The plan of a tile; None where weights can't be brought into panels of its vectors."""
     lanes, extents = lanes_of(target, convolution.op.output(0).dtype), convolution.extents
     channels = extents[convolution.channel]
     parallel = is_parallel(target, 2.0 * product_of_extents(extents) * convolution.depth)
-    peeled = not convolution.is_transposed and _is_padded(convolution)
+    peeled = is_peeled(convolution)
     panels = -(-channels // (lanes * vectors))
     order, chunks = _order(convolution, panels, pixels, peeled, target.num_cores if parallel else 1, target)
     uses = product_of_extents([-(-extent // size) for extent, size in zip(pixels, tile, strict=True)]) * _size(convolution.outer, extents)
@@ -141,9 +152,31 @@ def _plan_of(
         packing = Packing.ROOT
     if packing is not Packing.NONE:
         cycles += _PACKED * convolution.depth * channels / lanes
-    merged = bool(convolution.merged_pixels())
     prefetched = order is Order.PIXELS and chunks == 1 and _comes_from_afar(convolution, pixels, tile, target)
-    return Plan(lanes, vectors, tile, merged, packing, peeled, order, chunks, parallel, prefetched, cycles)
+    inside, merged = _has_taps_inside(convolution, tile, vectors, target), convolution.merged_pixels()
+    return Plan(lanes, vectors, tile, merged, 0, inside, packing, peeled, order, chunks, parallel, prefetched, cycles)
+
+
+def _has_taps_inside(convolution: Convolution, tile: tuple[int, ...], vectors: int, target: Target) -> bool:
+    """True if one tap after the other, each with all channels, would wait for pixels that the tap before has read.
+
+    The pixels of a tile are a line of the cache or two in each channel, far from those of the next one. Where the first level doesn't
+    keep them all until the next tap, they come again, which takes `lines * line / fill` cycles of each step of the sum. 14 pixels
+    by two vectors of AVX-512 are 14 cycles of multiply-adds for 2 of them, 6 by two vectors of AVX2 are 6 for 3.
+    """
+    pixel, machine, last = convolution.pixels[-1], target.machine, convolution.data.indices[-1]
+    taps = extents_of(convolution.taps_of(pixel))
+    side_by_side = convolution.op.axis[pixel].var in variables(last)
+    if convolution.is_transposed or not side_by_side or len(taps) != 1 or not 1 < taps[0] <= _MOST_TAPS:
+        return False
+    if convolution.step_count <= FEW_SUMMED:
+        return False
+    span = ((tile[-1] - 1) * convolution.stride_of(pixel) + 1) * convolution.bytes
+    lines = 1 + (span - 1) / machine.line_bytes
+    *rows, columns = tile
+    size = product_of_extents(rows) * columns
+    refill = product_of_extents(rows) * lines * machine.line_bytes / machine.caches[0].fill_bytes
+    return refill > _REFILL * machine.step_cycles(size * vectors, size + vectors)
 
 
 def _is_near(convolution: Convolution, block: int, target: Target) -> bool:
@@ -195,6 +228,11 @@ def _is_even(tasks: int, cores: int) -> bool:
     return tasks % cores == 0 or tasks >= 8 * cores
 
 
+def is_peeled(convolution: Convolution) -> bool:
+    """True if tiles at a border have bodies of their own."""
+    return not convolution.is_transposed and _is_padded(convolution)
+
+
 def _is_padded(convolution: Convolution) -> bool:
     """True if the data is another tensor with a border of zeros."""
     producer = convolution.data.producer
@@ -206,7 +244,7 @@ def _is_padded(convolution: Convolution) -> bool:
     return False
 
 
-def _tiles(convolution: Convolution, pixels: list[int], lanes: int, target: Target) -> Iterator[tuple[int, tuple[int, ...]]]:
+def register_tiles(convolution: Convolution, pixels: list[int], lanes: int, target: Target) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Register tiles: MR*NV accumulators, NV vectors of weights and one broadcast in the registers."""
     per_group, panel = convolution.per_group, panel_of(convolution)
     for vectors in range(1, target.vector_registers // 8 + 1):
@@ -234,31 +272,81 @@ def panel_of(convolution: Convolution) -> int:
     return last.b.value if blocks and len(outer) == 1 else 0
 
 
+def has_far_rows(convolution: Convolution) -> bool:
+    """True if the weights of a step, next to each other, are far from those of the next step: on a page that few others share."""
+    axis, shape = convolution.op.axis[convolution.channel].var, convolution.weights.producer.shape
+    return convolution.weights.indices[-1] is axis and convolution.bytes * int(str(shape[-1])) >= _FAR_ROWS
+
+
 def _packing(convolution: Convolution, block: int, uses: int) -> Packing:
     """Where the weights are packed, if each panel is used so many times by one core."""
-    axis, shape = convolution.op.axis[convolution.channel].var, convolution.weights.producer.shape
+    axis = convolution.op.axis[convolution.channel].var
     if panel_of(convolution):
         return Packing.NONE
     if convolution.weights.indices[-1] is axis and convolution.extents[convolution.channel] % block == 0:
         # Rows far apart are many pages: a copy pays if it is used often.
-        return Packing.PANEL if convolution.bytes * int(str(shape[-1])) >= _FAR_ROWS and uses >= _USES else Packing.NONE
+        return Packing.PANEL if has_far_rows(convolution) and uses >= _USES else Packing.NONE
     return Packing.PANEL
 
 
-def _cycles(convolution: Convolution, tile: tuple[int, ...], vectors: int, pixels: list[int], lanes: int, target: Target) -> float:
-    """Cycles of all tiles on one core."""
+def _cycles(
+    convolution: Convolution,
+    tile: tuple[int, ...],
+    vectors: int,
+    pixels: list[int],
+    live: list[list[range]],
+    lanes: int,
+    target: Target,
+) -> float:
+    """Cycles of all tiles on one core; `live` are the pixels of each axis that each tap has terms for."""
+    sizes = Counter({1: 1})
+    for extent, size, taps in zip(pixels, tile, live, strict=True):
+        sizes = _products(sizes, _live_sizes(extent, size, taps))
+    tiles = product_of_extents([-(-extent // size) for extent, size in zip(pixels, tile, strict=True)])
+    return all_cycles(convolution, sizes, tiles, vectors, lanes, target)
+
+
+def all_cycles(
+    convolution: Convolution, sizes: Counter[int], tiles: int, vectors: int, lanes: int, target: Target, stored: bool = False
+) -> float:
+    """Cycles of all panels and batches on one core.
+
+    Args:
+        sizes: how many pixels are live, of how many pairs of a tile and a tap.
+        tiles: in a plane.
+        stored: each loop over the channels loads and stores its accumulators.
+    """
     extents = convolution.extents
     panels = -(-extents[convolution.channel] // (lanes * vectors))
+    outer = _size(convolution.outer, extents)
     store = _STORE if convolution.channel == len(extents) - 1 else _TRANSPOSED
-    uses = product_of_extents([-(-extent // size) for extent, size in zip(pixels, tile, strict=True)]) * _size(convolution.outer, extents)
-    load = _WEIGHTS if _is_near(convolution, lanes * vectors, target) else _FAR_PANEL if uses >= _USES else _FAR_WEIGHTS
-    total = 0.0
-    for rows, many in balanced_sizes(pixels[-2] if len(pixels) > 1 else 1, tile[-2] if len(tile) > 1 else 1):
-        for columns, count in balanced_sizes(pixels[-1], tile[-1]):
-            size = rows * columns
-            total += many * count * (step_cycles(size, vectors, load, target.machine) * convolution.depth + _TILE + store * size * vectors)
-    repeats = product_of_extents([extents[number] for number in convolution.outer]) * product_of_extents(pixels[:-2])
-    return total * panels * repeats * product_of_extents(list(convolution.phases))
+    load = _WEIGHTS if _is_near(convolution, lanes * vectors, target) else _FAR_PANEL if tiles * outer >= _USES else _FAR_WEIGHTS
+    steps = sum(count * step_cycles(size, vectors, load, target.machine) for size, count in sizes.items() if size)
+    bodies = sum(count for size, count in sizes.items() if size)
+    loops = _LOOP * max(0, bodies - tiles) if convolution.step_count > FEW_SUMMED else 0.0
+    if stored:
+        loops += sum(2 * count * size * vectors for size, count in sizes.items())
+    plane = _size(convolution.pixels, extents) // product_of_extents(list(convolution.phases))
+    one = steps * convolution.step_count + loops + _TILE * tiles + store * vectors * plane
+    return one * panels * outer * product_of_extents(list(convolution.phases))
+
+
+def _live_sizes(extent: int, most: int, live: Sequence[range]) -> Counter[int]:
+    """How many pixels of a balanced tile run under a tap: how often each number occurs."""
+    sizes, begin = Counter[int](), 0
+    for size, count in balanced_sizes(extent, most):
+        for _ in range(count):
+            sizes.update(max(0, min(begin + size, pixels.stop) - max(begin, pixels.start)) for pixels in live)
+            begin += size
+    return sizes
+
+
+def _products(one: Counter[int], other: Counter[int]) -> Counter[int]:
+    sizes = Counter[int]()
+    for a, many in one.items():
+        for b, count in other.items():
+            sizes[a * b] += many * count
+    return sizes
 
 
 def step_cycles(rows: int, vectors: int, load: float, machine: Machine) -> float:

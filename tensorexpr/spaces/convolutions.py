@@ -15,7 +15,7 @@ from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.dtype import parse_dtype
 from ..tir.expr import Add, Call, Cast, FloatImm, FloorDiv, IntImm, IterVar, Mul, PrimExpr, ProducerLoad, Reduce, Select, Var
-from ..tir.rewriting import substitute, variables
+from ..tir.rewriting import substitute, variables, walk
 from .reduction import constant_extents
 
 
@@ -59,9 +59,61 @@ class Convolution:
         return max(1, parse_dtype(self.op.output(0).dtype).bits // 8)
 
     @property
+    def step_count(self) -> int:
+        """How many channels of the data a tap sums."""
+        return product_of_extents(extents_of(self.summed))
+
+    @property
     def is_transposed(self) -> bool:
         """True if terms are left out."""
         return any(phase > 1 for phase in self.phases)
+
+    def taps_of(self, pixel: int) -> tuple[IterVar, ...]:
+        """The axes of the window along a pixel axis."""
+        used = variables(self.data.indices[self._index_of(pixel)])
+        return tuple(tap for tap in self.taps if tap.var in used)
+
+    def stride_of(self, pixel: int) -> int:
+        """Elements of the data between the windows of neighbouring pixels; 1 if they are no constant number."""
+        return linear_form(self.data.indices[self._index_of(pixel)]).terms.get(self.op.axis[pixel].var, 1)
+
+    def live_pixels(self, pixel: int, bordered: bool) -> list[range]:
+        """For each tap along a pixel axis, the pixels (of one phase) whose terms it has.
+
+        Args:
+            bordered: the terms of a border of zeros are there too.
+
+        Example:
+            A window of 3 over 7 pixels with a border of 1: range(1, 7), range(0, 7), range(0, 6).
+        """
+        extent = self.extents[pixel]
+        taps = self.taps_of(pixel)
+        phase = self.phases[self.pixels.index(pixel)]
+        count = product_of_extents(extents_of(taps))
+        border = self._border(self._index_of(pixel))
+        form = linear_form(self.data.indices[self._index_of(pixel)])
+        stride = self.stride_of(pixel)
+        if bordered or border is None or phase > 1 or len(taps) != 1 or stride < 1:
+            return [range(extent // phase)] * (count // phase)
+        firsts = [border[0] - form.constant - tap * form.terms[taps[0].var] for tap in range(count)]
+        return [range(max(0, -(-first // stride)), min(extent, -(-(first + border[1]) // stride))) for first in firsts]
+
+    def _index_of(self, pixel: int) -> int:
+        axis = self.op.axis[pixel].var
+        return next(place for place, index in enumerate(self.data.indices) if axis in variables(index))
+
+    def _border(self, place: int) -> tuple[int, int] | None:
+        """Elements before the data in this dimension of the padded data, and of the data itself; None if it isn't padded data."""
+        producer = self.data.producer
+        if not isinstance(producer, Tensor) or not isinstance(producer.op, ComputeOp):
+            return None
+        axis = producer.op.axis[place].var
+        for load in (node for body in producer.op.body for node in walk(body) if isinstance(node, ProducerLoad)):
+            for index, extent in zip(load.indices, load.producer.shape, strict=True):
+                form, inner = linear_form(index), as_int(extent)
+                if dict(form.terms) == {axis: 1} and inner is not None:
+                    return -form.constant, inner
+        return None
 
     def has_plain_channel(self) -> bool:
         """True if an index of the weights is the channel and nothing else."""

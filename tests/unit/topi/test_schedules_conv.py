@@ -15,6 +15,7 @@ from tensorexpr.codegen.spills import count_spills
 from tensorexpr.spaces import conv
 from tensorexpr.spaces.conv_flat import FlatPlan, plan_flat
 from tensorexpr.spaces.conv_plan import Order, Packing, Plan, plan_convolution
+from tensorexpr.spaces.conv_written import plan_written
 from tensorexpr.spaces.convolutions import Convolution, convolution_of
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
@@ -82,7 +83,7 @@ def test_channels_first(args: tuple[int, ...]) -> None:
 
 
 def test_few_channels_of_the_data_are_no_loop() -> None:
-    few, many = bias_relu(1, 3, 9, 11, 32, 3, 2, 1), bias_relu(1, 5, 9, 11, 32, 3, 2, 1)
+    few, many = bias_relu(1, 3, 9, 31, 32, 3, 2, 1), bias_relu(1, 5, 9, 31, 32, 3, 2, 1)
     loops = [re.findall(r"for (.*) in ", tvm.lower(default_schedule(tensors, AVX512), tensors).script()) for tensors in (few, many)]
     assert any("ry" in names for names in loops[0])
     assert not any("rc" in names for names in loops[0])
@@ -194,6 +195,93 @@ def test_panels_of_groups_read_a_part_of_the_data() -> None:
     """16 panels of four groups read small images four times, not sixteen: fewer bytes than all weights for each image."""
     assert plan_of(operators.conv2d(16, 7, 7, 512, 512, 3, 1, 1, 1, 4)).order is Order.PANELS
     assert plan_of(operators.conv2d(16, 28, 28, 512, 512, 3, 1, 1, 1, 4)).order is Order.BATCHES
+
+
+@pytest.mark.parametrize(
+    "make, rows",
+    [
+        (lambda: bias_relu(1, 1, 3, 4, 8, 3, 1, 1), 3),  # the whole plane
+        (lambda: bias_relu(1, 1, 3, 4, 8, 3, 1, 1), 1),  # first, middle and last rows
+        (lambda: bias_relu(1, 3, 5, 5, 8, 1, 2, 0), 3),  # single pixels, which are no neighbours
+        (lambda: operators.conv3d(2, 2, 2, 3, 1, 8, 3, 1, 1), 2),  # channels last, planes one after the other
+    ],
+    ids=["plane", "rows", "strides", "space"],
+)
+def test_tiles_over_row_ends(monkeypatch: pytest.MonkeyPatch, make: Callable[[], Tensors], rows: int) -> None:
+    tensors = make()
+    plan = plan_written(found_in(tensors), AVX2)
+    assert plan is not None
+    monkeypatch.setattr(conv, "convolution_plans", lambda found, target: [])
+    monkeypatch.setattr(conv, "plan_written", lambda found, target: replace(plan, rows=rows))
+    monkeypatch.setattr(conv, "plan_flat", lambda found, target: None)
+    check(tensors, AVX2)
+
+
+def test_no_term_of_a_written_tile_asks_whether_it_is_live(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 81 products of 9 pixels and 9 taps 49 = (3*3 - 2)**2 are of no border; each is written once for each vector."""
+    tensors = operators.conv2d_bias_relu_packed(1, 8, 3, 3, 32, 3, 1, 1, 16)
+    plan = plan_written(found_in(tensors), AVX2)
+    assert plan is not None
+    monkeypatch.setattr(conv, "convolution_plans", lambda found, target: [])
+    with AVX2:
+        text = tvm.lower(default_schedule(tensors, AVX2), tensors).script()
+    terms = [line for line in text.splitlines() if "weight_1[" in line]
+    assert "if " not in text.split("T.parallel")[-1]
+    assert len(terms) == 49 * plan.vectors
+
+
+@pytest.mark.parametrize(
+    "channels, plane, written",
+    [
+        (512, 7, True),  # 7 pixels are 4 + 3: of 3 by two vectors the ends leave 4 multiply-adds
+        (256, 14, True),  # 5 + 5 + 4
+        (128, 12, False),  # 6 + 6
+        (128, 28, False),  # as many tiles as in rows
+        (64, 56, False),
+    ],
+)
+def test_planes_that_rows_of_tiles_fit_badly_are_written_out(channels: int, plane: int, written: bool) -> None:
+    zen3 = Target("llvm -mcpu=znver3 -num-cores=2")
+    tensors = operators.conv2d_bias_relu_packed(1, channels, plane, plane, channels, 3, 1, 1, 32)
+    text = str(default_schedule(tensors, zen3))
+    assert bool(re.search(r"for ax2\.ax3\.fused.*outer \(.*\) unroll", text)) is written
+
+
+def test_registers_of_avx512_fit_rows_as_they_are() -> None:
+    for plane in (7, 14):
+        tensors = operators.conv2d_bias_relu_packed(1, 512, plane, plane, 512, 3, 1, 1, 32)
+        written = plan_written(found_in(tensors), AVX512)
+        assert written is None or written.cycles > plan_of(tensors).cycles
+
+
+def test_pixels_under_each_tap() -> None:
+    found = found_in(bias_relu(1, 4, 7, 8, 16, 3, 2, 1))
+    assert [found.live_pixels(pixel, False) for pixel in found.pixels] == [
+        [range(1, 4), range(0, 4), range(0, 3)],
+        [range(1, 4), range(0, 4), range(0, 4)],
+    ]
+    assert found.live_pixels(found.pixels[0], True) == [range(4)] * 3
+    plain = found_in(bias_relu(1, 4, 7, 8, 16, 3))
+    assert plain.live_pixels(plain.pixels[1], False) == [range(6)] * 3
+
+
+@pytest.mark.parametrize("target", [AVX512, AVX2], ids=["avx512", "avx2"])
+def test_taps_inside_the_sum_over_channels(monkeypatch: pytest.MonkeyPatch, target: Target) -> None:
+    tensors = bias_relu(1, 5, 3, 4, 16, 3)
+    with_plan(monkeypatch, taps_inside=True)
+    monkeypatch.setattr(conv, "plan_written", lambda found, target: None)
+    assert "no_load_merge" in tvm.lower(default_schedule(tensors, target), tensors).script()
+    check(tensors, target)
+
+
+def test_pixels_that_come_back_late_meet_all_taps_at_once() -> None:
+    """A tile of 14 has more multiply-adds for the lines that it reads than one of 6; channels last, pixels are no line."""
+    tensors = operators.conv2d_bias_relu_packed(1, 128, 28, 28, 128, 3, 1, 1, 32)
+    assert plan_of(tensors, AVX2).taps_inside
+    assert not plan_of(tensors, AVX512).taps_inside
+    assert not plan_of(operators.conv2d(1, 28, 28, 128, 128, 3, 1, 1), AVX2).taps_inside
+    assert not plan_of(bias_relu(1, 128, 28, 28, 128, 1), AVX2).taps_inside
+    assert not plan_of(bias_relu(1, 3, 56, 56, 64, 7, 2, 3), AVX2).taps_inside
 
 
 @pytest.mark.parametrize("plane", [(8, 8), (7, 7), (3, 14)])
