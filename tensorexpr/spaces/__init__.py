@@ -12,6 +12,7 @@ rows         programs that work row by row: softmax, norms
 reduction    sums and their like, over rows or columns;  window: over small windows, depthwise convolutions and pooling
 products     matrix products told by their indices;  register_tile: which tile of accumulators one gets;  gemm: its steps
 convolutions convolutions told by their indices;  conv_plan: which tile and loops one gets;  conv: its steps, borders peeled
+conv_written convolutions on small planes: tiles over row ends, each written out
 conv_flat    convolutions of single pixels: vectors of pixels;  grouped_conv: of int8 and bfloat16 by dot products
 
 register_plan    tiles of any contraction: the axis in the lanes, the order of loops, what is packed;  register_tiling: their steps
