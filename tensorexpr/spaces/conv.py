@@ -47,7 +47,7 @@ def schedule_convolutions(s: Schedule, target: Target, alternative: int = 0) -> 
         tensor, result = node.origin.output(0), _result(s, node)
         plans: list[Plan | FlatPlan] = [*convolution_plans(convolution, target)]
         flat, written = plan_flat(convolution, target), plan_written(convolution, target)
-        if written is not None and (not plans or written.cycles < _WORTH_CODE * plans[0].cycles):
+        if written is not None and (not plans or _is_worth_code(written, plans[0], target)):
             plans.insert(0, written)
         if flat is not None:
             plans.insert(0 if not plans or flat.cycles < plans[0].cycles else 1, flat)
