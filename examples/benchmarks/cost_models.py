@@ -3,8 +3,10 @@
     python examples/benchmarks/cost_models.py                        measure random programs, then judge
     python examples/benchmarks/cost_models.py --log FILE             keep them, or judge by those that it holds
     python examples/benchmarks/cost_models.py --programs 64 --json FILE
+    python examples/benchmarks/cost_models.py --suite ansor --programs 24 --prior
 
-Of each workload's programs, drawn at random from all its sketches, a part is learned from and the others are judged.
+Of each workload's programs, those that rules prefer and others drawn at random from all its sketches, a part is learned from and the
+others are judged. With `--prior` only the analytic model is, by all of them: its rank correlation and the regret of its first choice.
 """
 
 from __future__ import annotations
@@ -23,10 +25,11 @@ from tensorexpr.auto_scheduler.measure import MeasureInput, measure_options, mea
 from tensorexpr.lower.phase0.inline_stages import inline_stages
 from tensorexpr.schedule.trace import Trace
 from tensorexpr.tune.cost_model import PriorModel, Quality, RandomModel
+from tensorexpr.tune.evolution import preferred
 from tensorexpr.tune.features import extract
 from tensorexpr.tune.measure import Measurer, Program
 from tensorexpr.tune.population import sample
-from tensorexpr.workloads import Case
+from tensorexpr.workloads import SUITES, Case, suite
 
 WORKLOADS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "gemm 512": ("suite.gemm", (512, 512, 512)),
@@ -38,17 +41,19 @@ WORKLOADS: dict[str, tuple[str, tuple[Any, ...]]] = {
 LEARNED = (0, 8, 24, 48)
 
 
-def task_of(name: str) -> auto_scheduler.SearchTask:
-    """The search task of a workload."""
-    workload, args = WORKLOADS[name]
-    return auto_scheduler.SearchTask(workload_key=Case(name, workload, args).key, target="llvm")
+def cases_of(names: Sequence[str], suites: Sequence[str]) -> list[Case]:
+    """Workloads by name, or the cases of some suites, of batch 1 where a suite has several."""
+    if suites:
+        return [case for name in suites for case in suite(name) if not case.name.endswith("-b16")]
+    return [Case(name, *WORKLOADS[name]) for name in names or WORKLOADS]
 
 
-def random_programs(task: auto_scheduler.SearchTask, count: int) -> list[Trace]:
-    """Programs of all sketches in turn, drawn uniformly from what may be built."""
+def some_programs(task: auto_scheduler.SearchTask, count: int) -> list[Trace]:
+    """Programs that rules prefer, then those of all sketches in turn, drawn uniformly from what may be built."""
     random = np.random.default_rng(0)
     sketches = auto_scheduler.SketchPolicy(task).generate_sketches()
-    found: dict[str, Trace] = {}
+    first = [sketches[candidate.sketch].trace_of(candidate.row) for candidate in preferred(sketches)][: count // 4]
+    found: dict[str, Trace] = {str(trace.to_json()): trace for trace in first}
     for turn in range(8 * count):
         sketch = sketches[turn % len(sketches)]
         rows = sample(sketch, 16, random)
@@ -62,14 +67,16 @@ def random_programs(task: auto_scheduler.SearchTask, count: int) -> list[Trace]:
 
 def measure(task: auto_scheduler.SearchTask, traces: Sequence[Trace], log: Path) -> None:
     """Measure programs into a log."""
-    options = measure_options(auto_scheduler.TuningOptions(1))
+    options = measure_options(auto_scheduler.LocalBuilder(), auto_scheduler.LocalRunner())
     with Measurer(measure_task(task, 0), options) as measurer:
         for result in measurer.measure([Program(number, trace) for number, trace in enumerate(traces)]):
             auto_scheduler.save_records(log, [MeasureInput(task, traces[result.number])], [result])
 
 
-def judged(records: Sequence[LoadedRecord]) -> dict[str, Quality]:
-    """Each model's quality on the second half of a workload's programs."""
+def judged(records: Sequence[LoadedRecord], only_prior: bool) -> dict[str, Quality]:
+    """Each model's quality on the second half of a workload's programs; that of the prior alone on all of them."""
+    if only_prior:
+        return {"analytic": next(iter(auto_scheduler.evaluate_cost_model(PriorModel(), records).values()))}
     random = np.random.default_rng(1)
     order = random.permutation(len(records))
     split = len(records) // 2
@@ -93,22 +100,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="how well cost models order programs")
     parser.add_argument("--programs", type=int, default=96, help="of each workload")
     parser.add_argument("--workload", action="append", choices=list(WORKLOADS))
+    parser.add_argument("--suite", action="append", choices=list(SUITES), help="all cases of a suite instead")
+    parser.add_argument("--prior", action="store_true", help="judge the analytic model only")
     parser.add_argument("--log", type=Path, default=Path("cost-models.json"))
     parser.add_argument("--json", type=Path, default=None)
     options = parser.parse_args()
-    print(f"{'workload':<12}{'model':<22}{'programs':>10}{'Spearman':>10}{'recall':>14}{'a-peak':>14}")
+    print(f"{'workload':<16}{'model':<22}{'programs':>10}{'Spearman':>10}{'recall':>14}{'a-peak':>14}{'regret':>9}")
     kept: dict[str, Any] = {}
-    for name in options.workload or WORKLOADS:
-        task = task_of(name)
+    for case in cases_of(options.workload, options.suite):
+        task = auto_scheduler.SearchTask(workload_key=case.key, target="llvm")
         known = auto_scheduler.load_records(options.log) if options.log.exists() else []
         if not any(record.workload_key == task.workload_key for record in known):
-            measure(task, random_programs(task, options.programs), options.log)
+            measure(task, some_programs(task, options.programs), options.log)
             known = auto_scheduler.load_records(options.log)
         records = [record for record in known if record.workload_key == task.workload_key and record.is_success]
-        for model, quality in judged(records).items():
+        for model, quality in judged(records, options.prior).items():
             recall, peak = f"@{quality.top} {quality.recall:.2f}", f"@{quality.top} {quality.peak:.2f}"
-            print(f"{name:<12}{model:<22}{quality.count:>10}{quality.correlation:>10.2f}{recall:>14}{peak:>14}", flush=True)
-            kept.setdefault(name, {})[model] = vars(quality)
+            figures = f"{quality.count:>10}{quality.correlation:>10.2f}{recall:>14}{peak:>14}{quality.regret:>9.1%}"
+            print(f"{case.name:<16}{model:<22}{figures}", flush=True)
+            kept.setdefault(case.name, {})[model] = vars(quality)
+    for model in next(iter(kept.values()), {}):
+        correlation, regret = (np.mean([found[model][key] for found in kept.values()]) for key in ("correlation", "regret"))
+        print(f"{'mean':<16}{model:<22}{'':>10}{correlation:>10.2f}{'':>28}{regret:>9.1%}")
     if options.json:
         options.json.write_text(json.dumps(kept, indent=1) + "\n")
 

@@ -23,6 +23,7 @@ class Quality:
         top: how many programs count as the best.
         recall: the share of the `top` fastest among the `top` predicted to be.
         peak: the speed of the fastest of the `top` best predicted, relative to the fastest of all (a-peak@top).
+        regret: how much longer the first choice takes than the fastest of all: 0.1 for a tenth. Of equal predictions, on average.
     """
 
     count: int
@@ -30,11 +31,12 @@ class Quality:
     top: int
     recall: float
     peak: float
+    regret: float
 
     def __str__(self) -> str:
         return (
             f"rank correlation {self.correlation:.2f}, recall of the best {self.top} {self.recall:.2f}, "
-            f"a-peak@{self.top} {self.peak:.2f}, over {self.count} programs"
+            f"a-peak@{self.top} {self.peak:.2f}, regret of the first choice {self.regret:.0%}, over {self.count} programs"
         )
 
 
@@ -58,6 +60,7 @@ def quality(predicted: FloatArray, throughput: FloatArray, top: int | None = Non
         best,
         top_recall(predicted, throughput, best),
         best_of_top(predicted, throughput, best),
+        regret(predicted, throughput),
     )
 
 
@@ -93,6 +96,13 @@ def best_of_top(predicted: FloatArray, measured: FloatArray, count: int) -> floa
     speeds = np.asarray(measured, np.float64)
     chosen = np.argsort(-np.asarray(predicted, np.float64), kind="stable")[:count]
     return float(speeds[chosen].max() / speeds.max())
+
+
+def regret(predicted: FloatArray, measured: FloatArray) -> float:
+    """How much longer the program with the best prediction takes than the fastest, as a part of its time; `measured` are throughputs."""
+    _check(predicted, measured)
+    scores, speeds = np.asarray(predicted, np.float64), np.asarray(measured, np.float64)
+    return float(np.mean(speeds.max() / speeds[scores == scores.max()]) - 1.0)
 
 
 def _check(predicted: FloatArray, measured: FloatArray) -> None:

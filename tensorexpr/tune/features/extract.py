@@ -183,12 +183,20 @@ def _loads_per_step(nest: StageNest, touched: list[Access], rows: Array, vectors
     for place, loop in enumerate(nest.loops):
         if loop.reduction:
             unrolled = np.where(tile[:, place], unrolled * loop.extent, unrolled)
+    loops = np.stack([loop.extent > 1 for loop in nest.loops], axis=1) & ~tile
+    around = len(nest.loops) - 1 - loops[:, ::-1].argmax(axis=1)  # the loop next to the tile
+
+    def again(access: Access) -> npt.NDArray[np.bool_]:
+        return np.asarray(access.invariant[np.arange(len(around)), around] > 0)
+
     for access in touched[1:]:
         spread = np.where(access.inner_stride == 0, 1.0, vectors)
         moved = access.starts / unrolled if isinstance(nest.body[0], Reduce) else np.ones_like(rows)
         loads = loads + moved * spread
         once = written_out & (2 * moved > rows) & (rows > 1)  # hardly shared by rows: an operand of the instruction that needs it
-        operands = operands + np.where(access.inner_stride == 0, 0.0, np.where(once, 1.0, moved * vectors))
+        # Scalars of an unrolled window that the next tile needs again stay in registers, as weights of depthwise convolutions do.
+        fixed = np.where(written_out & (unrolled > 1) & again(access), access.starts, 0.0)
+        operands = operands + np.where(access.inner_stride == 0, fixed, np.where(once, 1.0, moved * vectors))
         blocks = np.where(access.next_stride == 1, TRANSPOSED, 1.0)
         gathers = gathers + moved * blocks * np.where(access.inner_stride > 1, vectors, 0.0)
     return loads, operands, gathers

@@ -116,7 +116,7 @@ def test_what_is_measured_again_counts_once_and_as_the_last_said(tmp_path: Path)
 
 def test_quality_in_words() -> None:
     text = str(quality(np.array([3.0, 2.0, 1.0, 0.0]), np.array([10.0, 5.0, 40.0, 1.0]), 2))
-    assert text == "rank correlation 0.40, recall of the best 2 0.50, a-peak@2 0.25, over 4 programs"
+    assert text == "rank correlation 0.40, recall of the best 2 0.50, a-peak@2 0.25, regret of the first choice 300%, over 4 programs"
 
 
 def trial(predicted: float | None, cost: float, number: int = 0) -> Trial:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorexpr.errors import TuningError
-from tensorexpr.tune.cost_model import best_of_top, rank_correlation, top_recall
+from tensorexpr.tune.cost_model import best_of_top, quality, rank_correlation, top_recall
 
 rows = st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=2, max_size=12)
 
@@ -50,3 +50,9 @@ def test_unequal_rows_are_refused() -> None:
         rank_correlation(np.zeros(3), np.zeros(4))
     with pytest.raises(TuningError, match="no two equal rows"):
         top_recall(np.zeros(0), np.zeros(0), 1)
+
+
+def test_the_regret_is_of_the_first_choice_on_average_over_equal_ones() -> None:
+    speeds = np.array([4.0, 2.0, 1.0])
+    assert quality(np.array([0.0, 1.0, 0.0]), speeds).regret == pytest.approx(1.0)
+    assert quality(np.array([1.0, 1.0, 0.0]), speeds).regret == pytest.approx(0.5)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,10 +13,12 @@ from tensorexpr.schedule import Schedule, create_schedule
 from tensorexpr.target import Target
 from tensorexpr.target.machine import Cache
 from tensorexpr.te.tensor import Tensor
+from tensorexpr.tir.expr import PrimExpr
 from tensorexpr.tune.features import extract
 from tensorexpr.tune.features.access import Access, accesses, storage_boxes
+from tensorexpr.tune.features.guards import run_share
 from tensorexpr.tune.features.nest import StageNest, access_forms, nests
-from tensorexpr.tune.features.traffic import traffic
+from tensorexpr.tune.features.traffic import misses, traffic
 from tensorexpr.tune.space import Sketch
 from tests.programs import matmul
 
@@ -143,3 +147,67 @@ def test_a_tile_whose_rows_move_the_vectors_needs_registers_for_them() -> None:
         sketch = sketch_of(s, initial)
         valid.append(bool(extract(sketch, inline_stages(sketch.tree), ONE, Target("llvm -mcpu=znver5")).valid[0]))
     assert valid == [False, True, True]
+
+
+def test_a_page_counts_once_however_many_of_its_lines_are_read() -> None:
+    """A column of 256 rows of 4 KB is 256 pages, more than a TLB of 64 has; 64 columns of it read each page again for every column."""
+    a = te.placeholder((256, 1024), name="A")
+    out = te.compute((64, 256), lambda j, i: a[i, j] + 1.0, name="out")
+    nest, (_, load) = touched(create_schedule(out.op), create_schedule(out.op), "out")
+    tlb = Target("llvm -mcpu=znver3").machine.tlb
+    assert load.lines_of(4096)[0].tolist() == [256, 256, 1]
+    assert traffic(nest, [load], tlb)[0] == 64 * 256 * 4096
+    assert misses(nest, [load], L1)[1][0] == 64 * 256  # and no line of it follows one that was read before
+
+
+def test_neighbours_that_share_a_line_are_one() -> None:
+    a = te.placeholder((64, 4), name="A")
+    out = te.compute((64,), lambda i: a[i, 0] + 1.0, name="out")
+    _, (_, load) = touched(create_schedule(out.op), create_schedule(out.op), "out")
+    assert load.lines[0, 0] == 16  # rows of 16 bytes
+
+
+def windows(stride: int) -> tuple[Schedule, Schedule]:
+    """A window of 3 over 8 places with a border of zeros (stride 1), or over an input with zeros between (2); tiles of 4 places."""
+    x = te.placeholder((8,), name="X")
+    k = te.reduce_axis((0, 3), name="k")
+
+    def element(i: PrimExpr) -> Any:
+        inside = te.all(i + k >= 1, i + k < 9) if stride == 1 else (i + k) % 2 == 0
+        return te.sum(te.if_then_else(inside, x[i + k - 1 if stride == 1 else (i + k) // 2], 0.0), axis=k)
+
+    out = te.compute((8,), element, name="out")
+    return create_schedule(out.op), create_schedule(out.op)
+
+
+@pytest.mark.parametrize(("stride", "apart"), [(1, 22 / 24), (2, 0.5)])
+def test_what_a_condition_leaves_out_is_left_out_if_it_is_the_same_for_a_whole_tile(stride: int, apart: float) -> None:
+    shares = []
+    for in_tile in (False, True):
+        s, initial = windows(stride)
+        (i,), (k,) = s.outputs[0].axis, s.outputs[0].reduce_axis
+        s[s.outputs[0]].reorder(*((k, i) if in_tile else (i, k)))
+        nest, _ = touched(s, initial, "out")
+        shares.append(float(run_share(nest)[0]))
+    assert shares == pytest.approx([apart, 1.0], abs=0.01)
+
+
+def test_a_part_of_a_split_that_is_longer_than_what_is_split_does_no_more() -> None:
+    x = te.placeholder((8,), name="X")
+    out = te.compute((8,), lambda i: x[i] + 1.0, name="out")
+    s, initial = create_schedule(out.op), create_schedule(out.op)
+    s[out].split(s[out].op.axis[0], factor=32)
+    sketch = sketch_of(s, initial)
+    extents = [[loop.extent[0] for loop in nests(sketch, inline_stages(sketch.tree), ONE, trimmed)[0].loops] for trimmed in (False, True)]
+    assert extents == [[1, 32], [1, 8]]
+
+
+def test_loops_of_one_iteration_are_not_where_a_register_tile_ends() -> None:
+    args = matmul(8, 16, 32)
+    s, initial = create_schedule(args[-1].op), create_schedule(args[-1].op)
+    i, j, k = s[args[-1]].leaf_iter_vars
+    ko, ki = s[args[-1]].split(k, factor=1)
+    s[args[-1]].reorder(ko, i, ki, j)
+    s[args[-1]].vectorize(j)
+    nest, _ = touched(s, initial, "C")
+    assert nest.in_tile[0].tolist() == [False, True, True, True]
