@@ -59,7 +59,7 @@ def schedule_convolutions(s: Schedule, target: Target, alternative: int = 0) -> 
             _Builder(s, result, tensor, convolution, replace(plan, peeled=peeled), target).build()
 
 
-def _is_worth_code(written: Plan, rows: Plan, target: Target) -> bool:
+def _is_worth_code(written: Plan, rows: Plan | FlatPlan, target: Target) -> bool:
     """True if tiles that are written out save more than noise: a part of the whole, and more than starting threads takes."""
     return written.cycles < _WORTH_CODE * rows.cycles and rows.cycles - written.cycles > target.machine.fork_join_cycles
 
