@@ -1,8 +1,8 @@
 """Schedules of tensors as one instruction of `tir.Schedule`: where the two ways of scheduling meet.
 
 A function of blocks that computes tensors (`te.from_prim_func`) may be scheduled by a trace of te's steps, also by a sketch
-of the auto-scheduler, whose open decisions are this instruction's decision. What it gives is the loops of that schedule;
-they have no blocks, so nothing can be scheduled after it.
+of the auto-scheduler, whose open decisions are this instruction's decision. What it gives is the loops of that schedule
+with a block around each store (`loop_blocks`), so a trace may go on after it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,17 @@ from ..te.from_prim_func import tensors_of
 from ..te.operation import PlaceholderOp
 from ..te.tensor import Tensor
 from ..tir.function import PrimFunc
+from .loop_blocks import loops_to_blocks
 from .phase0.schedule_to_func import schedule_to_func
 
 __all__ = ["Schedule", "ScheduleTensors", "decided", "decisions_of", "schedule_tensors"]
 
 
+_LOOPS_ALONE = "from_legacy_te_schedule"  # the mark of functions that never have blocks
+
+
 def schedule_tensors(func: PrimFunc, trace: Trace) -> PrimFunc:
-    """A function of blocks that computes tensors, as the loops of a schedule of these tensors.
+    """A function of blocks that computes tensors, as the loops and blocks of a schedule of these tensors.
 
     Args:
         trace: the steps, without open decisions, for the operations that compute the function's written parameters, in order.
@@ -42,7 +46,8 @@ def schedule_tensors(func: PrimFunc, trace: Trace) -> PrimFunc:
         raise ScheduleError(f"schedule_tensors needs a function that computes tensors; {error}") from None
     schedule = TensorSchedule(computed(args), trace)
     made = schedule_to_func(schedule, schedule.arguments(args), str(func.attrs.get("global_symbol", "main")))
-    return made.with_attrs({**func.attrs, **made.attrs})
+    kept = {name: value for name, value in {**func.attrs, **made.attrs}.items() if name != _LOOPS_ALONE}
+    return loops_to_blocks(made.with_attrs(kept))
 
 
 def computed(args: Sequence[Tensor]) -> tuple[Any, ...]:
@@ -92,4 +97,4 @@ class ScheduleTensors(Primitive):
             raise ScheduleError("schedule_tensors: the steps leave decisions open; give them as a list, one for each sampling step")
         chosen = decided(trace, decision or [])
         func = schedule_tensors(state[func_name].func, chosen)
-        return Applied(state.updated(func_name, BlockProgram(func)), (), decision or None)
+        return Applied(state.updated(func_name, BlockProgram.of(func)), (), decision or None)

@@ -71,6 +71,27 @@ def test_as_an_instruction_with_decisions() -> None:
         Schedule(_matmul()).run("ScheduleTensors", [], ["main", "tile", trace.to_json()], [1, 1])
 
 
+def test_a_trace_goes_on_after_the_tensors_were_scheduled() -> None:
+    func = _matmul()
+    tensors = tensors_of(func)
+    schedule = te.create_schedule(tensors[2].op)
+    tile = schedule.cache_write(tensors[2], "local")
+    _, j = schedule[tensors[2]].op.axis
+    schedule[tile].compute_at(schedule[tensors[2]], schedule[tensors[2]].split(j, factor=3)[0])
+    sch = Schedule(func)
+    sch.run("ScheduleTensors", [], ["main", "tile", schedule.trace.to_json()])
+    assert [sch.get(block).name_hint for block in sch.get_child_blocks(sch.get_block("root"))] == ["C.local_init", "C.local_update", "C"]
+    i, *_ = sch.get_loops(sch.get_block("C"))
+    sch.parallel(sch.split(i, [None, 2])[0])
+    *_, k = sch.get_loops(sch.get_block("C.local_update"))
+    sch.unroll(k)
+    assert sch.trace is not None
+    again = Schedule(func)
+    sch.trace.apply_to_schedule(again, remove_postproc=False)
+    assert structural_equal(again.mod, sch.mod)
+    assert_func_correct(sch.mod["main"], tensors)
+
+
 def test_loops_that_were_scheduled_by_hand_are_read_through() -> None:
     sch = tir.Schedule(_matmul())
     i, j, k = sch.get_loops(sch.get_block("C"))

@@ -1,11 +1,13 @@
 """The worker that makes input arrays and the results to expect of a program, by running it as it was written.
 
-`python -m tensorexpr.meta_schedule.runner.reference_worker`. Small programs are interpreted, larger ones compiled without any
-schedule. What it finds goes into files.
+`python -m tensorexpr.meta_schedule.runner.reference_worker`. Small programs are interpreted, larger ones that compute tensors evaluated
+with NumPy: neither knows anything of schedules, lowering or code generation. Only what is both large and no computation of tensors
+is compiled, without any schedule. What it finds goes into files.
 """
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,10 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import TensorExprError
+from ...errors import DeclarationError, TensorExprError
+from ...log import once
 from ...runtime.build import build
 from ...target import Target
 from ...te.declare import placeholder
+from ...te.from_prim_func import tensors_of
+from ...te.operation import PlaceholderOp
+from ...te.reference import evaluate
 from ...te.tensor import Tensor
 from ...te.tolerance import EPSILON, Tolerance, term_magnitude, tolerance
 from ...tir.analysis import estimate_tir_flops
@@ -36,7 +42,8 @@ from ...tune.measure.protocol import Frame
 from ..arg_info import ArgInfo, TensorInfo, entry_func, shapes_of
 from .outputs import outputs_of, written_by
 
-_INTERPRETED_OPERATIONS = 20_000
+logger = logging.getLogger(__name__)
+_INTERPRETED_OPERATIONS = 20_000  # about a second
 # What outputs hold before the program runs: NaN where they are floats of 32 or 64 bits.
 _FILL = 0xFF
 
@@ -70,11 +77,21 @@ class _Program:
     outputs: frozenset[int]
 
     def run(self, arrays: Sequence[Array]) -> None:
-        """Run it as it was written."""
+        """Run it as it was written. What can be said without our own compiler is: it may be wrong as well."""
         if estimate_tir_flops(self.func) <= _INTERPRETED_OPERATIONS:
             interpret(self.func, list(arrays))
-        else:
+            return
+        try:
+            tensors = tensors_of(self.func)
+        except DeclarationError as error:
+            once(logger, f"programs are compared with the unscheduled one as it is compiled: {str(error)[:200]}")
             build(IRModule({"main": self.func}), target=self.target)["main"](*arrays)
+            return
+        inputs = {tensor: array for tensor, array in zip(tensors, arrays, strict=True) if isinstance(tensor.op, PlaceholderOp)}
+        computed = [(tensor, array) for tensor, array in zip(tensors, arrays, strict=True) if tensor not in inputs]
+        with np.errstate(all="ignore"):
+            for (_, array), expected in zip(computed, evaluate([tensor for tensor, _ in computed], inputs), strict=True):
+                array[...] = expected
 
 
 def _arrays(header: Mapping[str, Any], folder: Path, seed: int) -> Frame:

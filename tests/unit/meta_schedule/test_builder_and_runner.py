@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tensorexpr as tvm
@@ -14,8 +15,9 @@ from tensorexpr import meta_schedule as ms
 from tensorexpr import te, tir
 from tensorexpr.errors import TuningError
 from tensorexpr.meta_schedule.builder import Builder, BuilderInput, LocalBuilder
-from tensorexpr.meta_schedule.runner import EvaluatorConfig, LocalRunner, Runner, RunnerInput
+from tensorexpr.meta_schedule.runner import EvaluatorConfig, LocalRunner, Runner, RunnerInput, reference_worker
 from tensorexpr.schedule.blocks import Schedule
+from tensorexpr.tir.serialize.module_graph import module_to_graph
 from tests.meta_schedule_programs import matmul, scaled, tiles
 
 TARGET = tvm.Target("llvm -num-cores=1")
@@ -62,6 +64,21 @@ def test_a_program_that_computes_something_else_fails(builder: LocalBuilder, run
     result = run(runner, built.artifact_path, other, scaled())
     assert not result.is_success and "WrongAnswer" in result.error_msg and "differs at" in result.error_msg
     assert run(runner, built.artifact_path, other, None).is_success  # nothing to compare with
+
+
+def test_what_programs_are_compared_with_does_not_come_from_our_own_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: Any, **kwargs: Any) -> Any:
+        raise AssertionError("the oracle asks the compiler that it is there to check")
+
+    monkeypatch.setattr(reference_worker, "build", broken)
+    for size in (4, 32):  # interpreted, and evaluated from the tensors that it computes
+        func = matmul(size)["main"]
+        header = {"module": module_to_graph(tvm.IRModule({"main": func})), "target": "llvm"}
+        program = reference_worker._program(header)
+        a, b = (np.random.default_rng(seed).standard_normal((size, size), np.float32) for seed in range(2))
+        c = np.full((size, size), np.nan, np.float32)
+        program.run([a, b, c])
+        np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
 
 
 def test_a_program_without_code_says_why_and_harms_no_other(builder: LocalBuilder) -> None:
