@@ -1,14 +1,12 @@
 """Programs as numbers.
 
-feature_extractor           the protocol
-per_store_feature           164 numbers for each store;  stores: the stores of a program;  touched: what loops make them touch
-random_feature_extractor    chance
+feature_extractor    the protocol, and chance
+per_store_feature    164 numbers for each store
 """
 
 from __future__ import annotations
 
-from .feature_extractor import FeatureExtractor, PyFeatureExtractor, create
+from .feature_extractor import FeatureExtractor, PyFeatureExtractor, RandomFeatureExtractor, create
 from .per_store_feature import PerStoreFeature
-from .random_feature_extractor import RandomFeatureExtractor
 
 __all__ = ["FeatureExtractor", "PerStoreFeature", "PyFeatureExtractor", "RandomFeatureExtractor", "create"]

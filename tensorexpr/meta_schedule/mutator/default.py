@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from .mutate_compute_location import MutateComputeLocation
 from .mutate_parallel import MutateParallel
-from .mutate_thread_binding import MutateThreadBinding
-from .mutate_tile_size import MutateTileSize
-from .mutate_unroll import MutateUnroll
 from .mutator import Mutator
+from .sampled import MutateComputeLocation, MutateThreadBinding, MutateTileSize, MutateUnroll
 
 
 def _mutators() -> dict[Mutator, float]:

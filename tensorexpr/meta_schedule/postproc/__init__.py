@@ -1,29 +1,24 @@
 """What is done with every program before it is measured.
 
 postproc    the protocol, and the lists for kinds of targets;  default: those for CPUs and GPUs
-blocks      the blocks of a program;  access_strides, how they go through memory
+blocks      the blocks of a program, and how they go through memory
 
-disallow_dynamic_loop               rejects what can't be measured
-verify_gpu_code                     rejects what a GPU has no room for
+verify                              rejects what can't be measured, and what a GPU has no room for
 rewrite_parallel_vectorize_unroll   what the root asks for is done to blocks
-rewrite_reduction_block             inits stand before reductions
-rewrite_tensorize                   marked blocks become intrinsics
-rewrite_cooperative_fetch, rewrite_unbound_block     loads and blocks are shared by threads
+rewrite_blocks                      inits stand before reductions; marked blocks become intrinsics
+gpu_threads                         loads and blocks are shared by threads
 rewrite_layout                      weights in the order of their use
 """
 
 from __future__ import annotations
 
 from . import default
-from .disallow_dynamic_loop import DisallowDynamicLoop
+from .gpu_threads import RewriteCooperativeFetch, RewriteUnboundBlock
 from .postproc import Postproc, PyPostproc, create
-from .rewrite_cooperative_fetch import RewriteCooperativeFetch
+from .rewrite_blocks import RewriteReductionBlock, RewriteTensorize
 from .rewrite_layout import RewriteLayout
 from .rewrite_parallel_vectorize_unroll import RewriteParallelVectorizeUnroll
-from .rewrite_reduction_block import RewriteReductionBlock
-from .rewrite_tensorize import RewriteTensorize
-from .rewrite_unbound_block import RewriteUnboundBlock
-from .verify_gpu_code import VerifyGPUCode
+from .verify import DisallowDynamicLoop, VerifyGPUCode
 
 __all__ = [
     "DisallowDynamicLoop",

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from .disallow_dynamic_loop import DisallowDynamicLoop
+from .gpu_threads import RewriteCooperativeFetch, RewriteUnboundBlock
 from .postproc import Postproc
-from .rewrite_cooperative_fetch import RewriteCooperativeFetch
+from .rewrite_blocks import RewriteReductionBlock, RewriteTensorize
 from .rewrite_layout import RewriteLayout
 from .rewrite_parallel_vectorize_unroll import RewriteParallelVectorizeUnroll
-from .rewrite_reduction_block import RewriteReductionBlock
-from .rewrite_tensorize import RewriteTensorize
-from .rewrite_unbound_block import RewriteUnboundBlock
-from .verify_gpu_code import VerifyGPUCode
+from .verify import DisallowDynamicLoop, VerifyGPUCode
 
 
 def _plain() -> list[Postproc]:

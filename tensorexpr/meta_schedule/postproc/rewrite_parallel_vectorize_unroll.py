@@ -15,8 +15,7 @@ from ...tir.arithmetic import as_int
 from ...tir.stmt import For, ForKind
 from ..schedule_rule.analysis import is_spatial
 from ..schedule_rule.parallelize_vectorize_unroll import PARALLEL, UNROLL_EXPLICIT, UNROLL_IMPLICIT, VECTORIZE
-from .access_strides import contiguous_loops
-from .blocks import has_root
+from .blocks import contiguous_loops, has_root
 from .postproc import PyPostproc
 
 _ASKS = (PARALLEL, VECTORIZE, UNROLL_EXPLICIT, UNROLL_IMPLICIT)

@@ -4,7 +4,7 @@ schedule_rule    the protocol, and the lists for kinds of targets;  default: tho
 analysis         what rules ask about blocks
 
 apply_custom_rule             what a computation asks for
-inline_constant_scalars, auto_inline     blocks that disappear into others
+auto_inline                   blocks that disappear into others
 add_rfactor                   partial results of long reductions
 multi_level_tiling            tiles of products, with caches;  multi_level_tiling_with_intrin: around an instruction
   cooperative                 what tiling does for GPUs
@@ -19,9 +19,8 @@ from . import default
 from .add_rfactor import AddRFactor
 from .apply_custom_rule import ApplyCustomRule
 from .auto_bind import AutoBind
-from .auto_inline import AutoInline
+from .auto_inline import AutoInline, InlineConstantScalars
 from .cross_thread_reduction import CrossThreadReduction
-from .inline_constant_scalars import InlineConstantScalars
 from .multi_level_tiling import MultiLevelTiling, ReuseType
 from .multi_level_tiling_with_intrin import MultiLevelTilingWithIntrin
 from .parallelize_vectorize_unroll import ParallelizeVectorizeUnroll

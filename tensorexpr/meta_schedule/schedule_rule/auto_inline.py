@@ -1,4 +1,4 @@
-"""`AutoInline`: elementwise work moves into those who read it, or into what it reads."""
+"""Rules by which blocks disappear into others: `AutoInline` and `InlineConstantScalars`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from ...errors import ScheduleError
 from ...schedule.blocks import BlockRV, Schedule
 from ...schedule.blocks.thread_binding import is_root
+from ...tir.arithmetic import as_int
 from ...tir.block import Block
 from ...tir.expr import BufferLoad
-from ...tir.rewriting import walk
+from ...tir.rewriting import variables, walk
 from ...tir.stmt import BufferStore
 from .analysis import has_branch, has_call, is_constant, is_injective, is_ordered, is_spatial
 from .schedule_rule import PyScheduleRule
@@ -85,3 +86,19 @@ def _in_spatial_function(sch: Schedule, block: BlockRV) -> bool:
     inside = [[node for node in walk(body) if isinstance(node, Block)] for body in functions]
     stmt = sch.get(block)
     return all(is_spatial(one) for blocks in inside if any(one is stmt for one in blocks) for one in blocks)
+
+
+class InlineConstantScalars(PyScheduleRule):
+    """Inlines blocks that write one element with a constant."""
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        """The schedule without the block, if it is one of these."""
+        stmt: Block = sch.get(block)
+        if is_root(sch, block) or not is_constant(stmt) or not isinstance(stmt.body, BufferStore) or variables(stmt.body.value):
+            return [sch]
+        if all(as_int(extent) == 1 for extent in stmt.body.buffer.shape):
+            try:
+                sch.compute_inline(block)
+            except ScheduleError:
+                return [sch]
+        return [sch]

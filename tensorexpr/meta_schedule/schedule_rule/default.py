@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from .add_rfactor import AddRFactor
 from .apply_custom_rule import ApplyCustomRule
 from .auto_bind import AutoBind
-from .auto_inline import AutoInline
+from .auto_inline import AutoInline, InlineConstantScalars
 from .cross_thread_reduction import CrossThreadReduction
-from .inline_constant_scalars import InlineConstantScalars
 from .multi_level_tiling import MultiLevelTiling, ReuseType
 from .multi_level_tiling_with_intrin import MultiLevelTilingWithIntrin
 from .parallelize_vectorize_unroll import ParallelizeVectorizeUnroll

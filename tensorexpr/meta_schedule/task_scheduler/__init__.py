@@ -3,7 +3,7 @@
 task_scheduler    the protocol, and the rounds of all
 round_robin       one after the other
 gradient_based    where most is to be won
-task_record       where a task stands;  statistics, the table of tasks
+task_record       where a task stands, and the table of tasks
 """
 
 from __future__ import annotations

@@ -18,8 +18,7 @@ from ..runner.runner import Runner, RunnerFuture, RunnerInput, RunnerResult
 from ..space_generator.origin import space_of
 from ..tune_context import TuneContext
 from ..utils import Extensible, chosen
-from .statistics import TaskRow, gflops, table
-from .task_record import TaskRecord
+from .task_record import TaskRecord, TaskRow, gflops, table
 
 logger = logging.getLogger(__name__)
 _SHOWN_ERROR = 2000

@@ -6,7 +6,7 @@ import pytest
 
 from tensorexpr import meta_schedule as ms
 from tensorexpr import te, tir
-from tensorexpr.meta_schedule.postproc.access_strides import contiguous_loops
+from tensorexpr.meta_schedule.postproc.blocks import contiguous_loops
 from tensorexpr.meta_schedule.schedule_rule.parallelize_vectorize_unroll import PARALLEL, VECTORIZE
 from tensorexpr.schedule.blocks.thread_binding import dependent_loops
 from tests import loop_programs

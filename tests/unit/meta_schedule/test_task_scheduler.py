@@ -14,7 +14,7 @@ from tensorexpr.errors import TuningError
 from tensorexpr.meta_schedule.database import MemoryDatabase
 from tensorexpr.meta_schedule.measure_callback import AddToDatabase, MeasureCallback, PyMeasureCallback, RemoveBuildArtifact
 from tensorexpr.meta_schedule.task_scheduler import GradientBased, PyTaskScheduler, RoundRobin, TaskRecord, TaskScheduler
-from tensorexpr.meta_schedule.task_scheduler.statistics import TaskRow, table
+from tensorexpr.meta_schedule.task_scheduler.task_record import TaskRow, table
 from tests.meta_schedule_programs import NoBuild, Pretended, matmul, scaled, tiles, tuned
 
 

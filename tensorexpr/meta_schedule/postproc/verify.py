@@ -1,4 +1,4 @@
-"""`VerifyGPUCode`: programs whose kernels go beyond the limits of their GPU are rejected."""
+"""Postprocessors that reject: loops that only a run knows the extents of, and what a GPU has no room for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from ...schedule.blocks.thread_binding import THREADS, is_bound
 from ...tir.analysis.gpu_code import verify_gpu_code
 from ...tir.arithmetic import as_int
 from ...tir.block import Block
+from ...tir.expr import IntImm
 from ...tir.function import PrimFunc
+from ...tir.rewriting import walk
 from ...tir.stmt import For, Stmt
 from ...tir.thread import bound_tag
 from ..schedule_rule.cooperative import WARP_EXECUTION
@@ -23,6 +25,16 @@ from .postproc import PyPostproc
 
 if TYPE_CHECKING:
     from ..tune_context import TuneContext
+
+
+class DisallowDynamicLoop(PyPostproc):
+    """Rejects programs with loops of symbolic extents."""
+
+    def apply(self, sch: Schedule) -> bool:
+        """True if all extents are constant."""
+        bodies = (func.body for _, func in sch.mod.functions_items())
+        return all(isinstance(node.extent, IntImm) for body in bodies for node in walk(body) if isinstance(node, For))
+
 
 # What makes the memory of kernels plain: each buffer where it is used, as small as it can be.
 _PASSES = (
