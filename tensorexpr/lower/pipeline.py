@@ -53,7 +53,6 @@ PHASES: dict[int, tuple[Pass, ...]] = {
     0: (),
     1: (
         Pass("tir.VerifyPackedCalls", verify_packed_calls),  # before anything is rewritten: the message names the loop that was written
-        Pass("tir.InjectPrefetch", inject_prefetch),  # before flattening: a region is a box only while buffers have dimensions
         # The passes on blocks, before all others: what follows knows statements only.
         Pass("tir.LowerInitBlock", lower_init_block),  # first: it asks which axes are reductions
         Pass("tir.PlanAndUpdateBufferAllocationLocation", plan_and_update_buffer_allocation_location),  # it too, about writes
@@ -62,6 +61,7 @@ PHASES: dict[int, tuple[Pass, ...]] = {
         Pass("tir.CompactBufferAllocation", compact_buffer_allocation),  # after buffers have found their place
         Pass("tir.LowerMatchBuffer", lower_match_buffer),  # after compaction, which looks through views
         Pass("tir.LowerOpaqueBlock", lower_opaque_block),  # nothing but predicates is left of blocks
+        Pass("tir.InjectPrefetch", inject_prefetch),  # in terms of loops, and while buffers have dimensions: a region is a box then
         Pass("tir.StorageFlatten", storage_flatten),  # first: all later passes reason about one index per access
         Pass("tir.NarrowDataType", narrow_dtype),  # after flattening, when the whole index and its bounds are in sight
         Pass("tir.Simplify", simplify),  # last: flattening leaves sums of products, narrowing leaves casts

@@ -113,7 +113,7 @@ class Primitive(ABC):
         return bool(value) if name in _FLAGS and isinstance(value, int) else value
 
 
-_FLAGS = {"preserve_unit_iters", "disable_predication", "preserve_unit_loops", "assume_injective_transform"}
+_FLAGS = {"preserve_unit_iters", "disable_predication", "balanced", "preserve_unit_loops", "assume_injective_transform"}
 
 
 class InstructionKind(str):

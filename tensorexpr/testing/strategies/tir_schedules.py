@@ -192,6 +192,7 @@ ARGUMENTS: Mapping[str, Callable[[_Choice], Any]] = {
     "buffer_index_type": _from(0, 1),
     "candidates": _from([1, 2, 4]),
     "cse_thresh": _from(0, 1),
+    "balanced": _from(0, 0, 0, 1),
     "disable_predication": _from(0),
     "factor": _from(1, 4, 8),
     "factor_axis": _from(0, 1, -1),

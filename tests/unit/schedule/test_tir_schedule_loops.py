@@ -11,6 +11,7 @@ import tensorexpr
 from tensorexpr import te, tir
 from tensorexpr.errors import ScheduleError
 from tensorexpr.schedule.blocks.affine import why_not_affine
+from tensorexpr.testing.check_func import assert_func_correct
 from tensorexpr.tir.interpreter import interpret
 from tensorexpr.tir.structural import structural_equal
 from tests import loop_programs
@@ -168,3 +169,41 @@ def test_loops_of_one_iteration_around_a_new_block_are_its_axes(preserve: bool, 
     sch.reorder(i, j0, k0, j1, k1)
     block = sch.blockize(j1, preserve_unit_iters=preserve)
     assert [str(value) for value in sch.realization(block).iter_values] == outer
+
+
+def product() -> tuple[tir.PrimFunc, list[te.Tensor]]:
+    a, b, k = te.placeholder((19, 5), name="A"), te.placeholder((5, 8), name="B"), te.reduce_axis((0, 5), name="k")
+    tensors = [a, b, te.compute((19, 8), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")]
+    return te.create_prim_func(tensors), tensors
+
+
+def test_balanced_tiles_differ_by_one_and_lower_to_a_body_for_each_size() -> None:
+    func, tensors = product()
+    sch = tir.Schedule(func)
+    i, j, k = sch.get_loops(sch.get_block("C"))
+    outer, inner = sch.split(i, [None, 4], balanced=True)
+    assert [int(sch.get(loop).extent) for loop in (outer, inner)] == [5, 4]
+    sch.reorder(outer, k, inner, j)
+    sch.parallel(outer)
+    sch.vectorize(j)
+    sch.unroll(inner)
+    sch.decompose_reduction(sch.get_block("C"), k)
+    lowered = tensorexpr.lower(sch.mod).script()
+    assert "T.allocate([4]" in lowered and "T.allocate([3]" in lowered  # registers of both sizes, no guard inside
+    assert_func_correct(sch.mod["main"], tensors)
+    assert sch.trace is not None and "balanced=True" in str(sch.trace)
+    again = tir.Schedule(func)
+    tir.schedule.Trace.apply_json_to_schedule(sch.trace.as_json(), again)
+    assert structural_equal(again.mod, sch.mod)
+
+
+def test_a_balanced_split_says_what_it_needs() -> None:
+    sch = tir.Schedule(product()[0])
+    i, *_ = sch.get_loops(sch.get_block("C"))
+    with pytest.raises(ScheduleError, match="makes two parts of a constant extent, got 3 parts"):
+        sch.split(i, [2, None, 2], balanced=True)
+    with pytest.raises(ScheduleError, match="takes one number"):
+        sch.split(i, [5, 4], balanced=True)
+    _, inner = sch.split(i, [None, 4])
+    with pytest.raises(ScheduleError, match="split the loop before others"):
+        sch.split(inner, [None, 3], balanced=True)

@@ -19,6 +19,7 @@ class Loops(ScheduleBase):
         factors: Sequence[int | PrimExpr | None],
         preserve_unit_iters: bool = True,
         disable_predication: bool = False,
+        balanced: bool = False,
     ) -> list[LoopRV]:
         """Split a loop into a nest.
 
@@ -28,13 +29,14 @@ class Loops(ScheduleBase):
         Args:
             factors: extents, outermost first: numbers, sampled values, expressions of them; one may be None and follows.
             disable_predication: leave out the condition: the caller vouches for what runs beyond the extent.
+            balanced: make two parts, tiles whose sizes differ by at most one: 100 in tiles of at most 16 is 2 * 15 + 5 * 14.
 
         Raises:
             ScheduleError: if the factors don't cover the loop, or the loop is annotated or bound.
         """
         if not isinstance(factors, (list, tuple)):
             raise WrongTypeError(f"split takes the factors of a loop as a list, such as [None, 4], not {factors!r}")
-        attrs = [int(preserve_unit_iters), int(disable_predication)]
+        attrs = [int(preserve_unit_iters), int(disable_predication), *([1] if balanced else [])]
         return self.run("Split", [loop, *factors], attrs)  # type: ignore[return-value]
 
     def fuse(self, *loops: LoopRV, preserve_unit_iters: bool = True) -> LoopRV:
