@@ -2,7 +2,7 @@
 
 workload      functions that declare computations, by name;  workload_registry: the same by TVM's name, and for other processes
 search_task   one computation on one target: tune, apply_best, print_best;  compute_dag: the computation
-loop_state    a program to look at and to change by hand;  state_views, state_ranges, state_text: how it looks
+loop_state    a program to look at and to change by hand;  state_views: how it looks
 options       TuningOptions, HardwareParams;  workers: LocalBuilder, LocalRunner and what they build and run
 measure       what is measured and what comes of it;  measure_input: a program of a task
 policy        SketchPolicy: sketches, then the tuner;  search_policy: the same by TVM's name, and EmptyPolicy
@@ -12,7 +12,7 @@ default       default_schedule: the analytic model's choice, without measuring
 callbacks     RecordToFile and your own
 records       logs: load_records, load_best_record, save_records, distill;  loaded: records as they come back
 measure_record   the same by TVM's name, and its command
-layout_rewrite   LayoutRewriteOption: inputs that the caller packs;  packed_inputs: computations that read them
+layout_rewrite   LayoutRewriteOption: inputs that the caller packs, and computations that read them
 preload       going on where an old log ended;  task_input: arrays to measure with
 cost_model/   XGBModel, RandomModel and PythonBasedModel;  model_quality: evaluate_cost_model
 feature       what programs look like to models, by TVM's names

@@ -25,10 +25,8 @@ from ..te.operation import Operation
 from ..te.scan_op import ScanOp
 from ..te.tensor import Tensor
 from ..tir.printer.highlight import ShownAsText
-from .layout_rewrite import LayoutRewriteOption, checked_option, rewrite_layouts
+from .layout_rewrite import LayoutRewriteOption, boundary_tensors, checked_option, rewrite_layouts, scheduled_operations, with_packed_inputs
 from .loop_state import State
-from .packed_inputs import with_packed_inputs
-from .scheduled_ops import boundary_tensors, scheduled_operations
 from .workload import workload_key_to_tensors
 
 

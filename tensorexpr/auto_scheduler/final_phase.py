@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..tune.descent import BATCH
 from .options import UNLIMITED
-
-if TYPE_CHECKING:
-    from .task_scheduler import TaskScheduler
 
 # Seconds of a time budget that timing the best few of one task again takes, and the most of the budget that all may take.
 _AGAIN_S, _AGAIN_PART = 2.0, 0.1
@@ -40,26 +37,21 @@ def divided(total: int, parts: Sequence[float]) -> list[int]:
     return given
 
 
-def descend(scheduler: TaskScheduler, share: float, deadline: float) -> None:
-    """Spend the trials, or the time, that are left on descents from the tasks' best programs."""
-    parts = [scheduler.share_of(number) for number in range(len(scheduler.tasks))]
-    left = scheduler.tune_option.most_trials - scheduler.ct
+def descend(descend_task: Callable[[int, int, float], object], parts: Sequence[float], left: int, deadline: float, is_timed: bool) -> None:
+    """Spend the trials, or the time, that are left on descents from the tasks' best programs.
+
+    Args:
+        descend_task: takes the number of a task, its trials, and the moment of `time.monotonic` at which it ends.
+        parts: what each task adds to the objective.
+        left: trials.
+        deadline: of all, of which each task gets its part if there is a budget of time.
+    """
     trials = divided(left, parts) if left < UNLIMITED // 2 else [UNLIMITED] * len(parts)
-    budget = scheduler.tune_option.budget_s
     for number, count in enumerate(trials):
         now = time.monotonic()
         rest = math.fsum(parts[number:])
-        if not parts[number] or not count or now >= deadline:
-            continue
-        end = deadline if budget is None else now + (deadline - now) * parts[number] / rest
-        scheduler.descend(number, count, end)
-
-
-def time_again(scheduler: TaskScheduler, deadline: float) -> None:
-    """Time the best few programs of each task again, in turn, until a moment of `time.monotonic`."""
-    for number in range(len(scheduler.tasks)):
-        if time.monotonic() < deadline:
-            scheduler.time_again(number)
+        if parts[number] and count and now < deadline:
+            descend_task(number, count, now + (deadline - now) * parts[number] / rest if is_timed else deadline)
 
 
 def seconds_for_timing_again(budget: float | None, tasks: int) -> float:

@@ -1,16 +1,26 @@
-"""What becomes of inputs whose layout is free: constant weights, say, that may be packed once, before anything runs."""
+"""Inputs whose layout is free, such as constant weights that may be packed once; and the computations that schedules make of others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from enum import IntEnum
 from typing import Any
 
+from ..arith.index_map import IndexMap
 from ..errors import TuningError
-from ..schedule.layout_rewrite import as_declared, with_given_layouts, with_transform_stages
+from ..schedule.given_layouts import given_inputs, given_layout
+from ..schedule.layout_rewrite import ATTRIBUTE, as_declared, with_given_layouts, with_transform_stages
+from ..schedule.steps.caching import redirect
 from ..schedule.trace import Trace
 from ..schedule.tree import ScheduleTree
 from ..target import Target, TargetLike
+from ..te.dag import topological_order
+from ..te.extern import ExternOp
+from ..te.operation import ComputeOp, Operation, PlaceholderOp
+from ..te.tensor import Tensor
+from ..tir.expr import ProducerLoad
+from ..tir.rewriting import Node, post_order_rewrite
 
 
 class LayoutRewriteOption(IntEnum):
@@ -71,3 +81,59 @@ def rewrite_layouts(trace: Trace, tree: ScheduleTree, option: LayoutRewriteOptio
 
 
 __all__ = ["LayoutRewriteOption", "checked_option", "rewrite_layouts"]
+
+
+def with_packed_inputs(tensors: Sequence[Tensor], tree: ScheduleTree) -> list[Tensor]:
+    """The tensors of a computation with those inputs packed that a schedule of it wants packed."""
+    packed = {tensor: stage.op.output(0) for tensor, stage in given_inputs(tree).items()}
+    layouts = {tensor: given_layout(tree, tensor) for tensor in packed}
+    new: dict[Operation, Operation] = {tensor.op: made.op for tensor, made in packed.items()}
+    for op in topological_order(tensors):
+        if op not in new:
+            new[op] = _reading(op, new, layouts)
+    return [new[tensor.op].output(tensor.value_index) for tensor in tensors]
+
+
+def _reading(op: Operation, new: Mapping[Operation, Operation], layouts: Mapping[Tensor, IndexMap]) -> Operation:
+    """An operation that reads what the new operations make."""
+    changed = [tensor for tensor in op.input_tensors if new[tensor.op] is not tensor.op]
+    if isinstance(op, ExternOp):
+        for tensor in changed:
+            op = op.reading(tensor.op, new[tensor.op].output(tensor.value_index))
+        return op
+    if not isinstance(op, ComputeOp) or not changed:
+        return op
+
+    def rule(node: Node) -> Node | None:
+        if not isinstance(node, ProducerLoad) or not isinstance(node.producer, Tensor) or node.producer not in changed:
+            return None
+        made = new[node.producer.op].output(node.producer.value_index)
+        layout = layouts.get(node.producer)
+        return ProducerLoad(made, node.indices if layout is None else layout.map_indices(node.indices))
+
+    free = tuple(tensor for tensor in op.attrs.get(ATTRIBUTE, ()) if tensor not in layouts)
+    attrs = op.attrs.set(**{ATTRIBUTE: free}) if ATTRIBUTE in op.attrs else op.attrs
+    return replace(op, attrs=attrs, body=tuple(post_order_rewrite(body, rule) for body in op.body))
+
+
+def scheduled_operations(tree: ScheduleTree) -> dict[int, Operation]:
+    """Stage -> its operation now, reading the others; producers first.
+
+    A stage's consumers name the operation that they were declared with, whatever became of it.
+    """
+    made: dict[int, Operation] = {}
+    for stage in tree.in_order():
+        op = stage.op
+        for tensor in dict.fromkeys(op.input_tensors):
+            producer = tree.find(tensor.op)
+            if producer is not None and made[producer.id] is not tensor.op:
+                op = redirect(op, tensor.op, made[producer.id].output(tensor.value_index))
+        made[stage.id] = op
+    return made
+
+
+def boundary_tensors(tree: ScheduleTree, operations: dict[int, Operation]) -> list[Tensor]:
+    """The inputs of such a computation and its outputs."""
+    inputs = [op.output(0) for op in operations.values() if isinstance(op, PlaceholderOp)]
+    outputs = [operations[stage.id] for stage in tree.in_order() if stage.is_output]
+    return [*inputs, *(op.output(n) for op in outputs for n in range(op.num_outputs))]

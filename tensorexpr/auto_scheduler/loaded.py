@@ -17,8 +17,7 @@ from ..tune.records import Record, V06Line, checked_v06, is_v06, parse_json, par
 from .compute_dag import ComputeDAG
 from .layout_rewrite import LayoutRewriteOption, rewrite_layouts
 from .measure_input import MeasureInput
-from .options import HardwareParams
-from .task_json import HARDWARE
+from .options import HARDWARE, HardwareParams
 
 # Under this name the policy of a record holds the option.
 LAYOUT_KEY = "layout_rewrite_option"

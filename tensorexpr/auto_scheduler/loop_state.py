@@ -35,9 +35,21 @@ from ..spaces.state import SketchState
 from ..te.operation import Operation
 from ..te.tensor import Tensor
 from ..tir.printer.highlight import ShownAsText
-from .state_ranges import Known, forgotten, inferred, range_of, unknown
-from .state_text import state_text
-from .state_views import ANNOTATIONS, THREADS, ComputeAtKind, Iterator, Stage, iterators_of, view_of
+from .state_views import (
+    ANNOTATIONS,
+    THREADS,
+    ComputeAtKind,
+    Iterator,
+    Known,
+    Stage,
+    forgotten,
+    inferred,
+    iterators_of,
+    range_of,
+    state_text,
+    unknown,
+    view_of,
+)
 
 if TYPE_CHECKING:
     from .compute_dag import ComputeDAG

@@ -1,4 +1,4 @@
-"""What a user may say about tuning: hardware, builder, runner, number of trials, callbacks."""
+"""What a user may say about tuning: hardware, builder, runner, number of trials, callbacks; and tasks as JSON values."""
 
 from __future__ import annotations
 
@@ -6,13 +6,47 @@ from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import TuningError
+from ..errors import RecordError, TuningError
 from ..target import Target, TargetLike
-from .task_json import HARDWARE
 from .workers import LocalBuilder, LocalRPCMeasureContext, LocalRunner, RPCRunner
 
 if TYPE_CHECKING:
     from .callbacks import MeasureCallback
+
+
+HARDWARE = (
+    "num_cores",
+    "vector_unit_bytes",
+    "cache_line_bytes",
+    "max_shared_memory_per_block",
+    "max_local_memory_per_block",
+    "max_threads_per_block",
+    "max_vthread_extent",
+    "warp_size",
+)
+_TYPES = (str, str, list, str, int, list, str, str)
+_USUAL: tuple[Any, ...] = ("", "", [], "", None, [], "", "")
+_LEAST = 2
+
+
+def checked_task(data: Any) -> tuple[Any, ...]:
+    """Key, target, hardware numbers, host, layout option, names of inputs, computation and description of such values.
+
+    Raises:
+        RecordError: saying which value is wrong.
+    """
+    if not isinstance(data, Sequence) or isinstance(data, str) or not _LEAST <= len(data) <= len(_TYPES):
+        raise RecordError(f"a task is a list of {_LEAST} to {len(_TYPES)} values: its key, its target, ...")
+    for place, (value, kind) in enumerate(zip(data, _TYPES, strict=False)):
+        if not isinstance(value, kind):
+            raise RecordError(f"value {place} of a task is {value!r:.60}; it is of type {kind.__name__}")
+    if not all(type(number) is int for number in (data[2] if len(data) > _LEAST else ())):
+        raise RecordError("the hardware parameters of a task are integers")
+    return (*data, *_USUAL[len(data) :])
+
+
+__all__ = ["HARDWARE", "checked_task"]
+
 
 __all__ = ["UNLIMITED", "HardwareParams", "LocalBuilder", "LocalRPCMeasureContext", "LocalRunner", "RPCRunner", "TuningOptions"]
 

@@ -17,11 +17,10 @@ from ..tune.trial import fastest
 from .compute_dag import ComputeDAG
 from .cost_model import XGBModel
 from .layout_rewrite import LayoutRewriteOption, checked_option
-from .options import HardwareParams, TuningOptions
+from .options import HARDWARE, HardwareParams, TuningOptions, checked_task
 from .policy import SketchPolicy
 from .records import load_best_record
 from .task_input import TASK_INPUT_BUFFER_TABLE, get_task_input_buffer, register_task_input_buffer
-from .task_json import HARDWARE, checked_task
 from .workload import WORKLOAD_FUNC_REGISTRY, Workload, is_registered, make_workload_key, register_workload_tensors
 
 __all__ = [

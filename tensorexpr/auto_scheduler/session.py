@@ -14,7 +14,7 @@ from .callbacks import finish, prepare
 from .console import Console, MeasureMarks
 from .options import TuningOptions
 from .progress import progress_console
-from .state_text import state_text
+from .state_views import state_text
 from .summary import summary
 from .workers import measure_options, measure_task
 

@@ -10,15 +10,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, cast, overload
 
 import numpy as np
 
 from ..errors import TuningError, WorkloadError
-from ..te.operation import PlaceholderOp
+from ..te.dag import post_dfs_order
+from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
 from ..tir.dtype import to_numpy
-from .sparse_inputs import sparse_input_names
+from ..tir.expr import Mul, PrimExpr, ProducerLoad, Reduce
+from ..tir.rewriting import walk
 from .workload import WORKLOAD_FUNC_REGISTRY
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -165,3 +167,38 @@ def _as_array(name: str, data: Any) -> Array:
 def _file_name(name: str, array: Array) -> str:
     word = "".join(c if c.isalnum() or c in "_-" else "_" for c in name)
     return f"{word}.{'x'.join(map(str, array.shape)) or 'scalar'}_{array.dtype}.npy"
+
+
+_PREFIXES = {"sparse_dense_sp_rhs_bsrmm_block": "sparse_dense_bsr", "sparse_conv2d_sp_bsrmm_block": "sparse_conv2d_bsr"}  # by tag
+
+
+def sparse_input_names(tensors: Sequence[Tensor]) -> dict[Tensor, str]:
+    """The tensors that hold a sparse weight of topi's products, with the name that a task's input has there."""
+    found: dict[Tensor, str] = {}
+    for op in post_dfs_order([tensor.op for tensor in tensors]):
+        if isinstance(op, ComputeOp) and op.tag in _PREFIXES:
+            found.update(_names(op))
+    return found
+
+
+def _names(op: ComputeOp) -> dict[Tensor, str]:
+    """Of sum(data[starts[row] + k, r, c] * dense[.., indices[starts[row] + k] * width + c, ..])."""
+    match op.body:
+        case (Reduce(source=(Mul(ProducerLoad() as one, ProducerLoad() as other),)),):
+            sparse, dense = sorted((one, other), key=lambda load: len(_read_in(load.indices)))
+        case _:
+            return {}
+    starts, places = _read_in(sparse.indices), _read_in(dense.indices)
+    indices = [tensor for tensor in places if tensor not in starts]
+    data = cast(Tensor, sparse.producer)
+    if len(starts) != 1 or len(indices) != 1 or data.ndim != 3:
+        return {}
+    columns = next(size for size, at in zip(dense.producer.shape, dense.indices, strict=True) if _read_in((at,)))
+    sizes = ((starts[0].shape[0] - 1) * data.shape[1], columns, data.shape[1], data.shape[2], indices[0].shape[0], starts[0].shape[0])
+    prefix = "_".join([_PREFIXES[op.tag], *map(str, sizes)])
+    return {data: f"{prefix}_W_data", indices[0]: f"{prefix}_W_indices", starts[0]: f"{prefix}_W_indptr"}
+
+
+def _read_in(indices: Sequence[PrimExpr]) -> list[Tensor]:
+    """The tensors whose elements some indices depend on."""
+    return list(dict.fromkeys(cast(Tensor, n.producer) for index in indices for n in walk(index) if isinstance(n, ProducerLoad)))

@@ -147,8 +147,11 @@ class TaskScheduler:
                     self._round(number, per_round, per_task_early_stopping, deadline)
             self._explore(per_round, per_task_early_stopping, deadline, share)
             if share and not self._is_stale(tune_option):
-                final_phase.descend(self, share, deadline)
-            final_phase.time_again(self, deadline + kept_s)
+                parts = [self.share_of(number) for number in range(len(self.tasks))]
+                final_phase.descend(self.descend, parts, tune_option.most_trials - self.ct, deadline, tune_option.budget_s is not None)
+            for number in range(len(self.tasks)):
+                if time.monotonic() < deadline + kept_s:
+                    self.time_again(number)
         finally:
             for policy in self.search_policies:
                 policy.close()

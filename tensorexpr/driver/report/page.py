@@ -8,7 +8,7 @@ from html import escape
 
 from ...auto_scheduler.compute_dag import ComputeDAG
 from ...auto_scheduler.failures import Failure, repeating_program
-from ...auto_scheduler.state_text import state_text
+from ...auto_scheduler.state_views import state_text
 from ...errors import TensorExprError
 from ...target import Target
 from .charts import curve_legend, histogram, scatter, tuning_curve

@@ -12,7 +12,7 @@ import tests.v06_workloads  # noqa: F401  (registers the workloads)
 from tensorexpr import auto_scheduler
 from tensorexpr.auto_scheduler.loaded import LoadedRecord
 from tensorexpr.auto_scheduler.records import load_record_from_string
-from tensorexpr.auto_scheduler.state_text import state_text
+from tensorexpr.auto_scheduler.state_views import state_text
 from tensorexpr.testing import assert_schedule_correct
 from tensorexpr.tune.records import parse_v06, replay_v06
 

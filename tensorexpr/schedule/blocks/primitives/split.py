@@ -17,7 +17,7 @@ from typing import Any
 
 from ....errors import ScheduleError
 from ....tir.arithmetic import as_int, cast, ceildiv, convert, minimum
-from ....tir.block import BlockRealize
+from ....tir.block import Block, BlockRealize
 from ....tir.dtype import parse_dtype
 from ....tir.expr import IntImm, IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import children, map_children, substitute, variables
@@ -131,6 +131,7 @@ def _in_tiles(stmt: Stmt, loop: For, tiles: _Tiles) -> Stmt:
     whole = tiles.place(*tiles.parts)
     holds = conjunction([*conditions(substitute(stmt.predicate, {var: whole})), *conditions(tiles.guard)])
     block = substitute(replace(stmt.block, iter_vars=()), meaning)
+    assert isinstance(block, Block)
     return BlockRealize(tuple(values), holds, replace(block, iter_vars=tuple(axes)))
 
 
