@@ -179,6 +179,7 @@ class Split(Primitive):
     inputs, attrs = ("loop", "factors..."), ("preserve_unit_iters", "disable_predication", "balanced")
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        """The loop as a nest, balanced if the third attribute says so."""
         ref = loop_of(inputs[0], "split")
         unchecked = bool(attrs[1]) if len(attrs) > 1 else False
         if len(attrs) > 2 and attrs[2]:
