@@ -3,7 +3,8 @@
     python examples/benchmarks/readme_table.py            # rewrite the README
     python examples/benchmarks/readme_table.py --print    # only show the table
 
-The results are files of `python -m tensorexpr bench --suite NAME --json examples/benchmarks/results/NAME.json`.
+The results are files of `python -m tensorexpr bench --suite NAME --json examples/benchmarks/results/NAME.json`; those of a processor without
+AVX-512, or held to AVX2 by `--isa avx2`, are in a folder of their own, `results/avx2`.
 """
 
 from __future__ import annotations
@@ -45,11 +46,17 @@ def _against(results: Results, peer: str) -> list[float]:
     return found
 
 
-def table() -> str:
-    """The whole table, with a line about the machine."""
-    files = {path.stem: read(path) for path in sorted(RESULTS.glob("*.json")) if path.stem not in OTHERS}
+def tables() -> str:
+    """A table for each instruction set that was measured."""
+    found = [table(folder) for folder in (RESULTS, RESULTS / "avx2") if folder.is_dir()]
+    return "\n\n".join(text for text in found if text) or "No results are committed yet."
+
+
+def table(folder: Path) -> str:
+    """The table of the files in a folder, with a line about the machine; nothing if there are none."""
+    files = {path.stem: read(path) for path in sorted(folder.glob("*.json")) if path.stem not in OTHERS}
     if not files:
-        return "No results are committed yet."
+        return ""
     machine = next(iter(files.values())).machine
     found: dict[str, str] = {}
     for results in files.values():
@@ -73,12 +80,12 @@ def main() -> None:
     parser.add_argument("--print", action="store_true")
     options = parser.parse_args()
     if options.print:
-        print(table())
+        print(tables())
         return
     readme = ROOT / "README.md"
     text = readme.read_text()
     before, after = text.split(START)[0], text.split(END)[1]
-    readme.write_text(f"{before}{START}\n{table()}\n{END}{after}")
+    readme.write_text(f"{before}{START}\n{tables()}\n{END}{after}")
 
 
 if __name__ == "__main__":
