@@ -21,6 +21,8 @@ _FRACTION_BITS = {"float": 23, "double": 52}
 _BIAS = {"float": 127, "double": 1023}
 # Adding this rounds a float of moderate size to an integer, which the low bits of the sum then hold.
 _ROUNDER = {"float": 1.5 * 2.0**23, "double": 1.5 * 2.0**52}
+# From 2**-151 and 2**131 (2**-1077 and 2**1026), powers beyond those of normal numbers, as many steps back are well within them.
+_FAR = {"float": 32, "double": 64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +200,7 @@ class Lanes:
         """self * 2**power with one rounding, into denormals, zero or infinity; `exponent` is the same number as an integer."""
         size = self._scalef_lanes()
         if size == 0:
-            half = exponent >> 1
-            return self * half.power_of_two() * (exponent - half).power_of_two()
+            return self._scaled_in_two(power, exponent)
         value, scale = (lanes.resized(-(-self.lanes // size) * size) for lanes in (self, power))
         if value.lanes == size:
             return value._scalef(scale).resized(self.lanes)
@@ -210,6 +211,12 @@ class Lanes:
             operands = f"{result.llvm_type} {result.text}, {part.llvm_type} {part.text}, i64 {start}"
             result = result.like(f"call {result.llvm_type} @{name}({operands})")
         return result.resized(self.lanes)
+
+    def _scaled_in_two(self, power: Lanes, exponent: Lanes) -> Lanes:
+        """2**power as a factor within the normal range and 2**-c or 2**c, which rounds: c of the sign of `power` keeps the first one exact."""
+        toward = power.bits().compare("slt", 0).choose(self.constant(2.0 ** -_FAR[self.kind]), 2.0 ** _FAR[self.kind])
+        biased = (exponent + 2 * _BIAS[self.kind]) << _FRACTION_BITS[self.kind]
+        return self * (biased - toward.bits()).as_float() * toward
 
     def _scalef_lanes(self) -> int:
         """Lanes of the registers in which AVX-512 scales these values; 0 without it, and for a single value."""
