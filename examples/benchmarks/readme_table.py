@@ -3,8 +3,8 @@
     python examples/benchmarks/readme_table.py            # rewrite the README
     python examples/benchmarks/readme_table.py --print    # only show the table
 
-The results are files of `python -m tensorexpr bench --suite NAME --json examples/benchmarks/results/NAME.json`; those of a processor without
-AVX-512, or held to AVX2 by `--isa avx2`, are in a folder of their own, `results/avx2`.
+The results are files of `python -m tensorexpr bench --suite NAME --json examples/benchmarks/results/NAME.json`; those of a
+processor without AVX-512, or held to AVX2 by `--isa avx2`, are in a folder of their own, `results/avx2`.
 """
 
 from __future__ import annotations

@@ -213,10 +213,11 @@ class Lanes:
         return result.resized(self.lanes)
 
     def _scaled_in_two(self, power: Lanes, exponent: Lanes) -> Lanes:
-        """2**power as a factor within the normal range and 2**-c or 2**c, which rounds: c of the sign of `power` keeps the first one exact."""
-        toward = power.bits().compare("slt", 0).choose(self.constant(2.0 ** -_FAR[self.kind]), 2.0 ** _FAR[self.kind])
+        """Times 2**(power + c) or 2**(power - c), which is normal and exact, then 2**-c or 2**c, which rounds."""
+        far = _FAR[self.kind]
+        back = power.bits().compare("slt", 0).choose(self.constant(2.0**-far), 2.0**far)
         biased = (exponent + 2 * _BIAS[self.kind]) << _FRACTION_BITS[self.kind]
-        return self * (biased - toward.bits()).as_float() * toward
+        return self * (biased - back.bits()).as_float() * back
 
     def _scalef_lanes(self) -> int:
         """Lanes of the registers in which AVX-512 scales these values; 0 without it, and for a single value."""
