@@ -171,6 +171,9 @@ def _has_taps_inside(convolution: Convolution, tile: tuple[int, ...], vectors: i
         return False
     if convolution.step_count <= FEW_SUMMED:
         return False
+    # The loads of a tap overlap with the multiply-adds of the one before, for which a register has to be free.
+    if product_of_extents(list(tile)) * vectors + vectors + machine.scalar_registers >= machine.vector_registers:
+        return False
     span = ((tile[-1] - 1) * convolution.stride_of(pixel) + 1) * convolution.bytes
     lines = 1 + (span - 1) / machine.line_bytes
     *rows, columns = tile

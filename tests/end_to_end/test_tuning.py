@@ -61,10 +61,12 @@ def test_the_best_schedule_builds_and_is_right(log: Path) -> None:
     assert ".vectorize(" in task.print_best(log)
 
 
-def test_every_trial_is_recorded_and_verified_and_the_first_is_the_plain_program(log: Path) -> None:
+def test_every_trial_is_recorded_and_verified_and_one_is_the_plain_program(log: Path) -> None:
     records = auto_scheduler.load_records(log)
     assert len({json.dumps(record.trace.to_json()) for record in records}) == 6
-    assert len(records[0].trace) == 0
+    assert (
+        len({n for n, record in enumerate(records[:6]) if len(record.trace) == 0}) == 1
+    )  # at the end of the first batch, where it can be stopped
     assert all(record.verified for record in records if record.is_success)
     assert all(record.workload_key == '["e2e_matmul_add", 48, 64, 40]' for record in records)
 

@@ -63,14 +63,14 @@ def test_other_reductions_of_something_else_are_no_matter() -> None:
     assert te.gradient(output, [B])
 
 
-def test_reductions_of_several_values_are_refused() -> None:
+def test_reductions_of_several_values_that_are_no_sums_are_refused() -> None:
     k = te.reduce_axis((0, 4), "k")
     reducer = te.comm_reducer(
-        lambda x, y: (x[0] + y[0], x[1] + y[1]), lambda a, b: (arithmetic.const(0, a), arithmetic.const(0, b)), "two_sums"
+        lambda x, y: (x[0] + y[0], x[1] * y[1]), lambda a, b: (arithmetic.const(0, a), arithmetic.const(1, b)), "sum_and_product"
     )
-    first, _ = te.compute((), lambda: reducer((A[k], A[k] * 2.0), axis=k), name="two")
-    with pytest.raises(DeclarationError, match=r"two reduces by \(x_0 \+ y_0, x_1 \+ y_1\)"):
-        te.gradient(first, [A])
+    _, second = te.compute((), lambda: reducer((A[k], A[k] * 2.0), axis=k), name="two")
+    with pytest.raises(DeclarationError, match=r"two reduces by \(x_0 \+ y_0, x_1 \* y_1\)"):
+        te.gradient(second, [A])
 
 
 @pytest.mark.parametrize(
