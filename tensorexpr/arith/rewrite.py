@@ -22,6 +22,7 @@ from ..tir.expr import (
     And,
     BinaryExpr,
     Broadcast,
+    BufferLoad,
     Call,
     CmpExpr,
     FloatImm,
@@ -37,7 +38,7 @@ from ..tir.expr import (
     Sub,
     Var,
 )  # fmt: skip
-from ..tir.rewriting import children, map_children, substitute
+from ..tir.rewriting import children, map_children, substitute, walk
 from .bounds import limits_of, plain_form
 from .branches import is_branch, is_scoped
 from .common_factor import common_factor, divided
@@ -103,7 +104,7 @@ def _operands(facts: Facts, node: PrimExpr, form: Form, depth: int) -> tuple[Pri
     if form.whole_sums and _is_sum(node):
         return tuple(plain_form(facts, node).terms)
     inner: tuple[PrimExpr, ...] = children(node)  # type: ignore[assignment]
-    return inner[:1] if is_scoped(facts, node, depth) or (isinstance(node, Let) and _is_inlined(node.value)) else inner
+    return inner[:1] if _is_scoped(facts, node, depth) or (isinstance(node, Let) and _is_inlined(node.value)) else inner
 
 
 def _is_inlined(value: PrimExpr) -> bool:
@@ -136,7 +137,7 @@ def _branches(facts: Facts, node: PrimExpr, form: Form, depth: int) -> PrimExpr:
     condition = getattr(facts, form.memo)[before[0]]
     if isinstance(condition, IntImm):
         return before[1 if condition.value else 2]
-    if is_scoped(facts, node, depth):
+    if _is_scoped(facts, node, depth):
         inner = [under(facts, condition, sense) for sense in (True, False)]
         after = (condition, *(settle(known, arm, form, depth + 1) for known, arm in zip(inner, before[1:], strict=True)))
     else:
@@ -144,6 +145,14 @@ def _branches(facts: Facts, node: PrimExpr, form: Form, depth: int) -> PrimExpr:
     if after == before:
         return node
     return Select(*after) if isinstance(node, Select) else Call(node.dtype, "tir.if_then_else", after)
+
+
+def _is_scoped(facts: Facts, node: PrimExpr, depth: int) -> bool:
+    """True for a choice whose arms are rewritten under its condition.
+
+    Both arms of a Select are evaluated: where one reads memory, its index has to stay within bounds whatever the condition is.
+    """
+    return is_scoped(facts, node, depth) and not (isinstance(node, Select) and any(isinstance(inner, BufferLoad) for inner in walk(node)))
 
 
 def _folded(node: PrimExpr) -> PrimExpr | None:

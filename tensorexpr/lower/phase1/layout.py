@@ -81,7 +81,8 @@ def layout_over(buffer: Buffer, size: PrimExpr, mins: tuple[PrimExpr, ...], stri
     unmoved = isinstance(offset, IntImm) and offset.value == 0
     small = isinstance(size, IntImm) and size.dtype == "int32"
     plain = len(strides) == 1 and isinstance(strides[0], IntImm) and strides[0].value == 1  # no product that could overflow
-    if unmoved and is_const_int(buffer.elem_offset, 0) and len(buffer.shape) == 1 and not buffer.strides and size is buffer.shape[0]:
+    one_axis = len(buffer.shape) == 1 and not buffer.strides and not buffer.axis_separators
+    if unmoved and one_axis and is_const_int(buffer.elem_offset, 0) and size is buffer.shape[0]:
         return Layout(buffer, mins, strides, offset, "int32")
     total = size if unmoved else binary(Add, cast(size, "int64"), cast(offset, "int64"))
     flat = Buffer(buffer.data, buffer.dtype, (total,), (), IntImm("int32", 0), buffer.name, buffer.data_alignment, buffer.offset_factor)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ....processor import host_features
 from ....target import Target
 from ....workloads import Case
 from .base import Array, Call, Peer, Unsupported
@@ -28,6 +29,8 @@ def _gemm_low(torch: Any, case: Case, x: Sequence[Any]) -> Call:
 def _int8(torch: Any, a: Any, b: Any) -> Call:
     if not hasattr(torch.ops.onednn, "qlinear_prepack"):
         raise Unsupported("this PyTorch has no packed int8 product")
+    if not host_features() & {"avx512vnni", "avxvnni"}:
+        raise Unsupported("without VNNI its products of bytes are summed in pairs that saturate at 16 bits")
     packed = torch.ops.onednn.qlinear_prepack(b.t().contiguous(), list(a.shape))
     scales, zeros = torch.ones(b.shape[1]), torch.zeros(b.shape[1], dtype=torch.int64)
     return lambda: torch.ops.onednn.qlinear_pointwise(a, 1.0, 0, packed, scales, zeros, None, 1.0, 0, torch.float32, "none", [], "")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ....arith.block_access import get_block_access_region
+from ....tir.arithmetic import as_int
 from ....tir.attrs import EMPTY
 from ....tir.block import Block, BlockRealize
 from ....tir.expr import BufferLoad, IterVar, PrimExpr, Var
@@ -49,6 +50,7 @@ def decompose_reduction(program: BlockProgram, name: str, var: Var) -> Decompose
     check_begins(realize, loops, "decompose_reduction")
     place = next(n for n, above in enumerate(loops) if above is loop)
     _check_above_reduction(realize, loops[:place], loop)
+    _check_not_repeated(realize, loops[place:])
     _check_moved(program, realize, loop)
     update = program.fresh_block_name(f"{name}_update")
     init = program.fresh_block_name(f"{name}_init")
@@ -74,6 +76,18 @@ def _check_above_reduction(realize: BlockRealize, outside: Sequence[For], loop: 
             f"decompose_reduction: {realize.block.name_hint} reduces over {early.loop_var.name}, which is around {loop.loop_var.name}: "
             f"the first values would be made again in each of its iterations; give {early.loop_var.name} or a loop around it",
             loop,
+        )
+
+
+def _check_not_repeated(realize: BlockRealize, inside: Sequence[For]) -> None:
+    """No loop that would be inside does the whole reduction again without an axis: the sum starts anew in each of its iterations."""
+    used = {var for value in realize.iter_values for var in variables(value)}
+    again = next((loop for loop in inside if loop.loop_var not in used and as_int(loop.extent) != 1), None)
+    if again is not None:
+        raise PrimitiveError(
+            f"decompose_reduction: {again.loop_var.name} is no part of an axis of {realize.block.name_hint}, each of its iterations makes "
+            "the first values again; give a loop inside of it",
+            again,
         )
 
 
