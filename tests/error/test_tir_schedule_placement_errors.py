@@ -147,3 +147,12 @@ def test_a_place_that_is_no_loop() -> None:
         sch.sample_compute_location("B", decision="0")
     with pytest.raises(ScheduleError, match="compute_at takes a loop, as get_loops gives it, not a block"):
         sch.compute_at("B", sch.get_block("C"))
+
+
+def test_the_start_of_a_sum_stays_inside_a_loop_that_repeats_it() -> None:
+    sch = tir.Schedule(programs.repeated())
+    outer, again, inner = sch.get_loops(sch.get_block("C"))
+    for loop in (outer, again):
+        with pytest.raises(ScheduleError, match="j is no part of an axis of C, each of its iterations makes the first values again"):
+            sch.decompose_reduction("C", loop)
+    assert sch.get_sref(sch.decompose_reduction("C", inner)) is not None

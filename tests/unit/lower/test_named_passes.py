@@ -29,6 +29,12 @@ SVE = "llvm -mtriple=aarch64-linux-gnu -mattr=+sve"
 HEAD = 'def main(A: T.Buffer((16,), "float32"), B: T.Buffer((64,), "float32"), n: T.int32):\n'
 CASES: list[tuple[str, Pass, str, str]] = [
     (
+        "an index in an arm of a Select, which is evaluated whatever the condition is",
+        transform.Simplify(),
+        HEAD + "    for i in range(16):\n        A[i] = T.Select(i < 2, B[(i * 3 + 20) % 64], B[0])",
+        "for i in range(16):\n    A[i] = T.Select(i < 2, B[(i * 3 + 20) % 64], B[0])",
+    ),
+    (
         "lanes along the second last dimension",
         transform.VectorizeLoop(),
         'def main(A: T.Buffer((4, 3), "float32")):\n    for i in T.vectorized(4):\n        A[i, 2] = T.float32(1)',

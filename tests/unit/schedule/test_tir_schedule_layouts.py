@@ -13,11 +13,13 @@ from tensorexpr import tir
 from tensorexpr.arith import IndexMap
 from tensorexpr.arith.index_map_graph import index_map_from_json
 from tensorexpr.errors import DeclarationError, ScheduleError
+from tensorexpr.lower.pipeline import lower
 from tensorexpr.script import tir as T
 from tensorexpr.tir.expr import Var
 from tensorexpr.tir.interpreter import interpret
 from tensorexpr.tir.structural import structural_equal
 from tests import loop_programs
+from tests import placement_programs as placement
 
 GOLDEN = Path(__file__).parents[2] / "golden/tir_schedule/tvm019_index_map.json"
 
@@ -177,3 +179,14 @@ def test_whole_probabilities_print_as_integers() -> None:
     sch = tir.Schedule(loop_programs.chain)
     sch.sample_categorical([1, 2], [1.0, 0.5], decision=0)
     assert "probs=[1, 0.5], decision=0" in str(sch.trace)
+
+
+def test_one_dimension_with_a_separator_behind_it_lowers() -> None:
+    """Storage of two axes, the second of one element."""
+    sch = tir.Schedule(placement.prefix_sums())
+    sch.set_axis_separator("total", ("read", 0), [1])
+    a, out = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    interpret(lower(sch.mod["main"])["main"], [a, out])
+    plain = np.zeros(8, np.float32)
+    interpret(placement.prefix_sums(), [a, plain])
+    np.testing.assert_array_equal(out, plain)
