@@ -11,6 +11,7 @@ from ..target import Target
 from ..target.machine import Machine
 from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
+from ..tir.arithmetic import as_int
 from ..tir.expr import Call, FloatImm, FloorDiv, FloorMod, IntImm, ProducerLoad, Select
 from ..tir.rewriting import variables
 from .convolutions import Convolution, extents_of, product_of_extents
@@ -202,7 +203,7 @@ def _comes_from_afar(convolution: Convolution, pixels: list[int], tile: tuple[in
 
 
 def _bytes_of(convolution: Convolution, load: ProducerLoad) -> int:
-    return convolution.bytes * product_of_extents([int(str(extent)) for extent in load.producer.shape])
+    return convolution.bytes * product_of_extents([as_int(extent) or 1 for extent in load.producer.shape])
 
 
 def _size(axes: tuple[int, ...], extents: list[int]) -> int:
@@ -278,7 +279,7 @@ def panel_of(convolution: Convolution) -> int:
 def has_far_rows(convolution: Convolution) -> bool:
     """True if the weights of a step, next to each other, are far from those of the next step: on a page that few others share."""
     axis, shape = convolution.op.axis[convolution.channel].var, convolution.weights.producer.shape
-    return convolution.weights.indices[-1] is axis and convolution.bytes * int(str(shape[-1])) >= _FAR_ROWS
+    return convolution.weights.indices[-1] is axis and convolution.bytes * (as_int(shape[-1]) or 1) >= _FAR_ROWS
 
 
 def _packing(convolution: Convolution, block: int, uses: int) -> Packing:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .. import te
 from ..schedule.te_schedule import Schedule
 from ..target import Target
 from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
 from ..te.tensor_intrin import TensorIntrin
-from ..tir.expr import Cast, IterVar, Mul, PrimExpr, ProducerLoad, Reduce
+from ..tir.expr import Add, Cast, IterVar, Mul, PrimExpr, ProducerLoad, Reduce
 from ..tir.rewriting import variables
 from .dot_products import instruction_for
 from .machine import is_parallel
@@ -62,7 +61,8 @@ def _operands(op: ComputeOp) -> tuple[ProducerLoad, ProducerLoad] | None:
     body = op.body[0] if len(op.body) == 1 else None
     if not isinstance(body, Reduce) or body.init or len(body.source) != 1 or not isinstance(body.source[0], Mul):
         return None
-    if str(body.combiner) != str(te.sum(body.source[0], axis=list(op.reduce_axis)).combiner):
+    total, combiner = body.combiner.result[0], body.combiner
+    if not isinstance(total, Add) or {total.a, total.b} != {combiner.lhs[0], combiner.rhs[0]}:
         return None
     found = [_uncast(side) for side in (body.source[0].a, body.source[0].b)]
     first, second = found
