@@ -339,9 +339,15 @@ def _live_sizes(extent: int, most: int, live: Sequence[range]) -> Counter[int]:
     """How many pixels of a balanced tile run under a tap: how often each number occurs."""
     sizes, begin = Counter[int](), 0
     for size, count in balanced_sizes(extent, most):
-        for _ in range(count):
-            sizes.update(max(0, min(begin + size, pixels.stop) - max(begin, pixels.start)) for pixels in live)
-            begin += size
+        for pixels in live:
+            # Most tiles are whole; those that the border cuts are counted one by one.
+            first = min(count, max(0, -(-(pixels.start - begin) // size)))
+            last = max(first, min(count, (pixels.stop - begin) // size))
+            sizes[size] += last - first
+            for tile in (*range(first), *range(last, count)):
+                at = begin + tile * size
+                sizes[max(0, min(at + size, pixels.stop) - max(at, pixels.start))] += 1
+        begin += size * count
     return sizes
 
 
