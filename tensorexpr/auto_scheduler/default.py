@@ -77,7 +77,8 @@ def rank(dag: ComputeDAG, target: Target, count: int) -> Ranked:
     """The programs that the analytic model likes best, at most `count` of each sketch."""
     sketches = generate_sketches(dag.outputs, dag.initial_tree, RuleOptions(target))
     score = Learner(sketches, target, PriorModel()).score
-    return Ranked(sketches, evolve(sketches, score, {}, count, _SEARCH, np.random.default_rng(_SEED), TunerObserver()))
+    found = evolve(sketches, score, {}, count, _SEARCH, np.random.default_rng(_SEED), TunerObserver())
+    return Ranked(sketches, [candidate for _, candidate in found])
 
 
 def _is_input(tensor: Tensor) -> bool:

@@ -179,7 +179,7 @@ class SketchPolicy:
         if user is not None:  # a model that looks at programs takes milliseconds for each
             options = replace(options, population=min(options.population, max(_LEAST_POPULATION, 4 * out_size)))
         best = evolve(sketches, learner.score, starts, out_size, options, random, TunerObserver())
-        return [self._state(sketches, candidate) for candidate in best[:out_size]]
+        return [self._state(sketches, candidate) for _, candidate in best[:out_size]]
 
     def _drawn(self, sketches: Sequence[Sketch]) -> list[Candidate]:
         """Random candidates of all sketches in turn."""

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 _X86_SLOT = re.compile(r"(?:-?\d+)?\(%(rsp|rbp)\)")
 _X86_VECTOR = re.compile(r"%[xyz]mm\d+")
 _ARM_ACCESS = re.compile(r"^\s*(ldr|ldp|ldur|str|stp|stur)\s+[qdvz]\d+.*\[(sp|x29)(?:,\s*#-?\d+)?\]")
-_LABEL = re.compile(r"^(\.L\w+|LBB\w+):")
-_JUMP = re.compile(r"^\s*(?:j\w+|b(?:\.\w+)?|cbn?z\s+\w+,|tbn?z\s+\w+,\s*#\d+,)\s+(\.L\w+|LBB\w+)\s*$")
-_COMMENT = re.compile(r"\s(?:#|//)\s.*$")
-_FUNCTION = re.compile(r"^([A-Za-z_$\"][^:]*):")
+# Of a line: what it defines, where it jumps to, what is no instruction of it.
+LABEL = re.compile(r"^(\.L\w+|LBB\w+):")
+JUMP = re.compile(r"^\s*(?:j\w+|b(?:\.\w+)?|cbn?z\s+\w+,|tbn?z\s+\w+,\s*#\d+,)\s+(\.L\w+|LBB\w+)\s*$")
+COMMENT = re.compile(r"\s(?:#|//)\s.*$")
+FUNCTION = re.compile(r"^([A-Za-z_$\"][^:]*):")
 _FRAME_POINTER = re.compile(r"^\s*movq\s+%rsp,\s*%rbp")
 
 
@@ -41,7 +42,7 @@ def count_spills(asm: str) -> SpillReport:
     stores = loads = 0
     has_frame = False
     for number, line in enumerate(lines):
-        if _FUNCTION.match(line):
+        if FUNCTION.match(line):
             has_frame = False
         elif _FRAME_POINTER.match(line):
             has_frame = True
@@ -57,11 +58,11 @@ def _lines_in_loops(lines: list[str]) -> list[bool]:
     labels: dict[str, int] = {}
     opened = [0] * (len(lines) + 1)
     for number, line in enumerate(lines):
-        label = _LABEL.match(line)
+        label = LABEL.match(line)
         if label:
             labels[label[1]] = number
             continue
-        jump = _JUMP.match(line)
+        jump = JUMP.match(line)
         if jump and jump[1] in labels:
             opened[labels[jump[1]]] += 1
             opened[number + 1] -= 1
@@ -73,7 +74,7 @@ def _lines_in_loops(lines: list[str]) -> list[bool]:
 
 
 def _spill_kind(line: str, has_frame: bool) -> str | None:
-    line = _COMMENT.sub("", line)
+    line = COMMENT.sub("", line)
     slot = _X86_SLOT.search(line)
     if slot is not None:
         if (slot[1] == "rbp" and not has_frame) or not _X86_VECTOR.search(line):

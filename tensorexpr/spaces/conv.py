@@ -21,8 +21,8 @@ from ..target import Target
 from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
 from ..tir.dtype import parse_dtype
-from ..tir.expr import Call, IterVar, PrimExpr, ProducerLoad, Select, Var
-from ..tir.rewriting import walk
+from ..tir.expr import IterVar, PrimExpr, Var
+from .access import bordered
 from .conv_flat import FlatPlan, plan_flat, schedule_flat
 from .conv_plan import FEW_SUMMED, Order, Packing, Plan, convolution_plans
 from .conv_written import plan_written
@@ -68,11 +68,9 @@ def _is_plain_border(s: Schedule, convolution: Convolution) -> bool:
     """True if the padded data is nothing but a stored tensor with a border, so that it costs nothing to read the tensor instead."""
     assert isinstance(convolution.data.producer, Tensor)
     stage = s.tree[s[convolution.data.producer].id]
-    inner = [node for body in stage.compute.body for node in walk(body) if isinstance(node, ProducerLoad)]
-    body = stage.compute.body[0]
-    plain = isinstance(body, (Call, Select)) and inner and (body.args[1] if isinstance(body, Call) else body.true_value) is inner[0]
-    stored = all(not isinstance(s.tree.producer(load).attach, Inline) for load in inner)
-    return bool(plain) and stored and not stage.is_output and is_untouched(stage)
+    load = bordered(stage.op)
+    stored = load is not None and not isinstance(s.tree.producer(load).attach, Inline)
+    return stored and not stage.is_output and is_untouched(stage)
 
 
 def _result(s: Schedule, stage: StageNode) -> Tensor:

@@ -4,9 +4,10 @@ Sources: Agner Fog, "The microarchitecture of Intel, AMD, and VIA CPUs" and "Ins
 Optimization Guide" for families 17h, 19h and 1Ah; Intel, "64 and IA-32 Architectures Optimization Reference Manual"; Arm, Technical
 Reference Manuals and Software Optimization Guides of Neoverse N1, Neoverse V1 and Cortex-A72; D. Johnson, "Apple M1 Microarchitecture
 Research". Bytes per cycle beyond the first cache are what one core sustains: on znver3 and znver5 as measured with read kernels
-(28 and 95 GB/s at 3.15 GHz with two threads on znver3), on others rounded down from their guides. Latencies are of a chain of
-loads (measured on znver1: 12, 37 to 46 and 300 to 370 cycles; else the tables above and Chips and Cheese, rounded). Third levels
-differ between models of a family; the row has a common one.
+(28 and 95 GB/s at 3.15 GHz with two threads on znver3), on others rounded down from their guides. Waits are those of a chain of
+loads, measured on znver1 alone (12, 37 to 46 and 300 to 370 cycles); those of the other rows, and their reorder buffers, are round
+numbers of the order that the guides have, not looked up one by one. Third levels differ between models of a family; the row has a
+common one.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ _CACHE_WORDS = re.compile(rf" -(?:{'|'.join(CACHE_OPTIONS)})=\S+")
 _LOGGER = logging.getLogger(__name__)
 # Threads of an OpenMP runtime that wait for each other meet in about a microsecond.
 _FORK_JOIN_CYCLES = 4000.0
-# A chain of loads, one from each page, takes 8 cycles more per load on znver1 where there are more pages than translations; Agner
-# Fog has 7 to 9 for all cores of the table.
+# A chain of loads, one from each page, takes 8 cycles more per load where there are more pages than translations: measured on znver1,
+# and taken for all cores.
 _TRANSLATION_CYCLES = 8.0
 
 

@@ -12,16 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..codegen.emit import emit_module
+from ..codegen.spills import COMMENT, FUNCTION, JUMP, LABEL
 from ..lower.pipeline import lower
 from ..runtime import engine
 from ..target import Target
 from ..target.machine import Machine
 
-_LABEL = re.compile(r"^(\.L\w+|LBB\w+):")
-_FUNCTION = re.compile(r"^([A-Za-z_$\"][^:]*):")
-_JUMP = re.compile(r"^(?:j\w+|b(?:\.\w+)?|cbn?z\s+\w+,|tbn?z\s+\w+,\s*#\d+,)\s+(\.L\w+|LBB\w+)$")
 _PREFIX = re.compile(r"^\{\w+\}\s+")  # an encoding that the assembler is asked for
-_COMMENT = re.compile(r"\s(?:#|//)\s.*$")
 _BITS = {"x": 128, "y": 256, "z": 512}
 
 _X86_REGISTER = re.compile(r"%([xyz])mm\d+")
@@ -108,15 +105,15 @@ def hot_loop(asm: str) -> HotLoop | None:
 
 def _innermost_loops(asm: str) -> Iterator[list[str]]:
     """The lines between a label and a jump back to it, where no other such lines lie between."""
-    lines = [_PREFIX.sub("", _COMMENT.sub("", line).strip()) for line in asm.splitlines()]
+    lines = [_PREFIX.sub("", COMMENT.sub("", line).strip()) for line in asm.splitlines()]
     labels: dict[str, int] = {}
     spans: list[tuple[int, int]] = []
     for number, line in enumerate(lines):
-        if label := _LABEL.match(line):
+        if label := LABEL.match(line):
             labels[label[1]] = number
-        elif _FUNCTION.match(line):
+        elif FUNCTION.match(line):
             labels = {}
-        elif (jump := _JUMP.match(line)) and jump[1] in labels:
+        elif (jump := JUMP.match(line)) and jump[1] in labels:
             spans.append((labels[jump[1]], number))
     longest = {start: max(end for begin, end in spans if begin == start) for start, _ in spans}
     for start, end in sorted(longest.items()):
@@ -137,7 +134,7 @@ def _count(lines: Sequence[str]) -> HotLoop:
             counts[name] += count
     adds, multiplies = counts.pop("adds"), counts.pop("multiplies")
     counts["multiply_adds"] += min(adds, multiplies)
-    return HotLoop(bits=bits, guards=sum(_JUMP.match(line) is not None for line in lines) - 1, text="\n".join(lines), **counts)
+    return HotLoop(bits=bits, guards=sum(JUMP.match(line) is not None for line in lines) - 1, text="\n".join(lines), **counts)
 
 
 def _x86(line: str) -> tuple[dict[str, int], int]:

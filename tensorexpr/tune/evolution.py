@@ -66,19 +66,6 @@ def evolve(
     options: EvolutionOptions,
     rng: Rng,
     observer: EvolutionObserver,
-) -> list[Candidate]:
-    """The best distinct candidates found, up to `count` of each sketch, best first: see `evolve_scored`."""
-    return [candidate for _, candidate in evolve_scored(sketches, score, seeds, count, options, rng, observer)]
-
-
-def evolve_scored(
-    sketches: Sequence[Space],
-    score: Scorer,
-    seeds: Mapping[int, IntArray],
-    count: int,
-    options: EvolutionOptions,
-    rng: Rng,
-    observer: EvolutionObserver,
 ) -> list[tuple[float, Candidate]]:
     """The best distinct candidates found with their scores, up to `count` of each sketch, best first.
 

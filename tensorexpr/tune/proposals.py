@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .evolution import Candidate, evolve_scored
+from .evolution import Candidate, evolve
 from .learning import Learner
 from .space import IntArray, Rng, Space
 from .trial import TunerObserver, TunerOptions
@@ -65,7 +65,7 @@ class Proposals:
         start = time.perf_counter()
         options = self.options
         limit, starts = 4 * count + len(seen), _seeds(known, options.evolution.seeds)
-        found = evolve_scored(self.sketches, self.learner.score, starts, limit, options.evolution, self.rng, self.observer)
+        found = evolve(self.sketches, self.learner.score, starts, limit, options.evolution, self.rng, self.observer)
         fresh = [candidate for _, candidate in found if candidate not in seen]
         explored = max(1, round(options.eps_greedy * count)) if count > 1 and options.eps_greedy > 0 else 0
         chosen = _spread(fresh, count - explored) if is_first else supported(found, seen, known, count - explored, may_wait)

@@ -11,7 +11,6 @@ from ....spaces.operands import operands_of
 from ....spaces.reduction import contiguous_axis
 from ....spaces.register_plan import register_plans
 from ....spaces.register_tiling import tile_in_registers
-from ....spaces.stages import elementwise_consumer
 from ....spaces.state import SketchState
 from ....te.access import needs_multi_level_tiling
 from ..rule import Meet, RuleOptions, SketchRule, previous
@@ -66,15 +65,12 @@ class DotProductTiling(SketchRule):
     def meets(self, state: SketchState, stage: int, options: RuleOptions) -> Meet:
         """Reductions with one elementwise reader that `dot_plans` can lay out for the target's instructions."""
         node = state.stage(stage)
-        if node.is_placeholder or stage in state.finished or not len(node.reduction) or node.origin.num_outputs != 1:
-            return Meet.SKIP
-        consumer = elementwise_consumer(state.tree, node)
-        if consumer is None or consumer.id in state.finished:
+        if not len(node.reduction) or state.free_consumer(stage) is None:
             return Meet.SKIP
         return Meet.APPLY_AND_SKIP_REST if dot_plans(state, node, options.target, options.caller_packs) else Meet.SKIP
 
     def apply(self, state: SketchState, stage: int, options: RuleOptions) -> list[tuple[SketchState, int | None]]:
-        consumer = elementwise_consumer(state.tree, state.stage(stage))
+        consumer = state.free_consumer(stage)
         assert consumer is not None
         after = previous(state, stage)
         plans = dot_plans(state, state.stage(stage), options.target, options.caller_packs)
@@ -87,15 +83,12 @@ class RegisterTiling(SketchRule):
     def meets(self, state: SketchState, stage: int, options: RuleOptions) -> Meet:
         """Reductions of one output with data reuse, of which `register_plans` knows tiles that fit the registers."""
         node = state.stage(stage)
-        if node.is_placeholder or stage in state.finished or not len(node.reduction) or not needs_multi_level_tiling(node.op):
-            return Meet.SKIP
-        consumer = elementwise_consumer(state.tree, node)
-        if consumer is None or consumer.id in state.finished or node.origin.num_outputs != 1:
+        if not len(node.reduction) or not needs_multi_level_tiling(node.op) or state.free_consumer(stage) is None:
             return Meet.SKIP
         return Meet.APPLY if register_plans(state, node, options.target, options.caller_packs) else Meet.SKIP
 
     def apply(self, state: SketchState, stage: int, options: RuleOptions) -> list[tuple[SketchState, int | None]]:
-        consumer = elementwise_consumer(state.tree, state.stage(stage))
+        consumer = state.free_consumer(stage)
         assert consumer is not None
         after = previous(state, stage)
         plans = register_plans(state, state.stage(stage), options.target, options.caller_packs)
