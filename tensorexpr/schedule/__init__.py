@@ -7,6 +7,7 @@ domain       extents, values and guards of axes, given the region to compute
 balanced     tiles of two sizes: their starts, extents and the guard between them
 memory_rules, memory_words   prefetches, rolling buffers, store predicates, non-temporal stores: laws, and words for people
 axis_expression              expressions over a stage's axes as plain data
+intrinsic_match              what an intrinsic computes against what a program does; both engines ask it
 scans        what recurrences ask of a schedule
 legality     what must hold of a whole tree; of threads, double buffers and intrinsics: thread_legality,
              buffering_legality, tensorize_legality

@@ -107,7 +107,7 @@ def test_an_index_as_a_value_is_proved() -> None:
 def test_reads_at_two_distances() -> None:
     x = te.placeholder((9,), name="x")
     pair = loop_intrin(te.compute((8,), lambda i: x[i] + x[i + 1], name="y"), "pair")
-    assert "can't both be of the intrinsic's input x" in one_row(lambda a, i: a[i] + a[i + 2], pair)
+    assert "can't both be of the intrinsic's operand x" in one_row(lambda a, i: a[i] + a[i + 2], pair)
 
 
 def test_another_combiner() -> None:

@@ -87,6 +87,7 @@ _BALANCED, _PADDING = "schedule/balanced.py", "schedule/steps/padding.py"
 _SHORT, _TRIM, _LIVE = "lower/phase0/short_tiles.py", "lower/phase2/trim_no_ops.py", "lower/phase2/guard_bounds.py"
 _ROLL, _MEMORY = "lower/phase0/rolling_buffer.py", "schedule/memory_rules.py"
 _MATCH, _TENSORIZE, _BIND = "lower/phase0/tensor_match.py", "lower/phase0/tensorize.py", "lower/phase1/buffer_bind.py"
+_SAME = "schedule/intrinsic_match.py"
 _OVERCOMPUTE = "lower/phase2/reduce_branching_through_overcompute.py"
 _DIVISION, _PARALLEL = "codegen/division.py", "codegen/parallel.py"
 
@@ -101,6 +102,7 @@ _REGIONS = ("tests/property/test_compute_at_regions.py",)
 _PACKED = ("tests/golden/test_lowered.py::test_lowered[packed_matmul-0]",)
 _CONDITIONS = ("tests/property/test_vectorised_conditions.py",)
 _REDUCED = ("tests/property/test_vector_reductions.py",)
+_TENSORIZED = ("tests/unit/schedule/test_tensorize.py", "tests/error/test_tensorize_errors.py", "tests/property/test_tensorize.py")
 _SPLIT = ("tests/unit/lower/test_split_vector_loop.py", *_CONDITIONS)
 _RECURRENCES = ("tests/error/test_scan_errors.py", "tests/unit/te/test_scan.py")
 _EXTERNS = ("tests/unit/te/test_extern.py", "tests/error/test_extern_errors.py")
@@ -193,10 +195,10 @@ MUTATIONS = (
     Mutation("lower/phase2/extrema.py", "return result.a if isinstance(result, Min)", "return result.a if isinstance(result, Max)"),
     # Tensor intrinsics: what matches, and where bound buffers lie
     Mutation(_MATCH, "if not variables(guard.condition).isdisjoint(inside):", "if False:"),
-    Mutation(_MATCH, "if points != prod(spatial.extents) * prod(reduction.extents):", "if False:"),
-    Mutation(_MATCH, "if any(not variables(offset).isdisjoint(self.local) for offset in offsets):", "if False:"),
-    Mutation(_MATCH, "or not variables(ours).isdisjoint(self.local):", "or False:"),
-    Mutation(_MATCH, "self.places, self.scalars = places, scalars", "pass"),
+    Mutation(_MATCH, "if not analyzer.known_equal(points, _product((*spatial.extents, *reduction.extents))):", "if False:"),
+    Mutation(_SAME, "if moving is not None:", "if False:", _TENSORIZED),
+    Mutation(_SAME, "or not variables(ours).isdisjoint(self.local):", "or False:", _TENSORIZED),
+    Mutation(_SAME, "self.places, self.values = places, values", "pass", _TENSORIZED),
     Mutation(_TENSORIZE, "(*loops, *inner)", "inner"),
     Mutation(_TENSORIZE, "(g for g in nest.domain.guards if not g.reduction)", "()"),
     Mutation(_BIND, "_refuse_stride(stmt, number, wanted, found)", "pass"),

@@ -1,46 +1,27 @@
 """Matching: does the region under a tensorized loop compute what an intrinsic describes, and on which boxes?
 
 The loops inside run over a box of the stage's root axes. Both computations are written over the same box variables, one per
-axis of extent above 1, and compared node by node: integers by proof, element reads by finding one place for each input that
-explains all reads of it, products and sums in either order.
+axis of extent above 1, and compared node by node (`schedule.intrinsic_match`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, NoReturn, cast
+from dataclasses import dataclass
+from typing import NoReturn
 
 from ...arith.analyzer import Analyzer
 from ...arith.interval import relax
 from ...errors import ScheduleError
 from ...schedule.domain import StageDomain
+from ...schedule.intrinsic_match import Comparison, Mismatch
 from ...te.sized_intrin import sized, solved
-from ...te.tensor import Tensor
 from ...te.tensor_intrin import TensorIntrin
 from ...tir.arithmetic import as_int
 from ...tir.arithmetic import cast as as_index
 from ...tir.buffer import Buffer, BufferRegion
-from ...tir.dtype import parse_dtype
-from ...tir.expr import (
-    Add,
-    BinaryExpr,
-    BufferLoad,
-    Call,
-    FloatImm,
-    IntImm,
-    Let,
-    Mul,
-    PrimExpr,
-    ProducerLoad,
-    Range,
-    Reduce,
-    Select,
-    StringImm,
-    Var,
-)
-from ...tir.rewriting import children, substitute, variables, walk
-from ...tir.structural import structural_equal
+from ...tir.expr import Call, IntImm, PrimExpr, Range, Select, Var
+from ...tir.rewriting import substitute, variables, walk
 
 ONE = IntImm("int32", 1)
 
@@ -65,10 +46,6 @@ class TensorMatch:
     inputs: tuple[BufferRegion, ...]
     outputs: tuple[BufferRegion, ...]
     scalars: Mapping[Var, PrimExpr]
-
-
-class Mismatch(Exception):
-    """Why two computations are not the same."""
 
 
 def match_region(
@@ -101,7 +78,8 @@ def match_region(
     shown = [substitute(body, {stage.axes[a].var: value for a, value in box.items()}) for body in bodies]
     try:
         axes = _aligned(spatial, reduction, intrin, analyzer)
-        comparison = _Comparison(intrin, analyzer, {v for v in (*spatial.local, *reduction.local) if isinstance(v, Var)})
+        local = {v for v in (*spatial.local, *reduction.local) if isinstance(v, Var)}
+        comparison = Comparison("the intrinsic", analyzer, intrin.inputs, local, intrin.scalars)
         described = [substitute(body, axes) for body in intrin.op.body]
         if len(described) != len(shown):
             raise Mismatch(f"it makes {len(shown)} results, the intrinsic {len(described)}")
@@ -116,7 +94,7 @@ def match_region(
     output = tuple(
         Range.from_min_extent(low, as_index(extent, low.dtype)) for low, extent in zip(spatial.lows, spatial.extents, strict=True)
     )
-    return TensorMatch(intrin, inputs, tuple(BufferRegion(b, output) for b in buffers), comparison.scalars)
+    return TensorMatch(intrin, inputs, tuple(BufferRegion(b, output) for b in buffers), comparison.values)
 
 
 def _is_conditional(node: object) -> bool:
@@ -258,118 +236,6 @@ def _same(ours: Sequence[PrimExpr], theirs: Sequence[PrimExpr], analyzer: Analyz
 
 def _listed(extents: Sequence[PrimExpr]) -> str:
     return f"[{', '.join(map(str, extents))}]"
-
-
-@dataclass(eq=False)
-class _Comparison:
-    """What has been found about inputs and scalars so far: the place of each input, as (buffer, offsets)."""
-
-    intrin: TensorIntrin
-    analyzer: Analyzer
-    local: set[Var]
-    places: dict[Tensor, tuple[Buffer, tuple[PrimExpr, ...]]] = field(default_factory=dict)
-    scalars: dict[Var, PrimExpr] = field(default_factory=dict)
-
-    def box(self, tensor: Tensor) -> BufferRegion:
-        """Where the elements of an input are."""
-        buffer, offsets = self.places[tensor]
-        sizes = [ONE] * (len(offsets) - len(tensor.shape)) + list(tensor.shape)
-        return BufferRegion(buffer, tuple(Range.from_min_extent(o, as_index(n, o.dtype)) for o, n in zip(offsets, sizes, strict=True)))
-
-    def same(self, ours: PrimExpr, theirs: PrimExpr) -> None:
-        """Learn from two expressions that they are the same.
-
-        Raises:
-            Mismatch: if they aren't.
-        """
-        if isinstance(theirs, ProducerLoad):
-            self._read(ours, theirs)
-        elif isinstance(theirs, Var) and theirs in self.intrin.scalars:
-            self._scalar(ours, theirs)
-        elif isinstance(ours, Reduce) and isinstance(theirs, Reduce):
-            self._reduction(ours, theirs)
-        elif parse_dtype(theirs.dtype).is_int and ours.dtype == theirs.dtype and not (self._reads(ours) or self._reads(theirs)):
-            if not self.analyzer.known_equal(ours, theirs):
-                _differ(ours, theirs)
-        else:
-            self._node(ours, theirs)
-
-    def _reads(self, expr: PrimExpr) -> bool:
-        return any(isinstance(n, (BufferLoad, ProducerLoad)) or n in self.intrin.scalars for n in walk(expr))
-
-    def _node(self, ours: PrimExpr, theirs: PrimExpr) -> None:
-        if (
-            type(ours) is not type(theirs)
-            or ours.dtype != theirs.dtype
-            or isinstance(ours, Let)
-            or _attributes(ours) != _attributes(theirs)
-        ):
-            _differ(ours, theirs)
-        if isinstance(ours, (Var, IntImm, FloatImm, StringImm)):
-            if ours is not theirs:
-                _differ(ours, theirs)
-            return
-        if isinstance(ours, (Add, Mul)) and isinstance(theirs, BinaryExpr):
-            self._either_order(ours, theirs)
-            return
-        for a, b in zip(_operands(ours), _operands(theirs), strict=True):
-            self.same(a, b)
-
-    def _either_order(self, ours: BinaryExpr, theirs: BinaryExpr) -> None:
-        places, scalars = dict(self.places), dict(self.scalars)
-        try:
-            self.same(ours.a, theirs.a)
-            self.same(ours.b, theirs.b)
-            return
-        except Mismatch as reason:
-            first = reason
-        self.places, self.scalars = places, scalars
-        try:
-            self.same(ours.a, theirs.b)
-            self.same(ours.b, theirs.a)
-        except Mismatch:
-            raise first from None
-
-    def _reduction(self, ours: Reduce, theirs: Reduce) -> None:
-        if not structural_equal(cast(Any, ours.combiner), cast(Any, theirs.combiner)) or len(ours.source) != len(theirs.source):
-            results = (", ".join(map(str, r.combiner.result)) for r in (ours, theirs))
-            raise Mismatch(f"the combiners differ: {' against '.join(results)}")
-        for a, b in zip((*ours.source, ours.condition), (*theirs.source, theirs.condition), strict=True):
-            self.same(a, b)
-
-    def _scalar(self, ours: PrimExpr, scalar: Var) -> None:
-        if ours.dtype != scalar.dtype or not variables(ours).isdisjoint(self.local):
-            raise Mismatch(f"{ours} can't be the scalar {scalar.name}: it differs from element to element, or is no {scalar.dtype}")
-        if self.scalars.setdefault(scalar, ours) is not ours:
-            _differ(ours, self.scalars[scalar])
-
-    def _read(self, ours: PrimExpr, theirs: ProducerLoad) -> None:
-        """A read of an input: all of them are the same distance from the input's own indices."""
-        tensor = cast(Tensor, theirs.producer)
-        if not isinstance(ours, BufferLoad) or ours.dtype != theirs.dtype or len(ours.indices) < len(theirs.indices):
-            _differ(ours, theirs)
-        left_out = len(ours.indices) - len(theirs.indices)
-        inner = [IntImm("int32", 0)] * left_out + list(theirs.indices)
-        offsets = tuple(self.analyzer.simplify(a - b) for a, b in zip(ours.indices, inner, strict=True))
-        if any(not variables(offset).isdisjoint(self.local) for offset in offsets):
-            _differ(ours, theirs)
-        buffer, known = self.places.setdefault(tensor, (ours.buffer, offsets))
-        if buffer is not ours.buffer or not all(a is b or self.analyzer.known_equal(a, b) for a, b in zip(known, offsets, strict=True)):
-            raise Mismatch(f"the reads {ours} and those of {buffer.name} before can't both be of the intrinsic's input {tensor.name}")
-
-
-def _differ(ours: PrimExpr, theirs: PrimExpr) -> NoReturn:
-    raise Mismatch(f"{ours} stands where the intrinsic has {theirs}")
-
-
-def _operands(expr: PrimExpr) -> list[PrimExpr]:
-    return [child for child in children(expr) if isinstance(child, PrimExpr)]
-
-
-def _attributes(expr: PrimExpr) -> tuple[Any, ...]:
-    """What tells two nodes of a class apart besides their operands, such as the name of a call."""
-    values = (getattr(expr, f.name) for f in fields(cast(Any, expr)) if f.init)
-    return tuple(v for v in values if isinstance(v, (str, int)) or (isinstance(v, tuple) and v and all(isinstance(i, int) for i in v)))
 
 
 __all__ = ["TensorMatch", "match_region"]

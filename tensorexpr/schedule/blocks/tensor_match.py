@@ -1,29 +1,23 @@
 """Does a block compute what the description of an intrinsic says, and on which parts of its buffers?
 
-Both are brought to loops over stores, with axes replaced by what they are bound to, and walked side by side. An access of the
-description at index d stands for one of the block at index offset + d, where the offset is the same for all accesses of that buffer and
-doesn't depend on the loops inside.
+Both are brought to loops over stores, with axes replaced by what they are bound to, and walked side by side; values and accesses are
+compared as those of stages are (`intrinsic_match`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any
 
 from ...arith.analyzer import Analyzer
 from ...tir.arithmetic import as_int
 from ...tir.block import Block, BlockRealize, with_guarded_init
 from ...tir.buffer import Buffer, BufferRegion
-from ...tir.expr import BufferLoad, FloatImm, IntImm, PrimExpr, Range, StringImm, Var
+from ...tir.expr import BufferLoad, IterVar, Range, Var
 from ...tir.function import PrimFunc
-from ...tir.rewriting import substitute, variables
+from ...tir.rewriting import substitute
 from ...tir.stmt import BufferStore, For, IfThenElse, LetStmt, SeqStmt, Stmt, seq
 from ...tir.tensor_intrin import body_block, buffers_of
-
-
-class Mismatch(Exception):
-    """Why a block isn't what the description says."""
+from ..intrinsic_match import Comparison, Mismatch
 
 
 def matched_regions(desc: PrimFunc, block: Block) -> list[BufferRegion]:
@@ -34,11 +28,11 @@ def matched_regions(desc: PrimFunc, block: Block) -> list[BufferRegion]:
     """
     described = body_block(desc)
     buffers = buffers_of(desc)
-    match = _Match(buffers, [axis for axis in block.iter_vars])
+    match = _Match(buffers, block.iter_vars)
     if described.init is not None:
         raise Mismatch("the description has an init in its outermost block; describe the update alone")
-    match.statement(_plain(described.body), _plain(block.body))
-    regions = [match.region(buffer) for buffer in buffers]
+    match.statement(_plain(block.body), _plain(described.body))
+    regions = [match.box(buffer) for buffer in buffers]
     _check_apart(regions, match.written)
     return regions
 
@@ -76,123 +70,61 @@ def _plain(stmt: Stmt) -> Stmt:
     raise Mismatch(f"a {type(stmt).__name__} is nothing that descriptions and blocks are compared in")
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A buffer of the block, and where in it the description's buffer begins."""
+class _Match(Comparison):
+    """The walk over statements; variables of the description are replaced by those that they stand for."""
 
-    buffer: Buffer
-    offsets: tuple[PrimExpr, ...]
-
-
-class _Match:
-    """The walk: what the description's variables and buffers stand for so far."""
-
-    def __init__(self, buffers: Sequence[Buffer], axes: Sequence[Any]) -> None:
+    def __init__(self, buffers: Sequence[Buffer], axes: Sequence[IterVar]) -> None:
+        ranges = {axis.var: axis.dom for axis in axes if axis.dom is not None}
+        super().__init__("the description", Analyzer(ranges), buffers, set())
         self.written: set[Buffer] = set()
-        self._buffers = list(buffers)
-        self._places: dict[Buffer, _Place] = {}
-        self._meaning: dict[Var, PrimExpr] = {}
-        self._inner: set[Var] = set()
-        self._analyzer = Analyzer({axis.var: axis.dom for axis in axes})
 
-    def region(self, buffer: Buffer) -> BufferRegion:
-        """What a buffer of the description stands for."""
-        place = self._places.get(buffer)
-        if place is None:
-            raise Mismatch(f"the description never uses its buffer {buffer.name}")
-        leading = len(place.offsets) - buffer.ndim
-        one = [IntImm(offset.dtype, 1) for offset in place.offsets[:leading]]
-        return BufferRegion(place.buffer, tuple(map(Range.from_min_extent, place.offsets, [*one, *buffer.shape])))
-
-    def statement(self, desc: Stmt, found: Stmt) -> None:
+    def statement(self, found: Stmt, desc: Stmt) -> None:
         """Compare two statements.
 
         Raises:
             Mismatch: where they differ.
         """
-        if type(desc) is not type(found):
-            raise Mismatch(f"the description has a {type(desc).__name__} where the block has a {type(found).__name__}")
-        match desc, found:
+        match found, desc:
             case For(), For():
-                self._loop(desc, found)
+                self._loop(found, desc)
             case SeqStmt(), SeqStmt():
                 if len(desc.seq) != len(found.seq):
                     raise Mismatch(f"the description has {len(desc.seq)} statements where the block has {len(found.seq)}")
-                for left, right in zip(desc.seq, found.seq, strict=True):
+                for left, right in zip(found.seq, desc.seq, strict=True):
                     self.statement(left, right)
             case IfThenElse(), IfThenElse():
-                self._branches(desc, found)
+                self._branches(found, desc)
             case LetStmt(), LetStmt():
-                self._expr(desc.value, found.value)
-                self._bind(desc.var, found.var)
-                self.statement(desc.body, found.body)
+                self.same(found.value, desc.value)
+                self._inside(found.var, found.body, desc.var, desc.body)
             case BufferStore(), BufferStore():
-                self._access(desc.buffer, desc.indices, found.buffer, found.indices)
+                self.access(*(BufferLoad(store.buffer, store.indices, store.predicate) for store in (found, desc)))
                 self.written.add(found.buffer)
-                if desc.predicate is not None or found.predicate is not None:
-                    raise Mismatch("a store with a mask is nothing that descriptions and blocks are compared in")
-                self._expr(desc.value, found.value)
+                self.same(found.value, desc.value)
+            case _:
+                raise Mismatch(f"the description has a {type(desc).__name__} where the block has a {type(found).__name__}")
 
-    def _bind(self, desc: Var, found: Var) -> None:
+    def _inside(self, found: Var, body: Stmt, desc: Var, described: Stmt) -> None:
+        """Compare what stands inside of two variables."""
         if desc.dtype != found.dtype:
             raise Mismatch(f"{desc.name} is {desc.dtype}, {found.name} is {found.dtype}")
-        self._meaning[desc] = found
-        self._inner.add(found)
+        self.local.add(found)
+        self.statement(body, substitute(described, {desc: found}))
 
-    def _branches(self, desc: IfThenElse, found: IfThenElse) -> None:
-        self._expr(desc.condition, found.condition)
-        self.statement(desc.then_case, found.then_case)
+    def _branches(self, found: IfThenElse, desc: IfThenElse) -> None:
+        self.same(found.condition, desc.condition)
+        self.statement(found.then_case, desc.then_case)
         if (desc.else_case is None) != (found.else_case is None):
             raise Mismatch("only one of the description and the block has an else")
         if desc.else_case is not None and found.else_case is not None:
-            self.statement(desc.else_case, found.else_case)
+            self.statement(found.else_case, desc.else_case)
 
-    def _loop(self, desc: For, found: For) -> None:
+    def _loop(self, found: For, desc: For) -> None:
         for left, right in ((desc.min, found.min), (desc.extent, found.extent)):
             if as_int(left) is None or as_int(left) != as_int(right):
                 raise Mismatch(
                     f"the loop {desc.loop_var.name} of the description runs over {desc.min}..{desc.min + desc.extent}, "
                     f"{found.loop_var.name} of the block over {found.min}..{found.min + found.extent}"
                 )
-        self._bind(desc.loop_var, found.loop_var)
-        self._analyzer.bind(found.loop_var, Range.from_min_extent(found.min, found.extent), allow_override=True)
-        self.statement(desc.body, found.body)
-
-    def _expr(self, desc: PrimExpr, found: PrimExpr) -> None:
-        if type(desc) is not type(found) or desc.dtype != found.dtype:
-            raise Mismatch(f"the description computes {desc} ({desc.dtype}) where the block computes {found} ({found.dtype})")
-        if isinstance(desc, BufferLoad) and isinstance(found, BufferLoad):
-            self._access(desc.buffer, desc.indices, found.buffer, found.indices)
-        elif isinstance(desc, (Var, IntImm, FloatImm, StringImm)):
-            if self._meaning.get(desc, desc) is not found if isinstance(desc, Var) else desc is not found:
-                raise Mismatch(f"the description has {desc} where the block has {found}")
-        else:
-            for one in fields(desc):  # type: ignore[arg-type]
-                self._part(getattr(desc, one.name), getattr(found, one.name), desc, found)
-
-    def _part(self, left: Any, right: Any, desc: PrimExpr, found: PrimExpr) -> None:
-        if isinstance(left, PrimExpr) and isinstance(right, PrimExpr):
-            self._expr(left, right)
-        elif isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right):
-            for a, b in zip(left, right, strict=True):
-                self._part(a, b, desc, found)
-        elif isinstance(left, (PrimExpr, tuple)) or left != right:
-            raise Mismatch(f"the description computes {desc} where the block computes {found}")
-
-    def _access(self, desc: Buffer, wanted: Sequence[PrimExpr], found: Buffer, indices: Sequence[PrimExpr]) -> None:
-        if desc not in self._buffers:
-            raise Mismatch(f"the description uses {desc.name}, which is none of its parameters")
-        leading = len(indices) - len(wanted)
-        if desc.dtype != found.dtype or leading < 0:
-            raise Mismatch(f"{desc!r} of the description can't stand for {found!r}")
-        relative = [IntImm(index.dtype, 0) for index in indices[:leading]] + [substitute(index, self._meaning) for index in wanted]
-        offsets = tuple(self._analyzer.simplify(index - rel) for index, rel in zip(indices, relative, strict=True))
-        moving = next((offset for offset in offsets if variables(offset) & self._inner), None)
-        if moving is not None:
-            here, there = (", ".join(map(str, one)) for one in (indices, wanted))
-            raise Mismatch(f"{found.name}[{here}] is no shift of {desc.name}[{there}] of the description: they differ by {moving}")
-        known = self._places.setdefault(desc, _Place(found, offsets))
-        if known.buffer is not found:
-            raise Mismatch(f"{desc.name} of the description stands for both {known.buffer.name} and {found.name}")
-        if any(a is not b for a, b in zip(known.offsets, offsets, strict=True)):
-            raise Mismatch(f"{desc.name} of the description begins at different places of {found.name}")
+        self.analyzer.bind(found.loop_var, Range.from_min_extent(found.min, found.extent), allow_override=True)
+        self._inside(found.loop_var, found.body, desc.loop_var, desc.body)

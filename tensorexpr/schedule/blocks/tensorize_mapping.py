@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from ...arith import IndexMap
 from ...arith.analyzer import Analyzer
 from ...tir.block import Block
 from ...tir.buffer import Buffer
-from ...tir.expr import BufferLoad, Cast, IterVar, PrimExpr, Var
+from ...tir.expr import BinaryExpr, BufferLoad, IterVar, PrimExpr, ProducerLoad
 from ...tir.function import PrimFunc
 from ...tir.rewriting import variables
 from ...tir.stmt import BufferStore
+from ..intrinsic_match import Comparison, Mismatch
 from .analysis import innermost, program_of
 from .bindings import loosely
 from .handles import BlockRV
@@ -89,35 +90,34 @@ def _kinds(block: Block, accesses: Sequence[BufferLoad | BufferStore]) -> list[t
     return [(tuple(axis.var in one for one in used), axis.iter_type) for axis in block.iter_vars]
 
 
+class _Pairs(Comparison):
+    """Expressions that are the same but for buffers and indices, which are noted; operands stand in the same order."""
+
+    def __init__(self, own: BufferStore, described: BufferStore) -> None:
+        super().__init__("the description", Analyzer(), (), set())
+        self.found: list[tuple[BufferLoad | BufferStore, BufferLoad | BufferStore]] = [(own, described)]
+
+    def access(self, ours: PrimExpr, theirs: ProducerLoad | BufferLoad) -> None:
+        if not isinstance(ours, BufferLoad) or isinstance(theirs, ProducerLoad) or ours.dtype != theirs.dtype:
+            self.differ(ours, theirs)
+        self.found.append((ours, theirs))
+
+    def either_order(self, ours: BinaryExpr, theirs: BinaryExpr) -> None:
+        self.same(ours.a, theirs.a)
+        self.same(ours.b, theirs.b)
+
+
 def _pairs(own: Block, described: Block) -> list[tuple[BufferLoad | BufferStore, BufferLoad | BufferStore]] | None:
     """The accesses of two blocks side by side, if they compute the same but for indices; else None."""
     mine, its = own.body, described.body
     if not isinstance(mine, BufferStore) or not isinstance(its, BufferStore):
         return None
-    found: list[tuple[BufferLoad | BufferStore, BufferLoad | BufferStore]] = [(mine, its)]
-    if not _alike(mine.value, its.value, found):
+    comparison = _Pairs(mine, its)
+    try:
+        comparison.same(mine.value, its.value)
+    except Mismatch:
         return None
+    found = comparison.found
     buffers = {a.buffer: b.buffer for a, b in found}
     one_to_one = len(set(buffers.values())) == len(buffers) and all(buffers[a.buffer] is b.buffer for a, b in found)
-    return found if one_to_one and all(a.dtype == b.dtype for a, b in buffers.items()) else None
-
-
-def _alike(mine: object, its: object, found: list[tuple[BufferLoad | BufferStore, BufferLoad | BufferStore]]) -> bool:
-    """Whether two expressions are the same but for buffers and indices, which are noted."""
-    if isinstance(mine, BufferLoad) and isinstance(its, BufferLoad):
-        found.append((mine, its))
-        return True
-    if not isinstance(mine, PrimExpr) or not isinstance(its, PrimExpr):
-        return mine == its
-    if type(mine) is not type(its) or mine.dtype != its.dtype or isinstance(mine, Var):
-        return False
-    if isinstance(mine, Cast) and isinstance(its, Cast):
-        return _alike(mine.value, its.value, found)
-    parts = [(getattr(mine, field.name), getattr(its, field.name)) for field in fields(mine) if field.name != "span"]  # type: ignore[arg-type]
-    return all(_alike_parts(a, b, found) for a, b in parts)
-
-
-def _alike_parts(mine: object, its: object, found: list[tuple[BufferLoad | BufferStore, BufferLoad | BufferStore]]) -> bool:
-    if isinstance(mine, tuple) and isinstance(its, tuple):
-        return len(mine) == len(its) and all(_alike(a, b, found) for a, b in zip(mine, its, strict=True))
-    return _alike(mine, its, found)
+    return found if one_to_one and mine.buffer.dtype == its.buffer.dtype else None

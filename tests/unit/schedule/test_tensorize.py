@@ -10,9 +10,11 @@ import pytest
 
 import tensorexpr
 from tensorexpr import nd, te, tir
+from tensorexpr.errors import ScheduleError
 from tensorexpr.lower.pipeline import lower
 from tensorexpr.schedule import Schedule, create_schedule
 from tensorexpr.schedule.trace import Trace
+from tensorexpr.script import tir as T
 from tensorexpr.te.intrinsics.integer_dots import GROUPS
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
@@ -395,3 +397,31 @@ def test_compiled_dot_products_equal_interpreted_ones_bit_for_bit() -> None:
         found = out.numpy()
         both = np.isnan(wanted) & np.isnan(found)
         assert (both | (found.view(np.int32) == wanted.view(np.int32))).all()
+
+
+@T.prim_func
+def ramped(a: T.handle, b: T.handle, c: T.handle) -> None:
+    A = T.match_buffer(a, (8,), "int32", offset_factor=1)
+    B = T.match_buffer(b, (8,), "int32", offset_factor=1)
+    C = T.match_buffer(c, (8,), "int32", offset_factor=1)
+    with T.block("root"):
+        T.reads(A[0:8], B[0:8])
+        T.writes(C[0:8])
+        for i in range(8):
+            with T.block("update"):
+                vi = T.axis.spatial(8, i)
+                C[vi] = A[vi] * B[vi] + (vi * 2 + 2)
+
+
+@pytest.mark.parametrize(("step", "fits"), [(2, True), (3, False)])
+def test_blocks_match_as_stages_do(step: int, fits: bool) -> None:
+    """The order of factors and terms doesn't matter, and an integer that is computed in another way is the same."""
+    tir.TensorIntrin.register("test_ramped", ramped, ramped, override=True)
+    a, b = te.placeholder((8,), "int32", "A"), te.placeholder((8,), "int32", "B")
+    sch = tir.Schedule(te.create_prim_func([a, b, te.compute((8,), lambda i: (i + 1) * step + b[i] * a[i], "C")]))
+    if fits:
+        sch.tensorize(sch.get_loops("C")[0], "test_ramped")
+        assert "T.match_buffer(B[0:8]" in sch.mod.script()
+        return
+    with pytest.raises(ScheduleError, match="stands where the description has"):
+        sch.tensorize(sch.get_loops("C")[0], "test_ramped")

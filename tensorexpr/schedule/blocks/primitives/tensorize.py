@@ -22,11 +22,12 @@ from ....tir.buffer import Buffer, BufferRegion
 from ....tir.expr import Range
 from ....tir.stmt_functor import renew_defs
 from ....tir.tensor_intrin import TensorIntrin, body_block, buffers_of
+from ...intrinsic_match import Mismatch
 from ..diagnostics import PrimitiveError
 from ..handles import LoopRef
 from ..instruction import Applied, Primitive, State, block_of
 from ..program import BlockProgram
-from ..tensor_match import Mismatch, matched_regions
+from ..tensor_match import matched_regions
 from .blockize import blockize
 
 
