@@ -14,12 +14,12 @@ from dataclasses import dataclass
 _X86_SLOT = re.compile(r"(?:-?\d+)?\(%(rsp|rbp)\)")
 _X86_VECTOR = re.compile(r"%[xyz]mm\d+")
 _ARM_ACCESS = re.compile(r"^\s*(ldr|ldp|ldur|str|stp|stur)\s+[qdvz]\d+.*\[(sp|x29)(?:,\s*#-?\d+)?\]")
-# Of a line: what it defines, where it jumps to, what is no instruction of it.
+# Of a line: what it defines, where it jumps to, what is no instruction of it, whether rbp is the frame pointer from there on.
 LABEL = re.compile(r"^(\.L\w+|LBB\w+):")
 JUMP = re.compile(r"^\s*(?:j\w+|b(?:\.\w+)?|cbn?z\s+\w+,|tbn?z\s+\w+,\s*#\d+,)\s+(\.L\w+|LBB\w+)\s*$")
 COMMENT = re.compile(r"\s(?:#|//)\s.*$")
 FUNCTION = re.compile(r"^([A-Za-z_$\"][^:]*):")
-_FRAME_POINTER = re.compile(r"^\s*movq\s+%rsp,\s*%rbp")
+FRAME_POINTER = re.compile(r"^\s*movq\s+%rsp,\s*%rbp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def count_spills(asm: str) -> SpillReport:
     for number, line in enumerate(lines):
         if FUNCTION.match(line):
             has_frame = False
-        elif _FRAME_POINTER.match(line):
+        elif FRAME_POINTER.match(line):
             has_frame = True
         if inside[number]:
             kind = _spill_kind(line, has_frame)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..codegen.emit import emit_module
-from ..codegen.spills import COMMENT, FUNCTION, JUMP, LABEL
+from ..codegen.spills import COMMENT, FRAME_POINTER, FUNCTION, JUMP, LABEL
 from ..lower.pipeline import lower
 from ..runtime import engine
 from ..target import Target
@@ -108,11 +108,16 @@ def _innermost_loops(asm: str) -> Iterator[list[str]]:
     lines = [_PREFIX.sub("", COMMENT.sub("", line).strip()) for line in asm.splitlines()]
     labels: dict[str, int] = {}
     spans: list[tuple[int, int]] = []
+    has_frame = False
     for number, line in enumerate(lines):
+        if has_frame:
+            lines[number] = line.replace("(%rbp)", "(%rsp)")  # a slot, whichever end of the frame it is counted from
         if label := LABEL.match(line):
             labels[label[1]] = number
         elif FUNCTION.match(line):
-            labels = {}
+            labels, has_frame = {}, False
+        elif FRAME_POINTER.match(line):
+            has_frame = True
         elif (jump := JUMP.match(line)) and jump[1] in labels:
             spans.append((labels[jump[1]], number))
     longest = {start: max(end for begin, end in spans if begin == start) for start, _ in spans}
@@ -153,7 +158,7 @@ def _x86(line: str) -> tuple[dict[str, int], int]:
         "lane_loads": int(memory is not None and bool(_X86_LANE.match(line))) if not is_store else 0,
         "gathers": int(bool(_X86_GATHER.match(line))),
         "masked_stores": int(bool(_X86_MASKED_STORE.match(line))),
-        "spills": int(memory is not None and memory[1] in ("%rsp", "%rbp") and "," not in memory[0]),
+        "spills": int(memory is not None and memory[1] == "%rsp" and "," not in memory[0]),
     }
     return facts, max(_BITS[name] for name in registers)
 

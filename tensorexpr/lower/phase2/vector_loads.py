@@ -3,27 +3,29 @@
     X[0:16] if r < n else 0.0   ->   X[0:16] where r < n, in all lanes or none, else zero    (a branch otherwise)
     X[1 : 33 : 2]               ->   shuffle(X[1:17], X[16:32]; 0, 2, ..., 14, 17, ..., 31)   (16 loads otherwise)
 
-Only elements between the first and the last one of a strided load are read; where it is masked, only those of its lanes.
+Only elements between the first and the last one of a strided load are read; where it is masked, between those of its lanes.
 That holds of the function's arguments: in its own storage what lies between may be padding that nobody wrote.
 It stands after the transposes, which use strided loads better.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ...tir.arithmetic import add
 from ...tir.dtype import parse_dtype
 from ...tir.expr import (
+    GE,
+    GT,
+    LE,
+    LT,
     Add,
     And,
     Broadcast,
     BufferLoad,
     Call,
-    CmpExpr,
     FloatImm,
     IntImm,
-    Not,
     Or,
     PrimExpr,
     Ramp,
@@ -49,13 +51,22 @@ def vector_loads(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     def on_expr(expr: PrimExpr) -> PrimExpr:
         found = done.get(expr)
         if found is None:
-            found = done[expr] = _lowered(map_expr(expr, on_expr), arguments)
+            found = done[expr] = _lowered(map_expr(_zeroed(expr), on_expr), arguments)
         return found
 
     def on_stmt(stmt: Stmt) -> Stmt:
         return map_stmt(stmt, on_stmt, on_expr)
 
     return func.with_body(on_stmt(func.body))
+
+
+def _zeroed(expr: PrimExpr) -> PrimExpr:
+    """Lanes that a load's predicate leaves out are zero: selecting zero there says it again, of a shuffle that LLVM can't see through."""
+    match expr:
+        case Select(condition, BufferLoad(_, _, predicate) as load, other) if predicate is condition and _is_constant(other):
+            value = other.value if isinstance(other, Broadcast) else other
+            return load if isinstance(value, (IntImm, FloatImm)) and value.value == 0 else expr
+    return expr
 
 
 def _lowered(expr: PrimExpr, arguments: set[Var]) -> PrimExpr:
@@ -103,44 +114,39 @@ def _shuffled(load: BufferLoad, stride: int, lanes: int) -> PrimExpr:
     return Shuffle(tuple(vectors), tuple(vector + lane for vector, lane in places))
 
 
-def _stretched(mask: PrimExpr, stride: int, start: int, size: int) -> PrimExpr | None:
-    """The mask of `size` neighbours from number `start` on: that of the lanes they belong to, false between lanes."""
-    inside = _between(mask, stride, start, size)
-    if inside is None:
-        return None
-    return And(inside, _constants("bool", [int((start + place) % stride == 0) for place in range(size)]))
-
-
 def _constants(dtype: str, values: Sequence[int]) -> PrimExpr:
     return Shuffle(tuple(IntImm(dtype, value) for value in values), tuple(range(len(values))))
 
 
-def _between(mask: PrimExpr, stride: int, start: int, size: int) -> PrimExpr | None:
-    """A condition on lanes as one on neighbours, each with the number of the lane before it; None if it has no such form."""
+def _stretched(mask: PrimExpr, stride: int, start: int, size: int) -> PrimExpr | None:
+    """The mask of `size` neighbours from number `start` on: what lies between two lanes is read where both are.
+
+    Lanes are cut off at the ends, by comparisons with one value. One that holds from some lane on is asked of the lane before a
+    neighbour, one that holds up to some lane of the lane after it. None for masks of another form.
+    """
     match mask:
         case Broadcast(value):
             return Broadcast(value, size)
         case And(a, b) | Or(a, b):
-            return _combined(type(mask), a, b, lambda part: _between(part, stride, start, size))
-        case Not(a):
-            inner = _between(a, stride, start, size)
-            return None if inner is None else Not(inner)
-        case CmpExpr(a, b):
-            return _combined(type(mask), a, b, lambda part: _steps(part, stride, start, size))
+            left, right = (_stretched(part, stride, start, size) for part in (a, b))
+            return None if left is None or right is None else type(mask)(left, right)
+        case LT() | LE() | GT() | GE():
+            return _compared(mask, range(start, start + size), stride)
     return None
 
 
-def _steps(value: PrimExpr, stride: int, start: int, size: int) -> PrimExpr | None:
-    match value:
-        case Broadcast(inner):
-            return Broadcast(inner, size)
-        case Ramp(base, IntImm(dtype, apart), _):
-            return Add(Broadcast(base, size), _constants(dtype, [(start + place) // stride * apart for place in range(size)]))
-    return None
-
-
-def _combined(
-    op: Callable[[PrimExpr, PrimExpr], PrimExpr], a: PrimExpr, b: PrimExpr, change: Callable[[PrimExpr], PrimExpr | None]
-) -> PrimExpr | None:
-    left, right = change(a), change(b)
-    return None if left is None or right is None else op(left, right)
+def _compared(mask: LT | LE | GT | GE, numbers: range, stride: int) -> PrimExpr | None:
+    match mask.a, mask.b:
+        case (Ramp(base, IntImm(dtype, apart), _), Broadcast(limit)):
+            rises = apart > 0
+        case (Broadcast(limit), Ramp(base, IntImm(dtype, apart), _)):
+            rises = apart < 0
+        case _:
+            return None
+    if rises == isinstance(mask, (GT, GE)):
+        lanes = [number // stride for number in numbers]
+    else:
+        lanes = [-(-number // stride) for number in numbers]
+    ramp = Add(Broadcast(base, len(numbers)), _constants(dtype, [lane * apart for lane in lanes]))
+    value = Broadcast(limit, len(numbers))
+    return type(mask)(ramp, value) if isinstance(mask.a, Ramp) else type(mask)(value, ramp)

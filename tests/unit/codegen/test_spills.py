@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tensorexpr.codegen.spills import SpillReport, count_spills
+from tensorexpr.testing.machine_code import hot_loop
 
 _X86 = """
 f:
@@ -31,6 +32,8 @@ def test_moves_through_stack_slots_inside_loops_count() -> None:
 def test_rbp_counts_where_it_is_the_frame_pointer() -> None:
     framed = _X86.replace("\tpushq\t%rbp\n", "\tpushq\t%rbp\n\tmovq\t%rsp, %rbp\n")
     assert count_spills(framed) == SpillReport(stores=2, loads=2)
+    loops = [hot_loop(_X86), hot_loop(framed)]
+    assert [loop.spills for loop in loops if loop is not None] == [3, 4]
 
 
 def test_comments_of_the_assembler_do_not_matter() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import tensorexpr as tvm
 from tensorexpr import te
 from tensorexpr.testing import assert_schedule_correct
+from tensorexpr.testing.machine_code import assembly
 
 AVX512 = "llvm -mcpu=skylake-avx512"
 Program = tuple[te.Schedule, list[te.Tensor]]
@@ -86,6 +87,15 @@ def test_a_masked_strided_load_is_masked_between_its_lanes() -> None:
     s, args = strided(112, 16, 2, -1)
     text = tvm.build(s, args, AVX512).get_source("ll")
     assert "gather" not in text and "llvm.masked.load" in text
+
+
+def test_only_the_vector_at_the_edge_is_masked() -> None:
+    """B[i] = A[2i - 1]: only the first lane can be outside, so the loads from the second vector on are plain, and no zero is selected."""
+    s, args = strided(112, 16, 2, -1)
+    asm = assembly(s, args, tvm.Target(AVX512))
+    loads = [line for line in asm.splitlines() if "%zmm" in line and "(%r" in line and not line.rstrip().endswith(")")]
+    assert sum("{%k" in line for line in loads) == 1 < len(loads), asm
+    assert not any("vpermt2ps" in line and "{%k" in line for line in asm.splitlines()), asm
 
 
 def test_what_nobody_wrote_is_not_read() -> None:
