@@ -24,6 +24,7 @@ from ..tir.dtype import parse_dtype
 from ..tir.expr import IterVar, PrimExpr, Var
 from .access import bordered
 from .conv_flat import FlatPlan, plan_flat, schedule_flat
+from .conv_packed import after_copy, copied, dense
 from .conv_plan import FEW_SUMMED, Order, Packing, Plan, convolution_plans
 from .conv_written import plan_written
 from .convolutions import Convolution, convolution_of, extents_of, product_of_extents
@@ -45,18 +46,29 @@ def schedule_convolutions(s: Schedule, target: Target, alternative: int = 0) -> 
         if convolution is None:
             continue
         tensor, result = node.origin.output(0), _result(s, node)
-        plans: list[Plan | FlatPlan] = [*convolution_plans(convolution, target)]
-        flat, written = plan_flat(convolution, target), plan_written(convolution, target)
-        if written is not None and (not plans or _is_worth_code(written, plans[0], target)):
-            plans.insert(0, written)
-        if flat is not None:
-            plans.insert(0 if not plans or flat.cycles < plans[0].cycles else 1, flat)
+        plans = _plans(convolution, target)
+        first, copy = plans[0] if plans else None, None
+        of_copy = dense(convolution, first, target) if isinstance(first, Plan) else None
+        if of_copy is not None:
+            copy = copied(s, convolution, tensor)
+            convolution, plans = of_copy, _plans(of_copy, target)
         plan = plans[min(alternative, len(plans) - 1)] if plans else None
         if isinstance(plan, FlatPlan):
-            schedule_flat(s, result, tensor, convolution, plan, target)
+            schedule_flat(s, result, tensor, convolution, plan, target, copy)
         elif plan is not None:
             peeled = plan.peeled and _is_plain_border(s, convolution)
-            _Builder(s, result, tensor, convolution, replace(plan, peeled=peeled), target).build()
+            _Builder(s, result, tensor, convolution, replace(plan, peeled=peeled), target, copy).build()
+
+
+def _plans(convolution: Convolution, target: Target) -> list[Plan | FlatPlan]:
+    """The ways to compute a convolution, the preferred one first."""
+    plans: list[Plan | FlatPlan] = [*convolution_plans(convolution, target)]
+    flat, written = plan_flat(convolution, target), plan_written(convolution, target)
+    if written is not None and (not plans or _is_worth_code(written, plans[0], target)):
+        plans.insert(0, written)
+    if flat is not None:
+        plans.insert(0 if not plans or flat.cycles < plans[0].cycles else 1, flat)
+    return plans
 
 
 def _is_worth_code(written: Plan, rows: Plan | FlatPlan, target: Target) -> bool:
@@ -82,8 +94,10 @@ def _result(s: Schedule, stage: StageNode) -> Tensor:
 class _Builder:
     """The steps, one stage after the other."""
 
-    def __init__(self, s: Schedule, output: Tensor, tensor: Tensor, convolution: Convolution, plan: Plan, target: Target) -> None:
-        self.s, self.output, self.tensor = s, output, tensor
+    def __init__(
+        self, s: Schedule, output: Tensor, tensor: Tensor, convolution: Convolution, plan: Plan, target: Target, copy: Tensor | None
+    ) -> None:
+        self.s, self.output, self.tensor, self.copy = s, output, tensor, copy
         self.convolution, self.plan, self.target = convolution, plan, target
         self.merged = merged = plan.merged
         self.pixels = tuple(pixel for pixel in convolution.pixels if pixel not in merged[1:])
@@ -95,7 +109,7 @@ class _Builder:
         tile = s.cache_write(self.tensor, "local") if self.tensor.op is self.output.op else self.tensor
         if tile is self.tensor:
             s[tile].set_scope("local")
-        data = self.convolution.data.producer
+        data = self.convolution.data.producer if self.copy is None else self.copy
         assert isinstance(data, Tensor)
         if plan.peeled:
             s[data].compute_inline()
@@ -211,7 +225,7 @@ class _Builder:
             if plan.chunks == 1:
                 tasks.append(tiles.pop(0))
         self._inner_loops(stage, [*tasks, *inside, *tiles], within, each)
-        place = stage.fuse(*tasks)
+        place = after_copy(self.s, self.copy, self.output, stage.fuse(*tasks), plan.parallel)
         if plan.parallel:
             stage.parallel(place)
         return place, innermost

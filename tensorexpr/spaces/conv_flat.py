@@ -17,6 +17,7 @@ from ..target import Target
 from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
 from ..tir.expr import PrimExpr, Var
+from .conv_packed import after_copy
 from .conv_plan import balanced_sizes, step_cycles
 from .convolutions import Convolution, product_of_extents
 from .machine import is_parallel, lanes_of
@@ -70,8 +71,10 @@ def plan_flat(convolution: Convolution, target: Target) -> FlatPlan | None:
     return min(plans, key=lambda plan: plan.cycles, default=None)
 
 
-def schedule_flat(s: Schedule, output: Tensor, tensor: Tensor, convolution: Convolution, plan: FlatPlan, target: Target) -> None:
-    """Schedule the convolution, and the stage that makes the result of it element by element, if that is another one."""
+def schedule_flat(
+    s: Schedule, output: Tensor, tensor: Tensor, convolution: Convolution, plan: FlatPlan, target: Target, copy: Tensor | None
+) -> None:
+    """Schedule the convolution, a copy of its data if it reads one, and the stage that makes the result of it element by element."""
     tile = s.cache_write(tensor, "local") if tensor.op is output.op else tensor
     if tile is tensor:
         s[tile].set_scope("local")
@@ -96,7 +99,7 @@ def schedule_flat(s: Schedule, output: Tensor, tensor: Tensor, convolution: Conv
     stage.unroll(row)
     stage.unroll(vector)
     stage.vectorize(lane)
-    place = stage.fuse(*outer, panel)
+    place = after_copy(s, copy, output, stage.fuse(*outer, panel), plan.parallel)
     if plan.parallel:
         stage.parallel(place)
     s[tile].compute_at(stage, rows)

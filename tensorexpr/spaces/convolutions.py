@@ -70,12 +70,12 @@ class Convolution:
 
     def taps_of(self, pixel: int) -> tuple[IterVar, ...]:
         """The axes of the window along a pixel axis."""
-        used = variables(self.data.indices[self._index_of(pixel)])
+        used = variables(self.data.indices[self.index_of(pixel)])
         return tuple(tap for tap in self.taps if tap.var in used)
 
     def stride_of(self, pixel: int) -> int:
         """Elements of the data between the windows of neighbouring pixels; 1 if they are no constant number."""
-        return linear_form(self.data.indices[self._index_of(pixel)]).terms.get(self.op.axis[pixel].var, 1)
+        return linear_form(self.data.indices[self.index_of(pixel)]).terms.get(self.op.axis[pixel].var, 1)
 
     def live_pixels(self, pixel: int, bordered: bool) -> list[range]:
         """For each tap along a pixel axis, the pixels (of one phase) whose terms it has.
@@ -90,15 +90,16 @@ class Convolution:
         taps = self.taps_of(pixel)
         phase = self.phases[self.pixels.index(pixel)]
         count = product_of_extents(extents_of(taps))
-        border = self._border(self._index_of(pixel))
-        form = linear_form(self.data.indices[self._index_of(pixel)])
+        border = self._border(self.index_of(pixel))
+        form = linear_form(self.data.indices[self.index_of(pixel)])
         stride = self.stride_of(pixel)
         if bordered or border is None or phase > 1 or len(taps) != 1 or stride < 1:
             return [range(extent // phase)] * (count // phase)
         firsts = [border[0] - form.constant - tap * form.terms[taps[0].var] for tap in range(count)]
         return [range(max(0, -(-first // stride)), min(extent, -(-(first + border[1]) // stride))) for first in firsts]
 
-    def _index_of(self, pixel: int) -> int:
+    def index_of(self, pixel: int) -> int:
+        """Which index of the data a pixel axis moves."""
         axis = self.op.axis[pixel].var
         return next(place for place, index in enumerate(self.data.indices) if axis in variables(index))
 
