@@ -29,11 +29,11 @@ Importing it is cheap: LLVM, sympy and the tuner are loaded on first use.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import errors, te, tir
 from .errors import TensorExprError, TVMError
+from .later import later
 from .target import Target
 from .tir.function import IRModule
 
@@ -67,62 +67,36 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Public name -> where it lives; loaded when it is first asked for.
-_LAZY: dict[str, tuple[str, str | None]] = {
-    "register_extension": ("tensorexpr.ir.registration", "register_extension"),
-    "register_object": ("tensorexpr.ir.registration", "register_object"),
-    "container": ("tensorexpr.ir.container", None),
-    "Object": ("tensorexpr.tir.node", "Object"),
-    "DataTypeCode": ("tensorexpr.runtime.object", "DataTypeCode"),
-    "DataType": ("tensorexpr.runtime.object", "DataType"),
-    "auto_scheduler": ("tensorexpr.auto_scheduler", None),
-    "build": ("tensorexpr.driver.build", "build"),
-    "contrib": ("tensorexpr.contrib", None),
-    "driver": ("tensorexpr.driver", None),
-    "error": ("tensorexpr.error", None),
-    "get_global_func": ("tensorexpr.runtime.registry", "get_global_func"),
-    "instrument": ("tensorexpr.lower.instruments", None),
-    "ir": ("tensorexpr.ir", None),
-    "lower": ("tensorexpr.lower.pipeline", "lower"),
-    "meta_schedule": ("tensorexpr.meta_schedule", None),
-    "nd": ("tensorexpr.runtime.ndarray", None),
-    "register_func": ("tensorexpr.runtime.registry", "register_func"),
-    "rpc": ("tensorexpr.rpc", None),
-    "runtime": ("tensorexpr.runtime", None),
-    "schedule": ("tensorexpr.schedule", None),
-    "script": ("tensorexpr.script", None),
-    "support": ("tensorexpr.support", None),
-    "target": ("tensorexpr.target", None),
-    "testing": ("tensorexpr.testing", None),
-    "topi": ("tensorexpr.topi", None),
-    "workloads": ("tensorexpr.workloads", None),
-    "transform": ("tensorexpr.lower.transform", None),
+_HOMES = {
+    "tensorexpr.driver.build": "build",
+    "tensorexpr.ir.container": "container=.",
+    "tensorexpr.ir.registration": "register_extension register_object",
+    "tensorexpr.lower.instruments": "instrument=.",
+    "tensorexpr.lower.pipeline": "lower",
+    "tensorexpr.lower.transform": "transform=.",
+    "tensorexpr.runtime": "convert",
+    "tensorexpr.runtime.device": "cl context=device cpu cuda device ext_dev gpu hexagon metal mtl opencl rocm vpi vulkan webgpu",
+    "tensorexpr.runtime.ndarray": "nd=. ndarray=.",
+    "tensorexpr.runtime.object": "DataType DataTypeCode",
+    "tensorexpr.runtime.registry": "get_global_func register_func",
+    "tensorexpr.tir.node": "Object",
+    # Names that programs of the releases up to 0.6 use at the top level.
+    "tensorexpr.early": "build_config",
+    "tensorexpr.early.ir_pass": "ir_pass=.",
+    "tensorexpr.early.make": "make=.",
+    "tensorexpr.te": """all any comm_reducer compute const create_schedule decl_tensor_intrin div exp extern floor gradient indexdiv
+        indexmod max max_value min min_value placeholder power reduce_axis scan sigmoid size_var sqrt sum tag_scope tanh thread_axis var""",
+    "tensorexpr.te.hybrid": "hybrid=.",
+    "tensorexpr.te.tensor_intrin": "tensor_intrin=.",
+    "tensorexpr.tir": """abs call_extern call_intrin call_packed call_pure_extern call_pure_intrin ceil decl_buffer expr=. if_then_else
+        round stmt=. trunc""",
+    "tensorexpr.tir.ir_builder": "ir_builder=.",
+    "tensorexpr.topi.operators": "generic=.",
 }
-_DEVICES = ("cl", "cpu", "cuda", "device", "ext_dev", "gpu", "hexagon", "metal", "mtl", "opencl", "rocm", "vpi", "vulkan", "webgpu")
-_LAZY.update({name: ("tensorexpr.runtime.device", name) for name in _DEVICES})
-# Names that programs of the releases up to 0.6 use at the top level.
-_EARLY_TE = """all any comm_reducer compute const create_schedule decl_tensor_intrin div exp extern floor gradient indexdiv indexmod log max
-max_value min min_value placeholder power reduce_axis scan sigmoid size_var sqrt sum tag_scope tanh thread_axis var"""
-_EARLY_TIR = "abs call_extern call_intrin call_packed call_pure_extern call_pure_intrin ceil decl_buffer if_then_else round trunc"
+_MODULES = "auto_scheduler contrib driver error ir log meta_schedule rpc runtime schedule script support target testing topi workloads"
+_defined_elsewhere, _ = later(__name__, _HOMES, _MODULES)
 _PLANNED = ("autotvm", "micro", "relax", "relay")
 _EARLY_DTYPES = ("bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-_LAZY.update({name: ("tensorexpr.te", name) for name in _EARLY_TE.split()})
-_LAZY.update({name: ("tensorexpr.tir", name) for name in _EARLY_TIR.split()})
-_LAZY.update(
-    build_config=("tensorexpr.early", "build_config"),
-    context=("tensorexpr.runtime.device", "device"),
-    convert=("tensorexpr.runtime", "convert"),
-    expr=("tensorexpr.tir", None),
-    stmt=("tensorexpr.tir", None),
-    generic=("tensorexpr.topi.operators", None),
-    hybrid=("tensorexpr.te.hybrid", None),
-    ir_builder=("tensorexpr.tir.ir_builder", None),
-    ir_pass=("tensorexpr.early.ir_pass", None),
-    log=("tensorexpr.log", None),  # which can be called
-    make=("tensorexpr.early.make", None),
-    ndarray=("tensorexpr.runtime.ndarray", None),
-    tensor_intrin=("tensorexpr.te.tensor_intrin", None),
-)
 
 __all__ = [
     "DataType",
@@ -181,14 +155,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _EARLY_DTYPES:
         return name
-    place = _LAZY.get(name)
-    if place is None:
-        later = "; it is planned, see docs/roadmap.md" if name in _PLANNED else ""
-        raise AttributeError(f"module 'tensorexpr' has no attribute {name!r}{later}")
-    module = importlib.import_module(place[0])
-    value = module if place[1] is None else getattr(module, place[1])
-    globals()[name] = value
-    return value
+    if name in _PLANNED:
+        raise AttributeError(f"module 'tensorexpr' has no attribute {name!r}; it is planned, see docs/roadmap.md")
+    return _defined_elsewhere(name)
 
 
 def __dir__() -> list[str]:

@@ -18,8 +18,9 @@ index_map     layouts and their inverses;  padded_inverse: where there is paddin
 block_access  which regions a block touches
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..later import later
 
 if TYPE_CHECKING:
     from . import _ffi_api
@@ -54,53 +55,24 @@ if TYPE_CHECKING:
     from .regions import estimate_region_lower_bound, estimate_region_strict_bound, estimate_region_upper_bound
     from .touched import domain_touched
 
-# Public name -> the module that has it, loaded when the name is first asked for.
-_PLACES = {
-    "Analyzer": "index_analyzer",
-    "ConstIntBound": "bounds",
-    "ConstraintScope": "index_analyzer",
-    "Extension": "index_analyzer",
-    "IndexMap": "index_map",
-    "IntConstraints": "int_constraints",
-    "IntConstraintsTransform": "int_constraints",
-    "IntGroupBounds": "int_constraints",
-    "IntSet": "int_set",
-    "Interval": "interval",
-    "IntervalSet": "int_set",
-    "IterMapExpr": "iter_affine_map",
-    "IterMapLevel": "iter_affine_map",
-    "IterMapResult": "iter_affine_map",
-    "IterMark": "iter_affine_map",
-    "IterSplitExpr": "iter_affine_map",
-    "IterSumExpr": "iter_affine_map",
-    "Linear": "linear",
-    "ModularSet": "modular",
-    "NEG_INF": "bounds",
-    "POS_INF": "bounds",
-    "PresburgerSet": "int_set",
-    "ProofStrength": "index_analyzer",
-    "deduce_bound": "deduce",
-    "detect_clip_bound": "deduce",
-    "detect_common_subexpr": "deduce",
-    "detect_iter_map": "iter_map_queries",
-    "detect_linear_equation": "deduce",
-    "domain_touched": "touched",
-    "estimate_region_lower_bound": "regions",
-    "estimate_region_strict_bound": "regions",
-    "estimate_region_upper_bound": "regions",
-    "extent_bound": "interval",
-    "index_map_from_json": "index_map_graph",
-    "index_map_to_json": "index_map_graph",
-    "inverse_affine_iter_map": "iter_map_queries",
-    "iter_map_simplify": "iter_map_queries",
-    "linear_form": "linear",
-    "narrow_predicate_expression": "narrow",
-    "normalize_iter_map_to_expr": "iter_affine_map",
-    "normalize_to_iter_sum": "iter_map_queries",
-    "relax": "interval",
-    "solve_linear_equations": "int_solver",
-    "solve_linear_inequalities": "int_solver",
-    "subspace_divide": "iter_subspace",
+_HOMES = {
+    ".bounds": "ConstIntBound NEG_INF POS_INF",
+    ".deduce": "deduce_bound detect_clip_bound detect_common_subexpr detect_linear_equation",
+    ".index_analyzer": "Analyzer ConstraintScope Extension ProofStrength",
+    ".index_map": "IndexMap",
+    ".index_map_graph": "index_map_from_json index_map_to_json",
+    ".int_constraints": "IntConstraints IntConstraintsTransform IntGroupBounds",
+    ".int_set": "IntSet IntervalSet PresburgerSet",
+    ".int_solver": "solve_linear_equations solve_linear_inequalities",
+    ".interval": "Interval extent_bound relax",
+    ".iter_affine_map": "IterMapExpr IterMapLevel IterMapResult IterMark IterSplitExpr IterSumExpr normalize_iter_map_to_expr",
+    ".iter_map_queries": "detect_iter_map inverse_affine_iter_map iter_map_simplify normalize_to_iter_sum",
+    ".iter_subspace": "subspace_divide",
+    ".linear": "Linear linear_form",
+    ".modular": "ModularSet",
+    ".narrow": "narrow_predicate_expression",
+    ".regions": "estimate_region_lower_bound estimate_region_strict_bound estimate_region_upper_bound",
+    ".touched": "domain_touched",
 }
 
 __all__ = [
@@ -152,16 +124,4 @@ __all__ = [
     "subspace_divide",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        if name in __all__:  # a module
-            return importlib.import_module(f"tensorexpr.arith.{name}")
-        raise AttributeError(f"module 'tensorexpr.arith' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"tensorexpr.arith.{_PLACES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = later(__name__, _HOMES, submodules="_ffi_api")

@@ -10,13 +10,6 @@ nvcc     what GPUs of a capability have; NVIDIA's compiler of CUDA, where it is
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from ..later import later
 
-_MODULES = ("cblas", "cc", "clang", "dlpack", "nvcc", "random", "sparse", "tar", "tedd", "util", "utils")
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = later(__name__, {}, submodules="cblas cc clang dlpack nvcc random sparse tar tedd util utils")

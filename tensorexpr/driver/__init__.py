@@ -6,13 +6,6 @@ bench/    measuring against peers
 report/   a tuning log as a page
 """
 
-from typing import Any
+from ..later import later
 
-
-def __getattr__(name: str) -> Any:
-    if name not in ("build_module", "lower"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
-    build_module = importlib.import_module(f"{__name__}.build_module")
-    return build_module if name == "build_module" else build_module.lower
+__getattr__, __dir__ = later(__name__, {".build_module": "lower"}, submodules="build_module")

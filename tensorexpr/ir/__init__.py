@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..later import later
 from ..tir.expr import FuncType, PointerType, PrimExpr, PrimType, Range, TupleType, Type
 from ..tir.function import GlobalVar
 from ..tir.global_info import DummyGlobalInfo, GlobalInfo, VDevice
@@ -73,8 +73,4 @@ __all__ = [
     "type",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HIGHER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return importlib.import_module(f"{__name__}.{name}")
+__getattr__, __dir__ = later(__name__, {}, submodules="instrument transform")

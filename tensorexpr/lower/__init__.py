@@ -16,6 +16,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from ..later import later
 from ..tir.function import IRModule
 from .context import PassContext
 
@@ -37,11 +38,4 @@ sys.modules[__name__].__class__ = _CallableModule
 
 __all__ = ["PassContext", "lower"]
 
-
-def __getattr__(name: str) -> Any:
-    if name != "lower":
-        raise AttributeError(f"module 'tensorexpr.lower' has no attribute {name!r}")
-    from .pipeline import lower
-
-    globals()[name] = lower
-    return lower
+__getattr__, __dir__ = later(__name__, {".pipeline": "lower"})

@@ -23,10 +23,10 @@ auto_inline  inline by kind of stage
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..arith.index_map import AXIS_SEPARATOR
+from ..later import later
 from ..te.specialized_condition import SpecializedCondition
 from ..tir.buffer import Buffer
 from .auto_inline import AutoInlineBroadcast, AutoInlineElemWise, AutoInlineInjective
@@ -70,17 +70,9 @@ __all__ = [
 ]
 
 # Names that users look for here but that live in a higher row; loaded when they are first asked for.
-_HIGHER = {
-    "InferBound": "tensorexpr.lower.phase0.views",
-    "ScheduleOps": "tensorexpr.lower.phase0.views",
-    "SchedulePostProcToPrimFunc": "tensorexpr.lower.phase0.post_process",
-    "VerifyCompactBuffer": "tensorexpr.lower.phase0.post_process",
+_HOMES = {
+    "tensorexpr.lower.phase0.post_process": "SchedulePostProcToPrimFunc VerifyCompactBuffer",
+    "tensorexpr.lower.phase0.views": "InferBound ScheduleOps",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HIGHER:
-        raise AttributeError(f"module 'tensorexpr.schedule' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HIGHER[name]), name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = later(__name__, _HOMES)

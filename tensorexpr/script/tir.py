@@ -6,8 +6,6 @@ Types and expressions also work in Python itself: `T.Buffer((16,), "float32")`, 
 
 from __future__ import annotations
 
-from typing import Any
-
 from .parser import TIR
 from .read import macro, prim_func
 
@@ -16,11 +14,7 @@ inline = macro
 __all__ = ["inline", "macro", "prim_func"]
 
 
-def __getattr__(name: str) -> Any:
-    found = TIR.find(name)
-    if found is None:
-        raise AttributeError(f"T has no {name!r}")
-    return found
+__getattr__ = TIR.__getattr__
 
 
 def __dir__() -> list[str]:

@@ -14,9 +14,9 @@ codegen        what LLVM knows of CPUs
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..later import later
 from .target import Target, TargetFeatures, TargetKind, TargetLike
 
 if TYPE_CHECKING:
@@ -58,26 +58,12 @@ __all__ = [
     "tag",
 ]
 
-_MODULES = ("codegen", "detect_target", "models", "tag")
 _HOMES = {
-    "compilation_config": ("CompilationConfig", "make_compilation_config"),
-    "dispatch": ("GenericFunc", "generic_func", "get_native_generic_func", "override_native_generic_func"),
-    "models": ("arm_cpu", "bifrost", "create", "cuda", "hexagon", "intel_graphics", "mali", "rasp", "riscv_cpu", "rocm", "stm32"),
-    "tag": ("list_tags", "register_tag"),
-    "virtual_device": ("VirtualDevice",),
+    ".compilation_config": "CompilationConfig make_compilation_config",
+    ".dispatch": "GenericFunc generic_func get_native_generic_func override_native_generic_func",
+    ".models": "arm_cpu bifrost create cuda hexagon intel_graphics mali rasp riscv_cpu rocm stm32",
+    ".tag": "list_tags register_tag",
+    ".virtual_device": "VirtualDevice",
 }
-_LAZY = {name: home for home, names in _HOMES.items() for name in names}
 
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = later(__name__, _HOMES, submodules="codegen detect_target models tag")

@@ -30,9 +30,9 @@ tolerance            how far two results of a computation may differ
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..later import later
 from ..tir.arithmetic import (
     add,
     const,
@@ -199,26 +199,17 @@ __all__ = [
 ]
 del _elementwise
 
-# Name -> module, for what lives in a higher row and what few programs need: loaded when it is first asked for.
-_PLACES = {
-    **dict.fromkeys(("Schedule", "Stage", "create_schedule", "schedule"), "tensorexpr.schedule"),
-    **dict.fromkeys(("TensorComputeOp", "TensorIntrinCall"), "tensorexpr.te.tensor_compute"),
-    **dict.fromkeys(("TensorIntrin", "decl_tensor_intrin"), "tensorexpr.te.tensor_intrin"),
-    "AXIS_SEPARATOR": "tensorexpr.arith.index_map",
-    "HybridOp": "tensorexpr.te.hybrid_op",
-    "ScanOp": "tensorexpr.te.scan_op",
-    "create_prim_func": "tensorexpr.te.to_prim_func",
-    "gradient": "tensorexpr.te.autodiff",
-    "hybrid": "tensorexpr.te.hybrid",
-    "intrinsics": "tensorexpr.te.intrinsics",
-    "scan": "tensorexpr.te.recurrence",
+# What lives in a higher row and what few programs need.
+_HOMES = {
+    "tensorexpr.schedule": "Schedule Stage create_schedule schedule=.",
+    "tensorexpr.arith.index_map": "AXIS_SEPARATOR",
+    ".autodiff": "gradient",
+    ".hybrid_op": "HybridOp",
+    ".recurrence": "scan",
+    ".scan_op": "ScanOp",
+    ".tensor_compute": "TensorComputeOp TensorIntrinCall",
+    ".tensor_intrin": "TensorIntrin decl_tensor_intrin",
+    ".to_prim_func": "create_prim_func",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module 'tensorexpr.te' has no attribute {name!r}")
-    module = importlib.import_module(_PLACES[name])
-    value = getattr(module, name, module)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = later(__name__, _HOMES, submodules="hybrid intrinsics")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..errors import DeclarationError
+from ..later import later
 from ..tir.arithmetic import convert
 from ..tir.dtype import parse_dtype
 from ..tir.expr import DataProducer, ExprOp, PrimExpr, ProducerLoad
@@ -174,16 +174,12 @@ def _index(tensor: Tensor, item: Any) -> PrimExpr:
 
 
 # Programs look for operations here; they are defined in modules that know tensors.
-_OPERATIONS = {name: "operation" for name in ("Operation", "PlaceholderOp", "BaseComputeOp", "ComputeOp")} | {
-    "ExternOp": "extern",
-    "HybridOp": "hybrid_op",
-    "ScanOp": "scan_op",
-    "TensorComputeOp": "tensor_compute",
-    "TensorIntrinCall": "tensor_compute",
+_HOMES = {
+    ".extern": "ExternOp",
+    ".hybrid_op": "HybridOp",
+    ".operation": "BaseComputeOp ComputeOp Operation PlaceholderOp",
+    ".scan_op": "ScanOp",
+    ".tensor_compute": "TensorComputeOp TensorIntrinCall",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _OPERATIONS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f".{_OPERATIONS[name]}", __package__), name)
+__getattr__, __dir__ = later(__name__, _HOMES)

@@ -28,10 +28,10 @@ transform, schedule, block_scope, block_dependence_info     passes, schedules of
 
 from __future__ import annotations
 
-import importlib
 import typing
 from typing import TYPE_CHECKING
 
+from ..later import later
 from . import analysis, device_intrin, specialize, stmt_functor, verify
 from .analysis import undefined_vars
 from .arithmetic import (
@@ -211,26 +211,24 @@ if TYPE_CHECKING:
     from .tensor_intrin import TensorIntrin
     from .unknown import Any
 
-# Names that live in a higher row, so that nothing here may depend on them, and those that few programs need: loaded on first use.
-_PLACES = {
-    "Any": "tensorexpr.tir.unknown",
-    "TensorIntrin": "tensorexpr.tir.tensor_intrin",
-    **dict.fromkeys(("BijectiveLayout", "Layout", "bijective_layout", "layout"), "tensorexpr.tir.data_layout"),
-    **dict.fromkeys(("call_llvm_intrin", "call_llvm_pure_intrin"), "tensorexpr.tir.llvm_intrin"),
-    **dict.fromkeys(("structural_equal", "structural_hash"), "tensorexpr.tir.structural"),
-    "transform": "tensorexpr.tir.transform",
-    "IndexMap": "tensorexpr.arith.index_map",
-    "Schedule": "tensorexpr.lower.tensor_schedules",
-    "ScheduleError": "tensorexpr.errors",
-    "ScheduleState": "tensorexpr.schedule.blocks.state",
-    "StmtSRef": "tensorexpr.schedule.blocks.block_scope",
-    "BlockDependenceInfo": "tensorexpr.schedule.blocks.dependence_info",
-    "BlockScope": "tensorexpr.schedule.blocks.block_scope",
-    "as_composite_schedule": "tensorexpr.meta_schedule.proposal",
+# Names that live in a higher row, so that nothing here may depend on them, and those that few programs need.
+_HOMES = {
+    ".data_layout": "BijectiveLayout Layout bijective_layout layout",
+    ".llvm_intrin": "call_llvm_intrin call_llvm_pure_intrin",
+    ".structural": "structural_equal structural_hash",
+    ".tensor_intrin": "TensorIntrin",
+    ".unknown": "Any",
+    "tensorexpr.errors": "ScheduleError",
+    "tensorexpr.arith.index_map": "IndexMap",
+    "tensorexpr.schedule.blocks.state": "ScheduleState",
+    "tensorexpr.schedule.blocks.block_scope": "BlockScope StmtSRef",
+    "tensorexpr.schedule.blocks.dependence_info": "BlockDependenceInfo",
+    "tensorexpr.lower.tensor_schedules": "Schedule",
+    "tensorexpr.meta_schedule.proposal": "as_composite_schedule",
 }
 _MODULES = """block_dependence_info block_scope data_layout functor generic interpreter ir_builder llvm_intrin op printer schedule serialize
-structural tensor_intrin unknown"""
-_PLACES.update({name: f"tensorexpr.tir.{name}" for name in _MODULES.split()})
+structural tensor_intrin transform unknown"""
+_defined_elsewhere, __dir__ = later(__name__, _HOMES, _MODULES)
 
 # Calls of devices that have a shorter name here; all others of `device_intrin` are found by their own.
 _DEVICE_CALLS = {name: f"tvm_{name}" for name in ("call_cpacked", "call_cpacked_lowered", "call_packed_lowered")}
@@ -438,11 +436,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> typing.Any:
-    place = _PLACES.get(name)
-    if place is None:
-        if (call := _DEVICE_CALLS.get(name, name)) in device_intrin.DEVICE_INTRINSICS:
-            return globals().setdefault(name, device_intrin.builder(call))
-        raise AttributeError(f"module 'tensorexpr.tir' has no attribute {name!r}")
-    module = importlib.import_module(place)
-    found = globals()[name] = module if place.endswith(f".{name}") else getattr(module, name)
-    return found
+    if (call := _DEVICE_CALLS.get(name, name)) in device_intrin.DEVICE_INTRINSICS:
+        return globals().setdefault(name, device_intrin.builder(call))
+    return _defined_elsewhere(name)

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from ..later import later
 
-
-def __getattr__(name: str) -> Any:
-    if name.startswith("_"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module("tensorexpr.schedule.blocks.block_scope"), name)
+__getattr__, __dir__ = later(__name__, {"tensorexpr.schedule.blocks.block_scope": "BlockScope DepKind Dependency StmtSRef"})

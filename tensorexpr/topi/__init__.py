@@ -21,9 +21,7 @@ testing/         what operators compute, in plain NumPy
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
+from ..later import later
 from . import image, nn, sparse, tag, utils, vision
 from .advanced_indexing import adv_index, collapse_sum, const_vector, dynamic_strided_slice
 from .broadcast import (
@@ -304,8 +302,4 @@ __all__ = [
     "x86",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in ("generic", "random", "schedules", "testing", "x86"):
-        raise AttributeError(f"module 'tensorexpr.topi' has no attribute {name!r}")
-    return importlib.import_module(f"tensorexpr.topi.{name}")
+__getattr__, __dir__ = later(__name__, {}, submodules="generic random schedules testing x86")

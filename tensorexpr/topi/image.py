@@ -14,20 +14,19 @@ from typing import Any
 import numpy as np
 
 from ..errors import DeclarationError
+from ..later import later
 from ..te.declare import compute, reduce_axis
 from ..te.reducer import max as te_max
 from ..te.tensor import Tensor
 from ..tir import arithmetic, intrin
 from ..tir.arithmetic import as_int, cast, const
 from ..tir.expr import PrimExpr, Var
-from .later import later
 from .nn.padding import pad
 from .transform import injective
 from .utils import get_const_tuple, pad_pairs, spread
 
 _HELPERS = """can_convert_multiply_to_intdiv get_1d_indices get_1d_pixel get_2d_indices get_2d_pixel get_3d_indices get_3d_pixel
 get_closest_index get_inx nchw_pack_layout nchw_xc_layout ncw_pack_layout ncw_xc_layout"""
-_HOMES = {"affine_grid": "sampling", "grid_sample": "sampling", **dict.fromkeys(_HELPERS.split(), "layouts")}
 _F = "float32"
 # Keeps floor and ceil of a coordinate on their side of an integer that rounding has moved a little.
 _EPSILON = 1e-5
@@ -392,5 +391,4 @@ def dilation2d_nhwc(input: Tensor, filter: Tensor, stride: Any, padding: Any, di
     return made if out_dtype in (None, made.dtype) else compute(made.shape, lambda *i: cast(made(*i), out_dtype), tag="elemwise")
 
 
-def __getattr__(name: str) -> Any:
-    return later(__name__, _HOMES, name)
+__getattr__, __dir__ = later(__name__, {".sampling": "affine_grid grid_sample", ".layouts": _HELPERS})

@@ -6,17 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import DeclarationError
+from ..later import later
 from ..te.declare import compute
 from ..te.tensor import Tensor
 from ..tir import arithmetic, intrin
 from ..tir.arithmetic import const
 from ..tir.expr import PrimExpr, Var
 from . import tag
-from .later import later
 from .math import axis_names
 from .utils import equal_const_int, extent_value, get_const_int, get_const_tuple, need_equal, positive_axis, shape_text
-
-_HOMES = {"matrix_set_diag": "diagonal", "one_hot": "indexing"}
 
 
 def injective(shape: Sequence[Any], body: Callable[..., Any], name: str, kind: str = tag.INJECTIVE) -> Tensor:
@@ -491,5 +489,4 @@ def sliding_window(data: Tensor, axis: int, window_shape: Sequence[int], strides
     return injective((*data.shape[:place], *counts, *window_shape), body, "T_sliding_window")
 
 
-def __getattr__(name: str) -> Any:
-    return later(__name__, _HOMES, name)
+__getattr__, __dir__ = later(__name__, {".diagonal": "matrix_set_diag", ".indexing": "one_hot"})

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import DeclarationError
+from ..later import later
 from ..target import Target
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int, convert, floordiv, floormod
 from ..tir.expr import IntImm, PrimExpr
-from .later import later
 from .tag import is_injective
 
-_LAYOUTS = ("get_shape", "nchw_pack_layout", "nchw_xc_layout", "ncw_pack_layout", "ncw_xc_layout")
-_HOMES = {"const_matrix": "advanced_indexing", **dict.fromkeys(_LAYOUTS, "layouts")}
+_LAYOUTS = "get_shape nchw_pack_layout nchw_xc_layout ncw_pack_layout ncw_xc_layout"
 
 
 class InvalidShapeError(DeclarationError):
@@ -272,5 +271,4 @@ def traverse_inline(s: Any, final_op: Any, callback: Any) -> None:
     visit(final_op)
 
 
-def __getattr__(name: str) -> Any:
-    return later(__name__, _HOMES, name)
+__getattr__, __dir__ = later(__name__, {".advanced_indexing": "const_matrix", ".layouts": _LAYOUTS})

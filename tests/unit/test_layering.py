@@ -17,7 +17,7 @@ import tensorexpr
 
 PACKAGE = Path(tensorexpr.__file__).parent
 ROWS = (
-    ("errors", "error", "target", "processor", "log", "config"),
+    ("errors", "error", "target", "processor", "log", "config", "later"),
     ("tir",),
     ("ir",),
     ("arith",),

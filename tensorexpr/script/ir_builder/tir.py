@@ -41,11 +41,7 @@ def arg(name: str, obj: Any) -> Any:
     return add_parameter(name, IRBuilder.name(name, obj), IRBuilder.current().context.owner())
 
 
-def __getattr__(name: str) -> Any:
-    found = TIR.find(name)
-    if found is None:
-        raise AttributeError(f"T has no {name!r}")
-    return found
+__getattr__ = TIR.__getattr__
 
 
 def __dir__() -> list[str]:

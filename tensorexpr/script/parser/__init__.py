@@ -14,21 +14,13 @@ core, tir, ir                               other names for all this
 
 from __future__ import annotations
 
-from typing import Any
-
+from ...later import later
 from .functions import IR, MODULES, ProgramReader
 from .language import TIR
 from .macros import Macro, macro_of
 from .source import Source
 
-
-def __getattr__(name: str) -> Any:
-    """The decorators and `parse`, which are made of what is here."""
-    if name not in ("ir_module", "parse"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .. import read
-
-    return getattr(read, name)
+__getattr__, __dir__ = later(__name__, {"tensorexpr.script.read": "ir_module parse"})
 
 
 __all__ = ["IR", "MODULES", "TIR", "Macro", "ProgramReader", "Source", "macro_of"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ...later import later
 from .llvm import (
     llvm_cpu_has_features,
     llvm_get_cpu_archlist,
@@ -36,10 +37,4 @@ __all__ = [
     "target_has_features",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "build_module":
-        from ...runtime.build import build
-
-        return build
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = later(__name__, {"tensorexpr.runtime.build": "build_module=build"})

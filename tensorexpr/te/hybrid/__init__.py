@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from ...later import later
 
-_HIGHER = ("HybridModule", "build", "parse", "script", "source_to_op")
 __all__ = ["HybridModule", "build", "parse", "script", "source_to_op"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HIGHER:
-        raise AttributeError(f"module 'tensorexpr.te.hybrid' has no attribute {name!r}")
-    value = getattr(importlib.import_module("tensorexpr.script.hybrid"), name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = later(__name__, {"tensorexpr.script.hybrid": " ".join(__all__)})

@@ -13,9 +13,9 @@ Regions of blocks and accesses out of bounds need index algebra: those answers l
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ...later import later
 from ..verify import verify_ssa, verify_well_formed
 from .variables import expr_deep_equal, undefined_vars
 
@@ -52,34 +52,17 @@ __all__ = [
     "verify_well_formed",
 ]
 
-# Public name -> where it lives; loaded when it is first asked for. Some live in a higher row, so that nothing here depends on them.
-_PLACES = {
-    "OOBChecker": "tensorexpr.lower.oob_checker",
-    "assert_pure_function": "tensorexpr.tir.analysis.purity",
-    "calculate_allocated_bytes": "tensorexpr.tir.analysis.memory",
-    "calculate_constant_bytes": "tensorexpr.tir.analysis.memory",
-    "calculate_workspace_bytes": "tensorexpr.tir.analysis.memory",
-    "detect_buffer_access_lca": "tensorexpr.tir.analysis.access_scope",
-    "estimate_tir_flops": "tensorexpr.tir.analysis.flops",
-    "find_anchor_block": "tensorexpr.tir.analysis.blocks",
-    "get_block_access_region": "tensorexpr.arith.block_access",
-    "get_block_read_write_region": "tensorexpr.arith.block_access",
-    "identify_memcpy": "tensorexpr.arith.memory_copy",
-    "is_pure_function": "tensorexpr.tir.analysis.purity",
-    "verify_gpu_code": "tensorexpr.tir.analysis.gpu_code",
-    "verify_memory": "tensorexpr.tir.analysis.gpu_code",
+# Where public names live; some in a higher row, so that nothing here depends on them.
+_HOMES = {
+    "tensorexpr.arith.block_access": "get_block_access_region get_block_read_write_region",
+    "tensorexpr.arith.memory_copy": "identify_memcpy",
+    "tensorexpr.lower.oob_checker": "OOBChecker",
+    ".access_scope": "detect_buffer_access_lca",
+    ".blocks": "find_anchor_block",
+    ".flops": "estimate_tir_flops",
+    ".gpu_code": "verify_gpu_code verify_memory",
+    ".memory": "calculate_allocated_bytes calculate_constant_bytes calculate_workspace_bytes",
+    ".purity": "assert_pure_function is_pure_function",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name == "_ffi_api":
-        return importlib.import_module("tensorexpr.tir.analysis._ffi_api")
-    if name not in _PLACES:
-        raise AttributeError(f"module 'tensorexpr.tir.analysis' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_PLACES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = later(__name__, _HOMES, submodules="_ffi_api")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...later import computed
 from ..function import PrimFunc
 from . import TensorIntrin
 from .dot_product_common import DP4A_S8S8S32_INTRIN, DP4A_S8U8S32_INTRIN, DP4A_U8S8S32_INTRIN, DP4A_U8U8U32_INTRIN
@@ -49,8 +50,4 @@ def get_dotprod_intrin(in_dtype: str, out_dtype: str) -> tuple[PrimFunc, PrimFun
     return found.desc, found.impl
 
 
-def __getattr__(name: str) -> PrimFunc:
-    if name not in _FUNCTIONS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: PrimFunc = getattr(TensorIntrin.get(ARM_DOT_4x4_i8_NEON_INTRIN), _FUNCTIONS[name])
-    return found
+__getattr__, __dir__ = computed(__name__, _FUNCTIONS, lambda name: getattr(TensorIntrin.get(ARM_DOT_4x4_i8_NEON_INTRIN), _FUNCTIONS[name]))

@@ -5,6 +5,7 @@ They describe and print; a machine with a GPU runs them.
 
 from __future__ import annotations
 
+from ...later import computed
 from ..function import PrimFunc
 from . import TensorIntrin, mma, wmma
 from .dot_product_common import DP4A_S8S8S32_INTRIN, DP4A_S8U8S32_INTRIN, DP4A_U8S8S32_INTRIN, DP4A_U8U8U32_INTRIN
@@ -68,15 +69,7 @@ def _mma_constant(name: str) -> str:
 
 _CONSTANTS = {**{_constant(name): name for name in NAMES}, **{_mma_constant(name): name for name in mma.NAMES}}
 
-
-def __getattr__(name: str) -> str:
-    if name not in _CONSTANTS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _CONSTANTS[name]
-
-
-def __dir__() -> list[str]:
-    return [*__all__, *_CONSTANTS]
+__getattr__, __dir__ = computed(__name__, _CONSTANTS, _CONSTANTS.__getitem__)
 
 
 def get_wmma_intrin_group(load_scope: str, store_scope: str, in_dtype: str, out_dtype: str, trans_b: bool) -> dict[str, str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from ...later import computed
 from ..arithmetic import const
 from ..buffer import Buffer, decl_buffer
 from ..device_intrin import device_call
@@ -143,15 +144,7 @@ def _constant(name: str) -> str:
 
 _CONSTANTS = {_constant(name): name for name in NAMES}
 
-
-def __getattr__(name: str) -> str:
-    if name not in _CONSTANTS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _CONSTANTS[name]
-
-
-def __dir__() -> list[str]:
-    return [*__all__, *_CONSTANTS]
+__getattr__, __dir__ = computed(__name__, _CONSTANTS, _CONSTANTS.__getitem__)
 
 
 def get_simdgroup_intrin_group(

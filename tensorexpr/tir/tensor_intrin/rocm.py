@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...later import computed
 from ..function import PrimFunc
 from . import mfma
 from .dot_product_common import AMDGPU_SDOT4_INTRIN
@@ -56,15 +57,7 @@ def _constant(name: str) -> str:
 
 _CONSTANTS = {_constant(name): name for name in mfma.NAMES}
 
-
-def __getattr__(name: str) -> str:
-    if name not in _CONSTANTS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _CONSTANTS[name]
-
-
-def __dir__() -> list[str]:
-    return [*__all__, *_CONSTANTS]
+__getattr__, __dir__ = computed(__name__, _CONSTANTS, _CONSTANTS.__getitem__)
 
 
 def get_mfma_intrin(k_dim: int, in_dtype: str = "float32", out_dtype: str = "float32", b_transposed: bool = False) -> Pair:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..function import PrimFunc
+from ...later import computed
 from . import TensorIntrin
 
 VNNI_DOT_16x4_INTRIN = "dot_16x4_vnni"
@@ -16,10 +16,4 @@ _FUNCTIONS = {
     "dot_product_16x4_u8i8i32_avx512": (AVX512_DOT_16x4_INTRIN, "impl"),
 }
 
-
-def __getattr__(name: str) -> PrimFunc:
-    if name not in _FUNCTIONS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    intrin, side = _FUNCTIONS[name]
-    found: PrimFunc = getattr(TensorIntrin.get(intrin), side)
-    return found
+__getattr__, __dir__ = computed(__name__, _FUNCTIONS, lambda name: getattr(TensorIntrin.get(_FUNCTIONS[name][0]), _FUNCTIONS[name][1]))

@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..later import later
-
 Array = NDArray[Any]
 
 
@@ -127,5 +125,4 @@ def dispatch(target: Any, dispatch_map: dict[str, Callable[..., Any]]) -> Callab
 
 
 def __getattr__(name: str) -> Any:
-    named = importlib.import_module(f"{__name__}.named")  # `from . import` would ask here for it
-    return later(__name__, {**dict.fromkeys(vars(named), "testing.named")}, name)
+    return getattr(importlib.import_module(f"{__name__}.named"), name)  # `from . import` would ask here for it
