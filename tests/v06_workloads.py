@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tensorexpr import auto_scheduler, te
 from tensorexpr.te.tensor import Tensor
+from tensorexpr.tir.expr import PrimExpr
 
 
 @auto_scheduler.register_workload
@@ -48,7 +49,7 @@ def v06_conv_relu(n: int, ci: int, h: int, w: int, co: int) -> list[Tensor]:
     """relu(convolution of 3 x 3 with a border of one)."""
     x, f = te.placeholder((n, ci, h, w), name="X"), te.placeholder((co, ci, 3, 3), name="W")
 
-    def padded(b: te.Var, c: te.Var, y: te.Var, z: te.Var) -> object:
+    def padded(b: te.Var, c: te.Var, y: te.Var, z: te.Var) -> PrimExpr:
         inside = te.all(y >= 1, y < h + 1, z >= 1, z < w + 1)
         return te.if_then_else(inside, x[b, c, y - 1, z - 1], 0.0)
 

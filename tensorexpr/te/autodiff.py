@@ -7,9 +7,8 @@ that the adjoint of a matrix product is a matrix product, and that of a convolut
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..arith.analyzer import Analyzer
 from ..errors import DeclarationError
@@ -88,8 +87,7 @@ class _Piece:
         """The piece at the indices that `mapping` gives."""
         value, guard = substitute(self.value, mapping), substitute(self.guard, mapping)
         if self.axes:
-            total: PrimExpr = sum_of(value, axis=list(self.axes), where=guard)
-            return total
+            return sum_of(value, axis=list(self.axes), where=guard)
         return if_then_else(guard, value, const(0.0, value.dtype))
 
 
@@ -216,10 +214,9 @@ class _Backward:
 
         return self.declare(tensor, "", body)
 
-    def declare(self, tensor: Tensor, suffix: str, body: Any) -> Tensor:
+    def declare(self, tensor: Tensor, suffix: str, body: Callable[..., PrimExpr]) -> Tensor:
         """A tensor of the shape of an adjoint."""
-        made: Tensor = compute((*self.prefix, *tensor.shape), body, f"{self.output.name}.{tensor.name}.grad{suffix}")
-        return made
+        return compute((*self.prefix, *tensor.shape), body, f"{self.output.name}.{tensor.name}.grad{suffix}")
 
 
 def _leading_to(wanted: Sequence[Tensor], ops: Sequence[Operation]) -> set[Tensor]:

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ..errors import DeclarationError
 from ..tir.arithmetic import convert
 from ..tir.attrs import FrozenMap
 from ..tir.dtype import int_limits, parse_dtype
 from ..tir.expr import IntImm, IterVar, PrimExpr, Range, SizeVar, Var
+from ..tir.operators import ExprOp
 from .operation import PlaceholderOp
 from .tag import TagScope
 from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from .tensor_compute import TensorIntrinCall
+
+_One = ExprOp | complex
+_Several = tuple[Any, ...] | list[Any]
+_Attrs = Mapping[str, Any] | None
+_Names = Sequence[str] | None
 
 
 def var(name: str = "tindex", dtype: str = "int32") -> Var:
@@ -43,13 +52,31 @@ def placeholder(shape: Any, dtype: str | None = None, name: str = "placeholder")
     return PlaceholderOp(name, as_shape(shape, f"placeholder {name}"), str(parse_dtype(dtype))).output(0)
 
 
+@overload
+def compute(
+    shape: Any, fcompute: Callable[..., _One], name: str = ..., tag: str = ..., attrs: _Attrs = ..., varargs_names: _Names = ...
+) -> Tensor: ...
+
+
+@overload
+def compute(
+    shape: Any, fcompute: Callable[..., _Several], name: str = ..., tag: str = ..., attrs: _Attrs = ..., varargs_names: _Names = ...
+) -> tuple[Tensor, ...]: ...
+
+
+@overload
+def compute(
+    shape: Any, fcompute: Callable[..., TensorIntrinCall], name: str = ..., tag: str = ..., attrs: _Attrs = ..., varargs_names: _Names = ...
+) -> Any: ...
+
+
 def compute(
     shape: Any,
     fcompute: Callable[..., Any],
     name: str = "compute",
     tag: str = "",
-    attrs: Mapping[str, Any] | None = None,
-    varargs_names: Sequence[str] | None = None,
+    attrs: _Attrs = None,
+    varargs_names: _Names = None,
 ) -> Any:
     """Declare the tensor of `shape` whose element at (i, j, ...) is `fcompute(i, j, ...)`.
 

@@ -22,7 +22,7 @@ from ..tir.rewriting import Node, post_order_rewrite, substitute, variables, wal
 from ..tir.scopes import parts
 from ..tir.stmt import BufferStore, For, IfThenElse, SeqStmt, Stmt
 from .operation import ComputeOp, PlaceholderOp
-from .reducer import comm_reducer
+from .reducer import Reducer, comm_reducer
 from .reducer import max as te_max
 from .reducer import min as te_min
 from .reducer import sum as te_sum
@@ -148,7 +148,7 @@ class _Computed:
 
     def _reduction(
         self,
-        reducer: Callable[..., Any],
+        reducer: Reducer,
         source: PrimExpr,
         start: PrimExpr,
         where: PrimExpr | None,
@@ -161,8 +161,7 @@ class _Computed:
         assert isinstance(plain, Reduce)
         if plain.combiner.identity_element[0] is start:
             return plain
-        made: PrimExpr = reducer(value, list(axes), where=condition, init=self._value(start, buffer))
-        return made
+        return reducer(value, list(axes), where=condition, init=self._value(start, buffer))
 
     def _value(self, expr: PrimExpr, own: Buffer) -> PrimExpr:
         """An expression with loads of tensors in place of loads of buffers."""

@@ -107,11 +107,11 @@ def _chosen(op: ComputeOp, body: Reduce, kind: type[PrimExpr]) -> Tensor:
     fresh = {axis.var: reduce_axis(axis.dom, axis.name) for axis in body.axis}
     choose = comm_reducer(combine, identity, "chosen")
 
-    def element(*i: Var) -> object:
+    def element(*i: Var) -> tuple[PrimExpr, PrimExpr]:
         mapping = {var: axis.var for var, axis in fresh.items()} | {axis.var: at for axis, at in zip(op.axis, i, strict=True)}
         values = tuple(substitute(value, mapping) for value in (_number(body), body.source[0]))
         init = None if not body.init else (const(-1, values[0].dtype), substitute(body.init[0], mapping))
-        return choose(values, axis=list(fresh.values()), where=substitute(body.condition, mapping), init=init)
+        chosen: tuple[PrimExpr, PrimExpr] = choose(values, axis=list(fresh.values()), where=substitute(body.condition, mapping), init=init)
+        return chosen
 
-    made: tuple[Tensor, Tensor] = compute(op.output_shape(0), element, f"{op.name}.chosen", varargs_names=[a.name for a in op.axis])
-    return made[0]
+    return compute(op.output_shape(0), element, f"{op.name}.chosen", varargs_names=[a.name for a in op.axis])[0]

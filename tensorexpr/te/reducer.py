@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, overload
 
 from ..errors import DeclarationError
 from ..tir import arithmetic, intrin
 from ..tir.arithmetic import cast, const, convert, to_bool
 from ..tir.dtype import parse_dtype
 from ..tir.expr import CommReducer, IterVar, PrimExpr, Reduce, Var
+from ..tir.operators import ExprOp
 
 
-def comm_reducer(fcombine: Callable[..., Any], fidentity: Callable[..., Any], name: str = "reduce") -> Callable[..., Any]:
+class Reducer(Protocol):
+    """A function such as `te.sum`: the reduction of one value, or of several that are combined together."""
+
+    __name__: str
+    __qualname__: str
+
+    @overload
+    def __call__(self, expr: tuple[Any, ...] | list[Any], *args: Any, axis: Any = ..., where: Any = ..., init: Any = ...) -> Any: ...
+
+    @overload
+    def __call__(self, expr: ExprOp | complex, *, axis: Any, where: Any = ..., init: Any = ...) -> Reduce: ...
+
+    @overload
+    def __call__(self, expr: ExprOp | complex, *args: Any, where: Any = ..., init: Any = ...) -> PrimExpr: ...
+
+
+def comm_reducer(fcombine: Callable[..., Any], fidentity: Callable[..., Any], name: str = "reduce") -> Reducer:
     """A reducer from a combiner that is associative and commutative.
 
     Args:

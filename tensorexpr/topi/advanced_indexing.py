@@ -142,5 +142,4 @@ def const_matrix(matrix: Any, name: str = "const_matrix", attrs: Any = None) -> 
             chosen = intrin.select(here, const(values[row, column].item(), dtype), chosen)
         return chosen
 
-    made: Tensor = compute(values.shape, body, name, "injective", attrs={"const_matrix": True, **(attrs or {})})
-    return made
+    return compute(values.shape, body, name, "injective", attrs={"const_matrix": True, **(attrs or {})})

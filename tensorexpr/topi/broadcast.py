@@ -125,8 +125,7 @@ def broadcast_to(data: Tensor, shape: Sequence[Any]) -> Tensor:
         own_axes = i[len(i) - data.ndim :]
         return data(*(0 if is_one else axis for axis, is_one in zip(own_axes, ones, strict=True)))
 
-    result: Tensor = compute(wanted, body, "T_broadcast_to", tag.BROADCAST, varargs_names=axis_names(len(wanted)))
-    return result
+    return compute(wanted, body, "T_broadcast_to", tag.BROADCAST, varargs_names=axis_names(len(wanted)))
 
 
 def where(condition: Tensor, x: Any, y: Any) -> Tensor:
@@ -149,8 +148,7 @@ def where(condition: Tensor, x: Any, y: Any) -> Tensor:
         test = arithmetic.to_bool(_at(condition, i))
         return intrin.if_then_else(test, arithmetic.cast(_at(x, i), dtype), arithmetic.cast(_at(y, i), dtype))
 
-    result: Tensor = compute(shape, body, "T_where", tag.BROADCAST, varargs_names=axis_names(len(shape)))
-    return result
+    return compute(shape, body, "T_where", tag.BROADCAST, varargs_names=axis_names(len(shape)))
 
 
 def _at(x: Any, axes: Sequence[Var]) -> Any:

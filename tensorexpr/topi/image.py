@@ -372,11 +372,9 @@ def _dilation2d(where: str, data: Tensor, kernel: Tensor, stride: Any, padding: 
         at[places[0]] = i[places[0]] * strides[0] + ry.var * dilation[0]
         at[places[1]] = i[places[1]] * strides[1] + rx.var * dilation[1]
         weight = kernel(ry, rx, i[3]) if last else kernel(i[1], ry, rx)
-        most: PrimExpr = te_max(padded(*at) + weight, axis=[ry, rx])
-        return most
+        return te_max(padded(*at) + weight, axis=[ry, rx])
 
-    made: Tensor = compute(tuple(shape), body, name="dilation2d", tag=where)
-    return made
+    return compute(tuple(shape), body, name="dilation2d", tag=where)
 
 
 def dilation2d_nchw(input: Tensor, filter: Tensor, stride: Any, padding: Any, dilations: Any, out_dtype: str | None = None) -> Tensor:

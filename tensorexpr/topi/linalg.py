@@ -35,11 +35,9 @@ def matmul(a: Tensor, b: Tensor, transp_a: bool = False, transp_b: bool = False)
     def body(i: Var, j: Var) -> PrimExpr:
         left = a(k.var, i) if transp_a else a(i, k.var)
         right = b(j, k.var) if transp_b else b(k.var, j)
-        total: PrimExpr = te.sum(left * right, axis=k)
-        return total
+        return te.sum(left * right, axis=k)
 
-    result: Tensor = compute((rows, columns), body, "T_matmul", "matmul")
-    return result
+    return compute((rows, columns), body, "T_matmul", "matmul")
 
 
 def tensordot(a: Tensor, b: Tensor, axes: Any) -> Tensor:
@@ -69,11 +67,9 @@ def tensordot(a: Tensor, b: Tensor, axes: Any) -> Tensor:
         right = b(*full_index(b.ndim, second, over, i[len(free_a) :]))
         if not over:
             return left * right
-        total: PrimExpr = te.sum(left * right, axis=over)
-        return total
+        return te.sum(left * right, axis=over)
 
-    result: Tensor = compute((*free_a, *free_b), body, "T_tensordot", "matmul")
-    return result
+    return compute((*free_a, *free_b), body, "T_tensordot", "matmul")
 
 
 def _listed(axes: Any) -> Sequence[int]:
@@ -114,8 +110,6 @@ def einsum(subscripts: str, *operand: Tensor) -> Tensor:
         assert value is not None
         if not over:
             return value
-        total: PrimExpr = te.sum(value, axis=[*over.values()])
-        return total
+        return te.sum(value, axis=[*over.values()])
 
-    result: Tensor = compute([extent_value(extents[letter]) for letter in output], body, "T_einsum", "einsum")
-    return result
+    return compute([extent_value(extents[letter]) for letter in output], body, "T_einsum", "einsum")

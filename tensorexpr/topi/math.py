@@ -18,8 +18,7 @@ Unary = Callable[[Tensor], Tensor]
 
 def elementwise(x: Tensor, function: Callable[[PrimExpr], PrimExpr], name: str) -> Tensor:
     """The tensor whose elements are `function` of those of `x`."""
-    result: Tensor = compute(x.shape, lambda *i: function(x(*i)), name, tag.ELEMWISE, varargs_names=axis_names(x.ndim))
-    return result
+    return compute(x.shape, lambda *i: function(x(*i)), name, tag.ELEMWISE, varargs_names=axis_names(x.ndim))
 
 
 def axis_names(ndim: int) -> list[str]:
@@ -145,16 +144,12 @@ def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
             total = total + other(*i)
         return total
 
-    result: Tensor = compute(xs[0].shape, body, "T_elemwise_sum", tag.ELEMWISE, varargs_names=axis_names(xs[0].ndim))
-    return result
+    return compute(xs[0].shape, body, "T_elemwise_sum", tag.ELEMWISE, varargs_names=axis_names(xs[0].ndim))
 
 
 def full(shape: Sequence[Any], dtype: str, fill_value: Any) -> Tensor:
     """A tensor of one value."""
-    result: Tensor = compute(
-        tuple(shape), lambda *i: cast_expr(fill_value, dtype), "T_full", tag.ELEMWISE, varargs_names=axis_names(len(shape))
-    )
-    return result
+    return compute(tuple(shape), lambda *i: cast_expr(fill_value, dtype), "T_full", tag.ELEMWISE, varargs_names=axis_names(len(shape)))
 
 
 def full_like(x: Tensor, fill_value: Any) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import te
 from ..te.declare import compute
+from ..te.reducer import Reducer
 from ..te.tensor import Tensor
 from ..tir import arithmetic, intrin
 from ..tir.arithmetic import const
@@ -66,7 +67,7 @@ def _reduce(
     data: Tensor,
     axis: Any,
     keepdims: bool,
-    reducer: Callable[..., Any],
+    reducer: Reducer,
     name: str,
     prepare: Callable[[PrimExpr], PrimExpr] | None = None,
 ) -> Tensor:
@@ -77,11 +78,9 @@ def _reduce(
 
     def body(*i: Var) -> PrimExpr:
         element = data(*full_index(data.ndim, axes, over, i, keepdims))
-        result: PrimExpr = reducer(prepare(element) if prepare else element, axis=over)
-        return result
+        return reducer(prepare(element) if prepare else element, axis=over)
 
-    result: Tensor = compute(result_shape(data, axes, keepdims), body, name, tag.COMM_REDUCE)
-    return result
+    return compute(result_shape(data, axes, keepdims), body, name, tag.COMM_REDUCE)
 
 
 def _arg_reduce(data: Tensor, axis: Any, keepdims: bool, select_last: bool, name: str, largest: bool) -> Tensor:
@@ -99,8 +98,7 @@ def _arg_reduce(data: Tensor, axis: Any, keepdims: bool, select_last: bool, name
 
     shape = result_shape(data, axes, keepdims)
     position, _ = compute(shape, body, f"{name}_red_temp", tag.COMM_REDUCE_IDX)
-    result: Tensor = compute(shape, lambda *i: position(*i), f"{name}_red", tag.COMM_REDUCE_IDX)
-    return result
+    return compute(shape, lambda *i: position(*i), f"{name}_red", tag.COMM_REDUCE_IDX)
 
 
 def _arg_reducer(largest: bool, select_last: bool) -> Callable[..., Any]:

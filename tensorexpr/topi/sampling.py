@@ -46,11 +46,9 @@ def affine_grid(data: Tensor, target_shape: Any) -> Tensor:
     def body(n: Var, dim: Var, i: Var, j: Var) -> PrimExpr:
         x, y, one = along(j, width), along(i, height), const(1, data.dtype)
         base = intrin.select(arithmetic.convert(k.var == 0), x, intrin.select(arithmetic.convert(k.var == 1), y, one))
-        total: PrimExpr = te.sum(data(n, dim, k.var) * base, axis=k)
-        return total
+        return te.sum(data(n, dim, k.var) * base, axis=k)
 
-    result: Tensor = compute((data.shape[0], 2, height, width), body, "affine_grid", "affine_grid")
-    return result
+    return compute((data.shape[0], 2, height, width), body, "affine_grid", "affine_grid")
 
 
 def _reflected(x: PrimExpr, extent: Any, align_corners: bool) -> PrimExpr:
@@ -131,8 +129,7 @@ def grid_sample(
         taps = [_cubic_taps(x) if method == "bicubic" else _linear_taps(x) for x in places]
         return _weighted(taps, lambda at: (cubic if method == "bicubic" else element)(n, c, at), data.dtype)
 
-    result: Tensor = compute((*data.shape[:2], *grid.shape[2:]), lambda *i: body(i[0], i[1], *i[2:]), "grid_sample", "grid_sample")
-    return result
+    return compute((*data.shape[:2], *grid.shape[2:]), lambda *i: body(i[0], i[1], *i[2:]), "grid_sample", "grid_sample")
 
 
 Tap = tuple[PrimExpr, PrimExpr]

@@ -85,5 +85,4 @@ def stft(
     sums: Tensor = compute(tuple(output_shape), body, name="stft", tag="stft")
     if not normalized:
         return sums
-    scaled: Tensor = compute(sums.shape, lambda *i: sums(*i) * const(scale, data.dtype), name="stft_scaled", tag="elemwise")
-    return scaled
+    return compute(sums.shape, lambda *i: sums(*i) * const(scale, data.dtype), name="stft_scaled", tag="elemwise")

@@ -12,15 +12,15 @@ from ..te.tensor import Tensor
 from ..tir import arithmetic, intrin
 from ..tir.arithmetic import const
 from ..tir.expr import PrimExpr, Var
+from ..tir.operators import ExprOp
 from . import tag
 from .math import axis_names
 from .utils import equal_const_int, extent_value, get_const_int, get_const_tuple, need_equal, positive_axis, shape_text
 
 
-def injective(shape: Sequence[Any], body: Callable[..., Any], name: str, kind: str = tag.INJECTIVE) -> Tensor:
+def injective(shape: Sequence[Any], body: Callable[..., ExprOp], name: str, kind: str = tag.INJECTIVE) -> Tensor:
     """A compute with the tag of injective operators, or that of a `kind` of them, and axes ax0, ax1, ..."""
-    result: Tensor = compute(tuple(shape), body, name, kind, varargs_names=axis_names(len(shape)))
-    return result
+    return compute(tuple(shape), body, name, kind, varargs_names=axis_names(len(shape)))
 
 
 def expand_dims(a: Tensor, axis: int, num_newaxis: int = 1) -> Tensor:
@@ -314,13 +314,12 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") 
     if not all(isinstance(value, (int, float)) for value in (first, last, step)):
         raise DeclarationError("arange: start, stop and step are numbers")
     count = max(0, -int((last - first) // -step))
-    result: Tensor = compute(
+    return compute(
         (count,),
         lambda i: arithmetic.cast(const(first, dtype) + arithmetic.cast(i, dtype) * const(step, dtype), dtype),
         "T_arange",
         tag.INJECTIVE,
     )
-    return result
 
 
 def layout_transform(array: Tensor, src_layout: str, dst_layout: str, schedule_rule: str = "None") -> Tensor:
@@ -408,14 +407,12 @@ def shape(array: Tensor, dtype: str = "int32") -> Tensor:
             chosen = intrin.select(arithmetic.convert(i == number), arithmetic.cast(array.shape[number], dtype), chosen)
         return chosen
 
-    result: Tensor = compute((array.ndim,), body, "T_shape", tag.INJECTIVE)
-    return result
+    return compute((array.ndim,), body, "T_shape", tag.INJECTIVE)
 
 
 def ndarray_size(array: Tensor, dtype: str = "int32") -> Tensor:
     """The number of elements, as a scalar."""
-    result: Tensor = compute((), lambda: arithmetic.cast(_product(get_const_tuple(array.shape)), dtype), "ndarray_size", tag.INJECTIVE)
-    return result
+    return compute((), lambda: arithmetic.cast(_product(get_const_tuple(array.shape)), dtype), "ndarray_size", tag.INJECTIVE)
 
 
 def trilu(data: Tensor, k: Any, upper: bool) -> Tensor:

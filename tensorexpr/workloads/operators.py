@@ -131,8 +131,7 @@ def conv2d_transpose(n: int, h: int, w: int, ci: int, co: int, kernel: int, stri
         row, column = y + rh + shift, x + rw + shift
         meets = te.all((row % stride).equal(0), (column % stride).equal(0))
         product = inputs[b, row // stride, column // stride, rc] * weight[kernel - 1 - rh, kernel - 1 - rw, rc, o]
-        total: PrimExpr = te.sum(te.if_then_else(meets, product, te.const(0.0, "float32")), axis=[rh, rw, rc])
-        return total
+        return te.sum(te.if_then_else(meets, product, te.const(0.0, "float32")), axis=[rh, rw, rc])
 
     return [data, weight, te.compute((n, height, width, co), body, name="conv2d_transpose_nhwc")]
 
@@ -149,8 +148,7 @@ def capsule(n: int, h: int, w: int, ci: int, co: int, kernel: int, stride: int =
 
     def body(b: Var, y: Var, x: Var, i: Var, j: Var, o: Var) -> PrimExpr:
         product = pad[b, y * stride + rh, x * stride + rw, i, inner, rc] * weight[rh, rw, inner, j, rc, o]
-        total: PrimExpr = te.sum(product, axis=[rh, rw, inner, rc])
-        return total
+        return te.sum(product, axis=[rh, rw, inner, rc])
 
     return [data, weight, te.compute((n, height, width, size, size, co), body, name="conv2d_capsule_nhwijc")]
 
@@ -199,8 +197,7 @@ def conv2d_bias_relu_packed(
 
     def body(b: Var, o: Var, y: Var, x: Var) -> PrimExpr:
         product = padded[b, rc, y * stride + rh, x * stride + rw] * weight[o // block, rh, rw, rc, o % block]
-        total: PrimExpr = te.sum(product, axis=[rc, rh, rw])
-        return total
+        return te.sum(product, axis=[rc, rh, rw])
 
     conv = te.compute((n, co, height, width), body, name="conv2d_packed")
     return [data, weight, bias, topi.nn.relu(topi.nn.bias_add(conv, bias))]

@@ -62,7 +62,7 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "too many indices": (lambda: te.compute((4,), lambda i, j: V[i]), r"the shape has 1 dimensions, the function takes 2 indices \(i, j\)"),
     "varargs names": (lambda: te.compute((4, 5), lambda *i: A(*i), varargs_names=["x"]), "varargs_names has 1 names for 2 axes: x"),
     "no result": (
-        lambda: te.compute((4,), lambda i: None, name="C"),
+        lambda: te.compute((4,), lambda i: None, name="C"),  # type: ignore[arg-type, return-value]
         "compute C: the function returned None; it must return the element's expression",
     ),
     "vector body": (lambda: scalar_access(Broadcast(const(1.0), 4)), "is float32x4; elements are scalars"),

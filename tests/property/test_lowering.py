@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tensorexpr import te
 from tensorexpr.schedule import create_schedule
+from tensorexpr.te.reducer import Reducer
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.testing.strategies import compute_dags, schedules
@@ -112,10 +113,10 @@ def test_13_and_14_init_is_guarded_and_in_place_for_any_order_of_loops(
 
 @pytest.mark.parametrize("reducer", [te.sum, te.max, te.min])
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint8", "float64"])
-def test_13_the_initial_value_is_the_identity_of_the_combiner(reducer: object, dtype: str) -> None:
+def test_13_the_initial_value_is_the_identity_of_the_combiner(reducer: Reducer, dtype: str) -> None:
     a = te.placeholder((3, 5), dtype, name="A")
     k = te.reduce_axis((0, 5), name="k")
-    b = te.compute((3,), lambda i: reducer(a[i, k], axis=k), name="B")  # type: ignore[operator]
+    b = te.compute((3,), lambda i: reducer(a[i, k], axis=k), name="B")
     assert_schedule_correct(create_schedule(b.op), [a, b])
 
 
@@ -151,10 +152,10 @@ def test_12_an_attached_stage_computes_whole_rows_of_symbolic_length() -> None:
 
 
 @pytest.mark.parametrize("reducer", [te.sum, te.max])
-def test_13_a_reduction_takes_only_what_its_condition_admits(reducer: object) -> None:
+def test_13_a_reduction_takes_only_what_its_condition_admits(reducer: Reducer) -> None:
     a = te.placeholder((5, 6), name="A")
     k = te.reduce_axis((0, 6), name="k")
-    b = te.compute((5,), lambda i: reducer(a[i, k], axis=k, where=k <= i), name="B")  # type: ignore[operator]
+    b = te.compute((5,), lambda i: reducer(a[i, k], axis=k, where=k <= i), name="B")
     s = create_schedule(b.op)
     s[b].split(k, factor=4)
     assert_schedule_correct(s, [a, b])

@@ -67,7 +67,7 @@ def reading(n: int, m: int, places: list[tuple[int, int]]) -> list[Tensor]:
     b = te.compute((n,), lambda i: a[i] * 2.0, name="B")
 
     def value(i: Var) -> PrimExpr:
-        total: PrimExpr = b[places[0][0] * i + places[0][1]]
+        total = b(places[0][0] * i + places[0][1])
         for scale, offset in places[1:]:
             total = total + b[scale * i + offset]
         return total

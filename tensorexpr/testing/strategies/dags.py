@@ -92,7 +92,7 @@ class _Growth:
 
 def _unary_float(growth: _Growth) -> Tensor:
     source = growth.pick(floats=True)
-    functions: dict[str, Callable[[PrimExpr], Any]] = {
+    functions: dict[str, Callable[[PrimExpr], PrimExpr]] = {
         "relu": lambda x: te.max(x, arithmetic.const(0.0, x.dtype)),
         "tanh": te.tanh,
         "sigmoid": te.sigmoid,
@@ -109,7 +109,7 @@ def _unary_float(growth: _Growth) -> Tensor:
 def _unary_int(growth: _Growth) -> Tensor:
     fitting = [t for t in growth.pool if parse_dtype(t.dtype).is_int]
     assume(fitting)
-    functions: dict[str, Callable[[PrimExpr], Any]] = {
+    functions: dict[str, Callable[[PrimExpr], PrimExpr]] = {
         "floordiv": lambda x: te.floordiv(x, 3),
         "floormod": lambda x: te.floormod(x, 5),
         "plus": lambda x: x + 7,
@@ -129,9 +129,8 @@ def _cast(growth: _Growth) -> Tensor:
     return _map(source, lambda x: x.astype(dtype), growth.name("cast"))
 
 
-def _map(source: Tensor, function: Callable[[PrimExpr], Any], name: str) -> Tensor:
-    made: Tensor = te.compute(source.shape, lambda *i: function(source(*i)), name)
-    return made
+def _map(source: Tensor, function: Callable[[PrimExpr], PrimExpr], name: str) -> Tensor:
+    return te.compute(source.shape, lambda *i: function(source(*i)), name)
 
 
 def _binary(growth: _Growth) -> Tensor:
@@ -144,7 +143,7 @@ def _binary(growth: _Growth) -> Tensor:
     else:
         suffix = shape[growth.draw(st.integers(0, len(shape))) :]
         b = growth.placeholder(tuple(1 if growth.draw(st.integers(0, 3)) == 0 else extent for extent in suffix), a.dtype)
-    functions: dict[str, Callable[[Any, Any], Any]] = {
+    functions: dict[str, Callable[[PrimExpr, PrimExpr], PrimExpr]] = {
         "added": lambda x, y: x + y,
         "subtracted": lambda x, y: x - y,
         "multiplied": lambda x, y: x * y,
@@ -153,11 +152,10 @@ def _binary(growth: _Growth) -> Tensor:
     name = growth.draw(st.sampled_from(sorted(functions)))
     padding = len(shape) - b.ndim
 
-    def at(indices: tuple[Var, ...]) -> Any:
+    def at(indices: tuple[Var, ...]) -> PrimExpr:
         return b(*(0 if extent == 1 else i for extent, i in zip(extents_of(b), indices[padding:], strict=True)))
 
-    made: Tensor = te.compute(shape, lambda *i: functions[name](a(*i), at(i)), growth.name(name))
-    return made
+    return te.compute(shape, lambda *i: functions[name](a(*i), at(i)), growth.name(name))
 
 
 def _reduction(growth: _Growth) -> Tensor:
@@ -172,12 +170,11 @@ def _reduction(growth: _Growth) -> Tensor:
     limit = growth.draw(st.one_of(st.none(), st.integers(1, max(1, shape[first]))))
     where = None if limit is None else axes[first] < limit
 
-    def body(*indices: Var) -> Any:
+    def body(*indices: Var) -> PrimExpr:
         at = dict(zip(kept, indices, strict=True)) | dict(axes)
         return reducer(source(*(at[d] for d in range(len(shape)))), axis=list(axes.values()), where=where)
 
-    made: Tensor = te.compute(tuple(shape[d] for d in kept), body, growth.name("reduced"))
-    return made
+    return te.compute(tuple(shape[d] for d in kept), body, growth.name("reduced"))
 
 
 def _argmax(growth: _Growth) -> Tensor:
@@ -207,11 +204,10 @@ def _matmul(growth: _Growth) -> Tensor:
     weight = growth.placeholder((columns, shape[-1]) if transposed else (shape[-1], columns), source.dtype)
     k = growth.axis(shape[-1], "k")
 
-    def body(*i: Var) -> Any:
+    def body(*i: Var) -> PrimExpr:
         return te.sum(source(*i[:-1], k) * (weight[i[-1], k] if transposed else weight[k, i[-1]]), axis=k)
 
-    made: Tensor = te.compute((*shape[:-1], columns), body, growth.name("matmul"))
-    return made
+    return te.compute((*shape[:-1], columns), body, growth.name("matmul"))
 
 
 def _convolution(growth: _Growth) -> Tensor:
@@ -231,8 +227,7 @@ def _convolution(growth: _Growth) -> Tensor:
     weight = growth.placeholder((window,), source.dtype)
     r = growth.axis(window, "rw")
     out = (length + 2 * pad - window) // stride + 1
-    made: Tensor = te.compute((*lead, out), lambda *i: te.sum(padded(*i[:-1], i[-1] * stride + r) * weight[r], axis=r), growth.name("conv"))
-    return made
+    return te.compute((*lead, out), lambda *i: te.sum(padded(*i[:-1], i[-1] * stride + r) * weight[r], axis=r), growth.name("conv"))
 
 
 def _transpose(growth: _Growth) -> Tensor:
@@ -244,8 +239,7 @@ def _transpose(growth: _Growth) -> Tensor:
         at = {d: index for d, index in zip(order, i, strict=True)}
         return source(*(at[d] for d in range(len(shape))))
 
-    made: Tensor = te.compute(tuple(shape[d] for d in order), body, growth.name("transposed"))
-    return made
+    return te.compute(tuple(shape[d] for d in order), body, growth.name("transposed"))
 
 
 def _reshape(growth: _Growth) -> Tensor:
@@ -261,8 +255,7 @@ def _reshape(growth: _Growth) -> Tensor:
             rest = te.floordiv(rest, extent)
         return source(rest, *reversed(indices))
 
-    made: Tensor = te.compute((prod(shape),), body, growth.name("flattened"))
-    return made
+    return te.compute((prod(shape),), body, growth.name("flattened"))
 
 
 def _slice(growth: _Growth) -> Tensor:
@@ -271,8 +264,7 @@ def _slice(growth: _Growth) -> Tensor:
     begin = growth.draw(st.integers(0, shape[0] - 1))
     step = growth.draw(st.integers(1, 3))
     count = (shape[0] - begin + step - 1) // step
-    made: Tensor = te.compute((count, *shape[1:]), lambda i, *rest: source(i * step + begin, *rest), growth.name("sliced"))
-    return made
+    return te.compute((count, *shape[1:]), lambda i, *rest: source(i * step + begin, *rest), growth.name("sliced"))
 
 
 def _scan(growth: _Growth) -> Tensor:

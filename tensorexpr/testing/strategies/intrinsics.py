@@ -23,12 +23,11 @@ from ...tir.stmt import BufferStore, For, ForKind, Stmt, seq
 DTYPES = ("float32", "int32")
 
 
-def _elementwise(value: Callable[..., Any], inputs: int) -> Callable[[str], Tensor]:
+def _elementwise(value: Callable[..., PrimExpr], inputs: int) -> Callable[[str], Tensor]:
     def describe(dtype: str) -> Tensor:
         n = te.size_var("n")
         given = [te.placeholder((n,), dtype, name) for name in "xy"[:inputs]]
-        made: Tensor = te.compute((n,), lambda i: value(*(x[i] for x in given)), "z")
-        return made
+        return te.compute((n,), lambda i: value(*(x[i] for x in given)), "z")
 
     return describe
 
@@ -36,8 +35,7 @@ def _elementwise(value: Callable[..., Any], inputs: int) -> Callable[[str], Tens
 def _dot(dtype: str) -> Tensor:
     length = te.size_var("l")
     x, y, k = te.placeholder((length,), dtype, "x"), te.placeholder((length,), dtype, "y"), te.reduce_axis((0, length), "k")
-    made: Tensor = te.compute((), lambda: te.sum(x[k] * y[k], axis=k), "z")
-    return made
+    return te.compute((), lambda: te.sum(x[k] * y[k], axis=k), "z")
 
 
 def _product(rows: bool) -> Callable[[str], Tensor]:
@@ -46,8 +44,7 @@ def _product(rows: bool) -> Callable[[str], Tensor]:
         x = te.placeholder((length,), dtype, "x")
         y = te.placeholder((n, length) if rows else (length, n), dtype, "y")
         k = te.reduce_axis((0, length), "k")
-        made: Tensor = te.compute((n,), lambda i: te.sum(x[k] * (y[i, k] if rows else y[k, i]), axis=k), "z")
-        return made
+        return te.compute((n,), lambda i: te.sum(x[k] * (y[i, k] if rows else y[k, i]), axis=k), "z")
 
     return describe
 

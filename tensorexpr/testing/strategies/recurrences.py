@@ -11,10 +11,10 @@ from ... import te
 from ...te.tensor import Tensor
 from ...tir import arithmetic
 from ...tir.dtype import parse_dtype
-from ...tir.expr import IntImm, Var
+from ...tir.expr import IntImm, PrimExpr, Var
 
 Weights = Callable[[tuple[int, ...], str], Tensor]
-Value = Callable[..., Any]
+Value = Callable[..., PrimExpr]
 
 
 def draw_scan(draw: st.DrawFn, source: Tensor, name: Callable[[str], str], weights: Weights) -> Tensor:
@@ -64,15 +64,13 @@ def _stepped(draw: st.DrawFn, state: Tensor, lag: int, name: Callable[[str], str
 
 
 def _copy(shape: Any, value: Value, state: Tensor, name: Callable[[str], str], weights: Weights) -> Value:
-    kept: Value = te.compute(shape, lambda *at: value(*at), name("kept"))
-    return kept
+    return te.compute(shape, lambda *at: value(*at), name("kept"))
 
 
 def _neighbour(shape: Any, value: Value, state: Tensor, name: Callable[[str], str], weights: Weights) -> Value:
     """Shifted along the last axis, with a border."""
     zero = arithmetic.const(0, state.dtype)
-    shifted: Value = te.compute(shape, lambda *at: te.if_then_else(at[-1] >= 1, value(*at[:-1], at[-1] - 1), zero), name("shifted"))
-    return shifted
+    return te.compute(shape, lambda *at: te.if_then_else(at[-1] >= 1, value(*at[:-1], at[-1] - 1), zero), name("shifted"))
 
 
 def _mixed(shape: Any, value: Value, state: Tensor, name: Callable[[str], str], weights: Weights) -> Value:
@@ -80,13 +78,11 @@ def _mixed(shape: Any, value: Value, state: Tensor, name: Callable[[str], str], 
     width = shape[-1]
     k = te.reduce_axis((0, width), "k")
     if not parse_dtype(state.dtype).is_float:
-        largest: Value = te.compute(shape, lambda *at: te.max(value(*at[:-1], k.var), axis=k), name("largest"))
-        return largest
+        return te.compute(shape, lambda *at: te.max(value(*at[:-1], k.var), axis=k), name("largest"))
     matrix = weights((width.value, width.value), state.dtype)
 
     def product(*at: Var) -> Any:
         return te.sum(value(*at[:-1], k.var) * matrix[k, at[-1]], axis=k)
 
     summed = te.compute(shape, product, name("mixed"))
-    bounded: Value = te.compute(shape, lambda *at: te.tanh(summed(*at)), name("bounded"))
-    return bounded
+    return te.compute(shape, lambda *at: te.tanh(summed(*at)), name("bounded"))

@@ -68,8 +68,7 @@ def bitpack(data: Tensor, bits: int, pack_axis: int, bit_axis: int, pack_type: s
             word = bitwise.bitwise_or(word, bitwise.shift_left(one, const(width - 1 - k, pack_type)))
         return word
 
-    result: Tensor = compute([*shape[:place], bits, *shape[place:]], body, name, "bitpack", varargs_names=axis_names(data.ndim + 1))
-    return result
+    return compute([*shape[:place], bits, *shape[place:]], body, name, "bitpack", varargs_names=axis_names(data.ndim + 1))
 
 
 def binarize_pack(data: Tensor, axis: int | None = None, name: str = "PackedInput") -> Tensor:
@@ -97,8 +96,7 @@ def binarize_pack(data: Tensor, axis: int | None = None, name: str = "PackedInpu
             word = bitwise.bitwise_or(word, bitwise.shift_left(sign, const(31 - k, "uint32")))
         return word
 
-    result: Tensor = compute(shape, body, name, "binarize_pack", varargs_names=axis_names(data.ndim))
-    return result
+    return compute(shape, body, name, "binarize_pack", varargs_names=axis_names(data.ndim))
 
 
 def binary_dense(data: Tensor, weight: Tensor) -> Tensor:
@@ -127,8 +125,7 @@ def binary_dense(data: Tensor, weight: Tensor) -> Tensor:
         "binary_dense",
     )
     count = cast(data.shape[1] * 32, "float32")
-    result: Tensor = compute(differing.shape, lambda i, j: count - 2.0 * cast(differing(i, j), "float32"), "T_binary_dense", "elemwise")
-    return result
+    return compute(differing.shape, lambda i, j: count - 2.0 * cast(differing(i, j), "float32"), "T_binary_dense", "elemwise")
 
 
 def _counted(activation: PrimExpr, weight: PrimExpr, unipolar: bool, shift: PrimExpr, out_dtype: str) -> PrimExpr:
@@ -172,13 +169,11 @@ def _conv(
         at_y, at_x = y * strides[0] + ry.var, x * strides[1] + rx.var
         pixel = padded(n, at_y, at_x, rc.var, b1.var) if last else padded(n, rc.var, b1.var, at_y, at_x)
         weight = weights(ry.var, rx.var, rc.var, o, b2.var) if last else weights(o, rc.var, ry.var, rx.var, b2.var)
-        total: PrimExpr = te.sum(_counted(pixel, weight, unipolar, b1.var + b2.var, out_dtype), axis=[rc, ry, rx, b2, b1])
-        return total
+        return te.sum(_counted(pixel, weight, unipolar, b1.var + b2.var, out_dtype), axis=[rc, ry, rx, b2, b1])
 
     shape = (data.shape[0], height, width, outputs) if last else (data.shape[0], outputs, height, width)
     names = ["nn", "yy", "xx", "ff"] if last else ["nn", "ff", "yy", "xx"]
-    result: Tensor = compute(shape, body, "Conv2dOutput", where, varargs_names=names)
-    return result
+    return compute(shape, body, "Conv2dOutput", where, varargs_names=names)
 
 
 def bitserial_conv2d_nchw(
@@ -266,9 +261,7 @@ def bitserial_dense(
 
     def body(i: Var, j: Var) -> PrimExpr:
         product = _counted(packed(i, db.var, k.var), weights(j, wb.var, k.var), unipolar, db.var + wb.var, out_dtype)
-        total: PrimExpr = te.sum(product, axis=[wb, db, k])
-        return total
+        return te.sum(product, axis=[wb, db, k])
 
     tag = "bitserial_dense_unipolar" if unipolar else "bitserial_dense"
-    result: Tensor = compute((data.shape[0], weights.shape[0]), body, "T_bitserial_dense", tag)
-    return result
+    return compute((data.shape[0], weights.shape[0]), body, "T_bitserial_dense", tag)

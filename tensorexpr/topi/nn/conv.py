@@ -156,12 +156,10 @@ def _declare(
         weight = {"O": at["C"], "I": channel.var, **{letter: tap.var for letter, tap in taps.items()}}
         left = cast(padded(*(source[letter] for letter in layout.data)), out_dtype)
         right = cast(filt(*(weight[letter] for letter in layout.kernel)), out_dtype)
-        total: PrimExpr = te.sum(left * right, axis=[channel, *taps.values()])
-        return total
+        return te.sum(left * right, axis=[channel, *taps.values()])
 
     shape = [out_extent[letter] for letter in layout.out]
-    result: Tensor = compute(shape, body, name, name, attrs, [OUTPUT_NAMES[letter] for letter in layout.out])
-    return result
+    return compute(shape, body, name, name, attrs, [OUTPUT_NAMES[letter] for letter in layout.out])
 
 
 def depthwise(
@@ -202,10 +200,8 @@ def depthwise(
         weight = {"C": channel, "M": copy, "H": taps["H"].var, "W": taps["W"].var}
         left = cast(padded(*(source[letter] for letter in data_layout)), dtype)
         right = cast(filt(*(weight[letter] for letter in kernel_layout)), dtype)
-        total: PrimExpr = te.sum(left * right, axis=[taps["H"], taps["W"]])
-        return total
+        return te.sum(left * right, axis=[taps["H"], taps["W"]])
 
     names = {"N": "b", "C": "c", "H": "i", "W": "j"}
     shape = [out_extent[letter] for letter in data_layout]
-    result: Tensor = compute(shape, body, name, name, None, [names[letter] for letter in data_layout])
-    return result
+    return compute(shape, body, name, name, None, [names[letter] for letter in data_layout])

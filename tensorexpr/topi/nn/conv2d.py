@@ -165,9 +165,7 @@ def conv2d_NCHWc(
         )
         inner = kernel.shape[4]
         right_side = kernel(oc_chunk, floordiv(c, inner), rows.var, columns.var, floormod(c, inner), oc_block)
-        total: PrimExpr = te.sum(cast(left_side, dtype) * cast(right_side, dtype), axis=[channel, rows, columns])
-        return total
+        return te.sum(cast(left_side, dtype) * cast(right_side, dtype), axis=[channel, rows, columns])
 
     shape = (data.shape[0], kernel.shape[0], height, width, kernel.shape[5])
-    result: Tensor = compute(shape, body, where, where)
-    return result
+    return compute(shape, body, where, where)

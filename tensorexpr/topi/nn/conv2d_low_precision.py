@@ -69,12 +69,10 @@ def conv2d_NCHWc_int8(
     def body(n: Var, o: Var, y: Var, x: Var, i: Var) -> PrimExpr:
         pixel = padded(n, channel, y * strides[0] + rows * dilations[0], x * strides[1] + columns * dilations[1], inner)
         weight = kernel(o, channel, rows, columns, i, inner)
-        total: PrimExpr = te.sum(cast(pixel, out_dtype) * cast(weight, out_dtype), axis=[channel, rows, columns, inner])
-        return total
+        return te.sum(cast(pixel, out_dtype) * cast(weight, out_dtype), axis=[channel, rows, columns, inner])
 
     shape = (data.shape[0], kernel.shape[0], height, width, kernel.shape[4])
-    result: Tensor = compute(shape, body, where, where)
-    return result
+    return compute(shape, body, where, where)
 
 
 def _geometry(where: str, data: Tensor, taps: Sequence[Any], stride: Any, padding: Any, dilation: Any) -> _Geometry:
@@ -108,8 +106,6 @@ def _in_larger_blocks(data: Tensor, kernel: Tensor, stride: Any, padding: Any, d
         at = (y * strides[0] + rows * dilations[0], x * strides[1] + columns * dilations[1])
         pixel = padded(n, channel, *at, group.var * n_elems + inner.var)
         weight = kernel(o, channel, rows, columns, group, i, inner)
-        total: PrimExpr = te.sum(cast(pixel, out_dtype) * cast(weight, out_dtype), axis=[channel, rows, columns, group, inner])
-        return total
+        return te.sum(cast(pixel, out_dtype) * cast(weight, out_dtype), axis=[channel, rows, columns, group, inner])
 
-    result: Tensor = compute((data.shape[0], kernel.shape[0], height, width, kernel.shape[5]), body, where, where)
-    return result
+    return compute((data.shape[0], kernel.shape[0], height, width, kernel.shape[5]), body, where, where)

@@ -71,13 +71,11 @@ def conv_transpose(
         c = group * inputs + channel.var if groups > 1 else channel.var
         left = padded(n, c, *(index + tap.var for index, tap in zip(at, over, strict=True)))
         right = kernel(c, own, *(extent - 1 - tap.var for extent, tap in zip(taps, over, strict=True)))
-        total: PrimExpr = te.sum(cast(left, dtype) * cast(right, dtype), axis=[channel, *over])
-        return total
+        return te.sum(cast(left, dtype) * cast(right, dtype), axis=[channel, *over])
 
     sizes = [extent_value(extent - tap + 1) for extent, tap in zip(padded.shape[2:], taps, strict=True)]
     names = ["b", "c", *(OUTPUT_NAMES[letter] for letter in spatial)]
-    result: Tensor = compute((data.shape[0], extent_value(outputs * groups), *sizes), body, name, name, varargs_names=names[2:])
-    return result
+    return compute((data.shape[0], extent_value(outputs * groups), *sizes), body, name, name, varargs_names=names[2:])
 
 
 def transpose_operands(data: Tensor, kernel: Tensor, strides: Any, padding: Any, output_padding: Any, name: str) -> tuple[Tensor, Tensor]:

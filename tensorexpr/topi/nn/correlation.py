@@ -56,11 +56,9 @@ def correlation_nchw(
         y, x = i * stride1 + max_displacement + ry.var, j * stride1 + max_displacement + rx.var
         a = first(n, rc.var, y, x)
         b = second(n, rc.var, y + (floordiv(q, side) - radius) * stride2, x + (floormod(q, side) - radius) * stride2)
-        total: PrimExpr = te.sum(a * b if is_multiply else intrin.abs(a - b), axis=[rc, ry, rx])
-        return total
+        return te.sum(a * b if is_multiply else intrin.abs(a - b), axis=[rc, ry, rx])
 
     shape = (data1.shape[0], side * side, height, width)
     totals = compute(shape, body, where, where)
     count = const(kernel_size * kernel_size * channels, data1.dtype)
-    result: Tensor = compute(shape, lambda *i: totals(*i) / count, "T_divide", "elemwise", varargs_names=[f"ax{n}" for n in range(4)])
-    return result
+    return compute(shape, lambda *i: totals(*i) / count, "T_divide", "elemwise", varargs_names=[f"ax{n}" for n in range(4)])

@@ -62,12 +62,10 @@ def _deformable(
         image, o, y, x = (i[0], i[3], i[1], i[2]) if last else i
         weight = kernel(ry.var, rx.var, rc.var, o) if last else kernel(o, rc.var, ry.var, rx.var)
         pixel = patches(image, rc.var, ry.var, rx.var, y, x)
-        total: PrimExpr = te.sum(cast(pixel, dtype) * cast(weight, dtype), axis=[rc, ry, rx])
-        return total
+        return te.sum(cast(pixel, dtype) * cast(weight, dtype), axis=[rc, ry, rx])
 
     shape = [extent_value(extent) for extent in ((n, rows, columns, outputs) if last else (n, outputs, rows, columns))]
-    result: Tensor = compute(shape, body, where, where, varargs_names=["n", "y", "x", "f"] if last else ["n", "f", "y", "x"])
-    return result
+    return compute(shape, body, where, where, varargs_names=["n", "y", "x", "f"] if last else ["n", "f", "y", "x"])
 
 
 def deformable_conv2d_nchw(

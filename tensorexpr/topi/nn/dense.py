@@ -46,8 +46,7 @@ def matmul(
         *batch, row, column = i
         left = tensor_a(*batch, k.var, row) if transpose_a else tensor_a(*batch, row, k.var)
         right = tensor_b(column, k.var) if transpose_b else tensor_b(k.var, column)
-        total: PrimExpr = te.sum(cast(left, dtype) * cast(right, dtype), axis=k)
-        return total
+        return te.sum(cast(left, dtype) * cast(right, dtype), axis=k)
 
     shape = (*tensor_a.shape[:-2], rows, columns)
     names = [*(f"b{n}" for n in range(tensor_a.ndim - 2)), "i", "j"]
@@ -106,8 +105,7 @@ def dense_pack(data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dty
 
     def body(y: Var, x: Var) -> PrimExpr:
         right = packed(floordiv(x, width), k.var, floormod(x, width))
-        total: PrimExpr = te.sum(cast(data(y, k.var), dtype) * cast(right, dtype), axis=k)
-        return total
+        return te.sum(cast(data(y, k.var), dtype) * cast(right, dtype), axis=k)
 
     result: Tensor = compute((data.shape[0], extent_value(packed.shape[0] * width)), body, "T_dense_pack", "dense_pack")
     return result if bias is None else bias_add(result, bias, -1)
@@ -127,14 +125,13 @@ def bias_add(data: Tensor, bias: Tensor, axis: int = 1) -> Tensor:
     place = axis % data.ndim
     need_rank("bias_add", "the bias", bias, 1)
     need_equal("bias_add", "the extent of the axis and of the bias", data.shape[place], bias.shape[0])
-    result: Tensor = compute(
+    return compute(
         data.shape,
         lambda *i: data(*i) + cast(bias(i[place]), data.dtype),
         "T_add",
         tag.BROADCAST,
         varargs_names=[f"ax{n}" for n in range(data.ndim)],
     )
-    return result
 
 
 def batch_matmul(
@@ -174,8 +171,6 @@ def batch_matmul(
         first, second = (0 if one_a else b), (0 if one_b else b)
         left = tensor_a(first, k.var, i) if transpose_a else tensor_a(first, i, k.var)
         right = tensor_b(second, j, k.var) if transpose_b else tensor_b(second, k.var, j)
-        total: PrimExpr = te.sum(cast(left, dtype) * cast(right, dtype), axis=k)
-        return total
+        return te.sum(cast(left, dtype) * cast(right, dtype), axis=k)
 
-    result: Tensor = compute((batch, rows, columns), body, name, "batch_matmul", {"layout_free_placeholders": [tensor_b]})
-    return result
+    return compute((batch, rows, columns), body, name, "batch_matmul", {"layout_free_placeholders": [tensor_b]})

@@ -68,11 +68,9 @@ def depthwise_conv2d_NCHWc(
             chunk, inner = floordiv(channel, block), floormod(channel, block)
         pixel = padded(n, chunk, oh * strides[0] + kh.var * dilations[0], ow * strides[1] + kw.var * dilations[1], inner)
         weight = Filter(oc_chunk, 0, kh.var, kw.var, 0, oc_block)
-        total: PrimExpr = te.sum(cast(pixel, dtype) * cast(weight, dtype), axis=[kh, kw])
-        return total
+        return te.sum(cast(pixel, dtype) * cast(weight, dtype), axis=[kh, kw])
 
-    result: Tensor = compute((Input.shape[0], Filter.shape[0], height, width, out_block), body, "DepthwiseConv2d", where)
-    return result
+    return compute((Input.shape[0], Filter.shape[0], height, width, out_block), body, "DepthwiseConv2d", where)
 
 
 def _geometry(where: str, stride: Any, padding: Any, taps: Sequence[int]) -> tuple[tuple[Any, ...], tuple[tuple[Any, Any], ...]]:
@@ -123,11 +121,9 @@ def depthwise_conv2d_backward_input_nhwc(
 
     def body(b: Var, h: Var, w: Var, c: Var) -> PrimExpr:
         weight = Filter(tall - 1 - dh.var, wide - 1 - dw.var, c, dc.var)
-        total: PrimExpr = te.sum(padded(b, h + dh.var, w + dw.var, c * multiplier + dc.var) * weight, axis=[dh, dw, dc])
-        return total
+        return te.sum(padded(b, h + dh.var, w + dw.var, c * multiplier + dc.var) * weight, axis=[dh, dw, dc])
 
-    result: Tensor = compute((batch, height, width, channels), body, "T_backward_input", where)
-    return result
+    return compute((batch, height, width, channels), body, "T_backward_input", where)
 
 
 def depthwise_conv2d_backward_weight_nhwc(
@@ -159,8 +155,6 @@ def depthwise_conv2d_backward_weight_nhwc(
 
     def body(fh: Var, fw: Var, c: Var, m: Var) -> PrimExpr:
         pixel = padded(db.var, fh + dh.var * steps[0], fw + dw.var * steps[1], c)
-        total: PrimExpr = te.sum(Out_grad(db.var, dh.var, dw.var, c * multiplier + m) * pixel, axis=[db, dh, dw])
-        return total
+        return te.sum(Out_grad(db.var, dh.var, dw.var, c * multiplier + m) * pixel, axis=[db, dh, dw])
 
-    result: Tensor = compute((tall, wide, channels, multiplier), body, "T_backward_weight", where)
-    return result
+    return compute((tall, wide, channels, multiplier), body, "T_backward_weight", where)

@@ -39,8 +39,7 @@ def prelu(x: Tensor, slope: Tensor, axis: int = 1) -> Tensor:
     def body(*i: Var) -> PrimExpr:
         return intrin.select(x(*i) > 0, x(*i), x(*i) * slope(i[place]))
 
-    result: Tensor = compute(x.shape, body, "T_prelu", tag.BROADCAST, varargs_names=axis_names(x.ndim))
-    return result
+    return compute(x.shape, body, "T_prelu", tag.BROADCAST, varargs_names=axis_names(x.ndim))
 
 
 def gelu(x: Tensor) -> Tensor:
@@ -56,19 +55,14 @@ def silu(x: Tensor) -> Tensor:
 
 def scale_shift_nchw(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:
     """Input[b, c, i, j] * Scale[c] + Shift[c]."""
-    result: Tensor = compute(Input.shape, lambda b, c, i, j: Input(b, c, i, j) * Scale(c) + Shift(c), "ScaleShift", tag.BROADCAST)
-    return result
+    return compute(Input.shape, lambda b, c, i, j: Input(b, c, i, j) * Scale(c) + Shift(c), "ScaleShift", tag.BROADCAST)
 
 
 def scale_shift_nhwc(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:
     """Input[b, i, j, c] * Scale[c] + Shift[c]."""
-    result: Tensor = compute(Input.shape, lambda b, i, j, c: Input(b, i, j, c) * Scale(c) + Shift(c), "ScaleShift", tag.BROADCAST)
-    return result
+    return compute(Input.shape, lambda b, i, j, c: Input(b, i, j, c) * Scale(c) + Shift(c), "ScaleShift", tag.BROADCAST)
 
 
 def scale_shift_nchwc(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:
     """Input[b, cc, i, j, cb] * Scale[cc, cb] + Shift[cc, cb]."""
-    result: Tensor = compute(
-        Input.shape, lambda b, cc, i, j, cb: Input(b, cc, i, j, cb) * Scale(cc, cb) + Shift(cc, cb), "ScaleShift", tag.BROADCAST
-    )
-    return result
+    return compute(Input.shape, lambda b, cc, i, j, cb: Input(b, cc, i, j, cb) * Scale(cc, cb) + Shift(cc, cb), "ScaleShift", tag.BROADCAST)

@@ -126,23 +126,20 @@ def _from_hidden(state: Tensor, weights: Tensor) -> Tensor:
     """What the hidden state of the step before adds to the gates."""
     k = te.reduce_axis((0, weights.shape[1]), name="kh")
     shape = (*state.shape[:2], weights.shape[0])
-    result: Tensor = compute(shape, lambda t, b, x: te.sum(state(t - 1, b, k.var) * weights(x, k.var), axis=k), "s_h2h")
-    return result
+    return compute(shape, lambda t, b, x: te.sum(state(t - 1, b, k.var) * weights(x, k.var), axis=k), "s_h2h")
 
 
 def _projected(whole: Tensor, proj: Tensor) -> Tensor:
     """Hidden states of fewer elements than cells."""
     j = te.reduce_axis((0, proj.shape[1]), name="kr")
     shape = (*whole.shape[:2], proj.shape[0])
-    result: Tensor = compute(shape, lambda t, b, x: te.sum(whole(t, b, j.var) * proj(x, j.var), axis=j), "next_h_projected")
-    return result
+    return compute(shape, lambda t, b, x: te.sum(whole(t, b, j.var) * proj(x, j.var), axis=j), "next_h_projected")
 
 
 def _first(shape: tuple[int, ...], given: Tensor | None, dtype: str, name: str) -> Tensor:
     if given is not None:
         need_rank("lstm", name, given, 2)
-    result: Tensor = compute(shape, lambda _, b, x: const(0, dtype) if given is None else given(b, x), name)
-    return result
+    return compute(shape, lambda _, b, x: const(0, dtype) if given is None else given(b, x), name)
 
 
 def _from_inputs(inputs: Tensor, weights: Tensor, biases: list[Tensor], steps: int, reverse: bool) -> Tensor:
@@ -151,8 +148,7 @@ def _from_inputs(inputs: Tensor, weights: Tensor, biases: list[Tensor], steps: i
     shape = (steps, inputs.shape[1], weights.shape[0])
 
     def body(t: Var, b: Var, x: Var) -> PrimExpr:
-        total: PrimExpr = te.sum(inputs(steps - 1 - t if reverse else t, b, k.var) * weights(x, k.var), axis=k)
-        return total
+        return te.sum(inputs(steps - 1 - t if reverse else t, b, k.var) * weights(x, k.var), axis=k)
 
     products: Tensor = compute(shape, body, "i2h")
     if not biases:
@@ -164,5 +160,4 @@ def _from_inputs(inputs: Tensor, weights: Tensor, biases: list[Tensor], steps: i
             total = total + bias(x)
         return total
 
-    result: Tensor = compute(shape, biased, "i2h_biased")
-    return result
+    return compute(shape, biased, "i2h_biased")

@@ -86,8 +86,7 @@ def mean_and_variance(data: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor
     over = reduce_axes(data, axes)
 
     def total(*i: Var) -> PrimExpr:
-        value: PrimExpr = te.sum(cast(data(*full_index(data.ndim, axes, over, i)), dtype), axis=over)
-        return value
+        return te.sum(cast(data(*full_index(data.ndim, axes, over, i)), dtype), axis=over)
 
     summed = compute(rest, total, "T_sum", tag.COMM_REDUCE)
     mean: Tensor = compute(rest, lambda *i: summed(*i) / count, "T_mean", tag.INJECTIVE)
@@ -95,8 +94,7 @@ def mean_and_variance(data: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor
 
     def squares(*i: Var) -> PrimExpr:
         apart = cast(data(*full_index(data.ndim, axes, again, i)), dtype) - mean(*i)
-        value: PrimExpr = te.sum(apart * apart, axis=again)
-        return value
+        return te.sum(apart * apart, axis=again)
 
     squared = compute(rest, squares, "T_square_sum", tag.COMM_REDUCE)
     variance: Tensor = compute(rest, lambda *i: squared(*i) / count, "T_variance", tag.INJECTIVE)
@@ -122,8 +120,7 @@ def shifted_moments(data: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
     def start(*i: Var) -> PrimExpr:
         others = iter(i)
         index = [first.var if n == axes[-1] else 0 if n in axes else next(others) for n in range(data.ndim)]
-        value: PrimExpr = te.sum(cast(data(*index), dtype), axis=first)
-        return value
+        return te.sum(cast(data(*index), dtype), axis=first)
 
     near = compute(rest, start, "T_start", tag.COMM_REDUCE)
     shift = compute(rest, lambda *i: near(*i) * const(1 / few, dtype), "T_shift", tag.INJECTIVE)
@@ -176,8 +173,7 @@ def layer_norm(data: Tensor, gamma: Tensor, beta: Tensor | None, axis: Any, epsi
         value = value * cast(gamma(*own), dtype)
         return cast(value if beta is None else value + cast(beta(*own), dtype), data.dtype)
 
-    result: Tensor = compute(data.shape, body, "T_layer_norm", tag.INJECTIVE, varargs_names=axis_names(data.ndim))
-    return result
+    return compute(data.shape, body, "T_layer_norm", tag.INJECTIVE, varargs_names=axis_names(data.ndim))
 
 
 def _check_parameter(where: str, data: Tensor, parameter: Tensor, axes: Sequence[int]) -> None:
@@ -206,8 +202,7 @@ def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> 
 
     def squares(*i: Var) -> PrimExpr:
         value = cast(data(*full_index(data.ndim, axes, over, i)), dtype)
-        total: PrimExpr = te.sum(value * value, axis=over)
-        return total
+        return te.sum(value * value, axis=over)
 
     summed = compute(rest, squares, "T_square_sum", tag.COMM_REDUCE)
     count, tiny = _count(data, axes, dtype), const(epsilon, dtype)
@@ -217,8 +212,7 @@ def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> 
         scaled = cast(data(*i), dtype) * intrin.rsqrt(summed(*others) / count + tiny)
         return cast(scaled * cast(weight(*own), dtype), data.dtype)
 
-    result: Tensor = compute(data.shape, body, "T_rms_norm", tag.INJECTIVE, varargs_names=axis_names(data.ndim))
-    return result
+    return compute(data.shape, body, "T_rms_norm", tag.INJECTIVE, varargs_names=axis_names(data.ndim))
 
 
 def instance_norm(data: Tensor, gamma: Tensor, beta: Tensor, channel_axis: int, axis: Any, epsilon: float = 1e-5) -> Tensor:
@@ -261,8 +255,7 @@ def group_norm(data: Tensor, gamma: Tensor, beta: Tensor, num_groups: int, chann
         value = (cast(data(*i), dtype) - mean(*rest)) * intrin.rsqrt(variance(*rest) + const(epsilon, dtype))
         return cast(value * cast(gamma(i[place]), dtype) + cast(beta(i[place]), dtype), data.dtype)
 
-    result: Tensor = compute(data.shape, body, "T_group_norm", tag.INJECTIVE, varargs_names=axis_names(data.ndim))
-    return result
+    return compute(data.shape, body, "T_group_norm", tag.INJECTIVE, varargs_names=axis_names(data.ndim))
 
 
 def _channel_norm(where: str, data: Tensor, gamma: Tensor, beta: Tensor, channel: int, axis: Any, epsilon: float) -> Tensor:
@@ -277,8 +270,7 @@ def _channel_norm(where: str, data: Tensor, gamma: Tensor, beta: Tensor, channel
         value = (cast(data(*i), dtype) - mean(*rest)) * intrin.rsqrt(variance(*rest) + const(epsilon, dtype))
         return cast(value * cast(gamma(i[channel]), dtype) + cast(beta(i[channel]), dtype), data.dtype)
 
-    result: Tensor = compute(data.shape, body, f"T_{where}", tag.INJECTIVE, varargs_names=axis_names(data.ndim))
-    return result
+    return compute(data.shape, body, f"T_{where}", tag.INJECTIVE, varargs_names=axis_names(data.ndim))
 
 
 def lrn(data: Tensor, size: int, axis: int = 1, alpha: float = 0.0001, beta: float = 0.75, bias: float = 2.0) -> Tensor:
@@ -303,8 +295,7 @@ def lrn(data: Tensor, size: int, axis: int = 1, alpha: float = 0.0001, beta: flo
 
     def squares(*i: Var) -> PrimExpr:
         value = padded(*i[:place], i[place] + window.var, *i[place + 1 :])
-        total: PrimExpr = te.sum(value * value, axis=window)
-        return total
+        return te.sum(value * value, axis=window)
 
     names = axis_names(data.ndim)
     summed = compute(data.shape, squares, "sqr_sum", varargs_names=names)
@@ -312,5 +303,4 @@ def lrn(data: Tensor, size: int, axis: int = 1, alpha: float = 0.0001, beta: flo
     def body(*i: Var) -> PrimExpr:
         return data(*i) / intrin.power(const(bias, data.dtype) + const(alpha / size, data.dtype) * summed(*i), const(beta, data.dtype))
 
-    result: Tensor = compute(data.shape, body, "T_lrn", varargs_names=names)
-    return result
+    return compute(data.shape, body, "T_lrn", varargs_names=names)

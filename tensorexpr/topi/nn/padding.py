@@ -60,8 +60,7 @@ def pad(
             indices.append(index if is_zero(low) else index - low)
         return intrin.if_then_else(arithmetic.all(*inside), data(*indices), value) if inside else data(*indices)
 
-    result: Tensor = compute(shape, body, name, f"{tag.INJECTIVE},pad", attrs, axis_names(data.ndim))
-    return result
+    return compute(shape, body, name, f"{tag.INJECTIVE},pad", attrs, axis_names(data.ndim))
 
 
 def mirror_pad(
@@ -91,8 +90,7 @@ def mirror_pad(
     def body(*i: Var) -> PrimExpr:
         return data(*(mirrored(index - low, extent) for index, low, extent in zip(i, pad_before, data.shape, strict=True)))
 
-    result: Tensor = compute(shape, body, name, tag.INJECTIVE, varargs_names=axis_names(data.ndim))
-    return result
+    return compute(shape, body, name, tag.INJECTIVE, varargs_names=axis_names(data.ndim))
 
 
 def dilate(data: Tensor, strides: Sequence[int], dilation_value: Any = 0.0, name: str = "DilatedInput") -> Tensor:
@@ -127,8 +125,7 @@ def dilate_and_pad(
             indices.append(own)
         return intrin.if_then_else(arithmetic.all(*conditions), data(*indices), fill) if conditions else data(*indices)
 
-    result: Tensor = compute(shape, body, name, tag.INJECTIVE, varargs_names=axis_names(data.ndim))
-    return result
+    return compute(shape, body, name, tag.INJECTIVE, varargs_names=axis_names(data.ndim))
 
 
 def needs_padding(before: Sequence[Any], after: Sequence[Any]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from ... import te
 from ...errors import DeclarationError
 from ...te.declare import compute
+from ...te.reducer import Reducer
 from ...te.tensor import Tensor
 from ...tir import arithmetic, intrin
 from ...tir.arithmetic import cast, ceildiv, const, floordiv, maximum, minimum
@@ -81,8 +82,7 @@ def pool(
             divisor = divisor * (_taps_inside(start, size, apart, first, end) if clipped else size)
         return total(*i) / cast(maximum(const(1), divisor), data.dtype)
 
-    result: Tensor = compute(shape, mean, "pool_avg", tag.ELEMWISE, varargs_names=axis_names(data.ndim))
-    return result
+    return compute(shape, mean, "pool_avg", tag.ELEMWISE, varargs_names=axis_names(data.ndim))
 
 
 def _named(name: str, spatial: str, default_layout: str) -> Callable[..., Tensor]:
@@ -127,7 +127,7 @@ def _windows(
     kernels: Sequence[Any],
     strides: Sequence[Any],
     dilations: Sequence[Any],
-    reducer: Any,
+    reducer: Reducer,
     name: str,
 ) -> Tensor:
     over = [te.reduce_axis((0, size), name=f"rv{n}") for n, size in enumerate(kernels)]
@@ -136,11 +136,9 @@ def _windows(
         indices: list[PrimExpr] = [*i]
         for place, tap, step, apart in zip(places, over, strides, dilations, strict=True):
             indices[place] = i[place] * step + tap.var * apart
-        value: PrimExpr = reducer(data(*indices), axis=over)
-        return value
+        return reducer(data(*indices), axis=over)
 
-    result: Tensor = compute(shape, body, name, name, varargs_names=axis_names(data.ndim))
-    return result
+    return compute(shape, body, name, name, varargs_names=axis_names(data.ndim))
 
 
 def _check_type(where: str, pool_type: str) -> None:
@@ -209,8 +207,7 @@ def _uneven_cells(data: Tensor, places: Sequence[int], sizes: Sequence[int], ext
             inside.append(start + tap.var < end)
             indices[place] = minimum(start + tap.var, const(n - 1))
         reducer = te.max if pool_type == "max" else te.sum
-        value: PrimExpr = reducer(data(*indices), axis=over, where=arithmetic.all(*inside))
-        return value
+        return reducer(data(*indices), axis=over, where=arithmetic.all(*inside))
 
     name = f"adaptive_pool_{'max' if pool_type == 'max' else 'sum'}"
     found: Tensor = compute(shape, body, name, name, varargs_names=axis_names(data.ndim))
@@ -224,19 +221,17 @@ def _uneven_cells(data: Tensor, places: Sequence[int], sizes: Sequence[int], ext
             count = count * (end - start)
         return found(*i) / cast(count, data.dtype)
 
-    result: Tensor = compute(shape, mean, "adaptive_pool_avg", tag.ELEMWISE, varargs_names=axis_names(data.ndim))
-    return result
+    return compute(shape, mean, "adaptive_pool_avg", tag.ELEMWISE, varargs_names=axis_names(data.ndim))
 
 
 def _divided(found: Tensor, count: int, dtype: str) -> Tensor:
-    result: Tensor = compute(
+    return compute(
         found.shape,
         lambda *i: found(*i) / const(count, dtype),
         "adaptive_pool_avg",
         tag.ELEMWISE,
         varargs_names=axis_names(found.ndim),
     )
-    return result
 
 
 def _product(extents: Sequence[int]) -> int:

@@ -81,11 +81,9 @@ def pool_grad(
             inside.append(arithmetic.convert(chosen(*window) == tap))
         else:
             share = share / cast(const(kernels[0] * kernels[1]) if count_include_pad else maximum(divisor, const(1)), data.dtype)
-        total: PrimExpr = te.sum(intrin.if_then_else(arithmetic.all(*inside), share, const(0, data.dtype)), axis=over)
-        return total
+        return te.sum(intrin.if_then_else(arithmetic.all(*inside), share, const(0, data.dtype)), axis=over)
 
-    result: Tensor = compute(data.shape, body, "T_pool_grad", f"pool_grad_{pool_type}", varargs_names=axis_names(data.ndim))
-    return result
+    return compute(data.shape, body, "T_pool_grad", f"pool_grad_{pool_type}", varargs_names=axis_names(data.ndim))
 
 
 def _largest(data: Tensor, places: list[int], kernels: Any, strides: Any, pairs: Any, counts: list[int]) -> Tensor:

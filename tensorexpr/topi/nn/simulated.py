@@ -38,8 +38,7 @@ def _simulated(data: Tensor, code: Any, scale: Any, zero: Any, axis: int, name: 
         factor, offset = _parameter(scale, i[place], 1.0, data.dtype), _parameter(zero, i[place], 0.0, data.dtype)
         return convert(data(*i), chosen, factor, offset)
 
-    result: Tensor = compute(data.shape, body, name, tag.ELEMWISE, varargs_names=axis_names(data.ndim))
-    return result
+    return compute(data.shape, body, name, tag.ELEMWISE, varargs_names=axis_names(data.ndim))
 
 
 def simulated_quantize(data: Tensor, out_dtype: Any, output_scale: Any = None, output_zero_point: Any = None, axis: int = -1) -> Tensor:

@@ -31,7 +31,7 @@ def softmax_common(x: Tensor, axis: int, use_fast_exp: bool = False) -> Tensor:
         x.shape, lambda *i: intrin.exp(x(*i) - largest(*_without(i, place))), "T_softmax_exp", "softmax_output", {"axis": place}, names
     )
     total = _along(exponential, place, te.sum, "T_softmax_expsum", "softmax_output")
-    result: Tensor = compute(
+    return compute(
         x.shape,
         lambda *i: exponential(*i) * (const(1, x.dtype) / total(*_without(i, place))),
         "T_softmax_norm",
@@ -39,7 +39,6 @@ def softmax_common(x: Tensor, axis: int, use_fast_exp: bool = False) -> Tensor:
         {"axis": place},
         names,
     )
-    return result
 
 
 def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
@@ -58,8 +57,7 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
     k = te.reduce_axis((0, x.shape[place]), name="k")
 
     def sums(*i: Var) -> PrimExpr:
-        total: PrimExpr = te.sum(intrin.exp(x(*i[:place], k.var, *i[place:]) - largest(*i)), axis=k)
-        return total
+        return te.sum(intrin.exp(x(*i[:place], k.var, *i[place:]) - largest(*i)), axis=k)
 
     total = compute(largest.shape, sums, "compute", "log_softmax_output", varargs_names=names[: x.ndim - 1])
 
@@ -67,8 +65,7 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
         others = _without(i, place)
         return x(*i) - largest(*others) - intrin.log(total(*others))
 
-    result: Tensor = compute(x.shape, body, "log_softmax", "log_softmax_output", {"axis": place}, names)
-    return result
+    return compute(x.shape, body, "log_softmax", "log_softmax_output", {"axis": place}, names)
 
 
 def _along(x: Tensor, place: int, reducer: object, name: str, kind: str) -> Tensor:
@@ -79,8 +76,7 @@ def _along(x: Tensor, place: int, reducer: object, name: str, kind: str) -> Tens
         value: PrimExpr = reducer(x(*i[:place], k.var, *i[place:]), axis=k)  # type: ignore[operator]
         return value
 
-    result: Tensor = compute(shape, body, name, kind, varargs_names=axis_names(x.ndim)[: x.ndim - 1])
-    return result
+    return compute(shape, body, name, kind, varargs_names=axis_names(x.ndim)[: x.ndim - 1])
 
 
 def _without(indices: tuple[Var, ...], place: int) -> tuple[Var, ...]:

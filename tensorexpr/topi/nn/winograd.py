@@ -72,12 +72,10 @@ def _packed_kernel(kernel: Tensor, size: int, tile_size: int, layout: str, last:
         at: list[Any] = [0] * 4
         at[place["H"]], at[place["W"]] = kh.var, kw.var
         at[place[last[0]]], at[place[last[1]]] = x, y
-        total: PrimExpr = te_sum(kernel(*at) * matrix[eps, kh] * matrix[nu, kw], axis=[kh, kw])
-        return total
+        return te_sum(kernel(*at) * matrix[eps, kh] * matrix[nu, kw], axis=[kh, kw])
 
     shape = (alpha, alpha, *(kernel.shape[place[letter]] for letter in last))
-    packed: Tensor = compute(shape, body, name="kernel_pack", attrs={_SIMPLIFY: ["eps", "nu", "r_kh", "r_kw"]})
-    return packed
+    return compute(shape, body, name="kernel_pack", attrs={_SIMPLIFY: ["eps", "nu", "r_kh", "r_kw"]})
 
 
 def _tile_size(height: Any) -> int:
@@ -147,8 +145,7 @@ def _winograd(
         return element
 
     sizes = {"N": n, "H": rows, "W": columns, "C": outputs}
-    out: Tensor = compute(tuple(sizes[letter] for letter in layout), output, name="conv2d_winograd", tag="conv2d_winograd")
-    return out
+    return compute(tuple(sizes[letter] for letter in layout), output, name="conv2d_winograd", tag="conv2d_winograd")
 
 
 def conv2d_winograd_nhwc(

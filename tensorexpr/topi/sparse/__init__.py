@@ -64,8 +64,7 @@ def sparse_dense(
 def _declared(
     shape: tuple[PrimExpr, ...], body: Callable[..., PrimExpr], tag: str, name: str = "compute", names: list[str] | None = None
 ) -> Tensor:
-    made: Tensor = compute(shape, body, name, tag, varargs_names=names)
-    return made
+    return compute(shape, body, name, tag, varargs_names=names)
 
 
 def _split(index: PrimExpr, extent: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
@@ -86,8 +85,7 @@ def _row_sum(
     elem_idx = reduce_axis((0, indptr(row + 1) - begin), "elem_idx")
     at = begin + elem_idx
     if not within:
-        total: PrimExpr = sum_of(data(at) * element(indices(at)), axis=elem_idx)
-        return total
+        return sum_of(data(at) * element(indices(at)), axis=elem_idx)
     width = data.shape[2]
     c = reduce_axis((0, width), "c")
     total = sum_of(data(at, *within, c) * element(width * indices(at) + c), axis=[elem_idx, c])

@@ -11,7 +11,7 @@ import pytest
 from tensorexpr import te
 from tensorexpr.te import Tensor
 from tensorexpr.te.identity import canonical_form, dag_equal, dag_key
-from tensorexpr.tir.expr import Var
+from tensorexpr.tir.expr import PrimExpr, Var
 
 from .programs import argmax, conv2d, diamond, matmul_add, softmax
 
@@ -89,8 +89,8 @@ def test_an_axis_used_in_two_operations_is_no_confusion() -> None:
 def test_forms_are_small_for_deep_expressions() -> None:
     A = te.placeholder((8,), name="A")
 
-    def squared(i: object) -> object:
-        value = A[i]
+    def squared(i: Var) -> PrimExpr:
+        value = A(i)
         for _ in range(200):
             value = value * value  # 2**200 nodes as a tree
         return value
