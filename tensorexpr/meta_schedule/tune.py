@@ -91,9 +91,9 @@ def tune_tasks(
 def _database(given: Database | str, work_dir: str, module_equality: str) -> Database:
     if isinstance(given, Database):
         return given
-    if given in ("json", "sqlite"):
-        return Database.create(given, work_dir=work_dir, module_equality=module_equality)
-    return Database.create(given, module_equality=module_equality)
+    place = {"work_dir": work_dir} if given in ("json", "sqlite") else {}
+    made: Database = Database.create(given, module_equality=module_equality, **place)
+    return made
 
 
 def _callbacks(given: Sequence[MeasureCallback] | MeasureCallback | str) -> list[MeasureCallback]:

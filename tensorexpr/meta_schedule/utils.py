@@ -7,6 +7,7 @@ import os
 import random
 import threading
 from collections.abc import Callable, Mapping
+from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ..errors import TuningError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 Class = TypeVar("Class", bound=type)
 Result = TypeVar("Result")
+Part = TypeVar("Part", bound="Contextual")
 # What builders and runners say of a program past its limit: programs look for these words, TVM's.
 TIMED_OUT = "Timeout, killed after {:g} seconds"
 
@@ -28,12 +30,30 @@ class Extensible:
     """Base of everything that users may write themselves, as a subclass."""
 
     kinds: ClassVar[dict[str, Callable[..., Any]]] = {}
+    what: ClassVar[str] = "part of a search"
+    default: ClassVar[str | None] = None
 
-    def __init_subclass__(cls, kind: str = "", **kwargs: Any) -> None:
-        """Classes with a `kind` are made by that name: `Builder.create("local")`."""
+    def __init_subclass__(cls, kind: str = "", what: str = "", default: str | None = None, **kwargs: Any) -> None:
+        """A protocol says `what` its `kinds` are in messages; classes with a `kind` are made by that name: `Builder.create("local")`."""
         super().__init_subclass__(**kwargs)
+        if what:
+            cls.kinds, cls.what, cls.default = {}, what, default
         if kind:
             cls.kinds[kind] = cls
+
+    @classmethod
+    def create(cls, kind: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """What a name stands for: an object, or of rules, postprocessors, mutators and callbacks those for a kind of target.
+
+        Args:
+            kind: the name; the usual one if None. A design space or database may be a function of a schedule too.
+
+        Raises:
+            TuningError: for another name.
+        """
+        if callable(kind) and "schedule-fn" in cls.kinds:
+            return cls.kinds["schedule-fn"](kind, *args, **kwargs)
+        return chosen(cls.default if kind is None else kind, cls.kinds, cls.what)(*args, **kwargs)
 
     def __str__(self) -> str:
         return f"meta_schedule.{type(self).__name__}({hex(id(self))})"
@@ -52,6 +72,10 @@ class Contextual(Extensible):
 
     def initialize_with_tune_context(self, context: TuneContext) -> None:
         """Take the task. Nothing is remembered here."""
+
+    def clone(self: Part) -> Part:
+        """A part like this one that belongs to no task yet."""
+        return copy(self)
 
 
 def derived_object(cls: Class) -> Class:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...target import Target
 from ...tir.function import IRModule
-from ..utils import Extensible, chosen
+from ..utils import Extensible
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +34,10 @@ class BuilderResult:
     error_msg: str | None = None
 
 
-class Builder(Extensible):
+class Builder(Extensible, what="builder", default="local"):
     """Builds programs."""
 
     BuilderType: ClassVar[Any] = "Builder | str"
-
-    kinds: ClassVar[dict[str, Callable[..., Any]]] = {}
 
     def build(self, build_inputs: Sequence[BuilderInput]) -> list[BuilderResult]:
         """Build programs; a result for each, in their order."""
@@ -50,16 +48,6 @@ class Builder(Extensible):
 
     def close(self) -> None:
         """Release what is held. Called after a search; nothing to do here."""
-
-    @staticmethod
-    def create(kind: str = "local", *args: Any, **kwargs: Any) -> Builder:
-        """A builder by its name.
-
-        Raises:
-            TuningError: for another name.
-        """
-        made: Builder = chosen(kind, Builder.kinds, "builder")(*args, **kwargs)
-        return made
 
 
 class PyBuilder(Builder):

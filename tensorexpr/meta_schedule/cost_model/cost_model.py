@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..search_strategy.search_strategy import MeasureCandidate
-from ..utils import Extensible, chosen
+from ..utils import Extensible
 
 if TYPE_CHECKING:
     from ..runner.runner import RunnerResult
     from ..tune_context import TuneContext
 
 
-class CostModel(Extensible):
+class CostModel(Extensible, what="cost model"):
     """Predicts how good programs are, and learns from those that were measured."""
 
     CostModelType: ClassVar[Any] = "CostModel | str"
-
-    kinds: ClassVar[dict[str, Callable[..., Any]]] = {}
 
     @property
     def is_trained(self) -> bool:
@@ -42,21 +40,10 @@ class CostModel(Extensible):
         """Scores [n] of programs of a task, more is better."""
         raise NotImplementedError
 
-    @staticmethod
-    def create(kind: str, *args: Any, **kwargs: Any) -> CostModel | None:
-        """A model by its name: "xgb", "random", or "none" for no model.
-
-        Raises:
-            TuningError: for another name, or where xgboost is not installed.
-        """
-        if kind == "none":
-            return None
-        made: CostModel = chosen(kind, CostModel.kinds, "cost model")(*args, **kwargs)
-        return made
-
 
 class PyCostModel(CostModel):
     """Base of cost models that users write."""
 
 
+CostModel.kinds["none"] = lambda *args, **kwargs: None
 create = CostModel.create

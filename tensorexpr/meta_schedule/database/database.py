@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, ClassVar
@@ -18,15 +17,13 @@ from .records import TuningRecord, Workload
 _active: ContextVar[tuple[Database, ...]] = ContextVar("active databases", default=())
 
 
-class Database(Extensible):
+class Database(Extensible, what="database", default="json"):
     """Workloads and tuning records.
 
     Within `with database:` it is what `Database.current()` gives.
     """
 
     DatabaseType: ClassVar[Any] = "Database | str"
-
-    kinds: ClassVar[dict[str, Callable[..., Any]]] = {}
 
     def has_workload(self, mod: IRModule) -> bool:
         """Whether a program is known."""
@@ -123,18 +120,6 @@ class Database(Extensible):
         """The database of the innermost `with database:` around the caller."""
         stack = _active.get()
         return stack[-1] if stack else None
-
-    @staticmethod
-    def create(kind: Any = "json", *args: Any, **kwargs: Any) -> Database:
-        """A database by its name, "json", "memory", "sqlite", "union" or "ordered_union"; or of a function that schedules.
-
-        Raises:
-            TuningError: for another name.
-        """
-        name = "schedule-fn" if callable(kind) else kind
-        given = (kind, *args) if callable(kind) else args
-        made: Database = chosen(name, Database.kinds, "database")(*given, **kwargs)
-        return made
 
 
 class PyDatabase(Database):

@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ..search_strategy.search_strategy import MeasureCandidate
-from ..utils import Extensible, chosen
+from ..utils import Extensible
 
 if TYPE_CHECKING:
     from ..tune_context import TuneContext
 
 
-class FeatureExtractor(Extensible):
+class FeatureExtractor(Extensible, what="feature extractor", default="per-store-feature"):
     """Makes a matrix of each program, with a row for each of its stores."""
 
     FeatureExtractorType: ClassVar[Any] = "FeatureExtractor | str"
 
-    kinds: ClassVar[dict[str, Callable[..., Any]]] = {}
-
     def extract_from(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> list[Any]:
         """For each program its features [stores, columns]."""
         raise NotImplementedError
-
-    @staticmethod
-    def create(kind: str = "per-store-feature", *args: Any, **kwargs: Any) -> FeatureExtractor:
-        """An extractor by its name.
-
-        Raises:
-            TuningError: for another name.
-        """
-        made: FeatureExtractor = chosen(kind, FeatureExtractor.kinds, "feature extractor")(*args, **kwargs)
-        return made
 
 
 class PyFeatureExtractor(FeatureExtractor):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ...errors import TuningError
 from ..builder.builder import BuilderResult
 from ..database.records import FAILED_SECONDS, TuningRecord
 from ..runner.runner import RunnerResult
@@ -16,12 +15,10 @@ if TYPE_CHECKING:
     from ..task_scheduler.task_scheduler import TaskScheduler
 
 
-class MeasureCallback(Extensible):
+class MeasureCallback(Extensible, what="list of measure callbacks", default="default"):
     """Is called after each round, once its programs were measured."""
 
     CallbackListType: ClassVar[Any] = "MeasureCallback | list[Any] | str"
-
-    kinds: ClassVar[dict[str, Callable[..., Any]]] = {}
 
     def apply(
         self,
@@ -42,18 +39,6 @@ class MeasureCallback(Extensible):
         """
         raise NotImplementedError
 
-    @staticmethod
-    def create(kind: str = "default") -> list[MeasureCallback]:
-        """What is done by default: records are added to the database, files removed, the cost model updated.
-
-        Raises:
-            TuningError: for another name.
-        """
-        if kind != "default":
-            raise TuningError(f'measure callbacks are given as a list, or as "default", not as {kind!r}')
-        names = ("add-to-database", "remove-build-artifact", "update-cost-model")
-        return [MeasureCallback.kinds[name]() for name in names]
-
 
 class PyMeasureCallback(MeasureCallback):
     """Base of measure callbacks that users write."""
@@ -62,7 +47,7 @@ class PyMeasureCallback(MeasureCallback):
 create = MeasureCallback.create
 
 
-class AddToDatabase(PyMeasureCallback, kind="add-to-database"):
+class AddToDatabase(PyMeasureCallback):
     """Adds a record for each program to the database, if there is one; one that failed with a time that says so."""
 
     def apply(
@@ -84,7 +69,7 @@ class AddToDatabase(PyMeasureCallback, kind="add-to-database"):
                 database.commit_tuning_record(TuningRecord(candidate.sch.trace, workload, seconds, context.target, candidate.args_info))
 
 
-class RemoveBuildArtifact(PyMeasureCallback, kind="remove-build-artifact"):
+class RemoveBuildArtifact(PyMeasureCallback):
     """Removes what the builder made, and its folder if nothing else is in it."""
 
     def apply(
@@ -101,7 +86,7 @@ class RemoveBuildArtifact(PyMeasureCallback, kind="remove-build-artifact"):
                 remove_build_dir(result.artifact_path)
 
 
-class UpdateCostModel(PyMeasureCallback, kind="update-cost-model"):
+class UpdateCostModel(PyMeasureCallback):
     """Tells the cost model, if there is one, how programs did; those that weren't built say nothing about speed."""
 
     def apply(
@@ -119,3 +104,6 @@ class UpdateCostModel(PyMeasureCallback, kind="update-cost-model"):
         built = [n for n, result in enumerate(builder_results) if result.error_msg is None]
         context = task_scheduler.tasks_[task_id].ctx
         model.update(context, [measure_candidates[n] for n in built], [runner_results[n] for n in built])
+
+
+MeasureCallback.kinds["default"] = lambda: [AddToDatabase(), RemoveBuildArtifact(), UpdateCostModel()]

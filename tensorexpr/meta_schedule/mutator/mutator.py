@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from copy import copy
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 from ...schedule.blocks import Trace
-from ..utils import Contextual, chosen
+from ..utils import Contextual
 
 
-class Mutator(Contextual):
+class Mutator(Contextual, what="set of mutators"):
     """Varies the decisions of a trace.
 
     `defaults` has for each kind of target what makes its mutators, with their probabilities.
     """
-
-    defaults: ClassVar[dict[str, Callable[[], dict[Mutator, float]]]] = {}
 
     def apply(self, trace: Trace, rand_state: int = -1) -> Trace | None:
         """A trace with another decision; None if this one has none to vary.
@@ -28,20 +25,6 @@ class Mutator(Contextual):
             rand_state: a seed; users' mutators may leave this argument out.
         """
         raise NotImplementedError
-
-    def clone(self) -> Mutator:
-        """A mutator like this one that belongs to no task yet."""
-        return copy(self)
-
-    @staticmethod
-    def create(kind: str) -> dict[Mutator, float]:
-        """The mutators for a kind of target, with their probabilities.
-
-        Raises:
-            TuningError: for a kind without any.
-        """
-        made: dict[Mutator, float] = chosen(kind, Mutator.defaults, "set of mutators")()
-        return made
 
 
 class PyMutator(Mutator):
@@ -59,6 +42,4 @@ def _takes_seed(apply: Callable[..., Any]) -> bool:
     return len(parameters) > 2 or any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters)
 
 
-def create(kind: str) -> dict[Any, float]:
-    """The mutators for a kind of target, see `Mutator.create`."""
-    return dict(Mutator.create(kind))
+create = Mutator.create

@@ -35,4 +35,4 @@ def _gpu() -> list[Postproc]:
     ]
 
 
-Postproc.defaults.update({"cuda": _gpu, "llvm": _plain, **dict.fromkeys(("vnni", "avx512", "neon", "dotprod"), _tensorized)})
+Postproc.kinds.update({"cuda": _gpu, "llvm": _plain, **dict.fromkeys(("vnni", "avx512", "neon", "dotprod"), _tensorized)})

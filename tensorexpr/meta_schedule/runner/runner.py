@@ -12,7 +12,7 @@ from ...target import Target
 from ...tir.function import IRModule
 from ...tune.measure.results import Seconds
 from ..arg_info import ArgInfo
-from ..utils import Extensible, chosen
+from ..utils import Extensible
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,12 +103,10 @@ class LocalRunnerFuture(PyRunnerFuture):
         return RunnerResult(self.res, self.error_message)
 
 
-class Runner(Extensible):
+class Runner(Extensible, what="runner", default="local"):
     """Runs programs."""
 
     RunnerType: ClassVar[Any] = "Runner | str"
-
-    kinds: ClassVar[dict[str, Callable[..., Any]]] = {}
 
     def run(self, runner_inputs: Sequence[RunnerInput]) -> list[RunnerFuture]:
         """Run programs; a future for each, in their order."""
@@ -119,16 +117,6 @@ class Runner(Extensible):
 
     def close(self) -> None:
         """Release what is held. Called after a search; nothing to do here."""
-
-    @staticmethod
-    def create(kind: str = "local", *args: Any, **kwargs: Any) -> Runner:
-        """A runner by its name.
-
-        Raises:
-            TuningError: for another name.
-        """
-        made: Runner = chosen(kind, Runner.kinds, "runner")(*args, **kwargs)
-        return made
 
 
 class PyRunner(Runner):

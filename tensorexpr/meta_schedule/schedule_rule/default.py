@@ -78,7 +78,7 @@ def _gpu_rules() -> list[ScheduleRule]:
     ]
 
 
-ScheduleRule.defaults.update(
+ScheduleRule.kinds.update(
     {
         "cuda": _gpu_rules,
         "llvm": _rules,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from copy import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
@@ -11,7 +10,7 @@ from ...errors import TuningError
 from ...schedule.blocks import Schedule
 from ...tir.function import IRModule
 from ..arg_info import ArgInfo
-from ..utils import Contextual, chosen
+from ..utils import Contextual
 
 if TYPE_CHECKING:
     from ..cost_model.cost_model import CostModel
@@ -85,12 +84,10 @@ class Budget:
         self._left -= count
 
 
-class SearchStrategy(Contextual):
+class SearchStrategy(Contextual, what="search strategy", default="evolutionary"):
     """Proposes programs and is told how they did."""
 
     SearchStrategyType: ClassVar[Any] = "SearchStrategy | str"
-
-    kinds: ClassVar[dict[str, Callable[..., Any]]] = {}
 
     def pre_tuning(
         self,
@@ -122,20 +119,6 @@ class SearchStrategy(Contextual):
     def notify_runner_results(self, measure_candidates: list[MeasureCandidate], results: list[RunnerResult]) -> None:
         """Hear how the last programs did."""
         raise NotImplementedError
-
-    def clone(self) -> SearchStrategy:
-        """A strategy like this one that knows nothing of this one's search."""
-        return copy(self)
-
-    @staticmethod
-    def create(kind: str = "evolutionary", *args: Any, **kwargs: Any) -> SearchStrategy:
-        """A strategy by its name: "evolutionary", "replay-trace" or "replay-func".
-
-        Raises:
-            TuningError: for another name.
-        """
-        made: SearchStrategy = chosen(kind, SearchStrategy.kinds, "search strategy")(*args, **kwargs)
-        return made
 
 
 class PySearchStrategy(SearchStrategy):

@@ -14,7 +14,7 @@ from ..mutator.mutator import Mutator
 from ..postproc.postproc import Postproc
 from ..schedule_rule.schedule_rule import ScheduleRule
 from ..search_strategy.search_strategy import PopulationSpace
-from ..utils import Contextual, chosen
+from ..utils import Contextual
 
 if TYPE_CHECKING:
     from ..tune_context import TuneContext
@@ -34,7 +34,7 @@ def kind_of_rules(target: Target) -> str:
     return "cuda" if "gpu" in target.keys else target.kind.name
 
 
-class SpaceGenerator(Contextual):
+class SpaceGenerator(Contextual, what="space generator", default="post-order-apply"):
     """Makes the design spaces of a program: schedules with open decisions.
 
     Args:
@@ -45,7 +45,6 @@ class SpaceGenerator(Contextual):
 
     SpaceGeneratorType: ClassVar[Any] = "SpaceGenerator | str"
     ScheduleFnType: ClassVar[Any] = Callable[[Schedule], Any]
-    kinds: ClassVar[dict[str, Callable[..., Any]]] = {}
     sch_rules: Any = FROM_TARGET
     postprocs: Any = FROM_TARGET
     mutator_probs: Any = FROM_TARGET
@@ -58,9 +57,9 @@ class SpaceGenerator(Contextual):
     def adopt(self, context: TuneContext) -> None:
         """Work for a task: choose the lists for its target, and give it to all in them and to the generator itself."""
         kind = kind_of_rules(context.target)
-        self.sch_rules = resolved(self.sch_rules, kind, ScheduleRule.defaults, "list of schedule rules")
-        self.postprocs = resolved(self.postprocs, kind, Postproc.defaults, "list of postprocessors")
-        self.mutator_probs = resolved(self.mutator_probs, kind, Mutator.defaults, "set of mutators")
+        self.sch_rules = resolved(self.sch_rules, kind, ScheduleRule)
+        self.postprocs = resolved(self.postprocs, kind, Postproc)
+        self.mutator_probs = resolved(self.mutator_probs, kind, Mutator)
         parts: list[Contextual] = [*(self.sch_rules or ()), *(self.postprocs or ()), *(self.mutator_probs or ())]
         for part in parts:
             if not hasattr(part, "_initialize_with_tune_context"):
@@ -85,23 +84,12 @@ class SpaceGenerator(Contextual):
         other.mutator_probs = {mutator.clone(): p for mutator, p in probs.items()} if isinstance(probs, Mapping) else probs
         return other
 
-    @staticmethod
-    def create(kind: Any = "post-order-apply", *args: Any, **kwargs: Any) -> SpaceGenerator:
-        """A generator by its name, "post-order-apply" or "union", or of a function of a schedule.
-
-        Raises:
-            TuningError: for another name.
-        """
-        if callable(kind):
-            return chosen("schedule-fn", SpaceGenerator.kinds, "space generator")(kind, *args, **kwargs)  # type: ignore[no-any-return]
-        return chosen(kind, SpaceGenerator.kinds, "space generator")(*args, **kwargs)  # type: ignore[no-any-return]
-
 
 class PySpaceGenerator(SpaceGenerator):
     """Base of space generators that users write."""
 
 
-def resolved(given: Any, kind: str, defaults: Mapping[str, Callable[[], Any]], what: str) -> Any:
+def resolved(given: Any, kind: str, of: type[Contextual]) -> Any:
     """The list or mapping that is meant: given, by name, or for a kind of target.
 
     Raises:
@@ -109,11 +97,11 @@ def resolved(given: Any, kind: str, defaults: Mapping[str, Callable[[], Any]], w
     """
     if isinstance(given, str):
         found = kind if given == FROM_TARGET else given
-        return chosen(found, defaults, what)() if given != FROM_TARGET or found in defaults else []
+        return of.create(found) if given != FROM_TARGET or found in of.kinds else []
     if given is None or isinstance(given, Mapping):
         return given
     if not isinstance(given, Iterable):
-        raise TuningError(f'a {what} is given as a list, by name, or as "{FROM_TARGET}", not as {given!r}')
+        raise TuningError(f'a {of.what} is given as a list, by name, or as "{FROM_TARGET}", not as {given!r}')
     return list(given)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ...errors import TuningError
@@ -17,7 +17,7 @@ from ..profiler import Profiler
 from ..runner.runner import Runner, RunnerFuture, RunnerInput, RunnerResult
 from ..space_generator.origin import space_of
 from ..tune_context import TuneContext
-from ..utils import Extensible, chosen
+from ..utils import Extensible
 from .task_record import TaskRecord, TaskRow, gflops, table
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ def say(message: str) -> None:
         print(message, flush=True)
 
 
-class TaskScheduler(Extensible):
+class TaskScheduler(Extensible, what="task scheduler", default="gradient"):
     """Shares trials among tasks. Subclasses choose the next task.
 
     Within `tune` these are there: `tasks_`, `database_`, `cost_model_`, `measure_callbacks_`, `remaining_tasks_`.
@@ -40,7 +40,6 @@ class TaskScheduler(Extensible):
 
     TaskSchedulerType: ClassVar[Any] = "TaskScheduler | str"
 
-    kinds: ClassVar[dict[str, Callable[..., Any]]] = {}
     tasks_: list[TaskRecord]
     database_: Database | None = None
     cost_model_: CostModel | None = None
@@ -213,16 +212,6 @@ class TaskScheduler(Extensible):
     def print_tuning_statistics(self) -> None:
         """Say where all tasks stand."""
         say(table(self.statistics()))
-
-    @staticmethod
-    def create(kind: str = "gradient", *args: Any, **kwargs: Any) -> TaskScheduler:
-        """A task scheduler by its name: "gradient" or "round-robin".
-
-        Raises:
-            TuningError: for another name.
-        """
-        made: TaskScheduler = chosen(kind, TaskScheduler.kinds, "task scheduler")(*args, **kwargs)
-        return made
 
 
 class PyTaskScheduler(TaskScheduler):

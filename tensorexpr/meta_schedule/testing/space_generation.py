@@ -18,7 +18,8 @@ Decisions = Sequence[tuple[str, Any]]
 
 def get_rules(kind: str, types: type | tuple[type, ...]) -> list[ScheduleRule]:
     """Those of the rules for a kind of target that are of some types."""
-    return [rule for rule in ScheduleRule.create(kind) if isinstance(rule, types)]
+    rules: list[ScheduleRule] = ScheduleRule.create(kind)
+    return [rule for rule in rules if isinstance(rule, types)]
 
 
 def generate_design_space(
