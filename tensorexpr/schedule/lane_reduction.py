@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from ..te.combiner_laws import is_componentwise, refuted_law
-from ..tir.expr import Add, And, Max, Min, Mul, Or, Reduce
+from ..tir.expr import Reduce
+from ..tir.reduction_laws import operator_of
 from .tree import StageNode
-
-_OPERATORS = (Add, Mul, Max, Min, And, Or)
 
 
 def why_not_in_lanes(stage: StageNode) -> str | None:
@@ -18,8 +17,8 @@ def why_not_in_lanes(stage: StageNode) -> str | None:
     if not isinstance(body, Reduce) or not is_componentwise(body.combiner):
         return "its reduction combines several values at once"
     combiner = body.combiner
-    for result, left, right in zip(combiner.result, combiner.lhs, combiner.rhs, strict=True):
-        if not isinstance(result, _OPERATORS) or {result.a, result.b} != {left, right}:
+    for index, result in enumerate(combiner.result):
+        if operator_of(combiner, index) is None:
             return f"its combiner {result} is no sum, product, maximum or minimum of its two values"
     broken = refuted_law(combiner, any_start=bool(body.init))
     return None if broken is None else f"its combiner can't be regrouped: {broken}"

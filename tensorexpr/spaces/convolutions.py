@@ -15,6 +15,7 @@ from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.dtype import parse_dtype
 from ..tir.expr import Add, Call, Cast, FloatImm, FloorDiv, IntImm, IterVar, Mul, PrimExpr, ProducerLoad, Reduce, Select, Var
+from ..tir.reduction_laws import operator_of
 from ..tir.rewriting import substitute, variables, walk
 from .reduction import constant_extents
 
@@ -185,7 +186,7 @@ def _factors(body: PrimExpr) -> tuple[ProducerLoad, ProducerLoad, bool] | None:
     match term:
         case Select(_, product, FloatImm(_, 0.0)) | Call(op="tir.if_then_else", args=(_, product, FloatImm(_, 0.0))):
             term, partial = product, True
-    if not isinstance(body.combiner.result[0], Add) or not isinstance(term, Mul) or not body.condition.value:
+    if operator_of(body.combiner) is not Add or not isinstance(term, Mul) or not body.condition.value:
         return None
     left, right = _without_casts(term.a), _without_casts(term.b)
     if not isinstance(left, ProducerLoad) or not isinstance(right, ProducerLoad):

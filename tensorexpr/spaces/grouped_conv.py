@@ -14,6 +14,7 @@ from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
 from ..te.tensor_intrin import TensorIntrin
 from ..tir.expr import Add, Cast, IterVar, Mul, PrimExpr, ProducerLoad, Reduce
+from ..tir.reduction_laws import operator_of
 from ..tir.rewriting import variables
 from .dot_products import instruction_for
 from .machine import is_parallel
@@ -61,8 +62,7 @@ def _operands(op: ComputeOp) -> tuple[ProducerLoad, ProducerLoad] | None:
     body = op.body[0] if len(op.body) == 1 else None
     if not isinstance(body, Reduce) or body.init or len(body.source) != 1 or not isinstance(body.source[0], Mul):
         return None
-    total, combiner = body.combiner.result[0], body.combiner
-    if not isinstance(total, Add) or {total.a, total.b} != {combiner.lhs[0], combiner.rhs[0]}:
+    if operator_of(body.combiner) is not Add:
         return None
     found = [_uncast(side) for side in (body.source[0].a, body.source[0].b)]
     first, second = found

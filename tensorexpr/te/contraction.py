@@ -16,6 +16,7 @@ from ..arith import linear_form
 from ..tir.dtype import parse_dtype, to_numpy
 from ..tir.expr import Add, Cast, FloatImm, IntImm, Mul, PrimExpr, ProducerLoad, Reduce, Var
 from ..tir.intrin import max_value
+from ..tir.reduction_laws import operator_of
 from .blocks import Box, boxes
 from .evaluation import Array
 
@@ -55,9 +56,7 @@ class Contraction:
 
 def recognise(reduction: Reduce) -> Contraction | None:
     """`reduction` as a sum of products, or None if it is anything else."""
-    combiner = reduction.combiner
-    plain = len(combiner.result) == 1 and isinstance(combiner.result[0], Add)
-    plain = plain and {id(combiner.result[0].a), id(combiner.result[0].b)} == {id(combiner.lhs[0]), id(combiner.rhs[0])}  # type: ignore[attr-defined]
+    plain = len(reduction.source) == 1 and operator_of(reduction.combiner) is Add
     always = isinstance(reduction.condition, IntImm) and reduction.condition.value == 1
     dtype = parse_dtype(reduction.dtype)
     if not plain or not always or not (dtype.is_float or dtype.is_int):

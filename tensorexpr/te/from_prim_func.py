@@ -16,8 +16,9 @@ from ..tir.arithmetic import as_int
 from ..tir.attrs import EMPTY
 from ..tir.block import Block, BlockRealize
 from ..tir.buffer import Buffer
-from ..tir.expr import Add, BinaryExpr, BufferLoad, FloatImm, IntImm, IterVar, Max, Min, Mul, PrimExpr, ProducerLoad, Range, Reduce, Var
+from ..tir.expr import Add, BufferLoad, FloatImm, IntImm, IterVar, Max, Min, Mul, PrimExpr, ProducerLoad, Range, Reduce, Var
 from ..tir.function import PrimFunc
+from ..tir.reduction_laws import accumulation
 from ..tir.rewriting import Node, post_order_rewrite, substitute, variables, walk
 from ..tir.scopes import parts
 from ..tir.stmt import BufferStore, For, IfThenElse, SeqStmt, Stmt
@@ -137,14 +138,11 @@ class _Computed:
         start, condition = _store_of(self.block.init)
         if condition is not None or start.buffer is not store.buffer or start.indices != store.indices:
             raise DeclarationError("its init writes something else than its body")
-        value = store.value
-        if type(value) not in _REDUCERS or not isinstance(value, BinaryExpr):
-            raise DeclarationError(f"{value} is no sum, product, maximum or minimum")
-        own = BufferLoad(store.buffer, store.indices)
-        source = value.b if value.a is own else value.a if value.b is own else None
-        if source is None:
-            raise DeclarationError(f"{value} doesn't combine the value so far, {own}, with another")
-        return self._reduction(_REDUCERS[type(value)], source, start.value, where, reduced, store.buffer)
+        found = accumulation(store)
+        if found is None or found[0] not in _REDUCERS:
+            own = BufferLoad(store.buffer, store.indices)
+            raise DeclarationError(f"{store.value} is no sum, product, maximum or minimum of the value so far, {own}, and another")
+        return self._reduction(_REDUCERS[found[0]], found[1], start.value, where, reduced, store.buffer)
 
     def _reduction(
         self,

@@ -14,9 +14,9 @@ from ..tir.arithmetic import all as all_of
 from ..tir.arithmetic import any as any_of
 from ..tir.arithmetic import compare, const
 from ..tir.dtype import int_limits
-from ..tir.expr import EQ, GT, LT, Add, CommReducer, IntImm, IterVar, Max, Min, PrimExpr, ProducerLoad, Reduce, Select, Var
+from ..tir.expr import EQ, GT, LT, Add, IntImm, IterVar, Max, Min, PrimExpr, ProducerLoad, Reduce, Select, Var
+from ..tir.reduction_laws import operator_of
 from ..tir.rewriting import substitute, walk
-from .combiner_laws import is_componentwise
 from .declare import compute, reduce_axis
 from .derivative import derivative
 from .index_equations import domain
@@ -45,11 +45,11 @@ def terms_of(op: ComputeOp, value_index: int, producers: Sequence[Tensor]) -> li
         return [Term(op.axis, always, body)]
     if not _changes(body, value_index, producers):
         return []
-    axes, kind = (*op.axis, *body.axis), _operator(body.combiner, value_index)
+    axes, kind = (*op.axis, *body.axis), operator_of(body.combiner, value_index)
     if kind is Add:
         first = [Term(op.axis, always, body.init[value_index])] if body.init else []
         return [*first, Term(axes, body.condition, body.source[value_index])]
-    if kind not in (Max, Min):
+    if kind not in (Max, Min) or len(body.source) > 1:
         raise DeclarationError(
             f"te.gradient: {op.name} reduces by ({', '.join(map(str, body.combiner.result))}), which has no derivative here; "
             "te.sum, te.max and te.min of one value have one"
@@ -70,14 +70,6 @@ def _changes(body: Reduce, value_index: int, producers: Sequence[Tensor]) -> boo
         for load in walk(value)
         if isinstance(load, ProducerLoad) and load.producer in producers
     )
-
-
-def _operator(combiner: CommReducer, value_index: int) -> type[PrimExpr] | None:
-    """The operator of a combiner of one value that is just lhs op rhs, or of a sum beside other values that don't enter it."""
-    result = combiner.result[value_index]
-    if not isinstance(result, Add if len(combiner.result) > 1 else (Add, Max, Min)) or not is_componentwise(combiner):
-        return None
-    return type(result) if {result.a, result.b} == {combiner.lhs[value_index], combiner.rhs[value_index]} else None
 
 
 def _number(body: Reduce) -> PrimExpr:

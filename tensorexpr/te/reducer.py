@@ -9,7 +9,6 @@ from typing import Any, Protocol, overload
 from ..errors import DeclarationError
 from ..tir import arithmetic, intrin
 from ..tir.arithmetic import cast, const, convert, to_bool
-from ..tir.dtype import parse_dtype
 from ..tir.expr import CommReducer, IterVar, PrimExpr, Reduce, Var
 from ..tir.operators import ExprOp
 
@@ -124,18 +123,6 @@ def _check_axes(axes: tuple[IterVar, ...], name: str) -> None:
             raise DeclarationError(f"{name} over {axis.name}, which is no reduction axis; make it with te.reduce_axis")
 
 
-def _zero(dtype: str) -> PrimExpr:
-    return const(0, dtype)
-
-
-def _numeric_min(dtype: str) -> PrimExpr:
-    return const(False, dtype) if parse_dtype(dtype).code == "bool" else intrin.min_value(dtype)
-
-
-def _numeric_max(dtype: str) -> PrimExpr:
-    return const(True, dtype) if parse_dtype(dtype).code == "bool" else intrin.max_value(dtype)
-
-
-sum = comm_reducer(lambda x, y: x + y, _zero, name="sum")
-max = comm_reducer(arithmetic.maximum, _numeric_min, name="max")
-min = comm_reducer(arithmetic.minimum, _numeric_max, name="min")
+sum = comm_reducer(lambda x, y: x + y, lambda dtype: const(0, dtype), name="sum")
+max = comm_reducer(arithmetic.maximum, intrin.min_value, name="max")
+min = comm_reducer(arithmetic.minimum, intrin.max_value, name="min")

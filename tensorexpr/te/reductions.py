@@ -13,6 +13,7 @@ import numpy as np
 
 from ..tir.dtype import parse_dtype, to_numpy
 from ..tir.expr import Add, And, CommReducer, Max, Min, Mul, Or, PrimExpr
+from ..tir.reduction_laws import operator_of
 from .evaluation import Array, Program, compile_program
 
 _WHOLE_BLOCK: dict[type[PrimExpr], Callable[..., Array]] = {
@@ -46,18 +47,15 @@ class Accumulator:
 
     def _is_rounded(self, index: int) -> bool:
         """True for sums and products of floats, which are accumulated in float64."""
-        return len(self.combiner.result) == 1 and self._operator(index) in _ROUNDED and parse_dtype(self.combiner.lhs[index].dtype).is_float
-
-    def _operator(self, index: int) -> type[PrimExpr] | None:
-        """The operator of a combiner that is just lhs op rhs."""
-        result = self.combiner.result[index]
-        a, b = getattr(result, "a", None), getattr(result, "b", None)
-        plain = {id(a), id(b)} == {id(self.combiner.lhs[index]), id(self.combiner.rhs[index])}
-        return type(result) if plain and type(result) in _WHOLE_BLOCK else None
+        return (
+            len(self.combiner.result) == 1
+            and operator_of(self.combiner, index) in _ROUNDED
+            and parse_dtype(self.combiner.lhs[index].dtype).is_float
+        )
 
     def combine(self, sources: Sequence[Array], condition: Array | None) -> None:
         """Take the block of values whose dimensions after those of the accumulators are the reduction's."""
-        operator = self._operator(0) if len(self.values) == 1 else None
+        operator = operator_of(self.combiner) if len(self.values) == 1 else None
         if operator is None or not self._combine_block(operator, sources[0], condition):
             self._fold(sources, condition)
 

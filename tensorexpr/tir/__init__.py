@@ -16,6 +16,7 @@ constant_array, unknown, global_info     arrays in programs; extents that nobody
 printer                      TVMScript text of everything
 structural, structural_difference     equality and hash up to renaming; where programs differ
 specialize, rename, returned     functions for known sizes, by other names, with a buffer for their result
+reduction_laws               which combinations are associative and commutative, and what changes nothing
 insist                       whether users insist on unsafe steps
 tensor_intrin                what a few instructions compute, and the statements that do it
 verify, block_rules, analysis     what must always hold, also of blocks; questions about functions

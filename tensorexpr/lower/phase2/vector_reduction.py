@@ -8,32 +8,18 @@ store to one element run one after the other.
 
 from __future__ import annotations
 
-from typing import Any
+from math import copysign, inf
 
-from ...tir.arithmetic import const, negate
-from ...tir.expr import Add, And, BinaryExpr, BufferLoad, Max, Min, Mul, Or, PrimExpr, Select, Shuffle, Var
-from ...tir.intrin import infinity, max_value, min_value
+from ...tir.expr import BinaryExpr, BufferLoad, FloatImm, Max, Min, PrimExpr, Select, Shuffle, Var
+from ...tir.reduction_laws import OPERATORS
 from ...tir.stmt import BufferStore, For, LetStmt, Stmt
 from ..lanes import broadcast, lanes_of
 from ..pragmas import VECTOR_REDUCTION
-
-_OPERATORS: tuple[type[Any], ...] = (Add, Mul, Max, Min, And, Or)
 
 
 def is_reduction(loop: For) -> bool:
     """True for a vector loop whose terms may be combined in any order."""
     return bool(loop.annotations.get(VECTOR_REDUCTION))
-
-
-def accumulation(stmt: BufferStore) -> tuple[type[BinaryExpr], PrimExpr] | None:
-    """The operator and the term of `C[i] = C[i] op term`, if the statement has that form and the term doesn't read C."""
-    value = stmt.value
-    if not isinstance(value, _OPERATORS):
-        return None
-    for old, term in ((value.a, value.b), (value.b, value.a)):
-        if isinstance(old, BufferLoad) and old.buffer is stmt.buffer and old.indices == stmt.indices and old.predicate is None:
-            return type(value), term
-    return None
 
 
 def combined(stmt: BufferStore, index: PrimExpr, operator: type[BinaryExpr], lanes: PrimExpr, mask: PrimExpr | None) -> Stmt:
@@ -61,11 +47,7 @@ def combined(stmt: BufferStore, index: PrimExpr, operator: type[BinaryExpr], lan
 
 def _neutral(operator: type[BinaryExpr], dtype: str) -> PrimExpr:
     """The value that changes nothing: for extrema the infinity that loses against everything."""
-    if operator in (Add, Or):
-        return const(0, dtype)
-    if operator in (Mul, And):
-        return const(1, dtype)
-    floating = dtype.startswith(("float", "bfloat"))
-    if operator is Max:
-        return negate(infinity(dtype)) if floating else min_value(dtype)
-    return infinity(dtype) if floating else max_value(dtype)
+    neutral = OPERATORS[operator].neutral[0]
+    assert neutral is not None
+    value = neutral(dtype)
+    return FloatImm(dtype, copysign(inf, value.value)) if operator in (Max, Min) and isinstance(value, FloatImm) else value

@@ -13,6 +13,7 @@ from ...arith.analyzer import Analyzer
 from ...tir.dtype import parse_dtype, with_lanes
 from ...tir.expr import Broadcast, IntImm, PrimExpr, Var
 from ...tir.function import PrimFunc
+from ...tir.reduction_laws import accumulation
 from ...tir.stmt import Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, seq
 from ..context import PassContext
 from ..lanes import broadcast, lanes_of
@@ -139,7 +140,7 @@ class _Body:
 
     def _reduced(self, stmt: BufferStore, mask: Mask | None) -> Stmt | None:
         """The accumulation of all lanes' terms, where the loop is a reduction and the statement one of its updates."""
-        found = vector_reduction.accumulation(stmt) if vector_reduction.is_reduction(self._loop) else None
+        found = accumulation(stmt) if vector_reduction.is_reduction(self._loop) else None
         if found is None or not self._values.masks.free(found[1]).isdisjoint(self._written):
             return None
         operator, term = found

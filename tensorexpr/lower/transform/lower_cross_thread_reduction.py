@@ -18,7 +18,6 @@ from dataclasses import replace
 from typing import cast
 
 from ...errors import ScheduleError
-from ...schedule.blocks.reducers import Reduction, recognised
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import compare, const
 from ...tir.block import Block, BlockRealize
@@ -27,6 +26,7 @@ from ...tir.expr import EQ, And, BufferLoad, Call, IntImm, IterVar, PrimExpr, Va
 from ...tir.function import PrimFunc
 from ...tir.intrin import reinterpret
 from ...tir.reduce import CommReducer
+from ...tir.reduction_laws import Reduction, recognised
 from ...tir.rewriting import Node, post_order_rewrite, substitute, variables
 from ...tir.stmt import AttrStmt, BufferStore, Evaluate, For, ForKind, Stmt, seq
 from ...tir.thread import bound_tag

@@ -21,7 +21,6 @@ trace        instructions and decisions: Python, JSON, replay;  trace_values, wh
              trace_expressions, of sampled numbers; trace_python, traces read from their text
 apart        iterations that touch different elements
 subspace     axes divided between loops outside and inside of a place
-reducers     which reductions may be done in parts
 thread_binding loops of a block that run on a grid
 tensor_match, intrinsics     blocks that do what an intrinsic describes; those that come with the package
 buffers      which buffer a primitive is about

@@ -12,6 +12,7 @@ from ...tir.arithmetic import cast as convert_to
 from ...tir.arithmetic import is_const_int
 from ...tir.dtype import parse_dtype
 from ...tir.expr import Add, Call, Cast, FloatImm, IntImm, Mul, PrimExpr, ProducerLoad, Reduce, Select
+from ...tir.reduction_laws import operator_of
 from ...tir.rewriting import substitute, walk
 from ..tree import Inline, ScheduleTree, StageNode
 from .base import Step, check_not_inlined, stage_of
@@ -102,7 +103,7 @@ class _Padding:
 
     def _is_sum(self) -> bool:
         combiner = self.reduce.combiner
-        return isinstance(combiner.result[0], Add) and _is_zero(combiner.identity_element[0])
+        return operator_of(combiner) is Add and _is_zero(combiner.identity_element[0])
 
     def _factor(self, expr: PrimExpr) -> PrimExpr:
         """What a factor is where it isn't zero; the factor itself if it is never padded."""

@@ -19,6 +19,7 @@ from ....arith.analyzer import Analyzer
 from ....tir.block import BlockRealize
 from ....tir.buffer import Buffer, BufferRegion, decl_buffer
 from ....tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var
+from ....tir.reduction_laws import Reduction, recognised
 from ....tir.rewriting import substitute, variables
 from ....tir.stmt import BufferStore, For, LetStmt, Stmt, seq
 from ..affine import check_affine
@@ -29,7 +30,6 @@ from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, loop_of
 from ..nests import nested, renewed_loops
 from ..program import ROOT, BlockProgram, Node, fresh, realized
-from ..reducers import Reduction, recognised
 from ..scope import Scope, check_begins, check_reduction, loops_of_axes, loops_with
 
 REDUCED = (IterVar.COMM_REDUCE,)

@@ -1,4 +1,6 @@
-"""What a reduction block combines by: its update recognised as an associative and commutative combination.
+"""The laws of reductions: combinations that are known to be associative and commutative, with the values that change nothing.
+
+Stages have combiners (`operator_of`, `law_of`); what a block or a store combines by is recognised by its update:
 
 C[vi] = C[vi] + x                                               sum; likewise product, minimum, maximum, and, or
 v0 = Select(V[vi] >= y, I[vi], x); v1 = Select(V[vi] >= y, V[vi], y); I[vi] = v0; V[vi] = v1       argmax, and its kind
@@ -11,15 +13,15 @@ from dataclasses import dataclass, fields, replace
 from math import isinf
 from typing import Any
 
-from ...tir.arithmetic import all as all_of
-from ...tir.arithmetic import any as any_of
-from ...tir.arithmetic import const, maximum, minimum
-from ...tir.block import Block
-from ...tir.buffer import Buffer
-from ...tir.expr import EQ, BufferLoad, FloatImm, PrimExpr, Select, Var
-from ...tir.intrin import max_value, min_value
-from ...tir.rewriting import substitute, walk
-from ...tir.stmt import BufferStore, LetStmt, SeqStmt, Stmt
+from .arithmetic import all as all_of
+from .arithmetic import any as any_of
+from .arithmetic import const, maximum, minimum
+from .block import Block
+from .buffer import Buffer
+from .expr import EQ, Add, And, BinaryExpr, BufferLoad, CommReducer, FloatImm, Max, Min, Mul, Or, PrimExpr, Select, Var
+from .intrin import max_value, min_value
+from .rewriting import substitute, walk
+from .stmt import BufferStore, LetStmt, SeqStmt, Stmt
 
 Values = tuple[PrimExpr, ...]
 Combine = Callable[[Sequence[PrimExpr], Sequence[PrimExpr]], Values]
@@ -63,13 +65,17 @@ def _one(dtype: str) -> PrimExpr:
     return const(1, dtype)
 
 
+OPERATORS: dict[type[Any], Law] = {
+    Add: Law("sum", lambda a, b: (a[0] + b[0],), (_zero,)),
+    Mul: Law("product", lambda a, b: (a[0] * b[0],), (_one,)),
+    Min: Law("minimum", lambda a, b: (minimum(a[0], b[0]),), (max_value,)),
+    Max: Law("maximum", lambda a, b: (maximum(a[0], b[0]),), (min_value,)),
+    And: Law("and", lambda a, b: (all_of(a[0], b[0]),), (_one,), of_truth=True),
+    Or: Law("or", lambda a, b: (any_of(a[0], b[0]),), (_zero,), of_truth=True),
+}
+_PLAIN: tuple[type[Any], ...] = tuple(OPERATORS)
 LAWS: tuple[Law, ...] = (
-    Law("sum", lambda a, b: (a[0] + b[0],), (_zero,)),
-    Law("product", lambda a, b: (a[0] * b[0],), (_one,)),
-    Law("minimum", lambda a, b: (minimum(a[0], b[0]),), (max_value,)),
-    Law("maximum", lambda a, b: (maximum(a[0], b[0]),), (min_value,)),
-    Law("and", lambda a, b: (all_of(a[0], b[0]),), (_one,), of_truth=True),
-    Law("or", lambda a, b: (any_of(a[0], b[0]),), (_zero,), of_truth=True),
+    *OPERATORS.values(),
     Law("sums", lambda a, b: (a[0] + b[0], a[1] + b[1]), (_zero, _zero)),
     Law("argmax", _pick(lambda a, b: a >= b), (None, min_value)),
     Law("argmax", _pick(lambda a, b: a > b), (None, min_value)),
@@ -78,6 +84,31 @@ LAWS: tuple[Law, ...] = (
     Law("argmin", _pick(lambda a, b: a < b), (None, max_value)),
     Law("argmin", _pick_first(lambda a, b: a < b), (None, max_value)),
 )
+
+
+def operator_of(combiner: CommReducer, index: int = 0) -> type[BinaryExpr] | None:
+    """The operator by which a combiner combines one of its values, where that is just `lhs op rhs`: `Add` for a sum."""
+    result, pair = combiner.result[index], {combiner.lhs[index], combiner.rhs[index]}
+    return type(result) if isinstance(result, _PLAIN) and {result.a, result.b} == pair else None
+
+
+def law_of(combiner: CommReducer) -> Law | None:
+    """The law of a combiner, if it and its identity are known."""
+    for law in LAWS:
+        if law.takes([var.dtype for var in combiner.lhs]) and _same(law.combine(combiner.lhs, combiner.rhs), combiner.result):
+            return law if _starts_neutral(law, combiner.identity_element) else None
+    return None
+
+
+def accumulation(stmt: BufferStore) -> tuple[type[BinaryExpr], PrimExpr] | None:
+    """The operator and the term of `C[i] = C[i] op term`, if the statement has that form and the term doesn't read C."""
+    value = stmt.value
+    if not isinstance(value, _PLAIN):
+        return None
+    for old, term in ((value.a, value.b), (value.b, value.a)):
+        if isinstance(old, BufferLoad) and old.buffer is stmt.buffer and old.indices == stmt.indices and old.predicate is None:
+            return type(value), term
+    return None
 
 
 @dataclass(frozen=True)
