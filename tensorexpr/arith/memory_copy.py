@@ -102,6 +102,3 @@ class _Nest:
             found = self.analyzer.int_set(index, domain)
             extent = self.analyzer.simplify(found.max_value - found.min_value + 1)
             yield Range.from_min_extent(self.analyzer.simplify(found.min_value), IntImm(extent.dtype, as_int(extent) or 1))
-
-
-__all__ = ["identify_memcpy"]

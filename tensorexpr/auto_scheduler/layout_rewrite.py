@@ -80,9 +80,6 @@ def rewrite_layouts(trace: Trace, tree: ScheduleTree, option: LayoutRewriteOptio
     return _REWRITES[option](trace, tree)
 
 
-__all__ = ["LayoutRewriteOption", "checked_option", "rewrite_layouts"]
-
-
 def with_packed_inputs(tensors: Sequence[Tensor], tree: ScheduleTree) -> list[Tensor]:
     """The tensors of a computation with those inputs packed that a schedule of it wants packed."""
     packed = {tensor: stage.op.output(0) for tensor, stage in given_inputs(tree).items()}

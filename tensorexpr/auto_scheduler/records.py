@@ -24,16 +24,6 @@ from .loaded import LAYOUT_KEY, LineReader, LoadedRecord, RecordedTask
 from .measure_input import MeasureInput
 from .utils import calc_workload_dis_factor, decode_workload_key
 
-__all__ = [
-    "RecordReader",
-    "distill_record_file",
-    "dump_record_to_string",
-    "load_best_record",
-    "load_record_from_string",
-    "load_records",
-    "save_records",
-]
-
 
 def _record(made: MeasureInput, result: MeasureResult) -> Record:
     task = made.task

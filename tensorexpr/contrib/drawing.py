@@ -192,6 +192,3 @@ def _svg_edge(edge: tuple[str, str, str, bool], way: Sequence[tuple[Node, float,
             labels = f'<text {words} fill="#333" stroke="white" stroke-width="4" paint-order="stroke">{escape(label)}</text>'
     style = ' stroke-dasharray="5 4"' if dashed else ""
     return f'<path d="{drawn.rstrip()}" fill="none" stroke="#555"{style} marker-end="url(#tip)"/>{labels}'
-
-
-__all__ = ["Graph", "Node"]

@@ -168,20 +168,3 @@ def have_bf16(compute_version: str) -> bool:
 def have_fp8(compute_version: str) -> bool:
     """Whether they compute in float8."""
     return parse_compute_version(compute_version) >= (8, 9)
-
-
-__all__ = [
-    "callback_libdevice_path",
-    "compile_cuda",
-    "find_cuda_path",
-    "find_libdevice_path",
-    "get_cuda_version",
-    "get_target_compute_version",
-    "have_bf16",
-    "have_cudagraph",
-    "have_fp8",
-    "have_fp16",
-    "have_int8",
-    "have_tensorcore",
-    "parse_compute_version",
-]

@@ -145,6 +145,3 @@ def _dataflow(sch: Schedule) -> Graph:
         for producer in dict.fromkeys(tree.producer(load).id for load in tree.reads(stage)):
             graph.connect(f"s{producer}", f"s{stage.id}")
     return graph
-
-
-__all__ = ["as_svg", "viz_dataflow_graph", "viz_itervar_relationship_graph", "viz_schedule_tree"]

@@ -49,6 +49,3 @@ def make_node(type_key: str, **kwargs: Any) -> Any:
     from .base import make_node as make
 
     return make(type_key, **kwargs)
-
-
-__all__ = ["Attrs", "DictAttrs", "make_node"]

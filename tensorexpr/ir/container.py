@@ -61,6 +61,3 @@ def getitem_helper(obj: Any, elem_getter: Callable[[Any, int], Any], length: int
     if not -length <= idx < length:
         raise IndexError(f"index {idx} of a sequence of {length} elements")
     return elem_getter(obj, idx % length)
-
-
-__all__ = ["Array", "Map", "getitem_helper"]

@@ -36,6 +36,3 @@ class EnvFunc(Object):
 
 def _registered(name: str) -> Any:
     return importlib.import_module("tensorexpr.runtime.registry").get_global_func(name)
-
-
-__all__ = ["EnvFunc"]

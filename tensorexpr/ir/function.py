@@ -15,6 +15,3 @@ class CallingConv(IntEnum):
     DEFAULT = 0
     C_PACKED_FUNC = 1
     DEVICE_KERNEL_LAUNCH = 2
-
-
-__all__ = ["BaseFunc", "CallingConv"]

@@ -28,6 +28,3 @@ def register_extension(cls: type, fcreate: Any = None) -> type:
     """Remember a class whose objects functions take as arguments; all Python objects are taken here."""
     _CLASSES[cls.__name__] = cls
     return cls
-
-
-__all__ = ["register_extension", "register_object"]

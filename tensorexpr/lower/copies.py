@@ -94,6 +94,3 @@ class Copies:
         small = isinstance(size, IntImm) and size.value * self.count <= _INT32_ELEMENTS
         dtype = "int32" if small else "int64"
         return binary(Mul, cast(number, dtype), cast(size, dtype))
-
-
-__all__ = ["Copies", "allocated", "has_effect", "has_pointers"]

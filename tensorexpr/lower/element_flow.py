@@ -280,6 +280,3 @@ def is_never_read(store: BufferStore, facts: tuple[Fact, ...], analyzer: Analyze
             if any(other.holds_at(store.indices, analyzer) for other in about[:number] + about[number + 1 :]):
                 return True
     return False
-
-
-__all__ = ["ElementFlow", "Fact", "is_never_read", "stored_value", "with_stored_values"]

@@ -218,9 +218,3 @@ class VerifyInstrument(PassInstrument):
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
         """Check the module; raises InternalError naming the pass."""
         check_module(mod, info.name, phase=None, by_user=False)
-
-
-__all__ = [
-    "DiffInstrument", "DumpIR", "PassInstrument", "PassPrintingInstrument", "PassTimingInstrument", "PassesTimeInstrument",
-    "PrintAfterAll", "PrintBeforeAll", "VerifyInstrument", "pass_instrument",
-]  # fmt: skip

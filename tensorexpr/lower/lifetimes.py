@@ -71,6 +71,3 @@ class Lifetimes:
         if len(self._open_loops) > life.depth:
             self._open_loops[life.depth][1].add(data)
         life.extend(self._position, self._position)
-
-
-__all__ = ["Life", "Lifetimes"]

@@ -263,6 +263,3 @@ def profile_function(
         return {name: metric for metrics in reversed(found) for name, metric in metrics.items()}
 
     return profile
-
-
-__all__ = ["Count", "DeviceWrapper", "Duration", "MetricCollector", "Percent", "Ratio", "Report", "profile_function"]

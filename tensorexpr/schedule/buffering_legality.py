@@ -65,6 +65,3 @@ def _computed_inside(tree: ScheduleTree, stage: StageNode, loop: tuple[int, int]
             return True
         stage = target
     return False
-
-
-__all__ = ["check_double_buffer"]

@@ -31,6 +31,3 @@ def check_exact(domain: StageDomain, analyzer: Analyzer) -> None:
                 f"{extent}, and what lies past the end would be written out of bounds; "
                 "give a factor that is known to divide the extent, or keep the guard"
             )
-
-
-__all__ = ["check_exact"]

@@ -232,6 +232,3 @@ def _natural_reductions(stage: StageNode) -> list[int]:
 
 def _joined(names: list[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1] if names else "")))
-
-
-__all__ = ["explain"]

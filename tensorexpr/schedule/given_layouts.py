@@ -63,6 +63,3 @@ def given_layout(tree: ScheduleTree, tensor: Tensor) -> IndexMap:
         return found
     axes = tuple(Var(f"i{axis}", "int32") for axis in range(tensor.ndim))
     return IndexMap(axes, axes)
-
-
-__all__ = ["declared_arguments", "given_arguments", "given_inputs", "given_layout", "relaid"]

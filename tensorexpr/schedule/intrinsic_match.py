@@ -165,6 +165,3 @@ def _attributes(expr: PrimExpr) -> list[Any]:
     return [
         len(v) if isinstance(v, tuple) and any(isinstance(i, PrimExpr) for i in v) else v for v in values if not isinstance(v, PrimExpr)
     ]
-
-
-__all__ = ["Comparison", "Mismatch", "Operand"]

@@ -153,6 +153,3 @@ def _loops_of_copy(copy: StageNode) -> Iterator[Step]:
     lanes = None if dom is None else as_int(dom.extent)
     if lanes is not None and lanes <= _MOST_LANES:
         yield Annotate(copy.id, last, "vectorize")
-
-
-__all__ = ["ATTRIBUTE", "as_declared", "layout_free_inputs", "with_given_layouts", "with_transform_stages"]

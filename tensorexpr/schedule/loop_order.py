@@ -27,6 +27,3 @@ def check_order(domain: StageDomain) -> None:
                     f"In schedule for {stage.name}: the loop {loop!r} runs over {open_extents[axis]}, which depends on {other!r}, "
                     f"a loop inside of it; reorder {other!r} to the outside of {loop!r}"
                 )
-
-
-__all__ = ["check_order"]

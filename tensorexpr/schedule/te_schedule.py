@@ -271,6 +271,3 @@ class Stage(LoopPrimitives, StoragePrimitives):
 
     def __repr__(self) -> str:
         return f"stage({self._node.name}, loops: {self._node.axis_names()})"
-
-
-__all__ = ["Schedule", "Stage", "create_schedule"]

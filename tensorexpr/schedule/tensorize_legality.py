@@ -37,6 +37,3 @@ def check_tensorized(tree: ScheduleTree, stage: StageNode) -> None:
     for what, wanted in said_of_accesses.items():
         if wanted:
             raise ScheduleError(f"{where} the stage's loads and stores, which {what} is about; leave one of the two out")
-
-
-__all__ = ["check_tensorized"]

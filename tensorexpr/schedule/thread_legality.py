@@ -81,6 +81,3 @@ def _kernel(tree: ScheduleTree, stage: StageNode) -> int:
     while isinstance(stage.attach, At):
         stage = tree[stage.attach.stage]
     return stage.id
-
-
-__all__ = ["check_extents", "check_threads"]

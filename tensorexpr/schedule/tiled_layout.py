@@ -142,6 +142,3 @@ def _cut(whole: _Piece, factors: Sequence[int | None]) -> Iterator[tuple[_Piece,
     extents = [-(-whole.extent // known) if factor is None else factor for factor in factors]
     for place, extent in enumerate(extents):
         yield (_Piece(whole.of, whole.step * prod(extents[place + 1 :]), extent),)
-
-
-__all__ = ["tiled_layout"]

@@ -26,6 +26,3 @@ def cprint(printable: Any, style: str | None = None, black_format: bool | None =
     else:
         raise TypeError(f"cprint takes a text, or a node with script(), not {printable!r}")
     print(shown(text, style))
-
-
-__all__ = ["cprint"]

@@ -261,6 +261,3 @@ def _pack(state: SketchState, stage: int, operand: Operand, plan: DotPlan, lanes
 def _zero(copy: StageNode) -> int | float:
     """What padding holds: it is multiplied with what it meets, and added."""
     return 0.0 if parse_dtype(copy.origin.output_dtype(0)).is_float else 0
-
-
-__all__ = ["DotPlan", "dot_plans", "tile_dot_products"]

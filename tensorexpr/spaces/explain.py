@@ -63,6 +63,3 @@ def _seen(s: Schedule, stage: StageNode, op: ComputeOp, target: Target) -> str:
         return f"a plain reduction; {windows}; a product with too few rows or columns for a tile of vectors"
     rows, summed = (", ".join(axis.name for axis in axes) for axes in (product.rows, product.summed))
     return f"a matrix product: rows {rows}, columns {product.column.name}, summed over {summed}"
-
-
-__all__ = ["explain_default"]

@@ -273,6 +273,3 @@ def _accumulate(s: Schedule, tile: Tensor, tensor: Tensor, product: Product, pla
     for axis in (*others, vector):
         stage.unroll(axis)
     return blocks
-
-
-__all__ = ["Plan", "plan_product", "product_plans", "schedule_product", "schedule_products"]

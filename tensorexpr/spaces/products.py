@@ -179,6 +179,3 @@ def size_of(axes: Sequence[IterVar]) -> int:
     extents = constant_extents(axes)
     assert extents is not None
     return product(extents)
-
-
-__all__ = ["Operand", "Product", "Refused", "extent_of", "inline_moves", "product_of", "size_of"]

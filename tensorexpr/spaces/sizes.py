@@ -126,19 +126,3 @@ def _value(step: Sampling, decision: int | tuple[int, ...]) -> tuple[int, ...]:
         assert isinstance(decision, int)
         return (step.candidates[decision],)
     return (decision,) if isinstance(decision, int) else decision
-
-
-__all__ = [
-    "Candidates",
-    "Factor",
-    "Opened",
-    "balanced_rows",
-    "decided",
-    "opened",
-    "parts",
-    "registers",
-    "several",
-    "tile_vectors",
-    "vector_of",
-    "written_rows",
-]

@@ -174,6 +174,3 @@ def _even(extent: int, most: int) -> int:
         if extent % size == 0:
             return size
     return -(-extent // -(-extent // most))
-
-
-__all__ = ["is_window", "schedule_windows"]

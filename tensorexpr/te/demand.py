@@ -117,6 +117,3 @@ def _union(op: Operation, boxes: list[Box], analyzer: Analyzer) -> Box:
             high = high if analyzer.known_less_equal(end.max, high) else maximum(high, end.max)
         joined.append(Interval(low, high))
     return joined
-
-
-__all__ = ["check_demand", "first_rows"]

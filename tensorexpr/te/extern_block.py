@@ -43,6 +43,3 @@ def extern_block(op: ExternOp, buffers: Mapping[Tensor, Buffer], names: BlockNam
     writes = tuple(map(BufferRegion.full_region, changed))
     block = Block((), reads, writes, names.fresh(op.name), body, None, match_buffers=views, annotations=annotations)
     return BlockRealize((), TRUE, block)
-
-
-__all__ = ["extern_block"]

@@ -116,5 +116,3 @@ TE_NODES: Types = (
         Field("body", Stmt),
     ),
 )
-
-__all__ = ["TE_NODES"]

@@ -70,6 +70,3 @@ def _of_tensors(op: HybridOp, value: PrimExpr) -> PrimExpr:
         return ProducerLoad(tensors[node.buffer], node.indices) if isinstance(node, BufferLoad) else None
 
     return post_order_rewrite(value, rule)
-
-
-__all__ = ["as_compute"]

@@ -59,6 +59,3 @@ def verify_hybrid(op: HybridOp) -> None:
     missing = [var for var in undefined_vars(op.statement, tuple(given)) if var.dtype == "handle"]
     if missing:
         raise DeclarationError(f"{where}: nothing defines the memory {', '.join(v.name for v in missing)}")
-
-
-__all__ = ["HybridOp", "verify_hybrid"]

@@ -68,6 +68,3 @@ def _slice(data: JSON, reader: ExprReader, tensor_of: Callable[[JSON], Tensor]) 
 def _item(item: list[JSON], reader: ExprReader) -> Any:
     begin = reader.expr(item[0])
     return begin if len(item) == 1 else slice(begin, begin + reader.expr(item[1]))
-
-
-__all__ = ["read_call", "write_call"]

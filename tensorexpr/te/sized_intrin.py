@@ -117,6 +117,3 @@ def check_reads_all(op: ComputeOp, where: str) -> None:
                     f"{where}: {op.name} reads the elements {low}:{high + 1} of dimension {dim} of {tensor.name}, which has {extent}; "
                     "declare inputs with just the elements that are read"
                 )
-
-
-__all__ = ["check_reads_all", "size_variables", "sized", "solved"]

@@ -61,6 +61,3 @@ def decorate(func: Callable[..., Any], fwrapped: Callable[..., Any]) -> Callable
         return fwrapped(func, *args, **kwargs)
 
     return call
-
-
-__all__ = ["TagScope", "decorate", "tag_scope"]

@@ -200,6 +200,3 @@ def call_bodies(call: TensorIntrinCall, inner: Sequence[IterVar]) -> tuple[PrimE
 def _element(tensor: Tensor, region: tuple[Range, ...], span: tuple[int, ...], indices: tuple[PrimExpr, ...]) -> PrimExpr:
     inside = dict(zip(span, indices, strict=True))
     return ProducerLoad(tensor, tuple(dom.min + inside[d] if d in inside else dom.min for d, dom in enumerate(region)))
-
-
-__all__ = ["TensorComputeOp", "TensorIntrinCall", "call_bodies", "call_intrin", "tensor_axes"]

@@ -116,6 +116,3 @@ def _addressed(stmt: Stmt) -> set[Buffer | Var]:
         elif isinstance(node, AttrStmt) and isinstance(node.node, (Buffer, Var)):
             found.add(node.node)
     return found
-
-
-__all__ = ["bound_tensors", "mentioned", "realized", "with_buffers", "with_tensors"]

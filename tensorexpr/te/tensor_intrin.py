@@ -252,6 +252,3 @@ def _digest(intrin: TensorIntrin) -> str:
     for function in (intrin.body, intrin.reduce_init, intrin.reduce_update):
         parts.append("none" if function is None else f"{structural_hash(function):016x}")
     return hashlib.sha256("/".join(parts).encode()).hexdigest()[:16]
-
-
-__all__ = ["TensorIntrin", "built_in", "decl_tensor_intrin"]

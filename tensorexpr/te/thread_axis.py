@@ -43,6 +43,3 @@ def _domain(dom: Any) -> Range | None:
     if not parse_dtype(extent.dtype).is_int:
         raise DeclarationError(f"thread_axis takes its domain as a number, (0, number) or a tir.Range, not {dom!r}")
     return Range.from_min_extent(first, extent)
-
-
-__all__ = ["thread_axis"]

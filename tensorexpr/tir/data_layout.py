@@ -174,6 +174,3 @@ def _shape(source: Layout, target: Layout, shape: Sequence[Any]) -> tuple[PrimEx
 
 def _tiles(extent: PrimExpr, size: int) -> PrimExpr:
     return floordiv(extent + (size - 1), size) if size > 1 else extent
-
-
-__all__ = ["BijectiveLayout", "Layout", "bijective_layout", "layout"]

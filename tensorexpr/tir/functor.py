@@ -124,6 +124,3 @@ def _checked(cls: _Class, base: type) -> _Class:
     if unknown:
         raise TypeError(f"{cls.__name__}.{unknown[0]} is the method of no node; methods: {', '.join(sorted(_METHODS.values()))}")
     return cls
-
-
-__all__ = ["PyStmtExprMutator", "PyStmtExprVisitor", "mutator", "visitor"]

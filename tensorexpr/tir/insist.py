@@ -18,6 +18,3 @@ def insisted() -> bool:
 def ask_with(ask: Callable[[], bool]) -> None:
     """Let `insisted` ask a function."""
     _asked.append(ask)
-
-
-__all__ = ["ask_with", "insisted"]

@@ -18,6 +18,3 @@ def is_storage_scope(scope: object) -> bool:
     return isinstance(scope, str) and any(
         scope == kind or (scope.startswith(f"{kind}.") and len(scope) > len(kind) + 1) for kind in SCOPE_KINDS
     )
-
-
-__all__ = ["SCOPE_KINDS", "is_storage_scope"]

@@ -33,6 +33,3 @@ def bound_tag(stmt: Stmt) -> str | None:
     if isinstance(stmt, For) and stmt.kind is ForKind.THREAD_BINDING and stmt.thread_binding is not None:
         return stmt.thread_binding.thread_tag
     return None
-
-
-__all__ = ["COPROCESSOR_TAGS", "HARDWARE_TAGS", "THREAD_REDUCTION_PRAGMA", "VIRTUAL_TAGS", "bound_tag", "is_thread_tag", "thread_tags"]

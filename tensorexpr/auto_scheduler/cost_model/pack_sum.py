@@ -146,16 +146,3 @@ def _matrix(rows: npt.NDArray[np.float32], label: Any = None, weight: Any = None
     except ImportError:
         raise TuningError("matrices of xgboost need the package: pip install xgboost-cpu, or the extra `tune`") from None
     return xgboost.DMatrix(rows, label=label, weight=weight)
-
-
-__all__ = [
-    "XGBDMatrixContext",
-    "dmatrix_context",
-    "feature_to_pack_sum_xgbmatrix",
-    "max_curve",
-    "pack_sum_average_peak_score",
-    "pack_sum_rmse",
-    "pack_sum_square_error",
-    "pack_sum_xgbmatrix",
-    "predict_throughput_pack_sum",
-]

@@ -67,6 +67,3 @@ def _refuse(tree: ScheduleTree, stage: StageNode, axis: int | None) -> None:
         f"{where}, but it isn't certain that these parts are all of its axis {stage.axes[axis].name!r}; compute it at the root, "
         "take it out of args, or insist with PassContext(config={'tir.unsafe': True})"
     )
-
-
-__all__ = ["check_covers"]

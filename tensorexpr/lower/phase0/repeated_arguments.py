@@ -45,6 +45,3 @@ def _with_sizes(exprs: Iterable[PrimExpr], sizes: dict[Var, set[Var]]) -> set[Va
     """The variables of expressions, and those of the extents of their axes."""
     used = {var for expr in exprs for var in variables(expr)}
     return used.union(*(sizes[var] for var in used if var in sizes))
-
-
-__all__ = ["may_repeat"]

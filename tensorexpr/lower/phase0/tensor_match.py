@@ -236,6 +236,3 @@ def _same(ours: Sequence[PrimExpr], theirs: Sequence[PrimExpr], analyzer: Analyz
 
 def _listed(extents: Sequence[PrimExpr]) -> str:
     return f"[{', '.join(map(str, extents))}]"
-
-
-__all__ = ["TensorMatch", "match_region"]

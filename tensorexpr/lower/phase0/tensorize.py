@@ -135,6 +135,3 @@ def _call(function: PrimFunc, intrin: TensorIntrin, match: TensorMatch) -> Stmt:
     for buffer, box in reversed(list(zip(buffers, boxes, strict=True))):
         body = BufferBind(buffer, box, body)
     return Copier(values).stmt(body)
-
-
-__all__ = ["intrinsic_of", "tensorized_axis", "tensorized_nest"]

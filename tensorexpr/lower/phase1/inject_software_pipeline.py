@@ -182,6 +182,3 @@ def _apart(loop: For, region: BufferRegion, other: BufferRegion, distance: int) 
     moved = [Range.from_min_extent(substitute(r.min, later), substitute(r.extent, later)) for r in other.region]
     analyzer = on_indices(Analyzer(), *(bound for r in (*region.region, *moved) for bound in (r.min, r.extent)))
     return not may_overlap(analyzer, region, BufferRegion(other.buffer, tuple(moved)))
-
-
-__all__ = ["inject_software_pipeline"]

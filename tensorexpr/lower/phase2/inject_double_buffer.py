@@ -185,6 +185,3 @@ class _Overlap:
             now, turn, other = loop.min + outer * group + number, IntImm("int32", number % 2), IntImm("int32", (number + 1) % 2)
             steps += [self.fill(now + 1, other), self.read(now, turn)]
         return seq(replace(loop, loop_var=outer, min=IntImm(var.dtype, 0), extent=floordiv(count, group), body=seq(*steps)), main, last)
-
-
-__all__ = ["inject_double_buffer"]

@@ -151,6 +151,3 @@ class _Interleaving:
         fresh = Var(var.name, var.dtype)
         body = Copier({var: fresh}).stmt(self._copies.redirected(stmt, var - low))
         return For(fresh, low, self._loop.extent, ForKind.SERIAL, body)
-
-
-__all__ = ["inject_virtual_thread"]

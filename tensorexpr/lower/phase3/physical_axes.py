@@ -88,6 +88,3 @@ class _Splitter:
         if isinstance(index, Ramp):
             found[-1] = Ramp(found[-1], cast(index.stride, found[-1].dtype), index.lanes)
         return tuple(found)
-
-
-__all__ = ["physical_axes"]

@@ -95,6 +95,3 @@ class _Instrumenter:
 def _around(number: int, body: Stmt) -> Stmt:
     start, end = (Evaluate(Call("handle", f"tir.{name}_profile_intrinsic", (IntImm("int32", number),))) for name in ("start", "end"))
     return SeqStmt((start, *(body.seq if isinstance(body, SeqStmt) else (body,)), end))
-
-
-__all__ = ["InstrumentProfileIntrinsics"]

@@ -102,6 +102,3 @@ def threads_fit(root: Block, warp: int) -> bool:
                 return False
         stack += [(inner, threads) for inner in inner_statements(stmt)]
     return True
-
-
-__all__ = ["VerifyGPUCode"]

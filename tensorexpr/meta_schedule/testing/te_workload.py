@@ -419,6 +419,3 @@ def create_te_workload(name: str, idx: int) -> PrimFunc:
         )
     function, sizes = CONFIGS[name]
     return te.create_prim_func(list(function(*sizes[idx])))
-
-
-__all__ = ["CONFIGS", "create_te_workload"]

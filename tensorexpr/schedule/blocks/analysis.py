@@ -22,8 +22,6 @@ from .primitives.compute_inline import check_no_output
 from .program import BlockProgram, Node, realized
 from .schedule import Schedule
 
-__all__ = ["TensorizeInfo", "get_tensorize_loop_mapping", "has_block", "is_output_block", "suggest_index_map"]
-
 
 def has_block(sch: Schedule, block_name: str) -> bool:
     """True if exactly one block of the function that is worked on has the name."""

@@ -50,6 +50,3 @@ class BlockDependenceInfo:
         if found is None:
             raise ScheduleError(f"{block_sref} is no block of this program")
         return found
-
-
-__all__ = ["BlockDependenceInfo"]

@@ -20,8 +20,6 @@ from .handles import BlockRV
 from .program import BlockProgram, block_at
 from .schedule import Schedule
 
-__all__ = ["AutoTensorizeMappingInfo", "get_auto_tensorize_mapping_info"]
-
 
 @dataclass(frozen=True, eq=False)
 class AutoTensorizeMappingInfo:

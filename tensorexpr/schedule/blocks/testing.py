@@ -11,7 +11,6 @@ from .schedule import Schedule
 from .trace import Trace
 from .trace_python import apply_python
 
-__all__ = ["assert_structural_equal_ignore_global_symbol", "verify_trace_roundtrip"]
 SYMBOL = "global_symbol"
 
 

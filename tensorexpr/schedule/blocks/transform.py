@@ -10,8 +10,6 @@ from .analysis import get_tensorize_loop_mapping
 from .handles import BlockRV, LoopRV
 from .schedule import Schedule
 
-__all__ = ["tile_with_tensor_intrin"]
-
 
 def tile_with_tensor_intrin(sch: Schedule, block: BlockRV, intrin_name: str, allow_padding: bool = False) -> LoopRV | None:
     """Split the loops around a block, so that the innermost ones are those of an intrinsic's description, in its order.

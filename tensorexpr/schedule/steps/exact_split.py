@@ -45,6 +45,3 @@ class ExactSplit(Split):
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
         lines = super().python(before, after, names)
         return [f"{line.removesuffix(')')}, disable_predication=True)" for line in lines]
-
-
-__all__ = ["ExactSplit"]

@@ -96,6 +96,3 @@ def _is_copy(stage: StageNode, load: ProducerLoad) -> bool:
     places = load.indices if layout is None else layout.map_indices(load.indices)
     analyzer = Analyzer({axis.var: axis.dom for axis in op.axis if axis.dom is not None})
     return len(places) == len(op.axis) and all(analyzer.known_equal(place, axis.var) for place, axis in zip(places, op.axis, strict=True))
-
-
-__all__ = ["PreTransformed", "copied_input", "layout_of"]

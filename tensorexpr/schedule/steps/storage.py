@@ -100,6 +100,3 @@ class StorageAlign(Step):
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
         stage = after[self.stage]
         return [f"s[{names.stage(stage)}].storage_align({names.axis(stage, self.axis)}, {self.factor}, {self.offset})"]
-
-
-__all__ = ["DoubleBuffer", "StorageAlign"]

@@ -72,6 +72,3 @@ class Tensorize(Step):
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
         stage = after[self.stage]
         return [f"s[{names.stage(stage)}].tensorize({names.axis(stage, self.axis)}, te.TensorIntrin.get({self.intrin!r}, {self.digest!r}))"]
-
-
-__all__ = ["Tensorize"]

@@ -137,6 +137,3 @@ def checked_thread(stage: str, thread: Any) -> tuple[str, str, int | None]:
             f"{thread.dom.min + thread.dom.extent}; threads count from 0 to a constant, or leave the domain to the loop"
         )
     return thread.thread_tag, thread.name, extent
-
-
-__all__ = ["Bind", "EnvThreads", "checked_thread"]

@@ -152,6 +152,3 @@ class HybridPrinter:
 
 def _buffer_of(stmt: Allocate) -> Buffer:
     return Buffer(stmt.buffer_var, stmt.dtype, tuple(stmt.extents), name=stmt.buffer_var.name)
-
-
-__all__ = ["HybridPrinter"]

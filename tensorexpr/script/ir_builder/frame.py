@@ -174,6 +174,3 @@ class IRModuleFrame(IRBuilderFrame):
             raise DeclarationError(f"declared and never defined: {', '.join(missing)}")
         functions: dict[str | GlobalVar, PrimFunc] = dict(self.functions.items())
         return IRModule(functions, FrozenMap(self.attrs), self.global_infos)
-
-
-__all__ = ["IRBuilderFrame", "IRModuleFrame", "LoopFrame", "PendingFrame", "PrimFuncFrame"]

@@ -33,5 +33,3 @@ HYBRID_GLOBALS: dict[str, str] = {
     "max_num_threads": "number",
 }
 """What a hybrid function may call besides `range`, `len`, `min`, `max`, `round` and `abs`: the name, and of which kind it is."""
-
-__all__ = ["CASTS", "HYBRID_GLOBALS", "INTRINSICS", "LOOPS"]

@@ -102,6 +102,3 @@ class _Accesses:
         while common < min(len(known), len(chain)) and known[common] is chain[common]:
             common += 1
         self.around[buffer] = known[:common]
-
-
-__all__ = ["detect_buffer_access_lca"]

@@ -32,6 +32,3 @@ def _operations(block: Block) -> float:
         extent = getattr(axis.dom.extent if axis.dom else None, "value", 1)
         work *= extent if isinstance(axis, IterVar) else 1
     return work
-
-
-__all__ = ["find_anchor_block"]

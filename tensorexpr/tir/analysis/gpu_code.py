@@ -125,6 +125,3 @@ def verify_memory(func: PrimFunc) -> bool:
             return False
         stack.extend(own.bodies)
     return True
-
-
-__all__ = ["verify_gpu_code", "verify_memory"]

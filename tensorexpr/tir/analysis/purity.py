@@ -51,6 +51,3 @@ def _own_memory(func: PrimFunc) -> Iterator[Var]:
             yield node.buffer.data
         elif isinstance(node, Block):
             yield from (buffer.data for buffer in node.alloc_buffers)
-
-
-__all__ = ["assert_pure_function", "is_pure_function"]

@@ -126,6 +126,3 @@ def type_text(node: Type) -> str:
     if not isinstance(node, PointerType):
         return repr(node)
     return f"T.handle({quoted(node.element_type.dtype)}, {quoted(node.storage_scope or 'global')})"
-
-
-__all__ = ["script_node", "script_stmt", "type_text"]

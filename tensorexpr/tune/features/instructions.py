@@ -30,6 +30,3 @@ def in_vectors(nest: StageNest) -> StageNest:
         start -= 1
     loops = (*nest.loops[:start], *summed, *nest.loops[start:first], *others, lanes)
     return replace(nest, loops=loops, group=float(np.prod([loop.extent.max() for loop in summed])) if summed else 1.0)
-
-
-__all__ = ["in_vectors"]
