@@ -30,10 +30,11 @@ def schedule_injective(s: Schedule, tensor: Tensor, target: Target) -> None:
     reads = stage_reads(s, tensor)
     loops = merged_loops(s, tensor, axes, reads)
     across = transposed_axis(loops)
-    outer = _rows(s, tensor, loops, target) if across is None else schedule_transpose(s, tensor, loops, across, target)
+    streamed = s.tree[s[tensor].id].is_output and outgrows_cache(target, bytes_of(tensor))
+    outer = _rows(s, tensor, loops, target) if across is None else schedule_transpose(s, tensor, loops, across, target, streamed)
     if outer and is_parallel(target, operations(op.body, product([loop.extent for loop in loops]))):
         s[tensor].parallel(s[tensor].fuse(*outer))
-    if s.tree[s[tensor].id].is_output and outgrows_cache(target, bytes_of(tensor)):
+    if streamed:
         s[tensor].store_nontemporal()
 
 
