@@ -6,7 +6,7 @@ multiply-add happens where a formula says `fma`, and there only if the machine h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,8 +21,14 @@ _FRACTION_BITS = {"float": 23, "double": 52}
 _BIAS = {"float": 127, "double": 1023}
 # Adding this rounds a float of moderate size to an integer, which the low bits of the sum then hold.
 _ROUNDER = {"float": 1.5 * 2.0**23, "double": 1.5 * 2.0**52}
+_RARE = '!{!"branch_weights", i32 1, i32 2000}'
 # From 2**-151 and 2**131 (2**-1077 and 2**1026), powers beyond those of normal numbers, as many steps back are well within them.
 _FAR = {"float": 32, "double": 64}
+
+
+def _bits_of(value: float, kind: str) -> int:
+    """The bits of a float of an LLVM type as a signed integer."""
+    return int(np.float32(value).view(np.int32) if kind == "float" else np.float64(value).view(np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,13 +194,8 @@ class Lanes:
         """self * scale rounded to an integer, as a float and as an integer; below 2**22 (2**51) in size, or NaN."""
         rounder = _ROUNDER[self.kind]
         shifted = self.fma(scale, rounder) if scale != 1.0 else self + rounder
-        number = shifted.bits() - shifted.bits().constant(self._rounder_bits)
+        number = shifted.bits() - shifted.bits().constant(_bits_of(rounder, self.kind))
         return shifted - rounder, number
-
-    @property
-    def _rounder_bits(self) -> int:
-        width = np.float32 if self.kind == "float" else np.float64
-        return int(width(_ROUNDER[self.kind]).view(np.int32 if self.kind == "float" else np.int64))
 
     def scaled(self, power: Lanes, exponent: Lanes) -> Lanes:
         """self * 2**power with one rounding, into denormals, zero or infinity; `exponent` is the same number as an integer."""
@@ -211,6 +212,38 @@ class Lanes:
             operands = f"{result.llvm_type} {result.text}, {part.llvm_type} {part.text}, i64 {start}"
             result = result.like(f"call {result.llvm_type} @{name}({operands})")
         return result.resized(self.lanes)
+
+    def shifted(self, exponent: Lanes) -> Lanes:
+        """self * 2**exponent, which is a normal number as this is."""
+        return (self.bits() + (exponent << _FRACTION_BITS[self.kind])).as_float()
+
+    @property
+    def is_scaled_in_steps(self) -> bool:
+        """True for vectors for which `scaled` takes more than one instruction."""
+        return self.lanes > 1 and self._scalef_lanes() == 0
+
+    def unless_beyond(self, limit: float, anywhere: Callable[[Lanes], Lanes], within: Callable[[Lanes], Lanes]) -> Lanes:
+        """`within` of these values if all are at most `limit` in size, else, behind a branch that is rarely taken, `anywhere` of them."""
+        text = self.ctx.text
+        size = self.bits()
+        size = size & size.constant((1 << (31 if self.kind == "float" else 63)) - 1)
+        native = max(1, self.ctx.module.target.vector_bits // (32 if self.kind == "float" else 64))
+        # The largest of several registers needs one comparison; as integers, so that NaN is beyond any limit.
+        while size.lanes > native and size.lanes % (2 * native) == 0:
+            half = size.lanes // 2
+            low, high = size.part(0, half), size.part(half, half)
+            size = low.compare("sgt", high).choose(low, high)
+        beyond, plain, done = text.fresh("beyond"), text.fresh("within"), text.fresh("done")
+        # Lanes that nothing reads may be poison, which a branch must not depend on.
+        flag = text.value(f"freeze i1 {size.compare('sgt', _bits_of(limit, self.kind)).any()}")
+        text.branch(flag, beyond, plain, f", !prof !{self.ctx.module.text.node(_RARE)}")
+        found = []
+        for label, formula in ((beyond, anywhere), (plain, within)):
+            text.start(label)
+            found.append((formula(self).text, text.block))
+            text.jump(done)
+        text.start(done)
+        return self.like_text(text.phi(self.llvm_type, *found))
 
     def _scaled_in_two(self, power: Lanes, exponent: Lanes) -> Lanes:
         """Times 2**(power + c) or 2**(power - c), which is normal and exact, then 2**-c or 2**c, which rounds."""

@@ -34,15 +34,20 @@ _TANH_SMALL = 0.55
 _SINH = (0.1666666716337204, 0.00833331048488617, 0.00019842891197185963, 2.782267074508127e-06)
 # Arguments beyond these give 0 and infinity (with an exponent to spare for sinh and cosh).
 _EXP_RANGE = {"float": (-104.0, 90.0), "double": (-746.0, 711.0)}
+# Up to this size of the argument e**x and 2**n are normal numbers, and so are their products with what is in [1/2, 2].
+_EXP_PLAIN = {"float": 86.0, "double": 706.0}
 
 
 def _cut(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
     """r, and n as a float and as an integer, for x within the range."""
     low, high = _EXP_RANGE[x.kind]
-    clamped = x.at_most(high).at_least(low)
-    n, exponent = clamped.rounded(_LOG2_E)
+    return _split(x.at_most(high).at_least(low))
+
+
+def _split(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
+    n, exponent = x.rounded(_LOG2_E)
     ln2_high, ln2_low = _LN2[x.kind]
-    return n.fma(-ln2_low, n.fma(-ln2_high, clamped)), n, exponent
+    return n.fma(-ln2_low, n.fma(-ln2_high, x)), n, exponent
 
 
 def _reduced(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
@@ -52,9 +57,23 @@ def _reduced(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
 
 
 def exp(x: Lanes) -> Lanes:
-    """e**x, within 1 ulp."""
+    """e**x, within 1 ulp.
+
+    Where no lane is near the ends of the range, nothing is clamped and the power of two is added to the exponent.
+    """
+    if not x.is_scaled_in_steps:
+        return _exp_anywhere(x)
+    return x.unless_beyond(_EXP_PLAIN[x.kind], _exp_anywhere, _exp_plain)
+
+
+def _exp_anywhere(x: Lanes) -> Lanes:
     r, n, exponent = _cut(x)
     return r.polynomial((1.0, 1.0, *_EXP[x.kind])).scaled(n, exponent)
+
+
+def _exp_plain(x: Lanes) -> Lanes:
+    r, _, exponent = _split(x)
+    return r.polynomial((1.0, 1.0, *_EXP[x.kind])).shifted(exponent)
 
 
 def _half_exp(x: Lanes) -> Lanes:

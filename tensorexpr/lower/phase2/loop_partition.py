@@ -4,6 +4,11 @@ A guard of an imperfect split holds for all but the last iterations of some loop
 loops further in is an affine condition on that loop's variable, hence an interval of iterations that need no guard:
 one body for it, one for what is left on either side. Parallel loops, and conditions that aren't affine in the variable
 (fused axes), keep one loop that chooses between the two bodies: a second parallel region would cost more than the test.
+Where two axes of a fused loop have guards, each edge has a body, in which the number of its block is a constant:
+
+    for f in parallel(64):                          if f < 56 and f % 8 < 7: ...
+        if f // 8 * 4 + i < 30:             ->      else if f < 56: if f // 8 * 4 + i < 30 becomes true, f % 8 becomes 7
+            if f % 8 * 4 + j < 31: ...              else: f // 8 becomes 7, and i < 2
 Vector loops are never cut: their guards become masks. The program may grow by a bounded factor.
 """
 
@@ -16,7 +21,7 @@ from ...arith.analyzer import Analyzer
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import maximum, minimum
 from ...tir.attrs import FrozenMap
-from ...tir.expr import Call, CmpExpr, IntImm, PrimExpr, Range, Var
+from ...tir.expr import Call, CmpExpr, FloorDiv, FloorMod, IntImm, PrimExpr, Range, Var
 from ...tir.function import PrimFunc
 from ...tir.intrin import if_then_else, likely
 from ...tir.stmt import NOP, BufferStore, Evaluate, For, ForKind, IfThenElse, Stmt, is_no_op, seq
@@ -62,7 +67,7 @@ def _leaves(stmt: Stmt) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """Where a loop's guards all hold: in [low, high) of its variable, or, if that is no interval, where `test` does.
+    """Where a loop's guards all hold: in [low, high) of its variable, or, if that is no interval, where the `tests` of all do.
 
     `again`: these are some of the guards only, and both parts may be cut once more for the others.
     """
@@ -70,8 +75,13 @@ class _Cut:
     guards: tuple[CmpExpr, ...]
     low: PrimExpr | None
     high: PrimExpr | None
-    test: PrimExpr
+    tests: tuple[PrimExpr, ...]
     again: bool = False
+
+    @property
+    def test(self) -> PrimExpr:
+        """All tests as one."""
+        return all_of(*self.tests)
 
 
 @dataclass(slots=True)
@@ -84,6 +94,22 @@ class _Found:
     bounding: dict[CmpExpr, PrimExpr] = field(default_factory=dict)
     upper: set[CmpExpr] = field(default_factory=set)
     testing: dict[CmpExpr, PrimExpr] = field(default_factory=dict)
+
+
+class _CopierOfOneBlock(Copier):
+    """A copier that knows which quotients and remainders of fused variables can have one value only."""
+
+    def __init__(self, mapping: dict[Var, PrimExpr], analyzer: Analyzer) -> None:
+        super().__init__(mapping)
+        self._analyzer = analyzer
+
+    def _copied(self, expr: PrimExpr) -> PrimExpr:
+        result = super()._copied(expr)
+        if isinstance(result, (FloorDiv, FloorMod)) and isinstance(result.a, Var):
+            bound = self._analyzer.const_int_bound(result)
+            if bound.min_value == bound.max_value:
+                return IntImm(result.dtype, bound.min_value)
+        return result
 
 
 class _Partitioner:
@@ -239,12 +265,31 @@ class _Partitioner:
 
     def _remainder(self, loop: For, cut: _Cut, interval: Range | None) -> Stmt:
         """The guarded body where the test fails; a single iteration that is left is a constant."""
+        growth = _leaves(loop.body) * ((1 << len(cut.tests)) - 2)
+        if interval is None and len(cut.tests) > 1 and growth <= self._growth:
+            self._growth -= growth
+            return self._edges(loop, cut.tests)
         mapping: dict[Var, PrimExpr] = {}
         with under_conditions(self._analyzer, [~cut.test]):
             left = self._analyzer.const_int_bound(loop.loop_var)
             if interval is not None and left.min_value == left.max_value:
                 mapping[loop.loop_var] = IntImm(loop.loop_var.dtype, left.min_value)
             return self.stmt(Copier(mapping).stmt(loop.body))
+
+    def _edges(self, loop: For, tests: Sequence[PrimExpr], one_fails: bool = True) -> Stmt:
+        """The body for every combination of tests that hold or don't; with `one_fails` but for the one in which all hold."""
+        if not tests:
+            return self.stmt(_CopierOfOneBlock({}, self._analyzer).stmt(loop.body))
+        test, *others = tests
+        if self._analyzer.known_true(~test):
+            return self._edges(loop, others, False)
+        with under_conditions(self._analyzer, [~test]):
+            failed = self._edges(loop, others, False)
+        if one_fails and not others:
+            return failed
+        with under_conditions(self._analyzer, [test]):
+            held = self._edges(loop, others, one_fails)
+        return NOP if is_no_op(held) and is_no_op(failed) else IfThenElse(test, held, None if is_no_op(failed) else failed)
 
     def _find_cut(self, loop: For) -> _Cut | None:
         if loop.kind in (ForKind.VECTORIZED, ForKind.THREAD_BINDING):
@@ -269,13 +314,13 @@ class _Partitioner:
         if both and self._is_crossed(loop, low, high) and growth <= self._growth:
             self._growth -= growth // 2
             tests = {guard: test for guard, test in tests.items() if guard in found.upper}
-            return _Cut((*found.always, *tests), None, high, all_of(*tests.values()), again=True)
+            return _Cut((*found.always, *tests), None, high, tuple(tests.values()), again=True)
         if tests and (growth > self._growth or (low is not None and high is not None and not self._analyzer.known_less(low, high))):
             tests, low, high = {}, None, None
         if tests:
             self._growth -= growth
         settled = (*found.always, *tests)
-        return _Cut(settled, low, high, all_of(*tests.values())) if settled else None
+        return _Cut(settled, low, high, tuple(dict.fromkeys(tests.values()))) if settled else None
 
     def _is_crossed(self, loop: For, low: PrimExpr | None, high: PrimExpr | None) -> bool:
         """True if a serial loop has no iteration without guards, as each is at one border or at both."""

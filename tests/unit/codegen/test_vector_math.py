@@ -249,3 +249,29 @@ def test_exponentials_of_any_length_are_scaled_by_one_instruction(lanes: int, sc
     value = intrin.exp(load(a, index))
     text = emit_module({"f": primfunc([a, b], store(b, index, value))}, Target("llvm -mcpu=skylake-avx512")).text
     assert len(re.findall(r"call <\d+ x float> @llvm.x86.avx512.mask.scalef", text)) == scaled
+
+
+@pytest.mark.parametrize(("dtype", "limit"), (("float32", 86.0), ("float64", 706.0)))
+def test_exponentials_without_clamps_are_as_exact_up_to_their_limit(dtype: str, limit: float) -> None:
+    """One lane beyond the limit, or NaN, takes its whole vector the other way, and changes no lane's result."""
+    x = np.linspace(-limit, limit, 1024).astype(dtype)
+    plain, beside = (
+        apply(lambda x: _intrinsic("exp", x), dtype, a, lanes=8, target=Target("llvm -mcpu=haswell"))
+        for a in (x, np.where(np.arange(1024) % 8 == 5, np.resize([limit * 2, np.nan, -np.inf], 1024), x).astype(dtype))
+    )
+    exact = np.array([mpmath.exp(mpmath.mpf(float(value))) for value in x])
+    errors = [abs(mpmath.mpf(float(got)) - want) / float(np.spacing(got)) for got, want in zip(plain, exact, strict=True)]
+    assert max(errors) <= 1
+    same = np.arange(1024) % 8 != 5
+    assert (plain[same] == beside[same]).all() and plain.tobytes() != beside.tobytes()
+
+
+@pytest.mark.parametrize(("cpu", "lanes", "branches"), (("haswell", 32, 1), ("haswell", 1, 0), ("skylake-avx512", 32, 0)))
+def test_vectors_of_exponentials_are_scaled_by_an_addition(cpu: str, lanes: int, branches: int) -> None:
+    """Within the usual range nothing is clamped; AVX-512 scales by one instruction anywhere."""
+    a, b = flat("a", lanes), flat("b", lanes)
+    index: PrimExpr = ramp(0, lanes) if lanes > 1 else IntImm("int32", 0)
+    text = emit_module({"f": primfunc([a, b], store(b, index, intrin.exp(load(a, index))))}, Target(f"llvm -mcpu={cpu}")).text
+    assert text.count("!prof") == branches
+    within = text.partition("\nwithin.")[2].partition("\ndone.")[0]
+    assert bool(within) == bool(branches) and " fcmp " not in within and " fmul " not in within

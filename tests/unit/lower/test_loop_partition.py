@@ -153,6 +153,21 @@ def test_fused_loops_choose_inside() -> None:
     assert "ii" not in str(choice.condition)
 
 
+def test_edges_of_two_fused_axes_are_bodies_of_their_own() -> None:
+    """7 x 10 in blocks of 4 x 4: in the last row of blocks 3 rows are left, in the last column of blocks 2 columns."""
+    a = flat("A", 7 * 10)
+
+    def body(f: Var, ii: Var, ji: Var) -> Stmt:
+        i, j = f // 3 * 4 + ii, f % 3 * 4 + ji
+        return guard(i < 7, guard(j < 10, store(a, load(a, i * 10 + j) + 1.0, i * 10 + j)))
+
+    nest = parallel("f", 6, lambda f: loop("ii", 4, lambda ii: loop("ji", 4, lambda ji: body(f, ii, ji))))
+    result = applied(loop_partition, func(nest, a))
+    assert "likely" not in str(result.body)
+    (_, *inner) = loops(result)
+    assert sorted(set(inner)) == ["ii 0:3", "ii 0:4", "ji 0:2", "ji 0:4"]
+
+
 def test_symbolic_extent() -> None:
     n = SizeVar("n")
     a = flat("A", 64)
