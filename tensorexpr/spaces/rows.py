@@ -16,8 +16,8 @@ from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar, ProducerLoad
 from ..tir.rewriting import walk
-from .access import element_bytes, product, stage_reads
-from .machine import is_parallel, operations
+from .access import bytes_of, element_bytes, product, stage_reads
+from .machine import is_parallel, operations, outgrows_cache
 from .reduction import constant_extents, schedule_reduction
 from .sizes import decided, several, vector_of
 
@@ -73,6 +73,8 @@ def schedule_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode], rows:
     place = s[output].fuse(*loops)
     if is_parallel(target, _work(s, s.tree[s[output].id], inner)):
         s[output].parallel(place)
+    if extents is not None and s.tree[s[output].id].is_output and outgrows_cache(target, bytes_of(output)):
+        s[output].store_nontemporal()
     for stage in reversed(inner):
         if not isinstance(s.tree[stage.id].attach, Inline):
             tensor = stage.origin.output(0)

@@ -291,3 +291,23 @@ def test_small_work_runs_on_one_thread() -> None:
         assert ("parallel" in str(default_schedule([x, topi.nn.relu(x)], AVX512))) is expected
     x = data(1 << 13)  # a polynomial each
     assert "parallel" in str(default_schedule([x, topi.exp(x)], AVX512))
+
+
+def test_transposes_that_stay_in_the_caches_go_along_rows_of_the_result() -> None:
+    """Equal blocks of rows, of which each thread takes some; past the caches a thread goes along rows of the operand."""
+    x = data(256, 300)
+    args = [x, topi.transpose(x)]
+    with tvm.Target("llvm -mcpu=haswell -num-cores=2"):
+        text = str(tvm.lower(default_schedule(args, tvm.Target.current()), args))
+    assert "T.likely" not in text and "predicate" not in text
+    assert "for ax0_outer_ax1_outer_fused in T.parallel(20):" in text
+    with tvm.Target("llvm -mcpu=haswell -num-cores=2 -l3=256K/8"):
+        assert "ax1_outer_ax0_outer_fused" in str(tvm.lower(default_schedule(args, tvm.Target.current()), args))
+
+
+@pytest.mark.parametrize(("size", "expected"), (("256K/8", True), ("8M/16", False)))
+def test_rows_that_outgrow_the_caches_are_stored_past_them(size: str, expected: bool) -> None:
+    x = data(256, 128)
+    args = [x, topi.nn.softmax(x)]
+    schedule = default_schedule(args, tvm.Target(f"llvm -mcpu=haswell -num-cores=2 -l3={size}"))
+    assert ("StoreNontemporal" in str(schedule.trace)) == expected
