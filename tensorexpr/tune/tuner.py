@@ -255,13 +255,13 @@ class Tuner:
             self._compared = len(self.trials)
 
     def finalists(self) -> list[Trial]:
-        """The best few, the best first, and what sketches prefer unless it is far slower: that is what runs without a search.
+        """The best few, the best first, and what runs without a search, unless it is far slower.
 
         They are chosen by what each took alone, also where it was timed in turn with others since, in other weather.
         """
         alone = {trial.candidate: self._alone.get(trial.candidate, trial.result.median) for trial in self.trials if trial.result.is_success}
         good = sorted((t for t in self.trials if t.candidate in alone), key=lambda t: alone[t.candidate])
-        plans, few = set(preferred(self.sketches)), self.options.remeasured
+        plans, few = preferred(self.sketches)[:1], self.options.remeasured
         return good[:few] + [t for t in good[few:] if t.candidate in plans and alone[t.candidate] <= _PLANS * alone[good[0].candidate]]
 
     def _time_again(self, trials: Sequence[Trial], offsets: Sequence[int] = OFFSETS[:1]) -> list[MeasureResult]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -124,6 +125,7 @@ def _stage_columns(nest: StageNest, touched: list[Access], machine: Machine) -> 
     return columns, cycles
 
 
+@lru_cache(maxsize=256)  # of the stages of a space, which is asked for again with each generation
 def _operations(body: tuple[PrimExpr, ...]) -> float:
     """Arithmetic on values (not on indices) per execution of a statement."""
     count = 0.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -166,6 +166,12 @@ def nests(sketch: Sampled, bodies: Bodies, rows: IntArray, trimmed: bool = False
     return [builder.finished[number] for number in tree.order if number in builder.finished]
 
 
+@lru_cache(maxsize=256)
+def _loads(body: tuple[PrimExpr, ...]) -> tuple[ProducerLoad, ...]:
+    """What a statement reads, each place once."""
+    return tuple(dict.fromkeys(n for value in body for n in walk(value) if isinstance(n, ProducerLoad)))
+
+
 @dataclass(frozen=True, eq=False)
 class _NestBuilder:
     tree: ScheduleTree
@@ -187,8 +193,8 @@ class _NestBuilder:
             self.axis_loops[stage.id, axis] = len(loops)
             ends.append(len(loops))
         body = self.bodies[stage.id]
-        loads = tuple(dict.fromkeys(n for value in body for n in walk(value) if isinstance(n, ProducerLoad)))
-        self.finished[stage.id] = StageNest(stage, tuple(loops), region, loads, body, self._unroll_step(stage), tuple(ends), extents)
+        made = StageNest(stage, tuple(loops), region, _loads(body), body, self._unroll_step(stage), tuple(ends), extents)
+        self.finished[stage.id] = made
 
     def _unroll_step(self, stage: StageNode) -> Array:
         for axis in stage.leaf:

@@ -39,7 +39,8 @@ class TimingPolicy:
         repeat: repeats; each gives one cost.
         min_repeat_ms: a repeat gets as many calls as fill this time.
         racing_factor: a candidate that is this much slower than the best one so far is called once more only; 0 times all fully.
-        repeat_factor: one that is this much slower gets one repeat only; 0 gives all of them to everyone.
+        repeat_factor: one that is this much slower gets one repeat only; 0 gives all of them to everyone. The search goes on from
+            sketches within the same 1.2 of the best, so that what lies beyond needn't be known to the percent.
         flush_caches: drop all arrays from the caches before each repeat, which then is one call.
         cooldown_s: rest after each candidate, outside of its limit.
         patience_s: how long to wait at most for a core that somebody else has taken; 0 neither probes nor waits.
@@ -51,7 +52,7 @@ class TimingPolicy:
     repeat: int = 3
     min_repeat_ms: float = 12.0
     racing_factor: float = 3.0
-    repeat_factor: float = 1.5
+    repeat_factor: float = 1.2
     flush_caches: bool = False
     cooldown_s: float = 0.0
     patience_s: float = 0.5
@@ -128,17 +129,20 @@ def time_candidate(run: Run, first: float, policy: TimingPolicy, best: float, qu
     limit = policy.racing_factor * best if policy.racing_factor else math.inf
     if first > _BUDGET_SECONDS:
         return Timing((first,), 1, raced=first > limit)
-    warm = first if first > max(limit, _COLD_SECONDS) else run(_calls_of_race(limit, policy))
+    calls = _calls_of_race(limit, policy)
+    warm = first if first > max(limit, _COLD_SECONDS) else run(calls)
     if warm > limit:
         calm = quiet.now()
         if not calm:  # perhaps it isn't slow at all
             calm = quiet.wait()
-            warm = run(_calls_of_race(limit, policy))
+            warm = run(calls)
         if warm > limit:
             return Timing((warm,), 1, raced=True, disturbed=not calm)
-    costs: list[float] = []
+    number = calls_per_repeat(warm, policy)
+    # A call that fills a repeat alone was one: of long candidates, where each further call costs the most.
+    begun, costs = [warm] if number == calls else [], []
     for _ in range(_ATTEMPTS):
-        timing = _repeats(run, warm, policy, best)
+        timing, begun = _repeats(run, begun, number, policy, best), []
         calm = quiet.now()
         costs += timing.costs
         if calm and max(timing.costs) <= _SPREAD * min(costs):
@@ -156,11 +160,11 @@ def _calls_of_race(limit: float, policy: TimingPolicy) -> int:
     return min(_MOST_CALLS_OF_RACE, math.ceil(_RACE_SECONDS / limit))
 
 
-def _repeats(run: Run, warm: float, policy: TimingPolicy, best: float) -> Timing:
-    number = calls_per_repeat(warm, policy)
-    repeat = max(1, min(policy.repeat, int(_BUDGET_SECONDS / max(warm * number, 1e-9))))
-    costs = [run(number)]
+def _repeats(run: Run, begun: Sequence[float], number: int, policy: TimingPolicy, best: float) -> Timing:
+    """All repeats of so many calls, the first of which may be there; one of a candidate that can't win."""
+    costs = [*begun] or [run(number)]
     if not policy.repeat_factor or costs[0] <= policy.repeat_factor * best:
+        repeat = min(policy.repeat, int(_BUDGET_SECONDS / max(costs[0] * number, 1e-9)))
         costs += [run(number) for _ in range(repeat - 1)]
     return Timing(tuple(costs), number)
 

@@ -64,6 +64,13 @@ def test_repeats_are_filled_with_calls() -> None:
     assert machine.calls == [1, 10, 10, 10]
 
 
+def test_a_call_that_fills_a_repeat_is_one() -> None:
+    machine = Machine(cost=2e-2)
+    assert timed(machine, first=3e-2).costs == pytest.approx((2e-2, 2e-2, 2e-2)) and machine.calls == [1, 1, 1]
+    slower = Machine(cost=2e-2)
+    assert timed(slower, first=2e-2, best=1.2e-2).costs == pytest.approx((2e-2,)) and slower.calls == [1]
+
+
 def test_a_slow_candidate_is_timed_once() -> None:
     machine = Machine(cost=1e-3)
     timing = timed(machine, first=1e-3, best=1e-4)
@@ -114,8 +121,8 @@ def test_no_racing_without_a_factor() -> None:
 
 
 def test_a_candidate_that_can_not_win_gets_one_repeat() -> None:
-    assert len(timed(Machine(cost=1e-3), first=1e-3, best=0.6e-3).costs) == 1
-    assert len(timed(Machine(cost=1e-3), first=1e-3, best=0.7e-3).costs) == 3
+    assert len(timed(Machine(cost=1e-3), first=1e-3, best=0.8e-3).costs) == 1
+    assert len(timed(Machine(cost=1e-3), first=1e-3, best=0.9e-3).costs) == 3
     assert len(timed(Machine(cost=1e-3), first=1e-3, best=0.6e-3, policy=replace(POLICY, repeat_factor=0.0)).costs) == 3
 
 
