@@ -8,8 +8,10 @@ with the dtypes it had. Lanes are independent (the schedule made sure), so their
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 
 from ...arith.analyzer import Analyzer
+from ...tir.arithmetic import logical_and
 from ...tir.dtype import parse_dtype, with_lanes
 from ...tir.expr import Broadcast, IntImm, PrimExpr, Var
 from ...tir.function import PrimFunc
@@ -20,6 +22,7 @@ from ..lanes import broadcast, lanes_of
 from ..rebuild import Copier, map_stmt, walk_statements
 from ..scopes import inside_loop, under_conditions
 from . import vector_reduction
+from .guard_bounds import conjuncts
 from .lane_masks import Mask
 from .vector_values import NoVectorFormError, VectorValues
 
@@ -165,6 +168,12 @@ class _Body:
                 then_case = self._each(stmt.then_case, mask)
             return IfThenElse(condition, then_case, None if stmt.else_case is None else self._each(stmt.else_case, mask))
         if stmt.else_case is None and not values.masks.reads_memory(stmt.condition):
+            # What all lanes share stays a branch, which may leave loops; a mask of it would be made and applied in each step.
+            parts = [part for part, _ in conjuncts(stmt.condition)]
+            shared = [part for part in parts if not values.masks.varies(part)]
+            if shared:
+                own = reduce(logical_and, [part for part in parts if values.masks.varies(part)])
+                return self._branch(IfThenElse(reduce(logical_and, shared), IfThenElse(own, stmt.then_case)), mask)
             return self._stmt(stmt.then_case, values.masks.narrowed(mask, stmt.condition, condition))
         taken_lanes = Var("taken", condition.dtype)  # the branches may change what the condition reads
         then_case = self._stmt(stmt.then_case, values.masks.narrowed(mask, stmt.condition, taken_lanes))

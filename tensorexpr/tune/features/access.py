@@ -43,6 +43,17 @@ class Access:
     run_bytes: Array
     apart_bytes: Array
 
+    def jumps(self, streams: int) -> Array:
+        """[n, m + 1]: lines of a pass that don't follow a line that was read shortly before.
+
+        A prefetcher follows so many rows side by side. Where loops go through more rows before they come back to one, each visit starts
+        anew: of `for f.o, for k, for f.i: B[k, f]` with long rows every line, though all of B is one piece of memory.
+        """
+        followed = np.logical_and.accumulate((self.rows <= streams)[:, ::-1], axis=1)[:, ::-1]
+        number, place = np.arange(len(self.rows)), followed.argmax(axis=1)
+        visits = self.lines * (self.rows[number, place] / self.lines[number, place])[:, None]
+        return np.where(followed, self.rows, np.maximum(self.rows, visits))
+
     def lines_of(self, size: int) -> Array:
         """[n, m + 1]: the lines, or pages, of so many bytes that are touched. Rows that are closer than that share some."""
         apart = self.rows * np.ceil(self.run_bytes / size)

@@ -103,23 +103,23 @@ def cycles_of(
     window = partly_hidden((compute, load, store)) / windows
     stalls, levels = np.zeros_like(compute), []
     for cache in machine.caches:
-        moved, sudden = _moved(nest, touched, cache, kept)
+        moved, sudden = _moved(nest, touched, cache, kept, machine.translations)
         levels.append(moved * share)
         stalls = stalls + np.minimum(sudden * share, windows) * np.maximum(0.0, _UNDER_LOAD * cache.wait - window)
-    pages = _moved(nest, touched, machine.tlb, kept)[0] * share / machine.tlb.fill_bytes
+    pages = _moved(nest, touched, machine.tlb, kept, machine.translations)[0] * share / machine.tlb.fill_bytes
     memory = np.maximum.reduce([pages, *(level / cache.fill_bytes for level, cache in zip(levels, machine.caches, strict=True))])
     return Cycles(compute, load, store, memory, stalls, tuple(levels))
 
 
-def _moved(nest: StageNest, touched: Sequence[Access], cache: Cache, kept: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
+def _moved(nest: StageNest, touched: Sequence[Access], cache: Cache, kept: npt.NDArray[np.bool_], streams: int) -> tuple[Array, Array]:
     """Bytes into a cache, and lines that nothing asked for. Accumulators that are kept are written once, and take no room till then."""
     if not kept.any():
-        return misses(nest, touched, cache)
-    loads, sudden = misses(nest, touched[1:], cache)
+        return misses(nest, touched, cache, streams)
+    loads, sudden = misses(nest, touched[1:], cache, streams)
     once = loads + (0.0 if cache.keeps else touched[0].lines[:, 0] * touched[0].line_bytes)
     if kept.all():
         return once, sudden
-    both = misses(nest, touched, cache)
+    both = misses(nest, touched, cache, streams)
     return np.where(kept, once, both[0]), np.where(kept, sudden, both[1])
 
 

@@ -21,9 +21,9 @@ def traffic(nest: StageNest, touched: Sequence[Access], cache: Cache) -> Array:
     return misses(nest, touched, cache)[0]
 
 
-def misses(nest: StageNest, touched: Sequence[Access], cache: Cache) -> tuple[Array, Array]:
+def misses(nest: StageNest, touched: Sequence[Access], cache: Cache, streams: int = 1) -> tuple[Array, Array]:
     """[n] each: bytes moved into `cache`, and lines that nothing asks for ahead: a prefetcher follows lines to the end of a row,
-    and where the next one starts is read first by an instruction that then waits."""
+    and where the next one starts is read first by an instruction that then waits. It follows so many `streams` at a time."""
     depth = len(nest.loops)
     lines = [access.lines if cache.line == access.line_bytes else access.lines_of(cache.line) for access in touched]
     fits = sum(_occupied(access, its, cache) for access, its in zip(touched, lines, strict=True)) <= np.ones((1, 1))
@@ -38,7 +38,7 @@ def misses(nest: StageNest, touched: Sequence[Access], cache: Cache) -> tuple[Ar
         moved = its[rows, above]
         total += moved * (cache.line * (2.0 if access.is_store else 1.0))
         if not access.is_store:  # stores wait in their buffer
-            starts = access.rows[rows, above]
+            starts = access.jumps(streams)[rows, above]
             sudden += np.where(starts > 1, np.minimum(starts, moved), 0.0)
     return total * passes, sudden * passes
 

@@ -160,6 +160,15 @@ def test_conditions_that_all_lanes_share_stay_branches() -> None:
     assert branch.condition.dtype == "bool"
 
 
+def test_what_all_lanes_share_of_a_condition_stays_a_branch() -> None:
+    """Only the part that differs is a mask: one of both parts would keep accumulators of a guarded tile out of registers."""
+    body = loop("i", 4, lambda i: vectorized("v", 8, lambda v: guard(all_of(v < 3, floormod(i, 2) < 1), store(B, load(A, v), v))))
+    result = _vectorized(body)
+    (branch,), (stored,) = statements(result, IfThenElse), statements(result, BufferStore)
+    assert str(branch.condition) == "i % 2 < 1"
+    assert stored.predicate is not None and str(stored.predicate) == "T.Ramp(0, 1, 8) < T.Broadcast(3, 8)"
+
+
 def test_if_then_else_guards_its_loads() -> None:
     a = flat("a", 8)
 
