@@ -168,11 +168,12 @@ class _Body:
                 then_case = self._each(stmt.then_case, mask)
             return IfThenElse(condition, then_case, None if stmt.else_case is None else self._each(stmt.else_case, mask))
         if stmt.else_case is None and not values.masks.reads_memory(stmt.condition):
-            # What all lanes share stays a branch, which may leave loops; a mask of it would be made and applied in each step.
-            parts = [part for part, _ in conjuncts(stmt.condition)]
-            shared = [part for part in parts if not values.masks.varies(part)]
+            # What all lanes share of a program's own condition stays a branch, which may leave loops; a mask of it would be made and
+            # applied in each step. Guards of a tile's rows, which nearly always hold, join the mask instead: no branches in a tile.
+            parts = list(conjuncts(stmt.condition))
+            shared = [part for part, hinted in parts if not hinted and not values.masks.varies(part)]
             if shared:
-                own = reduce(logical_and, [part for part in parts if values.masks.varies(part)])
+                own = reduce(logical_and, [part for part, hinted in parts if hinted or values.masks.varies(part)])
                 return self._branch(IfThenElse(reduce(logical_and, shared), IfThenElse(own, stmt.then_case)), mask)
             return self._stmt(stmt.then_case, values.masks.narrowed(mask, stmt.condition, condition))
         taken_lanes = Var("taken", condition.dtype)  # the branches may change what the condition reads

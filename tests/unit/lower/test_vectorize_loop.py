@@ -11,7 +11,7 @@ from tensorexpr.tir.arithmetic import all as all_of
 from tensorexpr.tir.arithmetic import cast, const, floordiv, floormod, truncdiv
 from tensorexpr.tir.expr import Broadcast, BufferLoad, Let, PrimExpr, Ramp, Select, SizeVar, Var
 from tensorexpr.tir.function import PrimFunc
-from tensorexpr.tir.intrin import call_extern, call_pure_extern, exp, if_then_else
+from tensorexpr.tir.intrin import call_extern, call_pure_extern, exp, if_then_else, likely
 from tensorexpr.tir.stmt import Allocate, BufferStore, Evaluate, For, IfThenElse, LetStmt, Stmt, seq
 
 from .builder import (
@@ -162,8 +162,11 @@ def test_conditions_that_all_lanes_share_stay_branches() -> None:
 
 def test_what_all_lanes_share_of_a_condition_stays_a_branch() -> None:
     """Only the part that differs is a mask: one of both parts would keep accumulators of a guarded tile out of registers."""
-    body = loop("i", 4, lambda i: vectorized("v", 8, lambda v: guard(all_of(v < 3, floormod(i, 2) < 1), store(B, load(A, v), v))))
-    result = _vectorized(body)
+
+    def body(i: Var, v: Var) -> Stmt:
+        return IfThenElse(all_of(likely(v < 3), floormod(i, 2) < 1), store(B, load(A, v), v))
+
+    result = _vectorized(loop("i", 4, lambda i: vectorized("v", 8, lambda v: body(i, v))))
     (branch,), (stored,) = statements(result, IfThenElse), statements(result, BufferStore)
     assert str(branch.condition) == "i % 2 < 1"
     assert stored.predicate is not None and str(stored.predicate) == "T.Ramp(0, 1, 8) < T.Broadcast(3, 8)"
