@@ -140,7 +140,8 @@ def time_candidate(run: Run, first: float, policy: TimingPolicy, best: float, qu
             return Timing((warm,), 1, raced=True, disturbed=not calm)
     number = calls_per_repeat(warm, policy)
     # A call that fills a repeat alone was one: of long candidates, where each further call costs the most.
-    begun, costs = [warm] if number == calls else [], []
+    begun: list[float] = [warm] if number == calls else []
+    costs: list[float] = []
     for _ in range(_ATTEMPTS):
         timing, begun = _repeats(run, begun, number, policy, best), []
         calm = quiet.now()
