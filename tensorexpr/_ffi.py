@@ -1,7 +1,5 @@
 """Registered functions, where programs of TVM import them from."""
 
-from __future__ import annotations
-
 from .runtime.registry import get_global_func, register_func
 
 __all__ = ["get_global_func", "register_func"]

@@ -1,7 +1,5 @@
 """TVM's functions of this name that programs call though the package has no Python function for them."""
 
-from __future__ import annotations
-
 from .int_set import neg_inf as NegInf
 from .int_set import pos_inf as PosInf
 from .int_solver import solve_inequalities_as_condition as SolveInequalitiesAsCondition

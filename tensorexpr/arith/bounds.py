@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
+from ..arith.facts import derive
 from ..tir.dtype import int_limits, parse_dtype, scalar_dtype
 from ..tir.expr import Cast, IntImm, Mul, PrimExpr, SizeVar, Var
 from .facts import Facts, Limits
@@ -37,23 +38,10 @@ def dtype_limits(dtype: str) -> Limits:
 
 def limits_of(facts: Facts, expr: PrimExpr) -> Limits:
     """Inclusive bounds of the machine value of `expr` (of every lane of a vector)."""
-    memo = facts.bounds
-    found = memo.get(expr)
+    found = facts.bounds.get(expr)
     if found is not None:
         return found
-    stack = [expr]
-    while stack:
-        node = stack[-1]
-        if node in memo:
-            stack.pop()
-            continue
-        missing = [child for child in _operands(facts, node) if child not in memo]
-        if missing:
-            stack.extend(missing)
-            continue
-        memo[node] = _with_facts(facts, node, _derived(facts, node))
-        stack.pop()
-    return memo[expr]
+    return derive(facts.bounds, expr, lambda node: _operands(facts, node), lambda node: _with_facts(facts, node, _derived(facts, node)))
 
 
 def form_limits(facts: Facts, form: Linear) -> Limits:

@@ -5,14 +5,15 @@ A `Facts` never changes what it knows once something was derived from it; more k
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from ..tir.expr import PrimExpr, Range, Var
 from .linear import Linear
 
 Limits = tuple[int, int]
+Value = TypeVar("Value")
 
 
 @dataclass(slots=True, eq=False)
@@ -49,6 +50,23 @@ class Facts:
     scopes: dict[PrimExpr, Facts] = field(default_factory=dict)
     rewritten: dict[PrimExpr, PrimExpr] = field(default_factory=dict)
     canonical: dict[PrimExpr, PrimExpr] = field(default_factory=dict)
+
+
+def derive(
+    memo: dict[PrimExpr, Value], expr: PrimExpr, operands: Callable[[PrimExpr], Iterable[PrimExpr]], rule: Callable[[PrimExpr], Value]
+) -> Value:
+    """What `rule` says of an expression once `memo` has it of its operands. A stack, as expressions nest deeper than Python's calls do."""
+    stack = [expr]
+    while stack:
+        node = stack[-1]
+        missing = [] if node in memo else [child for child in operands(node) if child not in memo]
+        if missing:
+            stack.extend(missing)
+            continue
+        if node not in memo:
+            memo[node] = rule(node)
+        stack.pop()
+    return memo[expr]
 
 
 def fresh_memos() -> dict[str, Any]:

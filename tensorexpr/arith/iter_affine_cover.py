@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..tir.arithmetic import is_const_int
 from ..tir.expr import IntImm, PrimExpr
 from .iter_affine_fusion import Fusion
-from .iter_affine_map import IterMapLevel, IterMark, IterSplitExpr, IterSumExpr, NoMap, is_one, normalize_iter_map_to_expr
+from .iter_affine_map import IterMapLevel, IterMark, IterSplitExpr, IterSumExpr, NoMap, normalize_iter_map_to_expr
 
 
 def check_bounds(mapper: Fusion) -> None:
@@ -49,7 +50,7 @@ def check(mapper: Fusion, sums: Sequence[IterSumExpr]) -> None:
 def _check_padded(mapper: Fusion, mark: IterMark, splits: list[IterSplitExpr]) -> None:
     """What is padded takes each value of one split, not each combination of two."""
     inner = mark.source.args[0].source.extent
-    enough = is_one(splits[0].lower_factor) is False or mapper.analyzer.can_prove(splits[0].extent <= inner)
+    enough = is_const_int(splits[0].lower_factor, 1) is False or mapper.analyzer.can_prove(splits[0].extent <= inner)
     if len(splits) > 1 or not enough:
         raise NoMap(f"with padding {normalize_iter_map_to_expr(mark)} doesn't take all combinations of values")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..tir.arithmetic import floordiv, floormod, logical_or
+from ..tir.arithmetic import floordiv, floormod, is_const_int, logical_or
 from ..tir.expr import Add, FloorDiv, FloorMod, IntImm, Mul, PrimExpr, Sub, Var
 from ..tir.rewriting import variables
 from .iter_affine_fusion import Fusion
-from .iter_affine_map import IterMapLevel, IterMark, IterSplitExpr, IterSumExpr, NoMap, is_one, is_zero, normalize_iter_map_to_expr
+from .iter_affine_map import IterMapLevel, IterMark, IterSplitExpr, IterSumExpr, NoMap, normalize_iter_map_to_expr
 
 
 class Mapper(Fusion):
@@ -41,7 +41,7 @@ class Mapper(Fusion):
     def divided(self, total: IterSumExpr, divisor: PrimExpr, quotient: bool) -> IterSumExpr:
         """sum // divisor or sum % divisor."""
         divisor = self.simple(divisor)
-        if is_one(divisor):
+        if is_const_int(divisor, 1):
             return total if quotient else IterSumExpr([], IntImm(total.dtype, 0))
         if self.analyzer.can_prove(divisor <= 0):
             raise NoMap(f"the divisor {divisor} isn't positive")
@@ -60,7 +60,7 @@ class Mapper(Fusion):
         whole = self.simple(offset - pad)  # a multiple of inner
         if quotient:
             high = IterSplitExpr(padded.source, self.simple(padded.lower_factor * inner), self.simple(floordiv(padded.extent, inner)))
-            args = [] if is_one(high.extent) else [high]
+            args = [] if is_const_int(high.extent, 1) else [high]
             return IterSumExpr(args, self.simple(floordiv(whole, inner)))
         low = IterSplitExpr(padded.source, padded.lower_factor, inner, split.scale)
         return IterSumExpr([low], IntImm(total.dtype, 0))
@@ -90,11 +90,11 @@ class Mapper(Fusion):
         """
         left = self.simple(floormod(offset, divisor))
         right = self.simple(floormod(0 - (split.extent + left), divisor))
-        if is_zero(left) and (is_zero(right) or self.divides(divisor, split.extent)):
+        if is_const_int(left, 0) and (is_const_int(right, 0) or self.divides(divisor, split.extent)):
             return split, left
         if self.level is IterMapLevel.Bijective:
             raise NoMap(f"the extent {split.extent} at offset {offset} is no multiple of {divisor}, so the map needs padding")
-        if not is_one(split.lower_factor) or not self.equal(split.extent, split.source.extent):
+        if not is_const_int(split.lower_factor, 1) or not self.equal(split.extent, split.source.extent):
             raise NoMap(f"the part {split.extent} of an iterator is no multiple of {divisor}")
         mark = split.source
         key = (id(mark), divisor, left)
@@ -103,8 +103,8 @@ class Mapper(Fusion):
             value = normalize_iter_map_to_expr(mark)
             source = IterSumExpr([IterSplitExpr(mark)], left)
             padded = self.padded[key] = IterMark(source, self.simple(left + mark.extent + right))
-            if not is_zero(left):
+            if not is_const_int(left, 0):
                 self.padding = logical_or(self.padding, self.simple(value + left) < left)
-            if not is_zero(right):
+            if not is_const_int(right, 0):
                 self.padding = logical_or(self.padding, self.simple(value + left) >= self.simple(mark.extent + left))
         return IterSplitExpr(padded), left

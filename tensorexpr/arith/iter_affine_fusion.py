@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..tir.arithmetic import floordiv, floormod, maximum, minimum
+from ..tir.arithmetic import floordiv, floormod, is_const_int, maximum, minimum
 from ..tir.expr import IntImm, PrimExpr, Range, Var
 from .index_analyzer import Analyzer
-from .iter_affine_map import IterMapLevel, IterMark, IterSplitExpr, IterSumExpr, NoMap, is_one, is_zero
+from .iter_affine_map import IterMapLevel, IterMark, IterSplitExpr, IterSumExpr, NoMap
 
 
 @dataclass(slots=True)
@@ -35,12 +35,12 @@ class Fusion:
         self.padding: PrimExpr = IntImm("bool", 0)
         self.padded: dict[tuple[int, PrimExpr, PrimExpr], IterMark] = {}
         for var, dom in input_iters.items():
-            if trivial or not is_one(dom.extent):
+            if trivial or not is_const_int(dom.extent, 1):
                 analyzer.bind(var, dom, allow_override=True)
-            if is_one(dom.extent) and trivial:
+            if is_const_int(dom.extent, 1) and trivial:
                 self.iters[var] = IterSumExpr([], dom.min)
                 continue
-            mark = IterMark(var if is_zero(dom.min) else var - dom.min, dom.extent)
+            mark = IterMark(var if is_const_int(dom.min, 0) else var - dom.min, dom.extent)
             self.roots.append(mark)
             self.iters[var] = IterSumExpr([IterSplitExpr(mark)], dom.min)
 
@@ -53,7 +53,7 @@ class Fusion:
         end = total.base + total.args[0].extent
         high = self.simple(end if upper is None else minimum(end, upper))
         self.roots.remove(total.args[0].source)
-        mark = IterMark(var if is_zero(low) else var - low, self.simple(high - low))
+        mark = IterMark(var if is_const_int(low, 0) else var - low, self.simple(high - low))
         self.roots.append(mark)
         self.iters[var] = IterSumExpr([IterSplitExpr(mark)], low)
 
@@ -81,12 +81,12 @@ class Fusion:
                     break
             else:
                 args.append(split)
-        return IterSumExpr([split for split in args if not is_zero(split.scale)], self.simple(a.base + b.base))
+        return IterSumExpr([split for split in args if not is_const_int(split.scale, 0)], self.simple(a.base + b.base))
 
     def scaled(self, total: IterSumExpr, factor: PrimExpr) -> IterSumExpr:
         """The sum times a factor."""
         args = [IterSplitExpr(s.source, s.lower_factor, s.extent, self.simple(s.scale * factor)) for s in total.args]
-        return IterSumExpr([split for split in args if not is_zero(split.scale)], self.simple(total.base * factor))
+        return IterSumExpr([split for split in args if not is_const_int(split.scale, 0)], self.simple(total.base * factor))
 
     def fuse(self, total: IterSumExpr) -> IterSplitExpr:
         """The sum, base left out, as one split of a fused mark; scales chain up.

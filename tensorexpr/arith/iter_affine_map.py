@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
-from ..tir.arithmetic import convert, floordiv, floormod
+from ..tir.arithmetic import convert, floordiv, floormod, is_const_int
 from ..tir.expr import IntImm, PrimExpr
 from .index_analyzer import Analyzer
 
@@ -102,16 +102,6 @@ class NoMap(Exception):
     """Why an index isn't a map of the kind."""
 
 
-def is_one(expr: Any) -> bool:
-    """True for the constant 1."""
-    return isinstance(expr, IntImm) and expr.value == 1
-
-
-def is_zero(expr: Any) -> bool:
-    """True for the constant 0."""
-    return isinstance(expr, IntImm) and expr.value == 0
-
-
 def normalize_iter_map_to_expr(expr: Any) -> PrimExpr:
     """The index expression that a mark, a split or a sum stands for."""
     if isinstance(expr, IterMark):
@@ -123,11 +113,11 @@ def normalize_iter_map_to_expr(expr: Any) -> PrimExpr:
             total = part if total is None else total + part
         if total is None:
             return convert(expr.base)
-        return total if is_zero(expr.base) else total + expr.base
+        return total if is_const_int(expr.base, 0) else total + expr.base
     if isinstance(expr, IterSplitExpr):
         value = normalize_iter_map_to_expr(expr.source)
         analyzer = Analyzer()
-        if analyzer.can_prove_equal(expr.extent, expr.source.extent) and is_one(expr.lower_factor):
+        if analyzer.can_prove_equal(expr.extent, expr.source.extent) and is_const_int(expr.lower_factor, 1):
             pass
         elif analyzer.can_prove_equal(expr.source.extent, expr.lower_factor * expr.extent):
             value = floordiv(value, expr.lower_factor)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
+from ..arith.facts import derive
 from ..tir.dtype import parse_dtype
 from ..tir.expr import Call, Cast, Div, FloorDiv, FloorMod, IntImm, Let, Max, Min, Mod, Mul, PrimExpr, Select, Var
 from ..tir.rewriting import substitute
@@ -29,20 +30,7 @@ class ModularSet:
 
 def congruence_of(facts: Facts, expr: PrimExpr) -> Congruence:
     """(coeff, base) of a scalar integer expression's machine value."""
-    memo = facts.modular
-    stack = [expr]
-    while stack:
-        node = stack[-1]
-        if node in memo:
-            stack.pop()
-            continue
-        missing = [child for child in _operands(facts, node) if child not in memo]
-        if missing:
-            stack.extend(missing)
-            continue
-        memo[node] = _transfer(facts, node)
-        stack.pop()
-    return memo[expr]
+    return derive(facts.modular, expr, lambda node: _operands(facts, node), lambda node: _transfer(facts, node))
 
 
 def form_congruence(facts: Facts, form: Linear) -> Congruence:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ..tir import expr as tir
+from ..tir.arithmetic import truncated
 from ..tir.dtype import int_limits, scalar_dtype
 from ..tir.expr import BinaryExpr, Call, Mul, PrimExpr, Ramp
 
@@ -48,10 +49,6 @@ def _divisors(b: Limits) -> set[int]:
     low, high = b
     near = {d for d in (-1, 1) if low <= d <= high}
     return ({low, high} | near) - {0}
-
-
-def _truncdiv(a: int, b: int) -> int:
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
 def _quotient(op: Callable[[int, int], int]) -> Rule:
@@ -122,7 +119,7 @@ RULES: dict[type[PrimExpr], Rule] = {
     tir.Sub: _sub,
     tir.Mul: multiply,
     tir.FloorDiv: _quotient(lambda a, b: a // b),
-    tir.Div: _quotient(_truncdiv),
+    tir.Div: _quotient(truncated),
     tir.FloorMod: _floormod,
     tir.Mod: _truncmod,
     tir.Min: _minimum,

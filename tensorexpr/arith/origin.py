@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
+
+from ..arith.facts import derive
 from ..tir.expr import (
     BinaryExpr,
     Cast,
@@ -28,29 +32,14 @@ INDEX_DTYPES = ("int32", "int64")
 
 def origin(facts: Facts, expr: PrimExpr) -> int:
     """The union of SYMBOL, FREE and DATA over everything that `expr` is made of; 0 if all is bounded by constants."""
-    memo = facts.origins
-    stack = [expr]
-    while stack:
-        node = stack[-1]
-        if node in memo:
-            stack.pop()
-            continue
+
+    def rule(node: PrimExpr) -> int:
         inner = _operands(node)
         if inner is None:
-            memo[node] = DATA
-        elif isinstance(node, Var):
-            memo[node] = _of_var(facts, node)
-        else:
-            missing = [child for child in inner if child not in memo]
-            if missing:
-                stack.extend(missing)
-                continue
-            flags = 0
-            for child in inner:
-                flags |= memo[child]
-            memo[node] = flags
-        stack.pop()
-    return memo[expr]
+            return DATA
+        return _of_var(facts, node) if isinstance(node, Var) else reduce(or_, (facts.origins[child] for child in inner), 0)
+
+    return derive(facts.origins, expr, lambda node: _operands(node) or (), rule)
 
 
 def _operands(node: PrimExpr) -> tuple[PrimExpr, ...] | None:

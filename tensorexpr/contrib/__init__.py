@@ -8,8 +8,6 @@ cblas    matrix products by NumPy's BLAS, as te stages     random   random array
 nvcc     what GPUs of a capability have; NVIDIA's compiler of CUDA, where it is
 """
 
-from __future__ import annotations
-
 from ..later import later
 
 __getattr__, __dir__ = later(__name__, {}, submodules="cblas cc clang dlpack nvcc random sparse tar tedd util utils")

@@ -1,7 +1,5 @@
 """`contrib.utils`, as programs of early releases spell it."""
 
-from __future__ import annotations
-
 from .utils import FileLock, TempDirectory, filelock, is_source_path, tempdir, which
 
 __all__ = ["FileLock", "TempDirectory", "filelock", "is_source_path", "tempdir", "which"]

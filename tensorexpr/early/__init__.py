@@ -5,8 +5,6 @@ make           nodes by their classes, with the arguments of that time
 build_config   the options of a lowering, today those of a `PassContext`
 """
 
-from __future__ import annotations
-
 from .build_config import build_config
 
 __all__ = ["build_config"]

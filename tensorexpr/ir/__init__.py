@@ -1,7 +1,5 @@
 """What all programs share, by the names that users of TVM look for here; it is made in `tir`."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from ..later import later

@@ -1,7 +1,5 @@
 """Functions of any level, and how they are called."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 from ..tir.function import PrimFunc

@@ -1,7 +1,5 @@
 """Modules of functions."""
 
-from __future__ import annotations
-
 from ..tir.function import GlobalVar, IRModule
 
 string_types = (str,)

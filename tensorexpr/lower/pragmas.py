@@ -1,7 +1,5 @@
 """Loop annotations that passes read."""
 
-from __future__ import annotations
-
 from ..tir.thread import THREAD_REDUCTION_PRAGMA
 
 MAX_STEP = "pragma_auto_unroll_max_step"

@@ -218,6 +218,34 @@ def walk_statements(stmt: Stmt) -> Iterator[Stmt]:
         stack.extend(reversed(list(sub_statements(current))))
 
 
+def loads_in(exprs: Iterable[PrimExpr]) -> Iterator[BufferLoad]:
+    """Every distinct load below and including some expressions."""
+    stack, seen = list(exprs), set[PrimExpr]()
+    while stack:
+        expr = stack.pop()
+        if expr not in seen:
+            seen.add(expr)
+            if isinstance(expr, BufferLoad):
+                yield expr
+            stack.extend(operands(expr))
+
+
+def with_values(stmt: Stmt, values: Mapping[PrimExpr, PrimExpr]) -> Stmt:
+    """`stmt` with other expressions in place of some."""
+    known = dict(values)
+
+    def on_expr(expr: PrimExpr) -> PrimExpr:
+        found = known.get(expr)
+        if found is None:
+            found = known[expr] = map_expr(expr, on_expr)
+        return found
+
+    def on_stmt(inner: Stmt) -> Stmt:
+        return map_stmt(inner, on_stmt, on_expr)
+
+    return on_stmt(stmt)
+
+
 class FreeVars:
     """The free variables of expressions, the data variables of loaded buffers included; each expression is computed once."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..errors import InternalError, LoweringError
+from ..tir.arithmetic import is_const_int
 from ..tir.block import Block, BlockRealize
 from ..tir.buffer import Buffer
 from ..tir.dtype import parse_dtype
@@ -122,7 +123,7 @@ def _expression_problem(expr: PrimExpr, spec: Spec) -> str | None:
 
 
 def _access_problem(buffer: Buffer, indices: tuple[PrimExpr, ...], predicate: PrimExpr | None, spec: Spec) -> str | None:
-    if spec.flat and (len(indices) != 1 + len(buffer.axis_separators) or buffer.strides or not _is_zero(buffer.elem_offset)):
+    if spec.flat and (len(indices) != 1 + len(buffer.axis_separators) or buffer.strides or not is_const_int(buffer.elem_offset, 0)):
         return f"the access to {buffer.name} isn't flat, but the phase promises {spec.title}"
     if spec.constant_registers and buffer.scope() == "register" and not all(isinstance(i, IntImm) for i in indices):
         return f"register {buffer.name} is indexed by {', '.join(map(str, indices))}, which is no constant"
@@ -131,10 +132,6 @@ def _access_problem(buffer: Buffer, indices: tuple[PrimExpr, ...], predicate: Pr
         if parsed.code != "bool" or parsed.lanes != parse_dtype(buffer.access_dtype(indices)).lanes:
             return f"the predicate of an access to {buffer.name} is {predicate.dtype}"
     return None
-
-
-def _is_zero(expr: PrimExpr) -> bool:
-    return isinstance(expr, IntImm) and expr.value == 0
 
 
 def _scoping_problem(func: PrimFunc) -> str | None:

@@ -10,8 +10,6 @@ A session may load and run libraries: whoever can connect can run code. So a ser
 otherwise, and with a key only to those who know it.
 """
 
-from __future__ import annotations
-
 from .client import RPCSession, connect, connect_tracker
 from .local import LocalSession
 from .server import Server

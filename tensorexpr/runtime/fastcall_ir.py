@@ -6,8 +6,6 @@ integer:  smallest, largest, slot or -1
 Locals live in allocas; LLVM puts them into registers.
 """
 
-from __future__ import annotations
-
 HEADER_WORDS = 8
 RECORD_WORDS = 8
 

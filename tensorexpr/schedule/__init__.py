@@ -21,8 +21,6 @@ blocks/      `tir.Schedule`: programs of blocks and their primitives
 auto_inline  inline by kind of stage
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from ..arith.index_map import AXIS_SEPARATOR

@@ -60,11 +60,7 @@ class StageDomain:
 
     def loops(self) -> dict[Var, Range]:
         """The loop variables that take more than one value, with their ranges."""
-        return {self.stage.axes[a].var: self.loop_range(a) for a in self.stage.leaf if not _is_one(self.extents[a])}
-
-
-def _is_one(extent: PrimExpr) -> bool:
-    return isinstance(extent, IntImm) and extent.value == 1
+        return {self.stage.axes[a].var: self.loop_range(a) for a in self.stage.leaf if not is_const_int(self.extents[a], 1)}
 
 
 def full_region(stage: StageNode) -> dict[int, Range]:
@@ -178,7 +174,7 @@ def _tiles(relation: SplitRelation, extents: Mapping[int, PrimExpr], analyzer: A
 
 def _values(stage: StageNode, extents: Mapping[int, PrimExpr], analyzer: Analyzer) -> dict[int, PrimExpr]:
     values: dict[int, PrimExpr] = {
-        axis: IntImm(stage.axes[axis].dtype, 0) if _is_one(extents[axis]) else stage.axes[axis].var for axis in stage.leaf
+        axis: IntImm(stage.axes[axis].dtype, 0) if is_const_int(extents[axis], 1) else stage.axes[axis].var for axis in stage.leaf
     }
     for relation in reversed(stage.relations):
         if isinstance(relation, SplitRelation) and relation.balanced:

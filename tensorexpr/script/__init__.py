@@ -16,8 +16,6 @@ ir_builder  the same by calls
 highlight   programs printed in colours
 """
 
-from __future__ import annotations
-
 from . import ir, ir_builder, tir
 from .ir import ir_module
 from .read import asscript, from_source, parse

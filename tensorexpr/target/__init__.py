@@ -12,8 +12,6 @@ compilation_config  the targets of a compilation, one for each kind of device
 codegen        what LLVM knows of CPUs
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from ..later import later

@@ -28,8 +28,6 @@ evaluation, reference     what a computation means, on NumPy arrays; by blocks, 
 tolerance            how far two results of a computation may differ
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from ..later import later

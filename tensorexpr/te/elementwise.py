@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import DeclarationError
 from ..tir import arithmetic
-from ..tir.arithmetic import convert
+from ..tir.arithmetic import convert, is_const_int
 from ..tir.expr import ExprOp, IntImm, PrimExpr, Var
 from .declare import compute
 from .tensor import Tensor
@@ -47,9 +47,9 @@ def broadcast_shape(name: str, a: Tensor, b: Tensor) -> tuple[PrimExpr, ...]:
     padding = (IntImm("int32", 1),) * (len(longer) - len(shorter))
     shape = []
     for x, y in zip(longer, padding + shorter, strict=True):
-        if x is y or _is_one(y):
+        if x is y or is_const_int(y, 1):
             shape.append(x)
-        elif _is_one(x):
+        elif is_const_int(x, 1):
             shape.append(y)
         elif isinstance(x, IntImm) and isinstance(y, IntImm):
             raise DeclarationError(
@@ -64,11 +64,7 @@ def _operand(x: Any, axes: tuple[Var, ...]) -> Any:
     if not isinstance(x, Tensor):
         return x
     own = axes[len(axes) - x.ndim :]
-    return x(*(0 if _is_one(extent) else axis for axis, extent in zip(own, x.shape, strict=True)))
-
-
-def _is_one(extent: PrimExpr) -> bool:
-    return isinstance(extent, IntImm) and extent.value == 1
+    return x(*(0 if is_const_int(extent, 1) else axis for axis, extent in zip(own, x.shape, strict=True)))
 
 
 def _text(tensor: Tensor) -> str:

@@ -157,17 +157,25 @@ def loads(text: str) -> tuple[Tensor, ...]:
     """
     if not isinstance(text, str) or len(text) > MAX_CHARACTERS:
         raise RecordError(f"a computation is a string of at most {MAX_CHARACTERS} characters")
+    return dag_from_json(strict_json(text, "computation"))
+
+
+def strict_json(text: str, what: str) -> Any:
+    """The JSON value of a text, without the constants (NaN, Infinity) that only Python writes; `what` begins the message of an error.
+
+    Raises:
+        RecordError: for anything else.
+    """
+
+    def refuse(name: str) -> None:
+        raise RecordError(f"{name} is no JSON number")
+
     try:
-        data = json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=refuse)
     except RecordError:
         raise
     except (ValueError, RecursionError) as error:
-        raise RecordError(f"the computation is no JSON: {type(error).__name__}") from error
-    return dag_from_json(data)
-
-
-def _no_constant(name: str) -> None:
-    raise RecordError(f"{name} is no JSON number")
+        raise RecordError(f"the {what} is no JSON: {type(error).__name__}") from error
 
 
 def dag_from_json(data: JSON) -> tuple[Tensor, ...]:

@@ -14,8 +14,6 @@ strategies    Hypothesis strategies for shapes, dtypes, expressions and computat
 What a computation should give is `tensorexpr.te.reference.evaluate`.
 """
 
-from __future__ import annotations
-
 from ..te.reference import evaluate, evaluate_points
 from . import utils
 from .before_after import CompareBeforeAfter

@@ -23,7 +23,7 @@ from ..schedule.trace import Trace
 from ..target import Target
 from ..te.dag import post_dfs_order
 from ..te.operation import Operation, PlaceholderOp
-from ..te.serialize import dag_from_json, dag_to_json
+from ..te.serialize import dag_from_json, dag_to_json, strict_json
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.interpreter import IterationLimitError
@@ -99,12 +99,7 @@ def loads(text: str) -> Case:
     """
     if len(text) > MAX_CHARACTERS:
         raise RecordError(f"a case has at most {MAX_CHARACTERS} characters, not {len(text)}")
-    try:
-        data = json.loads(text, parse_constant=_no_constant)
-    except RecordError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise RecordError(f"the case is no JSON: {type(error).__name__}") from error
+    data = strict_json(text, "case")
     if not isinstance(data, dict) or set(data) - {"target"} != _FIELDS:
         raise RecordError("a case is an object with the fields dag, trace, seed, error, and target if it isn't this machine")
     if type(data["seed"]) is not int or not 0 <= data["seed"] < MAX_SEED:
@@ -124,10 +119,6 @@ def _target(data: dict[str, Any]) -> str:
     except TargetError as error:
         raise RecordError(f"the target of the case: {error}") from error
     return target
-
-
-def _no_constant(name: str) -> Any:
-    raise RecordError(f"{name} is no JSON number")
 
 
 def _fitting(case: Case) -> Case:

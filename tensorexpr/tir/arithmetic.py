@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DeclarationError, TypeMismatchError
+from ..tir.operations import LogicalExpr
 from .dtype import from_numpy, int_limits, parse_dtype, rounded_float, scalar_dtype, with_lanes, wrap_int
 from .expr import (
     EQ,
@@ -112,6 +113,18 @@ def is_const_int(expr: Any, value: int) -> bool:
     return isinstance(expr, IntImm) and expr.value == value
 
 
+def nested_operands(expr: PrimExpr, kind: type[BinaryExpr] | type[LogicalExpr]) -> list[PrimExpr]:
+    """The operands of a nest of one operator, in order: a, b, c of `(a and b) and c`; `expr` itself if it is of another kind."""
+    found, stack = [], [expr]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, kind):
+            stack += [node.b, node.a]
+        else:
+            found.append(node)
+    return found
+
+
 def match_types(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
     """Both operands in one dtype, as TVM has it: integers become floats; the wider wins, of equal widths the unsigned;
     lanes broadcast. A Python integer is an int32 or more, a Python float a float32 or more."""
@@ -198,18 +211,20 @@ def _is_integral(expr: PrimExpr) -> bool:
     return not parse_dtype(expr.dtype).is_float
 
 
-def _truncdiv(a: int, b: int) -> int:
+def truncated(a: int, b: int) -> int:
+    """a / b towards zero."""
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
-_INT_FOLD: dict[type[BinaryExpr], Callable[[int, int], int]] = {
+# What the operators do to integers that don't wrap.
+ON_INTEGERS: dict[type[BinaryExpr], Callable[[int, int], int]] = {
     Add: lambda a, b: a + b,
     Sub: lambda a, b: a - b,
     Mul: lambda a, b: a * b,
     FloorDiv: lambda a, b: a // b,
     FloorMod: lambda a, b: a % b,
-    Div: _truncdiv,
-    Mod: lambda a, b: a - b * _truncdiv(a, b),
+    Div: truncated,
+    Mod: lambda a, b: a - b * truncated(a, b),
     Min: min,
     Max: max,
 }  # fmt: skip
@@ -229,7 +244,7 @@ def fold_binary(op: type[BinaryExpr], a: PrimExpr, b: PrimExpr) -> PrimExpr | No
     if isinstance(a, IntImm) and isinstance(b, IntImm):
         if op in _DIVISIONS and b.value == 0:
             return None
-        return IntImm(a.dtype, wrap_int(_INT_FOLD[op](a.value, b.value), a.dtype))
+        return IntImm(a.dtype, wrap_int(ON_INTEGERS[op](a.value, b.value), a.dtype))
     if isinstance(a, FloatImm) and isinstance(b, FloatImm) and op in _FLOAT_FOLD and a.dtype in ("float32", "float64"):
         with np.errstate(all="ignore"):
             return FloatImm(a.dtype, rounded_float(_FLOAT_FOLD[op](float(a), float(b)), a.dtype))

@@ -1,7 +1,5 @@
 """Where blocks stand, and their dependences: in a higher row, loaded when it is first asked for."""
 
-from __future__ import annotations
-
 from ..later import later
 
 __getattr__, __dir__ = later(__name__, {"tensorexpr.schedule.blocks.block_scope": "BlockScope DepKind Dependency StmtSRef"})

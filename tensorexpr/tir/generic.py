@@ -1,7 +1,5 @@
 """Arithmetic by the names of its operators."""
 
-from __future__ import annotations
-
 from .arithmetic import add, cast, ceildiv, floordiv, multiply, subtract
 
 divide = floordiv

@@ -19,8 +19,6 @@ schedules        default schedules, by rules; generic, x86: the same by the name
 testing/         what operators compute, in plain NumPy
 """
 
-from __future__ import annotations
-
 from ..later import later
 from . import image, nn, sparse, tag, utils, vision
 from .advanced_indexing import adv_index, collapse_sum, const_vector, dynamic_strided_slice

@@ -1,7 +1,5 @@
 """Schedules of operators by the names that programs call. They hand over to the default schedules, which look at the computation."""
 
-from __future__ import annotations
-
 from .named_schedules import define_schedules, schedule_injective_from_existing
 
 _NAMES = """

@@ -1,7 +1,5 @@
 """`generic` of the top level: operators by name, of numbers and of tensors alike."""
 
-from __future__ import annotations
-
 from .broadcast import add, divide, floor_divide, multiply, subtract
 from .math import cast
 

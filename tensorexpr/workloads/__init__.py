@@ -5,8 +5,6 @@ case         a workload with its arguments, flops and bytes
 suites       ansor, resnet50, mobilenet, bert, memory, gemm, awkward
 """
 
-from __future__ import annotations
-
 from .case import Case
 from .suites import SUITES, suite
 

@@ -19,7 +19,7 @@ from itertools import product
 from math import gcd
 from typing import Any
 
-from ...tir.arithmetic import binary, compare, convert, logical_and, logical_not, logical_or
+from ...tir.arithmetic import ON_INTEGERS, binary, compare, convert, logical_and, logical_not, logical_or
 from ...tir.dtype import parse_dtype, scalar_dtype, wrap_int
 from ...tir.expr import (
     EQ,
@@ -71,20 +71,8 @@ _COMMUTATIVE = (Add, Mul, Min, Max, EQ, NE, And, Or)
 _FUNCTIONS: dict[str, Callable[..., int]] = {"gcd": gcd}
 
 
-def _truncdiv(a: int, b: int) -> int:
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-_ON_CONSTANTS: dict[type[PrimExpr], Callable[[int, int], Any]] = {
-    Add: lambda a, b: a + b,
-    Sub: lambda a, b: a - b,
-    Mul: lambda a, b: a * b,
-    FloorDiv: lambda a, b: a // b,
-    FloorMod: lambda a, b: a % b,
-    Div: _truncdiv,
-    Mod: lambda a, b: a - b * _truncdiv(a, b),
-    Min: min,
-    Max: max,
+_ON_CONSTANTS: dict[Any, Callable[[int, int], Any]] = {
+    **ON_INTEGERS,
     EQ: lambda a, b: a == b,
     NE: lambda a, b: a != b,
     LT: lambda a, b: a < b,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import any as any_of
+from ...tir.arithmetic import nested_operands
 from ...tir.expr import EQ, GE, GT, LE, LT, NE, And, Call, CmpExpr, IntImm, Not, Or, PrimExpr
 from ..bounds import plain_form
 from ..constraints import under
@@ -20,7 +21,7 @@ def connective(facts: Facts, node: And | Or) -> PrimExpr | None:
     """a and a -> a; what the others imply is dropped; what they exclude decides the whole. `or` mirrors it."""
     neutral = isinstance(node, And)
     join = all_of if neutral else any_of
-    operands = _flat(node)
+    operands = list(dict.fromkeys(nested_operands(node, type(node))))
     if any(Not(x) in operands for x in operands):
         return IntImm("bool", int(not neutral))
     if len(operands) <= _CONTEXT_LIMIT:
@@ -30,20 +31,6 @@ def connective(facts: Facts, node: And | Or) -> PrimExpr | None:
         operands = kept
     result = join(*operands)
     return None if result is node else result
-
-
-def _flat(node: And | Or) -> list[PrimExpr]:
-    """The operands of a nest of one connective, repetitions dropped, in order."""
-    kind = type(node)
-    found: dict[PrimExpr, None] = {}
-    stack: list[PrimExpr] = [node]
-    while stack:
-        current = stack.pop()
-        if isinstance(current, kind):
-            stack += [current.b, current.a]
-        else:
-            found[current] = None
-    return list(found)
 
 
 def _independent(facts: Facts, operands: list[PrimExpr], neutral: bool) -> list[PrimExpr] | None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from ...tir.arithmetic import is_const_int
 from ...tir.expr import FloorDiv, FloorMod, IntImm, PrimExpr
 from ..exact import exact_form
 from ..facts import Facts
 from ..linear import Linear
-from .numerators import constant_of, divided_by, is_zero, quotient_and_rest, steps_of
+from .numerators import constant_of, divided_by, quotient_and_rest, steps_of
 from .symbolic import symbolic_quotient
 
 
 def floordiv(facts: Facts, node: FloorDiv) -> PrimExpr | None:
     """Rules of x // y."""
-    if is_zero(node.b):
+    if is_const_int(node.b, 0):
         return None
     form = exact_form(facts, node.a, free=True)
     divisor = constant_of(node.b)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from ...tir.arithmetic import is_const_int
 from ...tir.expr import FloorMod, IntImm, PrimExpr
 from ..exact import exact_form
 from ..facts import Facts
 from ..linear import Linear, atom_form, constant_form
 from ..modular import form_congruence
-from .numerators import constant_of, divided_by, is_zero, negated, quotient_and_rest, steps_of
+from .numerators import constant_of, divided_by, negated, quotient_and_rest, steps_of
 from .symbolic import symbolic_remainder
 
 
 def floormod(facts: Facts, node: FloorMod) -> PrimExpr | None:
     """Rules of x % y."""
-    if is_zero(node.b):
+    if is_const_int(node.b, 0):
         return None
     form = exact_form(facts, node.a, free=True)
     divisor = constant_of(node.b)

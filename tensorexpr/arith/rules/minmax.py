@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...tir.arithmetic import nested_operands
 from ...tir.expr import IntImm, Max, Min, PrimExpr
 from ..bounds import fits
 from ..exact import exact_form
@@ -25,15 +26,8 @@ def extremum(facts: Facts, node: Min | Max) -> PrimExpr | None:
 
 def _flat(node: Min | Max) -> list[PrimExpr]:
     """min(min(a, b), a) has the operands a, b: repetitions dropped, the other extremum absorbed, constants last."""
-    kind, other = (Min, Max) if isinstance(node, Min) else (Max, Min)
-    found: dict[PrimExpr, None] = {}
-    stack: list[PrimExpr] = [node]
-    while stack:
-        current = stack.pop()
-        if isinstance(current, kind):
-            stack += [current.b, current.a]
-        else:
-            found[current] = None
+    other = Max if isinstance(node, Min) else Min
+    found = dict.fromkeys(nested_operands(node, type(node)))
     # min(a, max(a, b)) == a
     kept = [x for x in found if not (isinstance(x, other) and (x.a in found or x.b in found))]
     return [x for x in kept if not isinstance(x, IntImm)] + [x for x in kept if isinstance(x, IntImm)]

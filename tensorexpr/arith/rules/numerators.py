@@ -15,11 +15,6 @@ from ..facts import Facts
 from ..linear import Linear
 
 
-def is_zero(expr: PrimExpr) -> bool:
-    """True for the constant 0, by which nothing is divided."""
-    return isinstance(expr, IntImm) and expr.value == 0
-
-
 def constant_of(expr: PrimExpr) -> int | None:
     """The value of a constant divisor."""
     return expr.value if isinstance(expr, IntImm) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...tir.arithmetic import is_const_int
 from ...tir.dtype import int_limits
 from ...tir.expr import Div, FloorDiv, FloorMod, IntImm, Mod, PrimExpr
 from ..bounds import form_limits, limits_of
@@ -9,12 +10,12 @@ from ..exact import exact_form
 from ..facts import Facts
 from ..linear import Linear
 from ..proofs import known_nonnegative
-from .numerators import constant_of, is_zero, negated, written
+from .numerators import constant_of, negated, written
 
 
 def truncdiv(facts: Facts, node: Div) -> PrimExpr | None:
     """Rules of the truncated x / y."""
-    if is_zero(node.b):
+    if is_const_int(node.b, 0):
         return None
     if _both_count_up(facts, node):
         return FloorDiv(node.a, node.b)
@@ -31,7 +32,7 @@ def truncdiv(facts: Facts, node: Div) -> PrimExpr | None:
 
 def truncmod(facts: Facts, node: Mod) -> PrimExpr | None:
     """Rules of its remainder, which has the sign of x and doesn't know that of y."""
-    if is_zero(node.b):
+    if is_const_int(node.b, 0):
         return None
     if _both_count_up(facts, node):
         return FloorMod(node.a, node.b)

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from ...arith.analyzer import Analyzer
 from ...errors import LoweringError
-from ...tir.arithmetic import binary, cast, compare
+from ...tir.arithmetic import binary, cast, compare, is_const_int
 from ...tir.expr import BinaryExpr, CmpExpr, IntImm, PrimExpr, Ramp, Var
 from ...tir.stmt import BufferBind
 from ..rebuild import map_expr, operands
@@ -49,12 +49,8 @@ def _check_strides(stmt: BufferBind, analyzer: Analyzer, strides: Sequence[PrimE
     shape = [value(extent) for extent in bound.shape]
     for number, (asked, found) in enumerate(zip(bound.strides or row_major(shape), strides, strict=True)):
         wanted = values.setdefault(asked, found) if isinstance(asked, Var) and asked in own else value(asked)
-        if wanted is not found and not _is_one(shape[number]) and not _same(analyzer, wanted, found):
+        if wanted is not found and not is_const_int(shape[number], 1) and not _same(analyzer, wanted, found):
             _refuse_stride(stmt, number, wanted, found)
-
-
-def _is_one(expr: PrimExpr) -> bool:
-    return isinstance(expr, IntImm) and expr.value == 1
 
 
 def _same(analyzer: Analyzer, a: PrimExpr, b: PrimExpr) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ...arith import Interval, extent_bound
 from ...arith.analyzer import Analyzer
 from ...arith.block_access import Touched, on_indices, touched_regions
+from ...tir.arithmetic import is_const_int
 from ...tir.attrs import EMPTY, FrozenMap
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion
@@ -100,7 +101,7 @@ class _Compaction:
     def _box(self, buffer: Buffer, touched: Touched, inside: set[Var]) -> tuple[Range, ...]:
         whole = BufferRegion.full_region(buffer).region
         regions = [region.region for region in (touched.reads, touched.writes) if region is not None]
-        if buffer.strides or not regions or not _is_zero(buffer.elem_offset):
+        if buffer.strides or not regions or not is_const_int(buffer.elem_offset, 0):
             return whole
         return tuple(self._side(full, [region[d] for region in regions], inside) for d, full in enumerate(whole))
 
@@ -167,7 +168,3 @@ def _variables_inside(stmt: Stmt) -> set[Var]:
 def _reads_memory(expr: PrimExpr) -> bool:
     """True if a value depends on memory, which may change while the storage lives."""
     return any(isinstance(node, BufferLoad) for node in walk(expr))
-
-
-def _is_zero(expr: PrimExpr) -> bool:
-    return isinstance(expr, IntImm) and expr.value == 0

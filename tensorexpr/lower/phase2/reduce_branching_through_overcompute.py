@@ -23,6 +23,7 @@ from math import prod
 
 from ...arith import linear_form
 from ...arith.analyzer import Analyzer
+from ...lower.rebuild import loads_in
 from ...tir.arithmetic import all as all_of
 from ...tir.dtype import parse_dtype
 from ...tir.expr import GE, GT, LE, LT, BufferLoad, Call, Div, FloorDiv, FloorMod, IntImm, Mod, PrimExpr, Var
@@ -118,7 +119,7 @@ class _Search:
         shape = self._shape(store, inside) if data in self._lengths else None
         meanings = self._meanings(guard, store, inside) if guard is not None and shape is not None else {}
         plain = guard is None and conditions == self._conditions
-        reads = tuple((load, self._is_inside(load)) for load in _loads(store.value))
+        reads = tuple((load, self._is_inside(load)) for load in loads_in([store.value]))
         self._stores.setdefault(data, []).append(
             _Store(guard, self._loops, inside, plain, shape, meanings, reads, _is_harmless(store.value))
         )
@@ -215,17 +216,6 @@ def _escaped(stmt: Stmt) -> Iterator[Var]:
             yield expr.buffer.data
         given = isinstance(expr, Call) and not intrinsic_of(expr).pure
         stack.extend((operand, given) for operand in operands(expr))
-
-
-def _loads(root: PrimExpr) -> Iterator[BufferLoad]:
-    stack, seen = [root], set[PrimExpr]()
-    while stack:
-        expr = stack.pop()
-        if expr not in seen:
-            seen.add(expr)
-            if isinstance(expr, BufferLoad):
-                yield expr
-            stack.extend(operands(expr))
 
 
 def _is_harmless(expr: PrimExpr) -> bool:

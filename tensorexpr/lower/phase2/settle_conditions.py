@@ -9,11 +9,11 @@ It stands after unrolling: before, the loop that makes the condition true is sti
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce
 
 from ...arith.analyzer import Analyzer
+from ...tir.arithmetic import nested_operands
 from ...tir.dtype import parse_dtype
 from ...tir.expr import GE, GT, LE, LT, And, Broadcast, BufferLoad, Call, CmpExpr, PrimExpr, Select
 from ...tir.function import PrimFunc
@@ -68,7 +68,7 @@ class _Settler:
 
     def _lanes(self, condition: PrimExpr) -> Lanes | None:
         """The lanes in which all parts of a condition hold, where that is decided."""
-        found = [None if self._free.touches_memory(part) else live_lanes(part, self._analyzer) for part in _conjuncts(condition)]
+        found = [None if self._free.touches_memory(part) else live_lanes(part, self._analyzer) for part in nested_operands(condition, And)]
         decided = [lanes for lanes in found if lanes is not None]
         return reduce(Lanes.both, decided) if len(decided) == len(found) else None
 
@@ -94,7 +94,7 @@ class _Settler:
 
     def _left(self, condition: PrimExpr) -> PrimExpr | None:
         """What is open of a condition: itself, a part of it, or None if it holds."""
-        parts = list(_conjuncts(condition))
+        parts = nested_operands(condition, And)
         kept = [part for part in parts if not self._holds(part)]
         if len(kept) == len(parts):
             return condition
@@ -117,11 +117,3 @@ class _Settler:
             case LT() | LE() | GT() | GE() if (order := ramp_order(part, self._analyzer)) is not None:
                 return order.holds(0) and order.holds(order.ramp.lanes - 1)
         return isinstance(part, CmpExpr) and parse_dtype(part.dtype).lanes == 1 and self._analyzer.known_true(part)
-
-
-def _conjuncts(condition: PrimExpr) -> Iterator[PrimExpr]:
-    if isinstance(condition, And):
-        yield from _conjuncts(condition.a)
-        yield from _conjuncts(condition.b)
-    else:
-        yield condition

@@ -20,6 +20,7 @@ from operator import is_
 from typing import TypeAlias
 
 from ...arith import linear_form
+from ...lower.rebuild import with_values
 from ...tir.arithmetic import add
 from ...tir.buffer import Buffer
 from ...tir.dtype import parse_dtype
@@ -27,7 +28,7 @@ from ...tir.expr import BufferLoad, Call, IntImm, PrimExpr, Ramp, Shuffle, Var
 from ...tir.function import PrimFunc
 from ...tir.stmt import BufferStore, LetStmt, SeqStmt, Stmt, seq
 from ..context import PassContext
-from ..rebuild import map_expr, map_stmt, operands, own_expressions
+from ..rebuild import map_stmt, operands, own_expressions
 from ..register_file import RegisterFile
 from .strided_slots import StridedSlots, in_a_slot, strided_slots
 from .wide_lanes import wide_store
@@ -173,7 +174,7 @@ def _bound(
                 wanted[-1].append(bindings)
     for store, blocks in zip(reversed(stores), reversed(wanted), strict=True):
         widened = wide_store(store, whole) if any(node in whole for node in _nodes(own_expressions(store))) else None
-        result.insert(0, widened or _replaced(store, columns))
+        result.insert(0, widened or with_values(store, columns))
         for var, value in reversed([binding for bindings in blocks for binding in bindings]):
             result = [LetStmt(var, value, seq(*result))]
     return seq(*result)
@@ -285,17 +286,3 @@ def _column(vectors: Sequence[PrimExpr], start: int, lanes: int, width: int) -> 
     if first == last and skip == 0 and lanes == width:
         return vectors[first]
     return Shuffle(tuple(vectors[first : last + 1]), tuple(range(skip, skip + lanes)))
-
-
-def _replaced(store: BufferStore, columns: dict[PrimExpr, PrimExpr]) -> BufferStore:
-    known: dict[PrimExpr, PrimExpr] = dict(columns)
-
-    def on(expr: PrimExpr) -> PrimExpr:
-        found = known.get(expr)
-        if found is None:
-            found = known[expr] = map_expr(expr, on)
-        return found
-
-    changed = map_stmt(store, lambda s: s, on)
-    assert isinstance(changed, BufferStore)
-    return changed

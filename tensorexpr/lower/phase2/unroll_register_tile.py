@@ -16,13 +16,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ...arith import linear_form
+from ...lower.rebuild import loads_in
 from ...tir.dtype import parse_dtype
-from ...tir.expr import BufferLoad, IntImm, PrimExpr, Ramp, Var
+from ...tir.expr import IntImm, PrimExpr, Ramp, Var
 from ...tir.function import PrimFunc
 from ...tir.stmt import Allocate, BufferStore, For, ForKind, IfThenElse, SeqStmt, Stmt
 from ..context import PassContext
 from ..pragmas import KEEP_LOOP
-from ..rebuild import FreeVars, map_stmt, operands, own_expressions, sub_statements
+from ..rebuild import FreeVars, map_stmt, own_expressions, sub_statements
 from ..register_file import RegisterFile
 
 # Statements that the expansion of one local buffer's loops may make: tiles are smaller, and code size costs compile time.
@@ -55,23 +56,12 @@ def _accesses(root: Stmt, loops: tuple[For, ...]) -> Iterator[_Access]:
     stack: list[tuple[Stmt, tuple[For, ...]]] = [(root, loops)]
     while stack:
         stmt, around = stack.pop()
-        for load in _loads(own_expressions(stmt)):
+        for load in loads_in(own_expressions(stmt)):
             yield _Access(load.buffer.data, load.dtype, load.indices[0], stmt, around, False)
         if isinstance(stmt, BufferStore):
             yield _Access(stmt.buffer.data, stmt.value.dtype, stmt.indices[0], stmt, around, True)
         inner = (*around, stmt) if isinstance(stmt, For) else around
         stack.extend((child, inner) for child in reversed(list(sub_statements(stmt))))
-
-
-def _loads(exprs: Iterable[PrimExpr]) -> Iterator[BufferLoad]:
-    stack, seen = list(exprs), set[PrimExpr]()
-    while stack:
-        expr = stack.pop()
-        if expr not in seen:
-            seen.add(expr)
-            if isinstance(expr, BufferLoad):
-                yield expr
-            stack.extend(operands(expr))
 
 
 def _extents(loops: Iterable[For]) -> int | None:
@@ -195,7 +185,7 @@ class _Tiles:
     def _operand_registers(self, store: BufferStore, loops: tuple[For, ...]) -> int:
         """Registers for the vectors that one step of the reduction loads besides the accumulators."""
         total = 0
-        for load in _loads((store.value,)):
+        for load in loads_in((store.value,)):
             if load.buffer.data is store.buffer.data or parse_dtype(load.dtype).lanes == 1:
                 continue
             used = self._free(load.indices[0])

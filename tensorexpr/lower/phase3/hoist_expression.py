@@ -7,15 +7,17 @@ registers can hold. Index arithmetic stays: code generation places its terms loo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from ...arith.analyzer import Analyzer
+from ...lower.rebuild import with_values
 from ...tir.dtype import parse_dtype
 from ...tir.expr import And, BufferLoad, Call, Div, Let, Or, PrimExpr, Var
 from ...tir.function import PrimFunc
 from ...tir.intrin import intrinsic_of
 from ...tir.stmt import Allocate, BufferStore, Evaluate, For, ForKind, IfThenElse, LetStmt, Stmt, While
 from ..context import PassContext
-from ..rebuild import FreeVars, map_expr, map_stmt, operands, own_expressions, pointer_scope, sub_statements, walk_statements
+from ..rebuild import FreeVars, map_stmt, operands, own_expressions, pointer_scope, sub_statements, walk_statements
 from ..register_file import RegisterFile
 from ..scopes import inside_loop
 
@@ -45,7 +47,7 @@ class _Hoister:
         if not isinstance(stmt, For):
             return map_stmt(stmt, self.stmt)
         lets = self._invariants(stmt)
-        result: Stmt = _replaced(stmt, lets) if lets else stmt
+        result: Stmt = replace(stmt, body=with_values(stmt.body, lets)) if lets else stmt
         with inside_loop(self._analyzer, stmt):
             result = map_stmt(result, self.stmt)
         cost = sum(self._registers.needed(value.dtype) for value in lets)
@@ -143,19 +145,3 @@ class _Body:
                 costly = True
             stack.extend(operands(expr))
         return costly
-
-
-def _replaced(loop: For, lets: dict[PrimExpr, Var]) -> Stmt:
-    """`loop` with values replaced by the variables that hold them."""
-    known: dict[PrimExpr, PrimExpr] = dict(lets)
-
-    def on_expr(expr: PrimExpr) -> PrimExpr:
-        found = known.get(expr)
-        if found is None:
-            found = known[expr] = map_expr(expr, on_expr)
-        return found
-
-    def on_stmt(stmt: Stmt) -> Stmt:
-        return map_stmt(stmt, on_stmt, on_expr)
-
-    return map_stmt(loop, on_stmt)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...tir.arithmetic import all as all_of
+from ...tir.arithmetic import nested_operands
 from ...tir.expr import And, PrimExpr
 from ...tir.function import PrimFunc
 from ...tir.stmt import For, IfThenElse, Stmt
@@ -25,10 +26,10 @@ def _hoisted(stmt: Stmt, free: FreeVars) -> Stmt:
     if not isinstance(result, For) or not isinstance(result.body, IfThenElse):
         return result
     loop, branch = result, result.body
-    fixed = [c for c in _conjuncts(branch.condition) if _is_fixed(c, loop, free)]
+    fixed = [c for c in nested_operands(branch.condition, And) if _is_fixed(c, loop, free)]
     if not fixed:
         return result
-    rest = [c for c in _conjuncts(branch.condition) if not _is_fixed(c, loop, free)]
+    rest = [c for c in nested_operands(branch.condition, And) if not _is_fixed(c, loop, free)]
     if branch.else_case is None:
         body = IfThenElse(all_of(*rest), branch.then_case) if rest else branch.then_case
         return IfThenElse(all_of(*fixed), replace(loop, body=body))
@@ -36,12 +37,6 @@ def _hoisted(stmt: Stmt, free: FreeVars) -> Stmt:
         return result
     otherwise = Copier({}).stmt(replace(loop, body=branch.else_case))
     return IfThenElse(branch.condition, replace(loop, body=branch.then_case), otherwise)
-
-
-def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
-    if isinstance(condition, And):
-        return _conjuncts(condition.a) + _conjuncts(condition.b)
-    return [condition]
 
 
 def _is_fixed(condition: PrimExpr, loop: For, free: FreeVars) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from ...tir.expr import LT, Broadcast, BufferLoad, Call, IntImm, PrimExpr, Ramp
+from ...tir.arithmetic import is_const_int
+from ...tir.expr import LT, Broadcast, BufferLoad, Call, PrimExpr, Ramp
 from ...tir.intrin import INTRINSICS
 from ...tir.rewriting import Node, post_order_rewrite, walk
 from ...tir.stmt import BufferStore, IfThenElse, Stmt
@@ -24,7 +25,7 @@ def predicated(body: VectorBody, stmt: IfThenElse, condition: PrimExpr, lanes: A
     if stmt.else_case is not None or not isinstance(condition, LT):
         return None
     ramp, limit = condition.a, condition.b
-    if not isinstance(ramp, Ramp) or not isinstance(limit, Broadcast) or not _is_one(ramp.stride):
+    if not isinstance(ramp, Ramp) or not isinstance(limit, Broadcast) or not is_const_int(ramp.stride, 1):
         return None
     mask = Call(widened("bool", ramp.dtype), "tir.get_active_lane_mask", (ramp.base, limit.value))
     result = body.stmt(stmt.then_case)
@@ -40,13 +41,9 @@ def predicated(body: VectorBody, stmt: IfThenElse, condition: PrimExpr, lanes: A
     return post_order_rewrite(result, masked)
 
 
-def _is_one(expr: PrimExpr) -> bool:
-    return isinstance(expr, IntImm) and expr.value == 1
-
-
 def _is_run(index: PrimExpr) -> bool:
     """True for neighbouring elements, which is what lanes that are on and off pick from."""
-    return isinstance(index, Ramp) and _is_one(index.stride)
+    return isinstance(index, Ramp) and is_const_int(index.stride, 1)
 
 
 def _is_pure(op: str) -> bool:

@@ -18,8 +18,9 @@ from dataclasses import replace
 from typing import cast
 
 from ...errors import ScheduleError
+from ...schedule.blocks.nests import nested
 from ...tir.arithmetic import all as all_of
-from ...tir.arithmetic import compare, const
+from ...tir.arithmetic import compare, const, nested_operands
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion, decl_buffer
 from ...tir.expr import EQ, And, BufferLoad, Call, IntImm, IterVar, PrimExpr, Var
@@ -132,7 +133,7 @@ class _Lowering:
         results = self._registers("cross_thread", reduction)
         if serial or realize.predicate is not TRUE:  # a thread without an iteration contributes the neutral value
             parts = self._registers("in_thread", reduction)
-            steps = [_start(realize, reduction, parts), _nested(serial, _in_thread(realize, reduction, parts))]
+            steps = [_start(realize, reduction, parts), nested(serial, _in_thread(realize, reduction, parts))]
             loads = [_element(part) for part in parts.values()]
             block = Block((), _ones(parts.values()), _ones(results.values()), "", _combined(reduction, loads, results, threads))
             across = BlockRealize((), TRUE, block)
@@ -141,7 +142,7 @@ class _Lowering:
             body = _combined(reduction, reduction.terms, results, threads)
             across = replace(realize, block=replace(realize.block, writes=_ones(results.values()), body=body, init=None))
         across = replace(across, block=replace(across.block, name_hint=f"{realize.block.name_hint}_cross_thread"))
-        return _nested(threads, seq(*steps, across, _written_back(realize, reduction, results, loops)))
+        return nested(threads, seq(*steps, across, _written_back(realize, reduction, results, loops)))
 
     def _registers(self, prefix: str, reduction: Reduction) -> dict[Buffer, Buffer]:
         """For each buffer that is reduced into one element that a thread has for itself."""
@@ -165,12 +166,6 @@ def _over_threads(loops: Iterable[For], realize: BlockRealize) -> bool:
 
 def _stranded(realize: BlockRealize) -> ScheduleError:
     return ScheduleError(f"block {realize.block.name_hint} reduces over threads, but isn't alone in its reducing loops")
-
-
-def _nested(loops: Sequence[For], body: Stmt) -> Stmt:
-    for loop in reversed(loops):
-        body = replace(loop, body=body)
-    return body
 
 
 def _element(buffer: Buffer) -> BufferLoad:
@@ -227,7 +222,7 @@ def _written_back(realize: BlockRealize, reduction: Reduction, results: Mapping[
     axes = tuple(replace(axis, var=fresh[axis.var]) for axis, _ in pairs)
     indices = tuple(substitute(index, fresh) for index in reduction.indices)
     reduced = {loop.loop_var for loop in loops}
-    conditions = [one for one in _conjuncts(realize.predicate) if not variables(one) & reduced]
+    conditions = [one for one in nested_operands(realize.predicate, And) if not variables(one) & reduced]
     if any(buffer.scope() != "local" for buffer in results):
         threads = [loop for loop in loops if loop.kind is ForKind.THREAD_BINDING]
         conditions += [compare(EQ, loop.loop_var, loop.min) for loop in threads]
@@ -235,7 +230,3 @@ def _written_back(realize: BlockRealize, reduction: Reduction, results: Mapping[
     stores = seq(*(BufferStore(buffer, _element(result), indices) for buffer, result in results.items()))
     block = Block(axes, _ones(results.values()), writes, f"{realize.block.name_hint}_write_back", stores)
     return BlockRealize(tuple(value for _, value in pairs), _conjunction(conditions), block)
-
-
-def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
-    return [*_conjuncts(condition.a), *_conjuncts(condition.b)] if isinstance(condition, And) else [condition]

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from ...errors import ScheduleError
+from ...schedule.blocks.nests import nested
 from ...tir.attrs import FrozenMap
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion, decl_buffer
@@ -84,7 +85,7 @@ class _Staging:
         load = replace(realize, block=Block((), block.reads, (BufferRegion.from_point(local, place),), "", into))
         marks = FrozenMap({key: value for key, value in block.annotations.items() if key != _ANNOTATION})
         kept = replace(realize, block=replace(block, body=replace(store, value=BufferLoad(local, place)), annotations=marks))
-        return seq(Copier({}).stmt(_nested(loops, load)), _nested(loops, kept))
+        return seq(Copier({}).stmt(nested(loops, load)), nested(loops, kept))
 
 
 def _annotated(stmt: Stmt) -> tuple[list[For], BlockRealize] | None:
@@ -98,12 +99,6 @@ def _annotated(stmt: Stmt) -> tuple[list[For], BlockRealize] | None:
     if any(loop.kind not in (ForKind.SERIAL, ForKind.VECTORIZED) for loop in loops):
         raise _refused(stmt.block, "stands in a loop that is neither serial nor vectorised, which its registers can't be counted by")
     return loops, stmt
-
-
-def _nested(loops: Sequence[For], body: Stmt) -> Stmt:
-    for loop in reversed(loops):
-        body = replace(loop, body=body)
-    return body
 
 
 def _refused(block: Block, why: str) -> ScheduleError:

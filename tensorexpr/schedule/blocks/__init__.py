@@ -29,8 +29,6 @@ primitives/  one file each
 schedule     the façade; facade/ has its methods by subject
 """
 
-from __future__ import annotations
-
 from ...errors import ScheduleError
 from . import intrinsics
 from .block_scope import BlockScope, Dependency, DepKind, StmtSRef

@@ -10,6 +10,7 @@ from ...arith import IndexMap
 from ...arith.analyzer import Analyzer
 from ...errors import DeclarationError
 from ...tir.arithmetic import all as all_of
+from ...tir.arithmetic import nested_operands
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion
 from ...tir.expr import Add, And, FloorDiv, FloorMod, IntImm, IterVar, PrimExpr, Range, Sub, Var
@@ -158,9 +159,7 @@ def knowing(loops: Sequence[For]) -> Analyzer:
 
 def conditions(predicate: PrimExpr) -> list[PrimExpr]:
     """The conditions that a predicate is the conjunction of; none for the constant."""
-    if isinstance(predicate, And):
-        return [*conditions(predicate.a), *conditions(predicate.b)]
-    return [] if is_true(predicate) else [predicate]
+    return [part for part in nested_operands(predicate, And) if not is_true(part)]
 
 
 def conjunction(found: Sequence[PrimExpr]) -> PrimExpr:

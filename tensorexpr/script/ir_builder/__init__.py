@@ -19,8 +19,6 @@ frame         frames: what is open, and what it becomes when it is left
 tir, ir       the words, as T and I
 """
 
-from __future__ import annotations
-
 from . import frame, ir, tir
 from .builder import IRBuilder
 

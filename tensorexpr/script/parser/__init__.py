@@ -12,8 +12,6 @@ expressions, statements, functions          readers of the syntax tree, each wit
 core, tir, ir                               other names for all this
 """
 
-from __future__ import annotations
-
 from ...later import later
 from .functions import IR, MODULES, ProgramReader
 from .language import TIR

@@ -1,7 +1,5 @@
 """What LLVM knows: its version, its targets, and the features of CPUs. `build_module` is `tensorexpr.build`."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from ...later import later

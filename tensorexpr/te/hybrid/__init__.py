@@ -1,7 +1,5 @@
 """`te.hybrid`: tensors that functions in Python's syntax compute. What is here lives in `tensorexpr.script.hybrid`, a higher row."""
 
-from __future__ import annotations
-
 from ...later import later
 
 __all__ = ["HybridModule", "build", "parse", "script", "source_to_op"]

@@ -4,8 +4,6 @@ AVX-VNNI has the instruction on 256 bits, Arm's DotProd on 128. `pmaddwd` multip
 loss, so bytes that are extended to words are exact with it, unlike `pmaddubsw`, which saturates.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 from ..tensor_intrin import built_in

@@ -9,8 +9,6 @@ intrinsics    tensor intrinsics of loops
 targets       CPUs, widths of vectors, cores
 """
 
-from __future__ import annotations
-
 from .basics import dtypes, extents, float_dtypes, int_dtypes, shapes
 from .dags import DagCase, compute_dags
 from .expressions import Scope, conditions, int_expressions, scopes, value_at

@@ -11,8 +11,6 @@
 Regions of blocks and accesses out of bounds need index algebra: those answers live with it and load on first use.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from ...later import later

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..arithmetic import _truncdiv
+from ..arithmetic import truncated
 from ..dtype import int_limits, parse_dtype, to_numpy, wrap_int
 from ..expr import EQ, GE, GT, LE, LT, NE, Add, Div, FloorDiv, FloorMod, Max, Min, Mod, Mul, PrimExpr, Sub
 
 Thunk = Callable[[], Any]
 
 
-def _lanes_truncdiv(a: Any, b: Any) -> Any:
+def _lanestruncated(a: Any, b: Any) -> Any:
     quotient = np.floor_divide(a, b)
     return quotient + ((np.fmod(a, b) != 0) & ((a < 0) != (b < 0)))
 
@@ -41,13 +41,13 @@ LANE_OPS: dict[type[PrimExpr], Callable[[Any, Any], Any]] = {
 SCALAR_INT_DIVISIONS: dict[type[PrimExpr], Callable[[int, int], int]] = {
     FloorDiv: operator.floordiv,
     FloorMod: operator.mod,
-    Div: _truncdiv,
-    Mod: lambda a, b: a - b * _truncdiv(a, b),
+    Div: truncated,
+    Mod: lambda a, b: a - b * truncated(a, b),
 }
 LANE_INT_DIVISIONS: dict[type[PrimExpr], Callable[[Any, Any], Any]] = {
     FloorDiv: np.floor_divide,
     FloorMod: np.mod,
-    Div: _lanes_truncdiv,
+    Div: _lanestruncated,
     Mod: np.fmod,
 }
 FLOAT_DIVISIONS: dict[type[PrimExpr], Callable[[Any, Any], Any]] = {

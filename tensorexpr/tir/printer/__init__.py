@@ -3,8 +3,6 @@
 `str(expr)`, `str(stmt)`, `func.script()` and `mod.script()` load it, through the table of `Object`.
 """
 
-from __future__ import annotations
-
 from ..node import Object
 from .expressions import script_expr
 from .highlight import as_html, shown

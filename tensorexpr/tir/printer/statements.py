@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ...tir.arithmetic import is_const_int
 from ..block import Block, BlockRealize
 from ..buffer import Buffer
 from ..expr import Call, IntImm, IterVar, PointerType, PrimExpr, Range, StringImm, Var
@@ -236,7 +237,7 @@ class StatementPrinter:
         return not any(node is var for node in walk(inner.extent) for var in around)
 
     def _loop_header(self, stmt: For, extent: str) -> str:
-        plain = _is_zero(stmt.min)
+        plain = is_const_int(stmt.min, 0)
         args = [extent] if plain else [self.expr(stmt.min), self._stop(stmt.min, stmt.extent)]
         if stmt.kind == ForKind.SERIAL and not stmt.annotations:
             return f"range({', '.join(args)})"
@@ -249,7 +250,7 @@ class StatementPrinter:
     def _stop(self, low: PrimExpr, extent: PrimExpr) -> str:
         if isinstance(low, IntImm) and isinstance(extent, IntImm):
             return self.expr(IntImm(low.dtype, low.value + extent.value))
-        if _is_zero(low):
+        if is_const_int(low, 0):
             return self.expr(extent)
         return f"{render(low, SCRIPT, self.names, SUM)} + {render(extent, SCRIPT, self.names, SUM + 1)}"
 
@@ -311,7 +312,7 @@ class StatementPrinter:
     def _realize(self, stmt: BufferRealize, last: bool, scope: str = "") -> None:
         name = self.names.get(stmt.buffer, stmt.buffer.name)
         bounds = ", ".join(self.slice_text(r) for r in stmt.bounds) or "()"
-        guard = "" if _is_true(stmt.condition) else f", condition={self.expr(stmt.condition)}"
+        guard = "" if is_const_int(stmt.condition, 1) else f", condition={self.expr(stmt.condition)}"
         notes = f", annotations={script_map(stmt.annotations, self.names)}" if stmt.annotations else ""
         text = f"T.realize({name}[{bounds}]{', ' if scope else ''}{scope}{guard}{notes})"
         self._scoped(last, text, f"with {text}:", stmt.body)
@@ -332,7 +333,7 @@ class StatementPrinter:
             return
         scope = stmt.buffer_var.type_annotation.storage_scope if stmt.buffer_var.type_annotation else "global"
         args = [f"[{', '.join(self.expr(e) for e in stmt.extents)}]", quoted(stmt.dtype), quoted(scope)]
-        if not _is_true(stmt.condition):
+        if not is_const_int(stmt.condition, 1):
             args.append(self.expr(stmt.condition))
         if stmt.annotations:
             args.append(f"annotations={script_map(stmt.annotations, self.names)}")
@@ -353,13 +354,13 @@ class StatementPrinter:
 
     def _producer_realize(self, stmt: ProducerRealize, last: bool) -> None:
         box = ", ".join(self.slice_text(r) for r in stmt.bounds) or "()"
-        guard = "" if _is_true(stmt.condition) else f", condition={self.expr(stmt.condition)}"
+        guard = "" if is_const_int(stmt.condition, 1) else f", condition={self.expr(stmt.condition)}"
         text = f"T.realize({self.names.get(stmt.producer, stmt.producer.name)}[{box}], {quoted(stmt.storage_scope)}{guard})"
         self._scoped(last, text, f"with {text}:", stmt.body)
 
     def _is_fresh(self, stmt: Allocate, buffer: Buffer) -> bool:
         """True where an allocation and the buffer over it are one `T.decl_buffer` without data."""
-        plain = _is_true(stmt.condition) and not stmt.annotations and self.names.options.syntax_sugar
+        plain = is_const_int(stmt.condition, 1) and not stmt.annotations and self.names.options.syntax_sugar
         alike = len(stmt.extents) == len(buffer.shape) and all(a is b for a, b in zip(stmt.extents, buffer.shape, strict=True))
         return plain and alike and buffer.data is stmt.buffer_var and buffer.dtype == stmt.dtype
 
@@ -440,21 +441,13 @@ class StatementPrinter:
         self.line(f"T.prefetch({self.names.get(stmt.buffer, stmt.buffer.name)}, [{box}])")
 
 
-def _is_zero(expr: PrimExpr) -> bool:
-    return isinstance(expr, IntImm) and expr.value == 0
-
-
-def _is_true(expr: PrimExpr) -> bool:
-    return isinstance(expr, IntImm) and expr.value == 1
-
-
 def _is_usual(var: Var, buffer: Buffer) -> bool:
     """True for a stride or offset that a string can declare."""
     return type(var) is Var and var.dtype == (buffer.shape[0].dtype if buffer.shape else "int32")
 
 
 def _is_plain(stmt: For) -> bool:
-    return stmt.kind == ForKind.SERIAL and _is_zero(stmt.min) and not stmt.annotations and stmt.thread_binding is None
+    return stmt.kind == ForKind.SERIAL and is_const_int(stmt.min, 0) and not stmt.annotations and stmt.thread_binding is None
 
 
 _WRITERS: Mapping[type[Stmt], Callable[[StatementPrinter, Any, bool], None]] = {

@@ -11,8 +11,6 @@ Number 0 is None. A `NodeType` says for one type key what the fields are and wha
 `module_graph` functions and modules, and lists, mappings and strings are known always.
 """
 
-from __future__ import annotations
-
 from .graph_fields import FLOAT, INTEGER, SPAN, TEXT, Field, NodeType, Scalar, Types
 from .graph_reader import read_graph
 from .graph_writer import write_graph

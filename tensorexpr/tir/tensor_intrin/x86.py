@@ -1,7 +1,5 @@
 """The intrinsics for x86 that come with the package: their names, for `tir.Schedule.tensorize`, and their functions."""
 
-from __future__ import annotations
-
 from ...later import computed
 from . import TensorIntrin
 

@@ -17,8 +17,6 @@ loss, fifo       nll_loss; buffers of streams
 spatial          flatten, upsampling, depth_to_space, space_to_depth and their like
 """
 
-from __future__ import annotations
-
 from ..broadcast import add
 from ..sparse import sparse_add, sparse_conv2d, sparse_dense, sparse_dense_sp_lhs, sparse_dense_sp_rhs, sparse_transpose
 from ..transform import concatenate

@@ -10,9 +10,9 @@ from ...te.declare import compute
 from ...te.tensor import Tensor
 from ...tir.arithmetic import cast, floordiv, floormod
 from ...tir.expr import PrimExpr, Var
-from ..utils import extent_value, get_const_int, need_equal, need_rank, pad_pairs, spread
+from ..utils import get_const_int, need_equal, need_rank
 from .conv import conv, depthwise
-from .padding import needs_padding, pad
+from .padding import blocked_windows
 
 
 def conv2d(
@@ -142,14 +142,7 @@ def conv2d_NCHWc(
     need_rank(where, "the kernel", kernel, 6)
     block = get_const_int(data.shape[4])
     need_equal(where, "the channels of data and kernel", data.shape[1] * block, kernel.shape[1] * kernel.shape[4])
-    strides, dilations = spread(where, "stride", stride, 2), spread(where, "dilation", dilation, 2)
-    windows = [extent_value((tap - 1) * step + 1) for tap, step in zip(kernel.shape[2:4], dilations, strict=True)]
-    (top, bottom), (left, right) = pad_pairs(where, padding, windows)
-    before, after = (0, 0, top, left, 0), (0, 0, bottom, right, 0)
-    padded = pad(data, before, after, name="data_pad") if needs_padding(before, after) else data
-    height, width = (
-        extent_value(floordiv(extent - window, step) + 1) for extent, window, step in zip(padded.shape[2:4], windows, strides, strict=True)
-    )
+    padded, strides, dilations, (height, width) = blocked_windows(where, data, kernel.shape[2:4], stride, padding, dilation)
     channel = te.reduce_axis((0, data.shape[1] * block), name="ic")
     rows, columns = te.reduce_axis((0, kernel.shape[2]), name="kh"), te.reduce_axis((0, kernel.shape[3]), name="kw")
     dtype = out_dtype or data.dtype

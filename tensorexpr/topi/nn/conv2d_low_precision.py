@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ... import te
 from ...errors import DeclarationError
 from ...te.declare import compute
 from ...te.tensor import Tensor
-from ...tir.arithmetic import cast, floordiv
+from ...tir.arithmetic import cast
 from ...tir.expr import PrimExpr, Var
-from ..utils import extent_value, get_const_int, need_equal, need_rank, pad_pairs, spread
-from .padding import needs_padding, pad
+from ..utils import extent_value, need_equal, need_rank
+from .padding import blocked_windows
 
-_Geometry = tuple[Tensor, tuple[Any, ...], tuple[Any, ...], tuple[int, int]]
 # Channels that make up 4 bytes.
 _GROUPS = {"uint8": 4, "int8": 4, "bfloat16": 2}
 
@@ -60,7 +58,7 @@ def conv2d_NCHWc_int8(
             "4 channels of int8 or uint8, 2 of bfloat16"
         )
     need_equal(where, "the blocks of channels of data and kernel", data.shape[1], kernel.shape[1])
-    padded, strides, dilations, (height, width) = _geometry(where, data, kernel.shape[2:4], stride, padding, dilation)
+    padded, strides, dilations, (height, width) = blocked_windows(where, data, kernel.shape[2:4], stride, padding, dilation)
     channel, rows, columns, inner = (
         te.reduce_axis((0, extent), name=name)
         for extent, name in zip((data.shape[1], *kernel.shape[2:4], group), ("ic", "kh", "kw", "ib"), strict=True)
@@ -75,26 +73,13 @@ def conv2d_NCHWc_int8(
     return compute(shape, body, where, where)
 
 
-def _geometry(where: str, data: Tensor, taps: Sequence[Any], stride: Any, padding: Any, dilation: Any) -> _Geometry:
-    """The padded data, strides, dilations and the result's height and width."""
-    strides, dilations = spread(where, "stride", stride, 2), spread(where, "dilation", dilation, 2)
-    windows = [extent_value((tap - 1) * step + 1) for tap, step in zip(taps, dilations, strict=True)]
-    (top, bottom), (left, right) = pad_pairs(where, padding, windows)
-    before, after = (0, 0, top, left, 0), (0, 0, bottom, right, 0)
-    padded = pad(data, before, after, name="data_pad") if needs_padding(before, after) else data
-    height, width = (
-        get_const_int(floordiv(extent - window, step) + 1) for extent, window, step in zip(padded.shape[2:4], windows, strides, strict=True)
-    )
-    return padded, strides, dilations, (height, width)
-
-
 def _in_larger_blocks(data: Tensor, kernel: Tensor, stride: Any, padding: Any, dilation: Any, out_dtype: str, n_elems: int) -> Tensor:
     where = "conv2d_NCHWc_int8"
     if extent_value(kernel.shape[6]) != n_elems:
         raise DeclarationError(f"{where}: the kernel's groups are of {kernel.shape[6]} channels, n_elems says {n_elems}")
     need_equal(where, "the blocks of channels of data and kernel", data.shape[1], kernel.shape[1])
     need_equal(where, "the channels of a block of data and kernel", data.shape[4], kernel.shape[4] * n_elems)
-    padded, strides, dilations, (height, width) = _geometry(where, data, kernel.shape[2:4], stride, padding, dilation)
+    padded, strides, dilations, (height, width) = blocked_windows(where, data, kernel.shape[2:4], stride, padding, dilation)
     channel, rows, columns, group, inner = (
         te.reduce_axis((0, extent), name=name)
         for extent, name in zip(

@@ -11,8 +11,8 @@ from ...te.declare import compute
 from ...te.tensor import Tensor
 from ...tir.arithmetic import cast, floordiv, floormod
 from ...tir.expr import PrimExpr, Var
-from ..utils import extent_value, get_const_int, get_const_tuple, need_rank, pad_pairs, spread
-from .padding import dilate_and_pad, needs_padding, pad
+from ..utils import get_const_int, get_const_tuple, need_rank, pad_pairs, spread
+from .padding import blocked_windows, dilate_and_pad, needs_padding, pad
 
 
 def depthwise_conv2d_NCHWc(
@@ -49,14 +49,7 @@ def depthwise_conv2d_NCHWc(
     if results % channels:
         raise DeclarationError(f"{where}: {results} results for {channels} channels; each channel has equally many")
     multiplier = results // channels
-    strides, dilations = spread(where, "stride", stride, 2), spread(where, "dilation", dilation, 2)
-    windows = [extent_value((tap - 1) * step + 1) for tap, step in zip(Filter.shape[2:4], dilations, strict=True)]
-    (top, bottom), (left, right) = pad_pairs(where, padding, windows)
-    before, after = (0, 0, top, left, 0), (0, 0, bottom, right, 0)
-    padded = pad(Input, before, after, name="data_pad") if needs_padding(before, after) else Input
-    height, width = (
-        extent_value(floordiv(extent - window, step) + 1) for extent, window, step in zip(padded.shape[2:4], windows, strides, strict=True)
-    )
+    padded, strides, dilations, (height, width) = blocked_windows(where, Input, Filter.shape[2:4], stride, padding, dilation)
     kh, kw = te.reduce_axis((0, Filter.shape[2]), name="kh"), te.reduce_axis((0, Filter.shape[3]), name="kw")
     dtype = out_dtype or Input.dtype
 

@@ -9,11 +9,15 @@ from ...errors import DeclarationError
 from ...te.declare import compute
 from ...te.tensor import Tensor
 from ...tir import arithmetic, intrin
-from ...tir.arithmetic import cast, const
+from ...tir.arithmetic import cast, const, floordiv
 from ...tir.expr import PrimExpr, Var
+from ...topi.utils import pad_pairs, spread
 from .. import tag
 from ..math import axis_names
 from ..utils import equal_const_int, extent_value, is_zero
+
+# The padded data, strides, dilations, and the extents of the result.
+BlockedWindows = tuple[Tensor, tuple[Any, ...], tuple[Any, ...], tuple[Any, Any]]
 
 
 def pad(
@@ -131,3 +135,25 @@ def dilate_and_pad(
 def needs_padding(before: Sequence[Any], after: Sequence[Any]) -> bool:
     """False if all borders are empty."""
     return not all(equal_const_int(n, 0) for n in (*before, *after))
+
+
+def blocked_windows(where: str, data: Tensor, taps: Sequence[Any], stride: Any, padding: Any, dilation: Any) -> BlockedWindows:
+    """Where the windows of a convolution of data [N, C/c, H, W, c] lie.
+
+    Args:
+        taps: extents of the window.
+        stride, dilation: one number, or two.
+        padding: see `topi.utils.pad_pairs`.
+
+    Returns:
+        The padded data, strides, dilations and (height, width) of the result.
+    """
+    strides, dilations = spread(where, "stride", stride, 2), spread(where, "dilation", dilation, 2)
+    windows = [extent_value((tap - 1) * step + 1) for tap, step in zip(taps, dilations, strict=True)]
+    (top, bottom), (left, right) = pad_pairs(where, padding, windows)
+    before, after = (0, 0, top, left, 0), (0, 0, bottom, right, 0)
+    padded = pad(data, before, after, name="data_pad") if needs_padding(before, after) else data
+    height, width = (
+        extent_value(floordiv(extent - window, step) + 1) for extent, window, step in zip(padded.shape[2:4], windows, strides, strict=True)
+    )
+    return padded, strides, dilations, (height, width)

@@ -9,8 +9,6 @@ compiling, object_code, spills     from a trace to object code
 bench, timing, memory, native     from object code to costs
 """
 
-from __future__ import annotations
-
 from .errors import MeasureErrorNo
 from .measurer import Measurer
 from .memory import OFFSETS

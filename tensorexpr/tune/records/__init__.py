@@ -5,8 +5,6 @@ log        append_record, load_records, best_record
 v06        lines of TVM's logs;  v06_replay: their steps as a trace;  v06_extents: tile sizes as TE cuts them
 """
 
-from __future__ import annotations
-
 from .log import append_record, append_records, best_record, choose_best, load_records, misfit, read_log
 from .record import FORMAT, VERSION, Record, make_record, parse_record
 from .schema import parse_json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from ....arith import IndexMap
 from ....errors import ScheduleError
@@ -23,6 +23,7 @@ from ..state import ScheduleState, debug_mask_of
 from ..trace import Trace
 
 MAIN = "main"
+_Handle = TypeVar("_Handle", BlockRV, LoopRV, Var)
 
 
 class ScheduleBase:
@@ -214,13 +215,15 @@ class ScheduleBase:
         if self._trace is not None:
             self._trace.show(style, black_format)
 
-    def _one(self, kind: str, inputs: Sequence[Any], attrs: Sequence[Any] = (), decision: Any = None) -> Any:
-        """The only handle that an instruction gives."""
-        return self.run(kind, inputs, attrs, decision)[0]
+    def _one(self, wanted: type[_Handle], kind: str, inputs: Sequence[Any], attrs: Sequence[Any] = (), decision: Any = None) -> _Handle:
+        """The only handle that an instruction gives, which is a `wanted`."""
+        (found,) = self.run(kind, inputs, attrs, decision)
+        assert isinstance(found, wanted)
+        return found
 
     def _block(self, block: Any) -> Any:
         """A block as an input: a name is looked up first, as an instruction of its own."""
-        return self._one("GetBlock", [], [block, self._function()]) if isinstance(block, str) else block
+        return self._one(BlockRV, "GetBlock", [], [block, self._function()]) if isinstance(block, str) else block
 
     def _block_now(self, block: Any) -> Block:
         """What a block that is an argument stands for now.

@@ -42,8 +42,7 @@ class Caches(ScheduleBase):
         """
         consumers = [self._block(consumer) for consumer in consumer_blocks or ()]
         given = self._block(block)
-        found: BlockRV = self._one("CacheRead", [given, consumers], [self._number_of(given, "read", read_buffer_index), storage_scope])
-        return found
+        return self._one(BlockRV, "CacheRead", [given, consumers], [self._number_of(given, "read", read_buffer_index), storage_scope])
 
     def cache_write(
         self,
@@ -70,8 +69,7 @@ class Caches(ScheduleBase):
         """
         consumers = [self._block(consumer) for consumer in consumer_blocks or ()]
         given = self._block(block)
-        found: BlockRV = self._one("CacheWrite", [given, consumers], [self._number_of(given, "write", write_buffer_index), storage_scope])
-        return found
+        return self._one(BlockRV, "CacheWrite", [given, consumers], [self._number_of(given, "write", write_buffer_index), storage_scope])
 
     def cache_inplace(self, block: BlockRV | str, read_buffer_index: int | str | Buffer, storage_scope: str) -> list[BlockRV]:
         """Let a block work on a copy of a buffer that it reads and writes.
@@ -123,8 +121,7 @@ class Caches(ScheduleBase):
             ScheduleError: if the block uses the buffer at different indices, or under a condition.
         """
         given = self._block(block)
-        found: BlockRV = self._one("ReIndex", [given], list(self._side_of(given, buffer)))
-        return found
+        return self._one(BlockRV, "ReIndex", [given], list(self._side_of(given, buffer)))
 
     def reindex_cache_read(
         self, block: BlockRV | str, read_buffer_index: int | str | Buffer, storage_scope: str, index_map: IndexMap | Callable[..., Any]
@@ -142,8 +139,7 @@ class Caches(ScheduleBase):
         """
         given = self._block(block)
         number = self._number_of(given, "read", read_buffer_index)
-        found: BlockRV = self._one("ReindexCacheRead", [given, self._map_of_axes(given, index_map)], [number, storage_scope])
-        return found
+        return self._one(BlockRV, "ReindexCacheRead", [given, self._map_of_axes(given, index_map)], [number, storage_scope])
 
     def reindex_cache_write(
         self, block: BlockRV | str, write_buffer_index: int | str | Buffer, storage_scope: str, index_map: IndexMap | Callable[..., Any]
@@ -161,8 +157,7 @@ class Caches(ScheduleBase):
         """
         given = self._block(block)
         number = self._number_of(given, "write", write_buffer_index)
-        found: BlockRV = self._one("ReindexCacheWrite", [given, self._map_of_axes(given, index_map)], [number, storage_scope])
-        return found
+        return self._one(BlockRV, "ReindexCacheWrite", [given, self._map_of_axes(given, index_map)], [number, storage_scope])
 
     def read_at(self, loop: LoopRV, block: BlockRV | str, read_buffer_index: int | str | Buffer, storage_scope: str) -> BlockRV:
         """Copy what a block reads within a loop, at that loop, by one block.
@@ -177,8 +172,7 @@ class Caches(ScheduleBase):
             ScheduleError: if the loop isn't around the block, or the buffer is written behind the copy.
         """
         given = self._block(block)
-        found: BlockRV = self._one("ReadAt", [loop, given], [self._number_of(given, "read", read_buffer_index), storage_scope])
-        return found
+        return self._one(BlockRV, "ReadAt", [loop, given], [self._number_of(given, "read", read_buffer_index), storage_scope])
 
     def write_at(self, loop: LoopRV, block: BlockRV | str, write_buffer_index: int | str | Buffer, storage_scope: str) -> BlockRV:
         """Let a block write a copy, which is copied back at a loop, by one block.
@@ -193,8 +187,7 @@ class Caches(ScheduleBase):
             ScheduleError: if the loop isn't around the block, or the buffer is read before it is copied back.
         """
         given = self._block(block)
-        found: BlockRV = self._one("WriteAt", [loop, given], [self._number_of(given, "write", write_buffer_index), storage_scope])
-        return found
+        return self._one(BlockRV, "WriteAt", [loop, given], [self._number_of(given, "write", write_buffer_index), storage_scope])
 
     def _side_of(self, block: Any, which: tuple[str, int] | str | Buffer) -> tuple[int, int]:
         """The number of a buffer among what a block reads or writes, and 0 or 1 for the two."""

@@ -98,8 +98,7 @@ class Layouts(Caches):
         Raises:
             ScheduleError: if the block stores no constant outside of constant ranges of its axes.
         """
-        found: BlockRV = self._one("DecomposePadding", [self._block(block), loop])
-        return found
+        return self._one(BlockRV, "DecomposePadding", [self._block(block), loop])
 
     def can_decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> bool:
         """True if `decompose_padding` would do it."""

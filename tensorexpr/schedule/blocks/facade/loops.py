@@ -48,8 +48,7 @@ class Loops(ScheduleBase):
             ScheduleError: if something stands between the loops, or one is annotated or bound.
         """
         given = [*loops[0]] if len(loops) == 1 and isinstance(loops[0], (list, tuple)) else [*loops]
-        found: LoopRV = self._one("Fuse", given, [int(preserve_unit_iters)])
-        return found
+        return self._one(LoopRV, "Fuse", given, [int(preserve_unit_iters)])
 
     def reorder(self, *ordered_loops: LoopRV) -> None:
         """Put loops of one nest in another order; those that aren't named keep their places.

@@ -29,8 +29,7 @@ class Nests(ScheduleBase):
             ScheduleError: if the nests differ, or an iteration may need what a later one makes.
         """
         given = [*loops[0]] if len(loops) == 1 and isinstance(loops[0], (list, tuple)) else [*loops]
-        found: LoopRV = self._one("Merge", given)
-        return found
+        return self._one(LoopRV, "Merge", given)
 
     def loop_partition(self, loop: LoopRV, factors: Sequence[int | PrimExpr | None], preserve_unit_iters: bool = True) -> list[LoopRV]:
         """Cut the range of a loop in parts, each with a loop and a copy of what is inside.
@@ -54,8 +53,7 @@ class Nests(ScheduleBase):
         Raises:
             ScheduleError: for the root block.
         """
-        found: LoopRV = self._one("AddUnitLoop", [block_or_loop])
-        return found
+        return self._one(LoopRV, "AddUnitLoop", [block_or_loop])
 
     def reorder_block_iter_var(self, block: BlockRV, new_order: Sequence[int]) -> None:
         """Put the axes of a block in another order, which doesn't change the order in which it runs.
@@ -84,8 +82,7 @@ class Nests(ScheduleBase):
             ScheduleError: if axes or conditions mix loops of both sides so that they don't come apart.
         """
         given = [self._block(block) for block in target] if isinstance(target, (list, tuple)) else target
-        found: BlockRV = self._one("Blockize", [given], [int(preserve_unit_iters)])
-        return found
+        return self._one(BlockRV, "Blockize", [given], [int(preserve_unit_iters)])
 
     def tensorize(self, block_or_loop: BlockRV | LoopRV, tensor_intrin: str, preserve_unit_iters: bool = True) -> None:
         """Let a tensor intrinsic do what a block does, or what stands in a loop, which is blockized first.

@@ -76,5 +76,4 @@ class Placement(ScheduleBase):
             decision: -1 for where it stands, -2 for inline, else the number of a loop around its first consumer; if that is
                 illegal, the legal one before it.
         """
-        found: LoopRV = self._one("SampleComputeLocation", [self._block(block)], [], decision)
-        return found
+        return self._one(LoopRV, "SampleComputeLocation", [self._block(block)], [], decision)

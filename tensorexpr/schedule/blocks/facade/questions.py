@@ -21,8 +21,7 @@ class Questions(ScheduleBase):
         """
         if not isinstance(name, str):
             raise WrongTypeError(f"get_block takes the name of a block, not {type(name).__name__}")
-        found: BlockRV = self._one("GetBlock", [], [name, func_name if func_name is not None else self._function()])
-        return found
+        return self._one(BlockRV, "GetBlock", [], [name, func_name if func_name is not None else self._function()])
 
     def get_loops(self, block: BlockRV | str) -> list[LoopRV]:
         """The loops around a block within its scope, outermost first."""

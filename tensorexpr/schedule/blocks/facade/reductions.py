@@ -25,8 +25,7 @@ class Reductions(ScheduleBase):
         Raises:
             ScheduleError: if the block is no reduction, or a loop around `loop` reduces.
         """
-        found: BlockRV = self._one("DecomposeReduction", [self._block(block), loop])
-        return found
+        return self._one(BlockRV, "DecomposeReduction", [self._block(block), loop])
 
     def rfactor(self, loop: LoopRV, factor_axis: int) -> BlockRV:
         """Make partial results of a reduction, one for each iteration of a loop, and reduce these in a second step.
@@ -47,5 +46,4 @@ class Reductions(ScheduleBase):
         Raises:
             ScheduleError: if the reduction isn't known to be associative and commutative, or a partial result would have no value.
         """
-        found: BlockRV = self._one("RFactor", [loop], whole_numbers("rfactor: factor_axis", [factor_axis]))
-        return found
+        return self._one(BlockRV, "RFactor", [loop], whole_numbers("rfactor: factor_axis", [factor_axis]))

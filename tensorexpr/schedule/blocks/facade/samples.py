@@ -43,5 +43,4 @@ class Samples(ScheduleBase):
         Raises:
             ScheduleError: if there are not as many probabilities as candidates, or the decision is no place.
         """
-        found: Var = self._one("SampleCategorical", [], [list(map(int, candidates)), list(map(float, probs))], decision)
-        return found
+        return self._one(Var, "SampleCategorical", [], [list(map(int, candidates)), list(map(float, probs))], decision)

@@ -16,8 +16,6 @@ set_scope, storage_align, set_axis_separator, unsafe_set_dtype, memory of buffer
 annotate_buffer_access, unsafe_hide_buffer_access, rolling_buffer
 """
 
-from __future__ import annotations
-
 from . import (
     add_unit_loop,
     annotate,

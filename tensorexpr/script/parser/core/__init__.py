@@ -5,8 +5,6 @@ doc_core      the nodes of syntax trees, which are Python's own
 evaluator     what an expression is worth, given what names mean
 """
 
-from __future__ import annotations
-
 from . import diagnostics, doc_core, evaluator
 
 __all__ = ["diagnostics", "doc_core", "evaluator"]
