@@ -46,6 +46,7 @@ def multiply(node: Mul, known: Known) -> Limits:
 
 def _divisors(b: Limits) -> set[int]:
     """The divisors at which a quotient can be extreme; division by 0 has no value."""
+    # For divisors of one sign x / d is monotone in d, so the extremes lie at the ends of the interval and next to 0.
     low, high = b
     near = {d for d in (-1, 1) if low <= d <= high}
     return ({low, high} | near) - {0}
@@ -66,12 +67,14 @@ def _floormod(node: BinaryExpr, known: Known) -> Limits:
     if least == most == 0:
         return _whole(node)
     if least > 0 and low >= 0:
-        return 0, min(high, most - 1)
+        return 0, min(high, most - 1)  # x mod d is at most x, too
+    # The remainder has the sign of the divisor and is smaller.
     return min(least + 1, 0), max(most - 1, 0)
 
 
 def _truncmod(node: BinaryExpr, known: Known) -> Limits:
     (low, high), (least, most) = known[node.a], known[node.b]
+    # The remainder has the sign of the dividend, is no larger than it, and smaller than the divisor.
     largest = max(abs(least), abs(most)) - 1
     return (max(min(low, 0), -largest), min(max(high, 0), largest)) if largest >= 0 else _whole(node)
 
@@ -88,6 +91,7 @@ def _maximum(node: BinaryExpr, known: Known) -> Limits:
 
 def _ramp(node: Ramp, known: Known) -> Limits:
     (low, high), (least, most) = known[node.base], known[node.stride]
+    # Lanes are linear in their number, so the first and the last are the extremes.
     last = node.lanes - 1
     return low + min(0, last * least), high + max(0, last * most)
 
@@ -98,6 +102,7 @@ def _shift_right(call: Call, known: Known) -> Limits:
 
 
 def _bitwise_and(call: Call, known: Known) -> Limits:
+    # In two's complement `and` clears bits: with an operand that isn't negative the result is neither, and no larger than it.
     highs = [high for low, high in (known[arg] for arg in call.args) if low >= 0]
     return (0, min(highs)) if highs else _whole(call)
 

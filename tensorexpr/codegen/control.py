@@ -81,9 +81,13 @@ def _single(ctx: FunctionContext, loop: For) -> None:
 
 def _is_undecided(loop: For, lines: Sequence[str | list[str]]) -> bool:
     """Whether a schedule has said nothing about an innermost loop: it runs in order, on single elements, and isn't just a few steps."""
-    if loop.kind is not ForKind.SERIAL or (isinstance(loop.extent, IntImm) and loop.extent.value < _FEW_STEPS):
+    few = isinstance(loop.extent, IntImm) and loop.extent.value < _FEW_STEPS
+    if few or loop.kind is not ForKind.SERIAL:
         return False
-    return not any(isinstance(line, str) and ("!llvm.loop" in line or (" x " in line and "<" in line)) for line in lines)
+    written = [line for line in lines if isinstance(line, str)]
+    innermost = not any("!llvm.loop" in line for line in written)  # an inner loop ends in a branch that names its metadata
+    scalar = not any("<" in line and " x " in line for line in written)  # vector types are `<8 x float>`
+    return innermost and scalar
 
 
 def run(ctx: FunctionContext, loop: For, first: str, last: str, may_be_empty: bool) -> None:

@@ -22,8 +22,9 @@ def argument_list(args: Any) -> Sequence[Any]:
 
 
 def _names(what: str, value: Sequence[str] | None) -> tuple[str, ...]:
-    items = value if value is None or isinstance(value, (list, tuple, set, frozenset)) else None
-    if (items is None and value is not None) or not all(isinstance(name, str) for name in items or ()):
+    # A string is a sequence of strings too, and would switch off passes that are called like its letters: none.
+    is_list = value is None or isinstance(value, (list, tuple, set, frozenset))
+    if not is_list or not all(isinstance(name, str) for name in value or ()):
         raise PassError(f"PassContext {what} takes a list of pass names, not {value!r}")
     return tuple(value or ())
 

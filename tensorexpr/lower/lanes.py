@@ -48,6 +48,7 @@ def _ramp_law(op: type[BinaryExpr], a: PrimExpr, b: PrimExpr) -> PrimExpr | None
         if isinstance(ramp, Ramp) and lanes_of(factor) == 1:
             return _ramp(binary(Mul, ramp.base, factor), binary(Mul, ramp.stride, factor), ramp.lanes)
     if op in (FloorDiv, FloorMod) and isinstance(a, Ramp) and isinstance(b, IntImm) and isinstance(a.stride, IntImm) and b.value > 0:
+        # With s = q*b, (base + i*s) // b is base // b + i*q, and the remainder is that of the base: lanes never cross a block's border.
         if a.stride.value % b.value:
             return None
         if op is FloorMod:
@@ -85,6 +86,7 @@ def lane_compare(op: type[CmpExpr], a: PrimExpr, b: PrimExpr) -> PrimExpr:
     b = b.value if isinstance(b, Broadcast) else b
     if lanes_of(a) == 1 and lanes_of(b) == 1:
         return Broadcast(compare(op, a, b), lanes)
+    # A vector of different constants would cost a load where the comparison of two ramps is one instruction: only agreement folds.
     verdicts = _constant_lanes(op, a, b, lanes)
     if verdicts is not None and len(set(verdicts)) == 1:
         return Broadcast(IntImm("bool", int(verdicts[0])), lanes)

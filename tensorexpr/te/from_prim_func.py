@@ -215,6 +215,16 @@ def _store_of(stmt: Stmt) -> tuple[BufferStore, PrimExpr | None]:
     raise DeclarationError(f"its body is a {type(stmt).__name__}{inside}, not one store")
 
 
+def _takes_whole_range(axis: IterVar, value: PrimExpr, loops: Mapping[Var, Range]) -> bool:
+    """True if an axis is a loop over its own range, or has a range of one value and is that value."""
+    if axis.dom is None:
+        return False
+    loop = loops.get(value) if isinstance(value, Var) else None
+    if loop is None:
+        return value is axis.dom.min and as_int(axis.dom.extent) == 1
+    return loop.extent is axis.dom.extent and loop.min is axis.dom.min
+
+
 def _check_covered(realize: BlockRealize, loops: Mapping[Var, Range]) -> None:
     """The loops run the block once for each combination of the values of its axes.
 
@@ -226,16 +236,11 @@ def _check_covered(realize: BlockRealize, loops: Mapping[Var, Range]) -> None:
         raise DeclarationError("it has buffers of its own")
     always = isinstance(realize.predicate, IntImm) and bool(realize.predicate.value)
     own = [value for value in values if isinstance(value, Var) and value in loops]
-    spans = all(
-        axis.dom is not None
-        and (
-            (isinstance(value, Var) and value in loops and loops[value].extent is axis.dom.extent and loops[value].min is axis.dom.min)
-            or (value is axis.dom.min and as_int(axis.dom.extent) == 1)
-        )
-        for axis, value in zip(axes, values, strict=True)
-    )
-    rest = [var for var in loops if var not in own]
-    if always and spans and len(set(own)) == len(own) and all(as_int(loops[var].extent) == 1 for var in rest):
+    whole = all(_takes_whole_range(axis, value, loops) for axis, value in zip(axes, values, strict=True))
+    own_loops = len(set(own)) == len(own)
+    once = all(as_int(loops[var].extent) == 1 for var in loops if var not in own)
+    # What `te.create_prim_func` writes: a loop for each axis. It needs no analysis, which takes most of the time of reading a function.
+    if always and whole and own_loops and once:
         return
     found = detect_iter_map(values, loops, None if always else realize.predicate)
     if not found.indices:

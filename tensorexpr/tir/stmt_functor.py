@@ -181,9 +181,13 @@ class Renaming:
 
     def _axis(self, axis: IterVar) -> IterVar:
         var = self._mapping.get(axis.var, axis.var)
-        dom = axis.dom and Range.from_min_extent(self.apply(axis.dom.min), self.apply(axis.dom.extent))
-        same = var is axis.var and (dom is None or axis.dom is None or (dom.min is axis.dom.min and dom.extent is axis.dom.extent))
-        return axis if same or not isinstance(var, Var) else replace(axis, var=var, dom=dom)
+        if not isinstance(var, Var):  # an axis is no expression: it keeps its variable, and only what uses it changes
+            return axis
+        if axis.dom is None:
+            return axis if var is axis.var else replace(axis, var=var)
+        low, extent = self.apply(axis.dom.min), self.apply(axis.dom.extent)
+        same = var is axis.var and low is axis.dom.min and extent is axis.dom.extent
+        return axis if same else replace(axis, var=var, dom=Range.from_min_extent(low, extent))
 
     def buffer(self, old: Buffer) -> Buffer:
         """A buffer with its variables replaced; one new buffer for each old one."""

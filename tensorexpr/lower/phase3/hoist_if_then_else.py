@@ -33,7 +33,7 @@ def _hoisted(stmt: Stmt, free: FreeVars) -> Stmt:
     if branch.else_case is None:
         body = IfThenElse(all_of(*rest), branch.then_case) if rest else branch.then_case
         return IfThenElse(all_of(*fixed), replace(loop, body=body))
-    if rest:
+    if rest:  # the else branch runs where either part fails: split, it would have to be written twice
         return result
     otherwise = Copier({}).stmt(replace(loop, body=branch.else_case))
     return IfThenElse(branch.condition, replace(loop, body=branch.then_case), otherwise)

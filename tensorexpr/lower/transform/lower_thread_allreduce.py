@@ -173,15 +173,22 @@ class _Lowerer:
         warp = self._warp
         if self._target.kind.name not in _SHUFFLING or warp <= 1 or over.extent == 1:
             return False
-        types = [parse_dtype(value.dtype) for value in values]
-        if any(kind.lanes > 1 or kind.bits not in (16, 32, 64) or (kind.bits == 16 and kind.code == "bfloat") for kind in types):
+        if not all(_is_shuffled(value.dtype) for value in values):
             return False
         if self._target.kind.name == "rocm":
             return over.extent == warp
         if over.extent <= warp:
+            # Groups that don't divide a warp would lie across two of them, unless there is only one group.
             return warp % over.extent == 0 or others.extent == 1
+        # The sums of the warps are reduced by one warp in the second step: there are at most as many as it has threads.
         limit = self._target.attrs.get("max_num_threads", self._target.attrs.get("max_threads_per_block", 0))
         return int(limit) <= warp * warp and over.extent % warp == 0
+
+
+def _is_shuffled(dtype: str) -> bool:
+    """True for the types of a register or a pair of them; the instructions know no bfloat16."""
+    kind = parse_dtype(dtype)
+    return kind.lanes == 1 and kind.bits in (16, 32, 64) and dtype != "bfloat16"
 
 
 @dataclass(frozen=True)

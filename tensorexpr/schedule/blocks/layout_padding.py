@@ -124,22 +124,13 @@ def _nest_of(node: Node, buffer: Buffer, program: BlockProgram) -> _Nest | None:
     realize = realized(node)
     block = realize.block
     loops = program.loops_above(node)
-    plain = all(loop.kind == ForKind.SERIAL and not loop.annotations and as_int(loop.min) == 0 for loop in loops)
-    direct = all(outer.body is inner for outer, inner in pairwise([*loops, realize]) if isinstance(outer, For))
-    # Every loop is an axis' value and every value a loop: only then can loops over the new indices take the place of these.
-    one_to_one = sorted(map(id, realize.iter_values)) == sorted(id(loop.loop_var) for loop in loops)
-    if not (loops and plain and direct and one_to_one and is_true(realize.predicate)) or top_statement(node) is not loops[0]:
+    if not _has_loops_of_its_own(realize, loops) or top_statement(node) is not loops[0]:
         return None
-    store = block.body
-    inits = [store] if block.init is None else [store, block.init]
-    if len(block.writes) != 1 or not all(isinstance(s, BufferStore) and s.buffer is buffer and s.predicate is None for s in inits):
-        return None
-    assert isinstance(store, BufferStore)
     spatial = [axis for axis in block.iter_vars if axis.iter_type == IterVar.DATA_PAR]
     # The element written must be the spatial axes in order, or the inverse of the layout would have to be found through the store.
-    if list(store.indices) != [axis.var for axis in spatial] or any(
-        s.indices != store.indices for s in inits if isinstance(s, BufferStore)
-    ):
+    element = tuple(axis.var for axis in spatial)
+    stores = [block.body] if block.init is None else [block.body, block.init]
+    if len(block.writes) != 1 or not all(_writes_only(stmt, buffer, element) for stmt in stores):
         return None
     extents = zip(spatial, buffer.shape, strict=True)
     values = dict(zip((axis.var for axis in block.iter_vars), realize.iter_values, strict=True))
@@ -151,6 +142,20 @@ def _nest_of(node: Node, buffer: Buffer, program: BlockProgram) -> _Nest | None:
     if not in_order or any(axis.dom is None or as_int(axis.dom.extent) != as_int(extent) for axis, extent in extents):
         return None
     return _Nest(loops[0], tuple(loops), realize, tuple(axis.var for axis in spatial))
+
+
+def _has_loops_of_its_own(realize: BlockRealize, loops: Sequence[For]) -> bool:
+    """True if a block alone stands in serial loops from 0, which are its axes' values and nothing else."""
+    plain = all(loop.kind == ForKind.SERIAL and not loop.annotations and as_int(loop.min) == 0 for loop in loops)
+    direct = all(outer.body is inner for outer, inner in pairwise([*loops, realize]) if isinstance(outer, For))
+    # Every loop is an axis' value and every value a loop: only then can loops over the new indices take the place of these.
+    one_to_one = sorted(map(id, realize.iter_values)) == sorted(id(loop.loop_var) for loop in loops)
+    return bool(loops) and plain and direct and one_to_one and is_true(realize.predicate)
+
+
+def _writes_only(stmt: Stmt, buffer: Buffer, element: tuple[Var, ...]) -> bool:
+    """True for a store of this element, without a mask."""
+    return isinstance(stmt, BufferStore) and stmt.buffer is buffer and stmt.predicate is None and tuple(stmt.indices) == element
 
 
 def _filled(nest: _Nest, new: Buffer, moved: Redirection, padding: Padding) -> Stmt:
