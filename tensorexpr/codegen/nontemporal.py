@@ -18,8 +18,6 @@ from .control import statement, unsupported_thread
 
 # Bytes of the smallest vector that the machine stores so.
 _LEAST = 16
-# Bytes of a line on the processors that have these instructions.
-_LINE = 64
 _METADATA = "!{i32 1}"
 
 
@@ -31,10 +29,15 @@ def emit_attr(ctx: FunctionContext, stmt: Stmt) -> None:
     ctx.module.note_pragma(stmt.attr_key, stmt.value)
     if stmt.attr_key != NONTEMPORAL_STORE or ctx.only_ordinary_stores or _reads(stmt.body, stmt.node):
         statement(ctx, stmt.body)
-    elif ctx.alignments.get(stmt.node, 0) >= _LINE:
+    elif ctx.alignments.get(stmt.node, 0) >= _line(ctx):
         _emit_aligned(ctx, stmt.node, stmt.body)
     else:
         _emit_versions(ctx, stmt, stmt.node)
+
+
+def _line(ctx: FunctionContext) -> int:
+    """Bytes that a non-temporal store should fill whole: what is left of a line is read from memory first."""
+    return ctx.module.target.machine.line_bytes
 
 
 def _reads(body: Stmt, data: Var) -> bool:
@@ -53,13 +56,13 @@ def _emit_versions(ctx: FunctionContext, stmt: AttrStmt, data: Var) -> None:
     text, slots = ctx.text, registers.assigned(ctx, stmt)
     initial = registers.snapshot(ctx, slots)
     address = text.value(f"ptrtoint ptr {ctx.variable(data)} to i64")
-    rest = text.value(f"and i64 {address}, {_LINE - 1}")
+    rest = text.value(f"and i64 {address}, {_line(ctx) - 1}")
     aligned, ordinary, done = (text.fresh(hint) for hint in ("nontemporal", "ordinary", "stored"))
     text.branch(text.value(f"icmp eq i64 {rest}, 0"), aligned, ordinary)
     text.start(aligned)
     known = ctx.alignments.get(data, 0)
     with ctx.scope():
-        ctx.alignments[data] = _LINE
+        ctx.alignments[data] = _line(ctx)
         _emit_aligned(ctx, data, stmt.body)
         ctx.alignments[data] = known
     arms = [(registers.snapshot(ctx, slots), text.block)]
@@ -79,7 +82,7 @@ def _emit_versions(ctx: FunctionContext, stmt: AttrStmt, data: Var) -> None:
 
 def hint(ctx: FunctionContext, data: Var, alignment: int, size: int) -> str:
     """What follows a store of a vector of `size` bytes at a place of that alignment: the metadata, or nothing."""
-    whole = min(size, _LINE, ctx.module.target.vector_bits // 8)
+    whole = min(size, _line(ctx), ctx.module.target.vector_bits // 8)
     if data not in ctx.nontemporal or alignment % whole or size % whole or whole < _LEAST:
         return ""
     ctx.wrote_nontemporal = True

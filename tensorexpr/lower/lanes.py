@@ -48,7 +48,7 @@ def _ramp_law(op: type[BinaryExpr], a: PrimExpr, b: PrimExpr) -> PrimExpr | None
         if isinstance(ramp, Ramp) and lanes_of(factor) == 1:
             return _ramp(binary(Mul, ramp.base, factor), binary(Mul, ramp.stride, factor), ramp.lanes)
     if op in (FloorDiv, FloorMod) and isinstance(a, Ramp) and isinstance(b, IntImm) and isinstance(a.stride, IntImm) and b.value > 0:
-        # With s = q*b, (base + i*s) // b is base // b + i*q, and the remainder is that of the base: lanes never cross a block's border.
+        # With s = q*b, (base + i*s) // b is base // b + i*q, and the remainder is the base's in every lane.
         if a.stride.value % b.value:
             return None
         if op is FloorMod:

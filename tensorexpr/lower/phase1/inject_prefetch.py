@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from ...arith.analyzer import Analyzer
 from ...arith.interval import Interval, extent_bound, relax
+from ...target import Target
 from ...tir.arithmetic import add, ceildiv, maximum, minimum, multiply
 from ...tir.attrs import PREFETCH_SCOPE
 from ...tir.buffer import Buffer
@@ -26,7 +27,8 @@ from ..context import PassContext
 from ..rebuild import map_stmt, own_expressions, sub_statements, walk_statements
 from ..scopes import inside_loop
 
-CACHE_LINE = 64
+# Bytes of a line where no target says: those of x86 and of most of ARM; on longer lines some are asked for twice, which costs a slot only.
+_LINE_BYTES = 64
 # Up to so many calls are written out; more are a loop.
 _UNROLLED = 8
 
@@ -35,19 +37,25 @@ def inject_prefetch(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """`func` with prefetches as calls; itself if it has none."""
     if not any(isinstance(s, Prefetch) or (isinstance(s, AttrStmt) and s.attr_key == PREFETCH_SCOPE) for s in walk_statements(func.body)):
         return func
-    return func.with_body(_Injector().stmt(func.body))
+    return func.with_body(_Injector(_line_bytes(func)).stmt(func.body))
+
+
+def _line_bytes(func: PrimFunc) -> int:
+    """Bytes that one prefetch brings: of the function's target, else of the current one; of a common CPU where none is known."""
+    target = func.attrs.get("target") or Target.current(allow_none=True)
+    return target.machine.line_bytes if isinstance(target, Target) and target.is_built else _LINE_BYTES
 
 
 class _Injector:
-    def __init__(self) -> None:
-        self._analyzer = Analyzer()
+    def __init__(self, line: int) -> None:
+        self._line, self._analyzer = line, Analyzer()
 
     def stmt(self, stmt: Stmt) -> Stmt:
         """The statement with calls in place of attributes. An attribute outside a loop has no later iteration."""
         if isinstance(stmt, AttrStmt) and stmt.attr_key == PREFETCH_SCOPE:
             return self.stmt(stmt.body)
         if isinstance(stmt, Prefetch):
-            return _fetch(stmt.buffer, [(r.min, r.extent) for r in stmt.bounds], self._analyzer)
+            return _fetch(stmt.buffer, [(r.min, r.extent) for r in stmt.bounds], self._analyzer, self._line)
         if not isinstance(stmt, For):
             return map_stmt(stmt, self.stmt)
         body, wanted = stmt.body, []
@@ -67,7 +75,7 @@ class _Injector:
         if box is None:
             return seq()
         later: dict[Var, PrimExpr] = {loop: add(loop, offset)}
-        return _fetch(buffer, [(substitute(low, later), extent) for low, extent in box], self._analyzer)
+        return _fetch(buffer, [(substitute(low, later), extent) for low, extent in box], self._analyzer, self._line)
 
     def _box(self, buffer: Buffer, body: Stmt) -> list[tuple[PrimExpr, PrimExpr]] | None:
         """(first index, extent) per dimension of all reads of `buffer` in `body`; None if nothing is known of them."""
@@ -105,7 +113,7 @@ def _loads(stmt: Stmt, buffer: Buffer, inside: dict[Var, Range]) -> Iterator[tup
         yield from _loads(child, buffer, inside)
 
 
-def _fetch(buffer: Buffer, box: list[tuple[PrimExpr, PrimExpr]], analyzer: Analyzer) -> Stmt:
+def _fetch(buffer: Buffer, box: list[tuple[PrimExpr, PrimExpr]], analyzer: Analyzer, line_bytes: int) -> Stmt:
     """Calls for every line of a box. Innermost dimensions that are needed as a whole are one long row."""
     if not box:
         return _loops(buffer, [], [])
@@ -115,7 +123,7 @@ def _fetch(buffer: Buffer, box: list[tuple[PrimExpr, PrimExpr]], analyzer: Analy
     inner: PrimExpr = IntImm("int32", 1)
     for extent in buffer.shape[row + 1 :]:
         inner = multiply(inner, extent)
-    line = max(1, CACHE_LINE // parse_dtype(buffer.dtype).itemsize)
+    line = max(1, line_bytes // parse_dtype(buffer.dtype).itemsize)
     steps: list[tuple[int, PrimExpr, int]] = [(d, extent, 1) for d, (_, extent) in enumerate(box[:row])]
     last = len(box) - 1
     total = analyzer.simplify(multiply(box[row][1], inner))
