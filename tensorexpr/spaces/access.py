@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..lower.phase0.inline_stages import inline_stages
 from ..schedule.te_schedule import Schedule
+from ..schedule.tree import ScheduleTree, StageNode
 from ..te.access import simple_access
 from ..te.affine_access import Access, access_of
 from ..te.operation import ComputeOp, Operation
@@ -25,10 +26,9 @@ class StageReads:
     axes_only_index: bool
 
 
-def stage_reads(s: Schedule, tensor: Tensor) -> StageReads:
+def stage_reads(tree: ScheduleTree, node: StageNode) -> StageReads:
     """The reads of a stage, those of inlined stages in their place."""
-    node = s.tree[s[tensor].id]
-    bodies = inline_stages(s.tree)[node.id]
+    bodies = inline_stages(tree)[node.id]
     loads = list(dict.fromkeys(n for body in bodies for n in walk(body) if isinstance(n, ProducerLoad)))
     axes = {axis.var for axis in (*node.compute.axis, *node.compute.reduce_axis)}
     return StageReads(tuple(flat_access(load) for load in loads), not any(_mentions(body, axes) for body in bodies))

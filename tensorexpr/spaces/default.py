@@ -13,9 +13,8 @@ from ..te.access import is_strictly_inlineable
 from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
 from .access import is_view, product
+from .contraction_tiles import schedule_contractions
 from .conv import schedule_convolutions
-from .gemm import schedule_products
-from .grouped_conv import schedule_grouped_convs
 from .injective import schedule_injective
 from .machine import is_parallel
 from .reduction import constant_extents, schedule_root_reduction
@@ -62,10 +61,10 @@ def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0) -> Non
 
 def scheduled_contractions(s: Schedule, target: Target, alternative: int = 0) -> None:
     """Schedule what a rule for sums of products or windows takes, with what it reads and what reads it."""
-    schedule_grouped_convs(s, target)
+    schedule_contractions(s, target, alternative, by_dots=True)
     schedule_windows(s, target)
     schedule_convolutions(s, target, alternative)
-    schedule_products(s, target, alternative)
+    schedule_contractions(s, target, alternative)
 
 
 def untouched_stages(s: Schedule) -> list[StageNode]:

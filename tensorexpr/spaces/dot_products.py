@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ..target import Target
 from ..te.intrinsics.integer_dots import GROUPS
 from ..tir.llvm_intrin import llvm_intrinsic
-from .products import Product, extent_of
+from .contractions import Contraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,21 @@ def _table() -> dict[tuple[str, str, str], list[DotProduct]]:
 _INTRINSICS = _table()
 
 
-def dot_product_of(product: Product, dtype: str, target: Target) -> DotProduct | None:
-    """The intrinsic that sums the product, or None if the target has none."""
-    left, right, last = product.left, product.right, product.summed[-1]
-    found = instruction_for(left.tensor.dtype, right.tensor.dtype, dtype, target)
-    if found is None or left.casts != (dtype,) or right.casts != (dtype,):
+def dot_product_of(contraction: Contraction, dtype: str, target: Target) -> tuple[DotProduct, int] | None:
+    """The intrinsic that sums a contraction, and the axis that it sums in groups; None if the target has none.
+
+    Of several axes the one of which groups lie side by side in the left operand, if there is one, and the longest.
+    """
+    if len(contraction.left) != 1 or not contraction.can_be_packed:
         return None
-    large = extent_of(last) >= found.group and extent_of(product.column) >= found.outputs
-    return found if large else None
+    (left,), right = contraction.left, contraction.right
+    found = instruction_for(left.load.dtype, right.load.dtype, dtype, target)
+    if found is None or left.casts != (dtype,) or right.casts != (dtype,) or contraction.size(contraction.column) < found.outputs:
+        return None
+    whole = [axis for axis in contraction.summed if contraction.size(axis) >= found.group]
+    grouped = [axis for axis in whole if left.index_of(axis) is not None and right.index_of(axis) is not None]
+    last = max(grouped, key=lambda axis: (left.lies_along(axis), contraction.size(axis)), default=None)
+    return None if last is None else (found, last)
 
 
 def instruction_for(left: str, right: str, dtype: str, target: Target) -> DotProduct | None:
@@ -64,7 +71,7 @@ def instruction_for(left: str, right: str, dtype: str, target: Target) -> DotPro
     return next((found for found in _INTRINSICS.get((left, right, dtype), ()) if found.is_of(target)), None)
 
 
-def has_whole_groups(product: Product, group: int) -> bool:
+def has_whole_groups(contraction: Contraction, group: int) -> bool:
     """True if groups of neighbours can be read from the left operand where it lies; else it needs a copy with padded ones."""
-    last = product.summed[-1]
-    return extent_of(last) % group == 0 and product.left.is_contiguous(last)
+    last = contraction.summed[-1]
+    return contraction.size(last) % group == 0 and contraction.left[0].lies_along(last)

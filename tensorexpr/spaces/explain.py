@@ -9,13 +9,13 @@ from ..schedule.tree import Inline, StageNode
 from ..target import Target, TargetLike
 from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
+from .contraction_plan import contraction_plans
+from .contraction_tiles import planned
+from .contractions import Refused, contraction_of
 from .conv_flat import plan_flat
 from .conv_plan import convolution_plans
 from .convolutions import convolution_of
 from .default import inline_cheap_stages, rows_of_program, scheduled_contractions, untouched_stages
-from .gemm import product_plans
-from .grouped_conv import grouped_conv_of
-from .products import Refused, product_of
 from .window import is_window
 
 
@@ -46,8 +46,8 @@ def _lines(s: Schedule, target: Target) -> Iterator[str]:
 
 def _seen(s: Schedule, stage: StageNode, op: ComputeOp, target: Target) -> str:
     """What the first rule that takes a stage makes of it, in the order of `scheduled_by_plans`."""
-    if stage.origin.num_outputs == 1 and grouped_conv_of(op, target) is not None:
-        return "a convolution by instructions that sum groups of small numbers"
+    if planned(s, stage, target, by_dots=True):
+        return "a contraction by instructions that sum groups of small numbers"
     if is_window(s, stage):
         return "a window written out: several rows of results share their loads"
     convolution = convolution_of(op)
@@ -55,11 +55,10 @@ def _seen(s: Schedule, stage: StageNode, op: ComputeOp, target: Target) -> str:
         plans = [*convolution_plans(convolution, target), plan_flat(convolution, target)]
         if any(plan is not None for plan in plans):
             return "a convolution: tiles of pixels by vectors of channels"
-    product = product_of(s, stage)
+    found = contraction_of(s.tree, stage)
     windows = "no convolution" if convolution is None else "a convolution of too few channels for vectors of them"
-    if isinstance(product, Refused):
-        return f"a plain reduction; {windows}; no product: {product.reason}"
-    if not product_plans(product, stage.origin.output(0).dtype, target):
-        return f"a plain reduction; {windows}; a product with too few rows or columns for a tile of vectors"
-    rows, summed = (", ".join(axis.name for axis in axes) for axes in (product.rows, product.summed))
-    return f"a matrix product: rows {rows}, columns {product.column.name}, summed over {summed}"
+    if isinstance(found, Refused):
+        return f"a plain reduction; {windows}; no contraction: {found.reason}"
+    if not contraction_plans(found, stage.origin.output(0).dtype, target):
+        return f"a plain reduction; {windows}; a contraction with too few rows or columns for a tile of vectors"
+    return f"a contraction: rows {found.names(*found.rows)}, columns {found.names(found.column)}, summed over {found.names(*found.summed)}"

@@ -27,7 +27,7 @@ def schedule_injective(s: Schedule, tensor: Tensor, target: Target) -> None:
     if constant_extents(axes) is None:
         _symbolic(s, tensor, target)
         return
-    reads = stage_reads(s, tensor)
+    reads = stage_reads(s.tree, s.tree[s[tensor].id])
     loops = merged_loops(s, tensor, axes, reads)
     across = transposed_axis(loops)
     streamed = s.tree[s[tensor].id].is_output and outgrows_cache(target, bytes_of(tensor))

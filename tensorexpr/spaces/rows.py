@@ -109,7 +109,7 @@ def _is_shared(s: Schedule, output: Tensor, rows: int) -> bool:
     Rows of 4096 bytes, whose stores have the lower address bits of the loads after them, gain as others do (8 % on znver1).
     """
     axes = s.tree[s[output].id].compute.axis
-    reads = stage_reads(s, output).accesses
+    reads = stage_reads(s.tree, s.tree[s[output].id]).accesses
     return any(read.stride(axes[-1].var) and not any(read.stride(axis.var) for axis in axes[:rows]) for read in reads)
 
 

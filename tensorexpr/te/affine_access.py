@@ -73,13 +73,12 @@ class Access(Generic[Axis]):
         return any(form is not None and axis in form and len(form) > 1 for form in self.forms)
 
 
-def access_of(load: ProducerLoad, axis_of: Callable[[Var], Axis | None], still: frozenset[Axis] = frozenset()) -> Access[Axis]:
+def access_of(load: ProducerLoad, axis_of: Callable[[Var], Axis | None]) -> Access[Axis]:
     """A read by the axes that `axis_of` names for variables; a variable without a name is no axis.
 
     Args:
         load: the read.
         axis_of: the axis that a variable is.
-        still: axes of one iteration, which move nothing and are left out.
     """
     forms: list[Mapping[Axis, int] | None] = []
     partial: list[Mapping[Axis, int]] = []
@@ -87,6 +86,6 @@ def access_of(load: ProducerLoad, axis_of: Callable[[Var], Axis | None], still: 
         terms = linear_form(index).terms
         named = {atom: axis_of(atom) for atom in terms if isinstance(atom, Var)}
         known = {axis: terms[atom] for atom, axis in named.items() if axis is not None}
-        partial.append({axis: factor for axis, factor in known.items() if axis not in still})
+        partial.append(known)
         forms.append(partial[-1] if len(known) == len(terms) else None)
     return Access(load, tuple(forms), tuple(partial))

@@ -19,7 +19,7 @@ from .serial import is_little_work, on_one_thread
 from .simple_stage import finish_simple_stages
 
 MAX_SKETCHES = 256
-_NAMELESS = ("SkipStage", "RegisterTiling", "DotProductTiling", "PlanProgram")  # the first says nothing, the others more
+_NAMELESS = ("SkipStage", "ContractionTiling", "PlanProgram")  # the first says nothing, the others more
 _Item = TypeVar("_Item")
 # Programs that go on from one stage to the next. The choices of several contractions multiply; what each of them does best
 # hardly depends on the others, so a part of the combinations, in which most choices occur, is enough.

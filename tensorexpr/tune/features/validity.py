@@ -47,15 +47,16 @@ def admissible(
 
 
 def is_register_tile(stage: StageNode, stages: Mapping[int, StageNode]) -> bool:
-    """True for a stage that is computed at the tiles of a consumer and whose own spatial loops are not split: the tile is all of it.
+    """True for a stage that is computed at the tiles of a consumer and whose own spatial loops are split into vectors at most.
 
-    So it is where they are split for an intrinsic.
+    Then the tile is all of it. So it is where loops are split for an intrinsic.
     """
     if not isinstance(stage.attach, At) or stage.attach.stage not in stages:
         return False
     if any(mark.kind is LoopKind.TENSORIZE for mark in stage.marks.values()):
         return True
-    return not any(isinstance(r, SplitRelation) and r.parent in stage.spatial for r in stage.relations)
+    splits = (r for r in stage.relations if isinstance(r, SplitRelation) and r.parent in stage.spatial)
+    return all(stage.mark(split.parts[-1]).kind is LoopKind.VECTORIZE for split in splits)
 
 
 def _uneven_axes(stage: StageNode, stages: Mapping[int, StageNode]) -> int:

@@ -11,10 +11,8 @@ from tensorexpr.auto_scheduler.sketch.generate import generate_sketches
 from tensorexpr.auto_scheduler.sketch.rule import RuleOptions
 from tensorexpr.lower.phase0.inline_stages import inline_stages
 from tensorexpr.schedule.steps import CacheRead, Tensorize
-from tensorexpr.spaces.dot_products import instruction_for
-from tensorexpr.spaces.dot_tiles import dot_plans
-from tensorexpr.spaces.register_plan import Pack
-from tensorexpr.spaces.state import SketchState
+from tensorexpr.spaces.contraction_plan import Pack, Plan, searched_plans
+from tensorexpr.spaces.dot_products import has_whole_groups, instruction_for
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.tune.features import extract
@@ -38,13 +36,21 @@ def tiles(tensors: list[Tensor], target: Target = WITH) -> list[Sketch]:
     """The rule's sketches."""
     dag = ComputeDAG(tensors)
     made = generate_sketches(dag.outputs, dag.initial_tree, RuleOptions(target))
-    return [sketch for sketch in made if "DotTile" in sketch.name and not sketch.name.endswith("+Serial")]
+    found = [sketch for sketch in made if "Tile(" in sketch.name and not sketch.name.endswith("+Serial")]
+    return [sketch for sketch in found if any(isinstance(step, Tensorize) for step in sketch.trace)]
+
+
+def plans_of(tensors: list[Tensor]) -> list[Plan]:
+    """The rule's plans for the last stage."""
+    tree = ComputeDAG(tensors).initial_tree
+    return searched_plans(tree, tree.stages[-1], WITH, caller_packs=False)
 
 
 def test_each_width_of_panels_is_a_sketch_in_both_orders() -> None:
-    names = [sketch.name.partition(":")[2] for sketch in tiles(product())]
-    expected = [f"AddCacheWrite+DotTile(j in lanes,{order} x{width})" for width in (1, 2, 3, 4) for order in ("j>i,panel", "i>j,packed")]
-    assert names == expected
+    words = [f"j in lanes,{order} x{width}" for width in (4, 2) for order in ("j>i,panel", "i>j,packed")]
+    assert [plan.words for plan in plans_of(product())] == words
+    # Those in panels are plans of the whole program too.
+    assert [sketch.name.partition(":")[2] for sketch in tiles(product())] == [f"Tile({one})" for one in words if "packed" in one]
 
 
 def test_panels_are_no_wider_than_the_result() -> None:
@@ -110,31 +116,27 @@ def test_panels_that_lie_packed_are_read_where_they_are() -> None:
 
 
 def test_whole_groups_side_by_side_are_read_where_they_lie() -> None:
-    def plans(depth: int) -> set[bool]:
-        dag = ComputeDAG(product(depth=depth))
-        state = SketchState(dag.initial_tree)
-        return {plan.grouped for plan in dot_plans(state, state.tree.stages[-1], WITH, False)}
+    def are_whole(depth: int) -> set[bool]:
+        return {has_whole_groups(plan.contraction, plan.dot.group) for plan in plans_of(product(depth=depth)) if plan.dot is not None}
 
-    assert plans(64) == {True}
-    assert plans(63) == {False}
+    assert are_whole(64) == {True}
+    assert are_whole(63) == {False}
 
 
 def test_no_panel_is_packed_for_each_row_of_a_batch() -> None:
     a, b = te.placeholder((3, 32, 64), "uint8", name="A"), te.placeholder((3, 64, 48), "int8", name="B")
     k = te.reduce_axis((0, 64), name="k")
     c = te.compute((3, 32, 48), lambda n, i, j: te.sum(a[n, i, k].astype("int32") * b[n, k, j].astype("int32"), axis=k), name="C")
-    dag = ComputeDAG([a, b, c])
-    state = SketchState(dag.initial_tree)
-    found = dot_plans(state, state.tree.stages[-1], WITH, False)
-    assert found and {plan.tile.pack for plan in found} == {Pack.PANEL}
+    found = plans_of([a, b, c])
+    assert found and {plan.pack for plan in found} == {Pack.PANEL}
 
 
 def test_features_count_instructions_and_registers() -> None:
-    sketch = next(sketch for sketch in tiles(product(columns=128, depth=256, rows=512)) if "panel x4" in sketch.name)
+    sketch = next(sketch for sketch in tiles(product(columns=128, depth=256, rows=512)) if "packed x4" in sketch.name)
     scalar = next(
         sketch
         for sketch in generate_sketches(sketch.outputs, sketch.initial, RuleOptions(WITHOUT))
-        if "RegisterTile" in sketch.name and "panel" in sketch.name
+        if "Tile(" in sketch.name and "packed" in sketch.name
     )
     rng = np.random.default_rng(0)
     made = extract(sketch, inline_stages(sketch.tree), rows := sample(sketch, 64, rng), WITH)

@@ -47,11 +47,14 @@ def test_the_accumulators_stay_in_registers() -> None:
     assert 'T.allocate([16], "int32x16", "register")' in text, "8 pixels by 2 vectors"
 
 
-@pytest.mark.parametrize("dtype, target", [("uint8", "llvm -mcpu=haswell"), ("int8", VNNI), ("bfloat16", VNNI)])
-def test_without_an_instruction_other_rules_serve(dtype: str, target: str) -> None:
+@pytest.mark.parametrize(
+    "dtype, target, intrinsic",
+    [("uint8", "llvm -mcpu=haswell", "dot_8x2_uint8_int8"), ("int8", VNNI, "dot_16x2_int8_int8"), ("bfloat16", VNNI, None)],
+)
+def test_blocks_of_another_size_than_the_instruction_are_packed_anew(dtype: str, target: str, intrinsic: str | None) -> None:
     args = convolution(dtype)
     s = default_schedule(args, target)
-    assert "tensorize" not in s.as_python()
+    assert (intrinsic in s.as_python()) if intrinsic else ("tensorize" not in s.as_python())
     assert_schedule_correct(s, args, phases=(0,), compiled=False)
 
 

@@ -12,16 +12,15 @@ from .ansor import (
     SimplifyComputeWithConstTensor,
     SkipStage,
 )
-from .spaces import DotProductTiling, PlanProgram, Reduction, RegisterTiling
+from .spaces import ContractionTiling, PlanProgram, Reduction
 
 CPU_RULES = (
     PlanProgram(),
     AlwaysInline(),
     SimplifyComputeWithConstTensor(),
     Reduction(),
+    ContractionTiling(),
     AddCacheWrite(),
-    DotProductTiling(),
-    RegisterTiling(),
     MultiLevelTilingWithFusion(),
     MultiLevelTiling(),
     SkipStage(),
@@ -42,12 +41,11 @@ __all__ = [
     "AddCacheWrite",
     "AddRfactor",
     "AlwaysInline",
-    "DotProductTiling",
+    "ContractionTiling",
     "MultiLevelTiling",
     "MultiLevelTilingWithFusion",
     "PlanProgram",
     "Reduction",
-    "RegisterTiling",
     "SimplifyComputeWithConstTensor",
     "SkipStage",
 ]

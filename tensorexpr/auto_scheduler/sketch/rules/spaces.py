@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ....schedule.te_schedule import Schedule
 from ....schedule.trace import Trace
 from ....schedule.tree import Root
+from ....spaces.contraction_plan import Plan, searched_plans
+from ....spaces.contraction_tiles import Tiles
+from ....spaces.contractions import inline_moves, operands_of
 from ....spaces.default import scheduled_by_plans
-from ....spaces.dot_tiles import dot_plans, tile_dot_products
-from ....spaces.operands import operands_of
 from ....spaces.reduction import contiguous_axis
-from ....spaces.register_plan import register_plans
-from ....spaces.register_tiling import tile_in_registers
+from ....spaces.stages import is_untouched, result_of
 from ....spaces.state import SketchState
 from ....te.access import needs_multi_level_tiling
 from ..rule import Meet, RuleOptions, SketchRule, previous
@@ -59,37 +61,40 @@ class Reduction(SketchRule):
         return [(state.scheduled(stage, options.target), previous(state, stage))]
 
 
-class DotProductTiling(SketchRule):
-    """Bytes by fours, bfloat16 by twos, on targets that have the instructions; nothing else comes near them."""
+class ContractionTiling(SketchRule):
+    """Register tiles of sizes that need not divide; one program for each axis in the lanes, order of loops and way to pack.
+
+    Where the target sums bytes by fours or bfloat16 by twos, nothing else comes near, and no other rule is asked.
+    """
 
     def meets(self, state: SketchState, stage: int, options: RuleOptions) -> Meet:
-        """Reductions with one elementwise reader that `dot_plans` can lay out for the target's instructions."""
+        """Untouched contractions of one output, of which a tile fits the registers."""
         node = state.stage(stage)
-        if not len(node.reduction) or state.free_consumer(stage) is None:
+        if not node.has_loops or stage in state.finished | state.cached or not is_untouched(node) or node.origin.num_outputs != 1:
             return Meet.SKIP
-        return Meet.APPLY_AND_SKIP_REST if dot_plans(state, node, options.target, options.caller_packs) else Meet.SKIP
+        if not needs_multi_level_tiling(node.op):
+            return Meet.SKIP
+        plans = self._plans(Schedule.going_on(state.tree), stage, options)
+        return Meet.SKIP if not plans else Meet.APPLY_AND_SKIP_REST if all(plan.dot for plan in plans) else Meet.APPLY
 
     def apply(self, state: SketchState, stage: int, options: RuleOptions) -> list[tuple[SketchState, int | None]]:
-        consumer = state.free_consumer(stage)
-        assert consumer is not None
-        after = previous(state, stage)
-        plans = dot_plans(state, state.stage(stage), options.target, options.caller_packs)
-        return [(tile_dot_products(state, stage, consumer.id, plan, options.target), after) for plan in plans]
+        made: list[tuple[SketchState, int | None]] = []
+        for plan in self._plans(Schedule.going_on(state.tree), stage, options):
+            s = Schedule.going_on(state.tree)
+            inline_moves(s, s.tree[stage])
+            own = s.tree[stage].origin.output(0)
+            result = result_of(s, s.tree[stage])
+            reader = s.tree[s[result].id]
+            result = result if is_untouched(reader) and reader.id not in state.finished else own
+            finished = {stage, s[result].id}
+            Tiles(s, result, own, plan, options.target).build()
+            moved = {old.id for old in state.tree.stages if s.tree[old.id].attach != old.attach}
+            after = state.opened(s.trace, *finished, *moved, *range(len(state.tree.stages), len(s.tree.stages)))
+            # Only whole programs are known to be good; of these tiles the model says which are.
+            made.append((replace(after, preferred=state.preferred).note(f"Tile({plan.words})"), previous(state, stage)))
+        return made
 
-
-class RegisterTiling(SketchRule):
-    """Rows and vectors of a tile, of sizes that need not divide; one program for each order of loops and way to pack."""
-
-    def meets(self, state: SketchState, stage: int, options: RuleOptions) -> Meet:
-        """Reductions of one output with data reuse, of which `register_plans` knows tiles that fit the registers."""
-        node = state.stage(stage)
-        if not len(node.reduction) or not needs_multi_level_tiling(node.op) or state.free_consumer(stage) is None:
-            return Meet.SKIP
-        return Meet.APPLY if register_plans(state, node, options.target, options.caller_packs) else Meet.SKIP
-
-    def apply(self, state: SketchState, stage: int, options: RuleOptions) -> list[tuple[SketchState, int | None]]:
-        consumer = state.free_consumer(stage)
-        assert consumer is not None
-        after = previous(state, stage)
-        plans = register_plans(state, state.stage(stage), options.target, options.caller_packs)
-        return [(tile_in_registers(state, stage, consumer.id, plan, options.target), after) for plan in plans]
+    def _plans(self, s: Schedule, stage: int, options: RuleOptions) -> list[Plan]:
+        """The plans of a stage, once what only moves its operands is inlined."""
+        inline_moves(s, s.tree[stage])
+        return searched_plans(s.tree, s.tree[stage], options.target, options.caller_packs)

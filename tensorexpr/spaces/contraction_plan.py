@@ -1,0 +1,239 @@
+"""Which register tile a contraction gets, which copies of its operands, and which loops: decided before the first step.
+
+The shape is that of Goto and van de Geijn (2008): tiles of accumulators stay in registers over a sum, panels of the operand in the
+lanes stay in the nearest cache while tiles go by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from ..schedule.layout_rewrite import layout_free_inputs
+from ..schedule.tree import ScheduleTree, StageNode
+from ..target import Target
+from ..target.machine import Machine
+from .contractions import Contraction, contractions_of
+from .dot_products import DotProduct, dot_product_of
+from .machine import lanes_of
+from .register_tile import RegisterTile, Shape, packing_cycles, ranked_tiles
+from .sizes import tile_vectors
+
+# Vectors of multiply-adds below which one core is done before another one has begun: about 2 microseconds.
+_PARALLEL_STEPS = 1 << 13
+# Rows that make up for packing: a vector of the panel costs 2 cycles to copy and half a cycle for each row.
+_WORTH_A_COPY = 64
+# Lanes that have less than half their places filled lose more than packing another axis costs.
+_FULL_LANES = 4
+# The widths of panels that the search may have: those that leave the least of the last panel empty.
+_WIDTHS = 2
+
+
+class Pack(Enum):
+    """Where the right operand is copied into panels."""
+
+    NONE = ""
+    PANEL = ",panel"  # its own panel, by the thread that uses it
+    ROOT = ",packed"  # all panels, before everything
+    GIVEN = ",given"  # all panels, by the caller
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is decided before the first step.
+
+    Args:
+        contraction: the axes and what they are for; with an instruction the last summed one is summed in groups.
+        tile: rows and vectors of the accumulators.
+        lanes: of a vector of results.
+        pack: where the right operand is copied into panels.
+        parallel: on all cores.
+        dot: the instruction that sums groups of small numbers.
+        block: how many terms of the sum a panel holds.
+        blocks: the axis of panels, where the right operand lies in panels as wide as a vector.
+        rows_outside: tiles of rows are outside the loop over panels, not inside.
+    """
+
+    contraction: Contraction
+    tile: RegisterTile
+    lanes: int
+    pack: Pack
+    parallel: bool
+    dot: DotProduct | None
+    block: int
+    blocks: int | None = None
+    rows_outside: bool = False
+
+    @property
+    def is_transposed(self) -> bool:
+        """True if the columns of the right operand are no neighbours in memory."""
+        return not self.contraction.right.lies_along(self.contraction.column)
+
+    @property
+    def is_whole(self) -> bool:
+        """True if the sum isn't cut into blocks."""
+        return self.block == self.contraction.size(*self.contraction.summed)
+
+    @property
+    def words(self) -> str:
+        """The plan in a sketch's name."""
+        names, found = self.contraction.names, self.contraction
+        order = (*found.rows, found.column) if self.rows_outside else (found.column, *found.rows)
+        width = f" x{self.tile.vectors}" if self.pack is not Pack.NONE else ""
+        return f"{names(found.column)} in lanes,{names(*order).replace(', ', '>')}{self.pack.value}{width}"
+
+
+def plan_contraction(contraction: Contraction, dtype: str, target: Target) -> Plan | None:
+    """How a contraction is computed without a search; None if it is better seen as many sums than as tiles."""
+    return next(iter(contraction_plans(contraction, dtype, target)), None)
+
+
+def contraction_plans(contraction: Contraction, dtype: str, target: Target) -> list[Plan]:
+    """The ways to compute a contraction, the one of the fewest cycles first; none if it is better seen as many sums than as tiles.
+
+    The others pack where that one doesn't, or the other way round, and have tiles of another number of vectors or chunks. How
+    many rows a tile has is left to the search.
+    """
+    base = _base(contraction, dtype, target)
+    if base is None:
+        return []
+    plan, shape = base
+    shapes = [shape]
+    if not plan.is_transposed and plan.dot is None and contraction.can_be_packed:
+        shapes.append(replace(shape, packing=0.0 if shape.packing else packing_cycles(False)))
+    ranked = [ranked_tiles(one, target, target.num_cores if plan.parallel else 1) for one in shapes]
+    chosen = [(one, tiles[0]) for one, tiles in zip(shapes, ranked, strict=True)] + [(shape, tile) for tile in ranked[0][1:]]
+    found = []
+    for one, tile in chosen:
+        block = _block_of(plan, tile.vectors * plan.lanes, target)
+        packed = one.packing > 0 or block < contraction.size(*contraction.summed)
+        found.append(replace(plan, tile=tile, pack=Pack.PANEL if packed else Pack.NONE, block=block))
+    return found
+
+
+def searched_plans(tree: ScheduleTree, stage: StageNode, target: Target, caller_packs: bool) -> list[Plan]:
+    """The structures that a search may choose from: the axis in the lanes, where panels are packed, their widths, which loops are outside.
+
+    The axis in the lanes is the last one, and the longest other one if that one is short, or none, or slides over a window. Where an
+    instruction sums groups, only plans of the one that sums most are worth trying.
+
+    Args:
+        caller_packs: whoever calls brings inputs of free layout into the one that the program wants.
+    """
+    dtype = stage.origin.output(0).dtype
+    lanes, contractions = lanes_of(target, dtype), contractions_of(tree, stage)
+    found = [list(_structures(one, dtype, target, caller_packs and _is_given(tree, stage, one))) for one in contractions]
+    groups = [plans[0].dot.group if plans and plans[0].dot is not None else 0 for plans in found]
+    if any(groups):
+        return found[groups.index(max(groups))]
+    chosen = list[Plan]()
+    for one, plans in zip(contractions, found, strict=True):
+        is_last, columns = one.column == len(one.op.axis) - 1, one.size(one.column)
+        if plans and (is_last or columns >= lanes):
+            chosen += plans
+            if not is_last or (columns >= _FULL_LANES * lanes and not one.right.has_windows(one.column)):
+                break
+    return chosen
+
+
+def _structures(contraction: Contraction, dtype: str, target: Target, is_given: bool) -> Iterator[Plan]:
+    """The plans with one axis in the lanes."""
+    base = _base(contraction, dtype, target)
+    if base is None:
+        return
+    plan, shape = base
+    lanes, vectors = plan.lanes, -(-contraction.size(contraction.column) // plan.lanes)
+    tiles = {tile.vectors: tile for tile in ranked_tiles(shape, target, 1)}
+    if (not plan.is_transposed and plan.dot is None) or plan.blocks is not None:
+        for outside in (False, True):
+            yield replace(plan, tile=next(iter(tiles.values())), pack=Pack.NONE, rows_outside=outside)
+    if not contraction.can_be_packed or plan.blocks is not None:
+        return
+    waste = {count: -(-vectors // count) * count for count in dict.fromkeys((min(vectors, 1 if plan.dot else 2), *tile_vectors(target)))}
+    widths = sorted((count for count in waste if count in tiles), key=lambda count: (waste[count], -count * lanes))
+    before = Pack.GIVEN if is_given else Pack.ROOT
+    shared = not any(contraction.right.moves_with(axis) for axis in contraction.batch)
+    for count in widths[:_WIDTHS]:
+        yield replace(plan, tile=tiles[count], pack=Pack.GIVEN if is_given else Pack.PANEL)
+        if shared or is_given:
+            yield replace(plan, tile=tiles[count], pack=before, rows_outside=True)
+
+
+def _is_given(tree: ScheduleTree, stage: StageNode, contraction: Contraction) -> bool:
+    """True if whoever calls may bring the right operand into the layout that the program wants."""
+    producer = tree.producer(contraction.right.load)
+    free = producer.is_placeholder and producer.origin.output(0) in layout_free_inputs(tree)
+    return free and [reader.id for reader in tree.consumers(producer)] == [stage.id]
+
+
+def _base(contraction: Contraction, dtype: str, target: Target) -> tuple[Plan, Shape] | None:
+    """What all plans have in common, the tile apart; None if there are too few rows or columns for a tile of vectors."""
+    most = lanes_of(target, dtype)
+    if not contraction.size(*range(len(contraction.sizes))):
+        return None
+    found = dot_product_of(contraction, dtype, target)
+    dot, last = found if found is not None else (None, contraction.summed[-1])
+    contraction = replace(contraction, summed=(*(axis for axis in contraction.summed if axis != last), last))
+    blocks = None if dot is None else _panels_in_memory(contraction, dot)
+    if blocks is not None:
+        contraction = replace(contraction, batch=tuple(axis for axis in contraction.batch if axis != blocks))
+    # A result narrower than a vector has vectors of the power of two that holds a row of it.
+    lanes = most if dot is not None else min(most, 1 << (contraction.size(contraction.column) - 1).bit_length())
+    plan = Plan(contraction, RegisterTile(1, 1), lanes, Pack.NONE, False, dot, contraction.size(*contraction.summed), blocks)
+    shape = _shape_of(plan, target.machine)
+    # Fewer rows don't pay for a transposed panel: a vector of it costs as much as the products of 4 rows.
+    if lanes < most // 4 or lanes == 1 or shape.rows * shape.repeats < (4 if plan.is_transposed and blocks is None else 2):
+        return None
+    steps = shape.batch * shape.repeats * shape.rows * shape.depth * -(-shape.columns // lanes)
+    return replace(plan, parallel=target.num_cores > 1 and steps >= _PARALLEL_STEPS), shape
+
+
+def _panels_in_memory(contraction: Contraction, dot: DotProduct) -> int | None:
+    """The axis of panels, where the right operand lies as the instruction reads it: a vector of columns and one group innermost."""
+    right, last = contraction.right, contraction.summed[-1]
+    whole = contraction.size(contraction.column) == dot.outputs and contraction.size(last) == dot.group
+    if not whole or right.forms[-2:] != ({contraction.column: 1}, {last: 1}):
+        return None
+    alone = (axis for axis in reversed(contraction.batch) if not contraction.left[0].moves_with(axis))
+    return next(alone, None)
+
+
+def _block_of(plan: Plan, width: int, target: Target) -> int:
+    """How many terms a panel of so many columns may have: it fills half of the second cache at most, if it is used often."""
+    contraction = plan.contraction
+    depth, rows = contraction.size(*contraction.summed), contraction.size(*contraction.rows)
+    blocks = -(-2 * depth * width * contraction.right.bytes // target.l2_cache_size_bytes)
+    if blocks < 2 or rows < _WORTH_A_COPY or len(contraction.summed) > 1 or not contraction.can_be_packed or plan.blocks is not None:
+        return depth
+    if plan.dot is None:
+        return -(-depth // blocks)
+    whole = (count for count in range(blocks, depth // plan.dot.group + 1) if depth % (count * plan.dot.group) == 0)
+    return depth // next(whole, 1)
+
+
+def _shape_of(plan: Plan, machine: Machine) -> Shape:
+    """What the choice of a tile depends on."""
+    contraction, dot, lanes = plan.contraction, plan.dot, plan.lanes
+    rows, repeats = contraction.size(contraction.row), contraction.size(*contraction.rows[:-1])
+    columns = contraction.size(contraction.column) * (1 if plan.blocks is None else contraction.size(plan.blocks))
+    depth, stride = contraction.size(*contraction.summed), contraction.right.step(contraction.summed[-1])
+    # A copy of a panel that lies on more pages than are translated at once is worth its time if many rows use it; three times
+    # as many where a page serves several steps.
+    pages = depth * min(stride, machine.page_bytes) // machine.page_bytes
+    users = _WORTH_A_COPY if stride >= machine.page_bytes else 3 * _WORTH_A_COPY
+    far = pages > machine.translations and rows * repeats >= users and contraction.can_be_packed
+    packed = plan.blocks is None and (plan.is_transposed or dot is not None or far)
+    return Shape(
+        batch=contraction.size(*contraction.batch),
+        rows=rows,
+        columns=columns,
+        depth=-(-depth // (1 if dot is None else dot.group)),
+        repeats=repeats,
+        lanes=lanes,
+        row_bytes=contraction.left[0].step(contraction.row),
+        packing=packing_cycles(plan.is_transposed, dot is not None) if packed else 0.0,
+        aligned=packed or plan.blocks is not None or stride % (lanes * contraction.right.bytes) == 0,
+        # An instruction computes whole vectors: what is left of the last one has to be inside a panel, not the end of the only one.
+        widest=4 if dot is None or columns % lanes == 0 else min(4, columns // lanes),
+    )

@@ -1,0 +1,193 @@
+"""Contractions seen in a computation: reductions over two or more tensors, told by which axes move along which of them.
+
+    C[b, i, j] = sum over k of A[b, i, k] * B[b, k, j]
+        column j   is in the lanes: B moves along it
+        rows i     move A alone, so that a vector of B serves several
+        batch b    moves B too: each of its values has a matrix of its own
+        summed k
+
+Names, tags and the order of the indices don't matter, nor whether it is a sum of products or the largest of sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from ..schedule.steps import ComputeInline
+from ..schedule.te_schedule import Schedule
+from ..schedule.tree import Root, ScheduleTree, StageNode
+from ..te.affine_access import Access, access_of
+from ..te.contraction import recognise
+from ..te.operation import ComputeOp
+from ..te.tensor import Tensor
+from ..tir.expr import IterVar, ProducerLoad, Reduce
+from ..tir.rewriting import variables
+from .access import element_bytes, stage_reads
+from .reduction import constant_extents
+
+
+@dataclass(frozen=True, eq=False)
+class Operand(Access[int]):
+    """One load of a stage, by the numbers of the stage's axes, the reduction's after the others.
+
+    Args:
+        tensor: what the definition reads; it may be an inlined stage.
+        memory: the access in memory that is read in the end, behind inlined stages; None if that doesn't lie at sums of multiples of axes.
+        casts: the types that an element is converted to, one after the other, before it is multiplied; None if it is used otherwise.
+    """
+
+    tensor: Tensor
+    memory: Access[int] | None
+    casts: tuple[str, ...] | None
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of an element there."""
+        return element_bytes((self if self.memory is None else self.memory).load.dtype)
+
+    def step(self, axis: int) -> int:
+        """Bytes from one step of the axis to the next."""
+        return 0 if self.memory is None else abs(self.memory.stride(axis)) * self.bytes
+
+    def lies_along(self, axis: int) -> bool:
+        """True if neighbours along the axis are neighbours in memory."""
+        return self.memory is not None and self.memory.stride(axis) == 1
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """A reduction with one axis in the lanes. Axes are numbers, the reduction's after the others.
+
+    Args:
+        op: the definition.
+        sizes: the extents of all axes.
+        left: the operands of which one element serves a whole vector.
+        right: the operand that is read along the lanes.
+        column: the axis in the lanes.
+        batch: axes that move `right`, but for `column`, and those of extent 1 that move nothing.
+        rows: axes that move the others alone; register tiles have several rows of the last one.
+        summed: the axes of the reduction, outermost first.
+    """
+
+    op: ComputeOp
+    sizes: tuple[int, ...]
+    left: tuple[Operand, ...]
+    right: Operand
+    column: int
+    batch: tuple[int, ...]
+    rows: tuple[int, ...]
+    summed: tuple[int, ...]
+
+    @property
+    def row(self) -> int:
+        """The axis of which a register tile has several rows."""
+        return self.rows[-1]
+
+    @property
+    def can_be_packed(self) -> bool:
+        """True if a copy of the right operand may have panels of columns."""
+        return self.right.index_of(self.column) is not None and all(other.tensor is not self.right.tensor for other in self.left)
+
+    def size(self, *axes: int) -> int:
+        """The product of the extents of some axes."""
+        return prod(self.sizes[axis] for axis in axes)
+
+    def names(self, *axes: int) -> str:
+        """Axes in words."""
+        return ", ".join(self.axis(axis).name for axis in axes)
+
+    def axis(self, number: int) -> IterVar:
+        """An axis of the definition."""
+        return (*self.op.axis, *self.op.reduce_axis)[number]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why a rule leaves a stage to the others, in words, for `explain`."""
+
+    reason: str
+
+
+def contraction_of(tree: ScheduleTree, stage: StageNode, column: int | None = None) -> Contraction | Refused:
+    """What a stage computes as a contraction with an axis in the lanes, by default the last one, or why it is none."""
+    op = stage.op
+    if not isinstance(op, ComputeOp) or len(op.body) != 1 or not isinstance(op.body[0], Reduce) or op.body[0].init or not op.axis:
+        return Refused("it is no reduction to one tensor that starts from the identity")
+    extents = constant_extents((*op.axis, *op.reduce_axis))
+    if extents is None:
+        return Refused("its extents are no constants")
+    operands = operands_of(tree, stage)
+    if len(operands) < 2:
+        return Refused("it reads one tensor, whose elements are used once")
+    return _with_roles(op, tuple(extents), operands, len(op.axis) - 1 if column is None else column)
+
+
+def _with_roles(op: ComputeOp, sizes: tuple[int, ...], operands: Sequence[Operand], column: int) -> Contraction | Refused:
+    """The contraction: what each axis is for follows from which operands move along it."""
+    name = op.axis[column].name
+    along = [operand for operand in operands if operand.moves_with(column)]
+    apart = [operand for operand in along if not operand.lies_along(column)]
+    if not along or len(apart) > 1 or len(along) == len(operands):
+        return Refused(f"the axis {name} indexes {'all factors' if along else 'none of them'}, not one")
+    # What is read along the lanes: of several operands the one that has to be packed, or that most axes have vectors in common with.
+    right = apart[0] if apart else min(along, key=lambda operand: sum(map(operand.moves_with, range(len(op.axis)))))
+    left = tuple(operand for operand in operands if operand is not right)
+    others = [axis for axis in range(len(op.axis)) if axis != column]
+    rows = tuple(axis for axis in others if not right.moves_with(axis) and any(operand.moves_with(axis) for operand in left))
+    batch = tuple(axis for axis in others if right.moves_with(axis) or (axis not in rows and sizes[axis] == 1))
+    found = Contraction(op, sizes, left, right, column, batch, rows, tuple(range(len(op.axis), len(sizes))))
+    for axis in found.summed:
+        shared = right.moves_with(axis) and any(operand.moves_with(axis) for operand in left)
+        if not shared:
+            return Refused(f"the reduction axis {found.names(axis)} doesn't index both factors")
+    if apart and not found.can_be_packed:
+        again = any(operand.tensor is right.tensor for operand in left)
+        return Refused(f"both factors are {right.tensor.op.name}" if again else f"{right.load} has no index that is {name} alone")
+    if not rows:
+        return Refused(f"no axis indexes {left[0].tensor.op.name} alone, so that nothing uses a vector of {right.tensor.op.name} twice")
+    if len(rows) + len(batch) < len(others):
+        return Refused("an axis indexes no factor, so that the same sum is wanted several times")
+    return found
+
+
+def contractions_of(tree: ScheduleTree, stage: StageNode) -> list[Contraction]:
+    """A stage with each axis in the lanes that may be there: the last one first, of the others, which are tiled with it, the longest."""
+    place = len(stage.spatial) - 1
+    last, *others = (contraction_of(tree, stage, axis) for axis in (place, *range(place)))
+    fitting = [one for one in others if isinstance(one, Contraction) and one.row == place]
+    return [one for one in (last,) if isinstance(one, Contraction)] + sorted(fitting, key=lambda one: -one.size(one.column))
+
+
+def operands_of(tree: ScheduleTree, stage: StageNode) -> list[Operand]:
+    """The loads of a stage, each once."""
+    op = stage.compute
+    numbers = {axis.var: number for number, axis in enumerate((*op.axis, *op.reduce_axis))}
+    product = recognise(op.body[0]) if isinstance(op.body[0], Reduce) else None
+    casts = {} if product is None or product.scale != 1 else {factor.load: factor.casts for factor in product.factors}
+    behind = [access_of(access.load, numbers.get) for access in stage_reads(tree, stage).accesses]
+    found = []
+    for load in dict.fromkeys(tree.reads(stage)):
+        if isinstance(load.producer, Tensor):
+            access = access_of(load, numbers.get)
+            own = {numbers[var] for index in load.indices for var in variables(index) if var in numbers}
+            inner = [one for one in behind if one.is_affine and one.strides.keys() <= own]
+            memory = max(inner, key=lambda one: len(one.strides), default=None)
+            found.append(Operand(load, access.forms, access.partial, load.producer, memory, casts.get(load)))
+    return found
+
+
+def inline_moves(s: Schedule, stage: StageNode) -> None:
+    """Inline what only puts elements elsewhere for this stage alone: transposes, slices, reshapes."""
+    waiting = [stage]
+    while waiting:
+        for load in s.tree.reads(waiting.pop()):
+            producer = s.tree.producer(load)
+            readers = {reader.id for reader in s.tree.consumers(producer)}
+            if producer.is_placeholder or producer.is_output or not isinstance(producer.op, ComputeOp) or len(readers) > 1:
+                continue
+            moves = len(producer.op.body) == 1 and isinstance(producer.op.body[0], ProducerLoad)
+            if moves and isinstance(producer.attach, Root) and not producer.relations and not producer.marks:
+                s.apply_step(ComputeInline(producer.id))
+                waiting.append(producer)
