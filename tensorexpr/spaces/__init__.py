@@ -3,21 +3,20 @@
 state        a program while its space is made;  stages: its extents, and who reads whom
 sizes        what a rule prefers and what else there is, as decisions of the schedule
 machine      lanes, and what is worth several threads
-access       how far apart in memory the neighbours along each axis are;  operands: along which axes a load moves
+access       how far apart in memory the neighbours along each axis are
 explain      which rule takes a stage, and why the others refuse it
 default      which of the rules below a computation gets without a search
 
 injective    elementwise, broadcasts, transforms;  transpose: what reads across the direction in which it writes
 rows         programs that work row by row: softmax, norms
 reduction    sums and their like, over rows or columns;  window: over small windows, depthwise convolutions and pooling
-products     matrix products told by their indices;  register_tile: which tile of accumulators one gets;  gemm: its steps
+contractions     products and their like told by what their axes move;  register_tile: which tile of accumulators one gets
+contraction_plan the axis in the lanes, the order of loops, what is packed;  contraction_tiles: their steps
+dot_products     instructions that sum groups of small numbers
 convolutions convolutions told by their indices;  conv_plan: which tile and loops one gets;  conv: its steps, borders peeled
 conv_written convolutions on small planes: tiles over row ends, each written out
-conv_flat    convolutions of single pixels: vectors of pixels;  grouped_conv: of int8 and bfloat16 by dot products
-
-register_plan    tiles of any contraction: the axis in the lanes, the order of loops, what is packed;  register_tiling: their steps
-packing          panels of an operand, packed by the thread that uses them, before everything, or by the caller
-dot_products     instructions that sum groups of small numbers;  dot_tiles: tiles of them
+conv_packed  convolutions that leave out pixels: a dense copy of the others
+conv_flat    convolutions of single pixels: vectors of pixels
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from tests.programs import conv_relu, matmul, matmul_add, softmax
 from tests.property.test_search_space import own_leaf_extents
 
 MACHINE = Target("llvm -num-cores=4")
-NEW = ("RegisterTile", "Reduction")  # programs of plans alone have the same properties in test_plan_programs
+NEW = ("Tile(", "Reduction")  # programs of plans alone have the same properties in test_plan_programs
 
 
 def transposed_products() -> list[Tensor]:
@@ -69,7 +69,7 @@ def sums_of_a_product() -> list[Tensor]:
 
 PROGRAMS = {
     "uneven": matmul_add(23, 37, 11),
-    "one_row": matmul(1, 50, 13),
+    "two_rows": matmul(2, 50, 13),
     "transposed": transposed_products(),
     "window": conv_relu(3, 7, 18),
     "pixels": pixels(),

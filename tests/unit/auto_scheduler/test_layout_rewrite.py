@@ -117,7 +117,7 @@ def test_packing_is_charged_unless_the_caller_packs() -> None:
     dag = ComputeDAG(dense())
     for option in LayoutRewriteOption:
         sketches = generate_sketches(dag.outputs, dag.initial_tree, RuleOptions(Target("llvm -mcpu=znver5"), layout_rewrite=option))
-        tiles = [sketch for sketch in sketches if "RegisterTile(j" in sketch.name]
+        tiles = [sketch for sketch in sketches if "Tile(j" in sketch.name]
         free = [any(isinstance(step, PreTransformed) for step in sketch.trace) for sketch in tiles]
         assert free and all(given is (option is PACKED) for given in free)
         assert all((sketch.finish is not None) is (option is PACKED) for sketch in sketches)
