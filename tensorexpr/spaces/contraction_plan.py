@@ -152,6 +152,8 @@ def _structures(contraction: Contraction, dtype: str, target: Target, is_given: 
         return
     waste = {count: -(-vectors // count) * count for count in dict.fromkeys((min(vectors, 1 if plan.dot else 2), *tile_vectors(target)))}
     widths = sorted((count for count in waste if count in tiles), key=lambda count: (waste[count], -count * lanes))
+    # What comes in the caller's layout isn't known to be zero past the end of a sum, so groups have to be whole.
+    is_given = is_given and (plan.dot is None or contraction.size(plan.contraction.summed[-1]) % plan.dot.group == 0)
     before = Pack.GIVEN if is_given else Pack.ROOT
     shared = not any(contraction.right.moves_with(axis) for axis in contraction.batch)
     for count in widths[:_WIDTHS]:

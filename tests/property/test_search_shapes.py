@@ -36,9 +36,9 @@ NEW = ("Tile(", "Reduction")  # programs of plans alone have the same properties
 
 
 def transposed_products() -> list[Tensor]:
-    """A batch of products with a transposed operand."""
-    x, y, k = te.placeholder((3, 7, 6), name="X"), te.placeholder((3, 21, 6), name="Y"), te.reduce_axis((0, 6), name="k")
-    return [x, y, te.compute((3, 7, 21), lambda b, i, j: te.sum(x[b, i, k] * y[b, j, k], axis=k), name="out")]
+    """A product with a transposed operand."""
+    x, y, k = te.placeholder((7, 6), name="X"), te.placeholder((21, 6), name="Y"), te.reduce_axis((0, 6), name="k")
+    return [x, y, te.compute((7, 21), lambda i, j: te.sum(x[i, k] * y[j, k], axis=k), name="out")]
 
 
 def pixels() -> list[Tensor]:
