@@ -15,10 +15,10 @@ from tests.conftest import Golden
 from tests.programs import conv_relu, matmul_add, softmax
 
 PROGRAMS: dict[str, tuple[list[Tensor], str]] = {
-    "tile": (matmul_add(1009, 1009, 1009), "j>i)"),
-    "panel": (matmul_add(1009, 1009, 1009), "j>i,panel)"),
+    "tile": (matmul_add(1009, 1009, 1009), "i>j)"),
+    "panel": (matmul_add(1009, 1009, 1009), ":Plan"),
     "packed": (matmul_add(1009, 1009, 1009), "i>j,packed x2)"),
-    "channels": (conv_relu(64, 56, 64), "o>i>j,panel)"),
+    "channels": (conv_relu(64, 56, 64), "i>j>o,packed x2)"),
     "rows": (softmax(64, 1000), ":Plan"),
 }
 

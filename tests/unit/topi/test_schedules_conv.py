@@ -344,7 +344,8 @@ def test_two_convolutions_in_a_row() -> None:
 @pytest.mark.parametrize("dtype, out_dtype", [("float64", "float64"), ("int8", "int32"), ("float16", "float32")])
 def test_types(dtype: str, out_dtype: str) -> None:
     data, weight = te.placeholder((1, 5, 5, 4), dtype, "data"), te.placeholder((3, 3, 4, 32), dtype, "weight")
-    check([data, weight, topi.nn.conv(data, weight, 1, 1, 1, 1, "NHWC", "HWIO", out_dtype=out_dtype)])
+    target = Target("llvm -num-cores=2") if dtype == "int8" else AVX512  # whose instructions for bytes this CPU may lack
+    check([data, weight, topi.nn.conv(data, weight, 1, 1, 1, 1, "NHWC", "HWIO", out_dtype=out_dtype)], target)
 
 
 def test_a_border_that_is_not_zero_is_kept() -> None:

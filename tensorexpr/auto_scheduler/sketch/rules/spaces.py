@@ -78,6 +78,7 @@ class ContractionTiling(SketchRule):
         return Meet.SKIP if not plans else Meet.APPLY_AND_SKIP_REST if all(plan.dot for plan in plans) else Meet.APPLY
 
     def apply(self, state: SketchState, stage: int, options: RuleOptions) -> list[tuple[SketchState, int | None]]:
+        """One state for each of `searched_plans`, the stage that makes the result of the contraction scheduled with it."""
         made: list[tuple[SketchState, int | None]] = []
         for plan in self._plans(Schedule.going_on(state.tree), stage, options):
             s = Schedule.going_on(state.tree)
