@@ -40,7 +40,7 @@ class Module:
             else:
                 B_global_1 = T.Buffer((640,), data=B_global)
                 for ax0 in range(40):
-                    B_global_1[ax0 * 16:ax0 * 16 + 16] = T.Select(T.Ramp(16, 1, 16) < T.Broadcast(24, 16), B_1.vload([T.Ramp(ax0 * 24 + 16, 1, 16)], predicate=T.Ramp(16, 1, 16) < T.Broadcast(24, 16)), T.Broadcast(T.float32(0.0), 16))
+                    B_global_1[ax0 * 16:ax0 * 16 + 16] = B_1.vload([T.Ramp(ax0 * 24 + 16, 1, 16)], predicate=T.Ramp(16, 1, 16) < T.Broadcast(24, 16))
                 for i_outer in range(2):
                     C_local = T.allocate([4], "float32x16", "register")
                     C_local_1 = T.Buffer((4,), "float32x16", data=C_local, scope="register")

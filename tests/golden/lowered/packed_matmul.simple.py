@@ -11,7 +11,7 @@ class Module:
             B_global_1 = T.Buffer((640,), data=B_global)
             for ax0 in range(40):
                 B_1 = T.Buffer((960,), data=B.data)
-                B_global_1[ax0 * 16:ax0 * 16 + 16] = T.Select(T.Ramp(j_outer * 16, 1, 16) < T.Broadcast(24, 16), B_1.vload([T.Ramp(ax0 * 24 + j_outer * 16, 1, 16)], predicate=T.Ramp(j_outer * 16, 1, 16) < T.Broadcast(24, 16)), T.Broadcast(T.float32(0.0), 16))
+                B_global_1[ax0 * 16:ax0 * 16 + 16] = B_1.vload([T.Ramp(ax0 * 24 + j_outer * 16, 1, 16)], predicate=T.Ramp(j_outer * 16, 1, 16) < T.Broadcast(24, 16))
             for i_outer in range(3):
                 C_local = T.allocate([4], "float32x16", "register")
                 C_local_1 = T.Buffer((4,), "float32x16", data=C_local, scope="register")
