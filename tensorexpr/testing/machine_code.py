@@ -69,12 +69,12 @@ class HotLoop:
         """Cycles of the multiply-adds for each cycle of the loads: below 1 a loop waits for its loads."""
         return self.multiply_adds / machine.fma_per_cycle / max(1.0, self.loads / machine.loads_per_cycle)
 
-    def problems(self, machine: Machine, balance: float = 0.0, spills: int = 0) -> list[str]:
+    def problems(self, machine: Machine, balance: float = 0.0, spills: int = 0, guards: int = 0) -> list[str]:
         """What is wrong with a hot loop on a machine, in words; nothing if it is as it should be.
 
         Args:
             balance: the least that `balance()` may be; 0 for loops that the memory bounds.
-            spills: the most that are accepted.
+            spills, guards: the most that are accepted.
         """
         masked = self.masked_stores and not machine.mask_registers
         ordered = {
@@ -82,7 +82,7 @@ class HotLoop:
             f"{self.spills} moves to and from the stack": self.spills > spills,
             f"{self.gathers} gathers and {self.lane_loads} loads of single lanes": self.gathers + self.lane_loads > 0,
             f"{self.masked_stores} masked stores without mask registers": bool(masked),
-            f"{self.guards} guards": self.guards > 0,
+            f"{self.guards} guards": self.guards > guards,
             f"{self.multiply_adds} multiply-adds for {self.loads} loads": self.balance(machine) < balance,
         }
         return [problem for problem, holds in ordered.items() if holds]

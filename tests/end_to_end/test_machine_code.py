@@ -29,9 +29,10 @@ PRODUCTS = {
     # A line of 14 pixels is a tile by itself where a step of two vectors waits for latency: 15 loads beside 14 multiply-adds.
     "channels last": (Case("channels last", "suite.conv2d", (1, 14, 14, 32, 64, 3, 1, 1), (1,)), 0.9),
 }
-# Others, with the spills that are accepted: the exponential has more constants than 16 registers hold.
+# Others, with the spills that are accepted: the exponential has more constants than 16 registers hold, most of them in a block
+# behind the loop for arguments near the ends of the range. A test and jumps lead there and back, once for each vector operation.
 OTHERS = {
-    "softmax": (Case("softmax", "suite.softmax", (16, 256)), 12),
+    "softmax": (Case("softmax", "suite.softmax", (16, 256)), 16),
     "layer norm": (Case("layer norm", "suite.layer_norm", (16, 256)), 0),
     "sum of rows": (Case("sum of rows", "suite.reduce", (64, 1024, 1)), 0),
     "sum of columns": (Case("sum of columns", "suite.reduce", (64, 1024, 0)), 0),
@@ -62,4 +63,5 @@ def test_products_are_bound_by_their_multiply_adds(name: str, cpu: str) -> None:
 def test_other_loops_use_whole_vectors_without_branches(name: str, cpu: str) -> None:
     (case, spills), target = OTHERS[name], Target(CPUS[cpu])
     loop = loop_of(case, target)
-    assert loop.problems(target.machine, spills=spills) == [], loop.text
+    guards = 3 if name == "softmax" and not target.machine.mask_registers else 0
+    assert loop.problems(target.machine, spills=spills, guards=guards) == [], loop.text
