@@ -12,6 +12,7 @@ task_scheduler/    which task to work on next
 arg_info           what the arguments of a function are
 default_config     the parts that are taken where nothing else is said
 profiler           where the time goes
+origin             which design space a program is of
 proposal           names of the MetaSchedule proposal
 utils              derived_object, and what all parts share
 """
@@ -49,13 +50,13 @@ from .profiler import Profiler
 from .proposal import PyCompositeSchedule, PySearchPolicy, as_composite_schedule
 from .runner import Runner
 from .schedule_rule import ScheduleRule
-from .search_strategy import MeasureCandidate, SearchStrategy
+from .search_strategy import SearchStrategy
 from .space_generator import SpaceGenerator
 from .task_scheduler import TaskScheduler
 from .tir_integration import compile_tir, tune_tir
 from .tune import tune_tasks
 from .tune_config import TuneConfig
-from .tune_context import TuneContext
+from .tune_context import MeasureCandidate, TuneContext
 from .utils import derived_object
 
 __all__ = [

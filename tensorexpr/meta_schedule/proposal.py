@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..schedule.blocks import BlockRV, Schedule
 from .schedule_rule.schedule_rule import PyScheduleRule
 from .search_strategy.search_strategy import PySearchStrategy
-
-if TYPE_CHECKING:
-    from .tune_context import TuneContext
+from .tune_context import TuneContext
 
 
 class PyCompositeSchedule(PyScheduleRule):

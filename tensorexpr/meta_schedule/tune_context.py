@@ -1,25 +1,57 @@
-"""`TuneContext`: one task of a search, with the parts that make its programs."""
+"""`TuneContext`: one task of a search, with the parts that make its programs; `Contextual`, what parts that know their task share."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import TuningError
 from ..schedule.blocks import Schedule
 from ..target import Target, TargetLike
 from ..tir.function import IRModule, PrimFunc
-from .cost_model.cost_model import CostModel
-from .cost_model.random_model import RandomModel
-from .database.database import Database
-from .database.memory_database import MemoryDatabase
-from .runner.runner import RunnerResult
-from .search_strategy.search_strategy import MeasureCandidate, PopulationSpace, SearchStrategy
-from .space_generator.space_generator import SpaceGenerator
-from .utils import fork_seed, thread_count
+from .arg_info import ArgInfo
+from .utils import Extensible, fork_seed, part, thread_count
+
+if TYPE_CHECKING:  # parts know their task; the task makes its parts by name
+    from .cost_model.cost_model import CostModel
+    from .database.database import Database
+    from .runner.runner import RunnerResult
+    from .search_strategy.search_strategy import PopulationSpace, SearchStrategy
+    from .space_generator.space_generator import SpaceGenerator
 
 _logger = logging.getLogger(__name__)
+Part = TypeVar("Part", bound="Contextual")
+
+
+@dataclass(frozen=True, eq=False)
+class MeasureCandidate:
+    """A program to measure.
+
+    Args:
+        sch: its schedule, all decisions made.
+        args_info: the arguments to measure it with.
+    """
+
+    sch: Schedule
+    args_info: Sequence[ArgInfo]
+
+
+class Contextual(Extensible):
+    """Base of the parts of a search that are told for which task they work."""
+
+    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+        """Take the task; older programs call it `initialize_with_tune_context`."""
+        self.initialize_with_tune_context(context)
+
+    def initialize_with_tune_context(self, context: TuneContext) -> None:
+        """Take the task. Nothing is remembered here."""
+
+    def clone(self: Part) -> Part:
+        """A part like this one that belongs to no task yet."""
+        return copy(self)
 
 
 def normalize_mod(mod: PrimFunc | IRModule) -> IRModule:
@@ -67,12 +99,8 @@ class TuneContext:
     ) -> None:
         self.mod = None if mod is None else normalize_mod(mod)
         self.target = Target.target_or_current(target)
-        if space_generator is not None and not isinstance(space_generator, SpaceGenerator):
-            space_generator = SpaceGenerator.create(space_generator)
-        if search_strategy is not None and not isinstance(search_strategy, SearchStrategy):
-            search_strategy = SearchStrategy.create(search_strategy)
-        self.space_generator: SpaceGenerator | None = space_generator
-        self.search_strategy: SearchStrategy | None = search_strategy
+        self.space_generator: SpaceGenerator | None = part("space generator", space_generator)
+        self.search_strategy: SearchStrategy | None = part("search strategy", search_strategy)
         self.task_name = task_name
         self.num_threads = thread_count(num_threads)
         self.rand_state = fork_seed(None, 1)[0] if rand_state is None or rand_state < 0 else int(rand_state)
@@ -121,8 +149,8 @@ class TuneContext:
             cost_model: predicts; random numbers if None.
         """
         spaces = self.generate_design_space() if design_spaces is None else list(design_spaces)
-        known = MemoryDatabase() if database is None else database
-        model = RandomModel() if cost_model is None else cost_model
+        known = part("database", "memory") if database is None else database
+        model = part("cost model", "random") if cost_model is None else cost_model
         self._strategy().pre_tuning(max_trials, num_trials_per_iter, spaces, known, model)
 
     def post_tuning(self) -> None:

@@ -7,8 +7,7 @@ import os
 import random
 import threading
 from collections.abc import Callable, Mapping
-from copy import copy
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from ..errors import TuningError
 from ..processor import usable_cores
@@ -16,12 +15,8 @@ from ..runtime.registry import get_global_func, register_func
 from ..tir.function import IRModule
 from ..tir.structural import structural_hash
 
-if TYPE_CHECKING:
-    from .tune_context import TuneContext
-
 Class = TypeVar("Class", bound=type)
 Result = TypeVar("Result")
-Part = TypeVar("Part", bound="Contextual")
 # What builders and runners say of a program past its limit: programs look for these words, TVM's.
 TIMED_OUT = "Timeout, killed after {:g} seconds"
 
@@ -31,6 +26,7 @@ class Extensible:
 
     kinds: ClassVar[dict[str, Callable[..., Any]]] = {}
     what: ClassVar[str] = "part of a search"
+    protocols: ClassVar[dict[str, type[Extensible]]] = {}
     default: ClassVar[str | None] = None
 
     def __init_subclass__(cls, kind: str = "", what: str = "", default: str | None = None, **kwargs: Any) -> None:
@@ -38,6 +34,7 @@ class Extensible:
         super().__init_subclass__(**kwargs)
         if what:
             cls.kinds, cls.what, cls.default = {}, what, default
+            cls.protocols[what] = cls
         if kind:
             cls.kinds[kind] = cls
 
@@ -63,19 +60,9 @@ class Extensible:
         return self
 
 
-class Contextual(Extensible):
-    """Base of the parts of a search that are told for which task they work."""
-
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
-        """Take the task; older programs call it `initialize_with_tune_context`."""
-        self.initialize_with_tune_context(context)
-
-    def initialize_with_tune_context(self, context: TuneContext) -> None:
-        """Take the task. Nothing is remembered here."""
-
-    def clone(self: Part) -> Part:
-        """A part like this one that belongs to no task yet."""
-        return copy(self)
+def part(what: str, given: Any) -> Any:
+    """A part of a search as it is given, or by its name."""
+    return given if given is None or isinstance(given, Extensible) else Extensible.protocols[what].create(given)
 
 
 def derived_object(cls: Class) -> Class:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from ..search_strategy.search_strategy import MeasureCandidate
+from ..runner.runner import RunnerResult
+from ..tune_context import MeasureCandidate, TuneContext
 from ..utils import Extensible
-
-if TYPE_CHECKING:
-    from ..runner.runner import RunnerResult
-    from ..tune_context import TuneContext
 
 
 class CostModel(Extensible, what="cost model"):

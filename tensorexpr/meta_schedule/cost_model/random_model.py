@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...errors import RecordError
-from ..search_strategy.search_strategy import MeasureCandidate
+from ..runner.runner import RunnerResult
+from ..tune_context import MeasureCandidate, TuneContext
 from .cost_model import PyCostModel
-
-if TYPE_CHECKING:
-    from ..runner.runner import RunnerResult
-    from ..tune_context import TuneContext
 
 
 class RandomModel(PyCostModel, kind="random"):

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,13 +17,10 @@ from ...tir.function import IRModule
 from ...tir.structural import structural_hash
 from ...tune.cost_model import BoostedModel, FloatArray, quality
 from ..feature_extractor.feature_extractor import FeatureExtractor
-from ..search_strategy.search_strategy import MeasureCandidate
+from ..runner.runner import RunnerResult
+from ..tune_context import MeasureCandidate, TuneContext
 from .analytic import log_throughput
 from .cost_model import PyCostModel
-
-if TYPE_CHECKING:
-    from ..runner.runner import RunnerResult
-    from ..tune_context import TuneContext
 
 logger = logging.getLogger(__name__)
 _GROWTH = 1.2  # samples, until an adaptive model learns anew

@@ -18,8 +18,8 @@ from ...tir.serialize.module_graph import module_from_graph, module_to_graph
 from ...tir.structural import structural_hash
 from ...tune.measure.results import Seconds
 from ..arg_info import ArgInfo
-from ..search_strategy.search_strategy import MeasureCandidate
-from ..space_generator.origin import space_of
+from ..origin import space_of
+from ..tune_context import MeasureCandidate
 
 FAILED_SECONDS = 1e10  # what stands for the time of a program that failed
 _MAX_RUNS = 100_000

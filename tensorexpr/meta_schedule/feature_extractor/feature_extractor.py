@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..search_strategy.search_strategy import MeasureCandidate
+from ..tune_context import MeasureCandidate, TuneContext
 from ..utils import Extensible
-
-if TYPE_CHECKING:
-    from ..tune_context import TuneContext
 
 
 class FeatureExtractor(Extensible, what="feature extractor", default="per-store-feature"):

@@ -8,7 +8,7 @@ the result, 3 on the loops. Of a buffer that is stored to several times the last
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,11 +18,8 @@ from ...tune.features.operations import OPERATIONS
 from ...tune.features.per_store import slog
 from ...tune.features.programs import ProgramFeatures, workload_operations
 from ...tune.features.programs.touched import Numbers
-from ..search_strategy.search_strategy import MeasureCandidate
+from ..tune_context import MeasureCandidate, TuneContext
 from .feature_extractor import PyFeatureExtractor
-
-if TYPE_CHECKING:
-    from ..tune_context import TuneContext
 
 
 class PerStoreFeature(PyFeatureExtractor, kind="per-store-feature"):

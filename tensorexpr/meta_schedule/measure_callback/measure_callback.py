@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..builder.builder import BuilderResult
 from ..database.records import FAILED_SECONDS, TuningRecord
 from ..runner.runner import RunnerResult
-from ..search_strategy.search_strategy import MeasureCandidate
+from ..tune_context import MeasureCandidate
 from ..utils import Extensible, remove_build_dir
 
 if TYPE_CHECKING:

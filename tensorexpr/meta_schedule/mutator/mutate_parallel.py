@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ...errors import TuningError
 from ...schedule.blocks import Instruction, Schedule, Trace
@@ -13,10 +12,8 @@ from ...tir.function import IRModule
 from ..postproc.blocks import has_root
 from ..postproc.rewrite_parallel_vectorize_unroll import parallel_products
 from ..schedule_rule.parallelize_vectorize_unroll import PARALLEL
+from ..tune_context import TuneContext
 from .mutator import PyMutator
-
-if TYPE_CHECKING:
-    from ..tune_context import TuneContext
 
 
 class MutateParallel(PyMutator):

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...schedule.blocks import Trace
-from ..utils import Contextual
+from ..tune_context import Contextual
 
 
 class Mutator(Contextual, what="set of mutators"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...errors import ScheduleError
 from ...schedule.blocks import BlockRV, Schedule
@@ -13,12 +13,9 @@ from ...tir.block import BlockRealize
 from ...tir.stmt import For, Stmt
 from ..schedule_rule.auto_bind import threads_of
 from ..schedule_rule.cooperative import COOPERATIVE_FETCH, WARP_EXECUTION
+from ..tune_context import TuneContext
 from .blocks import roots
 from .postproc import PyPostproc
-
-if TYPE_CHECKING:
-    from ..tune_context import TuneContext
-
 
 _WARP = 32
 

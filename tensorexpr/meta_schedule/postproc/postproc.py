@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...schedule.blocks import Schedule
-from ..utils import Contextual
+from ..tune_context import Contextual
 
 
 class Postproc(Contextual, what="list of postprocessors"):

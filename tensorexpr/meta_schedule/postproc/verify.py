@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 from ...errors import TensorExprError
 from ...lower import transform
@@ -20,11 +19,9 @@ from ...tir.stmt import For, Stmt
 from ...tir.thread import bound_tag
 from ..schedule_rule.cooperative import WARP_EXECUTION
 from ..schedule_rule.multi_level_tiling import FEWEST_THREADS, MOST_THREADS
+from ..tune_context import TuneContext
 from .blocks import roots
 from .postproc import PyPostproc
-
-if TYPE_CHECKING:
-    from ..tune_context import TuneContext
 
 
 class DisallowDynamicLoop(PyPostproc):

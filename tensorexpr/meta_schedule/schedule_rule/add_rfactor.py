@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...errors import ScheduleError
 from ...schedule.blocks import BlockRV, LoopRV, Schedule
 from ...schedule.blocks.thread_binding import is_root
+from ..tune_context import TuneContext
 from .analysis import REDUCE, SPATIAL, bound_loops, needs_rfactor
 from .schedule_rule import PyScheduleRule
-
-if TYPE_CHECKING:
-    from ..tune_context import TuneContext
 
 RANDOM_PRODUCER = "meta_schedule.random_compute_producer"
 

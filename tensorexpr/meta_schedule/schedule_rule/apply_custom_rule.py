@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...errors import TuningError
 from ...runtime.registry import get_global_func
 from ...schedule.blocks import BlockRV, Schedule
+from ..tune_context import TuneContext
 from .schedule_rule import PyScheduleRule
-
-if TYPE_CHECKING:
-    from ..tune_context import TuneContext
 
 logger = logging.getLogger(__name__)
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ...errors import TuningError
 from ...schedule.blocks import BlockRV, Schedule
 from ...schedule.blocks.thread_binding import THREAD_EXTENTS, bind_block, factor_sampler
+from ..tune_context import TuneContext
 from .schedule_rule import PyScheduleRule
-
-if TYPE_CHECKING:
-    from ..tune_context import TuneContext
 
 
 class AutoBind(PyScheduleRule):

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...schedule.blocks import BlockRV, LoopRV, Schedule
 from ...schedule.blocks.thread_binding import THREADS, in_threads, is_root
+from ..tune_context import TuneContext
 from .analysis import REDUCE, SPATIAL, loop_kind, needs_rfactor, needs_tiling
 from .schedule_rule import PyScheduleRule
-
-if TYPE_CHECKING:
-    from ..tune_context import TuneContext
 
 
 @dataclass

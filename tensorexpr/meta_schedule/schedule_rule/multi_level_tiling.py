@@ -7,18 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...errors import ScheduleError, TuningError
 from ...schedule.blocks import BlockRV, LoopRV, Schedule
 from ...schedule.blocks.thread_binding import TILED, is_root
 from ...tir.block import Block
+from ..tune_context import TuneContext
 from .analysis import REDUCE, SPATIAL, bound_loops, extents_by_kind, is_elementwise, needs_tiling
 from .cooperative import has_two_loads, load_together, pipelined, stages_of
 from .schedule_rule import PyScheduleRule
-
-if TYPE_CHECKING:
-    from ..tune_context import TuneContext
 
 FEWEST_THREADS = "meta_schedule.thread_extent_low_inclusive"
 MOST_THREADS = "meta_schedule.thread_extent_high_inclusive"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ...errors import ScheduleError
 from ...schedule.blocks import BlockRV, LoopRV, Schedule
@@ -14,12 +13,10 @@ from ...tir.expr import IterVar, Var
 from ...tir.rewriting import walk
 from ...tir.stmt import For
 from ...tir.tensor_intrin import TensorIntrin
+from ..tune_context import TuneContext
 from .analysis import REDUCE, SPATIAL, BoundLoop, bound_loops, needs_tiling
 from .multi_level_tiling import MultiLevelTiling, ReuseType
 from .schedule_rule import PyScheduleRule
-
-if TYPE_CHECKING:
-    from ..tune_context import TuneContext
 
 AUTO_TENSORIZE = "meta_schedule.auto_tensorize"
 AUTO_TENSORIZE_INIT = "meta_schedule.auto_tensorize_init"

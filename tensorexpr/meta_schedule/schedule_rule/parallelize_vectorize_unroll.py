@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ...schedule.blocks import BlockRV, Schedule
 from ...schedule.blocks.thread_binding import is_root
+from ..tune_context import TuneContext
 from .analysis import blocks_below, is_spatial
 from .schedule_rule import PyScheduleRule
-
-if TYPE_CHECKING:
-    from ..tune_context import TuneContext
 
 PARALLEL = "meta_schedule.parallel"
 VECTORIZE = "meta_schedule.vectorize"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...schedule.blocks import BlockRV, Schedule
-from ..utils import Contextual
+from ..tune_context import Contextual
 
 
 class ScheduleRule(Contextual, what="list of schedule rules"):

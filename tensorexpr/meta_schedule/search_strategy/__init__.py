@@ -8,9 +8,10 @@ replay, evolutionary_search     the strategies: options of that loop
 
 from __future__ import annotations
 
+from ..tune_context import MeasureCandidate
 from .evolutionary_search import EvolutionarySearch
 from .replay import ReplayFunc, ReplayTrace
-from .search_strategy import MeasureCandidate, PopulationSpace, PySearchStrategy, SearchStrategy, create
+from .search_strategy import PopulationSpace, PySearchStrategy, SearchStrategy, create
 
 __all__ = [
     "EvolutionarySearch",

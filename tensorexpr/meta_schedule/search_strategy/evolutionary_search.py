@@ -5,22 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...errors import TuningError
 from ...schedule.blocks import Schedule
 from ...tune.evolution import EvolutionOptions
 from ..arg_info import ArgInfo
+from ..cost_model.cost_model import CostModel
+from ..database.database import Database
+from ..runner.runner import RunnerResult
+from ..tune_context import MeasureCandidate, TuneContext
 from .population import Programs, trace_key
-from .search_strategy import Budget, MeasureCandidate, PopulationSpace, PySearchStrategy, task_of
+from .search_strategy import Budget, PopulationSpace, PySearchStrategy, task_of
 from .trace_space import TraceSpace
 from .tuned import ModelOfPrograms, Traces, asked_tuner
-
-if TYPE_CHECKING:
-    from ..cost_model.cost_model import CostModel
-    from ..database.database import Database
-    from ..runner.runner import RunnerResult
-    from ..tune_context import TuneContext
 
 _MAX_EMPTY_ROUNDS = 5
 # Where spaces of both kinds are there, the kind with the faster best program gets this share of a round.

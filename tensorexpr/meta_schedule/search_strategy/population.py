@@ -8,17 +8,15 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...errors import TensorExprError, TuningError
 from ...schedule.blocks import Instruction, Schedule, Trace
 from ...tir.structural import structural_hash
 from ..mutator.mutator import Mutator, mutated
 from ..postproc.postproc import Postproc
+from ..tune_context import TuneContext
 from ..utils import fork_seed
-
-if TYPE_CHECKING:
-    from ..tune_context import TuneContext
 
 logger = logging.getLogger(__name__)
 _MUTATION_ATTEMPTS = 3

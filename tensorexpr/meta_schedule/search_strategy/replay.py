@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ...errors import TensorExprError, TuningError
 from ...schedule.blocks import Schedule
 from ..arg_info import ArgInfo
+from ..cost_model.cost_model import CostModel
+from ..database.database import Database
+from ..runner.runner import RunnerResult
+from ..tune_context import MeasureCandidate, TuneContext
 from .population import Individual, Programs
-from .search_strategy import Budget, MeasureCandidate, PopulationSpace, PySearchStrategy, task_of
+from .search_strategy import Budget, PopulationSpace, PySearchStrategy, task_of
 from .trace_space import TraceSpace
 from .tuned import asked_tuner
-
-if TYPE_CHECKING:
-    from ..cost_model.cost_model import CostModel
-    from ..database.database import Database
-    from ..runner.runner import RunnerResult
-    from ..tune_context import TuneContext
 
 
 class ReplayTrace(PySearchStrategy, kind="replay-trace"):

@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from ...errors import TuningError
 from ...schedule.blocks import Schedule
 from ...tir.function import IRModule
-from ..arg_info import ArgInfo
-from ..utils import Contextual
-
-if TYPE_CHECKING:
-    from ..cost_model.cost_model import CostModel
-    from ..database.database import Database
-    from ..runner.runner import RunnerResult
-    from ..tune_context import TuneContext
-
-
-@dataclass(frozen=True, eq=False)
-class MeasureCandidate:
-    """A program to measure.
-
-    Args:
-        sch: its schedule, all decisions made.
-        args_info: the arguments to measure it with.
-    """
-
-    sch: Schedule
-    args_info: Sequence[ArgInfo]
+from ..cost_model.cost_model import CostModel
+from ..database.database import Database
+from ..runner.runner import RunnerResult
+from ..tune_context import Contextual, MeasureCandidate, TuneContext
 
 
 @runtime_checkable

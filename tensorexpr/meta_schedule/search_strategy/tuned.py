@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,14 +17,11 @@ from ...tune.features.nest import Array
 from ...tune.space import Space
 from ...tune.tuner import ProgramModel, Trial, Tuner, TunerObserver, TunerOptions
 from ..arg_info import ArgInfo
+from ..cost_model.cost_model import CostModel
+from ..database.records import TuningRecord
+from ..tune_context import MeasureCandidate, TuneContext
 from .population import Individual
-from .search_strategy import MeasureCandidate
 from .trace_space import TraceSpace
-
-if TYPE_CHECKING:
-    from ..cost_model.cost_model import CostModel
-    from ..database.records import TuningRecord
-    from ..tune_context import TuneContext
 
 # A tuner that is asked for programs neither counts trials nor rounds.
 _UNLIMITED = 1 << 30

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...errors import ScheduleError, TuningError
 from ...schedule.blocks import BlockRV, Schedule
@@ -12,11 +12,9 @@ from ...tir.function import IRModule
 from ..postproc.blocks import has_root
 from ..schedule_rule.schedule_rule import ScheduleRule
 from ..search_strategy.search_strategy import PopulationSpace
+from ..tune_context import TuneContext
 from ..utils import fork_seed
 from .space_generator import FROM_TARGET, SpaceGenerator
-
-if TYPE_CHECKING:
-    from ..tune_context import TuneContext
 
 logger = logging.getLogger(__name__)
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...errors import TuningError
 from ...schedule.blocks import Schedule
 from ...tir.function import IRModule
 from ..search_strategy.search_strategy import PopulationSpace
+from ..tune_context import TuneContext
 from ..utils import fork_seed
 from .space_generator import FROM_TARGET, SpaceGenerator
-
-if TYPE_CHECKING:
-    from ..tune_context import TuneContext
 
 
 class ScheduleFn(SpaceGenerator, kind="schedule-fn"):

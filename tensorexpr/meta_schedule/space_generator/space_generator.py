@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from ...errors import TuningError
 from ...schedule.blocks import Schedule
@@ -14,10 +14,7 @@ from ..mutator.mutator import Mutator
 from ..postproc.postproc import Postproc
 from ..schedule_rule.schedule_rule import ScheduleRule
 from ..search_strategy.search_strategy import PopulationSpace
-from ..utils import Contextual
-
-if TYPE_CHECKING:
-    from ..tune_context import TuneContext
+from ..tune_context import Contextual, TuneContext
 
 FROM_TARGET = "from-target"
 # Lists for CPUs with instructions that compute tiles: the features that each needs one of, the best first.

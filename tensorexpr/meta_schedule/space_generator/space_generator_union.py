@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...schedule.blocks import Schedule
 from ...tir.function import IRModule
+from ..origin import distinct, mark
 from ..search_strategy.search_strategy import PopulationSpace
-from .origin import distinct, mark
+from ..tune_context import TuneContext
 from .space_generator import FROM_TARGET, SpaceGenerator
-
-if TYPE_CHECKING:
-    from ..tune_context import TuneContext
 
 
 class SpaceGeneratorUnion(SpaceGenerator, kind="union"):

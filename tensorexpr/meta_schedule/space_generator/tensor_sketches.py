@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...auto_scheduler.compute_dag import ComputeDAG
 from ...auto_scheduler.sketch.generate import generate_sketches
@@ -25,10 +25,8 @@ from ...tune.evolution import Candidate
 from ...tune.space import Sketch
 from ..search_strategy.search_strategy import PopulationSpace
 from ..search_strategy.tuned import Tuned, asked_tuner
+from ..tune_context import TuneContext
 from .space_generator import FROM_TARGET, SpaceGenerator
-
-if TYPE_CHECKING:
-    from ..tune_context import TuneContext
 
 logger = logging.getLogger(__name__)
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 from ..builder.builder import BuilderResult
 from ..runner.runner import RunnerFuture, RunnerResult
-from ..search_strategy.search_strategy import MeasureCandidate
-from ..tune_context import TuneContext
+from ..tune_context import MeasureCandidate, TuneContext
 
 
 @dataclass

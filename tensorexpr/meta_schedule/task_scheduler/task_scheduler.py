@@ -13,9 +13,9 @@ from ..builder.builder import Builder, BuilderInput, BuilderResult
 from ..cost_model.cost_model import CostModel
 from ..database.database import Database
 from ..measure_callback.measure_callback import MeasureCallback
+from ..origin import space_of
 from ..profiler import Profiler
 from ..runner.runner import Runner, RunnerFuture, RunnerInput, RunnerResult
-from ..space_generator.origin import space_of
 from ..tune_context import TuneContext
 from ..utils import Extensible
 from .task_record import TaskRecord, TaskRow, gflops, table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...schedule.blocks import Schedule, Trace
+from ..schedule.blocks import Schedule, Trace
 
 SPACE = "meta_schedule.space"
 _SKETCHES = "ScheduleTensors"
