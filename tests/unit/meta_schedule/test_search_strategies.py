@@ -83,7 +83,8 @@ def test_replaying_a_function_lets_it_look_at_what_it_drew() -> None:
 
 
 def test_evolution_proposes_each_program_once_and_follows_the_model() -> None:
-    options = {"population_size": 24, "init_min_unmeasured": 8, "genetic_num_iters": 2, "genetic_max_fail_count": 1, "eps_greedy": 0.0}
+    few = {"population_size": 24, "init_min_unmeasured": 8, "genetic_num_iters": 2, "genetic_max_fail_count": 1}
+    options = {**few, "eps_greedy": 0.0, "time_limit_sec": None}
     ctx, model = context(EvolutionarySearch(**options)), Wide()  # type: ignore[arg-type]
     ctx.pre_tuning(24, 8, cost_model=model)
     seen: list[str] = []
