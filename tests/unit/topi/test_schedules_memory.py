@@ -265,6 +265,16 @@ def test_a_depthwise_convolution_keeps_its_tile_in_registers() -> None:
     assert len(re.findall(r"= fmul [a-z ]*<16 x float>", text)) >= 9 * 14
 
 
+@pytest.mark.parametrize("cpu, stride, columns_first", [("haswell", 1, True), ("haswell", 2, False), ("skylake-avx512", 1, False)])
+def test_rows_go_on_together_where_weights_do_not_stay_in_registers(cpu: str, stride: int, columns_first: bool) -> None:
+    x, w = data(1, 2, 14, 40), data(2, 1, 3, 3, name="w")
+    args = [x, w, topi.nn.depthwise_conv2d_nchw(x, w, stride, 1, 1)]
+    text = tvm.lower(default_schedule(args, f"llvm -mcpu={cpu} -num-cores=2"), args, simple_mode=True).script()
+    first = re.findall(r"\[(\d+)\] = \w+\[\1\] \+ ", text)[:3]
+    assert first == (["0", "1", "2"] if columns_first else ["0", "0", "0"])
+    assert_schedule_correct(default_schedule(args, f"llvm -mcpu={cpu} -num-cores=2"), args, phases=(2,))
+
+
 def test_every_second_column_is_shuffled_out_of_whole_vectors() -> None:
     x, w = data(1, 8, 32, 64), data(8, 1, 3, 3, name="w")
     text = llvm_text([x, w, topi.nn.depthwise_conv2d_nchw(x, w, 2, 1, 1)])
