@@ -105,7 +105,7 @@ def _columns(op: ComputeOp, target: Target) -> list[IterVar]:
     A row is a chain of k * k multiply-adds, each of which waits for the one before. Where all weights are in registers, rows one by one
     load each but once. Where they aren't, those of one column of the window are: so many rows as there are accumulators go on at a time,
     independent of each other (znver1, planes of 112, 56 and 28: 1.09, 1.05 and 1.03 times as fast with four rows, 1.21, 1.18 and 1.15
-    with seven or eight). At a stride neighbouring taps are halves of the same loads, which the tile would do again (equal to 5 % slower).
+    with seven or eight). At a stride neighbouring taps are halves of the same loads, which the tile would do again (0.96 to 1.08 times).
     """
     moved, last = _moved_axes(op), op.axis[-1].var
     strides = {flat_access(load).stride(last) for load in loads(op)}
