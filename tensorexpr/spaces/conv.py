@@ -25,7 +25,7 @@ from ..tir.expr import IterVar, PrimExpr, Var
 from .access import bordered
 from .conv_flat import FlatPlan, plan_flat, schedule_flat
 from .conv_packed import after_copy, copied, dense
-from .conv_plan import FEW_SUMMED, Order, Packing, Plan, convolution_plans
+from .conv_plan import FEW_SUMMED, Order, Packing, Plan, convolution_plans, has_free_register
 from .conv_written import plan_written
 from .convolutions import Convolution, convolution_of, extents_of, product_of_extents
 from .sizes import balanced_rows, decided
@@ -256,6 +256,7 @@ class _Builder:
         inside = [own[axis] for axis in convolution.taps_of(convolution.pixels[-1])] if self.plan.taps_inside else []
         stage.reorder(*others[:first], *(tap for tap in taps if tap not in inside), *summed, *inside, *others[first:], vector, lane)
         few = product_of_extents(extents_of(convolution.summed)) <= FEW_SUMMED
+        few = few and has_free_register(self.plan.tile, self.plan.vectors, self.target.machine)
         written = [own[tap] for pixel in self.merged for tap in convolution.taps_of(pixel)] if self.plan.rows else inside
         for axis in (*written, *(summed if few else ()), *others[first:], vector):
             stage.unroll(axis)

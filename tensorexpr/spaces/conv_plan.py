@@ -158,6 +158,11 @@ def plan_of(convolution: Convolution, target: Target, pixels: list[int], tile: t
     return Plan(lanes, vectors, tile, merged, 0, inside, packing, peeled, order, chunks, parallel, prefetched, cycles)
 
 
+def has_free_register(tile: Sequence[int], vectors: int, machine: Machine) -> bool:
+    """True if steps of the sum may be written out: the loads of one overlap with the multiply-adds of the one before."""
+    return product_of_extents(list(tile)) * vectors + vectors + machine.scalar_registers < machine.vector_registers
+
+
 def _has_taps_inside(convolution: Convolution, tile: tuple[int, ...], vectors: int, target: Target) -> bool:
     """True if one tap after the other, each with all channels, would wait for pixels that the tap before has read.
 
@@ -172,8 +177,7 @@ def _has_taps_inside(convolution: Convolution, tile: tuple[int, ...], vectors: i
         return False
     if convolution.step_count <= FEW_SUMMED:
         return False
-    # The loads of a tap overlap with the multiply-adds of the one before, for which a register has to be free.
-    if product_of_extents(list(tile)) * vectors + vectors + machine.scalar_registers >= machine.vector_registers:
+    if not has_free_register(tile, vectors, machine):
         return False
     span = ((tile[-1] - 1) * convolution.stride_of(pixel) + 1) * convolution.bytes
     lines = 1 + (span - 1) / machine.line_bytes

@@ -20,6 +20,7 @@ from tensorexpr.spaces.convolutions import Convolution, convolution_of
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing import assert_schedule_correct
+from tensorexpr.testing.machine_code import assembly, hot_loop
 from tensorexpr.topi.schedules import default_schedule
 from tensorexpr.workloads import operators, suite
 
@@ -88,6 +89,14 @@ def test_few_channels_of_the_data_are_no_loop() -> None:
     assert any("ry" in names for names in loops[0])
     assert not any("rc" in names for names in loops[0])
     assert any("rc" in names for names in loops[1])
+
+
+def test_few_channels_are_a_loop_where_no_register_is_free() -> None:
+    """6 x 2 accumulators, 2 vectors, a broadcast and a product are 16 registers: written out, the next channel's pixels would spill."""
+    target, tensors = tvm.Target("llvm -mcpu=x86-64-v2"), bias_relu(1, 3, 5, 31, 16, 3, 2, 1)
+    asm = assembly(default_schedule(tensors, target), tensors, target)
+    found = hot_loop(asm)
+    assert found is not None and (found.multiply_adds, found.spills) == (12, 0), asm
 
 
 def test_channels_first_for_registers_of_eight_lanes() -> None:
