@@ -118,11 +118,3 @@ def bytes_of(tensor: Tensor) -> int:
     for extent in tensor.shape:
         size *= as_int(extent) or 1
     return size
-
-
-def product(extents: Sequence[int]) -> int:
-    """The number of elements of a box."""
-    total = 1
-    for extent in extents:
-        total *= extent
-    return total

@@ -84,11 +84,6 @@ class Plan:
         return f"{names(found.column)} in lanes,{names(*order).replace(', ', '>')}{self.pack.value}{width}"
 
 
-def plan_contraction(contraction: Contraction, dtype: str, target: Target) -> Plan | None:
-    """How a contraction is computed without a search; None if it is better seen as many sums than as tiles."""
-    return next(iter(contraction_plans(contraction, dtype, target)), None)
-
-
 def contraction_plans(contraction: Contraction, dtype: str, target: Target) -> list[Plan]:
     """The ways to compute a contraction, the one of the fewest cycles first; none if it is better seen as many sums than as tiles.
 

@@ -14,20 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 
 from ..schedule.te_schedule import Schedule, Stage
 from ..schedule.tree import Inline, StageNode
 from ..target import Target
 from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
-from ..tir.dtype import parse_dtype
 from ..tir.expr import IterVar, PrimExpr, Var
 from .access import bordered
+from .contraction_tiles import zero_of
 from .conv_flat import FlatPlan, plan_flat, schedule_flat
 from .conv_packed import after_copy, copied, dense
 from .conv_plan import FEW_SUMMED, Order, Packing, Plan, convolution_plans, has_free_register
 from .conv_written import plan_written
-from .convolutions import Convolution, convolution_of, extents_of, product_of_extents
+from .convolutions import Convolution, convolution_of, extents_of
 from .sizes import balanced_rows, decided
 from .stages import is_untouched, result_of
 
@@ -162,7 +163,7 @@ class _Builder:
         if not depth:  # all of them are read backwards, say
             depth = [others.pop()]
         panel, *made, lane = s[weights].transform_layout(
-            lambda *i: [i[channel] // block, *(i[place] for place in (*others, *depth)), i[channel] % block], pad_value=_zero(weights)
+            lambda *i: [i[channel] // block, *(i[place] for place in (*others, *depth)), i[channel] % block], pad_value=zero_of(weights)
         )
         vector, lane = s[weights].split(lane, factor=self.plan.lanes)
         # The summed axes as one: a copy of weights runs through them without caring which is which.
@@ -255,7 +256,7 @@ class _Builder:
         taps, summed = [own[axis] for axis in convolution.taps], [own[axis] for axis in convolution.summed]
         inside = [own[axis] for axis in convolution.taps_of(convolution.pixels[-1])] if self.plan.taps_inside else []
         stage.reorder(*others[:first], *(tap for tap in taps if tap not in inside), *summed, *inside, *others[first:], vector, lane)
-        few = product_of_extents(extents_of(convolution.summed)) <= FEW_SUMMED
+        few = prod(extents_of(convolution.summed)) <= FEW_SUMMED
         few = few and has_free_register(self.plan.tile, self.plan.vectors, self.target.machine)
         written = [own[tap] for pixel in self.merged for tap in convolution.taps_of(pixel)] if self.plan.rows else inside
         for axis in (*written, *(summed if few else ()), *others[first:], vector):
@@ -263,7 +264,3 @@ class _Builder:
         for axis in inside:  # or pixels that several taps read would stay in registers, of which there are too few
             stage.pragma(axis, "no_load_merge")
         stage.vectorize(lane)
-
-
-def _zero(tensor: Tensor) -> int | float:
-    return 0.0 if parse_dtype(tensor.dtype).is_float else 0

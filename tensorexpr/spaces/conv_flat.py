@@ -11,6 +11,7 @@ Nothing is packed or transposed: weights are read where they lie. The last panel
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from ..schedule.te_schedule import Schedule
 from ..target import Target
@@ -19,7 +20,7 @@ from ..te.tensor import Tensor
 from ..tir.expr import PrimExpr, Var
 from .conv_packed import after_copy
 from .conv_plan import balanced_sizes, step_cycles
-from .convolutions import Convolution, product_of_extents
+from .convolutions import Convolution
 from .machine import is_parallel, lanes_of
 from .sizes import balanced_rows, decided, registers
 
@@ -45,13 +46,13 @@ def plan_flat(convolution: Convolution, target: Target) -> FlatPlan | None:
     # Vectors run on over the ends of rows, which is right only if the next row of data and of result follows without a gap.
     if merged != convolution.pixels or merged[-1] != len(extents) - 1 or not convolution.ends_with(merged[-1]):
         return None
-    pixels = product_of_extents([extents[pixel] for pixel in merged])
-    outer = product_of_extents([extents[number] for number in convolution.outer])
+    pixels = prod([extents[pixel] for pixel in merged])
+    outer = prod([extents[number] for number in convolution.outer])
     channels = min(extents[convolution.channel], convolution.per_group)
     groups = extents[convolution.channel] // channels
     if pixels < lanes or (groups > 1 and extents[convolution.channel] % channels):
         return None
-    parallel = is_parallel(target, 2.0 * product_of_extents(extents) * convolution.depth)
+    parallel = is_parallel(target, 2.0 * prod(extents) * convolution.depth)
     row_bytes = convolution.bytes * convolution.depth
     load = 0.2 if pixels % lanes == 0 else 0.5
     plans = []

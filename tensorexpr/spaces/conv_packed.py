@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from math import prod
 
 from ..arith import linear_form
 from ..schedule.te_schedule import Schedule
@@ -24,7 +25,7 @@ from ..tir.arithmetic import as_int
 from ..tir.expr import IterVar, PrimExpr, Var
 from ..tir.rewriting import Node, post_order_rewrite, variables
 from .conv_plan import Order, Plan, is_peeled
-from .convolutions import Convolution, convolution_of, extents_of, product_of_extents
+from .convolutions import Convolution, convolution_of, extents_of
 
 
 def dense(convolution: Convolution, plan: Plan, target: Target) -> Convolution | None:
@@ -34,7 +35,7 @@ def dense(convolution: Convolution, plan: Plan, target: Target) -> Convolution |
         return None
     kept, lines = _bytes_read(convolution, steps, target)
     if plan.order is Order.BATCHES:
-        images = product_of_extents([convolution.extents[number] for number in convolution.outer])
+        images = prod([convolution.extents[number] for number in convolution.outer])
         kept, lines = kept // images, lines // images
     panel = convolution.bytes * convolution.depth * plan.block
     panels = -(-convolution.extents[convolution.channel] // plan.block)
@@ -97,7 +98,7 @@ def _bytes_read(convolution: Convolution, steps: Mapping[int, int], target: Targ
     """Bytes of what the convolution reads, and of the lines that these lie in."""
     shape = [as_int(extent) or 1 for extent in convolution.data.producer.shape]
     *others, last = (-(-extent // steps.get(place, 1)) for place, extent in enumerate(shape))
-    rows, row = product_of_extents(others), convolution.bytes * shape[-1]
+    rows, row = prod(others), convolution.bytes * shape[-1]
     # A row, its ends in lines that it shares with rows that nobody reads, where these are longer.
     return rows * last * convolution.bytes, rows * min(row + target.machine.line_bytes, row * steps.get(len(shape) - 2, 1))
 

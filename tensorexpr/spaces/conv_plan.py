@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from math import prod
 
 from ..target import Target
 from ..target.machine import Machine
@@ -14,7 +15,7 @@ from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.expr import Call, FloatImm, FloorDiv, FloorMod, IntImm, ProducerLoad, Select
 from ..tir.rewriting import variables
-from .convolutions import Convolution, extents_of, product_of_extents
+from .convolutions import Convolution, extents_of
 from .machine import is_parallel, lanes_of
 
 _BROADCAST = 0.1  # cycles that loading a scalar, from the nearest cache, delays the multiply-adds beside it
@@ -89,12 +90,6 @@ class Plan:
         return self.lanes * self.vectors
 
 
-def plan_convolution(convolution: Convolution, target: Target) -> Plan | None:
-    """The plan with the fewest cycles; None if there are too few channels for vectors of them."""
-    plans = convolution_plans(convolution, target)
-    return plans[0] if plans else None
-
-
 def convolution_plans(convolution: Convolution, target: Target) -> list[Plan]:
     """The ways to compute a convolution, the one of the fewest cycles first; none if there are too few channels for vectors of them.
 
@@ -115,7 +110,7 @@ def convolution_plans(convolution: Convolution, target: Target) -> list[Plan]:
     pixels = [extents[pixel] // phases[pixel] for pixel in left]
     live = [convolution.live_pixels(pixel, not is_peeled(convolution)) for pixel in left]
     if merged:
-        pixels.append(product_of_extents([extents[pixel] for pixel in merged]))
+        pixels.append(prod([extents[pixel] for pixel in merged]))
         live.append([range(pixels[-1])])
     tiles = register_tiles(convolution, pixels, lanes, target)
     timed = sorted((_cycles(convolution, tile, vectors, pixels, live, lanes, target), tile, vectors) for vectors, tile in tiles)
@@ -140,11 +135,11 @@ def plan_of(convolution: Convolution, target: Target, pixels: list[int], tile: t
     """The plan of a tile; None where weights can't be brought into panels of its vectors."""
     lanes, extents = lanes_of(target, convolution.op.output(0).dtype), convolution.extents
     channels = extents[convolution.channel]
-    parallel = is_parallel(target, 2.0 * product_of_extents(extents) * convolution.depth)
+    parallel = is_parallel(target, 2.0 * prod(extents) * convolution.depth)
     peeled = is_peeled(convolution)
     panels = -(-channels // (lanes * vectors))
     order, chunks = _order(convolution, panels, pixels, peeled, target.num_cores if parallel else 1, target)
-    uses = product_of_extents([-(-extent // size) for extent, size in zip(pixels, tile, strict=True)]) * _size(convolution.outer, extents)
+    uses = prod([-(-extent // size) for extent, size in zip(pixels, tile, strict=True)]) * _size(convolution.outer, extents)
     near = _is_near(convolution, lanes * vectors, target)
     packing = _packing(convolution, lanes * vectors, uses if order is Order.PANELS or not near else 0)
     if packing is not Packing.NONE and (len(convolution.weights.indices) < 2 or not convolution.has_plain_channel()):
@@ -160,7 +155,7 @@ def plan_of(convolution: Convolution, target: Target, pixels: list[int], tile: t
 
 def has_free_register(tile: Sequence[int], vectors: int, machine: Machine) -> bool:
     """True if steps of the sum may be written out: the loads of one overlap with the multiply-adds of the one before."""
-    return product_of_extents(list(tile)) * vectors + vectors + machine.scalar_registers < machine.vector_registers
+    return prod(list(tile)) * vectors + vectors + machine.scalar_registers < machine.vector_registers
 
 
 def _has_taps_inside(convolution: Convolution, tile: tuple[int, ...], vectors: int, target: Target) -> bool:
@@ -182,8 +177,8 @@ def _has_taps_inside(convolution: Convolution, tile: tuple[int, ...], vectors: i
     span = ((tile[-1] - 1) * convolution.stride_of(pixel) + 1) * convolution.bytes
     lines = 1 + (span - 1) / machine.line_bytes
     *rows, columns = tile
-    size = product_of_extents(rows) * columns
-    refill = product_of_extents(rows) * lines * machine.line_bytes / machine.caches[0].fill_bytes
+    size = prod(rows) * columns
+    refill = prod(rows) * lines * machine.line_bytes / machine.caches[0].fill_bytes
     return refill > _REFILL * machine.step_cycles(size * vectors, size + vectors)
 
 
@@ -201,17 +196,17 @@ def _comes_from_afar(convolution: Convolution, pixels: list[int], tile: tuple[in
     if pixels[0] % tile[0] or convolution.is_transposed:
         return False
     iterations = _size(convolution.outer, convolution.extents) * pixels[0] // tile[0]
-    windows = product_of_extents(extents_of(convolution.taps))
+    windows = prod(extents_of(convolution.taps))
     data = _bytes_of(convolution, convolution.data)
     return data > target.num_cores * target.l2_cache_size_bytes and 2 * windows * data <= iterations * target.l2_cache_size_bytes
 
 
 def _bytes_of(convolution: Convolution, load: ProducerLoad) -> int:
-    return convolution.bytes * product_of_extents([as_int(extent) or 1 for extent in load.producer.shape])
+    return convolution.bytes * prod([as_int(extent) or 1 for extent in load.producer.shape])
 
 
 def _size(axes: tuple[int, ...], extents: list[int]) -> int:
-    return product_of_extents([extents[axis] for axis in axes])
+    return prod([extents[axis] for axis in axes])
 
 
 def _order(convolution: Convolution, panels: int, pixels: list[int], peeled: bool, cores: int, target: Target) -> tuple[Order, int]:
@@ -310,7 +305,7 @@ def _cycles(
     sizes = Counter({1: 1})
     for extent, size, taps in zip(pixels, tile, live, strict=True):
         sizes = _products(sizes, _live_sizes(extent, size, taps))
-    tiles = product_of_extents([-(-extent // size) for extent, size in zip(pixels, tile, strict=True)])
+    tiles = prod([-(-extent // size) for extent, size in zip(pixels, tile, strict=True)])
     return all_cycles(convolution, sizes, tiles, vectors, lanes, target)
 
 
@@ -334,9 +329,9 @@ def all_cycles(
     loops = _LOOP * max(0, bodies - tiles) if convolution.step_count > FEW_SUMMED else 0.0
     if stored:
         loops += sum(2 * count * size * vectors for size, count in sizes.items())
-    plane = _size(convolution.pixels, extents) // product_of_extents(list(convolution.phases))
+    plane = _size(convolution.pixels, extents) // prod(list(convolution.phases))
     one = steps * convolution.step_count + loops + _TILE * tiles + store * vectors * plane
-    return one * panels * outer * product_of_extents(list(convolution.phases))
+    return one * panels * outer * prod(list(convolution.phases))
 
 
 def _live_sizes(extent: int, most: int, live: Sequence[range]) -> Counter[int]:

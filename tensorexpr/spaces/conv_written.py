@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from math import prod
 
 from ..target import Target
 from .conv_plan import Order, Packing, Plan, all_cycles, balanced_sizes, has_far_rows, is_peeled, plan_of, register_tiles
-from .convolutions import Convolution, product_of_extents
+from .convolutions import Convolution
 from .machine import lanes_of
 
 # Multiply-adds of whole vectors that are written out at most: with their loads some 20 KB of code, as much as a first-level
@@ -42,7 +43,7 @@ def plan_written(convolution: Convolution, target: Target) -> Plan | None:
         bodies = min(height // rows, 3 if is_peeled(convolution) else 1)
         for vectors, tile in register_tiles(convolution, [*outer, rows * width], lanes, target):
             fewer = -(-rows * width // tile[-1]) < rows * -(-width // tile[-1])
-            if not fewer or bodies * rows * width * vectors * len(live) > _WRITTEN or product_of_extents(list(tile[:-1])) > 1:
+            if not fewer or bodies * rows * width * vectors * len(live) > _WRITTEN or prod(list(tile[:-1])) > 1:
                 continue
             cycles = _cycles(convolution, live, rows * width, tile[-1], vectors, target)
             plan = plan_of(convolution, target, [*outer, height * width], tile, vectors, cycles)
@@ -68,8 +69,8 @@ def _cycles(convolution: Convolution, live: list[list[bool]], group: int, most: 
         sizes.update(sum(tap[begin : begin + size]) for tap in live)
         begin += size
     # Axes of pixels outside the plane: loops whose iterations all do the same, but for taps that meet a border.
-    repeats = product_of_extents([sum(map(len, convolution.live_pixels(pixel, bordered))) for pixel in convolution.pixels[:-2]])
+    repeats = prod([sum(map(len, convolution.live_pixels(pixel, bordered))) for pixel in convolution.pixels[:-2]])
     lanes = lanes_of(target, convolution.op.output(0).dtype)
     sizes = Counter({size: count * repeats for size, count in sizes.items()})
-    planes = product_of_extents([convolution.extents[pixel] for pixel in convolution.pixels[:-2]])
+    planes = prod([convolution.extents[pixel] for pixel in convolution.pixels[:-2]])
     return all_cycles(convolution, sizes, planes * len(tiles), vectors, lanes, target, stored=True)

@@ -8,6 +8,7 @@ data[.., (p + t) // phases, ..] and terms with a remainder are zero: results p a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from ..arith import linear_form
 from ..te.operation import ComputeOp
@@ -52,7 +53,7 @@ class Convolution:
     @property
     def depth(self) -> int:
         """How many products a result is the sum of."""
-        return product_of_extents(extents_of(self.op.reduce_axis)) // product_of_extents(list(self.phases))
+        return prod(extents_of(self.op.reduce_axis)) // prod(list(self.phases))
 
     @property
     def bytes(self) -> int:
@@ -62,7 +63,7 @@ class Convolution:
     @property
     def step_count(self) -> int:
         """How many channels of the data a tap sums."""
-        return product_of_extents(extents_of(self.summed))
+        return prod(extents_of(self.summed))
 
     @property
     def is_transposed(self) -> bool:
@@ -90,7 +91,7 @@ class Convolution:
         extent = self.extents[pixel]
         taps = self.taps_of(pixel)
         phase = self.phases[self.pixels.index(pixel)]
-        count = product_of_extents(extents_of(taps))
+        count = prod(extents_of(taps))
         border = self._border(self.index_of(pixel))
         form = linear_form(self.data.indices[self.index_of(pixel)])
         stride = self.stride_of(pixel)
@@ -153,14 +154,6 @@ def extents_of(axes: tuple[IterVar, ...]) -> list[int]:
     found = constant_extents(axes)
     assert found is not None
     return found
-
-
-def product_of_extents(extents: list[int]) -> int:
-    """How many points there are."""
-    total = 1
-    for extent in extents:
-        total *= extent
-    return total
 
 
 def convolution_of(op: object) -> Convolution | None:

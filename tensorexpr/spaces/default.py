@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from ..schedule.lane_reduction import why_not_in_lanes
 from ..schedule.steps import ComputeInline
@@ -12,7 +13,7 @@ from ..target import Target, TargetLike
 from ..te.access import is_strictly_inlineable
 from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
-from .access import is_view, product
+from .access import is_view
 from .contraction_tiles import schedule_contractions
 from .conv import schedule_convolutions
 from .injective import schedule_injective
@@ -94,15 +95,15 @@ def inline_cheap_stages(s: Schedule) -> None:
 
 def _elements(stage: StageNode) -> float:
     extents = constant_extents(stage.compute.axis)
-    return 0 if extents is None else product(extents)
+    return 0 if extents is None else prod(extents)
 
 
 def _has_enough_rows(last: StageNode, inner: Sequence[StageNode], rows: int, target: Target) -> bool:
     """True unless a few rows, each a lot of work, would leave threads idle that could share the reductions of one row."""
     count = constant_extents(last.compute.axis[:rows])
     depth = [constant_extents((*stage.compute.axis, *stage.compute.reduce_axis)) for stage in inner]
-    work = max((product(extents) for extents in depth if extents is not None), default=0)
-    return count is None or product(count) >= target.num_cores or not is_parallel(target, work)
+    work = max((prod(extents) for extents in depth if extents is not None), default=0)
+    return count is None or prod(count) >= target.num_cores or not is_parallel(target, work)
 
 
 def schedule_alone(s: Schedule, stage: StageNode, target: Target) -> None:

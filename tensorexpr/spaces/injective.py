@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from ..schedule.te_schedule import Schedule
 from ..target import Target
 from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar
-from .access import Loop, bytes_of, merged_loops, product, stage_reads
+from .access import Loop, bytes_of, merged_loops, stage_reads
 from .machine import is_parallel, lanes_of, operations, outgrows_cache
 from .reduction import constant_extents
 from .sizes import vector_of
@@ -32,7 +34,7 @@ def schedule_injective(s: Schedule, tensor: Tensor, target: Target) -> None:
     across = transposed_axis(loops)
     streamed = s.tree[s[tensor].id].is_output and outgrows_cache(target, bytes_of(tensor))
     outer = _rows(s, tensor, loops, target) if across is None else schedule_transpose(s, tensor, loops, across, target, streamed)
-    if outer and is_parallel(target, operations(op.body, product([loop.extent for loop in loops]))):
+    if outer and is_parallel(target, operations(op.body, prod([loop.extent for loop in loops]))):
         s[tensor].parallel(s[tensor].fuse(*outer))
     if streamed:
         s[tensor].store_nontemporal()
@@ -47,7 +49,7 @@ def _rows(s: Schedule, tensor: Tensor, loops: list[Loop], target: Target) -> lis
     outer, inner = s[tensor].split(last.axis, factor=vector_of(s[tensor], last.axis, last.extent, _REGISTERS, target))
     s[tensor].vectorize(inner)
     rows = [loop.axis for loop in loops[:-1]]
-    return rows if product([loop.extent for loop in loops[:-1]]) >= 8 * target.num_cores else [*rows, outer]
+    return rows if prod([loop.extent for loop in loops[:-1]]) >= 8 * target.num_cores else [*rows, outer]
 
 
 def _symbolic(s: Schedule, tensor: Tensor, target: Target) -> None:

@@ -7,6 +7,7 @@ each lane of some registers, and a tree of lanes in the end.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from ..schedule.te_schedule import Schedule
 from ..schedule.tree import LoopKind
@@ -16,7 +17,7 @@ from ..te.operation import ComputeOp, loads
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.expr import IterVar, Reduce, Var
-from .access import flat_access, product
+from .access import flat_access
 from .machine import accumulators, is_parallel, lanes_of
 from .sizes import decided, registers, vector_of, written_rows
 
@@ -107,7 +108,7 @@ def schedule_root_reduction(s: Schedule, tensor: Tensor, target: Target) -> None
     spatial, reduced = constant_extents(op.axis), constant_extents(op.reduce_axis)
     if spatial is None or reduced is None:
         return
-    results, depth = product(spatial), product(reduced)
+    results, depth = prod(spatial), prod(reduced)
     work = results * depth
     axis = contiguous_axis(op)
     along = axis is not None and any(axis is other for other in op.reduce_axis)

@@ -54,11 +54,6 @@ class RegisterTile:
     chunks: int = 1
 
 
-def choose_tile(shape: Shape, target: Target, cores: int) -> RegisterTile:
-    """The tile with the fewest cycles on the busiest of `cores`; of equal ones that with the fewest loads."""
-    return ranked_tiles(shape, target, cores)[0]
-
-
 def ranked_tiles(shape: Shape, target: Target, cores: int) -> list[RegisterTile]:
     """The best tile of each number of vectors and chunks, the best of all first."""
     chunks = range(1, cores + 1) if cores > 1 else (1,)

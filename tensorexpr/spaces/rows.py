@@ -7,6 +7,7 @@ rows run in parallel and every stage in vectors.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from ..lower.phase0.inline_stages import inline_stages
 from ..schedule.te_schedule import Schedule
@@ -16,7 +17,7 @@ from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar, ProducerLoad
 from ..tir.rewriting import walk
-from .access import bytes_of, element_bytes, product, stage_reads
+from .access import bytes_of, element_bytes, stage_reads
 from .machine import is_parallel, operations, outgrows_cache
 from .reduction import constant_extents, schedule_reduction
 from .sizes import decided, several, vector_of
@@ -91,7 +92,7 @@ def _work(s: Schedule, last: StageNode, inner: Sequence[StageNode]) -> float:
         extents = constant_extents((*stage.compute.axis, *stage.compute.reduce_axis))
         if extents is None:
             return 1 << 30
-        total += operations(stage.compute.body, product(extents))
+        total += operations(stage.compute.body, prod(extents))
     return total
 
 
@@ -119,11 +120,11 @@ def _rows_at_once(s: Schedule, output: Tensor, inner: Sequence[StageNode], exten
 
     A number that divides the rows, while all their stages' values fit half of the nearest cache and every thread gets some.
     """
-    width = product(extents[rows:])
+    width = prod(extents[rows:])
     kept = sum(len(stage.compute.axis) > rows for stage in inner if not isinstance(s.tree[stage.id].attach, Inline))
     size = width * (2 + kept) * element_bytes(output.dtype)  # what is read, what is written, what is kept
     for count in range(_MOST_ROWS, 1, -1):
-        balanced = product(extents[:rows]) >= 4 * count * target.num_cores
+        balanced = prod(extents[:rows]) >= 4 * count * target.num_cores
         if extents[rows - 1] % count == 0 and balanced and 2 * count * size <= target.l1_cache_size_bytes:
             return count
     return 1

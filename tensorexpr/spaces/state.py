@@ -13,7 +13,6 @@ from ..schedule.tree import ScheduleTree, StageNode
 from ..target import Target
 from .default import schedule_alone
 from .sizes import opened
-from .stages import elementwise_consumer
 
 
 @dataclass(frozen=True)
@@ -77,14 +76,6 @@ class SketchState:
     def stage(self, number: int) -> StageNode:
         """A stage."""
         return self.tree[number]
-
-    def free_consumer(self, stage: int) -> StageNode | None:
-        """The stage that reads a stage of one result element by element, if nothing is decided of either."""
-        node = self.tree[stage]
-        if node.is_placeholder or stage in self.finished or node.origin.num_outputs != 1:
-            return None
-        consumer = elementwise_consumer(self.tree, node)
-        return None if consumer is None or consumer.id in self.finished else consumer
 
     def note(self, rule: str) -> SketchState:
         """Remember that a rule was applied."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from ..schedule.te_schedule import Schedule
 from ..target import Target
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar
-from .access import Loop, element_bytes, product
+from .access import Loop, element_bytes
 from .machine import lanes_of
 from .sizes import decided, registers
 
@@ -79,5 +80,5 @@ def schedule_transpose(
     stage.unroll(line)
     stage.vectorize(lane)
     # Enough blocks of rows for all threads: the loop along them stays serial, which can be cut where the last block begins.
-    enough = product([loop.extent for loop in others]) * -(-loops[across].extent // height) >= 8 * target.num_cores
+    enough = prod([loop.extent for loop in others]) * -(-loops[across].extent // height) >= 8 * target.num_cores
     return outer[:-1] if enough and not past_caches else outer

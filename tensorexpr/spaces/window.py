@@ -16,6 +16,7 @@ last tiles of rows and vectors of columns have bodies of their own with constant
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from ..schedule.steps import ComputeInline
 from ..schedule.te_schedule import Schedule
@@ -24,7 +25,7 @@ from ..target import Target
 from ..te.operation import ComputeOp, loads
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar, Reduce, Var
-from .access import bordered, bytes_of, element_bytes, flat_access, product
+from .access import bordered, bytes_of, element_bytes, flat_access
 from .machine import is_parallel, lanes_of, outgrows_cache
 from .reduction import constant_extents
 from .sizes import decided, registers, written_rows
@@ -58,11 +59,11 @@ def is_window(s: Schedule, stage: StageNode) -> bool:
         return False
     body = op.body[0]
     extents, spatial = constant_extents(op.reduce_axis), constant_extents(op.axis)
-    if extents is None or spatial is None or product(extents) > _TERMS:
+    if extents is None or spatial is None or prod(extents) > _TERMS:
         return False
     assert isinstance(body, Reduce)
     moved = _moved_axes(op)
-    return len(body.source) == 1 and len(moved) == len(op.reduce_axis) and product(spatial) > 1
+    return len(body.source) == 1 and len(moved) == len(op.reduce_axis) and prod(spatial) > 1
 
 
 def _moved_axes(op: ComputeOp) -> dict[Var, Var]:
@@ -117,7 +118,7 @@ def _columns(op: ComputeOp, target: Target) -> list[IterVar]:
 
 def _held(op: ComputeOp, depth: Sequence[int]) -> int:
     """Registers for what the terms of a window read."""
-    return product(depth) * len({load.producer for load in loads(op)})
+    return prod(depth) * len({load.producer for load in loads(op)})
 
 
 def _inline_paddings(s: Schedule, stage: StageNode) -> None:
@@ -151,8 +152,8 @@ def _tile_result(s: Schedule, result: Tensor, op: ComputeOp, target: Target) -> 
         stage.unroll(axis)
     stage.vectorize(lane)
     outermost = outer[0] if outer else tiles[innermost][0]
-    if is_parallel(target, product(extents) * product(depth)):
-        groups = product([-(-extent // sizes.get(place, 1)) for place, extent in enumerate(extents[:-1]) if place != innermost])
+    if is_parallel(target, prod(extents) * prod(depth)):
+        groups = prod([-(-extent // sizes.get(place, 1)) for place, extent in enumerate(extents[:-1]) if place != innermost])
         # Tiles of one image share the threads if there are too few images to balance them.
         shared = [*outer, tiles[innermost][0]] if groups < 4 * target.num_cores else outer
         outermost = stage.fuse(*shared)
@@ -175,10 +176,10 @@ def _tile(op: ComputeOp, extents: Sequence[int], lanes: int, target: Target) -> 
     places = [number for number, axis in enumerate(op.axis[:-1]) if axis.var in moved] or [len(op.axis) - 2]
     depth = constant_extents(op.reduce_axis)
     assert depth is not None
-    terms = product(depth)
+    terms = prod(depth)
     columns = constant_extents(_columns(op, target))
     # accumulators + terms * operands <= registers, or accumulators + a column's weights + 1; terms * accumulators <= _TILE_TERMS
-    held = terms // product(columns) + 1 if columns else _held(op, depth)
+    held = terms // prod(columns) + 1 if columns else _held(op, depth)
     most = max(_LEAST_ROWS, min(target.vector_registers - held, _TILE_TERMS // terms))
     if op.axis[-1].var in moved or len(places) == 1:
         return 1, {places[-1]: _even(extents[places[-1]], most)}

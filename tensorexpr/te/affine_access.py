@@ -59,10 +59,6 @@ class Access(Generic[Axis]):
         """True if the axis may change what is read."""
         return any(form is None or axis in form for form in self.forms)
 
-    def is_contiguous(self, axis: Axis) -> bool:
-        """True if the next iteration of the axis reads the next element."""
-        return self.stride(axis) == 1 and all(form is not None for form in self.forms)
-
     def index_of(self, axis: Axis) -> int | None:
         """The one index that is just this axis, with the axis in no other; None if there isn't one."""
         places = [n for n, form in enumerate(self.forms) if form is None or axis in form]

@@ -30,11 +30,6 @@ def boxes(extents: Sequence[int], volume: int) -> Iterator[Box]:
             yield (*((i, i + 1) for i in outer), (begin, min(begin + step, extents[pivot - 1])), *rest)
 
 
-def box_shape(box: Box) -> tuple[int, ...]:
-    """The extents of a box."""
-    return tuple(end - begin for begin, end in box)
-
-
 def open_grid(box: Box, offset: int, ndim: int, starts: Sequence[int], dtypes: Sequence[np.dtype[np.generic]]) -> list[Array]:
     """Coordinates of a box that broadcast against each other: coordinate d lies along dimension `offset + d` of `ndim`."""
     grid = []

@@ -9,7 +9,7 @@ import pytest
 import tensorexpr as tvm
 from tensorexpr import topi
 from tensorexpr.spaces.conv_packed import dense
-from tensorexpr.spaces.conv_plan import Order, plan_convolution
+from tensorexpr.spaces.conv_plan import Order, convolution_plans
 from tensorexpr.spaces.convolutions import Convolution, convolution_of
 from tensorexpr.target import Target
 from tensorexpr.te import create_schedule, placeholder
@@ -35,7 +35,7 @@ def found_in(tensors: list[Tensor]) -> Convolution:
 
 def copy_of(tensors: list[Tensor], target: Target) -> Convolution | None:
     found = found_in(tensors)
-    plan = plan_convolution(found, target)
+    plan = convolution_plans(found, target)[0]
     assert plan is not None
     return dense(found, replace(plan, order=Order.PANELS), target)
 

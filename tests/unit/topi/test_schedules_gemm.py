@@ -16,10 +16,10 @@ from tensorexpr import te, topi
 from tensorexpr.schedule import create_schedule
 from tensorexpr.schedule.tree import Inline
 from tensorexpr.spaces import contraction_plan
-from tensorexpr.spaces.contraction_plan import Pack, plan_contraction
+from tensorexpr.spaces.contraction_plan import Pack, contraction_plans
 from tensorexpr.spaces.contractions import Contraction, Refused, contraction_of
 from tensorexpr.spaces.explain import explain_default
-from tensorexpr.spaces.register_tile import Shape, choose_tile
+from tensorexpr.spaces.register_tile import Shape, ranked_tiles
 from tensorexpr.spaces.stages import result_of
 from tensorexpr.target import Target, machine
 from tensorexpr.target.machine import machine_of
@@ -120,7 +120,7 @@ def plan_of(tensors: Tensors, target: Target = NARROW) -> Any:
     for stage in s.tree.in_order():
         found = contraction_of(s.tree, stage)
         if isinstance(found, Contraction):
-            return plan_contraction(found, stage.origin.output(0).dtype, target)
+            return next(iter(contraction_plans(found, stage.origin.output(0).dtype, target)), None)
     return None
 
 
@@ -291,7 +291,7 @@ def shape(**changed: Any) -> Shape:
 @given(st.integers(1, 100), st.integers(1, 200), st.sampled_from((64, 2048, 4096, 4100)), st.sampled_from(("znver5", "haswell")))
 def test_tiles_fit_the_registers_and_the_rows_the_cache(rows: int, columns: int, row_bytes: int, cpu: str) -> None:
     target = Target(f"llvm -mcpu={cpu} -num-cores=2")
-    found = choose_tile(shape(rows=rows, columns=columns, row_bytes=row_bytes), target, 2)
+    found = ranked_tiles(shape(rows=rows, columns=columns, row_bytes=row_bytes), target, 2)[0]
     assert found.rows * found.vectors + found.vectors + 1 <= target.vector_registers
     assert 1 <= found.rows <= min(rows, target.machine.caches[0].rows(row_bytes)) and 1 <= found.chunks <= rows
 
@@ -303,7 +303,7 @@ def test_rows_a_page_apart_share_a_set_of_the_cache() -> None:
 
 @pytest.mark.parametrize("batch, rows, columns", [(1, 8, 48), (3, 64, 64), (1, 96, 16), (2, 90, 100)])
 def test_shares_are_equal(batch: int, rows: int, columns: int) -> None:
-    found = choose_tile(shape(batch=batch, rows=rows, columns=columns, depth=512), Target("llvm -mcpu=znver5"), 3)
+    found = ranked_tiles(shape(batch=batch, rows=rows, columns=columns, depth=512), Target("llvm -mcpu=znver5"), 3)[0]
     panels = -(-columns // (16 * found.vectors))
     assert batch * panels * found.chunks % 3 == 0
 
