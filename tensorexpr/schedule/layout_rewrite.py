@@ -33,7 +33,7 @@ from .steps import (
 from .steps.pre_transformed import copied_input
 from .tiled_layout import tiled_layout
 from .trace import Trace
-from .tree import Inline, Root, ScheduleTree, StageNode
+from .tree import Inline, LoopKind, Root, ScheduleTree, SplitRelation, StageNode
 
 ATTRIBUTE = "layout_free_placeholders"
 # What says how a copy is computed, and nothing of what it holds.
@@ -82,7 +82,7 @@ def with_given_layouts(trace: Trace, tree: ScheduleTree) -> Trace:
             continue
         is_copy = not isinstance(copied_input(rewriting.tree, reader), str)
         copy = rewriting.at_root(reader) if is_copy else rewriting.copied(tensor, reader)
-        if copy is not None:
+        if copy is not None and not rewriting.sums_padding(copy):
             rewriting.add(PreTransformed(copy))
     return rewriting.trace
 
@@ -118,6 +118,16 @@ class _Rewriting:
             return copy
         self.trace, self.tree = before
         return None
+
+    def sums_padding(self, copy: int) -> bool:
+        """True if an instruction sums groups of a copy of which the last isn't whole: the copy says what fills it, a caller may not know."""
+        for reader in self.tree.consumers(self.tree[copy]):
+            splits = [relation for relation in reader.relations if isinstance(relation, SplitRelation)]
+            sums = [(reader.axes[split.parent].dom, split.factors[-1]) for split in splits if reader.is_reduction(split.parent)]
+            uneven = any(dom is not None and (as_int(dom.extent) or 0) % (as_int(part) or 1) for dom, part in sums if part is not None)
+            if uneven and any(mark.kind is LoopKind.TENSORIZE for mark in reader.marks.values()):
+                return True
+        return False
 
     def at_root(self, copy: StageNode) -> int | None:
         """Make a copy one that holds the whole input as it is read; returns it, None if its layout would be that of the input."""

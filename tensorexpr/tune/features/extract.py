@@ -180,7 +180,8 @@ def _loads_per_step(nest: StageNest, touched: list[Access], rows: Array, vectors
     loads, operands, gathers = np.zeros_like(rows), np.zeros_like(rows), np.zeros_like(rows)
     unrolled = np.ones_like(rows)
     # LLVM allocates registers for what a schedule unrolls; other tiles are held in them by `unroll_register_tile`, or not at all.
-    written_out = any(loop.own and loop.kind is LoopKind.UNROLL for loop in nest.loops)
+    written = [loop.reduction for loop in nest.loops if loop.own and loop.kind is LoopKind.UNROLL]
+    written_out, in_turn = bool(written), written == sorted(written, reverse=True)
     tile = nest.in_tile
     for place, loop in enumerate(nest.loops):
         if loop.reduction:
@@ -196,8 +197,9 @@ def _loads_per_step(nest: StageNest, touched: list[Access], rows: Array, vectors
         moved = access.starts / unrolled if isinstance(nest.body[0], Reduce) else np.ones_like(rows)
         loads = loads + moved * spread
         once = written_out & (2 * moved > rows) & (rows > 1)  # hardly shared by rows: an operand of the instruction that needs it
-        # Scalars of an unrolled window that the next tile needs again stay in registers, as weights of depthwise convolutions do.
-        fixed = np.where(written_out & (unrolled > 1) & again(access), access.starts, 0.0)
+        # Scalars of an unrolled window that the next tile needs again stay in registers, as weights of depthwise convolutions do, unless
+        # all rows are done with one before the next is met.
+        fixed = np.where(written_out & (not in_turn) & (unrolled > 1) & again(access), access.starts, 0.0)
         operands = operands + np.where(access.inner_stride == 0, fixed, np.where(once, 1.0, moved * vectors))
         blocks = np.where(access.next_stride == 1, TRANSPOSED, 1.0)
         gathers = gathers + moved * blocks * np.where(access.inner_stride > 1, vectors, 0.0)
