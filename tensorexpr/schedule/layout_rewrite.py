@@ -120,7 +120,7 @@ class _Rewriting:
         return None
 
     def sums_padding(self, copy: int) -> bool:
-        """True if an instruction sums groups of a copy of which the last isn't whole: the copy says what fills it, a caller may not know."""
+        """True if an instruction sums groups of a copy of which the last is padded: the copy says by what, a caller may not."""
         for reader in self.tree.consumers(self.tree[copy]):
             splits = [relation for relation in reader.relations if isinstance(relation, SplitRelation)]
             sums = [(reader.axes[split.parent].dom, split.factors[-1]) for split in splits if reader.is_reduction(split.parent)]
