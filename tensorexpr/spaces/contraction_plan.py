@@ -94,6 +94,9 @@ def contraction_plans(contraction: Contraction, dtype: str, target: Target) -> l
     if base is None:
         return []
     plan, shape = base
+    # Fewer rows don't pay for a transposed panel: a vector of it costs as much as the products of 4 rows.
+    if shape.rows * shape.repeats < (4 if plan.is_transposed and plan.blocks is None else 2):
+        return []
     shapes = [shape]
     if not plan.is_transposed and plan.dot is None and contraction.can_be_packed:
         shapes.append(replace(shape, packing=0.0 if shape.packing else packing_cycles(False)))
@@ -165,7 +168,7 @@ def _is_given(tree: ScheduleTree, stage: StageNode, contraction: Contraction) ->
 
 
 def _base(contraction: Contraction, dtype: str, target: Target) -> tuple[Plan, Shape] | None:
-    """What all plans have in common, the tile apart; None if there are too few rows or columns for a tile of vectors."""
+    """What all plans have in common, the tile apart; None if there are too few columns for vectors."""
     most = lanes_of(target, dtype)
     if not contraction.size(*range(len(contraction.sizes))):
         return None
@@ -179,8 +182,7 @@ def _base(contraction: Contraction, dtype: str, target: Target) -> tuple[Plan, S
     lanes = most if dot is not None else min(most, 1 << (contraction.size(contraction.column) - 1).bit_length())
     plan = Plan(contraction, RegisterTile(1, 1), lanes, Pack.NONE, False, dot, contraction.size(*contraction.summed), blocks)
     shape = _shape_of(plan, target.machine)
-    # Fewer rows don't pay for a transposed panel: a vector of it costs as much as the products of 4 rows.
-    if lanes < most // 4 or lanes == 1 or shape.rows * shape.repeats < (4 if plan.is_transposed and blocks is None else 2):
+    if lanes < most // 4 or lanes == 1:
         return None
     steps = shape.batch * shape.repeats * shape.rows * shape.depth * -(-shape.columns // lanes)
     return replace(plan, parallel=target.num_cores > 1 and steps >= _PARALLEL_STEPS), shape

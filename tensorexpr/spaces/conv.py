@@ -257,7 +257,7 @@ class _Builder:
         inside = [own[axis] for axis in convolution.taps_of(convolution.pixels[-1])] if self.plan.taps_inside else []
         stage.reorder(*others[:first], *(tap for tap in taps if tap not in inside), *summed, *inside, *others[first:], vector, lane)
         few = prod(extents_of(convolution.summed)) <= FEW_SUMMED
-        few = few and has_free_register(self.plan.tile, self.plan.vectors, self.target.machine)
+        few = few and has_free_register(self.plan.tile, self.plan.vectors, self.target)
         written = [own[tap] for pixel in self.merged for tap in convolution.taps_of(pixel)] if self.plan.rows else inside
         for axis in (*written, *(summed if few else ()), *others[first:], vector):
             stage.unroll(axis)

@@ -68,7 +68,7 @@ def after_copy(s: Schedule, copy: Tensor | None, output: Tensor, tasks: IterVar,
     *rows, column = s[copy].op.axis
     s[copy].compute_at(s[output], once)
     if parallel:
-        s[copy].parallel(s[copy].fuse(*rows[:-1]))
+        s[copy].parallel(s[copy].fuse(*(rows[:-1] or rows)))
     s[copy].vectorize(column)
     return tasks
 
@@ -128,6 +128,3 @@ def _closer(index: PrimExpr, step: int) -> PrimExpr:
         total = term if total is None else total + term
     assert total is not None
     return total + form.constant // step
-
-
-__all__ = ["after_copy", "copied", "dense"]

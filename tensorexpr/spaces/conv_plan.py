@@ -9,7 +9,7 @@ from enum import Enum
 from math import prod
 
 from ..target import Target
-from ..target.machine import Machine
+from ..target.machine import Machine, is_fused
 from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
@@ -153,9 +153,13 @@ def plan_of(convolution: Convolution, target: Target, pixels: list[int], tile: t
     return Plan(lanes, vectors, tile, merged, 0, inside, packing, peeled, order, chunks, parallel, prefetched, cycles)
 
 
-def has_free_register(tile: Sequence[int], vectors: int, machine: Machine) -> bool:
-    """True if steps of the sum may be written out: the loads of one overlap with the multiply-adds of the one before."""
-    return prod(list(tile)) * vectors + vectors + machine.scalar_registers < machine.vector_registers
+def has_free_register(tile: Sequence[int], vectors: int, target: Target) -> bool:
+    """True if steps of the sum may be written out: the loads of one overlap with the multiply-adds of the one before.
+
+    Without fused multiply-adds a product of each step is on its way too, and a copy of what its instruction overwrites.
+    """
+    machine, more = target.machine, 1 if is_fused(target.features) else 3
+    return prod(list(tile)) * vectors + vectors + machine.scalar_registers + more <= machine.vector_registers
 
 
 def _has_taps_inside(convolution: Convolution, tile: tuple[int, ...], vectors: int, target: Target) -> bool:
@@ -172,7 +176,7 @@ def _has_taps_inside(convolution: Convolution, tile: tuple[int, ...], vectors: i
         return False
     if convolution.step_count <= FEW_SUMMED:
         return False
-    if not has_free_register(tile, vectors, machine):
+    if not has_free_register(tile, vectors, target):
         return False
     span = ((tile[-1] - 1) * convolution.stride_of(pixel) + 1) * convolution.bytes
     lines = 1 + (span - 1) / machine.line_bytes
@@ -306,17 +310,20 @@ def _cycles(
     for extent, size, taps in zip(pixels, tile, live, strict=True):
         sizes = _products(sizes, _live_sizes(extent, size, taps))
     tiles = prod([-(-extent // size) for extent, size in zip(pixels, tile, strict=True)])
-    return all_cycles(convolution, sizes, tiles, vectors, lanes, target)
+    inside = _has_taps_inside(convolution, tile, vectors, target)
+    taps = prod(extents_of(convolution.taps_of(convolution.pixels[-1]))) if inside else 1
+    return all_cycles(convolution, sizes, tiles, vectors, lanes, target, taps)
 
 
 def all_cycles(
-    convolution: Convolution, sizes: Counter[int], tiles: int, vectors: int, lanes: int, target: Target, stored: bool = False
+    convolution: Convolution, sizes: Counter[int], tiles: int, vectors: int, lanes: int, target: Target, taps: int = 1, stored: bool = False
 ) -> float:
     """Cycles of all panels and batches on one core.
 
     Args:
         sizes: how many pixels are live, of how many pairs of a tile and a tap.
         tiles: in a plane.
+        taps: that one loop over the channels has inside.
         stored: each loop over the channels loads and stores its accumulators.
     """
     extents = convolution.extents
@@ -326,7 +333,7 @@ def all_cycles(
     load = _WEIGHTS if _is_near(convolution, lanes * vectors, target) else _FAR_PANEL if tiles * outer >= _USES else _FAR_WEIGHTS
     steps = sum(count * step_cycles(size, vectors, load, target.machine) for size, count in sizes.items() if size)
     bodies = sum(count for size, count in sizes.items() if size)
-    loops = _LOOP * max(0, bodies - tiles) if convolution.step_count > FEW_SUMMED else 0.0
+    loops = _LOOP * max(0, bodies / taps - tiles) if convolution.step_count > FEW_SUMMED else 0.0
     if stored:
         loops += sum(2 * count * size * vectors for size, count in sizes.items())
     plane = _size(convolution.pixels, extents) // prod(list(convolution.phases))

@@ -180,7 +180,12 @@ def _scalar_registers(features: frozenset[str]) -> int:
     """
     if "neon" in features:
         return 3
-    return 1 if features & {"fma", "avx512f"} else 2
+    return 1 if is_fused(features) else 2
+
+
+def is_fused(features: frozenset[str]) -> bool:
+    """True if a multiplication and an addition are one instruction."""
+    return bool(features & {"fma", "avx512f", "neon"})
 
 
 def _vectors(pipes: tuple[int, int], bits: int) -> float:

@@ -7,7 +7,7 @@ CPU has no fused multiply-add, each vector addition to a product counts as one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from ..target import Target
 from ..target.machine import Machine
 
 _PREFIX = re.compile(r"^\{\w+\}\s+")  # an encoding that the assembler is asked for
+_LEAVES = re.compile(r"^(jmp|b|retq?|ud2|br)\b(?!\.)")  # after it the next line isn't executed
 _BITS = {"x": 128, "y": 256, "z": 512}
 
 _X86_REGISTER = re.compile(r"%([xyz])mm\d+")
@@ -49,7 +50,8 @@ class HotLoop:
         lane_loads: of these, those that fill single lanes: a strided or gathered load, element by element.
         gathers: gather instructions.
         masked_stores: stores of some lanes by a vector mask, without mask registers; microcoded on some cores.
-        guards: jumps other than the one that closes the loop.
+        guards: jumps other than the one that closes the loop, and detours.
+        detours: jumps to blocks outside of the loop that come back, as compilers place what is rarely done.
         spills: vector registers that are saved to the stack or read from there.
         text: the loop.
     """
@@ -62,6 +64,7 @@ class HotLoop:
     gathers: int
     masked_stores: int
     guards: int
+    detours: int
     spills: int
     text: str
 
@@ -69,12 +72,12 @@ class HotLoop:
         """Cycles of the multiply-adds for each cycle of the loads: below 1 a loop waits for its loads."""
         return self.multiply_adds / machine.fma_per_cycle / max(1.0, self.loads / machine.loads_per_cycle)
 
-    def problems(self, machine: Machine, balance: float = 0.0, spills: int = 0, guards: int = 0) -> list[str]:
+    def problems(self, machine: Machine, balance: float = 0.0, spills: int = 0, detours: int = 0) -> list[str]:
         """What is wrong with a hot loop on a machine, in words; nothing if it is as it should be.
 
         Args:
             balance: the least that `balance()` may be; 0 for loops that the memory bounds.
-            spills, guards: the most that are accepted.
+            spills, detours: the most that are accepted.
         """
         masked = self.masked_stores and not machine.mask_registers
         ordered = {
@@ -82,7 +85,8 @@ class HotLoop:
             f"{self.spills} moves to and from the stack": self.spills > spills,
             f"{self.gathers} gathers and {self.lane_loads} loads of single lanes": self.gathers + self.lane_loads > 0,
             f"{self.masked_stores} masked stores without mask registers": bool(masked),
-            f"{self.guards} guards": self.guards > guards,
+            f"{self.guards} guards": self.guards > 0,
+            f"{self.detours} detours": self.detours > detours,
             f"{self.multiply_adds} multiply-adds for {self.loads} loads": self.balance(machine) < balance,
         }
         return [problem for problem, holds in ordered.items() if holds]
@@ -98,35 +102,73 @@ def assembly(schedule: Any, args: Sequence[Any], target: Target) -> str:
 
 def hot_loop(asm: str) -> HotLoop | None:
     """The hot loop of x86-64 (AT&T) or AArch64 assembly; None without a loop on vectors."""
-    found = [_count(lines) for lines in _innermost_loops(asm)]
+    found = [_count(lines, detours) for lines, detours in _innermost_loops(asm)]
     found = [loop for loop in found if loop.vectors]
     return max(found, key=lambda loop: (loop.multiply_adds * loop.bits, loop.vectors), default=None)
 
 
-def _innermost_loops(asm: str) -> Iterator[list[str]]:
-    """The lines between a label and a jump back to it, where no other such lines lie between."""
+def _innermost_loops(asm: str) -> Iterator[tuple[list[str], int]]:
+    """The lines between a label and a jump back to it, where no other loop lies between, and how many detours leave them.
+
+    A jump back from where its label doesn't lead, without leaving the lines between, ends a detour, and closes no loop. So does one
+    behind an earlier one after which control leaves: what lies between is reached by a jump only.
+    """
     lines = [_PREFIX.sub("", COMMENT.sub("", line).strip()) for line in asm.splitlines()]
     labels: dict[str, int] = {}
     spans: list[tuple[int, int]] = []
+    places: dict[str, int] = {}
     has_frame = False
     for number, line in enumerate(lines):
         if has_frame:
             lines[number] = line.replace("(%rbp)", "(%rsp)")  # a slot, whichever end of the frame it is counted from
         if label := LABEL.match(line):
-            labels[label[1]] = number
+            labels[label[1]] = places[label[1]] = number
         elif FUNCTION.match(line):
             labels, has_frame = {}, False
         elif FRAME_POINTER.match(line):
             has_frame = True
         elif (jump := JUMP.match(line)) and jump[1] in labels:
             spans.append((labels[jump[1]], number))
-    longest = {start: max(end for begin, end in spans if begin == start) for start, _ in spans}
-    for start, end in sorted(longest.items()):
-        if not any(start < begin <= end for begin in longest):
-            yield [line for line in lines[start : end + 1] if line and not line.startswith((".", "#"))]
+    spans = [(start, end) for start, end in spans if end in _reached(lines, places, start, end)]
+    closed = {start: _last([end for begin, end in spans if begin == start], lines) for start, _ in spans}
+    for start, end in sorted(closed.items()):
+        if not any(start < begin <= end for begin in closed):
+            inside = [line for line in lines[start : end + 1] if line and not line.startswith((".", "#"))]
+            left = [places.get(jump[1], start) for line in inside if (jump := JUMP.match(line))]
+            yield inside, sum(not start <= place <= end and _comes_back(lines, places, place, start, end) for place in left)
 
 
-def _count(lines: Sequence[str]) -> HotLoop:
+def _last(ends: Sequence[int], lines: Sequence[str]) -> int:
+    """The jump back that closes a loop, of one or several."""
+    return next((end for end in sorted(ends) if _LEAVES.match(next(filter(None, lines[end + 1 :]), ""))), max(ends))
+
+
+def _reached(lines: Sequence[str], places: Mapping[str, int], start: int, end: int) -> set[int]:
+    """The lines that control comes to from the first one without leaving those up to the last one."""
+    found, waiting = set[int](), [start]
+    while waiting:
+        number = waiting.pop()
+        if number in found or not start <= number <= end:
+            continue
+        found.add(number)
+        if jump := JUMP.match(lines[number]):
+            waiting.append(places.get(jump[1], end + 1))
+        if not _LEAVES.match(lines[number]):
+            waiting.append(number + 1)
+    return found
+
+
+def _comes_back(lines: Sequence[str], places: Mapping[str, int], place: int, start: int, end: int) -> bool:
+    """True if what stands at a place goes on into a loop."""
+    for line in lines[place:]:
+        if (jump := JUMP.match(line)) and start <= places.get(jump[1], -1) <= end:
+            return True
+        if _LEAVES.match(line):
+            break
+    return False
+
+
+def _count(lines: Sequence[str], detours: int) -> HotLoop:
     is_arm = not any("%" in line for line in lines)
     counts = dict.fromkeys(
         ("vectors", "multiply_adds", "adds", "multiplies", "loads", "lane_loads", "gathers", "masked_stores", "spills"), 0
@@ -139,7 +181,8 @@ def _count(lines: Sequence[str]) -> HotLoop:
             counts[name] += count
     adds, multiplies = counts.pop("adds"), counts.pop("multiplies")
     counts["multiply_adds"] += min(adds, multiplies)
-    return HotLoop(bits=bits, guards=sum(JUMP.match(line) is not None for line in lines) - 1, text="\n".join(lines), **counts)
+    jumps = sum(JUMP.match(line) is not None for line in lines)
+    return HotLoop(bits=bits, guards=jumps - detours - 1, detours=detours, text="\n".join(lines), **counts)
 
 
 def _x86(line: str) -> tuple[dict[str, int], int]:

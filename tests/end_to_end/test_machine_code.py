@@ -24,15 +24,15 @@ PRODUCTS = {
     "product": (Case("product", "suite.gemm", (96, 96, 64)), 1.25),
     "transposed operand": (Case("transposed operand", "suite.batch_gemm", (4, 64, 64, 64, True)), 1.25),
     "1x1 convolution": (Case("1x1 convolution", "suite.conv2d_bias_relu", (1, 64, 28, 28, 64, 1, 1, 0), (1, 2)), 1.25),
-    "3x3 convolution": (Case("3x3 convolution", "suite.conv2d_bias_relu", (1, 16, 3, 28, 32, 3, 1, 1), (1, 2)), 1.25),
+    "3x3 convolution": (Case("3x3 convolution", "suite.conv2d_bias_relu", (1, 8, 3, 28, 32, 3, 1, 1), (1, 2)), 1.25),
     "bytes": (Case("bytes", "suite.gemm_low", (64, 64, 64, "int8", "int8", "int32"), (1,)), 1.25),
     # A line of 14 pixels is a tile by itself where a step of two vectors waits for latency: 15 loads beside 14 multiply-adds.
     "channels last": (Case("channels last", "suite.conv2d", (1, 14, 14, 32, 64, 3, 1, 1), (1,)), 0.9),
 }
-# Others, with the spills that are accepted: the exponential has more constants than 16 registers hold, most of them in a block
-# behind the loop for arguments near the ends of the range. A test and jumps lead there and back, once for each vector operation.
+# Others, with the spills that are accepted: the exponential has more constants than 16 registers hold. Where its arguments are near the
+# ends of the range, a detour is made for the vector operation, in a block behind the loop.
 OTHERS = {
-    "softmax": (Case("softmax", "suite.softmax", (16, 256)), 16),
+    "softmax": (Case("softmax", "suite.softmax", (16, 256)), 12),
     "layer norm": (Case("layer norm", "suite.layer_norm", (16, 256)), 0),
     "sum of rows": (Case("sum of rows", "suite.reduce", (64, 1024, 1)), 0),
     "sum of columns": (Case("sum of columns", "suite.reduce", (64, 1024, 0)), 0),
@@ -63,5 +63,5 @@ def test_products_are_bound_by_their_multiply_adds(name: str, cpu: str) -> None:
 def test_other_loops_use_whole_vectors_without_branches(name: str, cpu: str) -> None:
     (case, spills), target = OTHERS[name], Target(CPUS[cpu])
     loop = loop_of(case, target)
-    guards = 3 if name == "softmax" and not target.machine.mask_registers else 0
-    assert loop.problems(target.machine, spills=spills, guards=guards) == [], loop.text
+    detours = int(name == "softmax" and not target.machine.mask_registers)
+    assert loop.problems(target.machine, spills=spills, detours=detours) == [], loop.text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorexpr import te, topi
@@ -75,7 +75,7 @@ def convolution(kind: str, channels: int, plane: int, outputs: int, taps: int, l
 
 KINDS = st.sampled_from(sorted(TYPES))
 CONTRACTIONS = st.one_of(
-    st.builds(product, KINDS, st.integers(2, 9), st.integers(16, 70), st.integers(4, 23), st.booleans(), st.booleans()),
+    st.builds(product, KINDS, st.integers(1, 9), st.integers(16, 70), st.integers(4, 23), st.booleans(), st.booleans()),
     st.builds(convolution, KINDS, st.integers(4, 9), st.integers(3, 6), st.integers(16, 40), st.integers(1, 3), st.booleans()),
 )
 
@@ -86,7 +86,6 @@ def test_sampled_tiles_are_right(tensors: list[Tensor], option: LayoutRewriteOpt
     dag, rng = ComputeDAG(tensors), np.random.default_rng(seed)
     sketches = generate_sketches(dag.outputs, dag.initial_tree, RuleOptions(MACHINE, layout_rewrite=option))
     tiles = [sketch for sketch in sketches if "Tile(" in sketch.name and any(isinstance(step, Tensorize) for step in sketch.trace)]
-    assume(tiles)  # a single row has none
     sketch = tiles[rng.integers(len(tiles))]
     rows = sample(sketch, 24, rng)
     made = extract(sketch, inline_stages(sketch.tree), rows, MACHINE)

@@ -23,7 +23,6 @@ from math import prod
 
 from ...arith import linear_form
 from ...arith.analyzer import Analyzer
-from ...lower.rebuild import loads_in
 from ...tir.arithmetic import all as all_of
 from ...tir.dtype import parse_dtype
 from ...tir.expr import GE, GT, LE, LT, BufferLoad, Call, Div, FloorDiv, FloorMod, IntImm, Mod, PrimExpr, Var
@@ -31,7 +30,7 @@ from ...tir.function import PrimFunc
 from ...tir.intrin import intrinsic_of, likely
 from ...tir.stmt import Allocate, BufferStore, For, IfThenElse, LetStmt, Stmt, While
 from ..context import PassContext
-from ..rebuild import FreeVars, map_stmt, operands, own_expressions
+from ..rebuild import FreeVars, loads_in, map_stmt, operands, own_expressions
 from ..scopes import inside_loop
 from .guard_bounds import conjuncts, excess
 

@@ -20,7 +20,6 @@ from operator import is_
 from typing import TypeAlias
 
 from ...arith import linear_form
-from ...lower.rebuild import with_values
 from ...tir.arithmetic import add
 from ...tir.buffer import Buffer
 from ...tir.dtype import parse_dtype
@@ -28,7 +27,7 @@ from ...tir.expr import BufferLoad, Call, IntImm, PrimExpr, Ramp, Shuffle, Var
 from ...tir.function import PrimFunc
 from ...tir.stmt import BufferStore, LetStmt, SeqStmt, Stmt, seq
 from ..context import PassContext
-from ..rebuild import map_stmt, operands, own_expressions
+from ..rebuild import map_stmt, operands, own_expressions, with_values
 from ..register_file import RegisterFile
 from .strided_slots import StridedSlots, in_a_slot, strided_slots
 from .wide_lanes import wide_store

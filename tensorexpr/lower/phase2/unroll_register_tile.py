@@ -16,14 +16,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ...arith import linear_form
-from ...lower.rebuild import loads_in
 from ...tir.dtype import parse_dtype
 from ...tir.expr import IntImm, PrimExpr, Ramp, Var
 from ...tir.function import PrimFunc
 from ...tir.stmt import Allocate, BufferStore, For, ForKind, IfThenElse, SeqStmt, Stmt
 from ..context import PassContext
 from ..pragmas import KEEP_LOOP
-from ..rebuild import FreeVars, map_stmt, own_expressions, sub_statements
+from ..rebuild import FreeVars, loads_in, map_stmt, own_expressions, sub_statements
 from ..register_file import RegisterFile
 
 # Statements that the expansion of one local buffer's loops may make: tiles are smaller, and code size costs compile time.

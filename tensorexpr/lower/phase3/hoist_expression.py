@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ...arith.analyzer import Analyzer
-from ...lower.rebuild import with_values
 from ...tir.dtype import parse_dtype
 from ...tir.expr import And, BufferLoad, Call, Div, Let, Or, PrimExpr, Var
 from ...tir.function import PrimFunc
 from ...tir.intrin import intrinsic_of
 from ...tir.stmt import Allocate, BufferStore, Evaluate, For, ForKind, IfThenElse, LetStmt, Stmt, While
 from ..context import PassContext
-from ..rebuild import FreeVars, map_stmt, operands, own_expressions, pointer_scope, sub_statements, walk_statements
+from ..rebuild import FreeVars, map_stmt, operands, own_expressions, pointer_scope, sub_statements, walk_statements, with_values
 from ..register_file import RegisterFile
 from ..scopes import inside_loop
 
