@@ -33,7 +33,7 @@ from .sizes import balanced_rows, decided
 from .stages import is_untouched, result_of
 
 # What code for each tile has to be better by: it takes longer to compile.
-_WORTH_CODE = 0.98
+_WORTH_CODE = 0.985
 
 
 def schedule_convolutions(s: Schedule, target: Target, alternative: int = 0) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tensorexpr.codegen.spills import SpillReport, count_spills
 from tensorexpr.testing.machine_code import hot_loop
 
@@ -59,3 +61,57 @@ f:
 	ret
 """
     assert count_spills(text) == SpillReport(stores=2, loads=1)
+
+
+_LOOP = """
+f:
+.LBB0_1:
+	vmovups	(%rsi,%rax,4), %ymm1
+	vptest	%ymm1, %ymm2
+	{jump}
+.LBB0_2:
+	vfmadd231ps	%ymm1, %ymm2, %ymm3
+	addq	$8, %rax
+	jne	.LBB0_1
+	retq
+.LBB0_3:
+	vaddps	%ymm1, %ymm1, %ymm1
+	{back}
+"""
+
+
+@pytest.mark.parametrize(
+    ("jump", "back", "guards", "detours"),
+    [
+        ("nop", "retq", 0, 0),
+        ("jne	.LBB0_2", "retq", 1, 0),  # over a part of the loop
+        ("jne	.LBB0_3", "retq", 1, 0),  # out of it for good
+        ("jne	.LBB0_3", "jmp	.LBB0_2", 0, 1),
+        ("jne	.LBB0_3", "jmp	.LBB0_1", 0, 1),
+    ],
+)
+def test_detours_come_back_and_guards_do_not(jump: str, back: str, guards: int, detours: int) -> None:
+    loop = hot_loop(_LOOP.format(jump=jump, back=back))
+    assert loop is not None and (loop.guards, loop.detours) == (guards, detours)
+    assert loop.vectors == 3  # those on the way round, not those of the detour
+
+
+def test_a_detour_that_ends_with_the_loop_s_own_jump() -> None:
+    text = """
+f:
+.LBB0_1:
+	fmla	v0.4s, v1.4s, v2.4s
+	b.gt	.LBB0_3
+.LBB0_2:
+	fadd	v3.4s, v0.4s, v1.4s
+	b.ne	.LBB0_1
+	b	.LBB0_4
+.LBB0_3:
+	fmul	v1.4s, v1.4s, v1.4s
+	fadd	v3.4s, v0.4s, v1.4s
+	b.ne	.LBB0_1
+.LBB0_4:
+	ret
+"""
+    loop = hot_loop(text)
+    assert loop is not None and (loop.guards, loop.detours, loop.vectors) == (0, 1, 2)
