@@ -311,19 +311,26 @@ def _cycles(
         sizes = _products(sizes, _live_sizes(extent, size, taps))
     tiles = prod([-(-extent // size) for extent, size in zip(pixels, tile, strict=True)])
     inside = _has_taps_inside(convolution, tile, vectors, target)
-    taps = prod(extents_of(convolution.taps_of(convolution.pixels[-1]))) if inside else 1
-    return all_cycles(convolution, sizes, tiles, vectors, lanes, target, taps)
+    together = prod(list(extents_of(convolution.taps_of(convolution.pixels[-1])))) if inside else 1
+    return all_cycles(convolution, sizes, tiles, vectors, lanes, target, together)
 
 
 def all_cycles(
-    convolution: Convolution, sizes: Counter[int], tiles: int, vectors: int, lanes: int, target: Target, taps: int = 1, stored: bool = False
+    convolution: Convolution,
+    sizes: Counter[int],
+    tiles: int,
+    vectors: int,
+    lanes: int,
+    target: Target,
+    together: int = 1,
+    stored: bool = False,
 ) -> float:
     """Cycles of all panels and batches on one core.
 
     Args:
         sizes: how many pixels are live, of how many pairs of a tile and a tap.
         tiles: in a plane.
-        taps: that one loop over the channels has inside.
+        together: taps that one loop over the channels has inside.
         stored: each loop over the channels loads and stores its accumulators.
     """
     extents = convolution.extents
@@ -333,7 +340,7 @@ def all_cycles(
     load = _WEIGHTS if _is_near(convolution, lanes * vectors, target) else _FAR_PANEL if tiles * outer >= _USES else _FAR_WEIGHTS
     steps = sum(count * step_cycles(size, vectors, load, target.machine) for size, count in sizes.items() if size)
     bodies = sum(count for size, count in sizes.items() if size)
-    loops = _LOOP * max(0, bodies / taps - tiles) if convolution.step_count > FEW_SUMMED else 0.0
+    loops = _LOOP * max(0, bodies / together - tiles) if convolution.step_count > FEW_SUMMED else 0.0
     if stored:
         loops += sum(2 * count * size * vectors for size, count in sizes.items())
     plane = _size(convolution.pixels, extents) // prod(list(convolution.phases))
