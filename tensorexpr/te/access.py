@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from ..tir.expr import Add, Call, IntImm, IterVar, PrimExpr, ProducerLoad, Select, Sub, Var
+from ..tir.arithmetic import as_int
+from ..tir.expr import Call, IntImm, IterVar, PrimExpr, ProducerLoad, Select, Var
 from ..tir.rewriting import walk
+from .affine_access import shifted_axis
 from .dag import consumer_map, topological_order
 from .operation import ComputeOp, Operation, loads
 from .tensor import Tensor
@@ -38,31 +40,17 @@ class SimpleAccess:
 
 def simple_access(op: Operation, indices: Indices) -> SimpleAccess | None:
     """What kind of simple access `indices` are in the definition of `op`, or None if they aren't."""
-    positions: list[int] = []
-    for index in indices:
-        if isinstance(index, IntImm):
-            continue
-        found = next((i for i, axis in enumerate(op.axis) if is_shifted(axis.var, index)), None)
-        if found is None:
-            return None
-        positions.append(found)
+    places = {axis.var: place for place, axis in enumerate(op.axis)}
+    found = [shifted_axis(index) for index in indices if as_int(index) is None]
+    if not all(axis in places for axis in found):
+        return None
+    positions = [places[axis] for axis in found if axis is not None]
     distinct = set(positions)
     return SimpleAccess(
         axis_missing=len(distinct) < len(op.axis),
         axis_duplicated=len(distinct) < len(positions),
         same_order=all(a <= b for a, b in pairwise(positions)),
     )
-
-
-def is_shifted(var: Var, index: PrimExpr) -> bool:
-    """True if `index` is `var`, or `var` plus or minus a constant."""
-    match index:
-        case Add(a, b):
-            return (a is var and isinstance(b, IntImm)) or (b is var and isinstance(a, IntImm))
-        case Sub(a, b):
-            return a is var and isinstance(b, IntImm)
-        case _:
-            return index is var
 
 
 def is_strictly_inlineable(op: Operation) -> bool:
@@ -164,7 +152,7 @@ class AccessAnalysis:
         for extent, axis in zip(op.output_shape(0), reader.axis, strict=False):
             if axis.dom is None or not _same_extents((extent,), (axis.dom.extent,)):
                 break
-            if not all(is_shifted(axis.var, indices[count]) for indices in self.reads(reader, op)):
+            if not all(shifted_axis(indices[count]) is axis.var for indices in self.reads(reader, op)):
                 break
             count += 1
         return count

@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 
 from ..arith import linear_form
 from ..tir.arithmetic import as_int
-from ..tir.expr import ProducerLoad, Var
+from ..tir.expr import PrimExpr, ProducerLoad, Var
 
 Axis = TypeVar("Axis", bound=Hashable)
 
@@ -67,6 +67,14 @@ class Access(Generic[Axis]):
     def has_windows(self, axis: Axis) -> bool:
         """True if an index adds the axis to another one, as a convolution does."""
         return any(form is not None and axis in form and len(form) > 1 for form in self.forms)
+
+
+def shifted_axis(index: PrimExpr) -> Var | None:
+    """The variable that an index is, plus or minus a constant; None if it is anything else."""
+    match tuple(linear_form(index).terms.items()):
+        case ((Var() as var, 1),):
+            return var
+    return None
 
 
 def access_of(load: ProducerLoad, axis_of: Callable[[Var], Axis | None]) -> Access[Axis]:
