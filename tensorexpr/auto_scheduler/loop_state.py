@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from ..errors import ScheduleError
+from ..schedule.factors import Factor
 from ..schedule.steps import (
     Annotate,
     Bind,
@@ -28,7 +29,6 @@ from ..schedule.steps import (
     Step,
     StorageAlign,
 )
-from ..schedule.steps.loops import Factor
 from ..schedule.trace import Trace
 from ..schedule.tree import At, StageNode
 from ..spaces.state import SketchState

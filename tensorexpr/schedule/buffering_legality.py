@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..errors import ScheduleError
+from .attachment import is_inside
 from .tree import At, LoopKind, ScheduleTree, StageNode
 
 
@@ -39,7 +40,7 @@ def check_double_buffer(tree: ScheduleTree, stage: StageNode, readers: Mapping[i
         if other.id in nest or other.is_placeholder or not any(reader.id in nest for reader in readers[other.id]):
             continue
         together = other.double_buffer and other.attach == stage.attach
-        if not together and _computed_inside(tree, other, (target.id, axis)):
+        if not together and is_inside(tree, other, target.id, axis):
             raise ScheduleError(
                 f"{where} computes the elements for the next iteration of {name!r} early, but they are made of {other.name}, which is "
                 f"computed in that same iteration; double_buffer {other.name} at that loop too, or compute it inside {stage.name}"
@@ -54,14 +55,3 @@ def _nest(tree: ScheduleTree, stage: StageNode) -> set[int]:
         found.update(inner)
         waiting += inner
     return found
-
-
-def _computed_inside(tree: ScheduleTree, stage: StageNode, loop: tuple[int, int]) -> bool:
-    """True if a stage is computed at that loop or further in."""
-    while isinstance(stage.attach, At):
-        target = tree[stage.attach.stage]
-        around = target.leaf[: target.leaf.index(stage.attach.axis) + 1]
-        if target.id == loop[0] and loop[1] in around:
-            return True
-        stage = target
-    return False

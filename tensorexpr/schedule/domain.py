@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import prod
 
 from ..arith.analyzer import Analyzer
-from ..errors import InternalError, ScheduleError
+from ..errors import InternalError
 from ..tir.arithmetic import binary, ceildiv, is_const_int
 from ..tir.dtype import int_limits
 from ..tir.expr import FloorDiv, FloorMod, IntImm, PrimExpr, Range, Var
@@ -113,11 +113,8 @@ def _extents(stage: StageNode, roots: Mapping[int, PrimExpr], analyzer: Analyzer
             extents[relation.fused] = IntImm(stage.axes[relation.fused].dtype, 1)
             continue
         if isinstance(relation, FuseRelation):
-            product = extents[relation.parts[0]]
-            for part in relation.parts[1:]:
-                product = product * extents[part]
             _check_fits(stage, relation.fused, [extents[part] for part in relation.parts])
-            extents[relation.fused] = analyzer.simplify(product)
+            extents[relation.fused] = analyzer.simplify(covered(relation.parts, extents))
             continue
         if relation.balanced:
             parent = stage.axes[relation.parent]
@@ -134,6 +131,14 @@ def _extents(stage: StageNode, roots: Mapping[int, PrimExpr], analyzer: Analyzer
     return extents
 
 
+def covered(parts: Sequence[int], extents: Mapping[int, PrimExpr]) -> PrimExpr:
+    """How many iterations the parts of a split, or the loops that are fused, make together."""
+    product = extents[parts[0]]
+    for part in parts[1:]:
+        product = product * extents[part]
+    return product
+
+
 def _check_fits(stage: StageNode, axis: int, parts: Sequence[PrimExpr]) -> None:
     """Refuse loops that together count further than the axis' dtype holds, where their extents are constants."""
     known = [part.value for part in parts if isinstance(part, IntImm)]
@@ -145,9 +150,8 @@ def _check_value(stage: StageNode, axis: int, value: int) -> None:
     name, dtype = stage.axes[axis].name, stage.axes[axis].dtype
     largest = int_limits(dtype)[1]
     if value > largest:
-        raise ScheduleError(
-            f"In schedule for {stage.name}: loops over {name!r} would count to {value}, beyond {dtype}'s {largest}; "
-            "split it by other factors, or fuse fewer axes"
+        raise stage.refused(
+            f"loops over {name!r} would count to {value}, beyond {dtype}'s {largest}; split it by other factors, or fuse fewer axes"
         )
 
 
@@ -242,7 +246,4 @@ def _equivalent_axis(stage: StageNode) -> dict[int, int]:
 def _is_perfect(relation: SplitRelation, extents: Mapping[int, PrimExpr], analyzer: Analyzer) -> bool:
     if relation.balanced:
         return True
-    covered: PrimExpr = extents[relation.parts[0]]
-    for part in relation.parts[1:]:
-        covered = covered * extents[part]
-    return analyzer.known_equal(covered, extents[relation.parent])
+    return analyzer.known_equal(covered(relation.parts, extents), extents[relation.parent])

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from ..arith.analyzer import Analyzer
-from ..errors import ScheduleError
-from ..tir.expr import PrimExpr
-from .domain import StageDomain
+from .domain import StageDomain, covered
 from .tree import SplitRelation
 
 
@@ -19,15 +17,12 @@ def check_exact(domain: StageDomain, analyzer: Analyzer) -> None:
     for relation in stage.relations:
         if not isinstance(relation, SplitRelation) or not relation.exact:
             continue
-        covered: PrimExpr = domain.extents[relation.parts[0]]
-        for part in relation.parts[1:]:
-            covered = covered * domain.extents[part]
         extent = domain.extents[relation.parent]
-        if not analyzer.known_equal(covered, extent):
+        if not analyzer.known_equal(covered(relation.parts, domain.extents), extent):
             name = stage.axes[relation.parent].name
             sizes = " x ".join(str(domain.extents[part]) for part in relation.parts)
-            raise ScheduleError(
-                f"In schedule for {stage.name}: split of {name!r} with disable_predication would run {sizes} iterations for an extent of "
+            raise stage.refused(
+                f"split of {name!r} with disable_predication would run {sizes} iterations for an extent of "
                 f"{extent}, and what lies past the end would be written out of bounds; "
                 "give a factor that is known to divide the extent, or keep the guard"
             )

@@ -8,11 +8,12 @@ from ..arith.analyzer import Analyzer
 from ..te.operation import ComputeOp, loads
 from ..te.scan_op import ScanOp
 from ..tir.arithmetic import is_const_int
-from ..tir.expr import IntImm, PrimExpr, ProducerLoad, Reduce
+from ..tir.expr import IntImm, ProducerLoad, Reduce
 from ..tir.rewriting import walk
+from .attachment import enclosing_loops
 from .balanced import BalancedTiles
-from .domain import StageDomain, full_region, stage_domain
-from .legality import check_tree, enclosing_loops, real_readers
+from .domain import StageDomain, covered, full_region, stage_domain
+from .legality import check_tree, real_readers
 from .memory_words import memory_facts
 from .tree import At, FuseRelation, Inline, LoopKind, ScheduleTree, SplitRelation, StageNode
 
@@ -178,7 +179,7 @@ def _splits(domain: StageDomain, analyzer: Analyzer) -> Iterator[str]:
             continue
         sizes = " x ".join(str(domain.extents[part]) for part in relation.parts)
         extent = domain.extents[relation.parent]
-        if analyzer.known_equal(_covered(domain, relation), extent):
+        if analyzer.known_equal(covered(relation.parts, domain.extents), extent):
             yield f"split of {parent}: {sizes} covers its {extent} iterations exactly, no guard"
         else:
             yield f"split of {parent}: {sizes} may cover more than its {extent} iterations, so a guard is needed"
@@ -196,13 +197,6 @@ def _tile_sizes(domain: StageDomain, relation: SplitRelation, analyzer: Analyzer
     if is_const_int(tiles.longer, 0):
         return f"{tiles.count} tiles of {size}, no guard"
     return f"balanced, {tiles.count} tiles: the first {tiles.longer} of {size}, the others of {tiles.small}, told apart by a guard"
-
-
-def _covered(domain: StageDomain, relation: SplitRelation) -> PrimExpr:
-    covered = domain.extents[relation.parts[0]]
-    for part in relation.parts[1:]:
-        covered = covered * domain.extents[part]
-    return covered
 
 
 def _leaves_of(stage: StageNode, axis: int) -> set[int]:

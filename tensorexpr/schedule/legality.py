@@ -14,10 +14,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..errors import ScheduleError
 from ..te.extern import ExternOp, addressed, is_plain
+from .attachment import enclosing_loops, is_inside
 from .buffering_legality import check_double_buffer
 from .memory_rules import check_memory_rules
 from .scans import check_time_loop, init_only
@@ -58,8 +56,8 @@ def _check_extern(tree: ScheduleTree, op: ExternOp) -> None:
     for placeholder, tensor in op.pairs():
         stage = tree.find(tensor.op)
         if stage is not None and stage.aligns and is_plain(placeholder) and placeholder.data in pointers:
-            raise ScheduleError(
-                f"In schedule for {stage.name}: storage_align keeps its rows apart, but the extern {op.name} takes its address and "
+            raise stage.refused(
+                f"storage_align keeps its rows apart, but the extern {op.name} takes its address and "
                 "knows it as compact; leave storage_align out, or declare the extern with in_buffers that have strides as variables"
             )
 
@@ -74,29 +72,17 @@ def real_readers(tree: ScheduleTree) -> dict[int, tuple[StageNode, ...]]:
     return {number: tuple(found.values()) for number, found in readers.items()}
 
 
-def enclosing_loops(tree: ScheduleTree, stage: StageNode) -> Iterator[tuple[StageNode, int]]:
-    """The loops (stage, axis) around the place where `stage` is computed, innermost first; its own are not included."""
-    while isinstance(stage.attach, At):
-        target, axis = tree[stage.attach.stage], stage.attach.axis
-        place = target.leaf.index(axis)
-        for loop in reversed(target.leaf[: place + 1]):
-            yield target, loop
-        stage = target
-
-
 def _check_kinds(stage: StageNode, path: tuple[tuple[StageNode, int], ...]) -> None:
     for target, axis in path:
         name = target.axes[axis].name
         if target.mark(axis).kind is LoopKind.VECTORIZE:
-            raise ScheduleError(
-                f"In schedule for {stage.name}: it is computed inside the vectorised loop {name!r} of {target.name}; "
-                "compute it at a loop further out, or inline it"
+            raise stage.refused(
+                f"it is computed inside the vectorised loop {name!r} of {target.name}; compute it at a loop further out, or inline it"
             )
         inner = [stage.axes[a].name for a in stage.leaf if stage.mark(a).kind is LoopKind.PARALLEL]
         if inner and target.mark(axis).kind is LoopKind.PARALLEL:
-            raise ScheduleError(
-                f"In schedule for {stage.name}: its parallel loop {inner[0]!r} lies inside the parallel loop {name!r} of {target.name}; "
-                "keep one of them parallel"
+            raise stage.refused(
+                f"its parallel loop {inner[0]!r} lies inside the parallel loop {name!r} of {target.name}; keep one of them parallel"
             )
 
 
@@ -105,8 +91,8 @@ def _check_own_loops(stage: StageNode, path: tuple[tuple[StageNode, int], ...]) 
     for target, axis in path:
         if target.axes[axis].var in own:
             name = target.axes[axis].name
-            raise ScheduleError(
-                f"In schedule for {stage.name}: it reduces over the same reduce_axis {name!r} as {target.name}, inside that loop; "
+            raise stage.refused(
+                f"it reduces over the same reduce_axis {name!r} as {target.name}, inside that loop; "
                 f"declare a reduce_axis for each, split {name!r} of one of them, or compute {stage.name} further out"
             )
 
@@ -116,17 +102,11 @@ def _check_coverage(tree: ScheduleTree, stage: StageNode, readers: tuple[StageNo
     assert isinstance(stage.attach, At)
     target, axis = tree[stage.attach.stage], stage.attach.axis
     if not readers:
-        raise ScheduleError(
-            f"In schedule for {stage.name}: nothing reads it, so it can't be computed at {target.name}; leave it at the root"
-        )
-    wanted = (target.id, axis)
+        raise stage.refused(f"nothing reads it, so it can't be computed at {target.name}; leave it at the root")
     for reader in readers:
-        inside = (reader.id == target.id and not init_only(tree, stage, target)) or wanted in (
-            (s.id, a) for s, a in enclosing_loops(tree, reader)
-        )
-        if not inside:
-            raise ScheduleError(
-                f"In schedule for {stage.name}: "
+        reads_inside = reader.id == target.id and not init_only(tree, stage, target)
+        if not reads_inside and not is_inside(tree, reader, target.id, axis):
+            raise stage.refused(
                 f"it is computed at loop {target.axes[axis].name!r} of {target.name}, but {reader.name} also reads it outside that loop; "
                 f"compute {reader.name} inside that loop too, or {stage.name} at the root"
             )

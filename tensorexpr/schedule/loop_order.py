@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..errors import ScheduleError
 from ..tir.expr import IntImm
 from ..tir.rewriting import variables
 from .domain import StageDomain
@@ -23,7 +22,7 @@ def check_order(domain: StageDomain) -> None:
         for inner in stage.leaf[place + 1 :]:
             if stage.axes[inner].var in used:
                 loop, other = stage.axes[axis].name, stage.axes[inner].name
-                raise ScheduleError(
-                    f"In schedule for {stage.name}: the loop {loop!r} runs over {open_extents[axis]}, which depends on {other!r}, "
+                raise stage.refused(
+                    f"the loop {loop!r} runs over {open_extents[axis]}, which depends on {other!r}, "
                     f"a loop inside of it; reorder {other!r} to the outside of {loop!r}"
                 )

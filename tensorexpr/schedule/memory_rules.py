@@ -17,6 +17,7 @@ from ..tir.arithmetic import all as all_of
 from ..tir.arithmetic import logical_and, logical_not
 from ..tir.expr import Call, IntImm, PrimExpr, ProducerLoad, Reduce, Select
 from ..tir.rewriting import children, substitute
+from .attachment import is_inside
 from .axis_expression import decode
 from .tree import At, Inline, LoopKind, PrefetchMark, ScheduleTree, StageNode
 
@@ -49,9 +50,7 @@ def _check_inlined(stage: StageNode) -> None:
     }
     for primitive, holds in said.items():
         if holds:
-            raise ScheduleError(
-                f"In schedule for {stage.name}: {primitive} needs loops, but the stage is inlined; use compute_root or compute_at"
-            )
+            raise stage.refused(f"{primitive} needs loops, but the stage is inlined; use compute_root or compute_at")
 
 
 # Prefetches
@@ -72,26 +71,16 @@ def check_prefetch(tree: ScheduleTree, stage: StageNode, mark: PrefetchMark) -> 
         raise ScheduleError(f"{where}, which is inlined and has no elements in memory; prefetch what it reads")
     if producer.scope == "local":
         raise ScheduleError(f"{where}, which is local: registers and the cache hold it; prefetch what it is computed from")
-    if _computed_inside(tree, producer, stage.id, mark.axis):
+    if is_inside(tree, producer, stage.id, mark.axis):
         raise ScheduleError(f"{where} at {name!r}, inside which it is computed: later iterations' elements don't exist yet")
     vector = next((axis for axis in stage.leaf[: stage.leaf.index(mark.axis) + 1] if stage.mark(axis).kind is LoopKind.VECTORIZE), None)
     if vector is not None:
         raise ScheduleError(f"{where} at {name!r}: the loop {stage.axes[vector].name!r} is vectorised; prefetch at a loop outside it")
-    inside = [stage, *(other for other in tree.in_order() if _computed_inside(tree, other, stage.id, mark.axis))]
+    inside = [stage, *(other for other in tree.in_order() if is_inside(tree, other, stage.id, mark.axis))]
     if not any(producer.id in _sources(tree, reader) for reader in inside if not isinstance(reader.attach, Inline)):
         sources = [tree[number] for reader in inside for number in _sources(tree, reader)]
         names = ", ".join(dict.fromkeys(source.name for source in sources if source.id != stage.id))
         raise ScheduleError(f"{where} at {name!r}, inside which nothing reads it; read there: {names or 'nothing'}")
-
-
-def _computed_inside(tree: ScheduleTree, stage: StageNode, target: int, axis: int) -> bool:
-    """True if `stage` is computed, directly or not, inside the loop `axis` of the stage `target`."""
-    while isinstance(stage.attach, At):
-        host = tree[stage.attach.stage]
-        if host.id == target and axis in host.leaf and host.leaf.index(stage.attach.axis) >= host.leaf.index(axis):
-            return True
-        stage = host
-    return False
 
 
 def _sources(tree: ScheduleTree, stage: StageNode) -> dict[int, None]:
@@ -150,8 +139,8 @@ def _check_predicate(tree: ScheduleTree, stage: StageNode) -> None:
         with analyzer.constraint_scope(condition):
             proved = count < MAX_READS and analyzer.known_true(stored)
         if not proved:
-            raise ScheduleError(
-                f"In schedule for {stage.name}: the store predicate {predicate} leaves out elements that {reader.name} may read: "
+            raise stage.refused(
+                f"the store predicate {predicate} leaves out elements that {reader.name} may read: "
                 f"it can't be proved to hold for {load}; widen the predicate, or let {reader.name} read under a condition that implies it"
             )
 

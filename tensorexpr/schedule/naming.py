@@ -8,7 +8,7 @@ from keyword import iskeyword
 
 from ..te.operation import ComputeOp
 from ..te.scan_op import ScanOp
-from .steps.loops import Factor, is_symbolic, sampled_value, size_of
+from .factors import Factor, is_symbolic, sampled_value, size_of
 from .tree import ScheduleTree, StageNode
 
 

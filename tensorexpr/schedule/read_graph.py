@@ -12,7 +12,7 @@ from ..te.scan_body import state_dependent
 from ..te.scan_op import ScanOp
 from ..te.tensor import Tensor
 from ..tir.expr import IntImm, IterVar, Var
-from .legality import enclosing_loops
+from .attachment import enclosing_loops
 from .te_schedule import Schedule
 
 ReadGraph = dict[Operation, list[Tensor]]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..errors import ScheduleError
 from ..te.scan_op import ScanOp
 from ..tir.rewriting import variables
 from .tree import LoopKind, ScheduleTree, SplitRelation, StageNode
@@ -36,23 +35,17 @@ def check_scan_primitive(tree: ScheduleTree, stage: StageNode, primitive: str) -
     if isinstance(stage.op, ScanOp):
         if primitive not in FOR_SCANS:
             updates = ", ".join(tensor.op.name for tensor in stage.op.update)
-            raise ScheduleError(
-                f"In schedule for {stage.name}: {primitive} is not for a scan, whose only loop is time; "
-                f"schedule the loops of its update: {updates}"
-            )
+            raise stage.refused(f"{primitive} is not for a scan, whose only loop is time; schedule the loops of its update: {updates}")
         return
     owner = tree.carried.get(stage.id)
     if owner is not None:
         allowed = FOR_UPDATES if is_update(tree, stage) else FOR_STEPS
         if primitive not in allowed:
-            raise ScheduleError(
-                f"In schedule for {stage.name}: {primitive} is not for what a step of {tree[owner].name} computes; "
-                f"such a stage takes {', '.join(allowed)}"
+            raise stage.refused(
+                f"{primitive} is not for what a step of {tree[owner].name} computes; such a stage takes {', '.join(allowed)}"
             )
     elif primitive in NOT_FOR_INITS and any(isinstance(reader.op, ScanOp) for reader in tree.consumers(stage)):
-        raise ScheduleError(
-            f"In schedule for {stage.name}: {primitive} is not for the init of a scan; leave its elements as they are declared"
-        )
+        raise stage.refused(f"{primitive} is not for the init of a scan; leave its elements as they are declared")
 
 
 def is_update(tree: ScheduleTree, stage: StageNode) -> bool:
@@ -69,11 +62,11 @@ def check_update_stays(tree: ScheduleTree, stage: StageNode, primitive: str) -> 
         ScheduleError: naming what may be moved.
     """
     if isinstance(stage.op, ScanOp):
-        raise ScheduleError(f"In schedule for {stage.name}: {primitive} can't move a scan, which is computed whole at the root")
+        raise stage.refused(f"{primitive} can't move a scan, which is computed whole at the root")
     if is_update(tree, stage):
         scan = tree[tree.carried[stage.id]]
-        raise ScheduleError(
-            f"In schedule for {stage.name}: {primitive} can't move the update of {scan.name}, which every step computes; "
+        raise stage.refused(
+            f"{primitive} can't move the update of {scan.name}, which every step computes; "
             "move what it reads, or cache_write it and move the new stage"
         )
 
@@ -105,8 +98,8 @@ def check_time_loop(tree: ScheduleTree, stage: StageNode, path: Iterable[tuple[S
     scan = tree[owner]
     loop = scan.axes[0].name
     if not any(target.id == owner for target, _ in path):
-        raise ScheduleError(
-            f"In schedule for {stage.name}: it depends on a state of {scan.name}, so it can't be computed outside of the loop {loop!r}; "
+        raise stage.refused(
+            f"it depends on a state of {scan.name}, so it can't be computed outside of the loop {loop!r}; "
             f"compute_at that loop, or one of a stage inside of it"
         )
     for axis in time_axes(tree, stage):
@@ -121,8 +114,8 @@ def check_untouched(stage: StageNode, axis: int, scan: StageNode) -> None:
     """
     used = any(axis == relation.parent if isinstance(relation, SplitRelation) else axis in relation.parts for relation in stage.relations)
     if used or stage.mark(axis).kind not in (LoopKind.SERIAL, LoopKind.UNROLL):
-        raise ScheduleError(
-            f"In schedule for {stage.name}: its axis {stage.axes[axis].name!r} is the time of {scan.name}, of which each step computes "
+        raise stage.refused(
+            f"its axis {stage.axes[axis].name!r} is the time of {scan.name}, of which each step computes "
             f"its own part, so it can't be split, fused or run at once; steps run in order in the loop {scan.axes[0].name!r}"
         )
 

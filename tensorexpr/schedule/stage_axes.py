@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ScheduleError
 from ..tir.expr import IterVar
 from .stage_views import StageFacts
 from .steps.base import check_has_loops
@@ -26,10 +25,10 @@ class StageAxes(StageFacts):
             if axis.var is wanted:
                 return number
         if not isinstance(ivar, IterVar):
-            raise ScheduleError(f"In schedule for {node.name}: {primitive} takes an axis, not {ivar!r}; axes: {node.axis_names()}")
+            raise node.refused(f"{primitive} takes an axis, not {ivar!r}; axes: {node.axis_names()}")
         owner = next((s.name for s in self._schedule.tree.stages if any(a is ivar for a in s.axes)), None)
         where = f"it belongs to {owner}" if owner else "it belongs to no stage of this schedule"
-        raise ScheduleError(f"In schedule for {node.name}: no axis {ivar.name!r} to {primitive}, {where}; axes: {node.axis_names()}")
+        raise node.refused(f"no axis {ivar.name!r} to {primitive}, {where}; axes: {node.axis_names()}")
 
     def _new_axes(self, before: int) -> list[IterVar]:
         return list(self._node.axes[before:])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import ScheduleError
 from ..te.tensor import Tensor
 from ..te.tensor_intrin import TensorIntrin
 from ..tir.arithmetic import as_int
@@ -39,9 +38,9 @@ class LoopPrimitives(StageAxes):
         """
         node = self._node
         if (factor is None) == (nparts is None):
-            raise ScheduleError(f"In schedule for {node.name}: split takes exactly one of factor and nparts")
+            raise node.refused("split takes exactly one of factor and nparts")
         if disable_predication and balanced:
-            raise ScheduleError(f"In schedule for {node.name}: a balanced split guards its smaller tiles; leave disable_predication out")
+            raise node.refused("a balanced split guards its smaller tiles; leave disable_predication out")
         axis = self._axis(parent, "split")
         count = len(node.axes)
         value = self._factor(parent, factor if factor is not None else nparts, balanced)
@@ -58,8 +57,8 @@ class LoopPrimitives(StageAxes):
             used = {node: node.name for node in walk(factor) if isinstance(node, Var)}
             known = {**self._schedule.tree.sizes(), **{name: var for var, name in used.items()}}
             if any(self._schedule.tree.sizes().get(name, var) is not var for var, name in used.items()) or len(known) < len(used):
-                raise ScheduleError(
-                    f"In schedule for {self._node.name}: split of {parent.name!r} by {factor}: the program has another size of that name; "
+                raise self._node.refused(
+                    f"split of {parent.name!r} by {factor}: the program has another size of that name; "
                     "give its variables names of their own"
                 )
             self._schedule.know(known)
@@ -108,7 +107,7 @@ class LoopPrimitives(StageAxes):
         Raises:
             ScheduleError: for virtual threads of a reduction axis, an axis that is marked or bound, or a tag that an enclosing loop has.
         """
-        self._schedule.apply_step(Bind(self.id, self._axis(ivar, "bind"), *checked_thread(self._node.name, thread_ivar)))
+        self._schedule.apply_step(Bind(self.id, self._axis(ivar, "bind"), *checked_thread(self._node, thread_ivar)))
         self._schedule.threads.add(thread_ivar.var)
 
     def env_threads(self, threads: IterVar | Sequence[IterVar]) -> None:
@@ -118,15 +117,13 @@ class LoopPrimitives(StageAxes):
             ScheduleError: for a stage that is no scan, and for threads of no grid.
         """
         listed = [threads] if isinstance(threads, IterVar) else list(threads)
-        self._schedule.apply_step(EnvThreads(self.id, tuple(checked_thread(self._node.name, thread)[0] for thread in listed)))
+        self._schedule.apply_step(EnvThreads(self.id, tuple(checked_thread(self._node, thread)[0] for thread in listed)))
 
     def tensorize(self, var: IterVar, tensor_intrin: TensorIntrin) -> None:
         """Let an intrinsic of `te.decl_tensor_intrin` do what the loop and all loops inside it do. See `steps.Tensorize`."""
         axis = self._axis(var, "tensorize")
         if not isinstance(tensor_intrin, TensorIntrin):
-            raise ScheduleError(
-                f"In schedule for {self._node.name}: tensorize takes an intrinsic of te.decl_tensor_intrin, not {tensor_intrin!r}"
-            )
+            raise self._node.refused(f"tensorize takes an intrinsic of te.decl_tensor_intrin, not {tensor_intrin!r}")
         self._schedule.apply_step(Tensorize(self.id, axis, tensor_intrin.name, tensor_intrin.digest))
 
     def pragma(self, var: IterVar, pragma_type: str, pragma_value: Any = None) -> None:
@@ -151,10 +148,7 @@ class LoopPrimitives(StageAxes):
 def _checked_factor(node: StageNode, parent: IterVar, factor: Any) -> int:
     value = int(factor) if isinstance(factor, float) and factor.is_integer() else as_int(factor)
     if value is None and isinstance(factor, PrimExpr) and parse_dtype(factor.dtype).is_int:
-        raise ScheduleError(
-            f"In schedule for {node.name}: a balanced split of {parent.name!r} by {factor}, which is no constant; "
-            "a factor is an integer of at least 1"
-        )
+        raise node.refused(f"a balanced split of {parent.name!r} by {factor}, which is no constant; a factor is an integer of at least 1")
     if value is None or isinstance(factor, bool) or value < 1:
-        raise ScheduleError(f"In schedule for {node.name}: split of {parent.name!r} by {factor!r}; a factor is an integer of at least 1")
+        raise node.refused(f"split of {parent.name!r} by {factor!r}; a factor is an integer of at least 1")
     return value

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import ScheduleError
 from ..tir.arithmetic import as_int, is_const_int
 from ..tir.expr import EQ, IterVar
 from .stage_axes import StageAxes
@@ -63,7 +62,7 @@ class StoragePrimitives(StageAxes):
         node = self._node
         values = [as_int(factor), as_int(offset)]
         if None in values:
-            raise ScheduleError(f"In schedule for {node.name}: storage_align takes integers, not factor {factor!r} and offset {offset!r}")
+            raise node.refused(f"storage_align takes integers, not factor {factor!r} and offset {offset!r}")
         self._schedule.apply_step(StorageAlign(self.id, self._axis(axis, "storage_align"), *values))  # type: ignore[arg-type]
 
     def double_buffer(self) -> None:

@@ -245,9 +245,7 @@ class Stage(LoopPrimitives, StoragePrimitives):
     def compute_at(self, parent: Stage, scope: IterVar) -> None:
         """Compute this stage inside the loop `scope` of the stage `parent`, each time the part that is read there."""
         if not isinstance(parent, Stage):
-            raise ScheduleError(
-                f"In schedule for {self._node.name}: compute_at takes a stage such as s[C] and one of its axes, not {parent!r}"
-            )
+            raise self._node.refused(f"compute_at takes a stage such as s[C] and one of its axes, not {parent!r}")
         self._schedule.apply_step(ComputeAt(self.id, parent.id, parent._axis(scope, "compute_at")))
 
     def compute_inline(self) -> None:

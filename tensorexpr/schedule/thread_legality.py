@@ -28,8 +28,8 @@ def check_threads(stage: StageNode, path: tuple[tuple[StageNode, int], ...]) -> 
     for target, axis in path:
         thread = target.mark(axis).thread
         if thread is not None and thread.tag in HARDWARE_TAGS and thread.tag in own and not shares(stage.scope, thread.tag):
-            raise ScheduleError(
-                f"In schedule for {stage.name}: its axis {stage.axes[own[thread.tag]].name!r} is bound to {thread.tag} inside the axis "
+            raise stage.refused(
+                f"its axis {stage.axes[own[thread.tag]].name!r} is bound to {thread.tag} inside the axis "
                 f"{target.axes[axis].name!r} of {target.name}, which is bound to it too; compute {stage.name} outside that axis, "
                 f"leave its own axis serial, bind it to another tag ({thread_tags()}), or let the threads share it: "
                 f's[{stage.name}].set_scope("shared")'

@@ -200,6 +200,10 @@ class StageNode:
         """True for reduction axes and what was split or fused from them."""
         return self.axes[axis].iter_type == IterVar.COMM_REDUCE
 
+    def refused(self, reason: str) -> ScheduleError:
+        """The error about a wish that this stage can't have, for the caller to raise."""
+        return ScheduleError(f"In schedule for {self.name}: {reason}")
+
     def axis_names(self) -> str:
         """The loops' names, for messages."""
         return ", ".join(self.axes[a].name for a in self.leaf) or "none"

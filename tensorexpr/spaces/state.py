@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from ..schedule.factors import Factor
 from ..schedule.steps import Fuse, Reorder, SamplePerfectTile, Split, Step
-from ..schedule.steps.loops import Factor
 from ..schedule.te_schedule import Schedule
 from ..schedule.trace import Trace
 from ..schedule.tree import ScheduleTree, StageNode

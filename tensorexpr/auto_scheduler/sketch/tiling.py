@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ...schedule.factors import Factor
 from ...schedule.steps import Annotate, CacheRead, ComputeAt, Pragma, SampleCategorical
-from ...schedule.steps.loops import Factor
 from ...schedule.tree import StageNode
 from ...spaces.state import SketchState, Tiling
 from ...tir.rewriting import variables

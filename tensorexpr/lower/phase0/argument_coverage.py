@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from ...arith.analyzer import Analyzer
 from ...arith.linear import linear_form
 from ...errors import ScheduleError
+from ...schedule.attachment import enclosing_loops
 from ...schedule.domain import StageDomain
-from ...schedule.legality import enclosing_loops
 from ...schedule.tree import LoopKind, ScheduleTree, StageNode
 from ...tir.arithmetic import as_int
 from ...tir.expr import PrimExpr, Range, Var

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from ...arith.analyzer import Analyzer
 from ...arith.interval import Interval, extent_bound, relax
+from ...schedule.attachment import enclosing_loops
 from ...schedule.domain import Guard, StageDomain, full_region, stage_domain
-from ...schedule.legality import enclosing_loops, real_readers
+from ...schedule.legality import real_readers
 from ...schedule.thread_legality import shares
 from ...schedule.tree import At, Inline, ScheduleTree, StageNode
 from ...te.bounds import check_bounds, early_rows

@@ -1,11 +1,12 @@
 """The schedule steps: the one vocabulary that every front door writes its schedules in."""
 
+from ..factors import Factor
 from .balanced import BalancedSplit
 from .base import REGISTRY, Step, step_from_json
 from .caching import CacheRead, CacheWrite
 from .exact_split import ExactSplit
 from .grouping import CreateGroup, GroupComputeAt, GroupComputeRoot
-from .loops import PRAGMAS, Annotate, Factor, Fuse, Pragma, Reorder, Split
+from .loops import PRAGMAS, Annotate, Fuse, Pragma, Reorder, Split
 from .padding import SkipPadding
 from .placement import ComputeAt, ComputeInline, ComputeRoot, SetScope
 from .pre_transformed import PreTransformed

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from ...arith.analyzer import Analyzer
 from ...errors import ScheduleError
 from ..domain import axis_extents
+from ..factors import Factor
+from ..naming import PythonNames
 from ..tree import ScheduleTree, SplitRelation
-from .base import Step
-from .loops import Factor, Split
-
-if TYPE_CHECKING:
-    from ..naming import PythonNames
+from .base import StageStep
+from .loops import Split
 
 
 @dataclass(frozen=True)
-class BalancedSplit(Step):
+class BalancedSplit(StageStep):
     """One axis becomes a loop over tiles and a loop inside a tile, with tile sizes that differ by at most one.
 
     factors is (None, f): as few tiles as sizes of at most f allow; or (p, None): p tiles. The larger tiles come first.
@@ -31,7 +30,6 @@ class BalancedSplit(Step):
     """
 
     code: ClassVar[str] = "balanced_split"
-    stage: int
     axis: int
     factors: tuple[Factor, ...]
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, fields
 from math import isfinite
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from ...errors import RecordError, ScheduleError
+from ..naming import PythonNames
 from ..scans import check_scan_primitive
 from ..tree import Inline, ScheduleTree, StageNode
-
-if TYPE_CHECKING:
-    from ..naming import PythonNames
 
 REGISTRY: dict[str, type[Step]] = {}
 
@@ -56,6 +54,21 @@ class Step:
                 f"step {cls.code!r} has {len(values)} fields; it takes {len(declared)}: {', '.join(f.name for f in declared)}"
             )
         return cls(*(_checked(cls.code, f.name, str(f.type), value) for f, value in zip(declared, values, strict=True)))
+
+
+@dataclass(frozen=True)
+class StageStep(Step):
+    """A step on one stage; Python writes it as a method of that stage: `s[C].storage_align(C_j, 8, 1)`."""
+
+    stage: int
+
+    def arguments(self, stage: StageNode, names: PythonNames) -> str:
+        """What stands between the parentheses of the method."""
+        return ""
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        stage = after[self.stage]
+        return [f"s[{names.stage(stage)}].{self.code}({self.arguments(stage, names)})"]
 
 
 def _plain(value: Any) -> Any:
@@ -156,8 +169,8 @@ _FOR_EXTERNS = ("compute_root", "set_scope")
 def check_has_loops(stage: StageNode, primitive: str) -> None:
     """Refuse a stage of te.extern for what is about axes."""
     if not stage.has_loops and not stage.is_placeholder:
-        raise ScheduleError(
-            f"In schedule for {stage.name}: {primitive} needs loops to schedule, but the stage is an extern, whose statement is taken "
+        raise stage.refused(
+            f"{primitive} needs loops to schedule, but the stage is an extern, whose statement is taken "
             "as it is and computed at the root; write its loops as they shall run (ib.for_range(..., kind='parallel'))"
         )
 
@@ -168,16 +181,24 @@ def check_leaf(stage: StageNode, axis: int, primitive: str) -> None:
         return
     if 0 <= axis < len(stage.axes):
         name = stage.axes[axis].name
-        raise ScheduleError(
-            f"In schedule for {stage.name}: axis {name!r} was split or fused, so it can't be given to {primitive}; "
-            f"axes: {stage.axis_names()}"
-        )
-    raise ScheduleError(f"In schedule for {stage.name}: no axis number {axis} to {primitive}; axes: {stage.axis_names()}")
+        raise stage.refused(f"axis {name!r} was split or fused, so it can't be given to {primitive}; axes: {stage.axis_names()}")
+    raise stage.refused(f"no axis number {axis} to {primitive}; axes: {stage.axis_names()}")
+
+
+def loops_of(tree: ScheduleTree, number: int, axes: tuple[int, ...], primitive: str) -> StageNode:
+    """The stage of a number, which has loops of its own and, among them, those axes.
+
+    Raises:
+        ScheduleError: for what `stage_of` refuses, an inlined stage, and axes that are no loops (any more).
+    """
+    stage = stage_of(tree, number, primitive)
+    check_not_inlined(stage, primitive)
+    for axis in axes:
+        check_leaf(stage, axis, primitive)
+    return stage
 
 
 def check_not_inlined(stage: StageNode, primitive: str) -> None:
     """Refuse loops of a stage that has none because it is inlined."""
     if isinstance(stage.attach, Inline):
-        raise ScheduleError(
-            f"In schedule for {stage.name}: {primitive} needs loops, but the stage is inlined; use compute_root or compute_at first"
-        )
+        raise stage.refused(f"{primitive} needs loops, but the stage is inlined; use compute_root or compute_at first")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from ...errors import InternalError, ScheduleError
 from ...te.extern import ExternOp
@@ -15,12 +15,11 @@ from ...te.tensor import Tensor
 from ...tir.attrs import EMPTY
 from ...tir.expr import IterVar, PrimExpr, ProducerLoad, Range, Var
 from ...tir.rewriting import Node, post_order_rewrite, substitute
+from ..attachment import check_nothing_inside
+from ..naming import PythonNames
 from ..tree import LoopKind, ScheduleTree, StageNode, initial_stage, make_stage
-from .base import Step, check_not_inlined, stage_of
+from .base import StageStep, check_not_inlined, stage_of
 from .placement import check_scope
-
-if TYPE_CHECKING:
-    from ..naming import PythonNames
 
 
 def check_unscheduled(stage: StageNode, primitive: str) -> None:
@@ -29,9 +28,7 @@ def check_unscheduled(stage: StageNode, primitive: str) -> None:
     marked = {axis: (mark.kind, mark.intrin) for axis, mark in stage.marks.items() if mark.kind is not LoopKind.SERIAL}
     same_marks = marked == {axis: (mark.kind, mark.intrin) for axis, mark in fresh.marks.items()}
     if stage.relations or not same_marks or stage.leaf != fresh.leaf or stage.prefetches:
-        raise ScheduleError(
-            f"In schedule for {stage.name}: {primitive} comes before split, fuse, reorder, prefetch and loop marks of that stage"
-        )
+        raise stage.refused(f"{primitive} comes before split, fuse, reorder, prefetch and loop marks of that stage")
 
 
 def redirect(op: Operation, old: Operation, new: Tensor) -> Operation:
@@ -55,7 +52,7 @@ def redirect(op: Operation, old: Operation, new: Tensor) -> Operation:
 
 
 @dataclass(frozen=True)
-class CacheWrite(Step):
+class CacheWrite(StageStep):
     """A stage's computation moves to a new stage in `scope`; the stage itself only copies the result out.
 
     for i, j, k: C[i, j] += ...    ->    for i.c, j.c, k: C.local[i.c, j.c] += ...
@@ -63,7 +60,6 @@ class CacheWrite(Step):
     """
 
     code: ClassVar[str] = "cache_write"
-    stage: int
     scope: str
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
@@ -74,15 +70,11 @@ class CacheWrite(Step):
             ScheduleError: if the stage is inlined or scheduled already, or holds other stages.
         """
         stage = stage_of(tree, self.stage, "cache_write")
-        check_scope(stage.name, self.scope)
+        check_scope(stage, self.scope)
         check_not_inlined(stage, "cache_write")
         check_unscheduled(stage, "cache_write")
         op = stage.compute
-        holds = [other.name for other in tree.attached_to(stage.id)]
-        if holds:
-            raise ScheduleError(
-                f"In schedule for {stage.name}: {', '.join(holds)} is computed at its loops; cache_write comes before compute_at"
-            )
+        check_nothing_inside(tree, stage, "; cache_write comes before compute_at")
         axis = tuple(IterVar(a.dom, Var(f"{a.name}.c", a.dtype), a.iter_type) for a in op.axis)
         renamed: Mapping[Var, PrimExpr] = {old.var: new.var for old, new in zip(op.axis, axis, strict=True)}
         cached = replace(
@@ -111,7 +103,7 @@ class CacheWrite(Step):
 
 
 @dataclass(frozen=True)
-class CacheRead(Step):
+class CacheRead(StageStep):
     """The listed stages read a copy, in `scope`, of a stage's or placeholder's elements.
 
     for i: B[i] = f(A[i])    ->    for ax0: A.local[ax0] = A[ax0]
@@ -119,7 +111,6 @@ class CacheRead(Step):
     """
 
     code: ClassVar[str] = "cache_read"
-    stage: int
     scope: str
     readers: tuple[int, ...]
 
@@ -132,9 +123,9 @@ class CacheRead(Step):
         if not 0 <= self.stage < len(tree.stages):
             raise ScheduleError(f"cache_read: the schedule has no stage {self.stage}")
         stage = tree[self.stage]
-        check_scope(stage.name, self.scope)
+        check_scope(stage, self.scope)
         if stage.origin.num_outputs != 1:
-            raise ScheduleError(f"In schedule for {stage.name}: cache_read takes a stage with one output")
+            raise stage.refused("cache_read takes a stage with one output")
         readers = self._readers(tree, stage)
         copy = copy_of(stage.origin.output(0), self._name(tree, stage))
         for reader in readers:
@@ -152,11 +143,11 @@ class CacheRead(Step):
         consumers = {other.id: other for other in tree.consumers(stage)}
         listed = ", ".join(other.name for other in consumers.values()) or "nothing"
         if not self.readers or len(set(self.readers)) != len(self.readers):
-            raise ScheduleError(f"In schedule for {stage.name}: cache_read takes each reader once; it is read by {listed}")
+            raise stage.refused(f"cache_read takes each reader once; it is read by {listed}")
         for number in self.readers:
             if number not in consumers:
                 name = tree[number].name if 0 <= number < len(tree.stages) else number
-                raise ScheduleError(f"In schedule for {stage.name}: cache_read for {name}, which does not read it; it is read by {listed}")
+                raise stage.refused(f"cache_read for {name}, which does not read it; it is read by {listed}")
         return [consumers[number] for number in self.readers]
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from ...arith.analyzer import Analyzer
 from ..domain import full_region, stage_domain
 from ..exact import check_exact
+from ..naming import PythonNames
 from ..tree import Root, ScheduleTree, SplitRelation
 from .base import stage_of
 from .loops import Split
-
-if TYPE_CHECKING:
-    from ..naming import PythonNames
 
 
 @dataclass(frozen=True)

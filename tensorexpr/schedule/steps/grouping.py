@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from ...errors import ScheduleError
+from ..naming import PythonNames
 from ..tree import At, Attach, Root, ScheduleTree, StageGroup, StageNode
 from .base import Step
 from .placement import ComputeAt
-
-if TYPE_CHECKING:
-    from ..naming import PythonNames
 
 
 @dataclass(frozen=True)
@@ -124,9 +122,8 @@ class GroupComputeAt(Step):
         """
         group = _group(tree, self.group)
         if self.target in group.members:
-            raise ScheduleError(
-                f"In schedule for {tree[self.target].name}: group {self.group} can't be computed at it, as it is a member itself; "
-                "name a stage that reads the group's outputs"
+            raise tree[self.target].refused(
+                f"group {self.group} can't be computed at it, as it is a member itself; name a stage that reads the group's outputs"
             )
         moving = _at_home(tree, group)
         placed = _with_attach(tree, self.group, At(self.target, self.axis))

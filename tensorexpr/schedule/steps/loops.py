@@ -3,40 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from ...errors import ScheduleError
 from ...tir.arithmetic import as_int, cast
 from ...tir.expr import IntImm, IterVar, PrimExpr, Range, StringImm, Var
 from ...tir.insist import insisted
 from ...tir.printer.expressions import quoted
-from ..axis_expression import decode, problem_of
+from ..factors import Factor, is_symbolic, sampled_value, size_of
 from ..lane_reduction import why_not_in_lanes
+from ..naming import PythonNames
 from ..tree import At, FuseRelation, LoopKind, LoopMark, ScheduleTree, SplitRelation, StageNode
-from .base import Step, check_leaf, check_not_inlined, stage_of
+from .base import StageStep, loops_of
 
-if TYPE_CHECKING:
-    from ..naming import PythonNames
-
-# A number, None for "what follows from the extent", (sample, part, ...): the product of those parts of the value of an earlier
-# sampling step, or an expression over sizes as `axis_expression` has it, with the sizes' names as axes.
-Factor = int | tuple[Any, ...] | None
 PragmaValue = int | bool | str | tuple[int, ...]
-
-
-def _loops_of(tree: ScheduleTree, number: int, axes: tuple[int, ...], primitive: str) -> StageNode:
-    stage = stage_of(tree, number, primitive)
-    check_not_inlined(stage, primitive)
-    for axis in axes:
-        check_leaf(stage, axis, primitive)
-    return stage
 
 
 def _check_nothing_attached(tree: ScheduleTree, stage: StageNode, axis: int, primitive: str) -> None:
     for other in tree.attached_to(stage.id):
         if isinstance(other.attach, At) and other.attach.axis == axis:
-            raise ScheduleError(
-                f"In schedule for {stage.name}: {other.name} is computed at {stage.axes[axis].name!r}, which {primitive} would remove; "
+            raise stage.refused(
+                f"{other.name} is computed at {stage.axes[axis].name!r}, which {primitive} would remove; "
                 f"{primitive} first and compute_at one of the new axes"
             )
 
@@ -51,7 +38,7 @@ def split_names(name: str, parts: int) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Split(Step):
+class Split(StageStep):
     """One axis becomes a nest of several.
 
     factors[i] is the extent of part i, outermost first; exactly one is None and follows from the axis' extent,
@@ -63,7 +50,6 @@ class Split(Step):
     """
 
     code: ClassVar[str] = "split"
-    stage: int
     axis: int
     factors: tuple[Factor, ...]
 
@@ -73,16 +59,15 @@ class Split(Step):
         Raises:
             ScheduleError: for a loop that is marked or holds other stages, or factors of which not exactly one is open.
         """
-        stage = _loops_of(tree, self.stage, (self.axis,), "split")
+        stage = loops_of(tree, self.stage, (self.axis,), "split")
         _check_nothing_attached(tree, stage, self.axis, "split")
         mark = stage.mark(self.axis)
         if mark.kind is not LoopKind.SERIAL:
-            raise ScheduleError(
-                f"In schedule for {stage.name}: axis {stage.axes[self.axis].name!r} is marked {mark.kind.value} already; "
-                "split it first, then mark the part"
+            raise stage.refused(
+                f"axis {stage.axes[self.axis].name!r} is marked {mark.kind.value} already; split it first, then mark the part"
             )
         if len(self.factors) < 2 or self.factors.count(None) != 1:
-            raise ScheduleError(f"In schedule for {stage.name}: split needs all extents but one, got {self.factors}")
+            raise stage.refused(f"split needs all extents but one, got {self.factors}")
         parent = stage.axes[self.axis]
         factors = tuple(_factor_value(tree, stage, parent, factor) for factor in self.factors)
         first = len(stage.axes)
@@ -113,42 +98,8 @@ def _factor_value(tree: ScheduleTree, stage: StageNode, parent: IterVar, factor:
     if isinstance(factor, tuple):
         return sampled_value(tree, stage, factor)
     if isinstance(factor, bool) or not isinstance(factor, int) or factor < 1:
-        raise ScheduleError(f"In schedule for {stage.name}: split of {parent.name!r} by {factor!r}; a factor is an integer of at least 1")
+        raise stage.refused(f"split of {parent.name!r} by {factor!r}; a factor is an integer of at least 1")
     return IntImm(parent.dtype, factor)
-
-
-def is_symbolic(factor: Factor) -> bool:
-    """True for an expression over sizes."""
-    return isinstance(factor, tuple) and bool(factor) and isinstance(factor[0], str)
-
-
-def size_of(tree: ScheduleTree, stage: StageNode, factor: Any) -> PrimExpr:
-    """The expression over the program's sizes that a symbolic factor stands for.
-
-    Raises:
-        ScheduleError: for what is none, or names a size that the program doesn't have.
-    """
-    sizes = tree.sizes()
-    problem = problem_of(factor, sizes)
-    if problem is not None:
-        known = ", ".join(sizes) or "none"
-        raise ScheduleError(f"In schedule for {stage.name}: a factor can't be {problem}; sizes of the program: {known}")
-    return decode(factor, sizes)
-
-
-def sampled_value(tree: ScheduleTree, stage: StageNode, reference: tuple[int, ...]) -> PrimExpr:
-    """The product of some parts of a sampling step's value: `reference` is (sample, part, ...).
-
-    Raises:
-        ScheduleError: if that sample was not taken or has no such part.
-    """
-    sample, *parts = reference
-    if not (parts and 0 <= sample < len(tree.samples) and all(0 <= part < len(tree.samples[sample]) for part in parts)):
-        raise ScheduleError(f"In schedule for {stage.name}: no sample {reference}; {len(tree.samples)} samples were taken before this step")
-    value = tree.samples[sample][parts[0]]
-    for part in parts[1:]:
-        value = value * tree.samples[sample][part]
-    return value
 
 
 def _moved_marks(stage: StageNode, old: int, new: int) -> dict[int, LoopMark]:
@@ -161,7 +112,7 @@ def _moved_marks(stage: StageNode, old: int, new: int) -> dict[int, LoopMark]:
 
 
 @dataclass(frozen=True)
-class Fuse(Step):
+class Fuse(StageStep):
     """Adjacent loops become one. Of no loops it makes a new one, outermost, with a single iteration.
 
     for i in n:              ->     for i.j.fused in n * m:
@@ -169,7 +120,6 @@ class Fuse(Step):
     """
 
     code: ClassVar[str] = "fuse"
-    stage: int
     axes: tuple[int, ...]
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
@@ -178,7 +128,7 @@ class Fuse(Step):
         Raises:
             ScheduleError: for loops that aren't adjacent, are marked, or hold other stages.
         """
-        stage = _loops_of(tree, self.stage, self.axes, "fuse")
+        stage = loops_of(tree, self.stage, self.axes, "fuse")
         if not self.axes:
             return tree.with_stage(_with_singleton(stage))
         for axis in self.axes:
@@ -201,20 +151,17 @@ class Fuse(Step):
     def _check(self, stage: StageNode) -> None:
         listed = ", ".join(stage.axes[axis].name for axis in self.axes)
         if len(self.axes) < 2:
-            raise ScheduleError(f"In schedule for {stage.name}: fuse takes none or at least two axes, got {listed}")
+            raise stage.refused(f"fuse takes none or at least two axes, got {listed}")
         place = stage.leaf.index(self.axes[0])
         if stage.leaf[place : place + len(self.axes)] != self.axes:
-            raise ScheduleError(
-                f"In schedule for {stage.name}: fuse takes adjacent axes from the outside in, got {listed}; reorder them first; "
-                f"axes: {stage.axis_names()}"
+            raise stage.refused(
+                f"fuse takes adjacent axes from the outside in, got {listed}; reorder them first; axes: {stage.axis_names()}"
             )
         if len({stage.is_reduction(axis) for axis in self.axes}) > 1:
-            raise ScheduleError(f"In schedule for {stage.name}: fuse can't mix spatial and reduction axes: {listed}")
+            raise stage.refused(f"fuse can't mix spatial and reduction axes: {listed}")
         marked = [stage.axes[axis].name for axis in self.axes if stage.mark(axis).kind is not LoopKind.SERIAL]
         if marked:
-            raise ScheduleError(
-                f"In schedule for {stage.name}: {', '.join(marked)} is marked already; fuse first, then mark the fused axis"
-            )
+            raise stage.refused(f"{', '.join(marked)} is marked already; fuse first, then mark the fused axis")
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
         """The call, its result named after the axes it is made of."""
@@ -234,14 +181,13 @@ def _with_singleton(stage: StageNode) -> StageNode:
 
 
 @dataclass(frozen=True)
-class Reorder(Step):
+class Reorder(StageStep):
     """The listed loops take the places they hold now in the given order; the others stay.
 
     for i: for j: for k: body   -- reorder(k, i) ->   for k: for j: for i: body
     """
 
     code: ClassVar[str] = "reorder"
-    stage: int
     axes: tuple[int, ...]
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
@@ -250,24 +196,23 @@ class Reorder(Step):
         Raises:
             ScheduleError: for an axis that is named twice or is no loop of the stage.
         """
-        stage = _loops_of(tree, self.stage, self.axes, "reorder")
+        stage = loops_of(tree, self.stage, self.axes, "reorder")
         if len(set(self.axes)) != len(self.axes):
             listed = ", ".join(stage.axes[axis].name for axis in self.axes)
-            raise ScheduleError(f"In schedule for {stage.name}: reorder names an axis twice: {listed}")
+            raise stage.refused(f"reorder names an axis twice: {listed}")
         wanted = iter(self.axes)
         moved = set(self.axes)
         return tree.with_stage(replace(stage, leaf=tuple(next(wanted) if axis in moved else axis for axis in stage.leaf)))
 
-    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
-        stage = after[self.stage]
-        return [f"s[{names.stage(stage)}].reorder({', '.join(names.axis(stage, axis) for axis in self.axes)})"]
+    def arguments(self, stage: StageNode, names: PythonNames) -> str:
+        return ", ".join(names.axis(stage, axis) for axis in self.axes)
 
 
 _ANNOTATIONS = ("serial", "parallel", "vectorize", "unroll")  # other kinds come with more to say
 
 
 @dataclass(frozen=True)
-class Annotate(Step):
+class Annotate(StageStep):
     """A loop becomes parallel, vectorised or unrolled (`kind`: "parallel", "vectorize", "unroll"), or serial again.
 
     A reduction axis may be unrolled, or vectorised if its combiner is a plain sum, product, maximum or minimum: the lanes
@@ -275,7 +220,6 @@ class Annotate(Step):
     """
 
     code: ClassVar[str] = "annotate"
-    stage: int
     axis: int
     kind: str
 
@@ -285,11 +229,11 @@ class Annotate(Step):
         Raises:
             ScheduleError: for an unknown kind, or one that the loop can't have: a reduction, bound to threads, inside a vector.
         """
-        stage = _loops_of(tree, self.stage, (self.axis,), self.kind)
+        stage = loops_of(tree, self.stage, (self.axis,), self.kind)
         kinds = {kind.value: kind for kind in LoopKind if kind is not LoopKind.BIND}
         name = stage.axes[self.axis].name
         if self.kind not in _ANNOTATIONS:
-            raise ScheduleError(f"In schedule for {stage.name}: a loop can't be {self.kind!r}; kinds: {', '.join(_ANNOTATIONS)}")
+            raise stage.refused(f"a loop can't be {self.kind!r}; kinds: {', '.join(_ANNOTATIONS)}")
         kind = kinds[self.kind]
         if stage.is_reduction(self.axis):
             _check_reduction_kind(stage, name, kind)
@@ -311,8 +255,8 @@ def _check_reduction_kind(stage: StageNode, name: str, kind: LoopKind) -> None:
         reason = why_not_in_lanes(stage) if kind is LoopKind.VECTORIZE else None
     if reason is not None and not insisted():
         spatial = ", ".join(stage.axes[a].name for a in stage.leaf if not stage.is_reduction(a))
-        raise ScheduleError(
-            f"In schedule for {stage.name}: can't {kind.value} {name!r}: it is a reduction axis, and {reason}; "
+        raise stage.refused(
+            f"can't {kind.value} {name!r}: it is a reduction axis, and {reason}; "
             f"{kind.value} one of {spatial or '(no spatial axis is there)'}, or make it spatial with rfactor"
         )
 
@@ -321,9 +265,8 @@ def _check_unbound(stage: StageNode, axis: int, wish: str) -> None:
     """A loop that stands for threads runs as they do."""
     thread = stage.mark(axis).thread
     if thread is not None:
-        raise ScheduleError(
-            f"In schedule for {stage.name}: can't {wish} {stage.axes[axis].name!r}: it is bound to {thread.tag} already; "
-            f"{wish} another axis, or bind another one"
+        raise stage.refused(
+            f"can't {wish} {stage.axes[axis].name!r}: it is bound to {thread.tag} already; {wish} another axis, or bind another one"
         )
 
 
@@ -333,14 +276,13 @@ def _check_nested_kind(stage: StageNode, axis: int, kind: LoopKind) -> None:
         return
     for other in stage.leaf:
         if other != axis and stage.mark(other).kind is kind:
-            raise ScheduleError(
-                f"In schedule for {stage.name}: {stage.axes[other].name!r} is the {kind.value} loop already; "
-                f"fuse {stage.axes[axis].name!r} with it to widen it"
+            raise stage.refused(
+                f"{stage.axes[other].name!r} is the {kind.value} loop already; fuse {stage.axes[axis].name!r} with it to widen it"
             )
 
 
 @dataclass(frozen=True)
-class Pragma(Step):
+class Pragma(StageStep):
     """A hint on a loop: `auto_unroll_max_step` (an int: inner loops of up to so many steps are unrolled), `unroll_explicit`,
     `loop_partition_hint` (this loop and those inside are also cut where conditions of padding start and stop to hold),
     `no_load_merge` (if the loop is written out, each step loads for itself what others load too: shared loads stay alive from
@@ -350,7 +292,6 @@ class Pragma(Step):
     """
 
     code: ClassVar[str] = "pragma"
-    stage: int
     axis: int
     key: str
     value: PragmaValue
@@ -361,14 +302,14 @@ class Pragma(Step):
         Raises:
             ScheduleError: for no name, or a value out of the range of a pragma that is known here.
         """
-        stage = _loops_of(tree, self.stage, (self.axis,), "pragma")
+        stage = loops_of(tree, self.stage, (self.axis,), "pragma")
         if not self.key:
-            raise ScheduleError(f"In schedule for {stage.name}: a pragma has a name, such as {', '.join(PRAGMAS)}")
+            raise stage.refused(f"a pragma has a name, such as {', '.join(PRAGMAS)}")
         value = self.resolved(tree, stage)
         if self.key in PRAGMAS and isinstance(value, str):
-            raise ScheduleError(f"In schedule for {stage.name}: the pragma {self.key} takes an int or a bool, not {value!r}")
+            raise stage.refused(f"the pragma {self.key} takes an int or a bool, not {value!r}")
         if self.key == "auto_unroll_max_step" and (isinstance(value, bool) or (isinstance(value, int) and not 0 <= value <= 1 << 20)):
-            raise ScheduleError(f"In schedule for {stage.name}: auto_unroll_max_step takes 0 to {1 << 20} steps, not {value!r}")
+            raise stage.refused(f"auto_unroll_max_step takes 0 to {1 << 20} steps, not {value!r}")
         mark = stage.mark(self.axis)
         others = tuple(item for item in mark.pragmas if item[0] != self.key)
         return tree.with_stage(replace(stage, marks={**stage.marks, self.axis: replace(mark, pragmas=(*others, (self.key, value)))}))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from ...errors import ScheduleError
 from ...te.tensor import Tensor
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import cast as convert_to
@@ -14,15 +13,13 @@ from ...tir.dtype import parse_dtype
 from ...tir.expr import Add, Call, Cast, FloatImm, IntImm, Mul, PrimExpr, ProducerLoad, Reduce, Select
 from ...tir.reduction_laws import operator_of
 from ...tir.rewriting import substitute, walk
+from ..naming import PythonNames
 from ..tree import Inline, ScheduleTree, StageNode
-from .base import Step, check_not_inlined, stage_of
-
-if TYPE_CHECKING:
-    from ..naming import PythonNames
+from .base import StageStep, check_not_inlined, stage_of
 
 
 @dataclass(frozen=True)
-class SkipPadding(Step):
+class SkipPadding(StageStep):
     """Terms of a reduction that a padding condition makes neutral are not computed: the condition becomes that of the reduction.
 
         for h, kh: C[h] += (X[h+kh-1] if 1 <= h+kh < n+1 else 0) * W[kh]
@@ -37,7 +34,6 @@ class SkipPadding(Step):
     """
 
     code: ClassVar[str] = "skip_padding"
-    stage: int
     assume_finite: bool
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
@@ -51,12 +47,12 @@ class SkipPadding(Step):
         reduce = stage.compute.body[0]
         if not isinstance(reduce, Reduce) or len(reduce.source) != 1:
             what = "reduces nothing" if not isinstance(reduce, Reduce) else f"reduces {len(reduce.source)} values at once"
-            raise ScheduleError(f"In schedule for {stage.name}: skip_padding takes a reduction of one value; the stage {what}")
+            raise stage.refused(f"skip_padding takes a reduction of one value; the stage {what}")
         found = _Padding(tree, stage, reduce, self.assume_finite)
         source = found.neutral(reduce.source[0])
         if not found.conditions:
-            raise ScheduleError(
-                f"In schedule for {stage.name}: skip_padding finds no term, and no factor of a sum's terms, that a condition makes the "
+            raise stage.refused(
+                f"skip_padding finds no term, and no factor of a sum's terms, that a condition makes the "
                 f"combiner's identity {reduce.combiner.identity_element[0]}; {_remedy(tree, reduce)}"
             )
         where = all_of(*([] if is_const_int(reduce.condition, 1) else [reduce.condition]), *found.conditions)
@@ -118,8 +114,8 @@ class _Padding:
         if chosen is None or not _is_zero(chosen[2]):
             return expr
         if not parse_dtype(self.reduce.dtype).is_int and not self.assume_finite:
-            raise ScheduleError(
-                f"In schedule for {self.stage.name}: skip_padding would leave out products of a padding zero with another factor, which "
+            raise self.stage.refused(
+                "skip_padding would leave out products of a padding zero with another factor, which "
                 "are NaN where that factor is infinite or NaN; say skip_padding(assume_finite=True) if that can't be or doesn't matter, "
                 "or put the condition around the whole term: te.sum(if_then_else(inside, x * w, 0), ...)"
             )

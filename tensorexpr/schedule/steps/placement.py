@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from ...errors import ScheduleError
 from ...tir.expr import Reduce
 from ...tir.storage_scope import SCOPE_KINDS, is_storage_scope
+from ..attachment import check_nothing_inside, enclosing_loops
+from ..naming import PythonNames
 from ..scans import check_update_stays
 from ..tree import At, Inline, LoopKind, ScheduleTree, StageNode
-from .base import Step, check_leaf, check_not_inlined, stage_of
-
-if TYPE_CHECKING:
-    from ..naming import PythonNames
+from .base import StageStep, check_leaf, check_not_inlined, stage_of
 
 
 def _check_movable(tree: ScheduleTree, stage: StageNode, primitive: str) -> None:
     """An output may move to a reader of it; what nobody reads is computed at the root."""
     if stage.is_output and not (primitive == "compute_at" and tree.consumers(stage)):
-        raise ScheduleError(f"In schedule for {stage.name}: {primitive} can't move an output; outputs are computed at the root")
+        raise stage.refused(f"{primitive} can't move an output; outputs are computed at the root")
 
 
 @dataclass(frozen=True)
-class ComputeAt(Step):
+class ComputeAt(StageStep):
     """A stage is computed inside a loop of its consumer, each time just the part that the loop's body reads.
 
     for i in n: A[i] = ...              for i in n:
@@ -32,7 +30,6 @@ class ComputeAt(Step):
     """
 
     code: ClassVar[str] = "compute_at"
-    stage: int
     target: int
     axis: int
 
@@ -48,13 +45,8 @@ class ComputeAt(Step):
         check_update_stays(tree, stage, "compute_at")
         check_not_inlined(target, "compute_at")
         check_leaf(target, self.axis, "compute_at")
-        enclosing = target
-        while True:
-            if enclosing.id == stage.id:
-                raise ScheduleError(f"In schedule for {stage.name}: compute_at {target.name}, which is computed inside {stage.name} itself")
-            if not isinstance(enclosing.attach, At):
-                break
-            enclosing = tree[enclosing.attach.stage]
+        if any(around.id == stage.id for around in (target, *(host for host, _ in enclosing_loops(tree, target)))):
+            raise stage.refused(f"compute_at {target.name}, which is computed inside {stage.name} itself")
         _check_reads(tree, stage, target)
         return tree.with_stage(replace(stage, attach=At(self.target, self.axis)))
 
@@ -66,18 +58,17 @@ class ComputeAt(Step):
 def _check_reads(tree: ScheduleTree, stage: StageNode, target: StageNode) -> None:
     """A loop of a stage that comes before its producer can't hold the producer."""
     if tree.order.index(stage.id) > tree.order.index(target.id):
-        raise ScheduleError(
-            f"In schedule for {stage.name}: compute_at {target.name}, but {target.name} is not computed from {stage.name}; "
+        raise stage.refused(
+            f"compute_at {target.name}, but {target.name} is not computed from {stage.name}; "
             f"{stage.name} is read by {', '.join(s.name for s in tree.consumers(stage)) or 'nothing'}"
         )
 
 
 @dataclass(frozen=True)
-class ComputeInline(Step):
+class ComputeInline(StageStep):
     """A stage disappears into its consumers: each read becomes the stage's expression."""
 
     code: ClassVar[str] = "compute_inline"
-    stage: int
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
         """The tree with the stage inline.
@@ -90,69 +81,50 @@ class ComputeInline(Step):
         check_update_stays(tree, stage, "compute_inline")
         externs = [other.name for other in tree.consumers(stage) if not other.has_loops]
         if externs:
-            raise ScheduleError(
-                f"In schedule for {stage.name}: the extern {externs[0]} reads all of it from memory, so it can't be inlined; "
-                "leave it at the root"
-            )
+            raise stage.refused(f"the extern {externs[0]} reads all of it from memory, so it can't be inlined; leave it at the root")
         if any(isinstance(body, Reduce) for body in stage.compute.body):
-            raise ScheduleError(
-                f"In schedule for {stage.name}: a reduction can't be inlined; use compute_at to bring it next to its consumer"
-            )
-        holds = [other.name for other in tree.attached_to(stage.id)]
-        if holds:
-            raise ScheduleError(
-                f"In schedule for {stage.name}: {', '.join(holds)} is computed at its loops, so it can't be inlined; move that first"
-            )
+            raise stage.refused("a reduction can't be inlined; use compute_at to bring it next to its consumer")
+        check_nothing_inside(tree, stage, ", so it can't be inlined; move that first")
         if stage.relations or any(mark.kind is not LoopKind.SERIAL for mark in stage.marks.values()):
-            raise ScheduleError(
-                f"In schedule for {stage.name}: its loops are scheduled already, so it can't be inlined; inline it first, or use compute_at"
-            )
+            raise stage.refused("its loops are scheduled already, so it can't be inlined; inline it first, or use compute_at")
         return tree.with_stage(replace(stage, attach=Inline()))
-
-    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
-        return [f"s[{names.stage(after[self.stage])}].compute_inline()"]
 
 
 @dataclass(frozen=True)
-class ComputeRoot(Step):
+class ComputeRoot(StageStep):
     """A stage is computed whole, before everything that reads it.
 
     In a group that is computed at a loop it goes there, and what depends on a state of a scan to the scan's time loop.
     """
 
     code: ClassVar[str] = "compute_root"
-    stage: int
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
         stage = stage_of(tree, self.stage, "compute_root")
         return tree.with_stage(replace(stage, attach=tree.home(stage.id)))
 
-    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
-        return [f"s[{names.stage(after[self.stage])}].compute_root()"]
-
 
 @dataclass(frozen=True)
-class SetScope(Step):
+class SetScope(StageStep):
     """Where a stage's storage lives: "global" memory, "local" (small, private, a candidate for registers), or one of a device's."""
 
     code: ClassVar[str] = "set_scope"
-    stage: int
     scope: str
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
         stage = stage_of(tree, self.stage, "set_scope")
         _check_movable(tree, stage, "set_scope")
-        check_scope(stage.name, self.scope)
+        check_scope(stage, self.scope)
         return tree.with_stage(replace(stage, scope=self.scope))
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
         return [f's[{names.stage(after[self.stage])}].set_scope("{self.scope}")']
 
 
-def check_scope(name: str, scope: str) -> None:
+def check_scope(stage: StageNode, scope: str) -> None:
     """Refuse a name that is no storage scope. Any scope may be named for any target: a CPU has one memory for all of them."""
     if scope and not is_storage_scope(scope):
-        raise ScheduleError(
-            f"In schedule for {name}: {scope!r} is no storage scope; scopes: {', '.join(SCOPE_KINDS)}, "
+        raise stage.refused(
+            f"{scope!r} is no storage scope; scopes: {', '.join(SCOPE_KINDS)}, "
             "each also with a tag behind a dot, such as shared.dyn or global.texture"
         )

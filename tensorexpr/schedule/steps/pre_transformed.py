@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from ...arith.analyzer import Analyzer
 from ...arith.index_map import IndexMap
-from ...errors import ScheduleError
 from ...te.operation import ComputeOp, PlaceholderOp
 from ...te.tensor import Tensor
 from ...tir.expr import Call, PrimExpr, ProducerLoad
 from ..tree import ScheduleTree, StageNode, make_stage
-from .base import Step, check_not_inlined, stage_of
+from .base import StageStep, check_not_inlined, stage_of
 from .caching import redirect
-
-if TYPE_CHECKING:
-    from ..naming import PythonNames
 
 
 @dataclass(frozen=True)
-class PreTransformed(Step):
+class PreTransformed(StageStep):
     """The copy that cache_read made of an input, in the layout that transform_layout gave it, is what the caller passes.
 
     for n.o: for k: for n.i: B.global[n.o, k, n.i] = B[k, n.o*32 + n.i]    ->
@@ -31,7 +27,6 @@ class PreTransformed(Step):
     """
 
     code: ClassVar[str] = "pre_transformed"
-    stage: int
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
         """The copy becomes an input in the shape of the layout, and its readers read that; the loops that copied are gone.
@@ -44,7 +39,7 @@ class PreTransformed(Step):
         source = copied_input(tree, stage)
         if isinstance(source, str):
             wish = "pre_transformed takes a copy that cache_read made of an input"
-            raise ScheduleError(f"In schedule for {stage.name}: {wish}, but {source}")
+            raise stage.refused(f"{wish}, but {source}")
         op = stage.compute
         given = PlaceholderOp(source.name, op.output_shape(0), op.output_dtype(0), source.op.tag, source.op.attrs)
         for reader in tree.consumers(stage):
@@ -52,9 +47,6 @@ class PreTransformed(Step):
         shown = replace(make_stage(stage.id, stage.name, given), source=source, maps=stage.maps, layouts=stage.layouts)
         tree = tree.with_stage(shown)
         return replace(tree, index={**tree.index, given: stage.id})
-
-    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
-        return [f"s[{names.stage(after[self.stage])}].pre_transformed()"]
 
 
 def copied_input(tree: ScheduleTree, stage: StageNode) -> Tensor | str:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from ...errors import ScheduleError
 from ...tir.arithmetic import as_int
 from ..memory_rules import check_prefetch
+from ..naming import PythonNames
 from ..tree import PrefetchMark, ScheduleTree, StageNode
-from .base import Step, check_leaf, check_not_inlined, stage_of
-
-if TYPE_CHECKING:
-    from ..naming import PythonNames
+from .base import StageStep, loops_of
 
 MAX_OFFSET = 1 << 20
 
 
 @dataclass(frozen=True)
-class Prefetch(Step):
+class Prefetch(StageStep):
     """Each iteration of a loop asks for the cache lines of a tensor that the iteration `offset` later reads.
 
     for i in n:              ->     for i in n:
@@ -29,7 +26,6 @@ class Prefetch(Step):
     """
 
     code: ClassVar[str] = "prefetch"
-    stage: int
     producer: int
     output: int
     axis: int
@@ -41,17 +37,11 @@ class Prefetch(Step):
         Raises:
             ScheduleError: for a tensor that the loop doesn't read, or an offset out of range.
         """
-        stage = stage_of(tree, self.stage, "prefetch")
-        check_not_inlined(stage, "prefetch")
-        check_leaf(stage, self.axis, "prefetch")
+        stage = loops_of(tree, self.stage, (self.axis,), "prefetch")
         if not 0 <= self.producer < len(tree.stages) or not 0 <= self.output < tree[self.producer].origin.num_outputs:
-            raise ScheduleError(
-                f"In schedule for {stage.name}: prefetch of output {self.output} of stage {self.producer}, which the schedule hasn't"
-            )
+            raise stage.refused(f"prefetch of output {self.output} of stage {self.producer}, which the schedule hasn't")
         if not 1 <= self.offset <= MAX_OFFSET:
-            raise ScheduleError(
-                f"In schedule for {stage.name}: prefetch takes an offset of 1 to {MAX_OFFSET} iterations, not {self.offset}"
-            )
+            raise stage.refused(f"prefetch takes an offset of 1 to {MAX_OFFSET} iterations, not {self.offset}")
         mark = PrefetchMark(self.producer, self.output, self.axis, self.offset)
         others = tuple(m for m in stage.prefetches if (m.producer, m.output, m.axis) != (self.producer, self.output, self.axis))
         made = tree.with_stage(replace(stage, prefetches=(*others, mark)))
@@ -72,5 +62,5 @@ def checked_offset(stage: StageNode, offset: Any) -> int:
     """
     value = None if isinstance(offset, bool) else as_int(offset)
     if value is None:
-        raise ScheduleError(f"In schedule for {stage.name}: prefetch takes its offset as a number of iterations, not {offset!r}")
+        raise stage.refused(f"prefetch takes its offset as a number of iterations, not {offset!r}")
     return value

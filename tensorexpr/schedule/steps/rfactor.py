@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from ...arith.analyzer import Analyzer
-from ...errors import ScheduleError
 from ...te.combiner_laws import refuted_law
 from ...te.operation import ComputeOp
 from ...tir.arithmetic import all as all_of
@@ -15,17 +14,16 @@ from ...tir.attrs import EMPTY
 from ...tir.expr import IterVar, PrimExpr, ProducerLoad, Reduce, Var
 from ...tir.intrin import if_then_else, likely
 from ...tir.rewriting import substitute
+from ..attachment import check_nothing_inside
 from ..domain import StageDomain, full_region, stage_domain
+from ..naming import PythonNames
 from ..projection import Projection, derived_axes, project, related_axes
 from ..tree import LoopKind, LoopMark, ScheduleTree, StageNode, make_stage
-from .base import Step, check_leaf, check_not_inlined, stage_of
-
-if TYPE_CHECKING:
-    from ..naming import PythonNames
+from .base import StageStep, loops_of
 
 
 @dataclass(frozen=True)
-class RFactor(Step):
+class RFactor(StageStep):
     """A reduction loop becomes a spatial axis of a new stage of partial results, which the stage then reduces.
 
     Iterations of the new stage's axis don't share an accumulator, so it can run in parallel or as vector lanes.
@@ -36,7 +34,6 @@ class RFactor(Step):
     """
 
     code: ClassVar[str] = "rfactor"
-    stage: int
     axis: int
     factor_axis: int
 
@@ -46,9 +43,7 @@ class RFactor(Step):
         Raises:
             ScheduleError: if the axis is no reduction, something stands at the stage's loops already, or the combiner can't be regrouped.
         """
-        stage = stage_of(tree, self.stage, "rfactor")
-        check_not_inlined(stage, "rfactor")
-        check_leaf(stage, self.axis, "rfactor")
+        stage = loops_of(tree, self.stage, (self.axis,), "rfactor")
         reduce = _reduction(stage, self.axis)
         _check_loops(tree, stage, self.axis)
         _check_combiner(stage, reduce)
@@ -81,37 +76,29 @@ def _reduction(stage: StageNode, axis: int) -> Reduce:
     reduce = stage.compute.body[0]
     loops = ", ".join(stage.axes[a].name for a in stage.leaf if stage.is_reduction(a))
     if not isinstance(reduce, Reduce):
-        raise ScheduleError(f"In schedule for {stage.name}: can't rfactor {name!r}: the stage reduces nothing; it has spatial axes only")
+        raise stage.refused(f"can't rfactor {name!r}: the stage reduces nothing; it has spatial axes only")
     if not stage.is_reduction(axis):
-        raise ScheduleError(f"In schedule for {stage.name}: can't rfactor {name!r}: it is a spatial axis; reduction axes: {loops}")
+        raise stage.refused(f"can't rfactor {name!r}: it is a spatial axis; reduction axes: {loops}")
     return reduce
 
 
 def _check_loops(tree: ScheduleTree, stage: StageNode, axis: int) -> None:
-    holds = [other.name for other in tree.attached_to(stage.id)]
-    if holds:
-        raise ScheduleError(
-            f"In schedule for {stage.name}: {', '.join(holds)} is computed at its loops, which rfactor gives to a new stage; "
-            "rfactor comes before compute_at"
-        )
+    check_nothing_inside(tree, stage, ", which rfactor gives to a new stage; rfactor comes before compute_at")
     if stage.prefetches:
-        raise ScheduleError(
-            f"In schedule for {stage.name}: its loops prefetch already, and rfactor makes others; rfactor comes before prefetch"
-        )
+        raise stage.refused("its loops prefetch already, and rfactor makes others; rfactor comes before prefetch")
     mark = stage.mark(axis)
     if mark != LoopMark():
         said = mark.kind.value if mark.kind is not LoopKind.SERIAL else mark.pragmas[0][0]
-        raise ScheduleError(
-            f"In schedule for {stage.name}: axis {stage.axes[axis].name!r} is marked {said} already; "
-            "rfactor it first, then mark the axis of the new stage"
+        raise stage.refused(
+            f"axis {stage.axes[axis].name!r} is marked {said} already; rfactor it first, then mark the axis of the new stage"
         )
 
 
 def _check_combiner(stage: StageNode, reduce: Reduce) -> None:
     broken = refuted_law(reduce.combiner, any_start=bool(reduce.init))
     if broken is not None:
-        raise ScheduleError(
-            f"In schedule for {stage.name}: can't rfactor a reduction whose combiner can't be regrouped: {broken}; "
+        raise stage.refused(
+            f"can't rfactor a reduction whose combiner can't be regrouped: {broken}; "
             "give comm_reducer an associative and commutative function with its identity, or leave the reduction in one loop nest"
         )
 
@@ -120,10 +107,7 @@ def _position(stage: StageNode, factor_axis: int) -> int:
     """Where the factored axis stands among the spatial axes; negative numbers count from the end."""
     places = len(stage.spatial) + 1
     if not -places <= factor_axis < places:
-        raise ScheduleError(
-            f"In schedule for {stage.name}: factor_axis {factor_axis} is no place in a result of {places} axes; "
-            f"it takes {-places} to {places - 1}"
-        )
+        raise stage.refused(f"factor_axis {factor_axis} is no place in a result of {places} axes; it takes {-places} to {places - 1}")
     return factor_axis % places
 
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from ...errors import ScheduleError
 from ..tree import At, ScheduleTree
-from .base import Step, stage_of
-
-if TYPE_CHECKING:
-    from ..naming import PythonNames
+from .base import StageStep, stage_of
 
 
 @dataclass(frozen=True)
-class RollingBuffer(Step):
+class RollingBuffer(StageStep):
     """A stage computed at a loop of its consumer keeps the elements that the next iteration needs again.
 
     for i in n:                               A = window of 3
@@ -28,7 +24,6 @@ class RollingBuffer(Step):
     """
 
     code: ClassVar[str] = "rolling_buffer"
-    stage: int
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
         """The tree with the stage's mark; how far it rolls, lowering finds from the regions.
@@ -38,10 +33,5 @@ class RollingBuffer(Step):
         """
         stage = stage_of(tree, self.stage, "rolling_buffer")
         if not isinstance(stage.attach, At):
-            raise ScheduleError(
-                f"In schedule for {stage.name}: rolling_buffer needs the stage at a loop of its consumer; use compute_at first"
-            )
+            raise stage.refused("rolling_buffer needs the stage at a loop of its consumer; use compute_at first")
         return tree.with_stage(replace(stage, rolling_buffer=True))
-
-    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
-        return [f"s[{names.stage(after[self.stage])}].rolling_buffer()"]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from math import prod
+from typing import ClassVar
 
 from ...errors import ScheduleError
 from ...tir.expr import IntImm, PrimExpr, Var
+from ..naming import PythonNames
 from ..tree import ScheduleTree, StageNode
-from .base import Step, check_leaf, stage_of
-
-if TYPE_CHECKING:
-    from ..naming import PythonNames
+from .base import StageStep, Step, check_leaf, stage_of
 
 
 def _with_sample(tree: ScheduleTree, decision: tuple[int, ...] | None, parts: int, stem: str) -> ScheduleTree:
@@ -31,14 +30,13 @@ class Sampled:
 
 
 @dataclass(frozen=True)
-class SamplePerfectTile(Step):
+class SamplePerfectTile(StageStep):
     """Factors of a loop's extent, outermost first, whose product is the extent; the last is at most `max_innermost`.
 
     The value has `parts` entries. The loop itself stays as it is until a Split uses them.
     """
 
     code: ClassVar[str] = "sample_perfect_tile"
-    stage: int
     axis: int
     parts: int
     max_innermost: int
@@ -52,29 +50,19 @@ class SamplePerfectTile(Step):
         """
         stage = stage_of(tree, self.stage, "sample_perfect_tile")
         check_leaf(stage, self.axis, "sample_perfect_tile")
-        axis = stage.axes[self.axis]
-        extent = axis.dom.extent if axis.dom is not None else None
-        if not isinstance(extent, IntImm):
-            raise ScheduleError(
-                f"In schedule for {stage.name}: sample_perfect_tile needs a root axis of constant extent, not {axis.name!r}"
-            )
+        extent = constant_extent(stage, self.axis, "sample_perfect_tile")
         if self.parts < 2:
-            raise ScheduleError(f"In schedule for {stage.name}: sample_perfect_tile makes at least 2 parts, not {self.parts}")
+            raise stage.refused(f"sample_perfect_tile makes at least 2 parts, not {self.parts}")
         if self.decision is not None:
-            self._check_decision(stage.name, extent.value)
+            self._check_decision(stage, extent)
         return _with_sample(tree, self.decision, self.parts, "tile")
 
-    def _check_decision(self, name: str, extent: int) -> None:
+    def _check_decision(self, stage: StageNode, extent: int) -> None:
         decision = self.decision or ()
-        product = 1
-        for value in decision:
-            product *= value
-        if len(decision) != self.parts or product != extent or min(decision) < 1:
-            raise ScheduleError(
-                f"In schedule for {name}: {list(decision)} is no tiling of {extent} in {self.parts} parts; their product must be {extent}"
-            )
+        if len(decision) != self.parts or prod(decision) != extent or min(decision) < 1:
+            raise stage.refused(f"{list(decision)} is no tiling of {extent} in {self.parts} parts; their product must be {extent}")
         if decision[-1] > self.max_innermost:
-            raise ScheduleError(f"In schedule for {name}: the innermost tile {decision[-1]} is above the limit of {self.max_innermost}")
+            raise stage.refused(f"the innermost tile {decision[-1]} is above the limit of {self.max_innermost}")
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
         return []
@@ -107,7 +95,7 @@ class SampleCategorical(Step):
 
 
 @dataclass(frozen=True)
-class SampleTile(Step):
+class SampleTile(StageStep):
     """The size of an axis' tile, one of `sizes`, whether or not it divides the extent. `decision` is the size.
 
     The value has one entry. The loop itself stays as it is until a split uses it: a balanced one (`BalancedSplit`), whose
@@ -115,7 +103,6 @@ class SampleTile(Step):
     """
 
     code: ClassVar[str] = "sample_tile"
-    stage: int
     axis: int
     sizes: tuple[int, ...]
     decision: int | None = None
@@ -128,27 +115,27 @@ class SampleTile(Step):
         """
         stage = stage_of(tree, self.stage, "sample_tile")
         check_leaf(stage, self.axis, "sample_tile")
-        name, extent = stage.axes[self.axis].name, constant_extent(stage, self.axis)
-        if extent is None:
-            raise ScheduleError(f"In schedule for {stage.name}: sample_tile needs a root axis of constant extent, not {name!r}")
+        name, extent = stage.axes[self.axis].name, constant_extent(stage, self.axis, "sample_tile")
         if not self.sizes or list(self.sizes) != sorted(set(self.sizes)) or not 1 <= self.sizes[0] <= self.sizes[-1] <= max(1, extent):
-            raise ScheduleError(
-                f"In schedule for {stage.name}: sample_tile of {name!r} takes ascending sizes from 1 to {extent}, not {list(self.sizes)}"
-            )
+            raise stage.refused(f"sample_tile of {name!r} takes ascending sizes from 1 to {extent}, not {list(self.sizes)}")
         if self.decision is not None and self.decision not in self.sizes:
-            raise ScheduleError(
-                f"In schedule for {stage.name}: {self.decision} is no tile of {name!r}; sizes: {', '.join(map(str, self.sizes))}"
-            )
+            raise stage.refused(f"{self.decision} is no tile of {name!r}; sizes: {', '.join(map(str, self.sizes))}")
         return _with_sample(tree, None if self.decision is None else (self.decision,), 1, "tile")
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
         return []
 
 
-def constant_extent(stage: StageNode, axis: int) -> int | None:
-    """The extent of a root axis, if it is a constant."""
+def constant_extent(stage: StageNode, axis: int, primitive: str) -> int:
+    """The extent of a root axis.
+
+    Raises:
+        ScheduleError: if the axis is none, or its extent no constant.
+    """
     dom = stage.axes[axis].dom
-    return dom.extent.value if dom is not None and isinstance(dom.extent, IntImm) else None
+    if dom is None or not isinstance(dom.extent, IntImm):
+        raise stage.refused(f"{primitive} needs a root axis of constant extent, not {stage.axes[axis].name!r}")
+    return dom.extent.value
 
 
 Sampling = SamplePerfectTile | SampleCategorical | SampleTile

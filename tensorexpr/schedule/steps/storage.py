@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from ...errors import ScheduleError
+from ..naming import PythonNames
 from ..tree import Inline, ScheduleTree, StageNode
-from .base import Step, stage_of
-
-if TYPE_CHECKING:
-    from ..naming import PythonNames
+from .base import StageStep, stage_of
 
 MAX_ALIGN_FACTOR = 1 << 16
 """Elements; strides grow by up to the factor, so a larger one would waste memory only."""
@@ -19,18 +16,16 @@ MAX_ALIGN_FACTOR = 1 << 16
 def _check_own_storage(stage: StageNode, primitive: str) -> None:
     """Refuse stages whose elements live where the caller says, or nowhere."""
     if stage.is_output:
-        raise ScheduleError(
-            f"In schedule for {stage.name}: {primitive} is about storage that the schedule makes, but the elements of an output live "
+        raise stage.refused(
+            f"{primitive} is about storage that the schedule makes, but the elements of an output live "
             "in the caller's array; use cache_write and schedule the stage that it makes"
         )
     if isinstance(stage.attach, Inline):
-        raise ScheduleError(
-            f"In schedule for {stage.name}: {primitive} needs storage, but the stage is inlined; use compute_root or compute_at first"
-        )
+        raise stage.refused(f"{primitive} needs storage, but the stage is inlined; use compute_root or compute_at first")
 
 
 @dataclass(frozen=True)
-class DoubleBuffer(Step):
+class DoubleBuffer(StageStep):
     """A stage at a loop of its consumer has two copies of its storage: one is filled for the next iteration while the other is read.
 
     for i in n:                  ->     A[0, ...] = f(0)
@@ -41,7 +36,6 @@ class DoubleBuffer(Step):
     """
 
     code: ClassVar[str] = "double_buffer"
-    stage: int
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
         """The tree with the stage's mark.
@@ -52,24 +46,18 @@ class DoubleBuffer(Step):
         stage = stage_of(tree, self.stage, "double_buffer")
         _check_own_storage(stage, "double_buffer")
         if stage.origin.num_outputs != 1:
-            raise ScheduleError(
-                f"In schedule for {stage.name}: double_buffer takes a stage with one output, this one has {stage.origin.num_outputs}"
-            )
+            raise stage.refused(f"double_buffer takes a stage with one output, this one has {stage.origin.num_outputs}")
         return tree.with_stage(replace(stage, double_buffer=True))
-
-    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
-        return [f"s[{names.stage(after[self.stage])}].double_buffer()"]
 
 
 @dataclass(frozen=True)
-class StorageAlign(Step):
+class StorageAlign(StageStep):
     """The stride of an axis of a stage's storage is made `k * factor + offset`, by leaving elements unused.
 
     A: 4 x 6, strides 6, 1    ->    storage_align(axis 0, factor 8, offset 1): strides 9, 1
     """
 
     code: ClassVar[str] = "storage_align"
-    stage: int
     axis: int
     factor: int
     offset: int
@@ -85,18 +73,14 @@ class StorageAlign(Step):
         if self.axis not in stage.spatial:
             name = stage.axes[self.axis].name if 0 <= self.axis < len(stage.axes) else self.axis
             dimensions = ", ".join(stage.axes[axis].name for axis in stage.spatial) or "none"
-            raise ScheduleError(
-                f"In schedule for {stage.name}: storage_align takes a dimension of the stage's storage, not {name!r}; "
-                f"dimensions: {dimensions}"
-            )
+            raise stage.refused(f"storage_align takes a dimension of the stage's storage, not {name!r}; dimensions: {dimensions}")
         if not (1 <= self.factor <= MAX_ALIGN_FACTOR and 0 <= self.offset < self.factor):
-            raise ScheduleError(
-                f"In schedule for {stage.name}: storage_align with factor {self.factor} and offset {self.offset}; "
+            raise stage.refused(
+                f"storage_align with factor {self.factor} and offset {self.offset}; "
                 f"it takes a factor of 1 to {MAX_ALIGN_FACTOR} elements and an offset of 0 to factor - 1"
             )
         others = tuple(item for item in stage.aligns if item[0] != self.axis)
         return tree.with_stage(replace(stage, aligns=tuple(sorted((*others, (self.axis, self.factor, self.offset))))))
 
-    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
-        stage = after[self.stage]
-        return [f"s[{names.stage(stage)}].storage_align({names.axis(stage, self.axis)}, {self.factor}, {self.offset})"]
+    def arguments(self, stage: StageNode, names: PythonNames) -> str:
+        return f"{names.axis(stage, self.axis)}, {self.factor}, {self.offset}"

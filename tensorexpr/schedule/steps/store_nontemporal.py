@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from ...errors import ScheduleError
 from ..tree import ScheduleTree
-from .base import Step, stage_of
-
-if TYPE_CHECKING:
-    from ..naming import PythonNames
+from .base import StageStep, stage_of
 
 
 @dataclass(frozen=True)
-class StoreNontemporal(Step):
+class StoreNontemporal(StageStep):
     """The vectors that an output stores go to memory past the caches, and without reading the lines they overwrite.
 
     for i in n: vectorised store C[i]   ->   if C is aligned: for i in n: non-temporal vectorised store C[i]; fence
@@ -27,7 +23,6 @@ class StoreNontemporal(Step):
     """
 
     code: ClassVar[str] = "store_nontemporal"
-    stage: int
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
         """The tree with the stage's mark.
@@ -38,11 +33,8 @@ class StoreNontemporal(Step):
         stage = stage_of(tree, self.stage, "store_nontemporal")
         if not stage.is_output:
             readers = ", ".join(s.name for s in tree.consumers(stage)) or "nothing"
-            raise ScheduleError(
-                f"In schedule for {stage.name}: store_nontemporal is for outputs, which nobody reads soon; this one is read by {readers}, "
+            raise stage.refused(
+                f"store_nontemporal is for outputs, which nobody reads soon; this one is read by {readers}, "
                 "so its values belong in the cache"
             )
         return tree.with_stage(replace(stage, nontemporal=True))
-
-    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
-        return [f"s[{names.stage(after[self.stage])}].store_nontemporal()"]

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from ...errors import ScheduleError, TensorExprError
 from ...tir.arithmetic import convert
 from ..axis_expression import as_python, axes_of, decode, encode, problem_of
+from ..naming import PythonNames
 from ..tree import AxisExpression, ScheduleTree, StageNode
-from .base import Step, check_not_inlined, stage_of
-
-if TYPE_CHECKING:
-    from ..naming import PythonNames
+from .base import StageStep, check_not_inlined, stage_of
 
 
 @dataclass(frozen=True)
-class SetStorePredicate(Step):
+class SetStorePredicate(StageStep):
     """Only the elements of a stage where a predicate over its spatial axes (`op.axis`) holds are computed and stored.
 
     for i in n: B[i] = ...     ->     for i in n:
@@ -27,7 +25,6 @@ class SetStorePredicate(Step):
     """
 
     code: ClassVar[str] = "set_store_predicate"
-    stage: int
     predicate: AxisExpression
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
@@ -40,23 +37,19 @@ class SetStorePredicate(Step):
         check_not_inlined(stage, "set_store_predicate")
         problem = problem_of(self.predicate)
         if problem is not None:
-            raise ScheduleError(f"In schedule for {stage.name}: set_store_predicate can't take {problem}")
+            raise stage.refused(f"set_store_predicate can't take {problem}")
         spatial = ", ".join(stage.axes[axis].name for axis in stage.spatial)
         wrong = [axis for axis in axes_of(self.predicate) if axis not in stage.spatial]
         if wrong:
             names = ", ".join(stage.axes[axis].name if 0 <= axis < len(stage.axes) else str(axis) for axis in wrong)
-            raise ScheduleError(f"In schedule for {stage.name}: a store predicate can't speak of {names}; it is about the axes {spatial}")
+            raise stage.refused(f"a store predicate can't speak of {names}; it is about the axes {spatial}")
         expr = decode(self.predicate, tuple(stage.axes[axis].var for axis in stage.spatial))
         if expr.dtype != "bool":
-            raise ScheduleError(
-                f"In schedule for {stage.name}: a store predicate is a condition such as {spatial} < 8, not the value {expr}"
-            )
+            raise stage.refused(f"a store predicate is a condition such as {spatial} < 8, not the value {expr}")
         return tree.with_stage(replace(stage, store_predicate=self.predicate))
 
-    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
-        stage = after[self.stage]
-        text = as_python(self.predicate, [names.axis(stage, axis) for axis in stage.spatial])
-        return [f"s[{names.stage(stage)}].set_store_predicate({text})"]
+    def arguments(self, stage: StageNode, names: PythonNames) -> str:
+        return as_python(self.predicate, [names.axis(stage, axis) for axis in stage.spatial])
 
 
 def predicate_of(stage: StageNode, predicate: Any) -> AxisExpression:
@@ -70,9 +63,9 @@ def predicate_of(stage: StageNode, predicate: Any) -> AxisExpression:
     except TensorExprError:
         expr = None
     if expr is None:
-        raise ScheduleError(f"In schedule for {stage.name}: set_store_predicate takes a condition over op.axis, not {predicate!r}")
+        raise stage.refused(f"set_store_predicate takes a condition over op.axis, not {predicate!r}")
     try:
         data: AxisExpression = encode(expr, {stage.axes[axis].var: axis for axis in stage.spatial})
     except ScheduleError as error:
-        raise ScheduleError(f"In schedule for {stage.name}: set_store_predicate: {error}") from error
+        raise stage.refused(f"set_store_predicate: {error}") from error
     return data

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from ...errors import DeclarationError, ScheduleError
+from ...errors import DeclarationError
 from ...te.tensor_intrin import TensorIntrin
+from ..naming import PythonNames
 from ..tensorize_legality import check_tensorized
 from ..tree import LoopKind, ScheduleTree, StageNode
-from .base import Step, check_leaf, check_not_inlined, stage_of
-
-if TYPE_CHECKING:
-    from ..naming import PythonNames
+from .base import StageStep, loops_of
 
 
 @dataclass(frozen=True)
-class Tensorize(Step):
+class Tensorize(StageStep):
     """A loop and all loops inside it become one use of a tensor intrinsic, which computes just what they compute.
 
     for i.o in n // 16:                        ->     for i.o in n // 16:
@@ -29,7 +27,6 @@ class Tensorize(Step):
     """
 
     code: ClassVar[str] = "tensorize"
-    stage: int
     axis: int
     intrin: str
     digest: str
@@ -40,13 +37,11 @@ class Tensorize(Step):
         Raises:
             ScheduleError: if the intrinsic is unknown, or the loops compute anything else than it does.
         """
-        stage = stage_of(tree, self.stage, "tensorize")
-        check_not_inlined(stage, "tensorize")
-        check_leaf(stage, self.axis, "tensorize")
+        stage = loops_of(tree, self.stage, (self.axis,), "tensorize")
         try:
             TensorIntrin.get(self.intrin, self.digest)
         except DeclarationError as error:
-            raise ScheduleError(f"In schedule for {stage.name}: tensorize: {error}") from None
+            raise stage.refused(f"tensorize: {error}") from None
         self._check(stage)
         mark = replace(stage.mark(self.axis), kind=LoopKind.TENSORIZE, intrin=(self.intrin, self.digest))
         marked = replace(stage, marks={**stage.marks, self.axis: mark})
@@ -58,17 +53,16 @@ class Tensorize(Step):
         for axis in stage.leaf:
             name, mark = stage.axes[axis].name, stage.mark(axis)
             if mark.intrin is not None and axis != self.axis:
-                raise ScheduleError(
-                    f"In schedule for {stage.name}: {name!r} is tensorized with {mark.intrin[0]} already; a stage has one intrinsic, "
+                raise stage.refused(
+                    f"{name!r} is tensorized with {mark.intrin[0]} already; a stage has one intrinsic, "
                     "so compute another part of the work in a stage of its own (cache_write, rfactor)"
                 )
         mark = stage.mark(self.axis)
         if mark.kind not in (LoopKind.SERIAL, LoopKind.TENSORIZE):
-            raise ScheduleError(
-                f"In schedule for {stage.name}: can't tensorize {stage.axes[self.axis].name!r}: it is marked {mark.kind.value} already; "
+            raise stage.refused(
+                f"can't tensorize {stage.axes[self.axis].name!r}: it is marked {mark.kind.value} already; "
                 "tensorize a serial axis, such as the inner part of a split"
             )
 
-    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
-        stage = after[self.stage]
-        return [f"s[{names.stage(stage)}].tensorize({names.axis(stage, self.axis)}, te.TensorIntrin.get({self.intrin!r}, {self.digest!r}))"]
+    def arguments(self, stage: StageNode, names: PythonNames) -> str:
+        return f"{names.axis(stage, self.axis)}, te.TensorIntrin.get({self.intrin!r}, {self.digest!r})"

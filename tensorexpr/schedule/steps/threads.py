@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from ...errors import ScheduleError
 from ...te.scan_op import ScanOp
@@ -11,15 +11,13 @@ from ...tir.arithmetic import as_int
 from ...tir.expr import IterVar
 from ...tir.insist import insisted
 from ...tir.thread import HARDWARE_TAGS, VIRTUAL_TAGS, is_thread_tag, thread_tags
+from ..naming import PythonNames
 from ..tree import LoopKind, ScheduleTree, StageNode, ThreadAxis
-from .base import Step, check_leaf, check_not_inlined, stage_of
-
-if TYPE_CHECKING:
-    from ..naming import PythonNames
+from .base import StageStep, loops_of, stage_of
 
 
 @dataclass(frozen=True)
-class Bind(Step):
+class Bind(StageStep):
     """The iterations of a loop are threads.
 
     for i.outer in 2:            ->     threads i.outer of tag "vthread", extent 2:
@@ -35,7 +33,6 @@ class Bind(Step):
     """
 
     code: ClassVar[str] = "bind"
-    stage: int
     axis: int
     tag: str
     name: str
@@ -47,9 +44,7 @@ class Bind(Step):
         Raises:
             ScheduleError: for an unknown tag, an extent below 1, a reduction on virtual threads, or a loop that is marked already.
         """
-        stage = stage_of(tree, self.stage, "bind")
-        check_not_inlined(stage, "bind")
-        check_leaf(stage, self.axis, "bind")
+        stage = loops_of(tree, self.stage, (self.axis,), "bind")
         self._check(stage)
         thread = ThreadAxis(self.tag, self.name, self.extent)
         mark = replace(stage.mark(self.axis), kind=LoopKind.BIND, thread=thread)
@@ -79,23 +74,21 @@ class Bind(Step):
                     f"fuse the two axes, or bind {name!r} to another tag: {thread_tags()}"
                 )
 
-    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
-        stage = after[self.stage]
+    def arguments(self, stage: StageNode, names: PythonNames) -> str:
         dom = f"(0, {self.extent}), " if self.extent is not None else ""
         name = f", name={self.name!r}" if self.name != self.tag else ""
         tag = f'"{self.tag}"' if dom else f'tag="{self.tag}"'
-        return [f"s[{names.stage(stage)}].bind({names.axis(stage, self.axis)}, te.thread_axis({dom}{tag}{name}))"]
+        return f"{names.axis(stage, self.axis)}, te.thread_axis({dom}{tag}{name})"
 
 
 @dataclass(frozen=True)
-class EnvThreads(Step):
+class EnvThreads(StageStep):
     """The threads of a device run through all steps of a scan: its stages are bound to threads of these tags.
 
     Nothing is launched anew at each step. Where threads are simulated, one after the other at each step, that is no difference.
     """
 
     code: ClassVar[str] = "env_threads"
-    stage: int
     threads: tuple[str, ...]
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
@@ -118,22 +111,20 @@ class EnvThreads(Step):
         return [f"s[{names.stage(after[self.stage])}].env_threads([{listed}])"]
 
 
-def checked_thread(stage: str, thread: Any) -> tuple[str, str, int | None]:
+def checked_thread(stage: StageNode, thread: Any) -> tuple[str, str, int | None]:
     """Tag, name and extent of what a loop of `stage` is to be bound to.
 
     Raises:
         ScheduleError: for anything but a thread axis of constant extent that counts from 0.
     """
     if not isinstance(thread, IterVar) or thread.iter_type != IterVar.THREAD_INDEX:
-        raise ScheduleError(
-            f"In schedule for {stage}: bind takes a thread axis such as te.thread_axis('vthread') as its second argument, not {thread!r}"
-        )
+        raise stage.refused(f"bind takes a thread axis such as te.thread_axis('vthread') as its second argument, not {thread!r}")
     if thread.dom is None:
         return thread.thread_tag, thread.name, None
     low, extent = as_int(thread.dom.min), as_int(thread.dom.extent)
     if low != 0 or extent is None:
-        raise ScheduleError(
-            f"In schedule for {stage}: the thread axis {thread.name!r} has the domain {thread.dom.min} to "
+        raise stage.refused(
+            f"the thread axis {thread.name!r} has the domain {thread.dom.min} to "
             f"{thread.dom.min + thread.dom.extent}; threads count from 0 to a constant, or leave the domain to the loop"
         )
     return thread.thread_tag, thread.name, extent

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import isfinite
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from ...arith.index_map import IndexMap
 from ...arith.linear import is_scalar_int
@@ -19,21 +19,20 @@ from ...tir.arithmetic import const, is_const_int, logical_not
 from ...tir.expr import And, FloatImm, IntImm, IterVar, PrimExpr, ProducerLoad, Range, Reduce, Var
 from ...tir.intrin import if_then_else, likely
 from ...tir.rewriting import Node, post_order_rewrite, substitute
+from ..attachment import check_nothing_inside
 from ..axis_expression import as_python, axes_of, decode, encode, problem_of
+from ..naming import PythonNames
 from ..scans import check_scan_primitive
 from ..tree import AxisExpression, ScheduleTree, StageNode, make_stage
-from .base import Step, check_has_loops, check_not_inlined, stage_of
+from .base import StageStep, check_has_loops, check_not_inlined, stage_of
 from .caching import check_unscheduled
-
-if TYPE_CHECKING:
-    from ..naming import PythonNames
 
 SEPARATOR: AxisExpression = ("axis_separator",)  # in a mapping: memory of several physical dimensions would begin the next one here
 PadValue = int | float | str | None  # what JSON has no number for is "inf", "-inf" or "nan"
 
 
 @dataclass(frozen=True)
-class TransformLayout(Step):
+class TransformLayout(StageStep):
     """A stage's elements move to other indices, and its loops run over those. `mapping` has the new indices over the old axes.
 
     An input or output is then passed in the new layout: the signature changes. Places of the new layout that no element maps to
@@ -44,7 +43,6 @@ class TransformLayout(Step):
     """
 
     code: ClassVar[str] = "transform_layout"
-    stage: int
     mapping: tuple[AxisExpression, ...]
     pad_value: PadValue = None
 
@@ -61,15 +59,15 @@ class TransformLayout(Step):
         check_not_inlined(stage, "transform_layout")
         check_unscheduled(stage, "transform_layout")
         if isinstance(stage.compute, TensorComputeOp):
-            raise ScheduleError(
-                f"In schedule for {stage.name}: transform_layout: its inner loops are the intrinsic {stage.compute.intrin.name}, which "
+            raise stage.refused(
+                f"transform_layout: its inner loops are the intrinsic {stage.compute.intrin.name}, which "
                 "writes the layout that it was declared for; transform the layout of a stage that copies its result"
             )
         _check_untouched(tree, stage)
         layout = _Layout.of(stage, self.mapping)
         if stage.is_output and self.pad_value is None and not is_const_int(layout.valid, 1):
-            raise ScheduleError(
-                f"In schedule for {stage.name}: transform_layout: the layout {layout.index_map} of an output has places that no element "
+            raise stage.refused(
+                f"transform_layout: the layout {layout.index_map} of an output has places that no element "
                 "maps to, and the caller would find anything there; give pad_value, what they hold, or a layout that the elements fill"
             )
         moved = layout.moved(stage.compute, _pad_values(stage, self.pad_value))
@@ -83,7 +81,7 @@ class TransformLayout(Step):
         check_scan_primitive(tree, stage, "transform_layout")
         _check_readers(tree, stage)
         if self.pad_value is not None:
-            raise ScheduleError(f"In schedule for {stage.name}: transform_layout of an input takes no pad_value; nothing reads its padding")
+            raise stage.refused("transform_layout of an input takes no pad_value; nothing reads its padding")
         layout = _Layout.of(stage, self.mapping)
         old = stage.op
         given = PlaceholderOp(old.name, tuple(axis.dom.extent for axis in layout.axis if axis.dom), old.output_dtype(0), old.tag, old.attrs)
@@ -135,7 +133,7 @@ def mapping_of(stage: StageNode, mapping_function: Any) -> tuple[AxisExpression,
             mapping.insert(place, SEPARATOR)
         return tuple(mapping)
     except (DeclarationError, ScheduleError) as error:
-        raise ScheduleError(f"In schedule for {stage.name}: transform_layout: {error}") from error
+        raise stage.refused(f"transform_layout: {error}") from error
 
 
 def pad_value_of(stage: StageNode, pad_value: Any) -> PadValue:
@@ -146,10 +144,7 @@ def pad_value_of(stage: StageNode, pad_value: Any) -> PadValue:
     """
     number = pad_value.value if isinstance(pad_value, (IntImm, FloatImm)) else pad_value
     if number is not None and (isinstance(number, bool) or not isinstance(number, (int, float))):
-        raise ScheduleError(
-            f"In schedule for {stage.name}: transform_layout pads with a number, or with None, which leaves the padding open, "
-            f"not with {pad_value!r}"
-        )
+        raise stage.refused(f"transform_layout pads with a number, or with None, which leaves the padding open, not with {pad_value!r}")
     return str(number) if isinstance(number, float) and not isfinite(number) else number
 
 
@@ -159,24 +154,18 @@ def _identifier(name: str) -> str:
 
 def _check_computed(stage: StageNode) -> None:
     if not isinstance(stage.op, ComputeOp):
-        raise ScheduleError(
-            f"In schedule for {stage.name}: a scan keeps its states in the layout they were declared with; "
-            "transform_layout a copy of its result that cache_read makes"
+        raise stage.refused(
+            "a scan keeps its states in the layout they were declared with; transform_layout a copy of its result that cache_read makes"
         )
 
 
 def _check_untouched(tree: ScheduleTree, stage: StageNode) -> None:
     """Nothing refers to the axes that disappear."""
-    holds = [other.name for other in tree.attached_to(stage.id)]
-    if holds:
-        raise ScheduleError(
-            f"In schedule for {stage.name}: {', '.join(holds)} is computed at its loops, which transform_layout replaces; "
-            "transform_layout comes before compute_at"
-        )
+    check_nothing_inside(tree, stage, ", which transform_layout replaces; transform_layout comes before compute_at")
     hinted = any(mark.pragmas for mark in stage.marks.values())
     if hinted or stage.aligns or stage.prefetches or stage.store_predicate is not None or stage.rolling_buffer:
-        raise ScheduleError(
-            f"In schedule for {stage.name}: transform_layout replaces the axes that pragma, storage_align, prefetch, set_store_predicate "
+        raise stage.refused(
+            "transform_layout replaces the axes that pragma, storage_align, prefetch, set_store_predicate "
             "or rolling_buffer spoke of; it comes before them"
         )
     _check_readers(tree, stage)
@@ -186,8 +175,8 @@ def _check_readers(tree: ScheduleTree, stage: StageNode) -> None:
     """Every reader can be told of the new indices."""
     others = [other.name for other in tree.consumers(stage) if not isinstance(other.op, ComputeOp)]
     if others:
-        raise ScheduleError(
-            f"In schedule for {stage.name}: {others[0]}, an extern or a scan, reads it in the layout it was declared with; "
+        raise stage.refused(
+            f"{others[0]}, an extern or a scan, reads it in the layout it was declared with; "
             "transform_layout a copy that cache_read makes for the other readers"
         )
 
@@ -208,7 +197,7 @@ def _pad_values(stage: StageNode, pad_value: PadValue) -> tuple[PrimExpr | None,
         value = float(pad_value) if isinstance(pad_value, str) else pad_value
         return tuple(const(value, stage.origin.output_dtype(number)) for number in range(stage.origin.num_outputs))
     except (TypeMismatchError, OverflowError, ValueError) as error:
-        raise ScheduleError(f"In schedule for {stage.name}: transform_layout pads with {pad_value}: {error}") from error
+        raise stage.refused(f"transform_layout pads with {pad_value}: {error}") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +222,7 @@ class _Layout:
             index_map = IndexMap(axes, tuple(_checked_index(stage, index, axes) for index in indices))
             known = _analysed(tuple((var.name, var.dtype) for var in axes), indices, tuple(stage.op.output_shape(0)))
         except DeclarationError as error:
-            raise ScheduleError(f"In schedule for {stage.name}: transform_layout: {error}") from error
+            raise stage.refused(f"transform_layout: {error}") from error
         own = {var: Var(var.name, var.dtype) for var in known.inverse.initial_indices}
         axis = tuple(
             IterVar(Range.from_min_extent(0, extent), var, IterVar.DATA_PAR)
@@ -301,18 +290,16 @@ def _indices_of(stage: StageNode) -> tuple[Var, ...]:
 def _checked_index(stage: StageNode, index: Any, axes: Sequence[Var]) -> PrimExpr:
     problem = problem_of(index)
     if problem is not None:
-        raise ScheduleError(f"In schedule for {stage.name}: transform_layout can't take {problem}")
+        raise stage.refused(f"transform_layout can't take {problem}")
     wrong = [axis for axis in axes_of(index) if axis not in range(len(axes))]
     if wrong:
-        raise ScheduleError(
-            f"In schedule for {stage.name}: transform_layout maps its {len(axes)} spatial axes, so there is no axis {wrong[0]}"
-        )
+        raise stage.refused(f"transform_layout maps its {len(axes)} spatial axes, so there is no axis {wrong[0]}")
     try:
         found = decode(index, axes)
     except ScheduleError as error:
-        raise ScheduleError(f"In schedule for {stage.name}: transform_layout: {error}") from error
+        raise stage.refused(f"transform_layout: {error}") from error
     if not is_scalar_int(found.dtype):
-        raise ScheduleError(f"In schedule for {stage.name}: transform_layout: an index is an integer, not {found}")
+        raise stage.refused(f"transform_layout: an index is an integer, not {found}")
     return found
 
 
