@@ -1,8 +1,8 @@
 """Schedules of contractions: register tiles over panels of columns, packed by the thread that uses them.
 
-    parallel over batch, chunks of rows, panels of columns:
-        pack the panel: summed axes x vectors x lanes, the last vector padded with zeros
-        for tiles of rows:
+    parallel over batch, chunks of rows, panels of columns or several of them:
+        pack the panels: summed axes x vectors x lanes, the last vector padded with zeros
+        for tiles of rows, and for the panels of a task:
             accumulators in registers = sum over the summed axes of broadcasts times vectors
             result = what follows the contraction, element by element, on the tile
 
@@ -10,6 +10,8 @@ Where the axis in the lanes isn't the last one, stores read the tile by columns,
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from ..schedule.steps import PreTransformed
 from ..schedule.te_schedule import Schedule, Stage
@@ -119,6 +121,10 @@ class Tiles:
         rows = decided(stage, row, plan.tile.rows, balanced_rows(self.target))
         tiles, each = stage.split(row, factor=rows, balanced=True)
         around = [*outer, *repeated, tiles, panel] if plan.rows_outside else [*outer, panel, *repeated, tiles]
+        packed, innermost = panel, tiles
+        if plan.pack is Pack.PANEL and plan.is_whole:
+            packed, innermost = stage.split(panel, factor=decided(stage, panel, 1, self._panels_together))
+            around = [*outer, packed, *repeated, tiles, innermost]
         if contraction.column == len(op.axis) - 1 or plan.blocks is not None:
             stage.reorder(*around, each, vector, lane)
             stage.vectorize(lane)
@@ -130,10 +136,16 @@ class Tiles:
         if plan.rows_outside:
             self._in_parallel(stage, [*outer, *repeated], tiles, panel)
             return panel, panel, rows
-        place = stage.fuse(*outer, panel)
+        place = stage.fuse(*outer, packed)
         if plan.parallel:
             stage.parallel(place)
-        return place, tiles, rows
+        return place, innermost, rows
+
+    def _panels_together(self, _: int) -> Iterable[int]:
+        """Numbers of panels that the second cache holds: a tile of rows is brought from further away once for all of them."""
+        plan, right = self.plan, self.contraction.right
+        panel = plan.block * plan.tile.vectors * plan.lanes * right.bytes
+        return [count for count in several(0) if count * panel <= self.target.l2_cache_size_bytes]
 
     def _in_parallel(self, stage: Stage, others: list[IterVar], tiles: IterVar, panel: IterVar) -> None:
         """Tasks of whole rows: each of the other loops if there are enough to keep threads equally busy, else tiles of rows."""

@@ -13,7 +13,7 @@ from tensorexpr.auto_scheduler.sketch.generate import generate_sketches
 from tensorexpr.auto_scheduler.sketch.rule import RuleOptions
 from tensorexpr.lower.phase0.inline_stages import inline_stages
 from tensorexpr.schedule import Schedule
-from tensorexpr.schedule.steps import BalancedSplit, CacheRead, SampleTile, TransformLayout
+from tensorexpr.schedule.steps import BalancedSplit, CacheRead, SampleCategorical, SampleTile, TransformLayout
 from tensorexpr.schedule.tree import LoopKind
 from tensorexpr.spaces.contraction_plan import Pack, Plan, searched_plans
 from tensorexpr.spaces.contractions import operands_of
@@ -113,6 +113,20 @@ def test_each_panel_is_a_copy_in_a_layout() -> None:
         copies = [step for step in sketch.trace if isinstance(step, CacheRead)]
         layouts = [step for step in sketch.trace if isinstance(step, TransformLayout)]
         assert len(copies) == len(layouts) == ("panel" in sketch.name or "packed" in sketch.name)
+
+
+@pytest.mark.parametrize("cpu", ["znver3", "znver5"])
+def test_panels_go_together_as_far_as_the_second_cache_holds_them(cpu: str) -> None:
+    target, dag = Target(f"llvm -mcpu={cpu} -num-cores=2"), ComputeDAG(matmul_add(1024, 1024, 1024))
+    sketches = generate_sketches(dag.outputs, dag.initial_tree, RuleOptions(target))
+    found = []
+    for sketch in sketches:
+        widths = [step.mapping[0][2] for step in sketch.trace if isinstance(step, TransformLayout)]
+        if widths and "packed" not in sketch.name:
+            *_, together = (step.candidates for step in sketch.trace if isinstance(step, SampleCategorical))
+            found.append((together, [count * 1024 * 4 * widths[0] <= target.l2_cache_size_bytes for count in together]))
+    assert all(together[0] == 1 and all(fits) for together, fits in found)
+    assert max(together[-1] for together, _ in found) >= 4
 
 
 def test_tiles_beyond_the_registers_may_not_be_built() -> None:
