@@ -14,7 +14,7 @@ from math import prod
 
 from ..arith.analyzer import Analyzer
 from ..errors import InternalError
-from ..tir.arithmetic import binary, ceildiv, is_const_int
+from ..tir.arithmetic import binary, cast, ceildiv, is_const_int
 from ..tir.dtype import int_limits
 from ..tir.expr import FloorDiv, FloorMod, IntImm, PrimExpr, Range, Var
 from ..tir.rewriting import substitute, variables
@@ -51,7 +51,8 @@ class StageDomain:
 
     def root_values(self) -> dict[Var, PrimExpr]:
         """Each root axis' variable -> its absolute value in terms of the loop variables."""
-        return {self.stage.axes[axis].var: self.region[axis].min + self.values[axis] for axis in self.region}
+        found = ((self.stage.axes[axis].var, self.region[axis].min + self.values[axis]) for axis in self.region)
+        return {var: cast(value, var.dtype) for var, value in found}  # loops of two widths that were fused have the wider one
 
     def loop_range(self, axis: int) -> Range:
         """The range of a loop; loops count from 0."""

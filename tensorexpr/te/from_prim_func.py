@@ -13,7 +13,6 @@ from typing import Any
 from ..arith.iter_map import detect_iter_map
 from ..errors import DeclarationError
 from ..tir.arithmetic import as_int
-from ..tir.attrs import EMPTY
 from ..tir.block import Block, BlockRealize
 from ..tir.buffer import Buffer
 from ..tir.expr import Add, BufferLoad, FloatImm, IntImm, IterVar, Max, Min, Mul, PrimExpr, ProducerLoad, Range, Reduce, Var
@@ -106,8 +105,7 @@ class _Computed:
         spatial = self._output_axes(store)
         reduced = [replace(axis, iter_type=IterVar.COMM_REDUCE) for axis in self.block.iter_vars if axis.iter_type == IterVar.COMM_REDUCE]
         body = self._body(store, where, reduced)
-        tag, attrs = "", EMPTY
-        return store.buffer, ComputeOp(self.block.name_hint, tag, attrs, tuple(spatial), tuple(reduced), (body,))
+        return store.buffer, ComputeOp(self.block.name_hint, "", self.block.annotations, tuple(spatial), tuple(reduced), (body,))
 
     def _output_axes(self, store: BufferStore) -> list[IterVar]:
         """The axes that index the output, one for each of its dimensions."""

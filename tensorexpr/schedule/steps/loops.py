@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from ...errors import ScheduleError
 from ...tir.arithmetic import as_int, cast
+from ...tir.dtype import parse_dtype
 from ...tir.expr import IntImm, IterVar, PrimExpr, Range, StringImm, Var
 from ...tir.insist import insisted
 from ...tir.printer.expressions import quoted
@@ -134,14 +135,15 @@ class Fuse(StageStep):
         for axis in self.axes:
             _check_nothing_attached(tree, stage, axis, "fuse")
         self._check(stage)
-        first = stage.axes[self.axes[0]]
+        # Of the widest one's dtype, and of the kind of the first, which all have.
+        widest = max((stage.axes[axis] for axis in self.axes), key=lambda axis: parse_dtype(axis.dtype).bits)
         fused = len(stage.axes)
         place = stage.leaf.index(self.axes[0])
         name = ".".join(stage.axes[axis].name for axis in self.axes) + ".fused"
         return tree.with_stage(
             replace(
                 stage,
-                axes=(*stage.axes, _derived(name, first)),
+                axes=(*stage.axes, _derived(name, widest)),
                 leaf=(*stage.leaf[:place], fused, *stage.leaf[place + len(self.axes) :]),
                 relations=(*stage.relations, FuseRelation(self.axes, fused)),
                 marks=_moved_marks(stage, self.axes[0], fused),
