@@ -21,6 +21,7 @@ The house, from top to bottom; every row imports only from the rows above it:
     topi/            operators on te, and their default schedules
     workloads/       standard operator suites
     script/          TVMScript, as decorators and as text
+    relax/           graphs: functions of calls, passes on them, what runs them
     driver/          the command line: bench, report
     testing/         strategies and checks for users' own tests (needs hypothesis)
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
         driver,
         ir,
         meta_schedule,
+        relax,
         rpc,
         runtime,
         schedule,
@@ -93,9 +95,10 @@ _HOMES = {
     "tensorexpr.tir.ir_builder": "ir_builder=.",
     "tensorexpr.topi.operators": "generic=.",
 }
-_MODULES = "auto_scheduler contrib driver error ir log meta_schedule rpc runtime schedule script support target testing topi workloads"
+_MODULES = """auto_scheduler contrib driver error ir log meta_schedule relax rpc runtime schedule script support target
+    testing topi workloads"""
 _defined_elsewhere, _ = later(__name__, _HOMES, _MODULES)
-_PLANNED = ("autotvm", "micro", "relax", "relay")
+_PLANNED = ("autotvm", "micro", "relay")
 _EARLY_DTYPES = ("bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
 __all__ = [
@@ -133,6 +136,7 @@ __all__ = [
     "register_extension",
     "register_func",
     "register_object",
+    "relax",
     "rocm",
     "rpc",
     "runtime",

@@ -9,8 +9,8 @@ BaseExpr = PrimExpr
 
 
 def is_relax_expr(expr: object) -> bool:
-    """Whether an expression is one of a graph: never, as graphs are not here."""
-    return False
+    """Whether an expression is one of a graph, of which a struct info is known."""
+    return hasattr(type(expr), "struct_info")
 
 
 __all__ = ["BaseExpr", "GlobalVar", "PrimExpr", "Range", "is_relax_expr"]

@@ -16,9 +16,12 @@ ir_builder  the same by calls
 highlight   programs printed in colours
 """
 
+from ..later import later
 from . import ir, ir_builder, tir
 from .ir import ir_module
 from .read import asscript, from_source, parse
 from .tir import prim_func
+
+__getattr__, __dir__ = later(__name__, {"tensorexpr.relax.script": "relax=."})
 
 __all__ = ["asscript", "from_source", "ir", "ir_builder", "ir_module", "parse", "prim_func", "tir"]

@@ -73,6 +73,19 @@ def prim_func(func: Any = None, *, private: bool = False, check_well_formed: boo
     return read if func is None else read(func)
 
 
+def graph_function(target: Any, around: FrameType | None, options: Mapping[str, Any]) -> Any:
+    """What `@R.function` makes of a function.
+
+    Raises:
+        ParseError: with the place, and what was expected there.
+    """
+    if not inspect.isfunction(target):
+        raise ParseError(f"@R.function stands above a function, not above {target!r}")
+    if _in_module(target, around):
+        return target
+    return ProgramReader(Source.of(target), {**_NAMES, **_captured(target, around)}).program()
+
+
 def macro(func: Any = None, *, hygienic: bool = True) -> Any:
     """Decorator: statements that scripts use by name. They are read anew at each call, with parameters for its values.
 

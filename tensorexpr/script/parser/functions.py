@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NoReturn
@@ -42,8 +43,10 @@ IR = Namespace(
         "dummy_global_info": Builder("I.dummy_global_info", DummyGlobalInfo),
     },
 )
+# The readers of functions of graphs, which enter themselves here: "read" of a function, "declare" of what it takes and returns.
+GRAPHS: dict[str, Callable[..., Any]] = {}
 # What the modules of Python that a program may name stand for.
-MODULES: Mapping[str, Namespace] = {
+MODULES: dict[str, Namespace] = {
     "tensorexpr.script.tir": TIR,
     "tensorexpr.tir": TIR,
     "tensorexpr.script.ir": IR,
@@ -124,6 +127,9 @@ class ProgramReader:
 
     def _program(self) -> PrimFunc | IRModule:
         tree = self._source.tree()
+        if any(isinstance(node, ast.FunctionDef) and _decorator(node) == "function" for node in ast.walk(tree)):
+            graphs()
+            self._captured.setdefault("R", MODULES["tensorexpr.script.relax"])
         found: list[ast.FunctionDef | ast.ClassDef] = []
         for node in tree.body:
             if isinstance(node, ast.ImportFrom):
@@ -143,8 +149,11 @@ class ProgramReader:
         if (node.module or "").partition(".")[2].split(".")[0] != "script":
             return
         for alias in node.names:
-            if alias.name in ("tir", "ir"):
-                self._captured[alias.asname or alias.name] = TIR if alias.name == "tir" else IR
+            if alias.name == "relax":
+                graphs()
+            language = {"tir": TIR, "ir": IR, "relax": MODULES.get("tensorexpr.script.relax")}.get(alias.name)
+            if language is not None:
+                self._captured[alias.asname or alias.name] = language
 
     def _module(self, node: ast.ClassDef) -> IRModule:
         functions: dict[str, PrimFunc] = {}
@@ -155,11 +164,14 @@ class ProgramReader:
         }
         attrs: dict[str, Any] = {}
         infos: dict[str, tuple[GlobalInfo, ...]] = {}
+        later: list[ast.FunctionDef] = []
         for child in node.body:
             if isinstance(child, ast.FunctionDef):
                 if child.name in functions:
                     self._fail(child, f"function {child.name!r} is defined twice")
-                functions[child.name] = self._function(child)
+                is_graph = _decorator(child) == "function"
+                later += [child] * is_graph
+                functions[child.name] = graphs()["declare"](self._source, self._captured, child) if is_graph else self._function(child)
             elif isinstance(child, ast.Expr) and isinstance(child.value, ast.Call):
                 value = self._reader().value(child.value)
                 if not isinstance(value, Mapping):
@@ -167,13 +179,19 @@ class ProgramReader:
                 (infos if isinstance(value, _Infos) else attrs).update(value)
             elif not isinstance(child, ast.Pass) and not _is_docstring(child):
                 self._fail(child, "expected a function under @T.prim_func")
-        return IRModule({name: func for name, func in functions.items()}, attrs, infos)
+        module = IRModule({name: func for name, func in functions.items()}, attrs, infos)
+        for child in later:  # functions of graphs call each other and the tensor functions, wherever these stand
+            module.update_func(child.name, self._function(child, module))
+        return module
 
     def _reader(self, context: Context | None = None) -> FunctionReader:
         return FunctionReader(self._source, Scope(self._captured), context or Context(), MODULES)
 
-    def _function(self, node: ast.FunctionDef) -> PrimFunc:
+    def _function(self, node: ast.FunctionDef, module: IRModule | None = None) -> PrimFunc:
         options = self._options(node)
+        if _decorator(node) == "function":
+            made: PrimFunc = graphs()["read"](self._source, self._captured, node, options, module)
+            return made
         private = options.get("private", False)
         frame = FunctionFrame(node.name, self._check and options.get("check_well_formed", True), private=private)
         reader = self._reader(Context(function=frame))
@@ -195,10 +213,10 @@ class ProgramReader:
             call = decorator if isinstance(decorator, ast.Call) else None
             target = call.func if call else decorator
             name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
-            if name == "prim_func":
+            if name in ("prim_func", "function"):
                 return {keyword.arg: self._option(keyword) for keyword in call.keywords} if call else {}
         place = node.decorator_list[0] if node.decorator_list else _header(node)
-        self._fail(place, f"function {node.name!r} is not under @T.prim_func, which is what can be read")
+        self._fail(place, f"function {node.name!r} is not under @T.prim_func or @R.function, which are what can be read")
 
     def _option(self, keyword: ast.keyword) -> bool:
         value = self._reader().value(keyword.value)
@@ -216,6 +234,20 @@ class ProgramReader:
 
     def _fail(self, node: ast.AST, message: str) -> NoReturn:
         raise self._source.error(node, message)
+
+
+def graphs() -> Mapping[str, Callable[..., Any]]:
+    """The readers of functions of graphs, which live in a higher row of the house."""
+    if not GRAPHS:
+        importlib.import_module("tensorexpr.relax.script_reader")
+    return GRAPHS
+
+
+def _decorator(node: ast.FunctionDef) -> str:
+    """The name of the decorator that says what a function is."""
+    names = [target.func if isinstance(target, ast.Call) else target for target in node.decorator_list]
+    found = [target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "") for target in names]
+    return next((name for name in found if name in ("prim_func", "function")), "")
 
 
 def _is_macro(node: ast.FunctionDef) -> bool:

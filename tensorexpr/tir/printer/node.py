@@ -10,6 +10,7 @@ from ..buffer import Buffer, BufferRegion
 from ..expr import CommReducer, IterVar, PointerType, PrimExpr, PrimType, Range, TupleType, Type, Var
 from ..function import GlobalVar, IRModule, PrimFunc
 from ..global_info import GlobalInfo
+from ..node import Object
 from ..rewriting import walk
 from ..scopes import buffer_vars, uses
 from ..stmt import Stmt
@@ -36,6 +37,10 @@ def script_node(node: Any, **options: Any) -> str:
 
 
 def _text(node: Any, options: Options) -> str:
+    graph = Object._printers.get("graph")  # which graphs enter, once there are any
+    text = None if graph is None else graph(node, options)
+    if text is not None:
+        return text
     if isinstance(node, PrimFunc):
         return script_function(node, options)
     if isinstance(node, IRModule):

@@ -9,6 +9,7 @@ from ..buffer import Buffer
 from ..expr import IntImm, PrimExpr, PrimType, Var
 from ..function import GlobalVar, IRModule, PrimFunc
 from ..global_info import GlobalInfo, VDevice
+from ..node import Object
 from ..rewriting import walk
 from ..scopes import parts
 from .expressions import declared_type, quoted, script_map
@@ -54,7 +55,9 @@ def statement_lines(program: IRModule | PrimFunc) -> dict[int, int]:
 def script_module(mod: IRModule, options: Options | None = None, starts: dict[int, int] | None = None) -> str:
     """A module with all its functions. The lines on which statements begin are noted in `starts`."""
     chosen = options or Options()
-    lines = [_header("ir", "I"), *([_header("tir", "T")] if mod.functions else []), "", "@I.ir_module", f"class {chosen.name or 'Module'}:"]
+    graphs = any(not isinstance(func, PrimFunc) for func in mod.functions.values())
+    imports = [_header("tir", "T")] * bool(mod.functions) + [_header("relax", chosen.relax_prefix)] * graphs
+    lines = [_header("ir", "I"), *imports, "", "@I.ir_module", f"class {chosen.name or 'Module'}:"]
     if mod.attrs:
         lines.append(f"    I.module_attrs({script_map(mod.attrs, Names(chosen))})")
     if mod.global_infos:
@@ -63,7 +66,10 @@ def script_module(mod: IRModule, options: Options | None = None, starts: dict[in
         own: dict[int, int] = {}
         lines += [""] if number else []
         before = len(lines)
-        lines += _function_lines(func, var.name_hint, 1, chosen, own)
+        if isinstance(func, PrimFunc):
+            lines += _function_lines(func, var.name_hint, 1, chosen, own)
+        else:
+            lines += Object._printers["graph_lines"](func, var.name_hint, 1, chosen, True)
         if starts is not None:
             starts.update((stmt, before + line) for stmt, line in own.items())
     if id(mod) in chosen.marked:

@@ -1,0 +1,71 @@
+"""Graphs: functions of calls of operators, tensor functions and registered functions; passes on them; what runs them.
+
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((1, 784), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = bb.emit_output(relax.op.nn.softmax(x))
+        bb.emit_func_output(y)
+    ex = relax.build(bb.get(), "llvm")
+    relax.VirtualMachine(ex, tvm.cpu())["main"](tvm.nd.array(...))
+
+struct_info, expr   what is known of values; expressions
+ops                 a row for each operator: its rule, its meaning, its tensor computation; `op` has them as functions
+block_builder       functions by calls; `script` reads and `printer` writes them
+visitor             walks and rewrites
+evaluator           what a graph means, on NumPy's arrays
+transform           passes
+build, runtime      executables and the virtual machine
+"""
+
+from ..tir.function import GlobalVar
+from ..tir.op_registry import Op
+from . import expr, op, printer, struct_info, transform
+from . import visitor as analysis
+from .block_builder import BlockBuilder
+from .build import build, get_pipeline, register_pipeline
+from .expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    Constant,
+    DataflowBlock,
+    DataflowVar,
+    DataTypeImm,
+    Expr,
+    ExternFunc,
+    Function,
+    If,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+    const,
+    convert_to_expr,
+    extern,
+    get_shape_of,
+)  # fmt: skip
+from .runtime.executable import Executable
+from .runtime.machine import VirtualMachine, VMInstrumentReturnKind
+from .struct_info import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    ShapeExpr,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)  # fmt: skip
+
+__all__ = [
+    "Binding", "BindingBlock", "BlockBuilder", "Call", "Constant", "DataTypeImm", "DataflowBlock", "DataflowVar", "Executable", "Expr",
+    "ExternFunc", "FuncStructInfo", "Function", "GlobalVar", "If", "MatchCast", "ObjectStructInfo", "Op", "PrimStructInfo", "PrimValue",
+    "SeqExpr", "ShapeExpr", "ShapeStructInfo", "StringImm", "StructInfo", "TensorStructInfo", "Tuple", "TupleGetItem", "TupleStructInfo",
+    "VMInstrumentReturnKind", "Var", "VarBinding", "VirtualMachine", "analysis", "build", "const", "convert_to_expr", "expr", "extern",
+    "get_pipeline", "get_shape_of", "op", "printer", "register_pipeline", "struct_info", "transform",
+]  # fmt: skip

@@ -1,0 +1,354 @@
+"""Functions of graphs made by calls: `bb.function`, `bb.dataflow`, `bb.emit`."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ..errors import DeclarationError
+from ..tir.attrs import FrozenMap
+from ..tir.function import GlobalVar, IRModule
+from ..tir.op_registry import Op
+from ..tir.structural import structural_equal
+from .expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    Constant,
+    DataflowBlock,
+    DataflowVar,
+    Function,
+    If,
+    MatchCast,
+    PrimValue,
+    RelaxExpr,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+    convert_to_expr,
+)
+from .relations import returned
+from .struct_info import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    ShapeExpr,
+    StructInfo,
+)
+from .tensor_function import tensor_function
+
+_LEAVES = (Var, Constant, ShapeExpr, PrimValue, GlobalVar)
+
+
+class _Current(threading.local):
+    """The builders whose functions are open in a thread, innermost last."""
+
+    def __init__(self) -> None:
+        self.builders: list[BlockBuilder] = []
+
+
+_CURRENT = _Current()
+
+
+class BlockBuilder:
+    """Makes a module. In `with bb.function("main", [x]):` values are emitted, and `bb.emit_func_output` ends it.
+
+    Args:
+        mod: functions that are there already.
+    """
+
+    def __init__(self, mod: IRModule | None = None) -> None:
+        self._module = IRModule() if mod is None else mod.clone()
+        self._blocks: list[BindingBlock] = []
+        self._open: list[list[Binding]] = []
+        self._is_dataflow: list[bool] = []
+        self._names: set[str] = {var.name_hint for var in self._module.get_global_vars()}
+        self._values: dict[Var, Any] = {}
+        self._function: dict[str, Any] | None = None
+
+    @staticmethod
+    def current() -> BlockBuilder | None:
+        """The builder whose function is open."""
+        return _CURRENT.builders[-1] if _CURRENT.builders else None
+
+    def get_unique_name(self, name_prefix: str) -> str:
+        """A name that none was given yet: the prefix, or with a number behind it."""
+        base = re.sub(r"\W", "_", name_prefix) or "v"
+        name, number = base, 0
+        while name in self._names:
+            number += 1
+            name = f"{base}{number}"
+        self._names.add(name)
+        return name
+
+    @contextmanager
+    def function(
+        self,
+        name: str,
+        params: Var | Sequence[Var] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        pure: bool = True,
+        private: bool = False,
+    ) -> Iterator[None]:
+        """The function that is made inside.
+
+        Args:
+            name: of it.
+            params: its parameters; may be stated by `emit_func_output` instead.
+            attrs: such as {"num_input": 1}.
+            pure: whether calls of it have no effect but their value.
+            private: not visible outside of the module.
+
+        Raises:
+            DeclarationError: inside of another function, or without an output at its end.
+        """
+        if self._function is not None:
+            raise DeclarationError(
+                f"function {name!r} inside of {self._function['name']!r}: functions of a builder stand one after the other"
+            )
+        listed = [params] if isinstance(params, Var) else list(params) if params is not None else None
+        self._function = {"name": name, "params": listed, "attrs": dict(attrs or {}), "pure": pure, "private": private, "done": False}
+        self._blocks, self._open, self._is_dataflow = [], [[]], [False]
+        _CURRENT.builders.append(self)
+        try:
+            yield
+            if not self._function["done"]:
+                raise DeclarationError(f"function {name!r} has no result: end it with bb.emit_func_output(value)")
+        finally:
+            _CURRENT.builders.pop()
+            self._function, self._open = None, []
+
+    def testing_scope(self, def_vars: Sequence[Any]) -> Any:
+        """A function for tests, whose variables and symbols are `def_vars`."""
+        return self.function("main", [var for var in def_vars if isinstance(var, Var)])
+
+    @contextmanager
+    def dataflow(self) -> Iterator[None]:
+        """A dataflow block: what is emitted inside has no effect, and ends with it unless `emit_output` says otherwise."""
+        self._scope()
+        self._close()
+        self._open.append([])
+        self._is_dataflow.append(True)
+        yield
+        bindings = self._open.pop()
+        self._is_dataflow.pop()
+        if bindings:
+            self._blocks.append(DataflowBlock(tuple(bindings)))
+
+    def current_block_is_dataflow(self) -> bool:
+        """Whether a dataflow block is open."""
+        return bool(self._is_dataflow) and self._is_dataflow[-1]
+
+    def _scope(self) -> None:
+        if not self._open:
+            raise DeclarationError("no function is open: values are emitted in `with bb.function(name, params):`")
+
+    def _close(self) -> None:
+        """End the block of bindings that is open."""
+        if self._open[-1]:
+            self._blocks.append(BindingBlock(tuple(self._open[-1])))
+            self._open[-1] = []
+
+    def emit(self, expr: Any, name_hint: str = "") -> Var:
+        """A variable for the value of an expression.
+
+        Raises:
+            DeclarationError: outside of functions, or for operands that don't fit.
+        """
+        return self.bind(self.normalize(convert_to_expr(expr)), name_hint, self.current_block_is_dataflow())
+
+    def emit_output(self, output: Any, name_hint: str = "") -> Var:
+        """A variable that outlives its dataflow block.
+
+        Raises:
+            DeclarationError: outside of dataflow blocks.
+        """
+        if not self.current_block_is_dataflow():
+            raise DeclarationError("emit_output stands in `with bb.dataflow():`")
+        return self.bind(self.normalize(convert_to_expr(output)), name_hint or "gv", False)
+
+    def bind(self, value: Any, name_hint: str, in_dataflow: bool, info: StructInfo | None = None, var: Var | None = None) -> Var:
+        """A variable for a normalized value: of its own, or `var`; of which `info` is known, or what is known of the value."""
+        self._scope()
+        if var is None:
+            name = self.get_unique_name(name_hint or ("lv" if in_dataflow else "gv"))
+            var = (DataflowVar if in_dataflow else Var)(name, info or value.struct_info)
+        self._open[-1].append(VarBinding(var, value))
+        self._values[var] = value
+        return var
+
+    def free_name(self, name: str) -> None:
+        """Let a name be given again: two variables may have one, as none is known by it."""
+        self._names.discard(name)
+
+    def begin_scope(self, params: Sequence[Var] | None = None) -> Any:
+        """Begin a sequence of bindings, as of a branch; `end_scope` takes what is returned."""
+        outer = self._blocks, self._open, self._is_dataflow
+        self._blocks, self._open, self._is_dataflow = [], [[]], [False]
+        return outer
+
+    def end_scope(self, outer: Any) -> tuple[BindingBlock, ...]:
+        """The blocks of the sequence, which ends."""
+        self._close()
+        found = tuple(self._blocks)
+        self._blocks, self._open, self._is_dataflow = outer
+        return found
+
+    def emit_normalized(self, binding: Binding) -> None:
+        """Take over a binding."""
+        self._scope()
+        self._open[-1].append(binding)
+        self._values[binding.var] = binding.value
+
+    def match_cast(self, value: Any, struct_info: StructInfo, name_hint: str = "", *, outlives: bool = False) -> Var:
+        """A variable for a value that is checked when it runs; symbols that aren't known yet get their values.
+
+        Args:
+            value: of any struct info.
+            struct_info: what it shall be.
+            name_hint: what the variable is called.
+            outlives: whether it outlives its dataflow block.
+        """
+        self._scope()
+        in_dataflow = self.current_block_is_dataflow() and not outlives
+        name = self.get_unique_name(name_hint or ("lv" if in_dataflow else "gv"))
+        var = (DataflowVar if in_dataflow else Var)(name, struct_info)
+        self._open[-1].append(MatchCast(var, self.normalize(convert_to_expr(value)), struct_info))
+        return var
+
+    def emit_te(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Var:
+        """A variable for the result of a function on tensors (`te`), which becomes a tensor function of the module.
+
+        Args:
+            func: such as `topi.add`: it gets placeholders for tensors, also in lists and dicts, and other arguments as they are.
+            args, kwargs: of it. `primfunc_name_hint` names the tensor function, `primfunc_attrs` are attributes of it.
+
+        Raises:
+            DeclarationError: if the shape of a tensor isn't known, or it returns no tensor.
+        """
+        hint = kwargs.pop("name_hint", "")
+        return self.emit(self.call_te(func, *args, **kwargs), hint)
+
+    def call_te(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Call:
+        """As `emit_te`, without a variable for the result."""
+        name = kwargs.pop("primfunc_name_hint", None) or getattr(func, "__name__", "fused").strip("<>_")
+        attrs = kwargs.pop("primfunc_attrs", None)
+        found = tensor_function(func, args, kwargs)
+        made = found.func.with_attr(attrs) if attrs else found.func
+        callee = self.add_func(made, name)
+        extra = (ShapeExpr(found.symbols),) if found.symbols else ()
+        return Call(Op.of("relax.call_tir"), (callee, Tuple(tuple(found.args)), *extra), None, found.result)
+
+    def emit_func_output(self, output: Any, params: Any = None) -> GlobalVar:
+        """End the function with its result.
+
+        Args:
+            output: a value, or a tuple or list of values.
+            params: the parameters, if `function` wasn't told.
+
+        Raises:
+            DeclarationError: outside of functions, or without parameters.
+        """
+        self._scope()
+        state = self._function
+        if state is None or state["done"]:
+            raise DeclarationError(
+                "the function has its result already" if state else "emit_func_output stands in `with bb.function(...):`"
+            )
+        given = [params] if isinstance(params, Var) else list(params) if params is not None else state["params"]
+        if given is None:
+            raise DeclarationError(f"function {state['name']!r} has no parameters: state them, an empty list for none")
+        result = convert_to_expr(output)
+        if not isinstance(result, (Var, Tuple, *_LEAVES)):
+            result = self.bind(self.normalize(result), "", False)
+        self._close()
+        attrs = state["attrs"] if state["private"] else {"global_symbol": state["name"], **state["attrs"]}
+        state["done"] = True
+        func = Function(tuple(given), SeqExpr(tuple(self._blocks), result), None, state["pure"], FrozenMap(attrs))  # type: ignore[arg-type]
+        self._names.add(state["name"])
+        self._module.update_func(state["name"], func)  # type: ignore[arg-type]
+        return GlobalVar(state["name"])
+
+    def add_func(self, func: Any, func_name: str) -> GlobalVar:
+        """Add a function under a free name; the same one twice is one.
+
+        Returns:
+            its variable.
+        """
+        for var, other in self._module.functions_items():
+            if type(other) is type(func) and var.name_hint.rstrip("0123456789") == re.sub(r"\W", "_", func_name) and _alike(other, func):
+                return var
+        name = self.get_unique_name(func_name)
+        self._module.update_func(name, func)
+        return GlobalVar(name)
+
+    def update_func(self, gv: GlobalVar, updated_func: Any) -> None:
+        """Replace a function."""
+        self._module.update_func(gv, updated_func)
+
+    def get(self) -> IRModule:
+        """The module as it is now."""
+        return self._module
+
+    def finalize(self) -> IRModule:
+        """The module."""
+        return self._module
+
+    def lookup_binding(self, var: Var) -> Any:
+        """What a variable is bound to, or None."""
+        return self._values.get(var)
+
+    def normalize(self, expr: Any) -> Any:
+        """An expression whose operands are variables, constants or tuples of these, with what is known of its result."""
+        match expr:
+            case Call():
+                args = tuple(self._leaf(arg) for arg in expr.args)
+                changed = any(a is not b for a, b in zip(args, expr.args, strict=True))
+                call = Call(expr.op, args, expr.attrs, expr.sinfo_args) if changed else expr
+                return resolved(call, self._module)
+            case Tuple(fields):
+                return Tuple(tuple(self._leaf(one) for one in fields))
+            case TupleGetItem(value, index):
+                return TupleGetItem(self._leaf(value), index)
+            case If(cond, yes, no):
+                return If(self._leaf(cond), _sequence(yes), _sequence(no))
+        return expr
+
+    def _leaf(self, expr: Any) -> Any:
+        """An operand that is none of its own."""
+        if isinstance(expr, (Call, If, TupleGetItem, SeqExpr)):
+            return self.emit(expr)
+        return self.normalize(expr) if isinstance(expr, Tuple) else expr
+
+
+def _alike(a: Any, b: Any) -> bool:
+    strip = ("global_symbol",)
+    return structural_equal(*(func.with_attrs({k: v for k, v in func.attrs.items() if k not in strip}) for func in (a, b)))
+
+
+def _sequence(expr: Any) -> SeqExpr:
+    return expr if isinstance(expr, SeqExpr) else SeqExpr((), expr)
+
+
+def resolved(call: Call, mod: IRModule) -> Call:
+    """A call of a function of the module, with what that function says of its result.
+
+    Raises:
+        DeclarationError: if the module has no such function, or arguments don't fit.
+    """
+    if not isinstance(call.op, GlobalVar) or call.sinfo_args:
+        return call
+    func: Any = mod[call.op]
+    info = func.struct_info if isinstance(func, RelaxExpr) else ObjectStructInfo()
+    if not isinstance(info, FuncStructInfo):
+        raise DeclarationError(
+            f"{call.op.name_hint} is a tensor function: call it by R.call_tir(cls.{call.op.name_hint}, args, out_sinfo=...)"
+        )
+    return call.with_struct_info(returned(info, [arg.struct_info for arg in call.args], call.op.name_hint))
+
+
+__all__ = ["BlockBuilder", "resolved"]

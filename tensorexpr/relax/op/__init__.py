@@ -1,0 +1,120 @@
+"""The operators of graphs as functions that make calls: `relax.op.add(x, y)`, `relax.op.nn.softmax(x)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..ops.calls import (
+    assert_op,
+    call,
+    call_dps_packed,
+    call_packed,
+    call_pure_packed,
+    call_tir,
+    call_tir_inplace,
+    element,
+    invoke_closure,
+    print,
+    shape_of,
+)
+from ..ops.create import full, ones, ones_like, zeros, zeros_like
+from ..ops.elementwise import (
+    abs,
+    acos,
+    acosh,
+    add,
+    asin,
+    asinh,
+    astype,
+    atan,
+    atanh,
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    bitwise_xor,
+    ceil,
+    clip,
+    cos,
+    cosh,
+    divide,
+    equal,
+    erf,
+    ewise_fma,
+    exp,
+    floor,
+    floor_divide,
+    floor_mod,
+    greater,
+    greater_equal,
+    isfinite,
+    isinf,
+    isnan,
+    left_shift,
+    less,
+    less_equal,
+    log,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    masked_fill,
+    maximum,
+    minimum,
+    mod,
+    multiply,
+    negative,
+    not_equal,
+    power,
+    relu,
+    right_shift,
+    round,
+    rsqrt,
+    sigmoid,
+    sign,
+    sin,
+    sinh,
+    sqrt,
+    square,
+    subtract,
+    tan,
+    tanh,
+    where,
+)  # fmt: skip
+from ..ops.linear import dense, linear, matmul
+from ..ops.manipulate import (
+    broadcast_to,
+    concat,
+    expand_dims,
+    flatten,
+    flip,
+    permute_dims,
+    reshape,
+    split,
+    squeeze,
+    strided_slice,
+    take,
+    tile,
+)
+from ..ops.reduce import argmax, argmin, max, mean, min, prod, std, sum, variance
+from ..struct_info import RelaxExpr
+from . import nn
+
+_PYTHON: dict[str, Callable[..., Any]] = {
+    "add": add, "astype": astype, "call": call, "divide": divide, "element": element, "floor_divide": floor_divide,
+    "floor_mod": floor_mod, "greater": greater, "greater_equal": greater_equal, "less": less, "less_equal": less_equal,
+    "multiply": multiply, "negative": negative, "power": power, "shape_of": shape_of, "subtract": subtract,
+}  # fmt: skip
+RelaxExpr._operators.update(_PYTHON)
+
+__all__ = [
+    "abs", "acos", "acosh", "add", "argmax", "argmin", "asin", "asinh", "assert_op", "astype", "atan", "atanh", "bitwise_and",
+    "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast_to", "call_dps_packed", "call_packed", "call_pure_packed", "call_tir",
+    "call_tir_inplace", "ceil", "clip", "concat", "cos", "cosh", "dense", "divide", "equal", "erf", "ewise_fma", "exp", "expand_dims",
+    "flatten", "flip", "floor", "floor_divide", "floor_mod", "full", "greater", "greater_equal", "invoke_closure", "isfinite", "isinf",
+    "isnan", "left_shift", "less", "less_equal", "linear", "log", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "masked_fill", "matmul", "max", "maximum", "mean", "min", "minimum", "mod", "multiply", "negative", "nn", "not_equal", "ones",
+    "ones_like", "permute_dims", "power", "print", "prod", "relu", "reshape", "right_shift", "round", "rsqrt", "shape_of", "sigmoid",
+    "sign", "sin", "sinh", "split", "sqrt", "square", "squeeze", "std", "strided_slice", "subtract", "sum", "take", "tan", "tanh",
+    "tile", "variance", "where", "zeros", "zeros_like",
+]  # fmt: skip

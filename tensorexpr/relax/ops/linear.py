@@ -1,0 +1,89 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import te
+from ...errors import DeclarationError, TypeMismatchError
+from ...tir.arithmetic import as_int
+from ...tir.dtype import to_numpy
+from ...tir.expr import PrimExpr
+from ..expr import Call
+from ..relations import same_extents
+from ..struct_info import StructInfo
+from .elementwise import add, broadcast
+from .manipulate import permute_dims
+from .row import Expr, Operand, Pattern, operator, tensor
+
+
+def _te_matmul(x1: Any, x2: Any, out_dtype: str | None = None) -> Any:
+    """Products along the last axis of the one and the last but one of the other; axes in front of these broadcast."""
+    dtype, k = out_dtype or x1.dtype, te.reduce_axis((0, x1.shape[-1]), name="k")
+    rows, columns = len(x1.shape) > 1, len(x2.shape) > 1
+    a_outer, b_outer = list(x1.shape[:-2]), list(x2.shape[:-2])
+    outer = broadcast(a_outer, b_outer, "matmul")
+    if outer is None:
+        raise DeclarationError(f"relax.op.matmul: whether {a_outer} and {b_outer} broadcast depends on symbols")
+    shape = [*outer, *(x1.shape[-2:-1] if rows else ()), *(x2.shape[-1:] if columns else ())]
+
+    def at(tensor: Any, own: list[Any], index: tuple[Any, ...], last: tuple[Any, ...]) -> Any:
+        first = len(outer) - len(own)
+        batch = zip(index[first : len(outer)], own, outer[first:], strict=True)
+        place = (*(0 if _is_one(extent) and not _is_one(full) else i for i, extent, full in batch), *last)
+        return tensor[place]
+
+    def element(*index: Any) -> Any:
+        i, j = (index[len(outer) : len(outer) + 1] if rows else ()), (index[-1:] if columns else ())
+        product = at(x1, a_outer, index, (*i, k)).astype(dtype) * at(x2, b_outer, index, (k, *j)).astype(dtype)
+        return te.sum(product, axis=k)
+
+    return te.compute(shape, element, name="matmul")
+
+
+def _is_one(extent: Any) -> bool:
+    return as_int(extent) == 1
+
+
+def _np_matmul(x1: Any, x2: Any, out_dtype: str | None = None) -> Any:
+    dtype = to_numpy(out_dtype) if out_dtype else x1.dtype
+    return np.matmul(x1.astype(dtype), x2.astype(dtype))
+
+
+@operator("matmul", Pattern.OUT_FUSABLE, te=_te_matmul, numpy=_np_matmul)
+def matmul(x1: Expr, x2: Expr, out_dtype: str | None = None) -> StructInfo:
+    """The product of matrices, or of stacks of them that broadcast; a vector is a row on the left and a column on the right."""
+    a, b = tensor(x1, "x1"), tensor(x2, "x2")
+    if 0 in (a.ndim, b.ndim):
+        raise DeclarationError("relax.op.matmul: numbers have no product of matrices; use multiply")
+    if out_dtype in (None, "void", "") and a.dtype != b.dtype and a.dtype and b.dtype:
+        raise TypeMismatchError(f"relax.op.matmul: operands of {a.dtype} and {b.dtype}; use astype, or state out_dtype")
+    dtype = a.dtype if out_dtype in (None, "void", "") else out_dtype
+    shape = _product_shape(a, b)
+    if shape is not None:
+        return a.like(shape, dtype)
+    ndim = -1 if -1 in (a.ndim, b.ndim) else max(a.ndim, b.ndim, 2) - (a.ndim == 1) - (b.ndim == 1)
+    return a.like(None, dtype, ndim)
+
+
+def _product_shape(a: Operand, b: Operand) -> list[PrimExpr] | None:
+    if a.extents is None or b.extents is None:
+        return None
+    inner = b.extents[-2] if b.ndim > 1 else b.extents[0]
+    if same_extents(a.extents[-1], inner) is False:
+        raise DeclarationError(f"relax.op.matmul: {a.info} has {a.extents[-1]} columns, and {b.info} {inner} rows")
+    outer = broadcast(a.extents[:-2], b.extents[:-2], "matmul")
+    return None if outer is None else [*outer, *(a.extents[-2:-1] if a.ndim > 1 else ()), *(b.extents[-1:] if b.ndim > 1 else ())]
+
+
+def linear(data: Any, weight: Any, bias: Any = None, out_dtype: str | None = None) -> Call:
+    """`data @ weight.T + bias`, of weights with a row for each output: calls of other operators."""
+    product: Call = matmul(data, permute_dims(weight, None), out_dtype)
+    return product if bias is None else add(product, bias)
+
+
+def dense(data: Any, weight: Any, bias: Any = None) -> Call:
+    """As `linear`, by its name of 2022."""
+    return linear(data, weight, bias)

@@ -1,0 +1,92 @@
+"""Operators that take axes together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import te, topi
+from ...tir.expr import IntImm, PrimExpr
+from ..expr import Call
+from ..struct_info import StructInfo
+from .row import Expr, Operand, Pattern, operator, tensor
+
+
+def reduced(operand: Operand, axis: Any, keepdims: bool, dtype: str | None = None) -> StructInfo:
+    """A tensor without some axes, or with extents of 1 there."""
+    axes = operand.axes(axis)
+    if axes is None:
+        return operand.like(None, dtype, 0 if axis is None and not keepdims else -1)
+    if operand.extents is None:
+        return operand.like(None, dtype, operand.ndim if keepdims else operand.ndim - len(axes))
+    kept = [IntImm("int64", 1) if n in axes else e for n, e in enumerate(operand.extents) if keepdims or n not in axes]
+    return operand.like(kept, dtype)
+
+
+def _along(axis: Any) -> Any:
+    return None if axis is None else tuple(axis) if isinstance(axis, Sequence) else axis
+
+
+def _reduction(name: str, te_form: Any, numpy: Callable[..., Any], dtype: str | None = None) -> Callable[..., Call]:
+    def rule(x: Expr, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> StructInfo:
+        return reduced(tensor(x, "x"), axis, keepdims, dtype)
+
+    def evaluated(x: Any, axis: Any, keepdims: bool) -> Any:
+        found = numpy(x, axis=_along(axis), keepdims=keepdims)
+        return np.asarray(found).astype(dtype or x.dtype)
+
+    rule.__doc__ = f"`{name}` along axes, or of all elements."
+    return operator(name, Pattern.REDUCTION, te=te_form, numpy=evaluated)(rule)
+
+
+def _count(x: Any, axis: Any) -> PrimExpr | int:
+    """How many elements are taken together."""
+    axes = range(len(x.shape)) if axis is None else [axis] if isinstance(axis, int) else axis
+    total: Any = 1
+    for one in axes:
+        total = total * x.shape[one]
+    return total  # type: ignore[no-any-return]
+
+
+def _mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    total = topi.sum(x, axis, keepdims)
+    count = _count(x, axis)
+    return topi.divide(total, te.const(count, x.dtype) if isinstance(count, int) else count.astype(x.dtype))
+
+
+def _variance(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    centred = topi.subtract(x, _mean(x, axis, True))
+    return _mean(topi.multiply(centred, centred), axis, keepdims)
+
+
+def _std(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    return topi.sqrt(_variance(x, axis, keepdims))
+
+
+max = _reduction("max", topi.max, np.max)
+mean = _reduction("mean", _mean, np.mean)
+min = _reduction("min", topi.min, np.min)
+prod = _reduction("prod", topi.prod, np.prod)
+std = _reduction("std", _std, np.std)
+sum = _reduction("sum", topi.sum, np.sum)
+variance = _reduction("variance", _variance, np.var)
+
+
+def _position(name: str, te_form: Any, numpy: Callable[..., Any]) -> Callable[..., Call]:
+    def rule(x: Expr, axis: int | None = None, keepdims: bool = False) -> StructInfo:
+        return reduced(tensor(x, "x"), axis, keepdims, "int64")
+
+    def computed(x: Any, axis: Any, keepdims: bool) -> Any:
+        return topi.cast(te_form(x, axis, keepdims), "int64")
+
+    def evaluated(x: Any, axis: Any, keepdims: bool) -> Any:
+        return np.asarray(numpy(x, axis=axis, keepdims=keepdims)).astype(np.int64)
+
+    rule.__doc__ = f"`{name}` along an axis, the first one of several; of all elements without one."
+    return operator(name, Pattern.REDUCTION, te=computed, numpy=evaluated)(rule)
+
+
+argmax = _position("argmax", topi.argmax, np.argmax)
+argmin = _position("argmin", topi.argmin, np.argmin)

@@ -1,0 +1,114 @@
+"""What operators mean, on NumPy's arrays, where NumPy has no function for it: the oracle of every pass and kernel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ... import topi
+from ...tir.arithmetic import const
+from ...tir.dtype import to_numpy
+
+Array: TypeAlias = Any
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def cast(x: Array, dtype: str) -> Array:
+    """Elements in another dtype; towards zero from floats to integers."""
+    with np.errstate(invalid="ignore"):
+        return x.astype(to_numpy(dtype))
+
+
+def erf(x: Array) -> Array:
+    """The error function."""
+    return (_erf(x.astype(np.float64)) if x.size else x).astype(x.dtype)
+
+
+def round(x: Array) -> Array:
+    """To the nearest integer, halves to even ones."""
+    return np.rint(x) if x.dtype.kind == "f" else x
+
+
+def rsqrt(x: Array) -> Array:
+    """One by the square root."""
+    return (1 / np.sqrt(x)).astype(x.dtype)
+
+
+def sigmoid(x: Array) -> Array:
+    """1 / (1 + exp(-x)), without overflow."""
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + e), e / (1 + e)).astype(x.dtype)
+
+
+def divide(a: Array, b: Array) -> Array:
+    """Of integers the quotient towards zero, as the loops have it."""
+    if a.dtype.kind == "f":
+        return np.divide(a, b)
+    quotient = np.floor_divide(np.abs(a), np.abs(b))
+    return np.where((a < 0) != (b < 0), -quotient, quotient).astype(a.dtype)
+
+
+def relu(x: Array) -> Array:
+    """No less than 0."""
+    return np.maximum(x, x.dtype.type(0))
+
+
+def silu(x: Array) -> Array:
+    """x times its sigmoid."""
+    return x * sigmoid(x)
+
+
+def gelu(x: Array) -> Array:
+    """x times the normal distribution's function (Hendrycks and Gimpel 2016)."""
+    return (x * 0.5 * (1 + erf(x / math.sqrt(2)))).astype(x.dtype)
+
+
+def gelu_tanh(x: Array) -> Array:
+    """The same by its approximation with tanh."""
+    return (x * 0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))).astype(x.dtype)
+
+
+def te_gelu(x: Any, tanh: bool) -> Any:
+    """GELU of a tensor."""
+
+    def number(value: float) -> Any:
+        return const(value, x.dtype)
+
+    if tanh:
+        cube = topi.multiply(x, topi.multiply(x, x))
+        inner = topi.multiply(number(math.sqrt(2 / math.pi)), topi.add(x, topi.multiply(number(0.044715), cube)))
+        inside = topi.tanh(inner)
+    else:
+        inside = topi.erf(topi.multiply(x, number(math.sqrt(0.5))))
+    return topi.multiply(x, topi.multiply(number(0.5), topi.add(number(1.0), inside)))
+
+
+def softmax(x: Array, axis: int) -> Array:
+    """Exponentials by their sum along an axis."""
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+def log_softmax(x: Array, axis: int) -> Array:
+    """The logarithm of that."""
+    shifted = x - x.max(axis, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis, keepdims=True))
+
+
+def normalized(x: Array, axes: Sequence[int], epsilon: float) -> Array:
+    """With a mean of 0 and a variance of 1 along axes."""
+    wide = x.astype(np.float64)
+    mean, variance = wide.mean(tuple(axes), keepdims=True), wide.var(tuple(axes), keepdims=True)
+    return ((wide - mean) / np.sqrt(variance + epsilon)).astype(x.dtype)
+
+
+def windows(x: Array, size: Sequence[int], strides: Sequence[int], dilation: Sequence[int]) -> Array:
+    """A view of the windows on the last axes: positions, then offsets inside a window."""
+    rank, reach = len(size), [(k - 1) * d + 1 for k, d in zip(size, dilation, strict=True)]
+    view = np.lib.stride_tricks.sliding_window_view(x, reach, tuple(range(-rank, 0)))
+    steps = [slice(None)] * (x.ndim - rank)
+    index = (*steps, *(slice(None, None, s) for s in strides), *(slice(None, None, d) for d in dilation))
+    return view[index]

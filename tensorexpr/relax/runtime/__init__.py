@@ -1,0 +1,1 @@
+"""Running graphs: executables, and the virtual machine that calls their functions."""

@@ -1,0 +1,64 @@
+"""A graph that is built: its tensor functions in machine code, and its functions, to be called by a virtual machine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from ...errors import TensorExprError
+from ...runtime.module import Module
+from ...target import Target
+from ...tir.function import IRModule
+from ..expr import Call, Function
+from ..visitor import walk
+
+
+class Executable:
+    """A built module of graphs.
+
+    Args:
+        mod: its functions after all passes.
+        kernels: the tensor functions in machine code; None if there are none.
+        target: what they are for.
+        origins: where the schedule of each tensor function comes from.
+    """
+
+    def __init__(self, mod: IRModule, kernels: Module | None, target: Target, origins: dict[str, str]) -> None:
+        self.ir_mod = mod
+        self.mod = kernels
+        self.target = target
+        self.origins = origins
+
+    @property
+    def functions(self) -> dict[str, Function]:
+        """The functions of graphs by name."""
+        found: dict[str, Any] = {var.name_hint: func for var, func in self.ir_mod.functions_items()}
+        return {name: func for name, func in found.items() if isinstance(func, Function)}
+
+    def stats(self) -> str:
+        """How many functions, calls and kernels there are."""
+        calls = Counter(
+            str(node.op).removeprefix("relax.") for f in self.functions.values() for node in walk(f.body) if isinstance(node, Call)
+        )
+        kinds = ", ".join(f"{count} {name}" for name, count in sorted(calls.items()))
+        return f"{len(self.functions)} functions of graphs, {len(self.origins)} tensor functions; calls: {kinds or 'none'}"
+
+    def as_text(self) -> str:
+        """The functions as they run."""
+        return "\n\n".join(func.script(name=name) for name, func in self.functions.items())
+
+    def as_python(self) -> str:
+        """As `as_text`."""
+        return self.as_text()
+
+    def jit(self, *args: Any, **kwargs: Any) -> Executable:
+        """Itself: its code is in memory."""
+        return self
+
+    def export_library(self, file_name: str, **kwargs: Any) -> None:
+        """Write a library.
+
+        Raises:
+            TensorExprError: always, as executables can't be written yet.
+        """
+        raise TensorExprError("an executable can't be written to a file yet; `executable.mod.export_library` writes its tensor functions")

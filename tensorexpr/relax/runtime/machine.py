@@ -1,0 +1,278 @@
+"""The virtual machine: calls the functions of an executable."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArgumentError, MissingFunctionError
+from ...runtime.device import Device, cpu
+from ...runtime.ndarray import NDArray, array
+from ...runtime.registry import get_global_func
+from ..expr import Function
+from .executable import Executable
+from .plan import Machine, Plan
+
+
+class VMInstrumentReturnKind(IntEnum):
+    """What an instrument asks for: that the call goes on, or is left out."""
+
+    NO_OP = 0
+    SKIP_RUN = 1
+
+
+def _converted(value: Any) -> Any:
+    """An argument as functions take it: arrays of the runtime, integers, tuples of these."""
+    if isinstance(value, np.ndarray):
+        return array(value)
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_converted, value))
+    return int(value) if isinstance(value, np.integer) else value
+
+
+class VirtualMachine(Machine):
+    """Runs an executable: `vm["main"](x)`.
+
+    Args:
+        rt_mod: the executable.
+        device: where it runs: `cpu()`, or a list of it.
+        memory_cfg: accepted; there is one allocator.
+        profile: whether `profile` may be called.
+
+    Raises:
+        ArgumentError: for what is no executable, or another device.
+    """
+
+    NAIVE_ALLOCATOR = 1
+    POOLED_ALLOCATOR = 2
+
+    def __init__(
+        self, rt_mod: Executable, device: Device | Sequence[Device] | None = None, memory_cfg: Any = None, profile: bool = False
+    ) -> None:
+        if not isinstance(rt_mod, Executable):
+            raise ArgumentError(f"VirtualMachine takes what relax.build returns, not {type(rt_mod).__name__}")
+        devices = [cpu()] if device is None else [device] if isinstance(device, Device) else list(device)
+        if any(one.device_type != cpu().device_type for one in devices):
+            raise ArgumentError(f"graphs run on the CPU, not on {devices}")
+        self.module = rt_mod
+        self.kernels = _Kernels(rt_mod)
+        self.plans = {}
+        for name, func in rt_mod.functions.items():
+            self.plans[name] = Plan(func, name, self)
+        self._inputs: dict[str, tuple[Any, ...]] = {}
+        self._outputs: dict[str, Any] = {}
+        self._saved: dict[str, Callable[[], Any]] = {}
+        self._instrument: Callable[..., Any] | None = None
+        self._profile = profile
+        self._watch: list[tuple[str, float, str]] | None = None
+        self.call = _call_plainly
+
+    def registered(self, name: str) -> Callable[..., Any]:
+        """A registered function.
+
+        Raises:
+            MissingFunctionError: if there is none of that name.
+        """
+        found = get_global_func(name, allow_missing=True)
+        if found is None:
+            raise MissingFunctionError(
+                f"the graph calls {name!r}, and no function of that name is registered; register_func({name!r}, f) does it"
+            )
+        called: Callable[..., Any] = found
+        return called
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        if name in self._saved:
+            return self._saved[name]
+        plan = self._plan(name)
+        return lambda *args: plan([_converted(arg) for arg in args])
+
+    def _plan(self, name: str) -> Plan:
+        if name not in self.plans:
+            raise MissingFunctionError(f"the executable has no function {name!r}; it has {', '.join(self.plans) or 'none'}")
+        return self.plans[name]
+
+    def invoke_closure(self, closure: Callable[..., Any], *args: Any) -> Any:
+        """Call a function that another one returned."""
+        return closure(*map(_converted, args))
+
+    def save_function(self, func_name: str, saved_name: str, *args: Any, include_return: bool = True, **kwargs: Any) -> None:
+        """Keep a call with its arguments under a name, to be called without any.
+
+        Raises:
+            ArgumentError: if the name is taken.
+        """
+        if saved_name in self._saved or saved_name in self.plans:
+            raise ArgumentError(f"save_function: {saved_name!r} is a function already")
+        plan, given = self._plan(func_name), self._arguments(func_name, args, kwargs)
+
+        def run() -> Any:
+            found = plan(given)
+            return found if include_return else None
+
+        self._saved[saved_name] = run
+
+    def _arguments(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Arguments in the order of the parameters, those by name in their places."""
+        names = [param.name_hint for param in self._plan(name).func.params]
+        unknown = [key for key in kwargs if key not in names]
+        if unknown:
+            warnings.warn(f"{name} has no parameter {', '.join(unknown)}; it has {', '.join(names)}", stacklevel=3)
+        rest = iter(args)
+        try:
+            given = [kwargs[one] if one in kwargs else next(rest) for one in names]
+        except StopIteration:
+            raise ArgumentError(f"{name} takes {len(names)} arguments ({', '.join(names)}), not {len(args) + len(kwargs)}") from None
+        if list(rest):
+            raise ArgumentError(f"{name} takes {len(names)} arguments ({', '.join(names)}), not {len(args) + len(kwargs)}")
+        return tuple(map(_converted, given))
+
+    def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """Set the arguments of `invoke_stateful`, by place or by name."""
+        self._inputs[func_name] = self._arguments(func_name, args, kwargs)
+
+    def invoke_stateful(self, func_name: str) -> None:
+        """Call a function with the arguments that were set; `get_outputs` has the result.
+
+        Raises:
+            ArgumentError: if none were set.
+        """
+        if func_name not in self._inputs:
+            raise ArgumentError(f"invoke_stateful: {func_name!r} has no arguments; set_input({func_name!r}, ...) sets them")
+        self._outputs[func_name] = self._plan(func_name)(self._inputs[func_name])
+
+    def get_outputs(self, func_name: str) -> Any:
+        """The result of the last `invoke_stateful`.
+
+        Raises:
+            ArgumentError: if there was none.
+        """
+        if func_name not in self._outputs:
+            raise ArgumentError(f"get_outputs: {func_name!r} was not called; invoke_stateful({func_name!r}) calls it")
+        return self._outputs[func_name]
+
+    def set_instrument(self, instrument: Any) -> None:
+        """Let a function see each call: `f(func, name, before_run, ret_value, *args)` before and after; SKIP_RUN leaves the call out."""
+        found = get_global_func(instrument) if isinstance(instrument, str) else instrument
+        self._instrument = found
+
+        def watched(name: str, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+            if found(function, name, True, None, *args) == VMInstrumentReturnKind.SKIP_RUN:
+                return None
+            value = function(*args)
+            found(function, name, False, value, *args)
+            return value
+
+        self.call = watched
+
+    def time_evaluator(
+        self, func_name: str, dev: Device | None = None, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0, **_: Any
+    ) -> Callable[..., Any]:
+        """What times calls of a function, as `Module.time_evaluator` does: a function of the arguments that returns a BenchmarkResult."""
+        from ...runtime.timing import BenchmarkResult
+
+        function = self[func_name]
+
+        def evaluate(*args: Any) -> BenchmarkResult:
+            given = [_converted(arg) for arg in args]
+            seconds: list[float] = []
+            function(*given)
+            for _ in range(repeat):
+                calls = number
+                while True:
+                    begin = perf_counter()
+                    for _ in range(calls):
+                        function(*given)
+                    taken = perf_counter() - begin
+                    if taken * 1e3 >= min_repeat_ms:
+                        break
+                    calls = max(calls + 1, int(calls * min(10.0, 1.2 * min_repeat_ms / max(taken * 1e3, 1e-6))))
+                seconds.append(taken / calls)
+            return BenchmarkResult(tuple(seconds))
+
+        return evaluate
+
+    def profile(self, func_name: str, *args: Any) -> Report:
+        """Call a function and measure each call in it.
+
+        Raises:
+            ArgumentError: if the machine was made without `profile=True`.
+        """
+        if not self._profile:
+            raise ArgumentError("profile: make the machine by VirtualMachine(ex, dev, profile=True)")
+        rows: list[tuple[str, float, str]] = []
+        before = self.call
+
+        def timed(name: str, function: Callable[..., Any], given: Sequence[Any]) -> Any:
+            begin = perf_counter()
+            value = before(name, function, given)
+            shapes = ", ".join(f"{one.dtype}[{', '.join(map(str, one.shape))}]" for one in given if isinstance(one, NDArray))
+            rows.append((name, perf_counter() - begin, shapes))
+            return value
+
+        self.call = timed
+        begin = perf_counter()
+        try:
+            self[func_name](*args)
+        finally:
+            self.call = before
+        return Report(rows, perf_counter() - begin)
+
+
+def _call_plainly(name: str, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+    return function(*args)
+
+
+class _Kernels(dict[str, Callable[..., Any]]):
+    """The tensor functions in machine code, each looked up once."""
+
+    def __init__(self, executable: Executable) -> None:
+        super().__init__()
+        self._executable = executable
+
+    def __missing__(self, name: str) -> Callable[..., Any]:
+        if self._executable.mod is None:
+            raise MissingFunctionError(f"the executable has no tensor function {name!r}")
+        found: Callable[..., Any] = self._executable.mod[name]
+        self[name] = found
+        return found
+
+
+class Report:
+    """What each call of a run took.
+
+    Args:
+        calls: name, seconds and shapes of arguments of each.
+        total: seconds of the whole.
+    """
+
+    def __init__(self, calls: Sequence[tuple[str, float, str]], total: float) -> None:
+        self.calls, self.total = tuple(calls), total
+
+    def table(self) -> str:
+        """Rows by name and shapes, the longest first, with their sum and the whole run."""
+        summed: dict[tuple[str, str], list[float]] = {}
+        for name, seconds, shapes in self.calls:
+            summed.setdefault((name, shapes), []).append(seconds)
+        rows = [(name, sum(s) * 1e6, 100 * sum(s) / self.total, "cpu0", len(s), shapes) for (name, shapes), s in summed.items()]
+        rows.sort(key=lambda row: -row[1])
+        inside = sum(row[1] for row in rows)
+        shown = [(n, f"{us:.2f}", f"{part:.2f}", dev, str(count), shapes) for n, us, part, dev, count, shapes in rows]
+        shown += [
+            ("----------", "", "", "", "", ""),
+            ("Sum", f"{inside:.2f}", f"{inside / self.total / 1e4:.2f}", "", str(len(self.calls)), ""),
+        ]
+        shown.append(("Total", f"{self.total * 1e6:.2f}", "", "cpu0", "1", ""))
+        head = ("Name", "Duration (us)", "Percent", "Device", "Count", "Argument Shapes")
+        widths = [max(len(row[n]) for row in (head, *shown)) for n in range(6)]
+        return "\n".join("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in (head, *shown))
+
+    __str__ = table
+
+
+__all__ = ["Function", "Report", "VMInstrumentReturnKind", "VirtualMachine"]

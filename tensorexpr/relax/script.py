@@ -1,0 +1,39 @@
+"""The names of R, for ``from tensorexpr.script import relax as R``.
+
+A function under `@R.function` is read, not run. Types, constants and operators work in Python too: `R.Tensor((1, 784), "float32")`,
+`R.add(x, y)`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from ..script.read import graph_function
+from . import printer, script_reader
+from .script_words import RELAX
+
+
+def function(func: Any = None, *, pure: bool = True, private: bool = False, check_well_formed: bool = True) -> Any:
+    """Decorator: the function whose source stands below it, as a `relax.Function`. It is read and never run.
+
+    Args:
+        pure: whether calls have no effect but their value.
+        private: not visible outside of its module.
+        check_well_formed: accepted; a function that is read is.
+
+    Raises:
+        ParseError: with the place, and what was expected there.
+    """
+    frame = inspect.currentframe()
+    around = frame.f_back if frame is not None else None
+    options = {"pure": pure, "private": private}
+    return (lambda target: graph_function(target, around, options)) if func is None else graph_function(func, around, options)
+
+
+__getattr__ = RELAX.__getattr__
+__all__ = ["function", "printer", "script_reader"]
+
+
+def __dir__() -> list[str]:
+    return sorted({"function", *RELAX.entries})

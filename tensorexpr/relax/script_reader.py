@@ -1,0 +1,312 @@
+"""Reads functions under @R.function: statements become bindings of a builder."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import DeclarationError
+from ..script.parser.dtypes import TYPES
+from ..script.parser.expressions import ExpressionReader
+from ..script.parser.functions import GRAPHS, MODULES
+from ..script.parser.scope import Scope
+from ..script.parser.source import Source
+from ..script.parser.values import Builder, Namespace, Pending, as_expr
+from ..tir.expr import PrimExpr
+from ..tir.expr import Var as Symbol
+from ..tir.function import GlobalVar, IRModule
+from .block_builder import BlockBuilder
+from .expr import Call, DataflowVar, Function, If, RelaxExpr, SeqExpr, Tuple, TupleGetItem, Var, convert_to_expr
+from .relations import BaseCheckResult, struct_info_base_check
+from .script_words import RELAX, Cast, EmitTe, GraphContext, Output, info_of
+from .struct_info import FuncStructInfo, ObjectStructInfo, StructInfo, TupleStructInfo
+
+
+class GraphReader(ExpressionReader):
+    """Reads one function.
+
+    Args:
+        source, captured: the text, and what names around it mean.
+        builder: takes its bindings; of the module that it belongs to.
+        members: the functions of the module.
+    """
+
+    def __init__(self, source: Source, scope: Scope, builder: BlockBuilder, members: Sequence[str] = ()) -> None:
+        self._graph = GraphContext(self._extent)
+        super().__init__(source, scope, self._graph, MODULES)
+        self._builder = builder
+        self._outputs: list[dict[str, int]] = []  # of each dataflow block around: names -> the line of the binding that outlives it
+
+    def _extent(self, text: str) -> PrimExpr:
+        """The text of an extent. Names that mean nothing yet are new symbols."""
+        tree = ast.parse(text, mode="eval").body
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and node.id not in self._graph.symbols and not self._is_language(node.id):
+                self._graph.symbols[node.id] = Symbol(node.id, "int64")
+        for name, symbol in self._graph.symbols.items():
+            self._scope.define(name, symbol)
+        return as_expr(self.value(tree))
+
+    def _is_language(self, name: str) -> bool:
+        known, value = self._scope.find(name)
+        return known and isinstance(value, (Namespace, PrimExpr))
+
+    def value(self, node: ast.AST) -> Any:
+        """What `node` is worth; calls of functions of the module and of values are calls of the graph."""
+        if isinstance(node, ast.Call):
+            callee = super().value(node.func)
+            if isinstance(callee, (GlobalVar, Var)):
+                args, _ = self._arguments(node)
+                return self.at(node, lambda: self._builder.normalize(Call(callee, [self._given(arg) for arg in args])))
+        if isinstance(node, ast.Subscript):
+            owner = self.value(node.value)
+            if isinstance(owner, RelaxExpr):
+                return self.at(node, lambda: owner[self.value(node.slice)])
+        return super().value(node)
+
+    def _given(self, value: Any) -> Any:
+        """A value as an operand."""
+        if isinstance(value, Pending):
+            value = as_expr(value)
+        if isinstance(value, EmitTe):
+            return self._builder.call_te(value.func, *value.args, **value.kwargs)
+        return convert_to_expr(value)
+
+    def signature(self, node: ast.FunctionDef) -> tuple[list[Var], StructInfo | None]:
+        """The parameters, and what is returned if that is stated."""
+        args = node.args
+        odd = next((x for x in (*args.kwonlyargs, args.vararg, args.kwarg, *args.defaults) if x is not None), None)
+        if odd is not None:
+            self.fail(odd, "parameters have neither defaults nor stars")
+        params: list[Var] = []
+        for arg in (*args.posonlyargs, *args.args):
+            if arg.annotation is None:
+                self.fail(arg, f'parameter {arg.arg} has no type; expected R.Tensor((1, 784), "float32") or another')
+            annotation = arg.annotation
+            params.append(Var(arg.arg, self.at(annotation, info_of, self.value(annotation))))
+            self._scope.define(arg.arg, params[-1])
+        stated = None if node.returns is None else self.at(node.returns, info_of, self.value(node.returns))
+        return params, stated
+
+    def function(self, node: ast.FunctionDef, options: Mapping[str | None, Any]) -> Function:
+        """The function."""
+        params, stated = self.signature(node)
+        outer = self._builder.begin_scope()
+        result = self._statements(node.body)
+        if result is None:
+            self.fail(node, f"function {node.name} returns nothing: end it with `return value`")
+        body = SeqExpr(self._builder.end_scope(outer), result)
+        if stated is not None and struct_info_base_check(stated, body.struct_info) <= BaseCheckResult.FAIL_L1:
+            self.fail(node.returns or node, f"function {node.name} returns {body.struct_info}, where its signature says {stated}")
+        attrs = dict(self._graph.function_attrs)
+        if not options.get("private", False):
+            attrs = {"global_symbol": node.name, **attrs}
+        return Function(tuple(params), body, stated or body.struct_info, bool(options.get("pure", True)), attrs)  # type: ignore[arg-type]
+
+    def _statements(self, nodes: Sequence[ast.stmt]) -> Any:
+        """Read statements; what they return, if they do."""
+        for number, node in enumerate(nodes):
+            match node:
+                case ast.Return():
+                    if number != len(nodes) - 1:
+                        self.fail(nodes[number + 1], "nothing follows a return")
+                    if node.value is None:
+                        self.fail(node, "a function returns a value")
+                    return self._result(node.value)
+                case ast.Assign(targets=[target]):
+                    self._assign(target, node.value, None)
+                case ast.AnnAssign(target=target, value=value) if value is not None:
+                    self._assign(target, value, self.at(node.annotation, info_of, self.value(node.annotation)))
+                case ast.With(items=[ast.withitem(context_expr=ast.Call(func=func))]) if self._is_word(func, "dataflow"):
+                    self._dataflow(node.body)
+                case ast.Expr(value=ast.Constant()) | ast.Pass():
+                    continue
+                case ast.Expr():
+                    self._effect(node)
+                case ast.If():
+                    self._branches(node)
+                case ast.FunctionDef():
+                    self._closure(node)
+                case _:
+                    self.fail(node, f"`{type(node).__name__}` has no place in a function of a graph")
+        return None
+
+    def _is_word(self, node: ast.AST, word: str) -> bool:
+        found = self.value(node) if isinstance(node, (ast.Attribute, ast.Name)) else None
+        return isinstance(found, Builder) and found.name == f"R.{word}"
+
+    def _result(self, node: ast.expr) -> Any:
+        value = self.at(node, self._given, self.value(node))
+        made = self.at(node, self._builder.normalize, value)
+        return self.at(node, self._builder.emit, made) if isinstance(made, (Call, If, TupleGetItem)) else made
+
+    def _assign(self, target: ast.expr, node: ast.expr, stated: StructInfo | None) -> None:
+        if isinstance(target, ast.Tuple):
+            self._unpacked(target, node)
+            return
+        if not isinstance(target, ast.Name):
+            self.fail(target, "expected a name")
+        name, value = target.id, self.value(node)
+        if isinstance(value, Pending) or (isinstance(value, Builder) and value.dtype and value.name.startswith("T.")):
+            self._symbol(name, value)
+        elif isinstance(value, (Namespace, IRModule, GlobalVar, str, StructInfo)):
+            self._scope.define(name, value)  # another name for it, as in cls = Module
+        elif isinstance(value, PrimExpr):
+            self._scope.define(name, value)
+        elif isinstance(value, Cast):
+            self._scope.define(name, self.at(node, self._cast, value, name, target))
+        else:
+            self._scope.define(name, self.at(node, self._emit, value, name, target, stated))
+
+    def _symbol(self, name: str, value: Any) -> None:
+        """``n = T.int64()``: a symbol of the signature, or a new one."""
+        if name not in self._graph.symbols:
+            made = value.make(name).value if isinstance(value, Pending) else None
+            self._graph.symbols[name] = made if isinstance(made, Symbol) else Symbol(name, "int64")
+        self._scope.define(name, self._graph.symbols[name])
+
+    def _outlives(self, name: str, target: ast.AST) -> bool:
+        """Whether a binding is one that its dataflow block gives to what follows it."""
+        return not self._outputs or self._outputs[-1].get(name) == getattr(target, "lineno", -1)
+
+    def _cast(self, cast: Cast, name: str, target: ast.AST) -> Var:
+        return self._builder.match_cast(cast.value, cast.info, name, outlives=self._outlives(name, target))
+
+    def _emit(self, value: Any, name: str, target: ast.AST, stated: StructInfo | None) -> Var:
+        """A variable for a value.
+
+        Raises:
+            DeclarationError: if it can't be what is stated.
+        """
+        made = self._builder.normalize(self._given(value))
+        info = made.struct_info
+        if stated is not None and isinstance(made, Call) and isinstance(info, ObjectStructInfo):
+            made = made.with_struct_info(stated)
+        elif stated is not None and struct_info_base_check(stated, info) <= BaseCheckResult.FAIL_L1:
+            raise DeclarationError(f"{name} is stated as {stated}, and its value is {info}")
+        return self._builder.bind(made, name, self._builder.current_block_is_dataflow() and not self._outlives(name, target), stated)
+
+    def _unpacked(self, target: ast.Tuple, node: ast.expr) -> None:
+        """``a, b = R.split(x, 2)``, ``n, m = T.int64(), T.int64()``."""
+        if isinstance(node, ast.Tuple) and len(node.elts) == len(target.elts):
+            for one, value in zip(target.elts, node.elts, strict=True):
+                self._assign(one, value, None)
+            return
+        whole = self.at(node, self._emit, self.value(node), "lv", target, None)
+        info = whole.struct_info
+        if not isinstance(info, TupleStructInfo) or len(info.fields) != len(target.elts):
+            self.fail(target, f"{len(target.elts)} names for {info}")
+        for number, one in enumerate(target.elts):
+            if not isinstance(one, ast.Name):
+                self.fail(one, "expected a name")
+            self._scope.define(one.id, self._emit(TupleGetItem(whole, number), one.id, one, None))
+
+    def _dataflow(self, nodes: Sequence[ast.stmt]) -> None:
+        """A dataflow block: the last statement says which of its values outlive it."""
+        names: set[str] = set()
+        for node in nodes:
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and self._is_word(node.value.func, "output"):
+                names |= {arg.id for arg in node.value.args if isinstance(arg, ast.Name)}
+        lines: dict[str, int] = {}
+        for node in nodes:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+            for name in (one for target in targets for one in ast.walk(target) if isinstance(one, ast.Name) and one.id in names):
+                lines[name.id] = name.lineno
+        missing = names - lines.keys()
+        if missing:
+            self.fail(nodes[-1], f"R.output names {', '.join(sorted(missing))}, which the block doesn't define")
+        self._outputs.append(lines)
+        with self._builder.dataflow():
+            self._statements(nodes)
+        self._outputs.pop()
+
+    def _effect(self, node: ast.Expr) -> None:
+        """A call for its effect: R.print, R.assert_op, a registered function; R.func_attr and R.output are about what is around."""
+        value = self.value(node.value)
+        if value is None or isinstance(value, Output):
+            return
+        if not isinstance(value, Call):
+            self.fail(node, "this has no effect; assign it to a name")
+        self.at(node, self._builder.emit, value, "_")
+
+    def _branches(self, node: ast.If) -> None:
+        """``if``: both branches end with a binding of the same name, which is what the whole is."""
+        cond = self._result(node.test)
+        ends = [_last_name(branch) for branch in (node.body, node.orelse)]
+        if None in ends or ends[0] != ends[1]:
+            self.fail(node, "both branches of an if end with an assignment to the same name, and there is an else")
+        sequences: list[SeqExpr] = []
+        for branch in (node.body, node.orelse):
+            outer = self._builder.begin_scope()
+            self._scope.push()
+            self._statements(branch)
+            _, result = self._scope.find(ends[0] or "")
+            self._scope.pop()
+            sequences.append(SeqExpr(self._builder.end_scope(outer), result))
+        name = ends[0] or ""  # which the branches have used up: the whole is what has it
+        self._builder.free_name(name)
+        self._scope.define(name, self.at(node, self._emit, If(cond, *sequences), name, node, None))
+
+    def _closure(self, node: ast.FunctionDef) -> None:
+        """A function inside of a function, which may use what is around it."""
+        reader = GraphReader(self._source, self._scope, self._builder)
+        reader._graph.symbols.update(self._graph.symbols)
+        self._scope.push()
+        params, stated = reader.signature(node)
+        self._scope.pop()
+        named = Var(node.name, FuncStructInfo(tuple(param.struct_info for param in params), stated or ObjectStructInfo()))
+        self._scope.define(node.name, named)  # it may call itself
+        self._scope.push()
+        options = {
+            keyword.arg: self.value(keyword.value) for one in node.decorator_list if isinstance(one, ast.Call) for keyword in one.keywords
+        }
+        func = reader.function(node, {**options, "private": True})
+        self._scope.pop()
+        self._scope.define(node.name, self._builder.bind(func, node.name, False, None, named if stated is not None else None))
+
+
+def _last_name(nodes: Sequence[ast.stmt]) -> str | None:
+    """The name that the last statement of a branch defines."""
+    last = nodes[-1] if nodes else None
+    target = last.targets[0] if isinstance(last, ast.Assign) else last.target if isinstance(last, ast.AnnAssign) else None
+    if isinstance(last, ast.If):
+        return _last_name(last.body)
+    return target.id if isinstance(target, ast.Name) else None
+
+
+def read_function(
+    source: Source, captured: Mapping[str, Any], node: ast.FunctionDef, options: Mapping[str | None, Any], module: IRModule | None
+) -> Any:
+    """A function of a graph, alone or of a module whose functions are known by what they take and return."""
+    builder = BlockBuilder()
+    if module is not None:
+        builder._module = module  # tensor functions that the function emits become the module's
+        builder._names = {var.name_hint for var in module.get_global_vars()}
+    builder.begin_scope()
+    return GraphReader(source, Scope(_members(captured, module)), builder).function(node, options)
+
+
+def _members(captured: Mapping[str, Any], module: IRModule | None) -> dict[str, Any]:
+    """Names around a function, in which the functions of the module are its variables."""
+    if module is None:
+        return dict(captured)
+    own = {var.name_hint: var for var in module.get_global_vars()}
+    is_module = {name for name, value in captured.items() if isinstance(value, Namespace) and value.name == name and _is_of(value, own)}
+    return {name: Namespace(name, own) if name in is_module else value for name, value in captured.items()}
+
+
+def _is_of(namespace: Namespace, members: Mapping[str, Any]) -> bool:
+    return bool(namespace.entries) and set(namespace.entries) <= set(members)
+
+
+def declared(source: Source, captured: Mapping[str, Any], node: ast.FunctionDef) -> Function:
+    """What a function takes and returns, for those that call it and stand in front of it."""
+    reader = GraphReader(source, Scope(captured), BlockBuilder())
+    params, stated = reader.signature(node)
+    return Function.create_empty(params, stated or ObjectStructInfo())
+
+
+GRAPHS.update(read=read_function, declare=declared)
+MODULES.update({"tensorexpr.script.relax": RELAX, "tensorexpr.relax.script": RELAX})
+__all__ = ["TYPES", "DataflowVar", "GraphReader", "Tuple", "declared", "read_function"]

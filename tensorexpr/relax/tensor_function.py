@@ -1,0 +1,112 @@
+"""Tensor functions of what functions on tensors (`te`) compute, and the way back to the tensors for scheduling."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .. import te
+from ..errors import DeclarationError, TensorExprError, TypeMismatchError
+from ..te.from_prim_func import tensors_of
+from ..te.operation import PlaceholderOp
+from ..te.tensor import Tensor
+from ..te.to_prim_func import create_prim_func
+from ..tir.arithmetic import as_int
+from ..tir.expr import Var as Symbol
+from ..tir.function import PrimFunc
+from ..tir.rewriting import variables
+from ..tir.structural import structural_equal, structural_hash
+from .expr import Constant, PrimValue, RelaxExpr, Tuple, TupleGetItem
+from .struct_info import ShapeExpr, StructInfo, TensorStructInfo, TupleStructInfo
+
+# Tensors by the functions that were made of them: sums of several values can't be read off blocks yet. The oldest go.
+_MADE: OrderedDict[int, list[Tensor]] = OrderedDict()
+_MOST_MADE = 4096
+
+
+def _copied(tensor: Tensor) -> Tensor:
+    """A tensor that is an argument as a result of its own."""
+    made: Tensor = te.compute(tensor.shape, lambda *index: tensor[index], name=f"{tensor.op.name}_copy")
+    return made
+
+
+class TensorFunction:
+    """A function on tensors, as a tensor function of the module and the arguments of its calls."""
+
+    def __init__(self, func: PrimFunc, args: Sequence[Any], symbols: tuple[Symbol, ...], result: StructInfo) -> None:
+        self.func, self.args, self.symbols, self.result = func, args, symbols, result
+
+
+def tensor_function(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> TensorFunction:
+    """Run a function on placeholders, and make a tensor function of what it computes.
+
+    Args:
+        func: from tensors to a tensor, or a list or tuple of tensors.
+        args, kwargs: of it: expressions that are tensors become placeholders, shapes tuples of extents, numbers themselves.
+
+    Raises:
+        DeclarationError: if the shape of a tensor isn't known, or it computes none.
+    """
+    inputs: list[tuple[Any, Tensor]] = []
+
+    def as_te(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return type(value)(as_te(one) for one in value)
+        if isinstance(value, dict):
+            return {key: as_te(one) for key, one in value.items()}
+        if isinstance(value, Tuple):
+            return [as_te(one) for one in value.fields]
+        if isinstance(value, ShapeExpr):
+            return tuple(value.values)
+        if isinstance(value, PrimValue):
+            number = as_int(value.value)
+            return value.value if number is None else number
+        if not isinstance(value, RelaxExpr):
+            return value
+        info = value.struct_info
+        if isinstance(info, TupleStructInfo):
+            return [as_te(TupleGetItem(value, n)) for n in range(len(info.fields))]
+        if not isinstance(info, TensorStructInfo) or info.extents is None or not info.dtype:
+            raise DeclarationError(
+                f"{value} is {info}: a tensor computation needs the shape and dtype of its operands; match_cast it first"
+            )
+        known = next((made for given, made in inputs if given is value), None)
+        if known is None:
+            known = te.placeholder(info.extents, info.dtype, getattr(value, "name_hint", "const" if isinstance(value, Constant) else "x"))
+            inputs.append((value, known))
+        return known
+
+    computed = func(*map(as_te, args), **{key: as_te(value) for key, value in kwargs.items()})
+    outputs = list(computed) if isinstance(computed, (list, tuple)) else [computed]
+    outputs = [_copied(one) if isinstance(one, Tensor) and isinstance(one.op, PlaceholderOp) else one for one in outputs]
+    if not outputs or not all(isinstance(one, Tensor) for one in outputs):
+        raise TypeMismatchError(f"{getattr(func, '__name__', func)} returns {computed!r}, where a tensor or a list of tensors is expected")
+    tensors = [made for _, made in inputs]
+    infos = tuple(TensorStructInfo(one.shape, one.dtype) for one in outputs)
+    settled = [one for made in tensors for one in made.shape if isinstance(one, Symbol)]
+    used = {var for info in infos for extent in info.extents or () for var in variables(extent)}
+    free = tuple(sorted((var for var in used if var not in settled), key=lambda var: var.name))
+    made = create_prim_func([*tensors, *outputs, *free]).without_attr("global_symbol").with_attr("tir.noalias", True)
+    _MADE[structural_hash(made.with_attrs({}))] = [*tensors, *outputs]
+    while len(_MADE) > _MOST_MADE:
+        _MADE.popitem(last=False)
+    return TensorFunction(made, [given for given, _ in inputs], free, infos[0] if len(infos) == 1 else TupleStructInfo(infos))
+
+
+def plain_tensors(func: PrimFunc) -> list[Tensor]:
+    """The tensors of a function whose loops nobody has changed: they are those that its computation has by itself.
+
+    Raises:
+        DeclarationError: if it is no computation of tensors, or its loops are others; the message says which.
+    """
+    bare = func.with_attrs({})
+    found = _MADE.get(structural_hash(bare))
+    if found is None:
+        try:
+            found = tensors_of(func)
+        except TensorExprError as error:
+            raise DeclarationError(f"it is no computation of tensors: {error}") from None
+    if not structural_equal(create_prim_func(found).with_attrs({}), bare):
+        raise DeclarationError("its loops were written or scheduled by hand")
+    return found

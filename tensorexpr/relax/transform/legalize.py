@@ -1,0 +1,84 @@
+"""LegalizeOps: calls of operators become calls of tensor functions, which the rows' tensor computations are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...errors import DeclarationError
+from ...lower.passes import ModulePass
+from ...tir.function import IRModule
+from ..block_builder import BlockBuilder
+from ..expr import Call, Function
+from ..ops.row import ROWS, Row, row_of
+from ..struct_info import TensorStructInfo, TupleStructInfo
+from ..visitor import Mutator
+from .passes import each_function
+
+Legalization = Callable[[BlockBuilder, Call], Any]
+
+
+class _Legalizer(Mutator):
+    """Rewrites calls; tensor functions are added to the builder's module."""
+
+    def __init__(self, builder: BlockBuilder, own: Mapping[str, Legalization]) -> None:
+        super().__init__()
+        self._builder = builder
+        self._own = own
+
+    def rewrite(self, expr: Any) -> Any:
+        """A call of a tensor function in place of one of an operator that has a tensor computation and known shapes."""
+        row = row_of(expr)
+        if row is None:
+            return expr
+        own = self._own.get(expr.op)
+        if own is not None:
+            return self._builder.normalize(own(self._builder, expr))
+        if row.te is None or not _is_known(expr):
+            return expr
+        return self._builder.call_te(computation(row), **row.bound(expr), primfunc_name_hint=row.name.rpartition(".")[2])
+
+
+def computation(row: Row) -> Callable[..., Any]:
+    """The tensor computation of an operator, by the names of its arguments and attributes."""
+    if row.te is None:
+        raise DeclarationError(f"{row.name} has no tensor computation")
+    te = row.te
+
+    def compute(**given: Any) -> Any:
+        return row.apply(te, given)
+
+    return compute
+
+
+def _is_known(call: Call) -> bool:
+    """Whether shapes and dtypes of all tensors around a call are known."""
+    infos = [arg.struct_info for arg in call.args] + [call.struct_info]
+    while infos:
+        info = infos.pop()
+        if isinstance(info, TupleStructInfo):
+            infos.extend(info.fields)
+        elif isinstance(info, TensorStructInfo) and (info.extents is None or not info.dtype):
+            return False
+    return True
+
+
+def LegalizeOps(customize_legalize_map: Mapping[str, Legalization] | None = None, enable_warning: bool = False) -> ModulePass:
+    """A pass: each call of an operator becomes a call of a tensor function.
+
+    Args:
+        customize_legalize_map: operators such as "relax.add" -> functions that take a BlockBuilder and the call, and return an expression.
+        enable_warning: accepted; calls whose shapes aren't known are left as they are, and the build names them.
+    """
+    own = dict(customize_legalize_map or {})
+    unknown = own.keys() - ROWS.keys()
+    if unknown:
+        raise DeclarationError(f"LegalizeOps: no operator {', '.join(sorted(unknown))}")
+
+    def run(func: Function, mod: IRModule) -> Function:
+        builder = BlockBuilder()
+        builder._module = mod
+        builder._names = {var.name_hint for var in mod.get_global_vars()}
+        return _Legalizer(builder, own).function(func)
+
+    return each_function("LegalizeOps", run)

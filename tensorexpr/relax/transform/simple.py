@@ -1,0 +1,148 @@
+"""Small passes: what nothing uses goes, what is known is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...lower.passes import ModulePass
+from ...tir.function import GlobalVar, IRModule, PrimFunc
+from ...tir.op_registry import Op
+from ..evaluator import Evaluator
+from ..expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    Constant,
+    ExternFunc,
+    Function,
+    If,
+    MatchCast,
+    SeqExpr,
+    Tuple,
+    Var,
+    VarBinding,
+    const,
+)
+from ..ops.row import row_of
+from ..struct_info import TensorStructInfo
+from ..visitor import Mutator, walk
+from .passes import each_function, graph_pass
+
+_LARGEST_FOLDED = 1 << 22  # elements of a constant that is made; more only where it frees as many
+
+
+def is_pure(expr: Any) -> bool:
+    """Whether an expression has no effect but its value."""
+    for node in walk(expr):
+        if isinstance(node, Call):
+            row = row_of(node)
+            if row is None and not isinstance(node.op, Op) and (isinstance(node.op, ExternFunc) or not _is_pure_function(node.op)):
+                return False
+            if row is not None and not row.is_pure:
+                return False
+    return True
+
+
+def _is_pure_function(callee: Any) -> bool:
+    info = getattr(callee, "struct_info", None)
+    return bool(getattr(info, "purity", False))
+
+
+def remove_all_unused(func: Function) -> Function:
+    """A function without bindings that nothing uses and that have no effect."""
+    return _Remover().function(func)
+
+
+class _Remover(Mutator):
+    """Prunes sequences, inner ones first."""
+
+    def rewrite(self, expr: Any) -> Any:
+        """A sequence without what nothing uses."""
+        return _pruned(expr) if isinstance(expr, SeqExpr) else expr
+
+
+def _pruned(sequence: SeqExpr) -> SeqExpr:
+    """A sequence without what it doesn't use itself; what is inside of it uses no more than it says."""
+    used: set[Any] = set(_variables(sequence.body))
+    blocks: list[BindingBlock] = []
+    changed = False
+    for block in reversed(sequence.blocks):
+        kept: list[Binding] = []
+        for binding in reversed(block.bindings):
+            if binding.var in used or isinstance(binding, MatchCast) or not is_pure(binding.value):
+                used.update(_variables(binding.value))
+                kept.append(binding)
+        changed |= len(kept) != len(block.bindings)
+        if kept:
+            blocks.append(type(block)(tuple(reversed(kept))))
+    return SeqExpr(tuple(reversed(blocks)), sequence.body) if changed else sequence
+
+
+def _variables(expr: Any) -> Sequence[Any]:
+    return [node for node in walk(expr) if isinstance(node, Var)]
+
+
+def DeadCodeElimination(entry_functions: Sequence[str] | None = None) -> ModulePass:
+    """A pass: bindings and functions that nothing uses go. `entry_functions` are used, besides those with a "global_symbol"."""
+
+    def run(mod: IRModule) -> IRModule:
+        made = IRModule(attrs=mod.attrs, global_infos=mod.global_infos)
+        functions: dict[str, Any] = {var.name_hint: func for var, func in mod.functions_items()}
+        waiting = [n for n, f in functions.items() if n in (entry_functions or ()) or (not entry_functions and _is_entry(f))]
+        reached: dict[str, Any] = {}
+        while waiting:
+            name = waiting.pop()
+            if name in reached or name not in functions:
+                continue
+            func = functions[name]
+            reached[name] = remove_all_unused(func) if isinstance(func, Function) else func
+            if isinstance(func, Function):
+                waiting += [node.name_hint for node in walk(reached[name].body) if isinstance(node, GlobalVar)]
+        for name in functions:
+            if name in reached:
+                made.update_func(name, reached[name])
+        return made
+
+    return graph_pass("DeadCodeElimination", run)
+
+
+def _is_entry(func: Any) -> bool:
+    return "global_symbol" in func.attrs and not (isinstance(func, PrimFunc) and func.attrs.get("tir.is_private"))
+
+
+class _Folder(Mutator):
+    """Computes calls of constants."""
+
+    def binding(self, binding: Binding) -> list[Binding]:
+        """None for a variable that is a constant, which its uses become."""
+        made = super().binding(binding)
+        if isinstance(binding, VarBinding) and isinstance(made[0].value, Constant):
+            self._variables[binding.var] = made[0].value
+            return []
+        return made
+
+    def rewrite(self, expr: Any) -> Any:
+        """A constant in place of a call of constants."""
+        row = row_of(expr)
+        if row is None or row.numpy is None or not row.is_pure or not all(_is_constant(arg) for arg in expr.args):
+            return expr
+        info = expr.struct_info
+        if not isinstance(info, TensorStructInfo) or info.extents is None:
+            return expr
+        elements = int(np.prod([getattr(one, "value", _LARGEST_FOLDED + 1) for one in info.extents], dtype=np.int64))
+        given = sum(int(np.prod(node.data.shape)) for arg in expr.args for node in walk(arg) if isinstance(node, Constant))
+        if elements > max(_LARGEST_FOLDED, given):
+            return expr
+        return const(Evaluator(IRModule()).apply(Function((), expr), (), row.name, {}, {}))
+
+
+def _is_constant(expr: Any) -> bool:
+    return all(isinstance(one, Constant) for one in expr.fields) if isinstance(expr, Tuple) else not isinstance(expr, (Var, Call, If))
+
+
+def FoldConstant() -> ModulePass:
+    """A pass: calls of constants are computed by the operators' meaning on NumPy's arrays, up to four million elements or as many as go."""
+    return each_function("FoldConstant", lambda func, mod: _Folder().function(func))

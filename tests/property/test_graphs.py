@@ -1,0 +1,67 @@
+"""Random graphs of elementwise operators, products, reductions and moves: every pass and the machine agree with the evaluator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tensorexpr import relax
+from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, op
+from tensorexpr.relax.evaluator import Evaluator
+from tensorexpr.script import from_source
+from tensorexpr.tir.expr import Var as Symbol
+
+# Operators on tensors of shape (n, 4), to tensors of that shape.
+STEPS: tuple[Any, ...] = (
+    op.add,
+    op.multiply,
+    op.maximum,
+    lambda a, b: op.nn.softmax(a),
+    lambda a, b: op.tanh(a),
+    lambda a, b: a - op.mean(b, 1, keepdims=True),
+    lambda a, b: op.matmul(a, op.matmul(op.permute_dims(b), b)) * 0.125,
+    lambda a, b: op.concat([op.split(a, 2, 1)[1], op.split(b, [2], 1)[0]], 1),
+    lambda a, b: op.flip(a, 1),
+    lambda a, b: op.reshape(op.reshape(a, (-1,)), (-1, 4)),
+    lambda a, b: op.where(op.greater(a, b), a, b * 0.5),
+    lambda a, b: op.nn.layer_norm(a, op.ones((4,), "float32"), op.zeros((4,), "float32")),
+    lambda a, b: op.take(a, op.astype(op.clip(op.argmax(b, 1), 0, 0), "int64"), 0),
+)
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[Any, int]:
+    n = Symbol("n", "int64") if draw(st.booleans()) else 3
+    x, y = (Var(name, TensorStructInfo((n, 4))) for name in "xy")
+    bb = BlockBuilder()
+    with bb.function("main", [x, y]):
+        values: list[Any] = [x, y]
+        with bb.dataflow():
+            for _ in range(draw(st.integers(1, 5))):
+                step, a, b = draw(st.sampled_from(STEPS)), draw(st.sampled_from(values)), draw(st.sampled_from(values))
+                values.append(bb.emit(step(a, b)))
+            out = bb.emit_output(values[-1])
+        bb.emit_func_output(out)
+    return bb.get(), 3
+
+
+@settings(deadline=None, derandomize=True, max_examples=12)
+@given(graphs(), st.integers(0, 100))
+def test_passes_and_machine_agree_with_the_evaluator(case: tuple[Any, int], seed: int) -> None:
+    mod, rows = case
+    rng = np.random.default_rng(seed)
+    arrays = [rng.uniform(-1, 1, (rows, 4)).astype("float32") for _ in range(2)]
+    expected = Evaluator(mod)("main", *arrays)
+    assert from_source(mod.script()).script() == mod.script()
+    bound = relax.transform.BindParams("main", {"y": arrays[1]})(mod)
+    for made, given_arrays in (
+        (relax.transform.LegalizeOps()(mod), arrays),
+        (relax.transform.DeadCodeElimination()(mod), arrays),
+        (relax.transform.FoldConstant()(bound), arrays[:1]),
+    ):
+        np.testing.assert_allclose(Evaluator(made)("main", *given_arrays), expected, rtol=2e-4, atol=2e-5)
+    found = relax.VirtualMachine(relax.build(mod))["main"](*arrays).numpy()
+    np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-5)

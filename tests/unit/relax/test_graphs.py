@@ -1,0 +1,230 @@
+"""Graphs: read, printed, built by calls, rewritten, run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorexpr as tvm
+from tensorexpr import relax, topi
+from tensorexpr.errors import ArgumentError, DeclarationError, LoweringError, MissingFunctionError, ParseError
+from tensorexpr.ir import structural_equal
+from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, op
+from tensorexpr.relax.evaluator import Evaluator
+from tensorexpr.relax.struct_info import ShapeStructInfo
+from tensorexpr.script import from_source
+from tensorexpr.tir.expr import Var as Symbol
+
+from . import programs
+from .programs import expected, inputs
+
+Network: Any = programs.Network
+
+N = Symbol("n", "int64")
+
+
+@pytest.fixture(scope="module")
+def vm() -> relax.VirtualMachine:
+    return relax.VirtualMachine(relax.build(Network, "llvm"), tvm.cpu())
+
+
+@pytest.mark.parametrize("choice", [True, False])
+@pytest.mark.parametrize("rows", [1, 5])
+def test_network_runs_as_it_means(vm: relax.VirtualMachine, rows: int, choice: bool) -> None:
+    given = inputs(rows, choice)
+    np.testing.assert_allclose(Evaluator(Network)("main", *given), expected(*given), rtol=1e-5)
+    np.testing.assert_allclose(vm["main"](*map(tvm.nd.array, given)).numpy(), expected(*given), rtol=1e-5)
+
+
+def test_scripts_read_back() -> None:
+    text = Network.script()
+    again: Any = from_source(text)
+    assert again.script() == text
+    assert structural_equal(again["relu"], Network["relu"])
+    given = inputs()
+    np.testing.assert_allclose(Evaluator(again)("main", *given), expected(*given), rtol=1e-5)
+
+
+def test_every_tensor_function_of_the_network_gets_a_schedule(vm: relax.VirtualMachine) -> None:
+    assert set(vm.module.origins.values()) == {"rule"}
+    assert "call_tir" in vm.module.stats() and "R.call_tir" in vm.module.as_text()
+
+
+def mlp() -> tuple[Any, list[np.ndarray], np.ndarray]:
+    """relu(x @ w.T + b), of calls, and its inputs and result."""
+    x, w, b = (Var(name, TensorStructInfo(shape)) for name, shape in (("x", (N, 4)), ("w", (3, 4)), ("b", (3,))))
+    bb = BlockBuilder()
+    with bb.function("main", [x, w, b], {"num_input": 1}):
+        with bb.dataflow():
+            lv = bb.emit(op.linear(x, w, b))
+            gv = bb.emit_output(bb.call_te(topi.nn.relu, lv))
+        bb.emit_func_output(gv)
+    rng = np.random.default_rng(1)
+    given = [rng.standard_normal(shape).astype("float32") for shape in ((2, 4), (3, 4), (3,))]
+    return bb.get(), given, np.maximum(given[0] @ given[1].T + given[2], 0)
+
+
+def test_builder() -> None:
+    mod, given, result = mlp()
+    bindings = [binding for block in mod["main"].body.blocks for binding in block.bindings]
+    assert [str(b.value.op) for b in bindings] == ["relax.permute_dims", "relax.matmul", "relax.add", "relax.call_tir"]
+    assert mod["main"].attrs["num_input"] == 1
+    assert bindings[-1].var.struct_info == TensorStructInfo((N, 3))
+    np.testing.assert_allclose(relax.VirtualMachine(relax.build(mod))["main"](*given).numpy(), result, rtol=1e-5)
+
+
+def test_bound_parameters_leave_the_signature() -> None:
+    mod, given, result = mlp()
+    bound = relax.transform.BindParams("main", {"w": given[1], "b": tvm.nd.array(given[2])})(mod)
+    assert [param.name_hint for param in bound["main"].params] == ["x"]
+    folded = relax.transform.FoldConstant()(bound)
+    assert "permute_dims" not in folded.script() and "metadata" in folded.script()
+    for one in (bound, folded, relax.transform.BindSymbolicVars({"n": 2})(folded)):
+        np.testing.assert_allclose(relax.VirtualMachine(relax.build(one))["main"](given[0]).numpy(), result, rtol=1e-5)
+    with pytest.raises(DeclarationError, match="no parameters 'v'; it has x, w, b"):
+        relax.transform.BindParams("main", {"v": given[1]})(mod)
+    with pytest.raises(DeclarationError, match="no function 'mian'; it has"):
+        relax.transform.BindParams("mian", {"w": given[1]})(mod)
+    with pytest.raises(DeclarationError, match="parameter 'w' of main is"):
+        relax.transform.BindParams("main", {"w": given[2]})(mod)
+    with pytest.raises(DeclarationError, match="no symbol 'm'; it has n"):
+        relax.transform.BindSymbolicVars({"m": 2}, "main")(mod)
+
+
+def test_what_nothing_uses_goes() -> None:
+    x = Var("x", TensorStructInfo((2,)))
+    bb = BlockBuilder()
+    with bb.function("unused", [x], private=True):
+        bb.emit_func_output(bb.emit(op.exp(x)))
+    with bb.function("main", [x]):
+        bb.emit(op.exp(x))
+        bb.emit(op.print(x, format="{}"))
+        bb.emit_func_output(bb.emit(op.negative(x)))
+    made: Any = relax.transform.DeadCodeElimination()(bb.get())
+    assert [var.name_hint for var in made.get_global_vars()] == ["main"]
+    assert [str(b.value.op) for b in made["main"].body.bindings()] == ["relax.print", "relax.negative"]
+
+
+def test_own_legalisation() -> None:
+    x = Var("x", TensorStructInfo((4,)))
+    bb = BlockBuilder()
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(op.exp(x)))
+    rule = {"relax.exp": lambda builder, call: builder.call_te(topi.negative, call.args[0])}
+    made = relax.transform.LegalizeOps(rule)(bb.get())
+    np.testing.assert_array_equal(relax.VirtualMachine(relax.build(made))["main"](np.ones(4, "float32")).numpy(), -np.ones(4))
+
+
+def test_closures_recursion_and_match_cast() -> None:
+    mod: Any = from_source("""
+@I.ir_module
+class Module:
+    @R.function(pure=False)
+    def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(dtype="float32", ndim=1):
+        n = T.int64()
+        m = T.int64()
+        @R.function
+        def plus(y: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+            z = y + x
+            return z
+        a = plus(x)
+        y: R.Tensor = R.call_packed("tests.relax.head", a, sinfo_args=R.Tensor(dtype="float32", ndim=1))
+        b = R.match_cast(y, R.Tensor((m,), "float32"))
+        c = b * b
+        r = R.print(c, format="{}")
+        return c
+""")
+    tvm.register_func("tests.relax.head", lambda x: tvm.nd.array(x.numpy()[:2]), override=True)
+    x = np.arange(5, dtype="float32")
+    for run in (Evaluator(mod), lambda name, value: relax.VirtualMachine(relax.build(mod))[name](value).numpy()):
+        np.testing.assert_array_equal(run("main", x), (x[:2] * 2) ** 2)
+
+
+def test_state_instruments_and_profile(vm: relax.VirtualMachine) -> None:
+    x, w, c = inputs()
+    vm.set_input("main", x, c=c, w=w)
+    vm.invoke_stateful("main")
+    np.testing.assert_allclose(vm.get_outputs("main").numpy(), expected(x, w, c), rtol=1e-5)
+    vm.save_function("main", "saved", x, w, c)
+    np.testing.assert_allclose(vm["saved"]().numpy(), expected(x, w, c), rtol=1e-5)
+    with pytest.warns(UserWarning, match="main has no parameter z"):
+        vm.set_input("main", x, w, c, z=1)
+    assert vm.time_evaluator("main", tvm.cpu(), number=2, repeat=2)(x, w, c).mean > 0
+    other = relax.VirtualMachine(vm.module, tvm.cpu(), profile=True)
+    text = str(other.profile("main", x, w, c))
+    assert "matmul" in text and "tests.relax.twice" in text and "Total" in text
+    seen: list[str] = []
+    other.set_instrument(lambda func, name, before, value, *args: seen.append(name) if before else None)
+    other["main"](x, w, c)
+    assert "relu" in seen
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda vm: vm["main"](*inputs()[:2]), ArgumentError, r"main takes 3 arguments \(x, w, c\), not 2"),
+        (lambda vm: vm["main"](inputs()[0].astype("float64"), *inputs()[1:]), ArgumentError, r"argument 0 \(x\) of main has dtype float64"),
+        (lambda vm: vm["main"](inputs()[1], *inputs()[1:]), ArgumentError, r"argument 0 \(x\) of main has shape \(6, 8\)"),
+        (lambda vm: vm["mian"], MissingFunctionError, "no function 'mian'; it has main, helper"),
+        (lambda vm: vm.invoke_stateful("helper"), ArgumentError, "set_input"),
+        (lambda vm: vm.profile("main"), ArgumentError, "profile=True"),
+        (lambda vm: vm.module.export_library("x.so"), RuntimeError, "can't be written to a file yet"),
+        (lambda vm: relax.VirtualMachine(Network), ArgumentError, "relax.build returns"),
+        (lambda vm: relax.get_pipeline("none"), DeclarationError, "no pipeline 'none'; there are"),
+    ],
+)
+def test_errors_of_the_machine(vm: relax.VirtualMachine, call: Any, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        call(vm)
+
+
+def test_a_registered_function_that_raises_comes_out() -> None:
+    bb = BlockBuilder()
+    x = Var("x", TensorStructInfo((2,)))
+    with bb.function("main", [x], pure=False):
+        bb.emit_func_output(bb.emit(op.call_packed("tests.relax.raises", x, sinfo_args=TensorStructInfo((2,)))))
+    vm = relax.VirtualMachine(relax.build(bb.get()))
+    with pytest.raises(MissingFunctionError, match=r"register_func\('tests.relax.raises', f\)"):
+        vm["main"](np.ones(2, "float32"))
+    tvm.register_func("tests.relax.raises", lambda x: 1 // 0, override=True)
+    with pytest.raises(ZeroDivisionError):
+        vm["main"](np.ones(2, "float32"))
+
+
+def test_unknown_shapes_are_named_by_the_build() -> None:
+    bb = BlockBuilder()
+    x = Var("x", TensorStructInfo(None, "float32", ndim=2))
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(op.exp(x)))
+    with pytest.raises(LoweringError, match=r"exp has become no tensor function: shapes or dtypes aren't known .x is"):
+        relax.VirtualMachine(relax.build(bb.get()))
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("x = R.add(a, b)\n    return x", "don't broadcast"),
+        ("with R.dataflow():\n        x = a\n        R.output(y)\n    return x", "R.output names y"),
+        ("x = a", "returns nothing"),
+        ("return R.nn.softmx(a)", "did you mean"),
+        ("x: R.Tensor((3,), 'float32') = a\n    return x", "x is stated as"),
+        ("for i in a:\n        x = i\n    return a", "`For` has no place"),
+    ],
+)
+def test_errors_of_scripts_point_at_the_place(body: str, message: str) -> None:
+    text = f'@R.function\ndef main(a: R.Tensor((2,), "float32"), b: R.Tensor((3,), "float32")):\n    {body}\n'
+    with pytest.raises(ParseError, match=message) as error:
+        from_source(text)
+    assert "|" in str(error.value)
+
+
+def test_struct_infos_are_values() -> None:
+    assert TensorStructInfo((N, 2)) == TensorStructInfo([N, 2]) != TensorStructInfo((2, N))
+    assert len({TensorStructInfo((N, 2)), TensorStructInfo((N, 2)), ShapeStructInfo((N, 2))}) == 2
+    assert str(TensorStructInfo((N, 2))) == 'R.Tensor((n, 2), dtype="float32")'
+    with pytest.raises(DeclarationError, match="ndim=3 doesn't fit 2 extents"):
+        TensorStructInfo((1, 2), ndim=3)
+    with pytest.raises(TypeError, match="no condition of Python's"):
+        bool(Var("x", TensorStructInfo(())))
