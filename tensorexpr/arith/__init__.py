@@ -33,21 +33,8 @@ if TYPE_CHECKING:
     from .int_set import IntervalSet, IntSet, PresburgerSet
     from .int_solver import solve_linear_equations, solve_linear_inequalities
     from .interval import Interval, extent_bound, relax
-    from .iter_affine_map import (
-        IterMapExpr,
-        IterMapLevel,
-        IterMapResult,
-        IterMark,
-        IterSplitExpr,
-        IterSumExpr,
-        normalize_iter_map_to_expr,
-    )
-    from .iter_map_queries import (
-        detect_iter_map,
-        inverse_affine_iter_map,
-        iter_map_simplify,
-        normalize_to_iter_sum,
-    )
+    from .iter_affine_map import IterMapExpr, IterMapLevel, IterMapResult, IterMark, IterSplitExpr, IterSumExpr, normalize_iter_map_to_expr
+    from .iter_map_queries import detect_iter_map, inverse_affine_iter_map, iter_map_simplify, normalize_to_iter_sum
     from .iter_subspace import subspace_divide
     from .linear import Linear, linear_form
     from .modular import ModularSet

@@ -6,18 +6,7 @@ from functools import reduce
 from operator import or_
 
 from ..arith.facts import derive
-from ..tir.expr import (
-    BinaryExpr,
-    Cast,
-    CmpExpr,
-    IntImm,
-    LogicalExpr,
-    Not,
-    PrimExpr,
-    Select,
-    SizeVar,
-    Var,
-)  # fmt: skip
+from ..tir.expr import BinaryExpr, Cast, CmpExpr, IntImm, LogicalExpr, Not, PrimExpr, Select, SizeVar, Var
 from ..tir.rewriting import children
 from .facts import Facts
 from .linear import Linear, is_scalar_int

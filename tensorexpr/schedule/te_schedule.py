@@ -20,17 +20,7 @@ from .given_layouts import given_arguments, given_layout
 from .group import Group
 from .stage_loops import LoopPrimitives
 from .stage_storage import StoragePrimitives
-from .steps import (
-    CacheRead,
-    CacheWrite,
-    ComputeAt,
-    ComputeInline,
-    ComputeRoot,
-    CreateGroup,
-    RFactor,
-    SkipPadding,
-    Step,
-)
+from .steps import CacheRead, CacheWrite, ComputeAt, ComputeInline, ComputeRoot, CreateGroup, RFactor, SkipPadding, Step
 from .trace import Trace
 from .tree import ScheduleTree, initial_tree
 

@@ -31,19 +31,7 @@ tolerance            how far two results of a computation may differ
 from typing import TYPE_CHECKING
 
 from ..later import later
-from ..tir.arithmetic import (
-    add,
-    const,
-    div,
-    floordiv,
-    floormod,
-    indexdiv,
-    indexmod,
-    multiply,
-    subtract,
-    truncdiv,
-    truncmod,
-)
+from ..tir.arithmetic import add, const, div, floordiv, floormod, indexdiv, indexmod, multiply, subtract, truncdiv, truncmod
 from ..tir.builtin import all, any
 from ..tir.foreign import trace
 from ..tir.intrin import (

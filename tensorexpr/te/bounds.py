@@ -18,21 +18,7 @@ from ..arith.analyzer import Analyzer
 from ..errors import DeclarationError
 from ..tir.arithmetic import logical_not
 from ..tir.dtype import to_numpy
-from ..tir.expr import (
-    Add,
-    And,
-    Call,
-    IntImm,
-    IterVar,
-    Or,
-    PrimExpr,
-    ProducerLoad,
-    Range,
-    Reduce,
-    Select,
-    Sub,
-    Var,
-)
+from ..tir.expr import Add, And, Call, IntImm, IterVar, Or, PrimExpr, ProducerLoad, Range, Reduce, Select, Sub, Var
 from ..tir.rewriting import walk
 from .evaluation import Array, children, compile_program
 from .operation import ComputeOp, loads

@@ -14,23 +14,7 @@ from ..errors import DeclarationError
 from ..tir import intrin
 from ..tir.arithmetic import binary, cast, compare, const, negate
 from ..tir.dtype import parse_dtype
-from ..tir.expr import (
-    GE,
-    LE,
-    Add,
-    Call,
-    Cast,
-    Div,
-    FloatImm,
-    Let,
-    Max,
-    Min,
-    Mul,
-    PrimExpr,
-    ProducerLoad,
-    Select,
-    Sub,
-)
+from ..tir.expr import GE, LE, Add, Call, Cast, Div, FloatImm, Let, Max, Min, Mul, PrimExpr, ProducerLoad, Select, Sub
 from ..tir.rewriting import Node, post_order_rewrite, substitute, walk
 from .evaluation import children
 

@@ -35,21 +35,7 @@ from typing import TYPE_CHECKING
 from ..later import later
 from . import analysis, device_intrin, specialize, stmt_functor, verify
 from .analysis import undefined_vars
-from .arithmetic import (
-    add,
-    ceildiv,
-    const,
-    convert,
-    div,
-    floordiv,
-    floormod,
-    indexdiv,
-    indexmod,
-    multiply,
-    subtract,
-    truncdiv,
-    truncmod,
-)
+from .arithmetic import add, ceildiv, const, convert, div, floordiv, floormod, indexdiv, indexmod, multiply, subtract, truncdiv, truncmod
 from .arithmetic import maximum as max
 from .arithmetic import minimum as min
 from .bitwise import bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_right

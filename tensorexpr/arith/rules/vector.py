@@ -9,22 +9,7 @@ from collections.abc import Callable
 from functools import cache
 
 from ...tir.dtype import parse_dtype, scalar_dtype, with_lanes
-from ...tir.expr import (
-    Add,
-    BinaryExpr,
-    Broadcast,
-    Cast,
-    CmpExpr,
-    IntImm,
-    LogicalExpr,
-    Mul,
-    Not,
-    PrimExpr,
-    Ramp,
-    Range,
-    Select,
-    Var,
-)  # fmt: skip
+from ...tir.expr import Add, BinaryExpr, Broadcast, Cast, CmpExpr, IntImm, LogicalExpr, Mul, Not, PrimExpr, Ramp, Range, Select, Var
 from ...tir.rewriting import map_children, variables
 from ..bounds import plain_form
 from ..constraints import bind_range

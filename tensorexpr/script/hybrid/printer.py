@@ -9,20 +9,7 @@ from typing import Any
 from ...errors import LoweringError
 from ...tir.arithmetic import is_const_int
 from ...tir.buffer import Buffer
-from ...tir.expr import (
-    BinaryExpr,
-    BufferLoad,
-    Call,
-    Cast,
-    CmpExpr,
-    FloatImm,
-    IntImm,
-    LogicalExpr,
-    Not,
-    PrimExpr,
-    Select,
-    Var,
-)  # fmt: skip
+from ...tir.expr import BinaryExpr, BufferLoad, Call, Cast, CmpExpr, FloatImm, IntImm, LogicalExpr, Not, PrimExpr, Select, Var
 from ...tir.stmt import Allocate, AssertStmt, AttrStmt, BufferRealize, BufferStore, For, ForKind, IfThenElse, SeqStmt, Stmt
 from ...tir.thread import bound_tag
 

@@ -12,16 +12,7 @@ from ..dtype import parse_dtype, scalar_dtype, to_numpy
 from ..foreign import LIBM_FUNCTIONS
 from ..intrin import INTRINSICS
 from .access import load
-from .arithmetic import (
-    FLOAT_DIVISIONS,
-    LANE_INT_DIVISIONS,
-    LANE_OPS,
-    SCALAR_INT_DIVISIONS,
-    SCALAR_OPS,
-    Thunk,
-    converted,
-    wrapped,
-)
+from .arithmetic import FLOAT_DIVISIONS, LANE_INT_DIVISIONS, LANE_OPS, SCALAR_INT_DIVISIONS, SCALAR_OPS, Thunk, converted, wrapped
 from .calls import access_ptr, address_of, llvm_call, type_annotation
 from .memory_calls import assume, atomic_add, isnullptr, undef
 from .packed import call_packed, call_trace, make_array, make_shape
