@@ -17,7 +17,7 @@ from ...tir.expr import Add, And, FloorDiv, FloorMod, IntImm, IterVar, PrimExpr,
 from ...tir.function import PrimFunc
 from ...tir.rewriting import map_children, substitute, variables, walk
 from ...tir.stmt import For, Stmt
-from .program import inner_statements
+from .program import map_inner
 
 TRUE = IntImm("bool", 1)
 
@@ -128,8 +128,7 @@ def _rebound(stmt: Stmt, ranges: Ranges, predicate: PrimExpr | None) -> Stmt:
         return stmt
     if isinstance(stmt, For):
         ranges.bind(stmt)
-    made = {id(inner): _rebound(inner, ranges, predicate) for inner in inner_statements(stmt)}
-    return map_children(stmt, lambda child: made.get(id(child), child))
+    return map_inner(stmt, lambda inner: _rebound(inner, ranges, predicate))
 
 
 def is_true(predicate: PrimExpr) -> bool:

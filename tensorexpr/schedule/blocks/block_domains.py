@@ -95,7 +95,7 @@ def _inverted(indices: Sequence[PrimExpr], axes: Mapping[Var, Range], box: Box, 
     """The axes from indices that are splits and fusions of them; None if they are something else."""
     if all(isinstance(index, Var) and index in axes for index in indices) and len(set(indices)) == len(indices):
         return {index: side for index, side in zip(indices, box, strict=True) if isinstance(index, Var) and side is not None}
-    used = set().union(*map(variables, indices)) & set(axes) if indices else set()
+    used = set().union(*map(variables, indices)) & set(axes)
     if any(side is None for side in box) or not used:
         return None
     found = detect_iter_map(indices, {var: dom for var, dom in axes.items() if var in used})

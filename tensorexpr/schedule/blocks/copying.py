@@ -80,6 +80,18 @@ def cut(start: PrimExpr, end: PrimExpr, whole: PrimExpr, facts: Analyzer) -> Ran
     return Range.from_min_extent(start, count if facts.known_less_equal(end, whole) else facts.simplify(minimum(count, whole - start)))
 
 
+def extent_from_zero(axis: IterVar, node: Node, primitive: str) -> PrimExpr:
+    """The extent of an axis of the block at `node`.
+
+    Raises:
+        PrimitiveError: if it starts elsewhere than at 0.
+    """
+    assert axis.dom is not None
+    if as_int(axis.dom.min) != 0:
+        raise PrimitiveError(f"{primitive}: the axis {axis.var.name} starts at {axis.dom.min}, not at 0", node.stmt)
+    return axis.dom.extent
+
+
 def ranges_around(node: Node) -> dict[Var, Range]:
     """The ranges of the loops around a block, and of the axes and loops of the blocks around it."""
     found: dict[Var, Range] = {}
@@ -209,7 +221,7 @@ def covers(program: BlockProgram, node: Node, region: BufferRegion) -> bool:
     if not indices or (is_true(realize.predicate) and _distinct_variables(indices, domain)):
         return True
     # Loops that no index has repeat the same elements; given to the detection they would look like iterators left out.
-    used = set().union(*map(variables, indices)) if indices else set()
+    used = set().union(*map(variables, indices))
     kept = {var: dom for var, dom in domain.items() if var in used}
     predicate = None if is_true(realize.predicate) or not used >= variables(realize.predicate) else realize.predicate
     if predicate is None and not is_true(realize.predicate):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ...arith import Interval, linear_form, relax
 from ...arith.analyzer import Analyzer
@@ -18,7 +18,7 @@ from ...tir.thread import HARDWARE_TAGS, bound_tag
 from .bindings import bound_values, is_true, ranges_of
 from .dataflow import place_of_range, shared_loops, touched_box, why_beyond_domain, why_not_whole
 from .narrowing import narrowed
-from .program import BlockProgram, Node, realized
+from .program import BlockProgram, Node, block_at, realized
 from .scope import read, written
 
 # How far memory reaches, and threads do: threads share memory of at most their own rank.
@@ -45,6 +45,15 @@ def why_not_covered(program: BlockProgram, producer: Node, consumer: Node) -> st
             why = f" ({reason})" if reason is not None else ""
             return f"{user.block.name_hint} would read parts of {buffer.name} that {made.block.name_hint} hasn't written yet{why}"
     return None
+
+
+def carried(program: BlockProgram, nodes: Sequence[Node]) -> Iterator[tuple[Node, Node, set[Buffer]]]:
+    """Pairs of blocks of which the second may read, of those buffers, what the first writes in another iteration of the loops around."""
+    for place, made in enumerate(nodes):
+        for other_place, other in enumerate(nodes):
+            shared = set(written(block_at(made))) & set(read(block_at(other))) if other is not made else set()
+            if shared and (other_place < place or why_not_covered(program, made, other) is not None):
+                yield made, other, shared
 
 
 def is_covered(program: BlockProgram, region: BufferRegion, consumer: Node, producers: Sequence[Node]) -> bool:

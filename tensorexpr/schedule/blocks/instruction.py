@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -111,6 +111,26 @@ class Primitive(ABC):
     def shown(self, name: str, value: Any) -> Any:
         """An attribute as the façade's method takes it: JSON has numbers for truth values."""
         return bool(value) if name in _FLAGS and isinstance(value, int) else value
+
+
+class BlockPrimitive(Primitive):
+    """A primitive that is a function of a program, the name of a block and what else the instruction has."""
+
+    inputs = ("block",)
+    change: ClassVar[Callable[..., BlockProgram | tuple[BlockProgram, str | Sequence[str]]]]
+    """Gives the program and, for primitives with outputs, the name or names of the blocks that they stand for."""
+
+    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
+        """`change`, with numbers of any type as integers, as traces write them."""
+        ref, *given = block_of(state, inputs[0], self.method), *inputs[1:], *attrs
+        made = type(self).change(state.program_of(ref), ref.name, *(_plain_number(one) for one in given))
+        program, names = made if isinstance(made, tuple) else (made, ())
+        blocks = (names,) if isinstance(names, str) else names
+        return Applied(state.updated(ref.func, program), tuple(BlockRef(ref.func, name) for name in blocks))
+
+
+def _plain_number(value: Any) -> Any:
+    return int(value) if hasattr(value, "__index__") and not isinstance(value, bool) else value
 
 
 _FLAGS = {"preserve_unit_iters", "disable_predication", "balanced", "preserve_unit_loops", "assume_injective_transform"}

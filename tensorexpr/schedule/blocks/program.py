@@ -75,6 +75,12 @@ def inner_statements(stmt: Stmt) -> tuple[Stmt, ...]:
     return (stmt.block,) if isinstance(stmt, BlockRealize) else parts(stmt).bodies
 
 
+def map_inner(stmt: Stmt, change: Callable[[Stmt], Stmt]) -> Stmt:
+    """A statement with those directly inside changed, but for the init of a block."""
+    made = {id(inner): change(inner) for inner in inner_statements(stmt)}
+    return map_children(stmt, lambda child: made.get(id(child), child)) if made else stmt
+
+
 @dataclass(frozen=True, eq=False)
 class BlockProgram:
     """A function whose body is the realization of its root block."""
@@ -231,8 +237,7 @@ def _own_variables(stmt: Stmt, seen: set[Var]) -> Stmt:
             var = Var(var.name, var.dtype)
             stmt = replace(stmt, loop_var=var, body=substitute(stmt.body, {stmt.loop_var: var}))
         seen.add(var)
-    made = {id(inner): _own_variables(inner, seen) for inner in inner_statements(stmt)}
-    return map_children(stmt, lambda child: made.get(id(child), child))
+    return map_inner(stmt, lambda inner: _own_variables(inner, seen))
 
 
 def fresh(stem: str, taken: Mapping[str, object] | set[str]) -> str:

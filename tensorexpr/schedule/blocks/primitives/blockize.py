@@ -19,7 +19,7 @@ from ....arith.block_access import get_block_access_region
 from ....errors import ScheduleError
 from ....tir.block import Block, BlockRealize
 from ....tir.expr import IntImm, IterVar, PrimExpr, Range, Var
-from ....tir.rewriting import map_children, substitute, variables
+from ....tir.rewriting import substitute, variables
 from ....tir.stmt import For, SeqStmt, Stmt, seq
 from ..affine import check_affine
 from ..bindings import conditions, conjunction, substituted_region
@@ -28,7 +28,7 @@ from ..diagnostics import PrimitiveError
 from ..handles import BlockRef, LoopRef
 from ..instruction import Applied, Primitive, State, block_of
 from ..nests import nested, renewed_loops
-from ..program import BlockProgram, Node, inner_statements, realized
+from ..program import BlockProgram, Node, inner_statements, map_inner, realized
 from ..subspace import DividedAxis, Division, divided
 from .decompose_reduction import updating
 
@@ -115,7 +115,7 @@ def _inner_block(
     if changed.init is None:
         return changed, None
     spatial = [value for axis, value in zip(parts.axes, parts.values, strict=True) if axis.iter_type == IterVar.DATA_PAR]
-    used: set[Var] = set().union(*map(variables, spatial)) if spatial else set()
+    used: set[Var] = set().union(*map(variables, spatial))
     kept = [condition for condition in conditions(holds) if variables(condition) & used]
     mixed = next((condition for condition in kept if variables(condition) - used), None)
     if mixed is not None:
@@ -134,7 +134,7 @@ def _init_nest(block: Block, parts: _InnerParts, inner: Sequence[For], holds: Pr
     """The loops over the inner spatial axes with a block that makes the first values."""
     assert block.init is not None
     pairs = [(a, v) for a, v in zip(parts.axes, parts.values, strict=True) if a.iter_type == IterVar.DATA_PAR]
-    used: set[Var] = set().union(*(variables(value) for _, value in pairs)) if pairs else set()
+    used: set[Var] = set().union(*(variables(value) for _, value in pairs))
     loops, fresh = renewed_loops([loop for loop in inner if loop.loop_var in used])
     axes = [replace(axis, var=Var(f"{axis.var.name}_init", axis.var.dtype)) for axis, _ in pairs]
     meaning: dict[Var, PrimExpr] = {old.var: new.var for (old, _), new in zip(pairs, axes, strict=True)}
@@ -229,8 +229,7 @@ def _with(stmt: Stmt, changes: dict[Stmt, Stmt | None]) -> Stmt:
     new = changes.get(stmt)
     if new is not None:
         return new
-    made = {id(inner): _with(inner, changes) for inner in inner_statements(stmt)} if not isinstance(stmt, BlockRealize) else {}
-    return map_children(stmt, lambda child: made.get(id(child), child)) if made else stmt
+    return stmt if isinstance(stmt, BlockRealize) else map_inner(stmt, lambda inner: _with(inner, changes))
 
 
 class Blockize(Primitive):

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ....tir.arithmetic import const
 from ....tir.block import Block, BlockRealize
@@ -23,9 +22,9 @@ from ....tir.rewriting import Node as TreeNode
 from ....tir.rewriting import children, map_children, substitute, variables, walk
 from ....tir.stmt import BufferStore, SeqStmt, Stmt, seq
 from ..bindings import TRUE
+from ..copying import extent_from_zero
 from ..diagnostics import PrimitiveError
-from ..handles import BlockRef
-from ..instruction import Applied, Primitive, State, block_of
+from ..instruction import BlockPrimitive
 from ..nests import looped
 from ..program import BlockProgram, Node, block_at
 
@@ -58,7 +57,7 @@ def cache_index(program: BlockProgram, name: str, storage_scope: str, cse_thresh
     found: list[_Cached] = []
     for number, index in enumerate(chosen):
         axes = tuple(axis for axis in block.iter_vars if axis.var in variables(index))
-        shape = [_extent(axis, node) for axis in axes]
+        shape = [extent_from_zero(axis, node, "cache_index") for axis in axes]
         prefix = "index_var" if stem == "index" else f"{stem}_var"
         found.append(_Cached(index, axes, decl_buffer(shape, index.dtype, f"{prefix}_{number}", scope=storage_scope)))
     names = [f"{stem}_{number}" for number in range(len(found))]
@@ -79,13 +78,6 @@ def _outermost(node: Node) -> Stmt:
             break
         top = above
     return top.stmt
-
-
-def _extent(axis: IterVar, node: Node) -> PrimExpr:
-    assert axis.dom is not None
-    if not isinstance(axis.dom.min, IntImm) or axis.dom.min.value != 0:
-        raise PrimitiveError(f"cache_index: the axis {axis.var.name} starts at {axis.dom.min}, not at 0", node.stmt)
-    return axis.dom.extent
 
 
 def _chosen(block: Block, cse_thresh: int) -> list[PrimExpr]:
@@ -176,12 +168,8 @@ def _as_expr(node: TreeNode) -> PrimExpr:
     return node
 
 
-class CacheIndex(Primitive):
+class CacheIndex(BlockPrimitive):
     """The instruction."""
 
-    kind, method, output, inputs, attrs = "CacheIndex", "cache_index", "block", ("block",), ("storage_scope", "cse_thresh")
-
-    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
-        ref = block_of(state, inputs[0], self.method)
-        program, names = cache_index(state.program_of(ref), ref.name, attrs[0], attrs[1])
-        return Applied(state.updated(ref.func, program), tuple(BlockRef(ref.func, name) for name in names))
+    kind, method, output, attrs = "CacheIndex", "cache_index", "block", ("storage_scope", "cse_thresh")
+    change = staticmethod(cache_index)

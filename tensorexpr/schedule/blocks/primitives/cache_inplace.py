@@ -10,9 +10,6 @@ for i in range(1)                  ->   for i in range(1)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from ....arith.analyzer import Analyzer
 from ....tir.buffer import Buffer, BufferRegion
 from ....tir.stmt import Stmt, seq
@@ -20,8 +17,7 @@ from ..accesses import Redirection, odd_use, shifted
 from ..buffers import region_at
 from ..copying import Box, box_of, copy_nest, scoped_copy
 from ..diagnostics import PrimitiveError
-from ..handles import BlockRef
-from ..instruction import Applied, Primitive, State, block_of
+from ..instruction import BlockPrimitive
 from ..program import BlockProgram, Node, block_at, fresh, realized
 from ..scope import written
 
@@ -74,12 +70,8 @@ def _check_use(node: Node, buffer: Buffer, whole: Box) -> bool:
     return True
 
 
-class CacheInplace(Primitive):
+class CacheInplace(BlockPrimitive):
     """The instruction."""
 
-    kind, method, output, inputs, attrs = "CacheInplace", "cache_inplace", "block", ("block",), ("read_buffer_index", "storage_scope")
-
-    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
-        ref = block_of(state, inputs[0], self.method)
-        program, names = cache_inplace(state.program_of(ref), ref.name, attrs[0], attrs[1])
-        return Applied(state.updated(ref.func, program), tuple(BlockRef(ref.func, name) for name in names))
+    kind, method, output, attrs = "CacheInplace", "cache_inplace", "block", ("read_buffer_index", "storage_scope")
+    change = staticmethod(cache_inplace)

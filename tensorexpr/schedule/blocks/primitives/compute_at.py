@@ -60,32 +60,20 @@ class ComputeAt(Primitive):
 
     kind, method = "ComputeAt", "compute_at"
     inputs, attrs = ("block", "loop"), ("preserve_unit_loops", "index")
+    _move, _inline = staticmethod(compute_at), staticmethod(compute_inline)
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
         """The block at the loop, inlined for the place `inline`, and where it was for the root."""
         ref = block_of(state, inputs[0], self.method)
         program = state.program_of(ref)
         if isinstance(inputs[1], NoLoop):
-            return Applied(state.updated(ref.func, compute_inline(program, ref.name)) if inputs[1].place == INLINE else state)
+            return Applied(state.updated(ref.func, self._inline(program, ref.name)) if inputs[1].place == INLINE else state)
         loop = loop_of(inputs[1], self.method, ref.func).var
-        return Applied(state.updated(ref.func, compute_at(program, ref.name, loop, *_options(attrs))))
+        return Applied(state.updated(ref.func, self._move(program, ref.name, loop, bool(attrs[0]), int(attrs[1]))))
 
 
-class ReverseComputeAt(Primitive):
-    """The instruction."""
+class ReverseComputeAt(ComputeAt):
+    """The instruction; for the place `inline` the block goes into its producer."""
 
     kind, method = "ReverseComputeAt", "reverse_compute_at"
-    inputs, attrs = ("block", "loop"), ("preserve_unit_loops", "index")
-
-    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
-        """The block at the loop, inlined into its producer for the place `inline`, and where it was for the root."""
-        ref = block_of(state, inputs[0], self.method)
-        program = state.program_of(ref)
-        if isinstance(inputs[1], NoLoop):
-            return Applied(state.updated(ref.func, reverse_compute_inline(program, ref.name)) if inputs[1].place == INLINE else state)
-        loop = loop_of(inputs[1], self.method, ref.func).var
-        return Applied(state.updated(ref.func, reverse_compute_at(program, ref.name, loop, *_options(attrs))))
-
-
-def _options(attrs: Sequence[Any]) -> tuple[bool, int]:
-    return bool(attrs[0]), int(attrs[1])
+    _move, _inline = staticmethod(reverse_compute_at), staticmethod(reverse_compute_inline)

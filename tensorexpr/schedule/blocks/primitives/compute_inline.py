@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from ....arith.block_access import get_block_read_write_region
 from ....arith.padded_inverse import padded_inverse
@@ -23,7 +22,7 @@ from ....tir.stmt import BufferStore, Stmt
 from ..buffers import stated_pointers
 from ..dataflow import check_movable
 from ..diagnostics import PrimitiveError
-from ..instruction import Applied, Primitive, State, block_of
+from ..instruction import BlockPrimitive
 from ..program import ROOT, BlockProgram, Node, realized
 from ..scope import Scope, check_complete, written
 
@@ -155,11 +154,8 @@ def _name_of(node: Node) -> str:
     return realized(node).block.name_hint or ROOT
 
 
-class ComputeInline(Primitive):
+class ComputeInline(BlockPrimitive):
     """The instruction."""
 
-    kind, method, inputs = "ComputeInline", "compute_inline", ("block",)
-
-    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
-        ref = block_of(state, inputs[0], self.method)
-        return Applied(state.updated(ref.func, compute_inline(state.program_of(ref), ref.name)))
+    kind, method = "ComputeInline", "compute_inline"
+    change = staticmethod(compute_inline)

@@ -124,7 +124,7 @@ def _init_nest(realize: BlockRealize, inside: Sequence[For], name: str) -> Stmt:
     spatial = [
         (axis, value) for axis, value in zip(block.iter_vars, realize.iter_values, strict=True) if axis.iter_type == IterVar.DATA_PAR
     ]
-    used: set[Var] = set().union(*(variables(value) for _, value in spatial)) if spatial else set()
+    used: set[Var] = set().union(*(variables(value) for _, value in spatial))
     loops = [loop for loop in inside if loop.loop_var in used]
     renewed, fresh = renewed_loops(loops, "_init")
     gone = {loop.loop_var for loop in inside} - used

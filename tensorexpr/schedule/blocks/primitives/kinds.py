@@ -21,12 +21,12 @@ from ....tir.thread import is_thread_tag, thread_tags
 from ..affine import check_affine, why_not_affine
 from ..apart import is_apart, is_private
 from ..bindings import TRUE, ranges_of
-from ..coverage import why_not_covered
+from ..coverage import carried
 from ..dataflow import why_ambiguous
 from ..diagnostics import PrimitiveError
 from ..instruction import Applied, Primitive, State, loop_of
 from ..program import BlockProgram, Node, block_at, realized
-from ..scope import Scope, check_complete_or_reduction, is_update, read, written
+from ..scope import Scope, check_complete_or_reduction, is_update, written
 
 
 def with_kind(program: BlockProgram, var: Var, kind: ForKind, primitive: str, thread: str | None = None) -> BlockProgram:
@@ -109,20 +109,14 @@ def _why_twice(realize: BlockRealize, loop: For) -> str | None:
 
 def _check_carried(program: BlockProgram, loop: For, primitive: str) -> None:
     """What a block reads of another one below was written in the same iteration."""
-    nodes = program.child_blocks(program.loop_node(loop.loop_var))
-    for place, node in enumerate(nodes):
-        made = block_at(node)
-        for other_place, other in enumerate(nodes):
-            shared = set(written(made)) & set(read(block_at(other))) if other is not node else set()
-            if not shared or (other_place > place and why_not_covered(program, node, other) is None):
-                continue
-            carried = next((buffer for buffer in shared if not _is_apart(program, loop, buffer)), None)
-            if carried is not None:
-                raise PrimitiveError(
-                    f"{primitive}: {block_at(other).name_hint} may read of {carried.name} what {made.name_hint} writes in another "
-                    f"iteration of {loop.loop_var.name}; compute it in the same iteration, or in a nest of its own before",
-                    loop,
-                )
+    for made, other, shared in carried(program, program.child_blocks(program.loop_node(loop.loop_var))):
+        buffer = next((buffer for buffer in shared if not _is_apart(program, loop, buffer)), None)
+        if buffer is not None:
+            raise PrimitiveError(
+                f"{primitive}: {block_at(other).name_hint} may read of {buffer.name} what {block_at(made).name_hint} writes in another "
+                f"iteration of {loop.loop_var.name}; compute it in the same iteration, or in a nest of its own before",
+                loop,
+            )
 
 
 def _is_apart(program: BlockProgram, loop: For, buffer: Buffer) -> bool:
@@ -137,20 +131,17 @@ class Parallel(Primitive):
     """The instruction."""
 
     kind, method, inputs = "Parallel", "parallel", ("loop",)
+    as_kind = ForKind.PARALLEL
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
         ref = loop_of(inputs[0], self.method)
-        return Applied(state.updated(ref.func, with_kind(state.program_of(ref), ref.var, ForKind.PARALLEL, self.method)))
+        return Applied(state.updated(ref.func, with_kind(state.program_of(ref), ref.var, self.as_kind, self.method)))
 
 
-class Vectorize(Primitive):
+class Vectorize(Parallel):
     """The instruction."""
 
-    kind, method, inputs = "Vectorize", "vectorize", ("loop",)
-
-    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
-        ref = loop_of(inputs[0], self.method)
-        return Applied(state.updated(ref.func, with_kind(state.program_of(ref), ref.var, ForKind.VECTORIZED, self.method)))
+    kind, method, as_kind = "Vectorize", "vectorize", ForKind.VECTORIZED
 
 
 class Unroll(Primitive):

@@ -20,7 +20,6 @@ from ....arith.block_access import get_block_access_region
 from ....tir.arithmetic import as_int, convert
 from ....tir.block import Block, BlockRealize
 from ....tir.expr import IntImm, PrimExpr, Var
-from ....tir.rewriting import map_children
 from ....tir.scopes import parts
 from ....tir.stmt import For, ForKind, Stmt, seq
 from ....tir.stmt_functor import Renaming
@@ -28,7 +27,7 @@ from ..bindings import TRUE, simplified
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef, LoopRef
 from ..instruction import Applied, Primitive, State, loop_of
-from ..program import BlockProgram, inner_statements
+from ..program import BlockProgram, inner_statements, map_inner
 from .split import check_plain
 
 
@@ -101,8 +100,7 @@ def _all(stmt: Stmt) -> list[Stmt]:
 
 def _renamed(stmt: Stmt, suffix: str, program: BlockProgram) -> Stmt:
     """All blocks in a statement under names that end in the part's."""
-    made = {id(inner): _renamed(inner, suffix, program) for inner in inner_statements(stmt)}
-    stmt = map_children(stmt, lambda child: made.get(id(child), child))
+    stmt = map_inner(stmt, lambda inner: _renamed(inner, suffix, program))
     return replace(stmt, name_hint=program.fresh_block_name(f"{stmt.name_hint}_{suffix}")) if isinstance(stmt, Block) else stmt
 
 

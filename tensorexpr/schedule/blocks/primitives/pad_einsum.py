@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from ....tir.arithmetic import all as all_of
 from ....tir.arithmetic import as_int, const
@@ -25,7 +24,7 @@ from ..accesses import check_plain_use, redirected
 from ..bindings import TRUE
 from ..copying import copy_block, scoped_copy
 from ..diagnostics import PrimitiveError
-from ..instruction import Applied, Primitive, State, block_of
+from ..instruction import BlockPrimitive
 from ..nests import looped
 from ..program import BlockProgram, Node, block_at, fresh
 from ..scope import Scope, check_complete_or_reduction
@@ -169,11 +168,8 @@ def _is_zero_at(factor: PrimExpr, axis: Var) -> bool:
     return isinstance(factor, BufferLoad) and axis in {var for index in factor.indices for var in variables(index)}
 
 
-class PadEinsum(Primitive):
+class PadEinsum(BlockPrimitive):
     """The instruction."""
 
-    kind, method, inputs, attrs = "PadEinsum", "pad_einsum", ("block",), ("padding",)
-
-    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
-        ref = block_of(state, inputs[0], self.method)
-        return Applied(state.updated(ref.func, pad_einsum(state.program_of(ref), ref.name, attrs[0])))
+    kind, method, attrs = "PadEinsum", "pad_einsum", ("padding",)
+    change = staticmethod(pad_einsum)

@@ -16,7 +16,7 @@ from ....arith import IndexMap
 from ....arith.analyzer import Analyzer
 from ....arith.iter_map import detect_iter_map
 from ....errors import DeclarationError, ScheduleError
-from ....tir.arithmetic import as_int, const
+from ....tir.arithmetic import const
 from ....tir.block import Block, BlockRealize
 from ....tir.buffer import Buffer
 from ....tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var
@@ -25,7 +25,7 @@ from ....tir.stmt import BufferStore, For, SeqStmt, Stmt, seq
 from ..accesses import Redirection, check_plain_use
 from ..bindings import TRUE, loosely
 from ..buffers import region_at
-from ..copying import copy_block, ranges_around, scoped_copy
+from ..copying import copy_block, extent_from_zero, ranges_around, scoped_copy
 from ..diagnostics import PrimitiveError
 from ..handles import BlockRef
 from ..instruction import Applied, Primitive, State, block_of
@@ -68,7 +68,7 @@ def reindex(program: BlockProgram, name: str, index: int, side: int) -> tuple[Bl
     facts = Analyzer({axis.var: loosely(_dom(axis)) for axis in block.iter_vars})
     indices = tuple(facts.simplify(index) for index in indices)
     # An axis that no index has would make the copy larger by its extent, with the same elements over and over.
-    used = set().union(*map(variables, indices)) if indices else set()
+    used = set().union(*map(variables, indices))
     axes = [axis for axis in block.iter_vars if axis.var in used]
     check_inside(node, axes, indices, buffer, "reindex")
     if side == WRITE:
@@ -106,9 +106,8 @@ def check_inside(node: Node, axes: Sequence[IterVar], indices: Sequence[PrimExpr
                 f"{block_at(node).name_hint}; make the guarded part a block of its own",
                 node.stmt,
             )
-    odd = next((axis for axis in axes if as_int(_dom(axis).min) != 0), None)
-    if odd is not None:
-        raise PrimitiveError(f"{primitive}: the axis {odd.var.name} starts at {_dom(odd).min}, not at 0", node.stmt)
+    for axis in axes:
+        extent_from_zero(axis, node, primitive)
 
 
 def check_each_once(node: Node, axes: Sequence[IterVar], indices: Sequence[PrimExpr], buffer: Buffer, primitive: str) -> None:

@@ -110,7 +110,7 @@ def _check_map(node: Node, axes: Sequence[IterVar], far: Sequence[PrimExpr], nea
     """Elements of the copy stand for one element of the buffer each."""
     block = block_at(node)
     used = {axis.var for axis in axes}
-    mapped = set().union(*map(variables, near)) if near else set()
+    mapped = set().union(*map(variables, near))
     for one, other, what in ((used, mapped, "the index map"), (mapped, used, "the indices of the buffer")):
         missing = [axis.var.name for axis in block.iter_vars if axis.var in one - other]
         if missing:
@@ -129,7 +129,7 @@ def _nest(program: BlockProgram, node: Node, place: Place, block: Block, axes: S
     realize = realized(node)
     values = [v for axis, v in zip(realize.block.iter_vars, realize.iter_values, strict=True) if axis.var in axes]
     outer = {loop.loop_var for loop in place.loops(program)}
-    used = set().union(*map(variables, values)) if values else set()
+    used = set().union(*map(variables, values))
     loops = [loop for loop in program.loops_above(node) if loop.loop_var not in outer and loop.loop_var in used]
     own, fresh = renewed_loops(loops, plain=True)
     holds = [c for c in conditions(realize.predicate) if variables(c) <= {loop.loop_var for loop in loops} | outer]

@@ -16,13 +16,13 @@ from ....tir.rewriting import variables
 from ....tir.stmt import For
 from ..affine import check_affine
 from ..apart import is_private
-from ..coverage import why_not_covered
+from ..coverage import carried
 from ..dataflow import check_unambiguous, why_ambiguous
 from ..diagnostics import PrimitiveError, loop_name
 from ..instruction import Applied, Primitive, State, loop_of
 from ..nests import nested
 from ..program import BlockProgram, Node, block_at, realized
-from ..scope import Scope, is_update, read, written
+from ..scope import Scope, is_update, written
 
 
 def reorder(program: BlockProgram, names: Sequence[Var]) -> BlockProgram:
@@ -87,16 +87,12 @@ def _check_blocks(program: BlockProgram, chain: Sequence[For]) -> None:
 
 def _check_carried(program: BlockProgram, innermost: For, nodes: Sequence[Node]) -> None:
     """What a block reads of another one below was written in the same iteration."""
-    for place, made in enumerate(nodes):
-        for other_place, other in enumerate(nodes):
-            shared = set(written(block_at(made))) & set(read(block_at(other))) if other is not made else set()
-            if not shared or (other_place > place and why_not_covered(program, made, other) is None):
-                continue
-            raise PrimitiveError(
-                f"reorder: {block_at(other).name_hint} may read of {next(iter(shared)).name} what {block_at(made).name_hint} writes in "
-                f"another iteration of {innermost.loop_var.name} or a loop around it, whose order matters so",
-                innermost,
-            )
+    for made, other, shared in carried(program, nodes):
+        raise PrimitiveError(
+            f"reorder: {block_at(other).name_hint} may read of {next(iter(shared)).name} what {block_at(made).name_hint} writes in "
+            f"another iteration of {innermost.loop_var.name} or a loop around it, whose order matters so",
+            innermost,
+        )
 
 
 class Reorder(Primitive):

@@ -7,21 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from ..diagnostics import PrimitiveError
-from ..instruction import Applied, Primitive, State, block_of
+from ..instruction import BlockPrimitive
 from ..program import BlockProgram
 
 
-def reorder_block_iter_var(program: BlockProgram, name: str, order: Sequence[int]) -> BlockProgram:
+def reorder_block_iter_var(program: BlockProgram, name: str, new_order: Sequence[int]) -> BlockProgram:
     """The program with the axes of a block in the order of these places."""
     realize = program.realize(name)
-    axes = realize.block.iter_vars
+    axes, order = realize.block.iter_vars, [int(place) for place in new_order]
     if sorted(order) != list(range(len(axes))):
         names = ", ".join(axis.var.name for axis in axes)
         raise PrimitiveError(
-            f"reorder_block_iter_var: {list(order)} isn't an order of the {len(axes)} axes of {name} ({names}); name each place once",
+            f"reorder_block_iter_var: {order} isn't an order of the {len(axes)} axes of {name} ({names}); name each place once",
             realize,
         )
     block = replace(realize.block, iter_vars=tuple(axes[place] for place in order))
@@ -29,12 +28,8 @@ def reorder_block_iter_var(program: BlockProgram, name: str, order: Sequence[int
     return program.replace(realize, replace(realize, iter_values=values, block=block))
 
 
-class ReorderBlockIterVar(Primitive):
+class ReorderBlockIterVar(BlockPrimitive):
     """The instruction."""
 
     kind, method, inputs = "ReorderBlockIterVar", "reorder_block_iter_var", ("block", "new_order")
-
-    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
-        ref = block_of(state, inputs[0], self.method)
-        program = reorder_block_iter_var(state.program_of(ref), ref.name, [int(place) for place in inputs[1]])
-        return Applied(state.updated(ref.func, program))
+    change = staticmethod(reorder_block_iter_var)

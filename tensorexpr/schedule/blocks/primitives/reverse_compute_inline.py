@@ -26,7 +26,7 @@ from ..buffers import stated_pointers
 from ..coverage import reads_inside, why_not_covered
 from ..dataflow import check_movable, why_not_whole
 from ..diagnostics import PrimitiveError
-from ..instruction import Applied, Primitive, State, block_of
+from ..instruction import BlockPrimitive
 from ..program import ROOT, BlockProgram, realized
 from ..scope import Scope, check_complete, read, written
 from .compute_inline import check_no_output, single_store, without_buffer
@@ -138,11 +138,8 @@ def _with_store(program: BlockProgram, producer: BlockRealize, store: BufferStor
     return replace(producer, predicate=predicate, block=replace(bare, reads=tuple(reads), writes=tuple(writes)))
 
 
-class ReverseComputeInline(Primitive):
+class ReverseComputeInline(BlockPrimitive):
     """The instruction."""
 
-    kind, method, inputs = "ReverseComputeInline", NAME, ("block",)
-
-    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
-        ref = block_of(state, inputs[0], self.method)
-        return Applied(state.updated(ref.func, reverse_compute_inline(state.program_of(ref), ref.name)))
+    kind, method = "ReverseComputeInline", NAME
+    change = staticmethod(reverse_compute_inline)

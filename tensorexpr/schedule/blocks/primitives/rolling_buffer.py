@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ....arith import Linear, linear_form
 from ....arith.analyzer import Analyzer
@@ -22,14 +21,14 @@ from ....tir.arithmetic import floormod
 from ....tir.block import BlockRealize
 from ....tir.buffer import Buffer, decl_buffer
 from ....tir.expr import LE, IntImm, IterVar, PrimExpr, Range, Var
-from ....tir.rewriting import map_children, substitute, variables
+from ....tir.rewriting import substitute, variables
 from ....tir.stmt import For, ForKind, Stmt
 from ..accesses import Indices, Redirection, check_plain_use
 from ..bindings import bound_values, conditions, conjunction, knowing
 from ..buffers import WRITE, buffer_at, check_allocated
 from ..diagnostics import PrimitiveError
-from ..instruction import Applied, Primitive, State, block_of
-from ..program import BlockProgram, inner_statements
+from ..instruction import BlockPrimitive
+from ..program import BlockProgram, map_inner
 from ..scope import Scope, check_complete_or_reduction
 
 
@@ -209,15 +208,11 @@ def _allocating(stmt: Stmt, old: Buffer, new: Buffer) -> Stmt:
     if isinstance(stmt, BlockRealize) and old in stmt.block.alloc_buffers:
         own = tuple(new if buffer is old else buffer for buffer in stmt.block.alloc_buffers)
         return replace(stmt, block=replace(stmt.block, alloc_buffers=own))
-    made = {id(inner): _allocating(inner, old, new) for inner in inner_statements(stmt)}
-    return map_children(stmt, lambda child: made.get(id(child), child)) if made else stmt
+    return map_inner(stmt, lambda inner: _allocating(inner, old, new))
 
 
-class RollingBuffer(Primitive):
+class RollingBuffer(BlockPrimitive):
     """The instruction."""
 
-    kind, method, inputs, attrs = "RollingBuffer", "rolling_buffer", ("block",), ("write_buffer_index",)
-
-    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
-        ref = block_of(state, inputs[0], self.method)
-        return Applied(state.updated(ref.func, rolling_buffer(state.program_of(ref), ref.name, int(attrs[0]))))
+    kind, method, attrs = "RollingBuffer", "rolling_buffer", ("write_buffer_index",)
+    change = staticmethod(rolling_buffer)

@@ -5,11 +5,8 @@ B = T.alloc_buffer((128,))   -- set_scope(B, 0, "local") ->   B_local = T.alloc_
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from ..buffers import WRITE, buffer_at, check_allocated, check_scope, exchanged, in_scope
-from ..instruction import Applied, Primitive, State, block_of
+from ..instruction import BlockPrimitive
 from ..program import BlockProgram
 
 
@@ -24,11 +21,8 @@ def set_scope(program: BlockProgram, name: str, index: int, scope: str) -> Block
     return exchanged(program, buffer, in_scope(buffer, scope), lambda view: in_scope(view, scope))
 
 
-class SetScope(Primitive):
+class SetScope(BlockPrimitive):
     """The instruction."""
 
-    kind, method, inputs, attrs = "SetScope", "set_scope", ("block",), ("buffer_index", "storage_scope")
-
-    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
-        ref = block_of(state, inputs[0], self.method)
-        return Applied(state.updated(ref.func, set_scope(state.program_of(ref), ref.name, int(attrs[0]), str(attrs[1]))))
+    kind, method, attrs = "SetScope", "set_scope", ("buffer_index", "storage_scope")
+    change = staticmethod(set_scope)

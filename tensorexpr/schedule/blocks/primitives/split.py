@@ -20,14 +20,14 @@ from ....tir.arithmetic import as_int, cast, ceildiv, convert, minimum
 from ....tir.block import Block, BlockRealize
 from ....tir.dtype import parse_dtype
 from ....tir.expr import IntImm, IterVar, PrimExpr, Range, Var
-from ....tir.rewriting import children, map_children, substitute, variables
+from ....tir.rewriting import children, substitute, variables
 from ....tir.stmt import For, ForKind, Stmt
 from ..bindings import TRUE, conditions, conjunction, knowing, rebound, simplified
 from ..diagnostics import PrimitiveError
 from ..handles import LoopRef
 from ..instruction import Applied, Primitive, State, loop_of
 from ..nests import nested
-from ..program import BlockProgram, inner_statements
+from ..program import BlockProgram, map_inner
 
 
 def split(
@@ -106,8 +106,7 @@ def _in_tiles(stmt: Stmt, loop: For, tiles: _Tiles) -> Stmt:
     """A statement under a loop whose tiles are others' loops."""
     var = loop.loop_var
     if not isinstance(stmt, BlockRealize):
-        made = {id(inner): _in_tiles(inner, loop, tiles) for inner in inner_statements(stmt)}
-        moved = map_children(stmt, lambda child: made.get(id(child), child))
+        moved = map_inner(stmt, lambda inner: _in_tiles(inner, loop, tiles))
         own = {node for child in children(moved) if isinstance(child, PrimExpr) for node in variables(child)}
         if var in own:
             raise PrimitiveError(f"a balanced split of {var.name}, on which a {type(stmt).__name__} outside of blocks depends", loop)

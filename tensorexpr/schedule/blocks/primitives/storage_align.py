@@ -7,14 +7,12 @@ So elements of a column lie in different banks or cache sets. Loads and stores s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from ....tir.attrs import FrozenMap
 from ..buffers import WRITE, buffer_at, check_allocated
 from ..diagnostics import PrimitiveError
-from ..instruction import Applied, Primitive, State, block_of
+from ..instruction import BlockPrimitive
 from ..program import BlockProgram
 
 DIM_ALIGN = "buffer_dim_align"
@@ -36,12 +34,9 @@ def storage_align(program: BlockProgram, name: str, index: int, axis: int, facto
     return program.map_block(name, lambda block: replace(block, annotations=FrozenMap(annotations)))
 
 
-class StorageAlign(Primitive):
+class StorageAlign(BlockPrimitive):
     """The instruction."""
 
-    kind, method, inputs = "StorageAlign", "storage_align", ("block",)
+    kind, method = "StorageAlign", "storage_align"
     attrs = ("buffer_index", "axis", "factor", "offset")
-
-    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
-        ref = block_of(state, inputs[0], self.method)
-        return Applied(state.updated(ref.func, storage_align(state.program_of(ref), ref.name, *map(int, attrs))))
+    change = staticmethod(storage_align)

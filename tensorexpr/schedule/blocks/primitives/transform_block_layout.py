@@ -21,10 +21,10 @@ from ....tir.rewriting import Node as TreeNode
 from ....tir.rewriting import post_order_rewrite, substitute, variables
 from ....tir.stmt import BufferStore, For, ForKind, Stmt
 from ..bindings import TRUE, bound_to_function, inverted, is_true, loosely, remainders_first
-from ..copying import ranges_around
+from ..copying import extent_from_zero, ranges_around
 from ..dataflow import check_unambiguous
 from ..diagnostics import PrimitiveError
-from ..instruction import Applied, Primitive, State, block_of
+from ..instruction import BlockPrimitive
 from ..nests import looped
 from ..program import BlockProgram, Node, block_at, realized
 from ..scope import Scope
@@ -45,7 +45,7 @@ def transform_block_layout(program: BlockProgram, name: str, index_map: IndexMap
     # New loops run the iterations in another order, which what the block reads of its own writes must allow.
     _check_order(program, node)
     check_unambiguous(realize, "transform_block_layout")
-    extents = [_extent(axis, node) for axis in block.iter_vars]
+    extents = [extent_from_zero(axis, node, "transform_block_layout") for axis in block.iter_vars]
     try:
         index_map = bound_to_function(index_map, program.func)
         new_values = index_map.map_indices([axis.var for axis in block.iter_vars])
@@ -67,13 +67,6 @@ def transform_block_layout(program: BlockProgram, name: str, index_map: IndexMap
     ax = [Var(f"ax{place}", dtype) for place in range(len(shape))]
     nest = looped(ax, shape, BlockRealize(tuple(ax), TRUE, replace(made, iter_vars=axes)))
     return program.replace(loops[0] if loops else realize, nest)
-
-
-def _extent(axis: IterVar, node: Node) -> PrimExpr:
-    assert axis.dom is not None
-    if as_int(axis.dom.min) != 0:
-        raise PrimitiveError(f"transform_block_layout: the axis {axis.var.name} starts at {axis.dom.min}, not at 0", node.stmt)
-    return axis.dom.extent
 
 
 def _kind(value: PrimExpr, block: Block, node: Node) -> int:
@@ -149,14 +142,11 @@ def simplified_block(block: Stmt, facts: Analyzer) -> Block:
     return replace(block, reads=reads, writes=writes, body=body, init=init)
 
 
-class TransformBlockLayout(Primitive):
+class TransformBlockLayout(BlockPrimitive):
     """The instruction."""
 
-    kind, method, inputs, attrs = "TransformBlockLayout", "transform_block_layout", ("block",), ("index_map",)
-
-    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
-        ref = block_of(state, inputs[0], self.method)
-        return Applied(state.updated(ref.func, transform_block_layout(state.program_of(ref), ref.name, attrs[0])))
+    kind, method, attrs = "TransformBlockLayout", "transform_block_layout", ("index_map",)
+    change = staticmethod(transform_block_layout)
 
     def attrs_from_json(self, attrs: Sequence[Any]) -> list[Any]:
         return [index_map_from_json(attrs[0])]

@@ -6,9 +6,7 @@ C: C[vi] = B[vi] + 1.0            C: C[vi] = T.Cast("float32", B[vi]) + 1.0
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from ....errors import TypeMismatchError
 from ....tir.arithmetic import cast
@@ -22,7 +20,7 @@ from ..accesses import check_plain_use
 from ..bindings import in_other_buffer
 from ..buffers import WRITE, buffer_at, check_allocated
 from ..diagnostics import PrimitiveError
-from ..instruction import Applied, Primitive, State, block_of
+from ..instruction import BlockPrimitive
 from ..program import BlockProgram
 
 
@@ -50,11 +48,8 @@ def _converted(node: Node, old: Buffer, new: Buffer) -> Node | None:
     return in_other_buffer(node, old, new) if isinstance(node, Block) else None
 
 
-class UnsafeSetDType(Primitive):
+class UnsafeSetDType(BlockPrimitive):
     """The instruction."""
 
-    kind, method, inputs, attrs = "UnsafeSetDType", "unsafe_set_dtype", ("block",), ("buffer_index", "dtype")
-
-    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
-        ref = block_of(state, inputs[0], self.method)
-        return Applied(state.updated(ref.func, unsafe_set_dtype(state.program_of(ref), ref.name, int(attrs[0]), str(attrs[1]))))
+    kind, method, attrs = "UnsafeSetDType", "unsafe_set_dtype", ("buffer_index", "dtype")
+    change = staticmethod(unsafe_set_dtype)
