@@ -8,8 +8,8 @@ from enum import IntEnum, IntFlag
 from typing import Any
 
 from ..tir.arithmetic import compare, convert
-from ..tir.expr import EQ, CmpExpr, IntImm, Let, PrimExpr, Range
-from ..tir.rewriting import post_order_rewrite, substitute
+from ..tir.expr import EQ, CmpExpr, IntImm, PrimExpr, Range
+from ..tir.rewriting import without_lets
 from . import analyzer
 from .analyzer import ConstraintScope, Scalar
 from .bounds import NEG_INF, POS_INF, ConstIntBound, limits_of
@@ -133,7 +133,7 @@ class Analyzer(analyzer.Analyzer):
 
     def const_int_bound(self, expr: Scalar) -> ConstIntBound:
         """Inclusive bounds of an integer expression over the integers; `POS_INF` and `NEG_INF` where there is none."""
-        low, high = limits_of(self.facts, _without_bindings(convert(expr)))
+        low, high = limits_of(self.facts, without_lets(convert(expr)))
         return ConstIntBound(max(low, NEG_INF), min(high, POS_INF))
 
     def const_int_bound_is_bound(self, var: Any) -> bool:
@@ -165,11 +165,6 @@ class Analyzer(analyzer.Analyzer):
 
 
 __all__ = ["Analyzer", "ConstraintScope", "Extension", "ProofStrength"]
-
-
-def _without_bindings(expr: PrimExpr) -> PrimExpr:
-    """The expression with what `Let` binds in the place of its variable."""
-    return post_order_rewrite(expr, lambda node: substitute(node.body, {node.var: node.value}) if isinstance(node, Let) else None)
 
 
 def _is_scalar_comparison(condition: PrimExpr) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..tir.arithmetic import cast, const, floordiv, maximum, minimum, truncdiv
@@ -24,6 +24,15 @@ class Interval:
 
     min: PrimExpr
     max: PrimExpr
+
+
+def hull(intervals: Sequence[Interval], analyzer: Analyzer) -> Interval:
+    """The bounds around several: ends that are known to be outermost, else minima and maxima."""
+    low, high = intervals[0].min, intervals[0].max
+    for other in intervals[1:]:
+        low = low if analyzer.known_less_equal(low, other.min) else analyzer.simplify(minimum(low, other.min))
+        high = high if analyzer.known_less_equal(other.max, high) else analyzer.simplify(maximum(high, other.max))
+    return Interval(low, high)
 
 
 def relax(expr: PrimExpr, domain: Mapping[Var, Range], analyzer: Analyzer) -> Interval | None:

@@ -15,7 +15,7 @@ from ..tir.arithmetic import as_int
 from ..tir.expr import Call, IntImm, IterVar, PrimExpr, ProducerLoad, Select, Var
 from ..tir.rewriting import walk
 from .affine_access import shifted_axis
-from .dag import consumer_map, topological_order
+from .dag import consumer_map, same_extents, topological_order
 from .operation import ComputeOp, Operation, loads
 from .tensor import Tensor
 
@@ -138,7 +138,7 @@ class AccessAnalysis:
     def _matches(self, op: Operation, reader: Operation) -> bool:
         if not (isinstance(op, ComputeOp) and isinstance(reader, ComputeOp)):
             return False
-        if not _same_extents(op.output_shape(0), reader.output_shape(0)):
+        if not same_extents(op.output_shape(0), reader.output_shape(0)):
             return False
         accesses = [simple_access(reader, indices) for indices in self.reads(reader, op)]
         return all(access is not None and access.is_elementwise for access in accesses)
@@ -150,7 +150,7 @@ class AccessAnalysis:
     def _shared_with(self, op: Operation, reader: Operation) -> int:
         count = 0
         for extent, axis in zip(op.output_shape(0), reader.axis, strict=False):
-            if axis.dom is None or not _same_extents((extent,), (axis.dom.extent,)):
+            if axis.dom is None or not same_extents((extent,), (axis.dom.extent,)):
                 break
             if not all(shifted_axis(indices[count]) is axis.var for indices in self.reads(reader, op)):
                 break
@@ -184,9 +184,3 @@ class AccessAnalysis:
 
 def _loads(op: Operation) -> tuple[ProducerLoad, ...]:
     return tuple(loads(op)) if isinstance(op, ComputeOp) else ()
-
-
-def _same_extents(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> bool:
-    return len(a) == len(b) and all(
-        x is y or (isinstance(x, IntImm) and isinstance(y, IntImm) and x.value == y.value) for x, y in zip(a, b, strict=True)
-    )

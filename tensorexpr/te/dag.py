@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 
+from ..tir.expr import IntImm, PrimExpr
 from .operation import Operation, PlaceholderOp
 from .scan_op import ScanOp
 from .tensor import Tensor
@@ -89,3 +90,10 @@ def given_placeholders(ops: Iterable[Operation]) -> tuple[PlaceholderOp, ...]:
 def output_ops(ops: Sequence[Operation]) -> tuple[Operation, ...]:
     """Those of `ops` that no other one reads."""
     return tuple(op for op, readers in consumer_map(ops).items() if not readers)
+
+
+def same_extents(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> bool:
+    """True if two shapes are the same expressions; numbers of different dtypes are."""
+    return len(a) == len(b) and all(
+        x is y or (isinstance(x, IntImm) and isinstance(y, IntImm) and x.value == y.value) for x, y in zip(a, b, strict=True)
+    )

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..arith.analyzer import Analyzer
-from ..arith.interval import Interval, relax
-from ..tir.arithmetic import maximum, minimum
+from ..arith.interval import Interval, hull, relax
 from ..tir.expr import IntImm, IterVar, ProducerLoad, Range, Var
 from .bounds import check_bounds, early_rows
 from .dag import output_ops
@@ -35,7 +34,7 @@ def first_rows(ops: Sequence[Operation], outputs: Iterable[Operation] = ()) -> d
         return {}
     asked: dict[Operation, list[Box]] = {op: [] for op in ops}
     for op in (*output_ops(ops), *outputs):
-        asked[op].append([_whole(axis) for axis in op.axis])
+        asked[op].append([whole(axis) for axis in op.axis])
     analyzer = Analyzer()
     found: dict[Operation, int] = {}
     for op in reversed(ops):
@@ -74,13 +73,13 @@ def _reads(op: Operation, box: Box) -> Iterable[tuple[ProducerLoad, Mapping[Var,
         return [(load, spatial) for load in (*op.init_reads, *op.update_reads)]
     if not isinstance(op, ComputeOp):
         extents = [extent for tensor in op.input_tensors for extent in tensor.shape]
-        whole = {Var(f"d{n}", extent.dtype): Range.from_min_extent(IntImm(extent.dtype, 0), extent) for n, extent in enumerate(extents)}
-        return [(load, whole) for load in _whole_reads(op, list(whole))]
+        places = {Var(f"d{n}", extent.dtype): Range.from_min_extent(IntImm(extent.dtype, 0), extent) for n, extent in enumerate(extents)}
+        return [(load, places) for load in _whole_reads(op, list(places))]
     if not box:
-        box = [_whole(axis) for axis in op.axis]
+        box = [whole(axis) for axis in op.axis]
     domain = {axis.var: axis.dom for axis in op.reduce_axis if axis.dom is not None}
     for axis, interval in zip(op.axis, box, strict=True):
-        ends = interval or _whole(axis)
+        ends = interval or whole(axis)
         domain[axis.var] = Range.from_min_extent(ends.min, ends.max - ends.min + 1)
     return [(load, domain) for load in loads(op)]
 
@@ -94,26 +93,20 @@ def _whole_reads(op: Operation, axes: list[Var]) -> list[ProducerLoad]:
     return found
 
 
-def _whole(axis: IterVar) -> Interval:
+def whole(axis: IterVar) -> Interval:
+    """All values of an axis."""
     assert axis.dom is not None
     return Interval(axis.dom.min, axis.dom.min + axis.dom.extent - 1)
+
+
+def around(axis: IterVar, intervals: Sequence[Interval | None], analyzer: Analyzer) -> Interval:
+    """The values of an axis that several parties ask for; all of them where one isn't known."""
+    known = [interval for interval in intervals if interval is not None]
+    return hull(known, analyzer) if len(known) == len(intervals) else whole(axis)
 
 
 def _union(op: Operation, boxes: list[Box], analyzer: Analyzer) -> Box:
     """The box around several; none of those that bounds aren't known for."""
     if not isinstance(op, ComputeOp) or not boxes:
         return []
-    joined: Box = []
-    for place, axis in enumerate(op.axis):
-        ends = [box[place] for box in boxes]
-        known = [end for end in ends if end is not None]
-        whole = _whole(axis)
-        if len(known) < len(ends):
-            joined.append(whole)
-            continue
-        low, high = known[0].min, known[0].max
-        for end in known[1:]:
-            low = low if analyzer.known_less_equal(low, end.min) else minimum(low, end.min)
-            high = high if analyzer.known_less_equal(end.max, high) else maximum(high, end.max)
-        joined.append(Interval(low, high))
-    return joined
+    return [around(axis, [box[place] for box in boxes], analyzer) for place, axis in enumerate(op.axis)]

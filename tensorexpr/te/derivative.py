@@ -14,8 +14,8 @@ from ..errors import DeclarationError
 from ..tir import intrin
 from ..tir.arithmetic import binary, cast, compare, const, negate
 from ..tir.dtype import parse_dtype
-from ..tir.expr import GE, LE, Add, Call, Cast, Div, FloatImm, Let, Max, Min, Mul, PrimExpr, ProducerLoad, Select, Sub
-from ..tir.rewriting import Node, post_order_rewrite, substitute, walk
+from ..tir.expr import GE, LE, Add, Call, Cast, Div, FloatImm, Max, Min, Mul, PrimExpr, ProducerLoad, Select, Sub
+from ..tir.rewriting import walk, without_lets
 from .evaluation import children
 
 Change = PrimExpr | None
@@ -28,16 +28,12 @@ def derivative(expr: PrimExpr, element: ProducerLoad) -> Change:
     Raises:
         DeclarationError: if an intrinsic without a known derivative depends on the element.
     """
-    expr = post_order_rewrite(expr, _inline_let)
+    expr = without_lets(expr)
     changes: dict[PrimExpr, Change] = {}
     for node in walk(expr):
         if isinstance(node, PrimExpr):
             changes[node] = _change(node, tuple(changes[child] for child in children(node)), element)
     return changes[expr]
-
-
-def _inline_let(node: Node) -> Node | None:
-    return substitute(node.body, {node.var: node.value}) if isinstance(node, Let) else None
 
 
 def _change(node: PrimExpr, operands: tuple[Change, ...], element: ProducerLoad) -> Change:

@@ -6,7 +6,7 @@ its element, so that it can be used inside a definition; next to a number or ano
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import DeclarationError
@@ -36,7 +36,7 @@ def elementwise(name: str, operator: Callable[[Any, Any], PrimExpr], a: Any, b: 
     tag = "elemwise" if len(tensors) == 1 else "broadcast"
 
     def body(*axes: Var) -> PrimExpr:
-        return operator(*(_operand(x, axes) for x in (a, b)))
+        return operator(*(operand(x, axes) for x in (a, b)))
 
     return compute(shape, body, name, tag, varargs_names=names)
 
@@ -60,7 +60,8 @@ def broadcast_shape(name: str, a: Tensor, b: Tensor) -> tuple[PrimExpr, ...]:
     return tuple(shape)
 
 
-def _operand(x: Any, axes: tuple[Var, ...]) -> Any:
+def operand(x: Any, axes: Sequence[Var]) -> Any:
+    """An operand at axes that run over the broadcast shape; what is no tensor as it is."""
     if not isinstance(x, Tensor):
         return x
     own = axes[len(axes) - x.ndim :]

@@ -30,7 +30,6 @@ from ..tir.expr import (
     FloorDiv,
     FloorMod,
     IntImm,
-    Let,
     Max,
     Min,
     Mod,
@@ -46,7 +45,7 @@ from ..tir.expr import (
 )
 from ..tir.foreign import LIBM_FUNCTIONS, TRACE, PackedCalls
 from ..tir.intrin import intrinsic_of
-from ..tir.rewriting import Node, post_order_rewrite, substitute, walk
+from ..tir.rewriting import Node, walk, without_lets
 from ..tir.rewriting import children as all_children
 
 Array = Any  # np.ndarray of any dtype, or a NumPy scalar that broadcasts
@@ -258,7 +257,7 @@ class _Compiler:
 def compile_program(roots: Sequence[PrimExpr], guard: PrimExpr | None = None) -> Program:
     """The program of `roots`; where `guard` is given, its value is the first result and it guards the others."""
     compiler = _Compiler()
-    roots = [post_order_rewrite(root, _inline_let) for root in roots]
+    roots = list(map(without_lets, roots))
     results: list[int] = []
     mask = -1
     if guard is not None:
@@ -266,10 +265,6 @@ def compile_program(roots: Sequence[PrimExpr], guard: PrimExpr | None = None) ->
         mask = compiler.mask(results[0], False, -1)
     results.extend(compiler.compile(root, mask) for root in roots)
     return _with_lifetimes(tuple(compiler.steps), tuple(results))
-
-
-def _inline_let(node: Node) -> Node | None:
-    return substitute(node.body, {node.var: node.value}) if isinstance(node, Let) else None
 
 
 def _with_lifetimes(steps: tuple[Step, ...], results: tuple[int, ...]) -> Program:

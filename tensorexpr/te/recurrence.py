@@ -19,6 +19,7 @@ from ..errors import DeclarationError
 from ..tir.arithmetic import convert
 from ..tir.attrs import FrozenMap
 from ..tir.expr import IntImm, IterVar, PrimExpr, Range, Var
+from .dag import same_extents
 from .declare import checked_attrs, checked_tag
 from .operation import ComputeOp, PlaceholderOp
 from .scan_body import check_scan
@@ -136,10 +137,3 @@ def _check_states(where: str, init: tuple[Tensor, ...], update: tuple[Tensor, ..
     if isinstance(rows, IntImm) and (rows.value < 1 or (isinstance(end, IntImm) and rows.value > end.value)):
         raise DeclarationError(f"{where}: init has {rows.value} rows of {end}; it has at least one, and no more than the state")
     return convert(rows), end
-
-
-def same_extents(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> bool:
-    """True if two shapes are the same expressions."""
-    return len(a) == len(b) and all(
-        x is y or (isinstance(x, IntImm) and isinstance(y, IntImm) and x.value == y.value) for x, y in zip(a, b, strict=True)
-    )

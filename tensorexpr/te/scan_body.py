@@ -12,12 +12,12 @@ from contextlib import ExitStack
 from ..arith.analyzer import Analyzer
 from ..arith.interval import Interval, relax
 from ..errors import DeclarationError
-from ..tir.arithmetic import const, logical_not, maximum, minimum
-from ..tir.expr import IntImm, IterVar, PrimExpr, ProducerLoad, Range, SizeVar, Var
+from ..tir.arithmetic import const, logical_not
+from ..tir.expr import IntImm, PrimExpr, ProducerLoad, Range, SizeVar, Var
 from ..tir.rewriting import substitute, walk
 from .bounds import check_bounds, guarded_loads
 from .dag import post_dfs_order
-from .demand import check_demand
+from .demand import around, check_demand, whole
 from .operation import ComputeOp, Operation
 from .scan_op import ScanOp
 from .tensor import Tensor
@@ -77,18 +77,14 @@ def step_boxes(scan: ScanOp) -> Boxes:
     wanted: dict[ComputeOp, list[list[Interval | None]]] = {op: [] for op in steps}
     for tensor in scan.update:
         if isinstance(tensor.op, ComputeOp):
-            wanted[tensor.op].append([Interval(time, time), *(_whole(axis) for axis in tensor.op.axis[1:])])
+            wanted[tensor.op].append([Interval(time, time), *(whole(axis) for axis in tensor.op.axis[1:])])
     boxes: dict[ComputeOp, Box] = {}
     for op in reversed(steps):
         analyzer = _analyzer(scan)
-        boxes[op] = tuple(_union(axis, [box[d] for box in wanted[op]], analyzer) for d, axis in enumerate(op.axis))
+        asked = [around(axis, [box[d] for box in wanted[op]], analyzer) for d, axis in enumerate(op.axis)]
+        boxes[op] = tuple(Interval(analyzer.simplify(part.min), analyzer.simplify(part.max)) for part in asked)
         _Step(scan, op, boxes[op], analyzer).visit(wanted)
     return boxes
-
-
-def _whole(axis: IterVar) -> Interval:
-    assert axis.dom is not None
-    return Interval(axis.dom.min, Analyzer().simplify(axis.dom.min + axis.dom.extent - 1))
 
 
 def _analyzer(scan: ScanOp) -> Analyzer:
@@ -101,17 +97,6 @@ def _analyzer(scan: ScanOp) -> Analyzer:
         analyzer.bind(var, Range.from_min_extent(IntImm(var.dtype, 0), IntImm(var.dtype, _MAX_SIZE)))
     analyzer.bind(scan.scan_axis.var, dom)
     return analyzer
-
-
-def _union(axis: IterVar, intervals: Sequence[Interval | None], analyzer: Analyzer) -> Interval:
-    known = [interval for interval in intervals if interval is not None]
-    if len(known) < len(intervals):
-        return _whole(axis)
-    low, high = known[0].min, known[0].max
-    for interval in known[1:]:
-        low = low if analyzer.known_less_equal(low, interval.min) else minimum(low, interval.min)
-        high = high if analyzer.known_less_equal(interval.max, high) else maximum(high, interval.max)
-    return Interval(analyzer.simplify(low), analyzer.simplify(high))
 
 
 class _Step:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 from .arithmetic import fold
 from .block import Block, MatchBufferRegion
 from .buffer import BufferRegion
-from .expr import BinaryExpr, IntImm, IterVar, PrimExpr, Range, Var
+from .expr import BinaryExpr, IntImm, IterVar, Let, PrimExpr, Range, Var
 from .stmt import SeqStmt, Stmt, seq
 
 Node = PrimExpr | Stmt
@@ -159,6 +159,11 @@ def _is_exchanged(after: PrimExpr, before: Node) -> bool:
     if not isinstance(after, BinaryExpr) or not isinstance(before, BinaryExpr):
         return False
     return type(after) is type(before) and after.a is before.b and after.b is before.a
+
+
+def without_lets(node: _N) -> _N:
+    """`node` with the values of its `Let` expressions in place of their variables."""
+    return post_order_rewrite(node, lambda n: substitute(n.body, {n.var: n.value}) if isinstance(n, Let) else None)
 
 
 def variables(node: Node) -> set[Var]:

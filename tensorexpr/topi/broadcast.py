@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import DeclarationError
 from ..te.declare import compute
-from ..te.elementwise import elementwise
+from ..te.elementwise import elementwise, operand
 from ..te.tensor import Tensor
 from ..tir import arithmetic, bitwise, intrin
 from ..tir.expr import FloorDiv, FloorMod, PrimExpr, Var
@@ -145,14 +145,7 @@ def where(condition: Tensor, x: Any, y: Any) -> Tensor:
     dtype = x.dtype if isinstance(x, Tensor) else y.dtype
 
     def body(*i: Var) -> PrimExpr:
-        test = arithmetic.to_bool(_at(condition, i))
-        return intrin.if_then_else(test, arithmetic.cast(_at(x, i), dtype), arithmetic.cast(_at(y, i), dtype))
+        test = arithmetic.to_bool(operand(condition, i))
+        return intrin.if_then_else(test, arithmetic.cast(operand(x, i), dtype), arithmetic.cast(operand(y, i), dtype))
 
     return compute(shape, body, "T_where", tag.BROADCAST, varargs_names=axis_names(len(shape)))
-
-
-def _at(x: Any, axes: Sequence[Var]) -> Any:
-    if not isinstance(x, Tensor):
-        return x
-    own = axes[len(axes) - x.ndim :]
-    return x(*(0 if equal_const_int(extent, 1) else axis for axis, extent in zip(own, x.shape, strict=True)))

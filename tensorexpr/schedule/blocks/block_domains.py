@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from ...arith import Interval, linear_form, relax
 from ...arith.analyzer import Analyzer
+from ...arith.interval import hull
 from ...arith.iter_map import detect_iter_map, inverse_affine_iter_map
-from ...tir.arithmetic import as_int, floordiv, is_const_int, maximum, minimum
+from ...tir.arithmetic import as_int, floordiv, is_const_int
 from ...tir.block import Block
 from ...tir.buffer import Buffer, BufferRegion
 from ...tir.expr import FloorDiv, IntImm, PrimExpr, Range, Var
@@ -39,25 +40,16 @@ def axis_domains(block: Block, touched: Sequence[BufferRegion], boxes: Mapping[B
         for axis in block.iter_vars:
             span = spans.get(axis.var)
             old = found.get(axis.var, span)
-            found[axis.var] = None if old is None or span is None else _union(old, span, analyzer)
+            found[axis.var] = None if old is None or span is None else hull((old, span), analyzer)
     return [_within(axis.dom, found.get(axis.var), analyzer) for axis in block.iter_vars if axis.dom is not None]
 
 
 def union_of(boxes: Sequence[Box], analyzer: Analyzer) -> list[Interval | None]:
     """The hull of boxes."""
-    hull = list(boxes[0])
+    whole = list(boxes[0])
     for box in boxes[1:]:
-        hull = [None if a is None or b is None else _union(a, b, analyzer) for a, b in zip(hull, box, strict=True)]
-    return hull
-
-
-def _union(a: Interval, b: Interval, analyzer: Analyzer) -> Interval:
-    low = a.min if a.min is b.min or analyzer.known_less_equal(a.min, b.min) else None
-    high = a.max if a.max is b.max or analyzer.known_less_equal(b.max, a.max) else None
-    return Interval(
-        low if low is not None else analyzer.simplify(minimum(a.min, b.min)),
-        high if high is not None else analyzer.simplify(maximum(a.max, b.max)),
-    )
+        whole = [None if a is None or b is None else hull((a, b), analyzer) for a, b in zip(whole, box, strict=True)]
+    return whole
 
 
 def _within(dom: Range, span: Interval | None, analyzer: Analyzer) -> AxisDomain:
