@@ -116,7 +116,7 @@ class Primitive(ABC):
 class BlockPrimitive(Primitive):
     """A primitive that is a function of a program, the name of a block and what else the instruction has."""
 
-    inputs = ("block",)
+    inputs: ClassVar[tuple[str, ...]] = ("block",)
     change: ClassVar[Callable[..., BlockProgram | tuple[BlockProgram, str | Sequence[str]]]]
     """Gives the program and, for primitives with outputs, the name or names of the blocks that they stand for."""
 
