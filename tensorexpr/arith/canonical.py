@@ -164,16 +164,14 @@ def _added(expr: PrimExpr) -> PrimExpr:
 def _quotient(facts: Facts, form: Linear, c: int, node: FloorDiv | Div) -> Linear:
     """form // c: what c divides comes out, the rest stays under the division. Truncation lets nothing out of sums of either sign."""
     floors, dtype = isinstance(node, FloorDiv), node.dtype
-    pulled = floors or form_limits(facts, form)[0] >= 0 or not any(k % c for k in (*form.terms.values(), form.constant))
+    whole = Linear({a: k // c for a, k in form.terms.items() if k % c == 0}, 0 if form.constant % c else form.constant // c)
+    rest = form.sub(whole.scale(c))
+    is_multiple = rest.is_constant and rest.constant == 0
+    pulled = floors or is_multiple or min(form_limits(facts, form)[0], form_limits(facts, rest)[0]) >= 0
     if not pulled:
         whole, rest = constant_form(0), form
-    else:
-        whole = Linear({a: k // c for a, k in form.terms.items() if k % c == 0}, form.constant // c if form.constant % c == 0 else 0)
-        rest = Linear({a: k for a, k in form.terms.items() if k % c}, form.constant if form.constant % c else 0)
-        pulled = floors or form_limits(facts, rest)[0] >= 0
-        whole, rest = (whole, rest) if pulled else (constant_form(0), form)
     low, high = form_limits(facts, rest)
-    if low // c == high // c and pulled:
+    if pulled and low // c == high // c:
         return whole.shift(low // c)
     if rest.constant == 0 and len(rest.terms) == 1:
         ((atom, k),) = rest.terms.items()

@@ -280,22 +280,33 @@ def _comparison(facts: Facts, node: CmpExpr) -> PrimExpr:
             return LT(a, b)
         case NE(a, b):
             return _opposite(by_law(facts, EQ(a, b)), node)
-        case LE(a, b):
-            if is_scalar_int(a.dtype) and (isinstance(a, IntImm) or isinstance(b, IntImm)) and holds(facts, LE(b, a)):
-                return EQ(a, b)
-            answer = _opposite(by_law(facts, LT(b, a)), node)
-            return LT(a, b) if answer is node and _differ(facts, a, b) else answer
+        case LE():
+            return _at_most(facts, node)
     if is_scalar_int(node.a.dtype):
         if holds(facts, node):
             return IntImm("bool", 1)
         if holds(facts, Not(node)):
             return IntImm("bool", 0)
     found = _first(facts, node)
-    if found is None and isinstance(node, LT) and node.a.dtype in INDEX_DTYPES:
-        # Indices are taken not to overflow; wrapped multiples would compare otherwise than what they are multiples of.
-        factor = gcd(common_factor(node.a), common_factor(node.b))
-        found = LT(divided(node.a, factor), divided(node.b, factor)) if factor > 1 else None
-    return node if found is None else found
+    return _without_common_factor(node) if found is None else found
+
+
+def _at_most(facts: Facts, node: LE) -> PrimExpr:
+    """a <= b as not b < a, as a == b at an end of a range, and as a < b of what is known to differ."""
+    a, b = node.a, node.b
+    at_end = is_scalar_int(a.dtype) and (isinstance(a, IntImm) or isinstance(b, IntImm))
+    if at_end and holds(facts, LE(b, a)):
+        return EQ(a, b)
+    answer = _opposite(by_law(facts, LT(b, a)), node)
+    return LT(a, b) if answer is node and _differ(facts, a, b) else answer
+
+
+def _without_common_factor(node: CmpExpr) -> PrimExpr:
+    """4*x < 8*y as x < 2*y: indices are taken not to overflow; wrapped multiples would compare otherwise."""
+    if not isinstance(node, LT) or node.a.dtype not in INDEX_DTYPES:
+        return node
+    factor = gcd(common_factor(node.a), common_factor(node.b))
+    return LT(divided(node.a, factor), divided(node.b, factor)) if factor > 1 else node
 
 
 def _differ(facts: Facts, a: PrimExpr, b: PrimExpr) -> bool:

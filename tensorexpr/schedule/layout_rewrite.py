@@ -122,10 +122,9 @@ class _Rewriting:
     def sums_padding(self, copy: int) -> bool:
         """True if an instruction sums groups of a copy of which the last is padded: the copy says by what, a caller may not."""
         for reader in self.tree.consumers(self.tree[copy]):
-            splits = [relation for relation in reader.relations if isinstance(relation, SplitRelation)]
-            sums = [(reader.axes[split.parent].dom, split.factors[-1]) for split in splits if reader.is_reduction(split.parent)]
-            uneven = any(dom is not None and (as_int(dom.extent) or 0) % (as_int(part) or 1) for dom, part in sums if part is not None)
-            if uneven and any(mark.kind is LoopKind.TENSORIZE for mark in reader.marks.values()):
+            sums = [r for r in reader.relations if isinstance(r, SplitRelation) and reader.is_reduction(r.parent)]
+            is_tensorized = any(mark.kind is LoopKind.TENSORIZE for mark in reader.marks.values())
+            if is_tensorized and any(_leaves_rest(reader, split) for split in sums):
                 return True
         return False
 
@@ -152,6 +151,13 @@ class _Rewriting:
             return False
         self.add(*_loops_of_copy(self.tree[copy]))
         return True
+
+
+def _leaves_rest(stage: StageNode, split: SplitRelation) -> bool:
+    """True if the innermost part of a split is known not to divide its axis."""
+    dom, part = stage.axes[split.parent].dom, split.factors[-1]
+    extent, size = (None if dom is None else as_int(dom.extent)), (None if part is None else as_int(part))
+    return extent is not None and size is not None and extent % size != 0
 
 
 def _loops_of_copy(copy: StageNode) -> Iterator[Step]:

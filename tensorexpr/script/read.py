@@ -11,6 +11,7 @@ from typing import Any, overload
 from ..errors import ParseError
 from ..tir.function import IRModule, PrimFunc
 from .parser import IR, TIR, Macro, ProgramReader, Source, macro_of
+from .parser.source import enclosed
 
 _NAMES: Mapping[str, Any] = {"T": TIR, "I": IR, "tir": TIR, "ir": IR}
 
@@ -151,9 +152,5 @@ def _captured(target: Any, around: FrameType | None) -> dict[str, Any]:
         found.update(around.f_globals)
         found.update(around.f_locals)
     for function in functions:
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-            try:
-                found[name] = cell.cell_contents
-            except ValueError:  # assigned only after the definition
-                continue
+        found.update(enclosed(function))
     return found

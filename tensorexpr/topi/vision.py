@@ -328,6 +328,10 @@ def reorg(data: Tensor, stride: int) -> Tensor:
     n, channels, height, width = data.shape
     out_channels = arithmetic.floordiv(channels, stride * stride)
 
+    def unravelled(place: PrimExpr) -> tuple[PrimExpr, PrimExpr, PrimExpr]:
+        row = arithmetic.floordiv(place, width)
+        return arithmetic.floordiv(place, height * width), arithmetic.floormod(row, height), arithmetic.floormod(place, width)
+
     def body(b: Var, k: Var, j: Var, i: Var) -> PrimExpr:
         # darknet reads the channels as C / stride^2 images, stride times as high and wide, and writes them in rows
         wide, high = width * stride, height * stride
@@ -335,24 +339,13 @@ def reorg(data: Tensor, stride: int) -> Tensor:
         place = (
             ((channel * high) + j * stride + arithmetic.floordiv(offset, stride)) * wide + i * stride + arithmetic.floormod(offset, stride)
         )
-        return data(
-            b,
-            arithmetic.floordiv(place, height * width),
-            arithmetic.floormod(arithmetic.floordiv(place, width), height),
-            arithmetic.floormod(place, width),
-        )
+        return data(b, *unravelled(place))
 
     made = injective((n, channels, height, width), body, "reorg_flat")
     out = (n, channels * stride * stride, arithmetic.floordiv(height, stride), arithmetic.floordiv(width, stride))
 
     def reshaped(b: Var, c: Var, y: Var, x: Var) -> PrimExpr:
-        place = (c * out[2] + y) * out[3] + x
-        return made(
-            b,
-            arithmetic.floordiv(place, height * width),
-            arithmetic.floormod(arithmetic.floordiv(place, width), height),
-            arithmetic.floormod(place, width),
-        )
+        return made(b, *unravelled((c * out[2] + y) * out[3] + x))
 
     return injective(out, reshaped, "reorg")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ...tir.arithmetic import is_const_int
 from ...tir.dtype import int_limits
 from ...tir.expr import Div, FloorDiv, FloorMod, IntImm, Mod, PrimExpr
 from ..bounds import form_limits, limits_of
@@ -15,12 +14,10 @@ from .numerators import constant_of, negated, written
 
 def truncdiv(facts: Facts, node: Div) -> PrimExpr | None:
     """Rules of the truncated x / y."""
-    if is_const_int(node.b, 0):
-        return None
     if _both_count_up(facts, node):
         return FloorDiv(node.a, node.b)
     divisor = constant_of(node.b)
-    if divisor is None:
+    if not divisor:
         return None
     form = exact_form(facts, node.a, free=True)
     if _is_multiple(form, divisor):  # c*x / c == x
@@ -32,12 +29,10 @@ def truncdiv(facts: Facts, node: Div) -> PrimExpr | None:
 
 def truncmod(facts: Facts, node: Mod) -> PrimExpr | None:
     """Rules of its remainder, which has the sign of x and doesn't know that of y."""
-    if is_const_int(node.b, 0):
-        return None
     if _both_count_up(facts, node):
         return FloorMod(node.a, node.b)
     divisor = constant_of(node.b)
-    if divisor is None:
+    if not divisor:
         return None
     if divisor < 0 and -divisor <= int_limits(node.dtype)[1]:
         return Mod(node.a, IntImm(node.dtype, -divisor))  # x rem -c == x rem c

@@ -85,10 +85,12 @@ def _spans(block: Block, region: BufferRegion, box: Box, analyzer: Analyzer) -> 
 
 def _inverted(indices: Sequence[PrimExpr], axes: Mapping[Var, Range], box: Box, analyzer: Analyzer) -> dict[Var, Interval] | None:
     """The axes from indices that are splits and fusions of them; None if they are something else."""
-    if all(isinstance(index, Var) and index in axes for index in indices) and len(set(indices)) == len(indices):
-        return {index: side for index, side in zip(indices, box, strict=True) if isinstance(index, Var) and side is not None}
+    own = [index for index in indices if isinstance(index, Var) and index in axes]
+    if len(set(own)) == len(indices):  # each index is an axis, whose values the box tells
+        return {index: side for index, side in zip(own, box, strict=True) if side is not None}
     used = set().union(*map(variables, indices)) & set(axes)
-    if any(side is None for side in box) or not used:
+    needed = [side for side in box if side is not None]
+    if len(needed) < len(box) or not used:
         return None
     found = detect_iter_map(indices, {var: dom for var, dom in axes.items() if var in used})
     if found.errors:
@@ -98,8 +100,7 @@ def _inverted(indices: Sequence[PrimExpr], axes: Mapping[Var, Range], box: Box, 
     inverse = inverse_affine_iter_map(found, places)
     ranges = {
         place: Range.from_min_extent(side.min, analyzer.simplify(side.max - side.min + 1))
-        for place, side in zip(places, box, strict=True)
-        if side is not None
+        for place, side in zip(places, needed, strict=True)
     }
     spans = {var: relax(value, ranges, analyzer) for var, value in inverse.items() if var in axes}
     return {var: span for var, span in spans.items() if span is not None}

@@ -61,6 +61,13 @@ def check_allocated(program: BlockProgram, buffer: Buffer, primitive: str, place
         )
 
 
+def own_buffer(program: BlockProgram, realize: BlockRealize, index: int, primitive: str) -> Buffer:
+    """The buffer of a number among those that a block writes, which the program allocates itself."""
+    buffer = buffer_at(realize, WRITE, index, primitive)
+    check_allocated(program, buffer, primitive, realize)
+    return buffer
+
+
 def exchanged(program: BlockProgram, old: Buffer, new: Buffer, view: Callable[[Buffer], Buffer] | None = None) -> BlockProgram:
     """The program with a buffer of the same layout in place of another one.
 

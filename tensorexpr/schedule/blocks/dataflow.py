@@ -239,23 +239,28 @@ def is_symbolic_split(realize: BlockRealize, domain: Mapping[Var, Range]) -> boo
         value, dom = left.pop(0)
         loop, extent = value, dom.extent
         if isinstance(value, (FloorDiv, FloorMod)):
-            # Either one comes first; together they name each iteration of the loop once, if the remainder is as long as the divisor.
-            kind = FloorMod if isinstance(value, FloorDiv) else FloorDiv
-            match = next((n for n, (v, _) in enumerate(left) if isinstance(v, kind) and v.a is value.a and v.b is value.b), None)
-            if match is None:
+            place = _counterpart(value, [other for other, _ in left])
+            if place is None:
                 return False
-            other = left.pop(match)[1]
-            inner = dom if isinstance(value, FloorMod) else other
-            if not analyzer.known_equal(inner.extent, value.b) or not is_const_int(other.min, 0):
+            other = left.pop(place)[1]
+            remainder = dom if isinstance(value, FloorMod) else other
+            # Together they name each iteration of the loop once if the remainder is as long as the divisor.
+            if not analyzer.known_equal(remainder.extent, value.b) or not is_const_int(other.min, 0):
                 return False
             loop, extent = value.a, dom.extent * other.extent
         own = domain.get(loop) if isinstance(loop, Var) else None
-        if own is None or loop in seen or not is_const_int(dom.min, 0) or not is_const_int(own.min, 0):
+        if own is None or loop in seen or not (is_const_int(dom.min, 0) and is_const_int(own.min, 0)):
             return False
         if not analyzer.known_equal(own.extent, extent):
             return False
         seen.add(loop)
     return True
+
+
+def _counterpart(value: FloorDiv | FloorMod, others: Sequence[PrimExpr]) -> int | None:
+    """The place of x % c among others for x // c, and of x // c for x % c."""
+    kind = FloorMod if isinstance(value, FloorDiv) else FloorDiv
+    return next((n for n, other in enumerate(others) if isinstance(other, kind) and other.a is value.a and other.b is value.b), None)
 
 
 def _is_range(total: IterSumExpr, dom: Range) -> bool:

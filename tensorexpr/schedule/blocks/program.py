@@ -6,7 +6,7 @@ variable and a block by its name, which both stay when something around them cha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -66,6 +66,12 @@ def loops_around(node: Node) -> list[For]:
         if isinstance(above.stmt, For):
             found.append(above.stmt)
     return found[::-1]
+
+
+def common_ancestors(nodes: Sequence[Node]) -> list[Node]:
+    """The statements around all of several, innermost first."""
+    chains = [{id(one) for one in (node, *node.ancestors())} for node in nodes[1:]]
+    return [above for above in nodes[0].ancestors() if all(id(above) in chain for chain in chains)]
 
 
 def inner_statements(stmt: Stmt) -> tuple[Stmt, ...]:

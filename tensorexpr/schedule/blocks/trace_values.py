@@ -133,10 +133,18 @@ def checked_trace(data: Any) -> tuple[list[Any], list[Any]]:
     if len(insts) > MAX_INSTRUCTIONS:
         raise RecordError(f"a trace has at most {MAX_INSTRUCTIONS} instructions, not {len(insts)}")
     for number, inst in enumerate(insts):
-        shape = isinstance(inst, list) and len(inst) == 4 and isinstance(inst[0], str) and all(isinstance(part, list) for part in inst[1:])
-        if not shape or not all(isinstance(name, str) and name[:1] in "blv" for name in inst[3]):
+        if not _is_instruction(inst):
             raise RecordError(f"instruction {number} is no [kind, inputs, attrs, outputs]: {str(inst)[:80]}")
     for decision in decisions:
-        if not isinstance(decision, list) or len(decision) != 2 or type(decision[0]) is not int or not 0 <= decision[0] < len(insts):
+        of_whom = decision[0] if isinstance(decision, list) and len(decision) == 2 else None
+        if type(of_whom) is not int or not 0 <= of_whom < len(insts):
             raise RecordError(f"a decision is [number of the instruction, value], not {str(decision)[:80]}")
     return insts, decisions
+
+
+def _is_instruction(inst: Any) -> bool:
+    """True for [kind, inputs, attrs, outputs] with names of blocks (b0), loops (l1) and values (v2) as outputs."""
+    match inst:
+        case [str(), list(), list(), list(outputs)] if isinstance(inst, list):
+            return all(isinstance(name, str) and name[:1] in "blv" for name in outputs)
+    return False

@@ -30,7 +30,7 @@ from ...te.hybrid_op import HybridOp
 from ...te.reference import evaluate
 from ...tir.buffer import Buffer
 from ...tir.expr import PrimExpr, Var
-from ..parser.source import Source
+from ..parser.source import Source, enclosed
 from .printer import HybridPrinter
 from .reader import HybridReader
 
@@ -100,14 +100,7 @@ def script(pyfunc: Callable[..., Any]) -> HybridFunction:
 
 def _captured(function: Any, around: FrameType | None) -> dict[str, Any]:
     """Constants and hybrid functions that the names around a definition mean."""
-    found: dict[str, Any] = dict(function.__globals__)
-    if around is not None:
-        found.update(around.f_locals)
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:  # assigned only after the definition
-            continue
+    found: dict[str, Any] = {**function.__globals__, **(around.f_locals if around is not None else {}), **enclosed(function)}
     kept = (bool, int, float, str, list, tuple, PrimExpr, HybridFunction)
     return {name: value for name, value in found.items() if isinstance(value, kept) and not name.startswith("__")}
 

@@ -37,23 +37,28 @@ def _declared(
         raise DeclarationError(f'buffer {name}: buffer_type {buffer_type!r} is not supported; it is "default" or "auto"')
     if data is not None and not isinstance(data, Var):
         raise DeclarationError(f"buffer {name}: data is a pointer variable, such as A.data, not {data!r}")
-    extents = [as_expr(extent) for extent in (shape if isinstance(shape, Sequence) and not isinstance(shape, str) else (shape,))]
-    odd = next((extent for extent in extents if not parse_dtype(extent.dtype).is_int), None)
-    if odd is not None or any(isinstance(extent, IntImm) and extent.value < 0 for extent in extents):
-        shown = ", ".join(map(str, extents))
-        raise DeclarationError(f"buffer {name}: the extents of a shape are integers of at least 0, not ({shown})")
+    extents = _extents(name, shape)
     kind = extents[0].dtype if extents else "int32"
     steps = [_variable_or(step, kind) for step in strides] if strides else None
     if steps and len(steps) == 1 < len(extents) and as_int(steps[0]) == 1:
         steps = None  # TVM's cache_index writes one stride of 1, whatever the rank
     offset = None if elem_offset is None else _variable_or(elem_offset, kind)
-    if data is not None and data.type_annotation is not None and scope not in ("global", "", data.type_annotation.storage_scope):
-        known = data.type_annotation.storage_scope
+    known = None if data is None or data.type_annotation is None else data.type_annotation.storage_scope
+    if known is not None and scope not in ("global", "", known):
         raise DeclarationError(f"buffer {name}: scope {scope!r}, but its data {data.name} is in {known!r}")
     alignment, factor = as_int(align) or 0, as_int(offset_factor) or 0
     return decl_buffer(extents, dtype, name or "buffer", data, steps, offset, scope, alignment if alignment > 0 else -1, factor,
         _TYPES[buffer_type], axis_separators,
     )  # fmt: skip
+
+
+def _extents(name: str, shape: Any) -> list[PrimExpr]:
+    """The extents of a shape, or the only one."""
+    extents = [as_expr(extent) for extent in (shape if isinstance(shape, Sequence) and not isinstance(shape, str) else (shape,))]
+    if any(not parse_dtype(extent.dtype).is_int or (isinstance(extent, IntImm) and extent.value < 0) for extent in extents):
+        shown = ", ".join(map(str, extents))
+        raise DeclarationError(f"buffer {name}: the extents of a shape are integers of at least 0, not ({shown})")
+    return extents
 
 
 def _variable_or(value: Any, dtype: str) -> PrimExpr:

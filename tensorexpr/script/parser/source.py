@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -120,3 +121,12 @@ def suggestion(name: str, known: Iterable[str], shown: int = 12) -> str:
     if close:
         return f"; did you mean {' or '.join(close)}?"
     return f"; known here: {', '.join(names)}" if 0 < len(names) <= shown else ""
+
+
+def enclosed(function: Any) -> dict[str, Any]:
+    """The variables of enclosing functions that a function uses, but for those that are assigned only after the definition."""
+    found: dict[str, Any] = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):
+            found[name] = cell.cell_contents
+    return found

@@ -94,21 +94,22 @@ def info_text(info: GlobalInfo, names: Names) -> str:
 
 def _function_lines(func: PrimFunc, name: str, indent: int, options: Options, starts: dict[int, int] | None = None) -> list[str]:
     private = "global_symbol" not in func.attrs
-    buffers = [func.buffer_map[p] for p in func.params if p in func.buffer_map]
+    given = {param: func.buffer_map[param] for param in func.params if param in func.buffer_map}
+    buffers = list(given.values())
     known: set[Buffer | Var] = {*func.params, *buffers, *(b.data for b in buffers), *_shape_variables(buffers)}
     placement = place(func.body, known)
     printer = StatementPrinter(Names(options), placement, indent + 1)
-    inline = {p for p in func.params if p in func.buffer_map and _is_shown_inline(func, p, placement, options)}
+    inline = {param for param in given if _is_shown_inline(func, param, placement, options)}
     params = ", ".join(_parameter(printer, func, p, p in inline) for p in func.params)
     shown = {k: v for k, v in func.attrs.items() if k != "global_symbol" or v != name}
     if shown:
         printer.line(f"T.func_attr({script_map(shown, printer.names)})")
-    for param in func.params:
-        if param in func.buffer_map and param not in inline:
-            _match_buffer(printer, param, func.buffer_map[param])
-    sugar = options.syntax_sugar and isinstance(func.body, BlockRealize) and is_plain_root(func.body) and _is_implied(func.body)
-    if sugar and isinstance(func.body, BlockRealize):
-        printer.write_root(func.body)
+    for param, buffer in given.items():
+        if param not in inline:
+            _match_buffer(printer, param, buffer)
+    root = func.body if isinstance(func.body, BlockRealize) and is_plain_root(func.body) else None
+    if options.syntax_sugar and root is not None and _is_implied(root):
+        printer.write_root(root)
     else:
         printer.write(func.body)
     returned = f" -> T.{func.ret_type.dtype}" if isinstance(func.ret_type, PrimType) and func.ret_type.dtype != "void" else ""

@@ -83,6 +83,16 @@ def _tile_size(height: Any) -> int:
     return 4 if get_const_int(height) % 8 == 0 else 2
 
 
+def _transformed(tile: Tensor, matrix: Tensor, shape: tuple[Any, ...], name: str, axes: list[str]) -> Tensor:
+    """matrix.T @ tile @ matrix over the first two dimensions."""
+    rows, columns = (reduce_axis((0, tile.shape[0]), name=name) for name in ("r_a", "r_b"))
+
+    def body(*i: Var) -> PrimExpr:
+        return te_sum(tile[rows, columns, i[2], i[3]] * matrix[rows, i[0]] * matrix[columns, i[1]], axis=[rows, columns])
+
+    return compute(shape, body, name=name, attrs={_SIMPLIFY: [*axes[:2], "r_a", "r_b"]}, varargs_names=axes)
+
+
 def _winograd(
     where: str, data: Tensor, weight: Tensor, strides: Any, padding: Any, dilation: Any, out_dtype: str, pre_computed: bool, layout: str
 ) -> Tensor:
@@ -116,13 +126,7 @@ def _winograd(
 
     count = n * tall * wide
     input_tile = compute((alpha, alpha, count, inputs), tile, name="input_tile")
-    ra, rb = reduce_axis((0, alpha), name="r_a"), reduce_axis((0, alpha), name="r_b")
-    data_pack = compute(
-        (alpha, alpha, count, inputs),
-        lambda eps, nu, p, ci: te_sum(input_tile[ra, rb, p, ci] * b[ra, eps] * b[rb, nu], axis=[ra, rb]),
-        name="data_pack",
-        attrs={_SIMPLIFY: ["eps", "nu", "r_a", "r_b"]},
-    )
+    data_pack = _transformed(input_tile, b, (alpha, alpha, count, inputs), "data_pack", ["eps", "nu", "p", "ci"])
     ci = reduce_axis((0, inputs), name="ci")
     products = compute(
         (alpha, alpha, count, outputs),
@@ -130,13 +134,7 @@ def _winograd(
         name="bgemm",
         attrs={"layout_free_placeholders": [weight]} if pre_computed else None,
     )
-    sa, sb = reduce_axis((0, alpha), name="r_a"), reduce_axis((0, alpha), name="r_b")
-    inverse = compute(
-        (m, m, count, outputs),
-        lambda vh, vw, p, co: te_sum(products[sa, sb, p, co] * a[sa, vh] * a[sb, vw], axis=[sa, sb]),
-        name="inverse",
-        attrs={_SIMPLIFY: ["vh", "vw", "r_a", "r_b"]},
-    )
+    inverse = _transformed(products, a, (m, m, count, outputs), "inverse", ["vh", "vw", "p", "co"])
 
     def output(*i: Var) -> PrimExpr:
         image, y, x, channel = (i[axes[letter]] for letter in "NHWC")

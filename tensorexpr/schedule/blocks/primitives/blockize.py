@@ -28,7 +28,7 @@ from ..diagnostics import PrimitiveError
 from ..handles import BlockRef, LoopRef
 from ..instruction import Applied, Primitive, State, block_of
 from ..nests import nested, renewed_loops
-from ..program import BlockProgram, Node, inner_statements, map_inner, realized
+from ..program import BlockProgram, Node, common_ancestors, inner_statements, map_inner, realized
 from ..subspace import DividedAxis, Division, divided
 from .decompose_reduction import updating
 
@@ -175,9 +175,7 @@ def blockize_blocks(program: BlockProgram, names: Sequence[str], preserve_unit_i
 
 def _shared_place(program: BlockProgram, nodes: Sequence[Node]) -> tuple[Node, list[Stmt]]:
     """The innermost statement around all blocks that isn't a sequence, and the statements in it that hold them: these blocks alone."""
-    chains = [[node, *node.ancestors()] for node in nodes]
-    common = [one for one in chains[0][1:] if all(any(one is other for other in chain) for chain in chains[1:])]
-    place = next(one for one in common if not isinstance(one.stmt, (SeqStmt, Block)))
+    place = next(one for one in common_ancestors(nodes) if not isinstance(one.stmt, (SeqStmt, Block)))
     body = inner_statements(place.stmt)[0]
     if isinstance(body, Block):
         body = body.body

@@ -128,18 +128,15 @@ class CacheRead(Primitive):
 
     kind, method, output = "CacheRead", "cache_read", "block"
     inputs, attrs = ("block", "consumer_blocks"), ("read_buffer_index", "storage_scope")
+    _caching = staticmethod(cache_read)
 
     def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
         ref = block_of(state, inputs[0], self.method)
         consumers = consumer_names(state, inputs[1], self.method) if len(inputs) > 1 else []
-        program, name = cache_read(state.program_of(ref), ref.name, attrs[0], attrs[1], consumers)
+        program, name = self._caching(state.program_of(ref), ref.name, attrs[0], attrs[1], consumers)
         return Applied(state.updated(ref.func, program), (BlockRef(ref.func, name),))
 
     def arguments(self, inputs: Sequence[Any], attrs: Sequence[Any]) -> list[tuple[str, Any]]:
-        return caching_arguments(self, inputs, attrs)
-
-
-def caching_arguments(primitive: Primitive, inputs: Sequence[Any], attrs: Sequence[Any]) -> list[tuple[str, Any]]:
-    """The block, the numbers and names, and the consumers if some were chosen."""
-    shown = [("block", inputs[0]), *zip(primitive.attrs, attrs, strict=True)]
-    return [*shown, *([("consumer_blocks", inputs[1])] if len(inputs) > 1 and inputs[1] else [])]
+        """The block, the numbers and names, and the consumers if some were chosen."""
+        shown = [("block", inputs[0]), *zip(self.attrs, attrs, strict=True)]
+        return [*shown, *([("consumer_blocks", inputs[1])] if len(inputs) > 1 and inputs[1] else [])]

@@ -9,7 +9,6 @@ for i, j in T.grid(8, 8)           ->   for i, j in T.grid(8, 8)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ....tir.buffer import Buffer, BufferRegion
 from ....tir.stmt import Stmt
@@ -17,11 +16,9 @@ from ..accesses import check_plain_use, redirected
 from ..buffers import region_at
 from ..copying import before_first, box_of, copy_nest, covers, scope_end, scoped_copy
 from ..diagnostics import PrimitiveError
-from ..handles import BlockRef
-from ..instruction import Applied, Primitive, State, block_of
 from ..program import BlockProgram, Node, block_at, realized
 from ..scope import read
-from .cache_read import caching_arguments, consumer_names, sole_writer
+from .cache_read import CacheRead, sole_writer
 
 
 def cache_write(
@@ -98,17 +95,8 @@ def check_written_alone(program: BlockProgram, node: Node, region: BufferRegion,
         raise PrimitiveError(f"{primitive}: {block.name_hint} may leave elements of {buffer.name} as they are, {harm}", node.stmt)
 
 
-class CacheWrite(Primitive):
+class CacheWrite(CacheRead):
     """The instruction."""
 
-    kind, method, output = "CacheWrite", "cache_write", "block"
-    inputs, attrs = ("block", "consumer_blocks"), ("write_buffer_index", "storage_scope")
-
-    def apply(self, state: State, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> Applied:
-        ref = block_of(state, inputs[0], self.method)
-        consumers = consumer_names(state, inputs[1], self.method) if len(inputs) > 1 else []
-        program, name = cache_write(state.program_of(ref), ref.name, attrs[0], attrs[1], consumers)
-        return Applied(state.updated(ref.func, program), (BlockRef(ref.func, name),))
-
-    def arguments(self, inputs: Sequence[Any], attrs: Sequence[Any]) -> list[tuple[str, Any]]:
-        return caching_arguments(self, inputs, attrs)
+    kind, method, attrs = "CacheWrite", "cache_write", ("write_buffer_index", "storage_scope")
+    _caching = staticmethod(cache_write)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, takewhile
 from typing import Any
 
 from ....arith.block_access import touched_regions
@@ -28,7 +28,7 @@ from ..diagnostics import PrimitiveError
 from ..handles import LoopRef
 from ..instruction import Applied, Primitive, State, loop_of
 from ..nests import nested
-from ..program import BlockProgram, Node, inner_statements
+from ..program import BlockProgram, Node, common_ancestors, inner_statements
 from ..scope import read, written
 from .split import check_plain
 
@@ -66,17 +66,17 @@ def merge(program: BlockProgram, names: Sequence[Var]) -> tuple[BlockProgram, Va
 
 def _nests(program: BlockProgram, nodes: Sequence[Node]) -> tuple[list[Stmt], list[_Nest]]:
     """The statements at the innermost place around all loops, and the nests from there down to each."""
-    chains = [[node, *node.ancestors()] for node in nodes]
-    common = [one for one in chains[0][1:] if all(any(one is other for other in chain) for chain in chains[1:])]
-    place = next((one for one in common if isinstance(one.stmt, (For, Block, BlockRealize, SeqStmt))), None)
-    if place is None or any(one is node for chain in chains for one in chain[1:] for node in nodes):
+    place = next((one for one in common_ancestors(nodes) if isinstance(one.stmt, (For, Block, BlockRealize, SeqStmt))), None)
+    one_in_another = any(above is other for node in nodes for above in node.ancestors() for other in nodes)
+    if place is None or one_in_another:
         raise PrimitiveError("merge takes loops beside each other, not one in another", nodes[0].stmt)
     nests = []
-    for node, chain in zip(nodes, chains, strict=True):
-        inside = [one.stmt for one in chain[: next(n for n, one in enumerate(chain) if one is place)]][::-1]
+    for node in nodes:
+        inside = [one.stmt for one in takewhile(lambda one: one is not place, (node, *node.ancestors()))][::-1]
         loops = [stmt for stmt in inside if isinstance(stmt, For)]
         # Anything else between the loops would run once for each merged iteration, or move past the other nests.
-        if len(loops) != len(inside) or any(outer.body is not inner for outer, inner in pairwise(loops)):
+        is_perfect = len(loops) == len(inside) and all(outer.body is inner for outer, inner in pairwise(loops))
+        if not is_perfect:
             raise PrimitiveError("merge takes loops that stand alone in the loops around them, in one scope", node.stmt)
         nests.append(_Nest(tuple(loops)))
     body = place.stmt if isinstance(place.stmt, SeqStmt) else inner_statements(place.stmt)[0]

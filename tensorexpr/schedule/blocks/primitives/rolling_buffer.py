@@ -25,7 +25,7 @@ from ....tir.rewriting import substitute, variables
 from ....tir.stmt import For, ForKind, Stmt
 from ..accesses import Indices, Redirection, check_plain_use
 from ..bindings import bound_values, conditions, conjunction, knowing
-from ..buffers import WRITE, buffer_at, check_allocated
+from ..buffers import own_buffer
 from ..diagnostics import PrimitiveError
 from ..instruction import BlockPrimitive
 from ..program import BlockProgram, map_inner
@@ -48,8 +48,7 @@ class _Window:
 def rolling_buffer(program: BlockProgram, name: str, index: int) -> BlockProgram:
     """The program with the buffer of a number among those that a block writes as a ring."""
     node, realize = program.block_node(name), program.realize(name)
-    buffer = buffer_at(realize, WRITE, index, "rolling_buffer")
-    check_allocated(program, buffer, "rolling_buffer", realize)
+    buffer = own_buffer(program, realize, index, "rolling_buffer")
     check_plain_use(program.func.body, buffer, "rolling_buffer", realize)
     scope = Scope.around(program, node)
     _check_kind(program, realize)

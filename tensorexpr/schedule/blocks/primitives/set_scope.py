@@ -5,7 +5,7 @@ B = T.alloc_buffer((128,))   -- set_scope(B, 0, "local") ->   B_local = T.alloc_
 
 from __future__ import annotations
 
-from ..buffers import WRITE, buffer_at, check_allocated, check_scope, exchanged, in_scope
+from ..buffers import check_scope, exchanged, in_scope, own_buffer
 from ..instruction import BlockPrimitive
 from ..program import BlockProgram
 
@@ -13,8 +13,7 @@ from ..program import BlockProgram
 def set_scope(program: BlockProgram, name: str, index: int, scope: str) -> BlockProgram:
     """The program with the buffer of a number among those that a block writes in memory of another scope."""
     realize = program.realize(name)
-    buffer = buffer_at(realize, WRITE, index, "set_scope")
-    check_allocated(program, buffer, "set_scope", realize)
+    buffer = own_buffer(program, realize, index, "set_scope")
     check_scope(scope)
     if buffer.scope() == scope:
         return program

@@ -134,22 +134,27 @@ def _in_tiles(stmt: Stmt, loop: For, tiles: _Tiles) -> Stmt:
     return BlockRealize(tuple(values), holds, replace(block, iter_vars=tuple(axes)))
 
 
-def _extents(loop: For, factors: Sequence[PrimExpr | int | None]) -> list[PrimExpr]:
-    dtype = loop.loop_var.dtype
-    open_places = [place for place, factor in enumerate(factors) if factor is None]
-    if len(factors) < 1 or len(open_places) > 1:
+def _check_factors(loop: For, factors: Sequence[PrimExpr | int | None]) -> None:
+    """Integers of at least 1, but for one that may be left open."""
+    if not factors or list(factors).count(None) > 1:
         raise PrimitiveError(f"split takes factors of which at most one is None, not {list(factors)}", loop)
-    for factor in factors:
-        number = None if factor is None else as_int(convert(factor))
-        if factor is not None and not parse_dtype(convert(factor).dtype).is_int:
+    for factor in (convert(factor) for factor in factors if factor is not None):
+        number = as_int(factor)
+        if not parse_dtype(factor.dtype).is_int:
             raise PrimitiveError(f"split takes integers as factors, not {factor}", loop)
         if number is not None and number < 1:
             raise PrimitiveError(f"split takes positive factors, not {number}", loop)
+
+
+def _extents(loop: For, factors: Sequence[PrimExpr | int | None]) -> list[PrimExpr]:
+    """The extents of the parts; an open one is the loop's extent by the others, rounded up."""
+    _check_factors(loop, factors)
+    dtype = loop.loop_var.dtype
     known = [cast(convert(factor), dtype) if factor is not None else None for factor in factors]
     product: PrimExpr = IntImm(dtype, 1)
     for factor in known:
         product = product if factor is None else product * factor
-    if not open_places:
+    if None not in factors:
         # More than the extent is fine, as a guard cuts it off; less would leave iterations out. Symbolic ones are as the user says.
         have, want = as_int(product), as_int(loop.extent)
         if have is not None and want is not None and have < want:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ....tir.attrs import FrozenMap
-from ..buffers import WRITE, buffer_at, check_allocated
+from ..buffers import own_buffer
 from ..diagnostics import PrimitiveError
 from ..instruction import BlockPrimitive
 from ..program import BlockProgram
@@ -21,8 +21,7 @@ DIM_ALIGN = "buffer_dim_align"
 def storage_align(program: BlockProgram, name: str, index: int, axis: int, factor: int, offset: int) -> BlockProgram:
     """The program with an alignment for the buffer of a number among those that a block writes, as an annotation of the block."""
     realize = program.realize(name)
-    buffer = buffer_at(realize, WRITE, index, "storage_align")
-    check_allocated(program, buffer, "storage_align", realize)
+    buffer = own_buffer(program, realize, index, "storage_align")
     if not -buffer.ndim <= axis < buffer.ndim:
         raise PrimitiveError(f"storage_align: {buffer.name} has {buffer.ndim} dimensions; there is no number {axis}", realize)
     if factor < 1 or not 0 <= offset < max(factor, 1):

@@ -18,7 +18,7 @@ from ....tir.rewriting import Node, post_order_rewrite
 from ....tir.stmt import BufferStore
 from ..accesses import check_plain_use
 from ..bindings import in_other_buffer
-from ..buffers import WRITE, buffer_at, check_allocated
+from ..buffers import own_buffer
 from ..diagnostics import PrimitiveError
 from ..instruction import BlockPrimitive
 from ..program import BlockProgram
@@ -27,8 +27,7 @@ from ..program import BlockProgram
 def unsafe_set_dtype(program: BlockProgram, name: str, index: int, dtype: str) -> BlockProgram:
     """The program with the buffer of a number among those that a block writes of another type."""
     realize = program.realize(name)
-    buffer = buffer_at(realize, WRITE, index, "unsafe_set_dtype")
-    check_allocated(program, buffer, "unsafe_set_dtype", realize)
+    buffer = own_buffer(program, realize, index, "unsafe_set_dtype")
     try:
         parse_dtype(dtype)
     except TypeMismatchError as error:
