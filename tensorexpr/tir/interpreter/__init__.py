@@ -2,7 +2,7 @@
 
 Every access is checked against its buffer and its storage, reading what was never written is an error, and so are
 races between the iterations of a parallel loop. Integers wrap, and floats are rounded after every operation, as in
-compiled code. `machine` and `binds` hold the statements, `expressions`, `access` and `calls` what they compute.
+compiled code. `machine` is the state; `statements`, `blocks` and `binds` run, `expressions`, `access` and `calls` compute.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from ..function import IRModule, PrimFunc
 from ..returned import returned_dtype, with_result
 from ..scopes import buffer_vars
 from .arguments import Argument, bind_arguments
+from .expressions import BUILDERS
 from .machine import Machine, ParallelOrder
+from .statements import STATEMENTS
 from .storage import InterpreterError, IterationLimitError
 
 _DEEPEST = 10_000  # frames: nested statements and operands, with room to spare on Python 3.10's C stack
@@ -53,7 +55,7 @@ def interpret(
         result = np.zeros(1, to_numpy(returned))
         interpret(with_result(func, returned), [*args, result], parallel_order, externs, max_iterations)
         return result[0].item()
-    machine = Machine(parallel_order, externs or {}, max_iterations)
+    machine = Machine(BUILDERS, STATEMENTS, parallel_order, externs or {}, max_iterations)
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _DEEPEST))
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -12,10 +12,8 @@ from ..dtype import parse_dtype, scalar_dtype, to_numpy
 from ..expr import BufferLoad, IntImm, PrimExpr
 from ..stmt import BufferStore
 from .arithmetic import Thunk
+from .machine import Machine
 from .storage import InterpreterError, Lanes, Storage, compact_strides
-
-if TYPE_CHECKING:
-    from .machine import Machine
 
 Access = BufferLoad | BufferStore
 

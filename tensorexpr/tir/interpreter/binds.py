@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..expr import PrimExpr, Var
 from ..stmt import BufferBind
 from .access import element_layout, memory_of
 from .arithmetic import Thunk
+from .machine import Machine
 from .storage import InterpreterError, compact_strides
-
-if TYPE_CHECKING:
-    from .machine import Machine
 
 
 def bind_buffer(machine: Machine, stmt: BufferBind) -> Thunk:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +12,8 @@ from ..buffer import Buffer
 from ..dtype import parse_dtype, scalar_dtype, to_numpy
 from ..expr import IterVar
 from .arithmetic import Thunk
+from .machine import Machine
 from .storage import InterpreterError, Storage
-
-if TYPE_CHECKING:
-    from .machine import Machine
-
 
 # A block's buffer moves to where its uses meet before it gets a place: iterations of a loop around them have one each.
 _NO_RACES = 1 << 30

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +12,8 @@ from ..llvm_intrin import intrinsic_operands, lanes_of, llvm_intrinsic
 from ..pointers import READ, WRITE
 from .access import scalar_address
 from .arithmetic import Thunk
+from .machine import Machine
 from .storage import InterpreterError, Storage
-
-if TYPE_CHECKING:
-    from .machine import Machine
 
 
 def type_annotation(machine: Machine, node: ir.Call) -> Thunk:

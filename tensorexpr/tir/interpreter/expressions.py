@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +14,10 @@ from ..intrin import INTRINSICS
 from .access import load
 from .arithmetic import FLOAT_DIVISIONS, LANE_INT_DIVISIONS, LANE_OPS, SCALAR_INT_DIVISIONS, SCALAR_OPS, Thunk, converted, wrapped
 from .calls import access_ptr, address_of, llvm_call, type_annotation
+from .machine import Machine
 from .memory_calls import assume, atomic_add, isnullptr, undef
 from .packed import call_packed, call_trace, make_array, make_shape
 from .storage import InterpreterError
-
-if TYPE_CHECKING:
-    from .machine import Machine
 
 
 def _constant(machine: Machine, node: ir.IntImm | ir.StringImm) -> Thunk:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import expr as ir
 from ..arithmetic import const
 from ..dtype import parse_dtype, wrap_int
 from .arithmetic import Thunk
+from .machine import Machine
 from .storage import InterpreterError
-
-if TYPE_CHECKING:
-    from .machine import Machine
 
 
 def assume(machine: Machine, node: ir.Call) -> Thunk:

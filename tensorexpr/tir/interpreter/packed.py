@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +10,8 @@ from .. import expr as ir
 from ..dtype import parse_dtype, to_numpy
 from ..foreign import PackedCalls, number_of
 from .arithmetic import Thunk
+from .machine import Machine
 from .storage import InterpreterError, Storage, compact_strides
-
-if TYPE_CHECKING:
-    from .machine import Machine
 
 
 def call_packed(machine: Machine, node: ir.Call) -> Thunk:
