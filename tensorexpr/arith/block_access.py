@@ -225,7 +225,7 @@ class _Accesses:
     def _nested(self, stmt: BlockRealize, domain: Mapping[Var, Range]) -> None:
         """An inner block touches what it states, at the values that its axes take."""
         block = stmt.block
-        values = {axis.var: value for axis, value in zip(block.iter_vars, stmt.iter_values, strict=True)}
+        values = {axis.var: value for axis, value in stmt.bindings()}
         for expr in (*stmt.iter_values, stmt.predicate):
             self._expr(expr, domain)
         for boxes, regions in ((self.read, block.reads), (self.written, block.writes)):
@@ -239,7 +239,7 @@ class _Accesses:
         block = stmt.block
         for expr in (*stmt.iter_values, stmt.predicate):
             self._expr(expr, domain)
-        for axis, value in zip(block.iter_vars, stmt.iter_values, strict=True):
+        for axis, value in stmt.bindings():
             known[axis.var] = substitute(value, known)
         for match in block.match_buffers:
             self._view(match.source, domain)

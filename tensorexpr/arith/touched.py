@@ -40,7 +40,7 @@ def _accesses(node: Node, domain: Domain) -> Iterator[tuple[BufferLoad | BufferS
         domain = {**domain, node.loop_var: as_interval(Range.from_min_extent(node.min, node.extent))}
     elif isinstance(node, BlockRealize):
         analyzer = Analyzer()
-        axes = zip(node.block.iter_vars, node.iter_values, strict=True)
+        axes = node.bindings()
         domain = {**domain, **{axis.var: int_set_of(analyzer, value, domain) for axis, value in axes}}
     if isinstance(node, (BufferLoad, BufferStore)):
         yield node, domain

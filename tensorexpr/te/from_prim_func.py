@@ -194,10 +194,7 @@ def _is_size(var: Var, buffers: Mapping[Buffer, Any]) -> bool:
 def _with_names_of_loops(realize: BlockRealize) -> Block:
     """The block with axes of its own, which have the names of the loops that they are."""
     block = realize.block
-    names = {
-        axis.var: Var(value.name if isinstance(value, Var) else axis.var.name, axis.var.dtype)
-        for axis, value in zip(block.iter_vars, realize.iter_values, strict=True)
-    }
+    names = {axis.var: Var(value.name if isinstance(value, Var) else axis.var.name, axis.var.dtype) for axis, value in realize.bindings()}
     axes = tuple(replace(axis, var=names[axis.var]) for axis in block.iter_vars)
     init = None if block.init is None else substitute(block.init, names)
     return replace(block, iter_vars=axes, body=substitute(block.body, names), init=init, reads=(), writes=())

@@ -104,13 +104,17 @@ class BlockRealize(Stmt):
         wanted, given = len(self.block.iter_vars), len(self.iter_values)
         if wanted != given:
             raise DeclarationError(f"block {self.block.name_hint!r} has {wanted} axes, bound to {given} values; give one for each")
-        for axis, value in zip(self.block.iter_vars, self.iter_values, strict=True):
+        for axis, value in self.bindings():
             if axis.dtype != value.dtype:
                 raise TypeMismatchError(
                     f"axis {axis.name} of block {self.block.name_hint!r} is {axis.dtype}, bound to {value} ({value.dtype})"
                 )
         if self.predicate.dtype != "bool":
             raise TypeMismatchError(f"the predicate of block {self.block.name_hint!r} is {self.predicate.dtype}, not bool")
+
+    def bindings(self) -> Iterator[tuple[IterVar, PrimExpr]]:
+        """The axes of the block, each with the value that it is bound to."""
+        return zip(self.block.iter_vars, self.iter_values, strict=True)
 
 
 def is_plain_root(stmt: Stmt) -> bool:

@@ -43,7 +43,7 @@ def _regions(block: Block) -> Iterator[str]:
 
 def _bindings(stmt: BlockRealize) -> Iterator[str]:
     """A constant must lie in its axis's range; anything else is up to the loops."""
-    for axis, value in zip(stmt.block.iter_vars, stmt.iter_values, strict=True):
+    for axis, value in stmt.bindings():
         dom = axis.dom
         if dom is None or not (isinstance(value, IntImm) and isinstance(dom.min, IntImm) and isinstance(dom.extent, IntImm)):
             continue

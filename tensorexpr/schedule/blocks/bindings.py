@@ -143,7 +143,7 @@ def simplified(expr: PrimExpr, loops: Sequence[For]) -> PrimExpr:
 
 def bound_values(realize: BlockRealize) -> dict[Var, PrimExpr]:
     """The values of a block's axes."""
-    return {axis.var: value for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)}
+    return {axis.var: value for axis, value in realize.bindings()}
 
 
 def ranges_of(loops: Sequence[For]) -> dict[Var, Range]:

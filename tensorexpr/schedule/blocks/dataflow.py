@@ -215,7 +215,7 @@ def why_not_whole(realize: BlockRealize, loops: Sequence[For], once: bool = Fals
 def _is_each_its_own(realize: BlockRealize, domain: Mapping[Var, Range]) -> bool:
     """True if each axis is a loop of the same range, or constant at its only value."""
     seen: set[PrimExpr] = set()
-    for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+    for axis, value in realize.bindings():
         assert axis.dom is not None
         if is_const_int(axis.dom.extent, 1) and value is axis.dom.min:
             continue
@@ -276,7 +276,7 @@ def why_beyond_domain(realize: BlockRealize, loops: Sequence[For]) -> str | None
     analyzer = Analyzer(ranges_of(loops))
     inside = [
         bound
-        for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)
+        for axis, value in realize.bindings()
         if axis.dom is not None
         for bound in (value >= axis.dom.min, value < axis.dom.min + axis.dom.extent)
     ]

@@ -170,7 +170,7 @@ def _filled(nest: _Nest, new: Buffer, moved: Redirection, padding: Padding) -> S
     where = padding.where(point)
     made = substitute(_body_of(block), values)
     assert isinstance(made, Block)
-    kept = [(axis, value) for axis, value in zip(block.iter_vars, nest.realize.iter_values, strict=True) if axis.var not in spatial]
+    kept = [(axis, value) for axis, value in nest.realize.bindings() if axis.var not in spatial]
     body, init = _guarded(made.body, new, point, where, padding), _guarded(made.init, new, point, where, padding)
     assert body is not None
     facts = Analyzer({axis.var: loosely(axis.dom) for axis in (*own, *(axis for axis, _ in kept)) if axis.dom is not None})
@@ -181,7 +181,7 @@ def _filled(nest: _Nest, new: Buffer, moved: Redirection, padding: Padding) -> S
     bound = [value for _, value in kept]
     done = replace(made, iter_vars=(*axes[:first], *own, *axes[first:]), reads=reads, writes=writes, body=body, init=init)
     stmt: Stmt = BlockRealize((*bound[:first], *loops, *bound[first:]), TRUE, done)
-    replaced = {value for axis, value in zip(block.iter_vars, nest.realize.iter_values, strict=True) if axis.var in spatial}
+    replaced = {value for axis, value in nest.realize.bindings() if axis.var in spatial}
     return _with_new_loops(nest.loops, replaced, list(zip(loops, padding.shape, strict=True)), stmt)
 
 

@@ -196,7 +196,7 @@ def check_begins(realize: BlockRealize, loops: Sequence[For], primitive: str) ->
     start: dict[Var, PrimExpr] = {loop.loop_var: loop.min for loop in loops if loop.loop_var in reducing}
     analyzer = Analyzer(ranges_of(loops))
     block = realize.block
-    for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
+    for axis, value in realize.bindings():
         if axis.iter_type == IterVar.COMM_REDUCE and axis.dom is not None:
             first = substitute(value, start)
             if first is not axis.dom.min and not analyzer.known_equal(first, axis.dom.min):
@@ -215,7 +215,7 @@ def check_begins(realize: BlockRealize, loops: Sequence[For], primitive: str) ->
 def loops_of_axes(realize: BlockRealize, kinds: Sequence[int]) -> set[Var]:
     """The variables that the values of a block's axes of some kinds mention."""
     found: set[Var] = set()
-    for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+    for axis, value in realize.bindings():
         if axis.iter_type in kinds:
             found |= variables(value)
     return found

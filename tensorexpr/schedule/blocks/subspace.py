@@ -62,7 +62,7 @@ def divided(
     own = {loop.loop_var for loop in inner}
     name = realize.block.name_hint
     axes = []
-    for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+    for axis, value in realize.bindings():
         # The first analyzer keeps unit loops as terms; where an axis doesn't come apart so, they are folded away.
         found = next((made for analyzer in analyzers if (made := _divided_axis(axis, value, own, analyzer)) is not None), None)
         if found is None:

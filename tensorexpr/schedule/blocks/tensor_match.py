@@ -51,7 +51,7 @@ def _plain(stmt: Stmt) -> Stmt:
         block = stmt.block
         if block.alloc_buffers or block.match_buffers:
             raise Mismatch(f"the block {block.name_hint} has buffers of its own")
-        values = {axis.var: value for axis, value in zip(block.iter_vars, stmt.iter_values, strict=True)}
+        values = {axis.var: value for axis, value in stmt.bindings()}
         body = _plain(substitute(with_guarded_init(block), values))
         return body if as_int(stmt.predicate) == 1 else IfThenElse(stmt.predicate, body)
     if isinstance(stmt, For):

@@ -58,7 +58,7 @@ def dependent_loops(outermost: For) -> set[Var]:
     while stack:
         stmt, around = stack.pop()
         if isinstance(stmt, BlockRealize):
-            pairs = list(zip(stmt.block.iter_vars, stmt.iter_values, strict=True))
+            pairs = list(stmt.bindings())
             reducing = set().union(*(variables(value) for axis, value in pairs if axis.iter_type != IterVar.DATA_PAR))
             found |= reducing
             if reducing or stmt.block.init is not None:

@@ -69,7 +69,7 @@ def write_match(printer: StatementPrinter, match: MatchBufferRegion) -> None:
 def _write_axes(printer: StatementPrinter, stmt: BlockRealize) -> None:
     """Axes bound to whole loops in one line, where two or more stand together; the others one by one."""
     together: list[tuple[IterVar, PrimExpr]] = []
-    for axis, value in zip(stmt.block.iter_vars, stmt.iter_values, strict=True):
+    for axis, value in stmt.bindings():
         if printer.names.options.syntax_sugar and _AXES.get(axis.iter_type, _OPAQUE)[1] is not None and _is_loop(printer, axis, value):
             together.append((axis, value))
             continue

@@ -104,7 +104,7 @@ def _copying(realize: BlockRealize, inner: Sequence[For], own: Sequence[For], pa
     values: list[PrimExpr] = []
     holds: list[PrimExpr] = []
     known = Analyzer(ranges_of(inner))
-    for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
+    for axis, value in realize.bindings():
         low, high = pattern.ranges.get(axis.var, (None, None))
         if low is None or high is None:
             values.append(facts.simplify(value))

@@ -121,9 +121,7 @@ def _loaded(stmt: Stmt | None) -> set[Any]:
 def _init_nest(realize: BlockRealize, inside: Sequence[For], name: str) -> Stmt:
     """Loops over the elements whose first values the block makes, with a block that makes them."""
     block = realize.block
-    spatial = [
-        (axis, value) for axis, value in zip(block.iter_vars, realize.iter_values, strict=True) if axis.iter_type == IterVar.DATA_PAR
-    ]
+    spatial = [(axis, value) for axis, value in realize.bindings() if axis.iter_type == IterVar.DATA_PAR]
     used: set[Var] = set().union(*(variables(value) for _, value in spatial))
     loops = [loop for loop in inside if loop.loop_var in used]
     renewed, fresh = renewed_loops(loops, "_init")

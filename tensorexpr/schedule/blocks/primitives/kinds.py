@@ -47,7 +47,7 @@ def _check_independent(program: BlockProgram, loop: For, primitive: str, togethe
         realize = realized(node)
         if together and _is_reduced_by(local, realize, loop, program.loops_above(node)):
             continue
-        for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+        for axis, value in realize.bindings():
             if loop.loop_var in variables(value) and axis.iter_type != IterVar.DATA_PAR:
                 raise PrimitiveError(f"{primitive}: {realize.block.name_hint} {_in_order(axis, loop)}", loop)
         try:
@@ -62,7 +62,7 @@ def _is_reduced_by(local: Scope, realize: BlockRealize, loop: For, loops: Sequen
     """True if a block reduces over a loop, and nothing in the loop reads what is reduced."""
     if local.consumers(realize.block) or local.producers(realize.block):
         return False
-    own = [a for a, value in zip(realize.block.iter_vars, realize.iter_values, strict=True) if loop.loop_var in variables(value)]
+    own = [a for a, value in realize.bindings() if loop.loop_var in variables(value)]
     reduced = bool(own) and all(axis.iter_type == IterVar.COMM_REDUCE for axis in own)
     return reduced and local.why_no_reduction(realize.block) is None and why_not_affine(realize, loops) is None
 
@@ -94,7 +94,7 @@ def _check_writes(program: BlockProgram, loop: For, local: Scope, node: Node, pr
 
 def _check_reduced_once(realize: BlockRealize, loops: Sequence[For], primitive: str) -> None:
     """Refuse a reduction whose axes may meet a point again: its init, which runs at the first one, would run again too."""
-    axes = zip(realize.block.iter_vars, realize.iter_values, strict=True)
+    axes = realize.bindings()
     values = tuple(value if axis.iter_type == IterVar.COMM_REDUCE else IntImm(axis.dtype, 0) for axis, value in axes)
     if realize.block.init is not None and why_not_affine(replace(realize, iter_values=values, predicate=TRUE), loops) is not None:
         check_affine(realize, loops, primitive)

@@ -74,7 +74,7 @@ def _padded(
         made = redirected(made, buffer, copy, [const(0, var.dtype) for var in indices])
     if not copies:
         return program
-    values = {value: padded[axis.var] for axis, value in zip(block.iter_vars, realize.iter_values, strict=True)}
+    values = {value: padded[axis.var] for axis, value in realize.bindings()}
     for loop in reversed(loops):
         made = replace(loop, extent=const(values[loop.loop_var], loop.loop_var.dtype), body=made)
     top = loops[0] if loops else realize

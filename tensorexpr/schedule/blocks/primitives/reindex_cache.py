@@ -127,7 +127,7 @@ def _check_map(node: Node, axes: Sequence[IterVar], far: Sequence[PrimExpr], nea
 def _nest(program: BlockProgram, node: Node, place: Place, block: Block, axes: Sequence[Var]) -> Stmt:
     """The copy in loops like the block's own, as far as they are inside the place."""
     realize = realized(node)
-    values = [v for axis, v in zip(realize.block.iter_vars, realize.iter_values, strict=True) if axis.var in axes]
+    values = [v for axis, v in realize.bindings() if axis.var in axes]
     outer = {loop.loop_var for loop in place.loops(program)}
     used = set().union(*map(variables, values))
     loops = [loop for loop in program.loops_above(node) if loop.loop_var not in outer and loop.loop_var in used]

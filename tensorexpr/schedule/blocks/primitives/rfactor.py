@@ -94,7 +94,7 @@ class _Plan:
         """The block that reduces the partial results, under the name of before."""
         factor = self._factor_axis(IterVar.COMM_REDUCE)
         block = self.realize.block
-        spatial = [(a, v) for a, v in zip(block.iter_vars, self.realize.iter_values, strict=True) if a.iter_type == IterVar.DATA_PAR]
+        spatial = [(a, v) for a, v in self.realize.bindings() if a.iter_type == IterVar.DATA_PAR]
         renewed, meaning = renewed_axes([axis for axis, _ in spatial])
         target = tuple(substitute(index, meaning) for index in self.reduction.indices)
         where = _inserted(target, self.place, factor.var)
@@ -124,7 +124,7 @@ class _Plan:
         loops = {loop.loop_var: loop for loop in self.loops}
         bound: list[PrimExpr] = [self.loop.loop_var]
         apart = self._loops_apart()
-        for axis, value in zip(self.realize.block.iter_vars, self.realize.iter_values, strict=True):
+        for axis, value in self.realize.bindings():
             if not variables(value) & apart:
                 axes.append(axis)
                 bound.append(value)

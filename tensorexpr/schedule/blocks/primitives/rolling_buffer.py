@@ -85,7 +85,7 @@ def _windows(program: BlockProgram, realize: BlockRealize, buffer: Buffer, share
     """The windows of shared loops whose iterations overlap, outer ones first; of one dimension that of the innermost."""
     loops = program.loops_above(program.node_of(realize))
     region = next(region for region in realize.block.writes if region.buffer is buffer)
-    values = {axis.var: (axis, value) for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)}
+    values = {axis.var: (axis, value) for axis, value in realize.bindings()}
     windows: list[_Window] = []
     # The innermost loop first: of two loops that move along one dimension it is the one whose windows follow each other.
     for loop in reversed(shared):
@@ -198,7 +198,7 @@ def _rolled(
 
 def _opaque(realize: BlockRealize, var: Var) -> tuple[IterVar, ...]:
     """The axes, those that mention the loop as opaque ones."""
-    pairs = zip(realize.block.iter_vars, realize.iter_values, strict=True)
+    pairs = realize.bindings()
     return tuple(replace(axis, iter_type=IterVar.DIM_INFO) if var in variables(value) else axis for axis, value in pairs)
 
 

@@ -114,7 +114,7 @@ def _in_tiles(stmt: Stmt, loop: For, tiles: _Tiles) -> Stmt:
     axes: list[IterVar] = []
     values: list[PrimExpr] = []
     meaning: dict[Var, PrimExpr] = {}
-    for axis, value in zip(stmt.block.iter_vars, stmt.iter_values, strict=True):
+    for axis, value in stmt.bindings():
         if value is var:
             new = [IterVar(Range(0, size), Var(f"{axis.var.name}_{n}", var.dtype), axis.iter_type) for n, size in enumerate(tiles.sizes)]
             axes += new

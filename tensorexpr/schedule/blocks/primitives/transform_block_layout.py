@@ -102,7 +102,7 @@ def own_loops(program: BlockProgram, node: Node, primitive: str) -> list[For]:
         raise PrimitiveError(
             f"{primitive} needs a loop for each axis of {name}, but these are {values}; do it before split and fuse", node.stmt
         )
-    for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+    for axis, value in realize.bindings():
         extent = next((loop.extent for loop in loops if loop.loop_var is value), const(1, axis.var.dtype))
         if axis.dom is None or not Analyzer().known_equal(axis.dom.extent, extent):
             raise PrimitiveError(f"{primitive}: the axis {axis.var.name} of {name} has more values than its loop", node.stmt)
