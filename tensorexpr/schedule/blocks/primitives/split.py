@@ -138,9 +138,10 @@ def _check_factors(loop: For, factors: Sequence[PrimExpr | int | None]) -> None:
     """Integers of at least 1, but for one that may be left open."""
     if not factors or list(factors).count(None) > 1:
         raise PrimitiveError(f"split takes factors of which at most one is None, not {list(factors)}", loop)
-    for factor in (convert(factor) for factor in factors if factor is not None):
-        number = as_int(factor)
-        if not parse_dtype(factor.dtype).is_int:
+    for factor in (factor for factor in factors if factor is not None):
+        value = convert(factor)
+        number = as_int(value)
+        if not parse_dtype(value.dtype).is_int:
             raise PrimitiveError(f"split takes integers as factors, not {factor}", loop)
         if number is not None and number < 1:
             raise PrimitiveError(f"split takes positive factors, not {number}", loop)
