@@ -14,7 +14,7 @@ from .linear import Linear, is_scalar_int, linear_form
 from .node_limits import multiply, operands, rule_of
 from .origin import DATA, FREE, INDEX_DTYPES, SYMBOL, form_origin
 
-POS_INF = (1 << 63) - 1
+POS_INF = (1 << 63) - 1  # TVM's ConstIntBound.kPosInf, which says that there is no bound
 NEG_INF = -POS_INF
 _WIDEST: Limits = (-(1 << 64), 1 << 64)
 

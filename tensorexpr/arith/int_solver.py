@@ -181,7 +181,7 @@ class _Elimination:
                 found = detect_linear_equation(form, [var])
                 if not found or not isinstance(found[0], IntImm):
                     self.rest.append(LE(form, IntImm(form.dtype, 0)))
-                elif found[0].value == 0:
+                elif found[0].value == 0:  # it says nothing of this variable, and waits for the next
                     after.append(form)
                 else:
                     k = found[0].value
@@ -189,7 +189,7 @@ class _Elimination:
             lower, upper = self.tightest(lower, at_least=True), self.tightest(upper, at_least=False)
             for below, least in lower:
                 for above, most in upper:
-                    g = gcd(below, above)
+                    g = gcd(below, above)  # without it coefficients grow with each variable that is eliminated
                     self.note(self.simple(least * (above // g) - most * (below // g)), after)
             self.bounds.append(_Bounds(var, _group(var, lower, upper)))
             forms = after

@@ -110,7 +110,7 @@ class _Detector:
             return IterSumExpr(whole if quotient else (), IntImm(dtype, base // divisor if quotient else 0))
         if divisor % split.scale:
             raise _NoMap(f"the divisor {divisor} is no multiple of the scale {split.scale}")
-        low = min(divisor // split.scale, split.extent)
+        low = min(divisor // split.scale, split.extent)  # beyond the extent, the quotient is 0 and the remainder all
         if split.extent % low:
             raise _NoMap(f"the extent {split.extent} is no multiple of {low}")
         if quotient:
@@ -142,7 +142,7 @@ class _Detector:
             if not (isinstance(condition, IntImm) and bool(condition.value) is holds)
         ]
         sums = [(condition, holds) for condition, holds in found if not self._cut_iterator(condition, holds)]
-        for condition, holds in sums:
+        for condition, holds in sums:  # after all iterators: the extents of sums follow from theirs
             self._cut_sum(condition, holds)
 
     def _cut_iterator(self, condition: PrimExpr, holds: bool) -> bool:
@@ -290,7 +290,7 @@ def inverse_affine_iter_map(found: IterMapResult, outputs: Sequence[PrimExpr]) -
         known = values.get(mark, Linear({}))
         values[mark] = known.add(plain_form(analyzer.facts, analyzer.simplify(value)), split.lower_factor)
         missing[mark] -= 1
-        if missing[mark]:
+        if missing[mark]:  # the value of a mark is the sum of those of all its splits
             continue
         whole = values[mark].shift(mark.minimum).to_expr(value.dtype)
         if isinstance(mark.source, Var):

@@ -19,7 +19,7 @@ from .linear import Linear, atom_form
 from .polynomial import expand_exactly, expand_product, factors, is_product, merge_products, products_hold
 
 _BUDGET = 32  # replaced forms per question; proofs that loops need take under ten
-_CONSTRAINT_USES = 2
+_CONSTRAINT_USES = 2  # in one chain; each further use multiplies the forms to search
 _FREEZABLE = 1 << 28  # a larger bound of an atom comes from its dtype and proves nothing
 
 
@@ -74,7 +74,7 @@ class _Search:
         key = (frozenset(form.terms.items()), form.constant)
         if key in self.seen:
             return self.seen[key]
-        found = self.seen[key] = form_limits(self.facts, form)[1]
+        found = self.seen[key] = form_limits(self.facts, form)[1]  # before the search, which may come back to this form
         for alternative, cost in self._alternatives(form):
             if self.budget <= reserve or (self.goal is not None and found <= self.goal):
                 break

@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 string_types = (str,)
-_ALIGNMENT = 64
+_ALIGNMENT = 64  # a cache line, as TVM allocates
 _Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 
 

@@ -99,6 +99,7 @@ class _Reader:
             raise RecordError(f"the name of a parameter is no text: {error}") from None
 
     def array(self, name: str) -> nd.NDArray:
+        """The next array; `name` is for the error."""
         magic, _, _, _, ndim, code, bits, lanes = self.words("<QQiiiBBH")
         if magic != _ARRAY_MAGIC or not 0 <= ndim <= _MOST_DIMENSIONS or code not in _NAMES or lanes != 1:
             raise RecordError(

@@ -21,7 +21,7 @@ FLUSH_OTHER_ARGUMENTS = "cache_flush_cpu_non_first_arg"
 
 _CLOCK_MONOTONIC = getattr(time, "CLOCK_MONOTONIC", 1)
 _COLUMNS = ("mean", "median", "max", "min", "std")
-_GROWTH = 1.618
+_GROWTH = 1.618  # as in TVM's time_evaluator
 
 _REPEAT_IR = f"""
 declare i32 @clock_gettime(i32, ptr)

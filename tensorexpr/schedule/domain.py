@@ -109,7 +109,7 @@ def axis_extents(stage: StageNode, analyzer: Analyzer) -> dict[int, PrimExpr]:
 
 def _extents(stage: StageNode, roots: Mapping[int, PrimExpr], analyzer: Analyzer) -> dict[int, PrimExpr]:
     extents = dict(roots)
-    for relation in stage.relations:
+    for relation in stage.relations:  # in the order they were made: what is split comes before its parts
         if isinstance(relation, FuseRelation) and not relation.parts:
             extents[relation.fused] = IntImm(stage.axes[relation.fused].dtype, 1)
             continue
@@ -181,7 +181,7 @@ def _values(stage: StageNode, extents: Mapping[int, PrimExpr], analyzer: Analyze
     values: dict[int, PrimExpr] = {
         axis: IntImm(stage.axes[axis].dtype, 0) if is_const_int(extents[axis], 1) else stage.axes[axis].var for axis in stage.leaf
     }
-    for relation in reversed(stage.relations):
+    for relation in reversed(stage.relations):  # from the loops back to the axes they were made of
         if isinstance(relation, SplitRelation) and relation.balanced:
             outer, inner = relation.parts
             values[relation.parent] = _tiles(relation, extents, analyzer).start(values[outer]) + values[inner]

@@ -65,7 +65,7 @@ def _check_extern(tree: ScheduleTree, op: ExternOp) -> None:
 def real_readers(tree: ScheduleTree) -> dict[int, tuple[StageNode, ...]]:
     """For each stage the stages whose loops read it once inlined stages are gone."""
     readers: dict[int, dict[int, StageNode]] = {stage.id: {} for stage in tree.stages}
-    for stage in reversed(tuple(tree.in_order())):
+    for stage in reversed(tuple(tree.in_order())):  # readers first: an inlined one passes its own on
         effective = readers[stage.id] if isinstance(stage.attach, Inline) else {stage.id: stage}
         for load in tree.reads(stage):
             readers[tree.producer(load).id].update(effective)

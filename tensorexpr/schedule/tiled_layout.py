@@ -98,7 +98,7 @@ def _loops(tree: ScheduleTree, stage: StageNode, last: int | None = None) -> lis
     if around is None:
         return None
     for piece in around:
-        extents[piece.of] = min(extents[piece.of], piece.step)
+        extents[piece.of] = min(extents[piece.of], piece.step)  # what the loops around leave of the axis
     own = _pieces(stage, extents)
     leaf = stage.leaf if last is None else stage.leaf[: stage.leaf.index(last) + 1]
     return None if own is None else [*around, *(piece for axis in leaf for piece in own[axis])]

@@ -308,7 +308,7 @@ class ScheduleTree:
         return tuple(s for s in self.in_order() if isinstance(s.attach, At) and s.attach.stage == stage)
 
 
-_loads: WeakKeyDictionary[Operation, tuple[ProducerLoad, ...]] = WeakKeyDictionary()
+_loads: WeakKeyDictionary[Operation, tuple[ProducerLoad, ...]] = WeakKeyDictionary()  # schedules share operations
 
 
 def loads_of(op: Operation) -> tuple[ProducerLoad, ...]:

@@ -25,9 +25,9 @@ from .operation import ComputeOp, loads
 
 Bounds = tuple[int, int]
 Guards = tuple[tuple[PrimExpr, bool], ...]
-_ALL_POINTS = 1 << 14
-_RANDOM_POINTS = 512
-_CORNER_AXES = 8
+_ALL_POINTS = 1 << 14  # few enough to try every one, so that the answer is exact
+_RANDOM_POINTS = 512  # indices with // and % may leave a tensor inside of a box, away from its corners
+_CORNER_AXES = 8  # 256 corners; an affine index is largest at one of them
 # What lies behind more conditions, or comes after more reads, isn't looked at: declaring must stay quick.
 _MOST_GUARDS = 32
 _MOST_READS = 512

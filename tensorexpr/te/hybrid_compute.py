@@ -16,7 +16,7 @@ from ..arith.analyzer import Analyzer
 from ..tir.arithmetic import is_const_int
 from ..tir.expr import BufferLoad, IterVar, PrimExpr, ProducerLoad, Range
 from ..tir.rewriting import Node, post_order_rewrite, walk
-from ..tir.stmt import BufferStore, For, ForKind, SeqStmt, Stmt
+from ..tir.stmt import BufferStore, For, ForKind, Stmt, statements_of
 from .operation import ComputeOp
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def as_compute(op: HybridOp) -> ComputeOp | None:
     """The compute that a hybrid function is; None for functions that do anything else."""
     loops, inner = _nest(op.statement)
-    stores = inner.seq if isinstance(inner, SeqStmt) else (inner,)
+    stores = statements_of(inner)
     places = tuple(loop.loop_var for loop in loops)
     values: list[PrimExpr] = []
     for output, store in zip(op.output_placeholders, stores, strict=False):

@@ -31,7 +31,7 @@ from .scan_body import check_states_bound, state_dependent, step_boxes
 from .scan_op import ScanOp
 from .tensor import Tensor
 
-BLOCK_BYTES = 1 << 26
+BLOCK_BYTES = 1 << 26  # of temporaries: of a product of matrices as a whole they would take m * n * k elements
 _USUAL_EXTENT = 64  # of a range that only the data says
 Inputs = Mapping[Any, Array]  # of placeholder tensors and scalar variables; Any since keys of a Mapping are invariant
 

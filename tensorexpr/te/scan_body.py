@@ -24,7 +24,7 @@ from .tensor import Tensor
 
 Box = tuple[Interval, ...]
 Boxes = Mapping[ComputeOp, Box]
-_MAX_SIZE = (1 << 31) - 1
+_MAX_SIZE = (1 << 31) - 1  # of a symbolic size: proofs need both its ends
 
 
 def state_dependent(scan: ScanOp) -> tuple[ComputeOp, ...]:

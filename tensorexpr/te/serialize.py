@@ -38,7 +38,7 @@ from .verify import verify_bodies
 
 JSON = Any
 VERSION = 1
-MAX_CHARACTERS = 1 << 20
+MAX_CHARACTERS = 1 << 20  # logs come from elsewhere, and reading one must end
 MAX_OPERATIONS = 4096
 _LIMITS = Limits(rows=50_000, tree=200_000, depth=2_000)
 _NAME = 256

@@ -25,7 +25,7 @@ EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloa
 ELEMENTWISE = 32
 # A maximum over fewer elements may be small by chance, and with it what is taken for the magnitude.
 _ENOUGH_ELEMENTS = 32
-_BLOCK_ELEMENTS = 1 << 20
+_BLOCK_ELEMENTS = 1 << 20  # compared at a time: temporaries of a whole tensor would take several times its memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class Layout(Object):
         """For each axis in order: its letter in upper case, the extent of a part (0 of a whole axis), elements that one step of it is."""
         found: list[tuple[str, int, int]] = []
         step: dict[str, int] = {}
-        for axis in reversed(self.axes):
+        for axis in reversed(self.axes):  # inner parts first: what one step of a part is follows from those inside
             letter = axis.name.upper()
             extent = axis.dom.extent if axis.dom is not None else None
             size = extent.value if isinstance(extent, IntImm) else 0

@@ -34,7 +34,7 @@ _KINDS = {
     "unrolled": ForKind.UNROLLED,
 }
 _TRUE = IntImm("bool", 1)
-_MOST_ELEMENTS = (1 << 31) - 1
+_MOST_ELEMENTS = (1 << 31) - 1  # every int32 index is within it
 Around = Callable[[Stmt], Stmt]
 
 

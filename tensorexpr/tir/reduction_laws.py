@@ -77,7 +77,7 @@ _PLAIN: tuple[type[Any], ...] = tuple(OPERATORS)
 LAWS: tuple[Law, ...] = (
     *OPERATORS.values(),
     Law("sums", lambda a, b: (a[0] + b[0], a[1] + b[1]), (_zero, _zero)),
-    Law("argmax", _pick(lambda a, b: a >= b), (None, min_value)),
+    Law("argmax", _pick(lambda a, b: a >= b), (None, min_value)),  # programs differ in which of equal values wins
     Law("argmax", _pick(lambda a, b: a > b), (None, min_value)),
     Law("argmax", _pick_first(lambda a, b: a > b), (None, min_value)),
     Law("argmin", _pick(lambda a, b: a <= b), (None, max_value)),

@@ -361,6 +361,11 @@ ADAPTERS.update({
 NOP = Evaluate(IntImm("int32", 0))
 
 
+def statements_of(stmt: Stmt) -> tuple[Stmt, ...]:
+    """Those of a sequence, or the one."""
+    return stmt.seq if isinstance(stmt, SeqStmt) else (stmt,)
+
+
 def seq(*stmts: Stmt) -> Stmt:
     """The statements one after the other, flattened; no-ops are dropped."""
     flat: list[Stmt] = []

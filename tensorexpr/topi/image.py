@@ -134,6 +134,7 @@ class _Resize:
     exclude: bool
 
     def checked(self) -> None:
+        """Refuse a method, a mode or a rounding that there isn't."""
         if self.method not in ("nearest_neighbor", "linear", "cubic"):
             raise DeclarationError(f'{self.where}: method is {self.method!r}; it takes "nearest_neighbor", "linear" or "cubic"')
         if self.mode not in COORDINATES:

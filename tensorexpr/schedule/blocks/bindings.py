@@ -80,7 +80,7 @@ class Ranges:
         if total not in sums:
             sums[total] = Var("total", total.dtype)
             bound = self.exact.const_int_bound(total)
-            if bound.min_value == 0 and bound.max_value < 1 << 31:
+            if bound.min_value == 0 and bound.max_value < 1 << 31:  # else its range is no constant of every index type
                 dom = Range(IntImm(total.dtype, 0), IntImm(total.dtype, bound.max_value + 1))
                 for facts in (self.exact, self._loose):
                     facts.bind(sums[total], dom, allow_override=True)
@@ -91,7 +91,7 @@ class Ranges:
         if not self._has_unit:
             return found
         kept = self._loose.simplify(value)
-        return kept if _quotients(kept) <= _quotients(found) else found
+        return kept if _quotients(kept) <= _quotients(found) else found  # the name of a unit loop isn't worth a quotient
 
 
 _Tree = TypeVar("_Tree", PrimExpr, Block)

@@ -144,7 +144,7 @@ def _produced(region: BufferRegion, realize: BlockRealize, inner: Sequence[For],
         axes = {axis.var for axis in realize.block.iter_vars}
         if any(len(variables(side.min) & axes) > 1 for side in region.region):
             return []  # where one axis ends, another may go on: the end of the places isn't that of an axis
-        found.append(_known(_image(region, realize, analyzer)))
+        found.append(_known(_image(region, realize, analyzer)))  # the predicate cuts off what lies outside of the axes
     return [box for box in found if box is not None] if None not in found else []
 
 

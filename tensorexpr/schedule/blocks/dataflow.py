@@ -115,7 +115,7 @@ def _why_ambiguous(block: Block, written_regions: Sequence[BufferRegion]) -> str
     }
     for region in written_regions:
         plain = {r.min for r in region.region if is_const_int(r.extent, 1)}
-        if set(spatial) <= plain:
+        if set(spatial) <= plain:  # each axis is an index by itself, so two points write two places
             continue
         places = [place_of_range(r) for r in region.region]
         used = [place for place in places if place is not None and variables(place) & set(spatial)]

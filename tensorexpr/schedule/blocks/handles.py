@@ -57,7 +57,7 @@ class LoopRef:
     var: Var
 
 
-INLINE = -2
+INLINE = -2  # TVM's number of the decision in traces
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from ...tir.rewriting import Node as TreeNode
 from ...tir.rewriting import post_order_rewrite, substitute
 from ...tir.stmt import BufferStore, Evaluate, For, ForKind, Stmt, seq
 from .accesses import Redirection
-from .bindings import TRUE, inverted, is_true, loosely
+from .bindings import TRUE, bound_values, inverted, is_true, loosely
 from .copying import top_statement
 from .diagnostics import PrimitiveError
 from .nests import looped, nested
@@ -133,7 +133,7 @@ def _nest_of(node: Node, buffer: Buffer, program: BlockProgram) -> _Nest | None:
     if len(block.writes) != 1 or not all(_writes_only(stmt, buffer, element) for stmt in stores):
         return None
     extents = zip(spatial, buffer.shape, strict=True)
-    values = dict(zip((axis.var for axis in block.iter_vars), realize.iter_values, strict=True))
+    values = bound_values(realize)
     order = [loop.loop_var for loop in loops]
     bound = [values[axis.var] for axis in spatial]
     # The new loops go where the old ones were, so these have to be neighbours and in the order of the indices.

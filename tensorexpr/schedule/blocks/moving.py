@@ -12,7 +12,7 @@ from ...tir.arithmetic import is_const_int
 from ...tir.block import BlockRealize
 from ...tir.buffer import Buffer
 from ...tir.expr import GE, LE, IntImm, PrimExpr, Range, Var
-from ...tir.stmt import For, SeqStmt, Stmt, seq
+from ...tir.stmt import For, Stmt, seq, statements_of
 from .bindings import TRUE, ranges_of
 from .block_domains import AxisDomain, Box, axis_domains, union_of
 from .coverage import reads_inside, shares, why_not_covered
@@ -93,10 +93,10 @@ class Move:
         """
         place = self._place(index)
         nest = self._nest(self._domains(self._partners_below()), preserve_unit_loops)
-        body = [*_subtrees(self.loop)]
+        body = statements_of(self.loop.body)
         loop = replace(self.loop, body=seq(*body[:place], nest, *body[place:]))
         made = self.program.replaced({self.realize: None, self.loop: loop})
-        reason = next(self._reasons_against(made), None)
+        reason = next(self._reasons_against(made), None)  # of the result: only there does it show what runs before what
         if reason is not None:
             raise self.refused(reason)
         return made
@@ -113,7 +113,7 @@ class Move:
 
     def _place(self, index: int) -> int:
         """The place in the loop's body: after all producers, before all consumers; the last or first such, or the one given."""
-        scope, subtrees = self.scope, _subtrees(self.loop)
+        scope, subtrees = self.scope, statements_of(self.loop.body)
         inside = [{id(node.stmt) for node in self.program.child_blocks(self.program.node_of(part))} | {id(part)} for part in subtrees]
         made = {id(producer) for producer in scope.producers(self.realize.block)}
         used = {id(consumer) for consumer in scope.consumers(self.realize.block)}
@@ -194,7 +194,3 @@ class Move:
 def _constant_first(bound: PrimExpr) -> PrimExpr:
     """A lower bound as TVM writes it: 1 <= x."""
     return LE(bound.b, bound.a) if isinstance(bound, GE) else bound
-
-
-def _subtrees(loop: For) -> tuple[Stmt, ...]:
-    return loop.body.seq if isinstance(loop.body, SeqStmt) else (loop.body,)

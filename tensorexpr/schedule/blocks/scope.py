@@ -135,7 +135,7 @@ def is_update(block: Block) -> bool:
 
 
 def _same_box(left: Sequence[Range], right: Sequence[Range]) -> bool:
-    return all(a.min is b.min and a.extent is b.extent for a, b in zip(left, right, strict=True))
+    return all(a.min is b.min and a.extent is b.extent for a, b in zip(left, right, strict=True))  # expressions are interned
 
 
 def written(block: Block) -> tuple[Buffer, ...]:

@@ -16,7 +16,7 @@ from ...tir import expr as ir
 from ...tir.dtype import parse_dtype
 from .values import Number, as_condition, as_expr, is_python, matched
 
-_LARGEST_SHIFT = 4096
+_LARGEST_SHIFT = 4096  # a script comes from elsewhere, and 1 << 10**12 would fill the memory
 _LONGEST = 1 << 16  # of a string or a list that a script makes while it is read
 
 

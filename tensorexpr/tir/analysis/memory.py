@@ -35,6 +35,7 @@ class _Peak:
         self._alignment = alignment
 
     def of(self, body: Stmt) -> int:
+        """The peak of a statement: an allocation lives as long as its body runs."""
         now = peak = 0
         stack: list[Stmt | int] = [body]
         while stack:

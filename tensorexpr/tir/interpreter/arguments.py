@@ -99,7 +99,7 @@ def _solve_size(machine: Machine, expr: PrimExpr, size: int) -> bool:
     if len(unknown) != 1:
         return False
     values = []
-    for trial in (0, 1):
+    for trial in (0, 1):  # two points of a line, from which the size is solved
         machine.bind(unknown[0], trial)
         values.append(int(machine.compile(expr)()))
     slope = values[1] - values[0]
@@ -116,7 +116,7 @@ def _check(machine: Machine, buffer: Buffer, array: Any) -> None:
         raise InterpreterError(f"argument {buffer.name}: shape {array.shape} where {shape} is needed")
     wanted = tuple(machine.compile(stride)() for stride in buffer.strides) or compact_strides(shape)
     found = tuple(step // array.itemsize // lanes for step in array.strides[:rank])
-    if array.size and any(n > 1 and a != b for n, a, b in zip(shape, wanted, found, strict=True)):
+    if array.size and any(n > 1 and a != b for n, a, b in zip(shape, wanted, found, strict=True)):  # nobody walks an axis of one
         raise InterpreterError(f"argument {buffer.name}: strides {found} where {wanted} are needed (in elements)")
     storage = machine.cells[machine.slot(buffer.data)]
     offset = buffer.elem_offset

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-SHORT_LIST = 10
+SHORT_LIST = 10  # dmlc's JSONWriter, which writes TVM's files, breaks longer ones over lines
 
 
 def graph_text(value: Any, depth: int = 1) -> str:

@@ -130,7 +130,7 @@ def _indices(block: Block) -> list[PrimExpr]:
         node = stack.pop()
         if isinstance(node, BufferLoad):
             found.extend(node.indices)
-        stack.extend(reversed(children(node)))
+        stack.extend(reversed(children(node)))  # a stack: what comes first in the text is popped first
     return found
 
 

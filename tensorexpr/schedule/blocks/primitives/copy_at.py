@@ -20,7 +20,7 @@ from ....tir.block import Block, BlockRealize
 from ....tir.buffer import Buffer, BufferRegion
 from ....tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import substitute, variables
-from ....tir.stmt import BufferStore, For, SeqStmt, Stmt, seq
+from ....tir.stmt import BufferStore, For, SeqStmt, Stmt, seq, statements_of
 from ..accesses import check_plain_use, redirected
 from ..bindings import TRUE
 from ..buffers import region_at
@@ -64,7 +64,7 @@ def copy_at(program: BlockProgram, var: Var, name: str, index: int, storage_scop
     block = _copy(made_name, source, target, here, around)
     top = _statement_of(program, loop, users[0] if side == "read" else users[-1])
     _check_between(program, loop, top, others, buffer, side, node)
-    zero = [const(0, extent.dtype) for extent in buffer.shape]
+    zero = [const(0, extent.dtype) for extent in buffer.shape]  # the copy has the whole shape, so that indices stay; lowering compacts it
     changes: dict[Stmt, Stmt | None] = {user.stmt: redirected(user.stmt, buffer, copy, zero) for user in users}
     made = program.replace(top, seq(block, top) if side == "read" else seq(top, block)).replaced(changes)
     return made.allocated(block_at(scope).name_hint, copy), made_name
@@ -109,7 +109,7 @@ def _statement_of(program: BlockProgram, loop: For, user: Node) -> Stmt:
 
 def _check_between(program: BlockProgram, loop: For, top: Stmt, others: Sequence[Node], buffer: Buffer, side: str, node: Node) -> None:
     """Nothing writes the buffer after it was copied, or reads it before it is copied back."""
-    order = loop.body.seq if isinstance(loop.body, SeqStmt) else (loop.body,)
+    order = statements_of(loop.body)
     place = next(number for number, stmt in enumerate(order) if stmt is top)
     for other in others:
         at = next(number for number, stmt in enumerate(order) if stmt is _statement_of(program, loop, other))

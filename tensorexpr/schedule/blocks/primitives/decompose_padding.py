@@ -17,7 +17,7 @@ from ....tir.arithmetic import as_int, const
 from ....tir.block import BlockRealize
 from ....tir.expr import GE, GT, LE, LT, Call, IterVar, PrimExpr, Range, Select, Var
 from ....tir.rewriting import substitute, variables
-from ....tir.stmt import BufferStore, For, SeqStmt, Stmt, seq
+from ....tir.stmt import BufferStore, For, Stmt, seq, statements_of
 from ..bindings import conditions, conjunction, loosely, ranges_of, renewed_axes, substituted_region
 from ..dataflow import check_unambiguous
 from ..diagnostics import PrimitiveError
@@ -70,7 +70,7 @@ def _own_loops(inner: Sequence[For], node: Node) -> list[For]:
     own: list[For] = []
     alone, below = True, node.stmt
     for loop in reversed(inner):
-        together = loop.body.seq if isinstance(loop.body, SeqStmt) else (loop.body,)
+        together = statements_of(loop.body)
         if not any(part is below for part in together):
             raise PrimitiveError(f"decompose_padding: a {type(loop.body).__name__} stands in the loop over {loop.loop_var.name}", loop)
         alone = alone and len(together) == 1

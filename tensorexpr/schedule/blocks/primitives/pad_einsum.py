@@ -155,7 +155,7 @@ def _adds_zero(store: BufferStore, axis: Var) -> bool:
         return False
     own = [side for side in (value.a, value.b) if isinstance(side, BufferLoad) and side.buffer is store.buffer]
     added = value.b if own and own[0] is value.a else value.a
-    return len(own) == 1 and all(_is_zero_at(factor, axis) for factor in _factors(added))
+    return len(own) == 1 and all(_is_zero_at(factor, axis) for factor in _factors(added))  # all, not any: 0 * inf isn't 0
 
 
 def _factors(product: PrimExpr) -> list[PrimExpr]:

@@ -19,7 +19,7 @@ from ..scope import Scope
 from .compute_at import compute_at
 from .compute_inline import compute_inline
 
-STAY = -1
+STAY = -1  # TVM's number of the decision in traces
 
 
 def can_compute_inline(program: BlockProgram, name: str) -> bool:
