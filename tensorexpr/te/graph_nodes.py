@@ -17,11 +17,11 @@ from ..tir.serialize.module_graph import NODES
 from ..tir.serialize.module_nodes import plain_annotations, saved_annotation
 from ..tir.serialize.node_types import DTYPE, expression
 from ..tir.stmt import Stmt
+from .checked import checked_compute, checked_extent
 from .extern import ExternOp
 from .operation import ComputeOp, Operation, PlaceholderOp
 from .recurrence import scan_of
 from .scan_op import ScanOp
-from .serialize import checked_compute, checked_extent
 from .serialize_extern import check_calls, extern_of
 from .tensor import Tensor
 

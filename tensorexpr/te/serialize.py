@@ -13,28 +13,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..errors import DeclarationError, RecordError, TypeMismatchError
 from ..tir.attrs import FrozenMap
 from ..tir.dtype import parse_dtype
-from ..tir.expr import CommReducer, IntImm, IterVar, Let, PrimExpr, ProducerLoad, Range, Reduce, SizeVar, Var
-from ..tir.rewriting import walk
+from ..tir.expr import IntImm, PrimExpr, SizeVar, Var
 from ..tir.serialize import ExprReader, ExprWriter, Limits
-from .bounds import check_bounds, early_rows
+from .checked import check_compute, check_only, check_spatial, checked_compute, checked_extent, free_variables
 from .dag import post_dfs_order
 from .definition import tensor_compute
 from .extern import ExternOp
-from .lazy_select import lazy_selects
 from .operation import ComputeOp, Operation, PlaceholderOp
 from .recurrence import scan_of
 from .scan_op import ScanOp
 from .serialize_call import read_call, write_call
-from .serialize_extern import check_calls, extern_of, extern_symbols, read_extern, write_extern
+from .serialize_extern import extern_of, extern_symbols, read_extern, write_extern
 from .tensor import Tensor
 from .tensor_compute import TensorComputeOp
-from .verify import verify_bodies
 
 JSON = Any
 VERSION = 1
@@ -82,17 +78,10 @@ def _free_variables(ops: Sequence[Operation]) -> list[Var]:
         if isinstance(op, ComputeOp):
             roots += op.body
         for root in roots:
-            found |= dict.fromkeys(var for var in _variables(root) if var not in bound)
+            found |= dict.fromkeys(var for var in free_variables(root) if var not in bound)
         if isinstance(op, ExternOp):
             found |= dict.fromkeys(extern_symbols(op))
     return list(found)
-
-
-def _variables(root: PrimExpr) -> list[Var]:
-    """The variables of an expression that no `Let` in it binds."""
-    nodes = list(walk(root))
-    bound = {node.var for node in nodes if isinstance(node, Let)}
-    return [node for node in nodes if isinstance(node, Var) and node not in bound]
 
 
 def _definition(op: ComputeOp, writer: ExprWriter, numbers: Mapping[Operation, int]) -> JSON:
@@ -269,23 +258,8 @@ def _read_op(data: JSON, ops: Sequence[Operation], symbols: Mapping[str, Var]) -
 
 
 def _extent(extent: PrimExpr, symbols: Mapping[str, Var]) -> PrimExpr:
-    _only(_variables(checked_extent(extent)), set(symbols.values()))
+    check_only(free_variables(checked_extent(extent)), set(symbols.values()))
     return extent
-
-
-def checked_extent(extent: PrimExpr) -> PrimExpr:
-    """An extent that was read: an integer that isn't negative, of no tensor."""
-    if not parse_dtype(extent.dtype).is_int or any(isinstance(node, (ProducerLoad, Reduce)) for node in walk(extent)):
-        raise RecordError(f"the extent {extent} is no integer expression")
-    if isinstance(extent, IntImm) and extent.value < 0:
-        raise RecordError(f"the extent {extent} is negative")
-    return extent
-
-
-def _only(variables: Sequence[Var], known: set[Var]) -> None:
-    for var in variables:
-        if var not in known:
-            raise RecordError(f"the variable {var.name} is neither an axis nor a symbol")
 
 
 def _read_compute(fields: Mapping[str, JSON], ops: Sequence[Operation], symbols: Mapping[str, Var]) -> ComputeOp:
@@ -300,91 +274,14 @@ def _read_tensor_compute(fields: Mapping[str, JSON], ops: Sequence[Operation], s
     axes = tuple(reader.axis(number) for number in _items(fields["axis"], "axes"))
     known = set(symbols.values())
     for axis in axes:
-        _check_spatial(axis, known)
+        check_spatial(axis, known)
     call, outer = read_call(fields["call"], reader, lambda data: _tensor(data, ops))
     if outer > len(axes):
         raise RecordError(f"the call of an intrinsic stands in {outer} axes, the operation has {len(axes)}")
     extents = tuple(axis.dom.extent for axis in axes if axis.dom is not None)
     op = tensor_compute(_text(fields["name"]), _text(fields["tag"]), _attrs(fields["attrs"], ops), axes[:outer], extents, call)
-    _check_compute(op, known)
+    check_compute(op, known)
     return op
-
-
-def checked_compute(
-    name: str, tag: str, attrs: FrozenMap, axes: tuple[IterVar, ...], bodies: tuple[PrimExpr, ...], symbols: set[Var] | None = None
-) -> ComputeOp:
-    """The operation of what was read, checked as a declaration is.
-
-    Args:
-        symbols: the variables that may stand in it besides its axes; None allows any.
-
-    Raises:
-        RecordError: for axes and bodies that no declaration makes.
-        DeclarationError: as `te.compute`.
-    """
-    reduce_axis = verify_bodies(name, axes, bodies)
-    own = {axis.var for axis in (*axes, *reduce_axis)}
-    extents = [part for axis in (*axes, *reduce_axis) if axis.dom for part in (axis.dom.min, axis.dom.extent)]
-    symbols = {var for root in (*extents, *bodies) for var in _variables(root)} - own if symbols is None else symbols
-    op = ComputeOp(name, tag, attrs, axes, reduce_axis, bodies)
-    _check_compute(op, symbols)
-    op = replace(op, body=lazy_selects(axes, bodies))
-    check_bounds(op, early_rows(op))
-    return op
-
-
-def _check_compute(op: ComputeOp, symbols: set[Var]) -> None:
-    """What a declaration can't get wrong, but a record can."""
-    axes, reduce_axis = op.axis, op.reduce_axis
-    for axis in axes:
-        _check_spatial(axis, symbols)
-    for axis in reduce_axis:
-        if axis.dom is None or axis.iter_type != IterVar.COMM_REDUCE:
-            raise RecordError(f"axis {axis.name} is no reduction axis")
-        _check_range(axis.dom, {*symbols, *(other.var for other in (*axes, *reduce_axis) if other is not axis)})
-    if len({axis.var for axis in axes}) != len(axes):
-        raise RecordError(f"compute {op.name} has an axis twice")
-    for body in op.body:
-        _check_body(body, {*symbols, *(axis.var for axis in (*axes, *reduce_axis))})
-
-
-def _check_range(dom: Range, known: set[Var]) -> None:
-    """What a reduction runs over: integers of symbols, of other axes, and of what tensors hold."""
-    for end in (dom.min, dom.extent):
-        _only(_variables(end), known)
-        if not parse_dtype(end.dtype).is_int or any(isinstance(node, Reduce) for node in walk(end)):
-            raise RecordError(f"the range {dom} of a reduction is of no integers")
-    if isinstance(dom.extent, IntImm) and dom.extent.value < 0:
-        raise RecordError(f"the extent {dom.extent} is negative")
-
-
-def _check_spatial(axis: IterVar, symbols: set[Var]) -> None:
-    dom = axis.dom
-    if dom is None or axis.iter_type != IterVar.DATA_PAR or not isinstance(dom.min, IntImm) or dom.min.value != 0:
-        raise RecordError(f"axis {axis.name} is no spatial axis from 0")
-    _only(_variables(checked_extent(dom.extent)), symbols)
-    if dom.extent.dtype != axis.dtype or axis.var in symbols:
-        raise RecordError(f"axis {axis.name} is {axis.dtype}, its extent {dom.extent.dtype}")
-
-
-def _check_body(body: PrimExpr, known: set[Var]) -> None:
-    """Elements are scalars and variables are known; the reader of rows has checked the rest."""
-    if parse_dtype(body.dtype).lanes > 1 or body.dtype == "handle":
-        raise RecordError(f"a body is {body.dtype}; elements are scalars")
-    _only(_variables(body), known)
-    check_calls(body)
-    for node in walk(body):
-        if isinstance(node, Reduce):
-            _check_combiner(node.combiner)
-        if isinstance(node, ProducerLoad) and any(parse_dtype(index.dtype).lanes > 1 for index in node.indices):
-            raise RecordError(f"{node.producer.name} is read at a vector of indices")
-
-
-def _check_combiner(combiner: CommReducer) -> None:
-    for result in (*combiner.result, *combiner.identity_element):
-        _only(_variables(result), {*combiner.lhs, *combiner.rhs})
-        if any(isinstance(node, (ProducerLoad, Reduce)) for node in walk(result)):
-            raise RecordError("a combiner reads a tensor")
 
 
 def _attrs(data: JSON, ops: Sequence[Operation]) -> FrozenMap:

@@ -43,9 +43,9 @@ def _declared(
     if steps and len(steps) == 1 < len(extents) and as_int(steps[0]) == 1:
         steps = None  # TVM's cache_index writes one stride of 1, whatever the rank
     offset = None if elem_offset is None else _variable_or(elem_offset, kind)
-    known = None if data is None or data.type_annotation is None else data.type_annotation.storage_scope
-    if known is not None and scope not in ("global", "", known):
-        raise DeclarationError(f"buffer {name}: scope {scope!r}, but its data {data.name} is in {known!r}")
+    held = None if data is None else data.type_annotation
+    if held is not None and scope not in ("global", "", held.storage_scope):
+        raise DeclarationError(f"buffer {name}: scope {scope!r}, but its data {data} is in {held.storage_scope!r}")
     alignment, factor = as_int(align) or 0, as_int(offset_factor) or 0
     return decl_buffer(extents, dtype, name or "buffer", data, steps, offset, scope, alignment if alignment > 0 else -1, factor,
         _TYPES[buffer_type], axis_separators,
