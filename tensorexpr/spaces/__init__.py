@@ -16,7 +16,6 @@ dot_products     instructions that sum groups of small numbers
 convolutions convolutions told by their indices;  conv_plan: which tile and loops one gets;  conv: its steps, borders peeled
 conv_written convolutions on small planes: tiles over row ends, each written out
 conv_packed  convolutions that leave out pixels: a dense copy of the others
-conv_flat    convolutions of single pixels: vectors of pixels
 """
 
 from __future__ import annotations

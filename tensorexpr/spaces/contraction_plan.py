@@ -17,7 +17,7 @@ from ..target.machine import Machine
 from .contractions import Contraction, contractions_of
 from .dot_products import DotProduct, dot_product_of
 from .machine import lanes_of
-from .register_tile import RegisterTile, Shape, packing_cycles, ranked_tiles
+from .register_tile import LOAD, PLANES, RegisterTile, Shape, packing_cycles, ranked_tiles
 from .sizes import tile_vectors
 
 # Vectors of multiply-adds below which one core is done before another one has begun: about 2 microseconds.
@@ -26,6 +26,8 @@ _PARALLEL_STEPS = 1 << 13
 _WORTH_A_COPY = 64
 # Lanes that have less than half their places filled lose more than packing another axis costs.
 _FULL_LANES = 4
+_ROWS = 0.2  # cycles that a vector of a plane, far from that of the next step, delays the multiply-adds beside it
+_OVER_LINES = 0.5  # ... and where it lies across two lines of the cache
 # The widths of panels that the search may have: those that leave the least of the last panel empty.
 _WIDTHS = 2
 
@@ -179,7 +181,7 @@ def _base(contraction: Contraction, dtype: str, target: Target) -> tuple[Plan, S
     if blocks is not None:
         contraction = replace(contraction, batch=tuple(axis for axis in contraction.batch if axis != blocks))
     # A result narrower than a vector has vectors of the power of two that holds a row of it.
-    lanes = most if dot is not None else min(most, 1 << (contraction.size(contraction.column) - 1).bit_length())
+    lanes = most if dot is not None else min(most, 1 << (contraction.size(*contraction.columns) - 1).bit_length())
     plan = Plan(contraction, RegisterTile(1, 1), lanes, Pack.NONE, False, dot, contraction.size(*contraction.summed), blocks)
     shape = _shape_of(plan, target.machine)
     if lanes < most // 4 or lanes == 1:
@@ -215,13 +217,15 @@ def _shape_of(plan: Plan, machine: Machine) -> Shape:
     """What the choice of a tile depends on."""
     contraction, dot, lanes = plan.contraction, plan.dot, plan.lanes
     rows, repeats = contraction.size(contraction.row), contraction.size(*contraction.rows[:-1])
-    columns = contraction.size(contraction.column) * (1 if plan.blocks is None else contraction.size(plan.blocks))
-    depth, stride = contraction.size(*contraction.summed), contraction.right.step(contraction.summed[-1])
+    columns = contraction.size(*contraction.columns) * (1 if plan.blocks is None else contraction.size(plan.blocks))
+    depth = contraction.size(*contraction.summed)
+    stride = next((contraction.right.step(axis) for axis in reversed(contraction.summed) if contraction.sizes[axis] > 1), 0)
     # A copy of a panel that lies on more pages than are translated at once is worth its time if many rows use it; three times
     # as many where a page serves several steps.
     pages = depth * min(stride, machine.page_bytes) // machine.page_bytes
     users = _WORTH_A_COPY if stride >= machine.page_bytes else 3 * _WORTH_A_COPY
     far = pages > machine.translations and rows * repeats >= users and contraction.can_be_packed
+    whole = stride % (lanes * contraction.right.bytes) == 0
     packed = plan.blocks is None and (plan.is_transposed or dot is not None or far)
     return Shape(
         batch=contraction.size(*contraction.batch),
@@ -232,7 +236,9 @@ def _shape_of(plan: Plan, machine: Machine) -> Shape:
         lanes=lanes,
         row_bytes=contraction.left[0].step(contraction.row),
         packing=packing_cycles(plan.is_transposed, dot is not None) if packed else 0.0,
-        aligned=packed or plan.blocks is not None or stride % (lanes * contraction.right.bytes) == 0,
+        aligned=packed or plan.blocks is not None or whole or bool(contraction.plane),
         # An instruction computes whole vectors: what is left of the last one has to be inside a panel, not the end of the only one.
         widest=4 if dot is None or columns % lanes == 0 else min(4, columns // lanes),
+        load=LOAD if not contraction.plane else _ROWS if whole else _OVER_LINES,
+        ends=PLANES if contraction.plane else 1.0,
     )

@@ -11,13 +11,12 @@ Where the axis in the lanes isn't the last one, stores read the tile by columns,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ..schedule.steps import PreTransformed
 from ..schedule.te_schedule import Schedule, Stage
 from ..schedule.tree import Inline, StageNode
 from ..target import Target
-from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
 from ..te.tensor_intrin import TensorIntrin
 from ..tir.dtype import parse_dtype
@@ -26,7 +25,7 @@ from .contraction_plan import Pack, Plan, contraction_plans
 from .contractions import Contraction, Operand, contraction_of, contractions_of, inline_moves
 from .dot_products import has_whole_groups
 from .sizes import Factor, balanced_rows, decided, parts, several
-from .stages import is_untouched, result_of
+from .stages import compute_of, is_untouched, tiled_result
 
 
 def schedule_contractions(s: Schedule, target: Target, alternative: int = 0, by_dots: bool = False) -> None:
@@ -39,9 +38,7 @@ def schedule_contractions(s: Schedule, target: Target, alternative: int = 0, by_
         if is_untouched(s.tree[stage.id]) and planned(s, stage, target, by_dots):
             inline_moves(s, stage)
             if plans := planned(s, stage, target, by_dots):
-                own, result = stage.origin.output(0), result_of(s, stage)
-                result = result if is_untouched(s.tree[s[result].id]) else own
-                Tiles(s, result, own, plans[min(alternative, len(plans) - 1)], target).build()
+                Tiles(s, tiled_result(s, stage), stage.origin.output(0), plans[min(alternative, len(plans) - 1)], target).build()
 
 
 def planned(s: Schedule, stage: StageNode, target: Target, by_dots: bool) -> list[Plan]:
@@ -56,8 +53,8 @@ def planned(s: Schedule, stage: StageNode, target: Target, by_dots: bool) -> lis
 class Tiles:
     """The steps of a plan: a contraction, and the stage that holds its result, which may be itself."""
 
-    def __init__(self, s: Schedule, result: Tensor, tensor: Tensor, plan: Plan, target: Target) -> None:
-        self.s, self.result, self.tensor, self.plan, self.target = s, result, tensor, plan, target
+    def __init__(self, s: Schedule, result: Tensor, tensor: Tensor, plan: Plan, target: Target, copy: Tensor | None = None) -> None:
+        self.s, self.result, self.tensor, self.plan, self.target, self.copy = s, result, tensor, plan, target, copy
         self.contraction = plan.contraction
 
     def build(self) -> None:
@@ -71,9 +68,10 @@ class Tiles:
         if plan.dot is not None and not has_whole_groups(contraction, plan.dot.group):
             self._group_left(tile)
         # With another axis in the lanes than the last one its vectors lie together all the same.
-        spatial = [*(axis for axis in range(len(contraction.op.axis)) if axis != contraction.column), contraction.column]
-        if spatial != sorted(spatial):
-            s[tile].transform_layout(lambda *i: [i[axis] for axis in spatial])
+        columns = contraction.columns
+        spatial = [*(axis for axis in range(len(contraction.op.axis)) if axis not in columns), contraction.column]
+        if spatial != [*range(len(contraction.op.axis))]:
+            s[tile].transform_layout(lambda *i: [*(i[axis] for axis in spatial[:-1]), joined(i, columns, contraction.sizes)])
         place, innermost, rows = self._loops_of_result()
         if panel is not None:
             self._pack(panel)
@@ -107,10 +105,9 @@ class Tiles:
 
     def _loops_of_result(self) -> tuple[IterVar, IterVar, Factor]:
         """The loops of the result; returns those at which a panel and a tile are computed, and the rows of a tile."""
-        plan, contraction, stage, op = self.plan, self.contraction, self.s[self.result], self.result.op
-        assert isinstance(op, ComputeOp)
+        plan, contraction, stage, op = self.plan, self.contraction, self.s[self.result], compute_of(self.s, self.result)
         outer, repeated = [op.axis[axis] for axis in contraction.batch], [op.axis[axis] for axis in contraction.rows[:-1]]
-        row, column = op.axis[contraction.row], op.axis[contraction.column]
+        row, column = op.axis[contraction.row], stage.fuse(*(op.axis[axis] for axis in contraction.columns))
         if plan.tile.chunks > 1:
             chunk, row = stage.split(row, nparts=plan.tile.chunks, balanced=True)
             outer.append(chunk)
@@ -125,21 +122,11 @@ class Tiles:
         if plan.pack is Pack.PANEL and plan.is_whole:
             packed, innermost = stage.split(panel, factor=decided(stage, panel, 1, self._panels_together))
             around = [*outer, packed, *repeated, tiles, innermost]
-        if contraction.column == len(op.axis) - 1 or plan.blocks is not None:
-            stage.reorder(*around, each, vector, lane)
-            stage.vectorize(lane)
-        else:
-            stage.reorder(*around, vector, lane, each)
-            stage.unroll(vector)
-            stage.unroll(lane)
-            stage.vectorize(each)
+        tile_loops(stage, around, [each], vector, lane, contraction.column == len(op.axis) - 1 or plan.blocks is not None)
         if plan.rows_outside:
             self._in_parallel(stage, [*outer, *repeated], tiles, panel)
             return panel, panel, rows
-        place = stage.fuse(*outer, packed)
-        if plan.parallel:
-            stage.parallel(place)
-        return place, innermost, rows
+        return in_tasks(self.s, self.result, [*outer, packed], plan.parallel, self.copy), innermost, rows
 
     def _panels_together(self, _: int) -> Iterable[int]:
         """Numbers of panels that the second cache holds: a tile of rows is brought from further away once for all of them."""
@@ -161,40 +148,16 @@ class Tiles:
             stage.parallel(tiles)
 
     def _pack(self, panel: Tensor) -> None:
-        """Panel by panel: summed axes outside, then its vectors, then the lanes of one, whatever the order in memory was."""
-        s, plan, right, lanes = self.s, self.plan, self.contraction.right, self.plan.lanes
-        width, group = plan.tile.vectors * lanes, 1 if plan.dot is None else plan.dot.group
+        """Bring the right operand into panels: by this program in its place, or by the caller."""
+        s, plan, right = self.s, self.plan, self.contraction.right
         column = right.index_of(self.contraction.column)
         assert column is not None
         depths = [self._depth(right, index) for index in range(len(right.forms))]
         summed = sorted((index for index in range(len(depths)) if depths[index] >= 0), key=lambda index: depths[index])
-        others = [index for index in range(len(depths)) if index != column and index not in summed]
-
-        def layout(*i: Var) -> list[PrimExpr]:
-            *outer, last = (i[n] for n in summed)
-            vectors = [i[column] // lanes % plan.tile.vectors, i[column] % lanes]
-            inner = [*outer, last, *vectors] if group == 1 else [*outer, last // group, *vectors, last % group]
-            return [*(i[n] for n in others), i[column] // width, *inner]
-
-        axes = s[panel].transform_layout(layout, pad_value=zero_of(panel))
-        first, steps = axes[: len(others) + 1], axes[len(others) + 1 :]
-        if plan.dot is not None:  # neighbours along the summed axis: the loads of 16 groups are rows that are zipped together
-            *_, lane, within = steps
-            s[panel].unroll(lane)
-            s[panel].vectorize(within)
-        else:
-            *outer, step, vector, lane = steps
-            if plan.is_transposed:  # as many steps as lanes make a block that is transposed in registers
-                if summed == sorted(summed):
-                    outer, step = [], s[panel].fuse(*outer, step)
-                blocks, step = s[panel].split(step, factor=lanes)
-                s[panel].reorder(*first, *outer, vector, blocks, step, lane)
-                s[panel].unroll(step)
-            s[panel].vectorize(lane)
+        tile, group = (plan.tile.vectors, plan.lanes), 1 if plan.dot is None else plan.dot.group
+        pack(s, panel, column, summed, tile, plan.is_transposed, plan.pack is Pack.ROOT and plan.parallel, group)
         if plan.pack is Pack.GIVEN:
             s.apply_step(PreTransformed(s[panel].id))
-        elif plan.pack is Pack.ROOT and plan.parallel:
-            s[panel].parallel(s[panel].fuse(*first))
 
     def _depth(self, operand: Operand, index: int) -> int:
         """The innermost summed axis that moves an index of an operand; -1 if none does."""
@@ -203,8 +166,7 @@ class Tiles:
 
     def _accumulate(self, tile: Tensor, spatial: list[int], rows: Factor) -> IterVar | None:
         """Each step of the sum updates a whole tile of so many rows; returns the loop over blocks of the sum if it is cut in some."""
-        stage, op, plan = self.s[tile], self.s[tile].op, self.plan
-        assert isinstance(op, ComputeOp)
+        stage, op, plan = self.s[tile], compute_of(self.s, tile), self.plan
         own = dict(zip(spatial, op.axis, strict=True))
         column = own.pop(self.contraction.column)
         first = len(self.contraction.op.axis)
@@ -234,6 +196,80 @@ class Tiles:
         for axis in (*others, vector):
             stage.unroll(axis)
         return blocks
+
+
+def pack(
+    s: Schedule, copy: Tensor, column: int, summed: Sequence[int], tile: tuple[int, int], transposed: bool, parallel: bool, group: int = 1
+) -> None:
+    """Bring a copy into panels: summed axes outside, then the vectors of a panel, then the lanes of one, whatever the order in memory was.
+
+    Args:
+        s: the schedule.
+        copy: of an operand.
+        column: which of its indices is that of columns.
+        summed: those that are summed over, outermost first.
+        tile: vectors of a panel, and lanes of a vector.
+        transposed: columns are no neighbours in memory.
+        parallel: on all cores; a panel that is packed inside the loop of panels runs in its thread already.
+        group: neighbours of the last summed axis that an instruction sums, innermost in the panel.
+    """
+    vectors, lanes = tile
+    others = [index for index in range(len(copy.shape)) if index != column and index not in summed]
+
+    def layout(*i: Var) -> list[PrimExpr]:
+        steps, within = [i[n] for n in summed], [i[column] // lanes % vectors, i[column] % lanes]
+        inner = [*steps, *within] if group == 1 else [*steps[:-1], steps[-1] // group, *within, steps[-1] % group]
+        return [*(i[n] for n in others), i[column] // (vectors * lanes), *inner]
+
+    stage, axes = s[copy], s[copy].transform_layout(layout, pad_value=zero_of(copy))
+    panels, steps = axes[: len(others) + 1], axes[len(others) + 1 :]
+    *outer, vector, lane = steps if group == 1 else steps[:-1]
+    if group > 1:  # neighbours along the summed axis: the loads of 16 groups are rows that are zipped together
+        stage.unroll(lane)
+        lane = steps[-1]
+    elif outer and list(summed) == sorted(summed):  # a copy runs through them without caring which is which
+        outer = [stage.fuse(*outer)]
+    if transposed and group == 1 and outer:  # as many steps as lanes make a block that is transposed in registers
+        blocks, step = stage.split(outer.pop(), factor=lanes)
+        stage.reorder(*panels, *outer, vector, blocks, step, lane)
+        stage.unroll(step)
+    stage.vectorize(lane)
+    if parallel:
+        stage.parallel(stage.fuse(*panels))
+
+
+def tile_loops(stage: Stage, around: Sequence[IterVar], rows: Sequence[IterVar], vector: IterVar, lane: IterVar, last: bool) -> None:
+    """The loops over a tile of the result: vectors along what is contiguous, columns if they are its last axis, else the last rows."""
+    *outer, inner = [*rows, vector, lane] if last else [vector, *rows[:-1], lane, rows[-1]]
+    stage.reorder(*around, *outer, inner)
+    for axis in () if last else outer:
+        stage.unroll(axis)
+    stage.vectorize(inner)
+
+
+def joined(i: Sequence[Var], axes: Sequence[int], sizes: Sequence[int]) -> PrimExpr:
+    """The index of an element along several axes that are one."""
+    whole: PrimExpr = i[axes[0]]
+    for axis in axes[1:]:
+        whole = whole * sizes[axis] + i[axis]
+    return whole
+
+
+def in_tasks(s: Schedule, output: Tensor, tasks: Sequence[IterVar], parallel: bool, copy: Tensor | None) -> IterVar:
+    """The loop over all tasks of a result; an operand that was copied is copied before them, row by row."""
+    stage = s[output]
+    place = stage.fuse(*tasks)
+    if copy is not None:
+        # The one iteration of this loop reads all that is read, and nothing between: what a copy at the root would have.
+        once, place = stage.split(place, nparts=1)
+        *rows, column = s[copy].op.axis
+        s[copy].compute_at(stage, once)
+        if parallel:
+            s[copy].parallel(s[copy].fuse(*(rows[:-1] or rows)))
+        s[copy].vectorize(column)
+    if parallel:
+        stage.parallel(place)
+    return place
 
 
 def zero_of(tensor: Tensor) -> int | float:

@@ -12,7 +12,7 @@ Names, tags and the order of the indices don't matter, nor whether it is a sum o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from ..schedule.steps import ComputeInline
@@ -69,6 +69,7 @@ class Contraction:
         batch: axes that move `right`, but for `column`, and those of extent 1 that move nothing.
         rows: axes that move the others alone; register tiles have several rows of the last one.
         summed: the axes of the reduction, outermost first.
+        plane: axes before `column` that are one axis with it, as a row begins where the one before ends.
     """
 
     op: ComputeOp
@@ -79,6 +80,12 @@ class Contraction:
     batch: tuple[int, ...]
     rows: tuple[int, ...]
     summed: tuple[int, ...]
+    plane: tuple[int, ...] = ()
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The axes in the lanes."""
+        return (*self.plane, self.column)
 
     @property
     def row(self) -> int:
@@ -88,7 +95,22 @@ class Contraction:
     @property
     def can_be_packed(self) -> bool:
         """True if a copy of the right operand may have panels of columns."""
-        return self.right.index_of(self.column) is not None and all(other.tensor is not self.right.tensor for other in self.left)
+        whole = not self.plane and self.right.index_of(self.column) is not None
+        return whole and all(other.tensor is not self.right.tensor for other in self.left)
+
+    def over_rows(self) -> Contraction:
+        """The contraction with vectors that run on over the ends of rows, of `right` and of the result, where nothing lies between.
+
+        Example:
+            C[f, y, x] += W[f, k] * X[k, y, x]: y and x are one axis.
+        """
+        found = self
+        while found.batch and (axis := found.batch[-1]) == found.columns[0] - 1:
+            goes_on = found.right.step(axis) == found.size(*found.columns) * found.right.step(found.column)
+            if not goes_on or any(operand.moves_with(axis) for operand in found.left):
+                break
+            found = replace(found, plane=(axis, *found.plane), batch=found.batch[:-1])
+        return found
 
     def size(self, *axes: int) -> int:
         """The product of the extents of some axes."""
@@ -174,7 +196,7 @@ def operands_of(tree: ScheduleTree, stage: StageNode) -> list[Operand]:
             own = {numbers[var] for index in load.indices for var in variables(index) if var in numbers}
             inner = [one for one in behind if one.is_affine and one.strides.keys() <= own]
             memory = max(inner, key=lambda one: len(one.strides), default=None)
-            found.append(Operand(load, access.forms, access.partial, load.producer, memory, casts.get(load)))
+            found.append(Operand(load, access.forms, access.partial, access.moved, load.producer, memory, casts.get(load)))
     return found
 
 

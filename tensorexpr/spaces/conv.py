@@ -12,25 +12,26 @@ registers. Borders are peeled: tiles there have bodies of their own, without the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
-from ..schedule.te_schedule import Schedule, Stage
-from ..schedule.tree import Inline, StageNode
+from ..schedule.te_schedule import Schedule, create_schedule
+from ..schedule.tree import Inline, ScheduleTree, StageNode
 from ..target import Target
-from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar, PrimExpr, Var
 from .access import bordered
-from .contraction_tiles import zero_of
-from .conv_flat import FlatPlan, plan_flat, schedule_flat
-from .conv_packed import after_copy, copied, dense
-from .conv_plan import FEW_SUMMED, Order, Packing, Plan, convolution_plans, has_free_register
+from .contraction_plan import Pack, contraction_plans
+from .contraction_plan import Plan as ContractionPlan
+from .contraction_tiles import Tiles, in_tasks, joined, pack, tile_loops
+from .contractions import Refused, contraction_of
+from .conv_packed import copied, dense
+from .conv_plan import FEW_SUMMED, Order, Plan, convolution_plans, has_free_register
 from .conv_written import plan_written
-from .convolutions import Convolution, convolution_of, extents_of
+from .convolutions import Convolution, convolution_of
+from .reduction import extents_of
 from .sizes import balanced_rows, decided
-from .stages import is_untouched, result_of
+from .stages import compute_of, is_untouched, tiled_result
 
 # What code for each tile has to be better by: it takes longer to compile.
 _WORTH_CODE = 0.985
@@ -46,33 +47,44 @@ def schedule_convolutions(s: Schedule, target: Target, alternative: int = 0) -> 
         convolution = convolution_of(node.op) if is_untouched(node) else None
         if convolution is None:
             continue
-        tensor, result = node.origin.output(0), _result(s, node)
-        plans = _plans(convolution, target)
-        first, copy = plans[0] if plans else None, None
-        of_copy = dense(convolution, first, target) if isinstance(first, Plan) else None
+        tensor, result = node.origin.output(0), tiled_result(s, node)
+        plans, copy = plans_of(convolution, s.tree, node, target), None
+        of_copy = dense(convolution, plans[0], target) if plans and isinstance(plans[0], Plan) else None
         if of_copy is not None:
-            copy = copied(s, convolution, tensor)
-            convolution, plans = of_copy, _plans(of_copy, target)
+            copy, tree = copied(s, convolution, tensor), create_schedule(of_copy.op).tree
+            convolution, plans = of_copy, plans_of(of_copy, tree, tree[tree.index[of_copy.op]], target)
         plan = plans[min(alternative, len(plans) - 1)] if plans else None
-        if isinstance(plan, FlatPlan):
-            schedule_flat(s, result, tensor, convolution, plan, target, copy)
-        elif plan is not None:
+        if isinstance(plan, Plan):
             peeled = plan.peeled and _is_plain_border(s, convolution)
             _Builder(s, result, tensor, convolution, replace(plan, peeled=peeled), target, copy).build()
+        elif plan is not None:
+            Tiles(s, result, tensor, plan, target, copy).build()
 
 
-def _plans(convolution: Convolution, target: Target) -> list[Plan | FlatPlan]:
+def plans_of(convolution: Convolution, tree: ScheduleTree, stage: StageNode, target: Target) -> list[Plan | ContractionPlan]:
     """The ways to compute a convolution, the preferred one first."""
-    plans: list[Plan | FlatPlan] = [*convolution_plans(convolution, target)]
-    flat, written = plan_flat(convolution, target), plan_written(convolution, target)
+    plans = convolution_plans(convolution, target)
+    flat, written = plan_flat(convolution, tree, stage, target), plan_written(convolution, target)
     if written is not None and (not plans or _is_worth_code(written, plans[0], target)):
         plans.insert(0, written)
-    if flat is not None:
-        plans.insert(0 if not plans or flat.cycles < plans[0].cycles else 1, flat)
-    return plans
+    if flat is None:
+        return [*plans]
+    cycles = flat.tile.cycles * (target.num_cores if flat.parallel else 1)
+    first = 0 if not plans or cycles < plans[0].cycles else 1
+    return [*plans[:first], flat, *plans[first:]]
 
 
-def _is_worth_code(written: Plan, rows: Plan | FlatPlan, target: Target) -> bool:
+def plan_flat(convolution: Convolution, tree: ScheduleTree, stage: StageNode, target: Target) -> ContractionPlan | None:
+    """Rows of channels by vectors of pixels, if windows are single pixels that lie side by side; nothing is packed or transposed."""
+    found = contraction_of(tree, stage)
+    if isinstance(found, Refused) or not found.right.lies_along(found.column) or convolution.merged_pixels() != convolution.pixels:
+        return None
+    plane = found.over_rows()
+    plans = contraction_plans(plane, convolution.dtype, target) if plane.columns == convolution.pixels else []
+    return next((plan for plan in plans if plan.pack is Pack.NONE and plan.tile.chunks == 1), None)
+
+
+def _is_worth_code(written: Plan, rows: Plan, target: Target) -> bool:
     """True if tiles that are written out save more than noise: a part of the whole, and more than starting threads takes."""
     return written.cycles < _WORTH_CODE * rows.cycles and rows.cycles - written.cycles > target.machine.fork_join_cycles
 
@@ -86,12 +98,6 @@ def _is_plain_border(s: Schedule, convolution: Convolution) -> bool:
     return stored and not stage.is_output and is_untouched(stage)
 
 
-def _result(s: Schedule, stage: StageNode) -> Tensor:
-    """What is computed in tiles: what a single reader makes of each element, or the convolution itself."""
-    own, result = stage.origin.output(0), result_of(s, stage)
-    return result if is_untouched(s.tree[s[result].id]) else own
-
-
 class _Builder:
     """The steps, one stage after the other."""
 
@@ -100,8 +106,9 @@ class _Builder:
     ) -> None:
         self.s, self.output, self.tensor, self.copy = s, output, tensor, copy
         self.convolution, self.plan, self.target = convolution, plan, target
-        self.merged = merged = plan.merged
-        self.pixels = tuple(pixel for pixel in convolution.pixels if pixel not in merged[1:])
+        # Pixel axes that are one: the plane is one in memory, or tiles run on over row ends.
+        self.merged = convolution.pixels[-2:] if plan.rows else convolution.merged_pixels()
+        self.pixels = tuple(pixel for pixel in convolution.pixels if pixel not in self.merged[1:])
         self.phases = {pixel: phase for pixel, phase in zip(convolution.pixels, convolution.phases, strict=True) if phase > 1}
 
     def build(self) -> None:
@@ -121,7 +128,7 @@ class _Builder:
         self._blocked(tile)
         weights = self._packed(tile)
         place, tiles = self._loops_of_result()
-        if weights is not None and plan.packing is Packing.PANEL:
+        if weights is not None and plan.packing is Pack.PANEL:
             s[weights].compute_at(s[self.output], place)
         s[tile].compute_at(s[self.output], tiles)
         self._accumulate(tile)
@@ -136,10 +143,7 @@ class _Builder:
         def layout(*i: Var) -> list[PrimExpr]:
             flat: dict[int, PrimExpr] = {pixel: i[pixel] for pixel in pixels}
             if merged:
-                whole: PrimExpr = i[merged[0]]
-                for pixel in merged[1:]:
-                    whole = whole * extents[pixel] + i[pixel]
-                flat[merged[0]] = whole
+                flat[merged[0]] = joined(i, merged, extents)
             others: list[PrimExpr] = [i[number] for number in self.convolution.outer]
             for pixel, phase in self.phases.items():
                 others.append(i[pixel] % phase)
@@ -150,40 +154,21 @@ class _Builder:
 
     def _packed(self, tile: Tensor) -> Tensor | None:
         """The weights as [panel][others][summed axes][channel in the panel]."""
-        if self.plan.packing is Packing.NONE:
+        s, plan, fixed, results = self.s, self.plan, self.convolution.fixed, range(len(self.convolution.op.axis))
+        if plan.packing is Pack.NONE:
             return None
-        s, load, convolution, block = self.s, self.convolution.weights, self.convolution, self.plan.block
-        assert isinstance(load.producer, Tensor)
-        weights = s.cache_read(load.producer, "global", [tile])
-        axis = convolution.op.axis[convolution.channel].var
-        channel = next(place for place, index in enumerate(load.indices) if index is axis)
-        summed = {axis.var for axis in convolution.op.reduce_axis}
-        depth = [place for place, index in enumerate(load.indices) if index in summed]
-        others = [place for place in range(len(load.indices)) if place != channel and place not in depth]
-        if not depth:  # all of them are read backwards, say
-            depth = [others.pop()]
-        panel, *made, lane = s[weights].transform_layout(
-            lambda *i: [i[channel] // block, *(i[place] for place in (*others, *depth)), i[channel] % block], pad_value=zero_of(weights)
-        )
-        vector, lane = s[weights].split(lane, factor=self.plan.lanes)
-        # The summed axes as one: a copy of weights runs through them without caring which is which.
-        steps = s[weights].fuse(*made[len(others) :])
-        if channel == len(load.indices) - 1:
-            s[weights].reorder(panel, *made[: len(others)], steps, vector, lane)
-        else:  # blocks of as many steps as lanes are transposed in registers
-            blocks, each = s[weights].split(steps, factor=self.plan.lanes)
-            s[weights].reorder(panel, *made[: len(others)], vector, blocks, each, lane)
-            s[weights].unroll(each)
-        s[weights].vectorize(lane)
-        # A panel that is packed inside the loop of panels runs in its thread already.
-        if self.plan.packing is Packing.ROOT and self.plan.parallel:
-            s[weights].parallel(panel)
+        assert isinstance(fixed.load.producer, Tensor)
+        weights, channel = s.cache_read(fixed.load.producer, "global", [tile]), fixed.index_of(self.convolution.channel)
+        assert channel is not None
+        # In the order in which they lie, so that a copy runs through them.
+        summed = [place for place, moved in enumerate(fixed.moved) if moved.isdisjoint(results)]
+        transposed = channel < len(fixed.moved) - 1
+        pack(s, weights, channel, summed, (plan.vectors, plan.lanes), transposed, plan.packing is Pack.ROOT and plan.parallel)
         return weights
 
     def _loops_of_result(self) -> tuple[IterVar, IterVar]:
         """The loops of the result; returns those at which a panel and a tile are computed."""
-        plan, convolution, stage, op = self.plan, self.convolution, self.s[self.output], self.output.op
-        assert isinstance(op, ComputeOp)
+        plan, convolution, stage, op = self.plan, self.convolution, self.s[self.output], compute_of(self.s, self.output)
         axes = {pixel: op.axis[pixel] for pixel in self.pixels}
         if self.merged:
             axes[self.merged[0]] = stage.fuse(*(op.axis[pixel] for pixel in self.merged))
@@ -225,31 +210,15 @@ class _Builder:
             tiles.append(panel)
             if plan.chunks == 1:
                 tasks.append(tiles.pop(0))
-        self._inner_loops(stage, [*tasks, *inside, *tiles], within, each)
-        place = after_copy(self.s, self.copy, self.output, stage.fuse(*tasks), plan.parallel)
-        if plan.parallel:
-            stage.parallel(place)
-        return place, innermost
-
-    def _inner_loops(self, stage: Stage, outside: Sequence[IterVar], within: IterVar, each: Sequence[IterVar]) -> None:
-        """The loops over a tile of the result: vectors along what is contiguous, the channel or the last pixels."""
-        convolution, lanes = self.convolution, self.plan.lanes
-        if convolution.channel == len(convolution.op.axis) - 1 or not each:
-            vector, lane = stage.split(within, factor=lanes)
-            stage.reorder(*outside, *each, vector, lane)
-            unrolled = [*each, vector]
-        else:
-            vector, channel = stage.split(within, factor=lanes)
-            *rows, lane = each
-            stage.reorder(*outside, vector, *rows, channel, lane)
-            unrolled = [vector, *rows, channel]
-        stage.vectorize(lane)
-        for axis in unrolled:
+        vector, lane = stage.split(within, factor=plan.lanes)
+        last = convolution.channel == len(op.axis) - 1 or not each
+        tile_loops(stage, [*tasks, *inside, *tiles], each, vector, lane, last)
+        for axis in (*each, vector) if last else ():
             stage.unroll(axis)
+        return in_tasks(self.s, self.output, tasks, plan.parallel, self.copy), innermost
 
     def _accumulate(self, tile: Tensor) -> None:
-        stage, op, convolution = self.s[tile], self.s[tile].op, self.convolution
-        assert isinstance(op, ComputeOp)
+        stage, op, convolution = self.s[tile], compute_of(self.s, tile), self.convolution
         *others, vector, lane = op.axis
         first = len(others) - len(self.pixels)
         own = dict(zip(convolution.op.reduce_axis, op.reduce_axis, strict=True))

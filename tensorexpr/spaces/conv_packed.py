@@ -22,10 +22,11 @@ from ..target import Target
 from ..te.declare import placeholder
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
-from ..tir.expr import IterVar, PrimExpr, Var
+from ..tir.expr import PrimExpr, Var
 from ..tir.rewriting import Node, post_order_rewrite, variables
 from .conv_plan import Order, Plan, is_peeled
-from .convolutions import Convolution, convolution_of, extents_of
+from .convolutions import Convolution, convolution_of
+from .reduction import extents_of
 
 
 def dense(convolution: Convolution, plan: Plan, target: Target) -> Convolution | None:
@@ -57,20 +58,6 @@ def copied(s: Schedule, convolution: Convolution, reader: Tensor) -> Tensor:
 
     s[copy].transform_layout(layout)
     return copy
-
-
-def after_copy(s: Schedule, copy: Tensor | None, output: Tensor, tasks: IterVar, parallel: bool) -> IterVar:
-    """The loop over the tasks of a result, the data copied before it row by row; the same loop without a copy."""
-    if copy is None:
-        return tasks
-    # The one iteration of this loop reads all that is read, and nothing between: what a copy at the root would have.
-    once, tasks = s[output].split(tasks, nparts=1)
-    *rows, column = s[copy].op.axis
-    s[copy].compute_at(s[output], once)
-    if parallel:
-        s[copy].parallel(s[copy].fuse(*(rows[:-1] or rows)))
-    s[copy].vectorize(column)
-    return tasks
 
 
 def _steps(convolution: Convolution) -> Mapping[int, int]:

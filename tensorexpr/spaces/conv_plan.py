@@ -9,38 +9,30 @@ from enum import Enum
 from math import prod
 
 from ..target import Target
-from ..target.machine import Machine, is_fused
+from ..target.machine import is_fused
 from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.expr import Call, FloatImm, FloorDiv, FloorMod, IntImm, ProducerLoad, Select
 from ..tir.rewriting import variables
-from .convolutions import Convolution, extents_of
+from .contraction_plan import Pack
+from .convolutions import Convolution
 from .machine import is_parallel, lanes_of
+from .reduction import extents_of
+from .register_tile import PLANES, balanced_sizes, end_cycles, step_cycles
 
-_BROADCAST = 0.1  # cycles that loading a scalar, from the nearest cache, delays the multiply-adds beside it
-_WEIGHTS = 0.35  # ... a vector of weights, from the second level
+_WEIGHTS = 0.35  # cycles that loading a vector of weights, from the second level, delays the multiply-adds beside it
 _FAR_PANEL = 0.7  # ... from further away, where a panel doesn't fit, line after line
 _FAR_WEIGHTS = 3.0  # ... and where its rows are far apart
-_TILE = 40.0  # cycles to start a tile, and to end it apart from its stores
-_LOOP = 20.0  # ... to start the loop over the channels for another tap, as the end of the one before is predicted wrongly
-_STORE = 2.0  # cycles for each vector of a tile that is stored
-_PACKED = 8.0  # cycles to load a vector of weights, transpose and store it
-_TRANSPOSED = 6.0  # ... and read by columns
+_LOOP = 20.0  # cycles to start the loop over the channels for another tap, as the end of the one before is predicted wrongly
+_PACKED = 8.0  # ... to load a vector of weights, transpose and store it
+_TRANSPOSED = 4.0  # ... more to store a vector of a tile that is read by columns
 _FAR_ROWS = 1024  # bytes between rows of weights of which a page has but four
 # So few steps cost less than the loop over them. Their pixels are different ones, so no loads are merged and kept.
 FEW_SUMMED = 4
 _MOST_TAPS = 8  # of a row of the window that are written out: each is a step of the sum on a whole tile
 _REFILL = 0.22  # of a step's cycles, that bringing its pixels back from the second level may take
 _USES = 8  # tiles for which a panel is worth its copy
-
-
-class Packing(Enum):
-    """Where the weights are brought into panels of channels."""
-
-    NONE = "they lie in panels, or in rows of channels"
-    PANEL = "each panel by the thread that uses it"
-    ROOT = "all panels before anything else"
 
 
 class Order(Enum):
@@ -58,7 +50,6 @@ class Plan:
     Args:
         lanes, vectors: of a panel of channels.
         tile: how many pixels a register tile has along each pixel axis, after merging.
-        merged: pixel axes that are one: the plane is one in memory, or tiles run on over row ends.
         rows: so many rows of the plane are written out, tile after tile and tap after tap; 0 if tiles are steps of loops.
         taps_inside: the taps of a row of the window are inside the sum over channels, so that pixels are met while they are near.
         packing: where the weights are packed.
@@ -73,10 +64,9 @@ class Plan:
     lanes: int
     vectors: int
     tile: tuple[int, ...]
-    merged: tuple[int, ...]
     rows: int
     taps_inside: bool
-    packing: Packing
+    packing: Pack
     peeled: bool
     order: Order
     chunks: int
@@ -96,8 +86,7 @@ def convolution_plans(convolution: Convolution, target: Target) -> list[Plan]:
     The others have other vectors or a tile of more axes, copied borders instead of peeled ones, or another order. How many pixels
     a tile has is left to the search.
     """
-    lanes = lanes_of(target, convolution.op.output(0).dtype)
-    extents = convolution.extents
+    lanes, extents = lanes_of(target, convolution.dtype), convolution.extents
     channels = extents[convolution.channel]
     # Channels last, vectors of anything else would be gathered: even a few lanes of a vector of channels are better.
     if (channels < lanes // 2 and convolution.channel < len(extents) - 1) or convolution.depth < 2:
@@ -110,10 +99,10 @@ def convolution_plans(convolution: Convolution, target: Target) -> list[Plan]:
     pixels = [extents[pixel] // phases[pixel] for pixel in left]
     live = [convolution.live_pixels(pixel, not is_peeled(convolution)) for pixel in left]
     if merged:
-        pixels.append(prod([extents[pixel] for pixel in merged]))
+        pixels.append(convolution.size(*merged))
         live.append([range(pixels[-1])])
-    tiles = register_tiles(convolution, pixels, lanes, target)
-    timed = sorted((_cycles(convolution, tile, vectors, pixels, live, lanes, target), tile, vectors) for vectors, tile in tiles)
+    tiles = register_tiles(convolution, pixels, target)
+    timed = sorted((_cycles(convolution, tile, vectors, pixels, live, target), tile, vectors) for vectors, tile in tiles)
     best: dict[tuple[int, ...], Plan] = {}
     for cycles, tile, vectors in timed:
         kind = (vectors, *(number for number, size in enumerate(tile) if size > 1))
@@ -125,32 +114,36 @@ def convolution_plans(convolution: Convolution, target: Target) -> list[Plan]:
 
 def _variants(plan: Plan) -> list[Plan]:
     """The same tile with borders in a copy of the data, and with panels and pixels in another order."""
+    return [*([replace(plan, peeled=False)] if plan.peeled else []), reordered(plan)]
+
+
+def reordered(plan: Plan) -> Plan:
+    """The plan with pixels outside of panels, or panels outside of pixels if they aren't."""
     order = Order.BATCHES if plan.order is Order.PIXELS else Order.PIXELS
-    packing = Packing.ROOT if plan.packing is Packing.PANEL else plan.packing
-    bordered = [replace(plan, peeled=False)] if plan.peeled else []
-    return [*bordered, replace(plan, order=order, packing=packing, chunks=1, prefetched=False)]
+    packing = Pack.ROOT if plan.packing is Pack.PANEL else plan.packing
+    return replace(plan, order=order, packing=packing, chunks=1, prefetched=False)
 
 
 def plan_of(convolution: Convolution, target: Target, pixels: list[int], tile: tuple[int, ...], vectors: int, cycles: float) -> Plan | None:
     """The plan of a tile; None where weights can't be brought into panels of its vectors."""
-    lanes, extents = lanes_of(target, convolution.op.output(0).dtype), convolution.extents
+    lanes, extents = lanes_of(target, convolution.dtype), convolution.extents
     channels = extents[convolution.channel]
     parallel = is_parallel(target, 2.0 * prod(extents) * convolution.depth)
     peeled = is_peeled(convolution)
     panels = -(-channels // (lanes * vectors))
     order, chunks = _order(convolution, panels, pixels, peeled, target.num_cores if parallel else 1, target)
-    uses = prod([-(-extent // size) for extent, size in zip(pixels, tile, strict=True)]) * _size(convolution.outer, extents)
+    uses = prod([-(-extent // size) for extent, size in zip(pixels, tile, strict=True)]) * convolution.size(*convolution.outer)
     near = _is_near(convolution, lanes * vectors, target)
     packing = _packing(convolution, lanes * vectors, uses if order is Order.PANELS or not near else 0)
-    if packing is not Packing.NONE and (len(convolution.weights.indices) < 2 or not convolution.has_plain_channel()):
+    if packing is not Pack.NONE and (len(convolution.weights.indices) < 2 or convolution.fixed.index_of(convolution.channel) is None):
         return None
-    if packing is Packing.PANEL and (order is not Order.PANELS or chunks > 1):
-        packing = Packing.ROOT
-    if packing is not Packing.NONE:
+    if packing is Pack.PANEL and (order is not Order.PANELS or chunks > 1):
+        packing = Pack.ROOT
+    if packing is not Pack.NONE:
         cycles += _PACKED * convolution.depth * channels / lanes
     prefetched = order is Order.PIXELS and chunks == 1 and _comes_from_afar(convolution, pixels, tile, target)
-    inside, merged = _has_taps_inside(convolution, tile, vectors, target), convolution.merged_pixels()
-    return Plan(lanes, vectors, tile, merged, 0, inside, packing, peeled, order, chunks, parallel, prefetched, cycles)
+    inside = _has_taps_inside(convolution, tile, vectors, target)
+    return Plan(lanes, vectors, tile, 0, inside, packing, peeled, order, chunks, parallel, prefetched, cycles)
 
 
 def has_free_register(tile: Sequence[int], vectors: int, target: Target) -> bool:
@@ -199,7 +192,7 @@ def _comes_from_afar(convolution: Convolution, pixels: list[int], tile: tuple[in
     """
     if pixels[0] % tile[0] or convolution.is_transposed:
         return False
-    iterations = _size(convolution.outer, convolution.extents) * pixels[0] // tile[0]
+    iterations = convolution.size(*convolution.outer) * pixels[0] // tile[0]
     windows = prod(extents_of(convolution.taps))
     data = _bytes_of(convolution, convolution.data)
     return data > target.num_cores * target.l2_cache_size_bytes and 2 * windows * data <= iterations * target.l2_cache_size_bytes
@@ -209,14 +202,10 @@ def _bytes_of(convolution: Convolution, load: ProducerLoad) -> int:
     return convolution.bytes * prod([as_int(extent) or 1 for extent in load.producer.shape])
 
 
-def _size(axes: tuple[int, ...], extents: list[int]) -> int:
-    return prod([extents[axis] for axis in axes])
-
-
 def _order(convolution: Convolution, panels: int, pixels: list[int], peeled: bool, cores: int, target: Target) -> tuple[Order, int]:
     """What is outside, and the chunks of the first pixel axis that make work for all cores."""
     weights, data = (_bytes_of(convolution, load) for load in (convolution.weights, convolution.data))
-    half, batches = target.l2_cache_size_bytes // 2, _size(convolution.outer, convolution.extents)
+    half, batches = target.l2_cache_size_bytes // 2, convolution.size(*convolution.outer)
     if panels > 1 and weights <= half < data:  # all weights stay in the second level cache, and the data is read once
         # Border tiles of a parallel loop would choose their body in every iteration.
         return Order.PIXELS, cores if len(pixels) == 1 and peeled and pixels[0] >= cores else 1
@@ -251,9 +240,9 @@ def _is_padded(convolution: Convolution) -> bool:
     return False
 
 
-def register_tiles(convolution: Convolution, pixels: list[int], lanes: int, target: Target) -> Iterator[tuple[int, tuple[int, ...]]]:
+def register_tiles(convolution: Convolution, pixels: list[int], target: Target) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Register tiles: MR*NV accumulators, NV vectors of weights and one broadcast in the registers."""
-    per_group, panel = convolution.per_group, panel_of(convolution)
+    per_group, panel, lanes = convolution.per_group, panel_of(convolution), lanes_of(target, convolution.dtype)
     for vectors in range(1, target.vector_registers // 8 + 1):
         block = vectors * lanes
         if (per_group < convolution.extents[convolution.channel] and per_group % block) or (panel and panel % block):
@@ -285,25 +274,19 @@ def has_far_rows(convolution: Convolution) -> bool:
     return convolution.weights.indices[-1] is axis and convolution.bytes * (as_int(shape[-1]) or 1) >= _FAR_ROWS
 
 
-def _packing(convolution: Convolution, block: int, uses: int) -> Packing:
+def _packing(convolution: Convolution, block: int, uses: int) -> Pack:
     """Where the weights are packed, if each panel is used so many times by one core."""
     axis = convolution.op.axis[convolution.channel].var
     if panel_of(convolution):
-        return Packing.NONE
+        return Pack.NONE
     if convolution.weights.indices[-1] is axis and convolution.extents[convolution.channel] % block == 0:
         # Rows far apart are many pages: a copy pays if it is used often.
-        return Packing.PANEL if has_far_rows(convolution) and uses >= _USES else Packing.NONE
-    return Packing.PANEL
+        return Pack.PANEL if has_far_rows(convolution) and uses >= _USES else Pack.NONE
+    return Pack.PANEL
 
 
 def _cycles(
-    convolution: Convolution,
-    tile: tuple[int, ...],
-    vectors: int,
-    pixels: list[int],
-    live: list[list[range]],
-    lanes: int,
-    target: Target,
+    convolution: Convolution, tile: tuple[int, ...], vectors: int, pixels: list[int], live: list[list[range]], target: Target
 ) -> float:
     """Cycles of all tiles on one core; `live` are the pixels of each axis that each tap has terms for."""
     sizes = Counter({1: 1})
@@ -312,18 +295,11 @@ def _cycles(
     tiles = prod([-(-extent // size) for extent, size in zip(pixels, tile, strict=True)])
     inside = _has_taps_inside(convolution, tile, vectors, target)
     together = prod(list(extents_of(convolution.taps_of(convolution.pixels[-1])))) if inside else 1
-    return all_cycles(convolution, sizes, tiles, vectors, lanes, target, together)
+    return all_cycles(convolution, sizes, tiles, vectors, target, together)
 
 
 def all_cycles(
-    convolution: Convolution,
-    sizes: Counter[int],
-    tiles: int,
-    vectors: int,
-    lanes: int,
-    target: Target,
-    together: int = 1,
-    stored: bool = False,
+    convolution: Convolution, sizes: Counter[int], tiles: int, vectors: int, target: Target, together: int = 1, stored: bool = False
 ) -> float:
     """Cycles of all panels and batches on one core.
 
@@ -333,19 +309,22 @@ def all_cycles(
         together: taps that one loop over the channels has inside.
         stored: each loop over the channels loads and stores its accumulators.
     """
-    extents = convolution.extents
-    panels = -(-extents[convolution.channel] // (lanes * vectors))
-    outer = _size(convolution.outer, extents)
-    store = _STORE if convolution.channel == len(extents) - 1 else _TRANSPOSED
-    load = _WEIGHTS if _is_near(convolution, lanes * vectors, target) else _FAR_PANEL if tiles * outer >= _USES else _FAR_WEIGHTS
+    block, outer = vectors * lanes_of(target, convolution.dtype), convolution.size(*convolution.outer)
+    columns = 0.0 if convolution.channel == len(convolution.extents) - 1 else _TRANSPOSED
+    load = _WEIGHTS if _is_near(convolution, block, target) else _FAR_PANEL if tiles * outer >= _USES else _FAR_WEIGHTS
     steps = sum(count * step_cycles(size, vectors, load, target.machine) for size, count in sizes.items() if size)
     bodies = sum(count for size, count in sizes.items() if size)
     loops = _LOOP * max(0, bodies / together - tiles) if convolution.step_count > FEW_SUMMED else 0.0
     if stored:
         loops += sum(2 * count * size * vectors for size, count in sizes.items())
-    plane = _size(convolution.pixels, extents) // prod(list(convolution.phases))
-    one = steps * convolution.step_count + loops + _TILE * tiles + store * vectors * plane
-    return one * panels * outer * prod(list(convolution.phases))
+    plane = convolution.size(*convolution.pixels) // prod(convolution.phases)
+    ends = PLANES * tiles * end_cycles(vectors * plane / tiles) + columns * vectors * plane
+    return (
+        (steps * convolution.step_count + loops + ends)
+        * -(-convolution.size(convolution.channel) // block)
+        * outer
+        * prod(convolution.phases)
+    )
 
 
 def _live_sizes(extent: int, most: int, live: Sequence[range]) -> Counter[int]:
@@ -370,14 +349,3 @@ def _products(one: Counter[int], other: Counter[int]) -> Counter[int]:
         for b, count in other.items():
             sizes[a * b] += many * count
     return sizes
-
-
-def step_cycles(rows: int, vectors: int, load: float, machine: Machine) -> float:
-    """Cycles of one step of the reduction on a tile: its multiply-adds and loads, and what loads delay them."""
-    return machine.step_cycles(rows * vectors, rows + vectors) + _BROADCAST * rows + load * vectors
-
-
-def balanced_sizes(extent: int, most: int) -> list[tuple[int, int]]:
-    """Sizes of balanced tiles, with how many there are of each."""
-    tiles = -(-extent // most)
-    return [(size, count) for size, count in ((extent // tiles + 1, extent % tiles), (extent // tiles, tiles - extent % tiles)) if count]

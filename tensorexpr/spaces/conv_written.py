@@ -18,9 +18,10 @@ from dataclasses import replace
 from math import prod
 
 from ..target import Target
-from .conv_plan import Order, Packing, Plan, all_cycles, balanced_sizes, has_far_rows, is_peeled, plan_of, register_tiles
+from .contraction_plan import Pack
+from .conv_plan import Order, Plan, all_cycles, has_far_rows, is_peeled, plan_of, register_tiles, reordered
 from .convolutions import Convolution
-from .machine import lanes_of
+from .register_tile import balanced_sizes
 
 # Multiply-adds of whole vectors that are written out at most: with their loads some 20 KB of code, as much as a first-level
 # instruction cache holds, and a second or two of compiling.
@@ -32,7 +33,6 @@ def plan_written(convolution: Convolution, target: Target) -> Plan | None:
     if len(convolution.pixels) < 2 or convolution.merged_pixels() or convolution.is_transposed or convolution.depth < 2:
         return None
     *outer, height, width = (convolution.extents[pixel] for pixel in convolution.pixels)
-    lanes = lanes_of(target, convolution.op.output(0).dtype)
     plane = [convolution.live_pixels(pixel, not is_peeled(convolution)) for pixel in convolution.pixels[-2:]]
     if 2 * width * len(plane[0]) * len(plane[1]) > _WRITTEN:
         return None
@@ -41,24 +41,18 @@ def plan_written(convolution: Convolution, target: Target) -> Plan | None:
     for rows in (rows for rows in range(2, height + 1) if height % rows == 0):
         # The first and the last rows have bodies of their own if they meet a border.
         bodies = min(height // rows, 3 if is_peeled(convolution) else 1)
-        for vectors, tile in register_tiles(convolution, [*outer, rows * width], lanes, target):
+        for vectors, tile in register_tiles(convolution, [*outer, rows * width], target):
             fewer = -(-rows * width // tile[-1]) < rows * -(-width // tile[-1])
             if not fewer or bodies * rows * width * vectors * len(live) > _WRITTEN or prod(list(tile[:-1])) > 1:
                 continue
             cycles = _cycles(convolution, live, rows * width, tile[-1], vectors, target)
             plan = plan_of(convolution, target, [*outer, height * width], tile, vectors, cycles)
             # Few tiles make a copy of weights whose rows are pages apart too dear, and go to each page for every one of them.
-            if plan is not None and plan.chunks == 1 and not (plan.packing is Packing.NONE and has_far_rows(convolution)):
-                found.append(replace(_by_panels(plan), merged=convolution.pixels[-2:], rows=rows, taps_inside=False))
+            if plan is not None and plan.chunks == 1 and not (plan.packing is Pack.NONE and has_far_rows(convolution)):
+                # Tiles that are no loops have loops over panels around them.
+                by_panels = reordered(plan) if plan.order is Order.PIXELS else plan
+                found.append(replace(by_panels, rows=rows, taps_inside=False))
     return min(found, key=lambda plan: plan.cycles, default=None)
-
-
-def _by_panels(plan: Plan) -> Plan:
-    """The plan with loops over panels around those over tiles, which are no loops."""
-    if plan.order is not Order.PIXELS:
-        return plan
-    packing = Packing.ROOT if plan.packing is Packing.PANEL else plan.packing
-    return replace(plan, order=Order.BATCHES, packing=packing, prefetched=False)
 
 
 def _cycles(convolution: Convolution, live: list[list[bool]], group: int, most: int, vectors: int, target: Target) -> float:
@@ -70,7 +64,6 @@ def _cycles(convolution: Convolution, live: list[list[bool]], group: int, most: 
         begin += size
     # Axes of pixels outside the plane: loops whose iterations all do the same, but for taps that meet a border.
     repeats = prod([sum(map(len, convolution.live_pixels(pixel, bordered))) for pixel in convolution.pixels[:-2]])
-    lanes = lanes_of(target, convolution.op.output(0).dtype)
     sizes = Counter({size: count * repeats for size, count in sizes.items()})
-    planes = prod([convolution.extents[pixel] for pixel in convolution.pixels[:-2]])
-    return all_cycles(convolution, sizes, planes * len(tiles), vectors, lanes, target, stored=True)
+    planes = convolution.size(*convolution.pixels[:-2])
+    return all_cycles(convolution, sizes, planes * len(tiles), vectors, target, stored=True)

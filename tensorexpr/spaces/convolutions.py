@@ -11,20 +11,22 @@ from dataclasses import dataclass
 from math import prod
 
 from ..arith import linear_form
+from ..te.affine_access import Access, access_of
 from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
-from ..tir.dtype import parse_dtype
 from ..tir.expr import Add, Call, Cast, FloatImm, FloorDiv, IntImm, IterVar, Mul, PrimExpr, ProducerLoad, Reduce, Select, Var
 from ..tir.reduction_laws import operator_of
-from ..tir.rewriting import substitute, variables, walk
-from .reduction import constant_extents
+from ..tir.rewriting import variables
+from .access import bordered, element_bytes
+from .reduction import constant_extents, extents_of
 
 
 @dataclass(frozen=True, slots=True)
 class Convolution:
     """A convolution; axes are numbers of the operation's axes, summed axes those of its reduction.
 
+    read      the data by the numbers of all axes, the reduction's after the others;  fixed: the weights
     channel   the last of the axes of the weights: the results of one window
     outer     axes of the weights before it, and those of the data without a window: batches, blocks of channels
     pixels    where windows lie, in order
@@ -37,6 +39,8 @@ class Convolution:
     op: ComputeOp
     data: ProducerLoad
     weights: ProducerLoad
+    read: Access[int]
+    fixed: Access[int]
     channel: int
     outer: tuple[int, ...]
     pixels: tuple[int, ...]
@@ -50,6 +54,15 @@ class Convolution:
         """The extents of the operation's axes."""
         return extents_of(self.op.axis)
 
+    def size(self, *axes: int) -> int:
+        """The product of the extents of some of them."""
+        return prod(self.extents[axis] for axis in axes)
+
+    @property
+    def dtype(self) -> str:
+        """The type of a result."""
+        return self.op.output_dtype(0)
+
     @property
     def depth(self) -> int:
         """How many products a result is the sum of."""
@@ -58,7 +71,7 @@ class Convolution:
     @property
     def bytes(self) -> int:
         """Bytes of an element of the result."""
-        return max(1, parse_dtype(self.op.output(0).dtype).bits // 8)
+        return element_bytes(self.dtype)
 
     @property
     def step_count(self) -> int:
@@ -72,12 +85,12 @@ class Convolution:
 
     def taps_of(self, pixel: int) -> tuple[IterVar, ...]:
         """The axes of the window along a pixel axis."""
-        used = variables(self.data.indices[self.index_of(pixel)])
-        return tuple(tap for tap in self.taps if tap.var in used)
+        first = len(self.op.axis)
+        return tuple(self.op.reduce_axis[axis - first] for axis in sorted(self.read.moved[self.index_of(pixel)]) if axis >= first)
 
     def stride_of(self, pixel: int) -> int:
         """Elements of the data between the windows of neighbouring pixels; 1 if they are no constant number."""
-        return linear_form(self.data.indices[self.index_of(pixel)]).terms.get(self.op.axis[pixel].var, 1)
+        return self.read.partial[self.index_of(pixel)].get(pixel, 1)
 
     def live_pixels(self, pixel: int, bordered: bool) -> list[range]:
         """For each tap along a pixel axis, the pixels (of one phase) whose terms it has.
@@ -102,58 +115,30 @@ class Convolution:
 
     def index_of(self, pixel: int) -> int:
         """Which index of the data a pixel axis moves."""
-        axis = self.op.axis[pixel].var
-        return next(place for place, index in enumerate(self.data.indices) if axis in variables(index))
+        return next(place for place, moved in enumerate(self.read.moved) if pixel in moved)
 
     def _border(self, place: int) -> tuple[int, int] | None:
         """Elements before the data in this dimension of the padded data, and of the data itself; None if it isn't padded data."""
-        producer = self.data.producer
-        if not isinstance(producer, Tensor) or not isinstance(producer.op, ComputeOp):
-            return None
-        axis = producer.op.axis[place].var
-        for load in (node for body in producer.op.body for node in walk(body) if isinstance(node, ProducerLoad)):
-            for index, extent in zip(load.indices, load.producer.shape, strict=True):
-                form, inner = linear_form(index), as_int(extent)
-                if dict(form.terms) == {axis: 1} and inner is not None:
-                    return -form.constant, inner
-        return None
-
-    def has_plain_channel(self) -> bool:
-        """True if an index of the weights is the channel and nothing else."""
-        return any(index is self.op.axis[self.channel].var for index in self.weights.indices)
+        load = bordered(self.data.producer.op) if isinstance(self.data.producer, Tensor) else None
+        inner = None if load is None else as_int(load.producer.shape[place])
+        return None if load is None or inner is None else (-linear_form(load.indices[place]).constant, inner)
 
     def merged_pixels(self) -> tuple[int, ...]:
         """The last pixel axes that are one axis in memory, of data and result: all of a plane for windows of one pixel."""
-        merged = [self.pixels[-1]]
-        while len(merged) < len(self.pixels):
-            before, after = self.pixels[-1 - len(merged)], merged[0]
-            places = [self._place(before), self._place(after)]
-            if before + 1 != after or None in places or places[0] != (places[1] or 0) - 1:
+        merged = tuple[int, ...]()
+        for pixel in reversed(self.pixels):
+            is_next = not merged or (pixel + 1 == merged[0] and self.index_of(pixel) + 1 == self.index_of(merged[0]))
+            if not is_next or not self._is_whole(pixel):
                 break
-            merged.insert(0, before)
-        return tuple(merged) if len(merged) > 1 or self._place(merged[0]) is not None else ()
+            merged = (pixel, *merged)
+        return merged
 
-    def ends_with(self, pixel: int) -> bool:
-        """True if neighbours along this axis are neighbours in the data."""
-        return self._place(pixel) == len(self.data.indices) - 1
-
-    def _place(self, pixel: int) -> int | None:
-        """The index of the data that is this axis and nothing else, over all of the dimension."""
-        axis = self.op.axis[pixel]
-        single = {tap.var: IntImm(tap.var.dtype, 0) for tap in self.op.reduce_axis if extents_of((tap,)) == [1]}
-        for place, index in enumerate(self.data.indices):
-            if axis.var in variables(index):
-                form = linear_form(substitute(index, single))
-                alone = form.constant == 0 and dict(form.terms) == {axis.var: 1}
-                return place if alone and as_int(self.data.producer.shape[place]) == extents_of((axis,))[0] else None
-        return None
-
-
-def extents_of(axes: tuple[IterVar, ...]) -> list[int]:
-    """The extents of axes of a convolution, which are constants."""
-    found = constant_extents(axes)
-    assert found is not None
-    return found
+    def _is_whole(self, pixel: int) -> bool:
+        """True if an index of the data is this axis and nothing else, over all of its dimension."""
+        place = self.index_of(pixel)
+        window, form = prod(extents_of(self.taps_of(pixel))), linear_form(self.data.indices[place])
+        alone = window == 1 and self.read.forms[place] is not None and form.constant == 0 and self.stride_of(pixel) == 1
+        return alone and as_int(self.data.producer.shape[place]) == self.extents[pixel]
 
 
 def convolution_of(op: object) -> Convolution | None:
@@ -196,37 +181,35 @@ def _without_casts(expr: PrimExpr) -> PrimExpr:
 def _roles(op: ComputeOp, data: ProducerLoad, weights: ProducerLoad) -> Convolution | None:
     """The convolution with these operands, if it is one."""
     # What an axis is follows from where it stands: in the weights alone a channel, with a reduced axis in one index of the data a pixel.
-    in_data = {var for index in data.indices for var in variables(index)}
-    in_weights = {var for index in weights.indices for var in variables(index)}
-    spatial = {axis.var: number for number, axis in enumerate(op.axis)}
-    reduced = {axis.var: axis for axis in op.reduce_axis}
-    channels = [number for var, number in spatial.items() if var in in_weights]
-    pixels, taps = dict[int, int](), []
-    for index in data.indices:
-        used = variables(index)
-        mine = [var for var in used if var in spatial and var not in in_weights]
-        inside = [var for var in used if var in reduced]
+    numbers = {axis.var: number for number, axis in enumerate((*op.axis, *op.reduce_axis))}
+    read, fixed, results = access_of(data, numbers.get), access_of(weights, numbers.get), range(len(op.axis))
+    channels = [axis for axis in results if fixed.moves_with(axis)]
+    pixels, taps = dict[int, int](), set[int]()
+    for index, moved in zip(data.indices, read.moved, strict=True):
+        mine, inside = [axis for axis in moved if axis in results and axis not in channels], moved.difference(results)
         # A pixel and a tap in one index; alone they are a batch, or a channel that is summed.
         if mine and inside:
             phase = _phase(index)
-            if len(mine) > 1 or phase is None or spatial[mine[0]] in pixels:
+            if len(mine) > 1 or phase is None or mine[0] in pixels:
                 return None
-            pixels[spatial[mine[0]]] = phase
-            taps += [reduced[var] for var in inside]
+            pixels[mine[0]] = phase
+            taps |= inside
     # A reduced axis that only one operand has would be a sum of that operand, which no tile of products computes.
-    shared = {var for var in reduced if var in in_data and var in in_weights}
-    if not channels or not pixels or len(shared) != len(reduced):
+    shared = all(read.moves_with(axis) and fixed.moves_with(axis) for axis in range(len(op.axis), len(numbers)))
+    if not channels or not pixels or not shared:
         return None
     # Of several axes of channels the last lies along memory; those before it may be in the weights alone, or they would be groups.
     channel = channels[-1]
     per_group = _per_group(op, data, channel)
-    if per_group is None or any(op.axis[number].var in in_data for number in channels[:-1]):
+    if per_group is None or any(read.moves_with(axis) for axis in channels[:-1]):
         return None
-    outer = tuple(number for number in range(len(op.axis)) if number not in pixels and number != channel)
-    inner_taps = tuple(axis for axis in op.reduce_axis if any(axis is tap for tap in taps))
-    summed = tuple(axis for axis in op.reduce_axis if all(axis is not tap for tap in taps))
+    outer = tuple(axis for axis in results if axis not in pixels and axis != channel)
+    inner_taps = tuple(axis for axis in op.reduce_axis if numbers[axis.var] in taps)
+    summed = tuple(axis for axis in op.reduce_axis if numbers[axis.var] not in taps)
     where = tuple(sorted(pixels))
-    return Convolution(op, data, weights, channel, outer, where, tuple(pixels[one] for one in where), inner_taps, summed, per_group)
+    return Convolution(
+        op, data, weights, read, fixed, channel, outer, where, tuple(pixels[one] for one in where), inner_taps, summed, per_group
+    )
 
 
 def _phase(index: PrimExpr) -> int | None:

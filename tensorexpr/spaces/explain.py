@@ -12,8 +12,7 @@ from ..te.tensor import Tensor
 from .contraction_plan import contraction_plans
 from .contraction_tiles import planned
 from .contractions import Refused, contraction_of
-from .conv_flat import plan_flat
-from .conv_plan import convolution_plans
+from .conv import plans_of
 from .convolutions import convolution_of
 from .default import inline_cheap_stages, rows_of_program, scheduled_contractions, untouched_stages
 from .window import is_window
@@ -51,10 +50,8 @@ def _seen(s: Schedule, stage: StageNode, op: ComputeOp, target: Target) -> str:
     if is_window(s, stage):
         return "a window written out: several rows of results share their loads"
     convolution = convolution_of(op)
-    if convolution is not None:
-        plans = [*convolution_plans(convolution, target), plan_flat(convolution, target)]
-        if any(plan is not None for plan in plans):
-            return "a convolution: tiles of pixels by vectors of channels"
+    if convolution is not None and plans_of(convolution, s.tree, stage, target):
+        return "a convolution: tiles of pixels by vectors of channels"
     found = contraction_of(s.tree, stage)
     windows = "no convolution" if convolution is None else "a convolution of too few channels for vectors of them"
     if isinstance(found, Refused):

@@ -6,13 +6,13 @@ from math import prod
 
 from ..schedule.te_schedule import Schedule
 from ..target import Target
-from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar
 from .access import Loop, bytes_of, merged_loops, stage_reads
 from .machine import is_parallel, lanes_of, operations, outgrows_cache
 from .reduction import constant_extents
 from .sizes import vector_of
+from .stages import compute_of
 from .transpose import schedule_transpose, transposed_axis
 
 # Registers of one vector operation: enough to hide the latency of loads.
@@ -21,8 +21,7 @@ _REGISTERS = 4
 
 def schedule_injective(s: Schedule, tensor: Tensor, target: Target) -> None:
     """Schedule one stage that stays at the root."""
-    op = tensor.op
-    assert isinstance(op, ComputeOp)
+    op = compute_of(s, tensor)
     axes = list(op.axis)
     if not axes:
         return
@@ -53,8 +52,7 @@ def _rows(s: Schedule, tensor: Tensor, loops: list[Loop], target: Target) -> lis
 
 
 def _symbolic(s: Schedule, tensor: Tensor, target: Target) -> None:
-    op = tensor.op
-    assert isinstance(op, ComputeOp)
+    op = compute_of(s, tensor)
     outer, inner = s[tensor].split(op.axis[-1], factor=lanes_of(target, tensor.dtype))
     s[tensor].vectorize(inner)
     s[tensor].parallel(s[tensor].fuse(*op.axis[:-1], outer) if len(op.axis) > 1 else outer)

@@ -20,6 +20,7 @@ from ..tir.expr import IterVar, Reduce, Var
 from .access import flat_access
 from .machine import accumulators, is_parallel, lanes_of
 from .sizes import decided, registers, vector_of, written_rows
+from .stages import compute_of
 
 # Rows added to a row of results that is loaded and stored once for all of them: half as many took up to a third longer, twice as many
 # twice as long, whether or not the rows' lines share a set of the cache.
@@ -44,10 +45,16 @@ def constant_extents(axes: Sequence[IterVar]) -> list[int] | None:
     return known if len(known) == len(axes) else None
 
 
+def extents_of(axes: Sequence[IterVar]) -> list[int]:
+    """The extents of axes that are known to be constants."""
+    found = constant_extents(axes)
+    assert found is not None
+    return found
+
+
 def schedule_reduction(s: Schedule, tensor: Tensor, target: Target) -> list[Tensor]:
     """Vectorise a reduction, wherever it is computed; returns the stages that were added, which go where it goes."""
-    op = tensor.op
-    assert isinstance(op, ComputeOp)
+    op = compute_of(s, tensor)
     body = op.body[0]
     if constant_extents((*op.axis, *op.reduce_axis)) is None or not isinstance(body, Reduce):
         return []
@@ -63,12 +70,11 @@ def schedule_reduction(s: Schedule, tensor: Tensor, target: Target) -> list[Tens
 
 def _lanes_over_reduction(s: Schedule, tensor: Tensor, axis: IterVar, body: Reduce, target: Target) -> list[Tensor]:
     lanes = lanes_of(target, tensor.dtype)
-    extents = constant_extents((axis,))
-    assert extents is not None
-    if not _is_regrouped(body) or extents[0] < lanes:
+    (extent,) = extents_of((axis,))
+    if not _is_regrouped(body) or extent < lanes:
         return []
     most = accumulators(target, len(body.source))
-    _, inner = s[tensor].split(axis, factor=vector_of(s[tensor], axis, extents[0], most, target))
+    _, inner = s[tensor].split(axis, factor=vector_of(s[tensor], axis, extent, most, target))
     partial = _factored(s, tensor, inner, -1)
     stage = s[partial]
     lane = partial.op.axis[-1]
@@ -91,9 +97,8 @@ def _factored(s: Schedule, tensor: Tensor, axis: IterVar, place: int) -> Tensor:
 
 
 def _lanes_over_results(s: Schedule, tensor: Tensor, axis: IterVar, target: Target) -> None:
-    extents = constant_extents((axis,))
-    assert extents is not None
-    outer, inner = s[tensor].split(axis, factor=vector_of(s[tensor], axis, extents[0], 4, target))
+    (extent,) = extents_of((axis,))
+    outer, inner = s[tensor].split(axis, factor=vector_of(s[tensor], axis, extent, 4, target))
     stage = s[tensor]
     reductions = [a for a in stage.leaf_iter_vars if any(a is r for r in s[tensor].op.reduce_axis)]
     others = [a for a in stage.leaf_iter_vars if a is not inner and a is not outer and all(a is not r for r in reductions)]
@@ -103,8 +108,7 @@ def _lanes_over_results(s: Schedule, tensor: Tensor, axis: IterVar, target: Targ
 
 def schedule_root_reduction(s: Schedule, tensor: Tensor, target: Target) -> None:
     """Schedule a reduction that stays at the root, results in parallel; a few long sums are cut over the threads."""
-    op = tensor.op
-    assert isinstance(op, ComputeOp)
+    op = compute_of(s, tensor)
     spatial, reduced = constant_extents(op.axis), constant_extents(op.reduce_axis)
     if spatial is None or reduced is None:
         return
@@ -145,13 +149,11 @@ def _can_cut(op: ComputeOp, reduced: Sequence[int], target: Target) -> bool:
 
 def _over_threads(s: Schedule, tensor: Tensor, target: Target) -> None:
     """Each thread reduces a part of the first reduction axis into results of its own; one pass combines them."""
-    op = tensor.op
-    assert isinstance(op, ComputeOp)
+    op = compute_of(s, tensor)
     part, _ = s[tensor].split(op.reduce_axis[0], nparts=target.num_cores)
     partial = _factored(s, tensor, part, 0)
     lanes = lanes_of(target, tensor.dtype)
-    parts = partial.op
-    assert isinstance(parts, ComputeOp)
+    parts = compute_of(s, partial)
     axis = contiguous_axis(parts)
     if axis is not None and any(axis is other for other in parts.reduce_axis):
         added = schedule_reduction(s, partial, target)

@@ -7,13 +7,15 @@ either start in a cycle as the machine has pipes, and a multiply-add waits for t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from ..target import Target
 from ..target.machine import Machine
 
-_LOAD = 0.1  # cycles that a load delays the multiply-adds beside it
-_TILE = 20.0  # cycles to start and store a tile, apart from its stores
+LOAD = 0.1  # cycles that a load from the nearest cache delays the multiply-adds beside it
+_TILE = 20.0  # cycles to start a tile, and to end it apart from its stores
+_STORE = 1.0  # cycles for each vector of a tile that is stored
+PLANES = 2.0  # ... times as many of both, where what a tile reads and writes lies in many planes
 _PACKING = 2.0  # cycles to load and store a vector, from wherever it is
 _TRANSPOSING = 5.0  # ... with log2(lanes) shuffles on the way
 _GROUPING = 10.0  # ... with a store for each group of small numbers
@@ -31,6 +33,8 @@ class Shape:
         packing: cycles that packing a vector of the panel costs; 0 where the panel isn't packed.
         aligned: whether every vector of the right operand, as read, starts at a multiple of its size.
         widest: the most vectors that a tile may have for other reasons than registers.
+        load: cycles that loading a vector of the right operand, from where it lies, delays the multiply-adds beside it.
+        ends: times as many cycles as where a tile lies in rows of one matrix that starting and storing it takes.
     """
 
     batch: int
@@ -43,24 +47,26 @@ class Shape:
     packing: float
     aligned: bool
     widest: int = 4
+    load: float = LOAD
+    ends: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class RegisterTile:
-    """`rows` by `vectors` accumulators; the rows are cut into `chunks` parts for different cores."""
+    """`rows` by `vectors` accumulators; the rows are cut into `chunks` parts for different cores, of which the busiest takes `cycles`."""
 
     rows: int
     vectors: int
     chunks: int = 1
+    cycles: float = field(default=0.0, compare=False)
 
 
 def ranked_tiles(shape: Shape, target: Target, cores: int) -> list[RegisterTile]:
     """The best tile of each number of vectors and chunks, the best of all first."""
     chunks = range(1, cores + 1) if cores > 1 else (1,)
-    candidates = [
-        RegisterTile(rows, vectors, parts) for rows, vectors in _fitting(shape, target) for parts in chunks if parts <= shape.rows
-    ]
-    candidates.sort(key=lambda tile: (_cycles(tile, shape, target.machine, cores), tile.rows + tile.vectors))
+    fitting = [RegisterTile(rows, vectors, parts) for rows, vectors in _fitting(shape, target) for parts in chunks if parts <= shape.rows]
+    candidates = [replace(tile, cycles=_cycles(tile, shape, target.machine, cores)) for tile in fitting]
+    candidates.sort(key=lambda tile: (tile.cycles, tile.rows + tile.vectors))
     best: dict[tuple[int, int], RegisterTile] = {}
     for tile in candidates:
         best.setdefault((tile.vectors, tile.chunks), tile)
@@ -84,12 +90,33 @@ def _cycles(tile: RegisterTile, shape: Shape, machine: Machine, cores: int) -> f
     """Cycles of the core that has most to do, all rounded up to whole tiles, panels and shares."""
     vectors = -(-shape.columns // shape.lanes)
     panels = -(-vectors // tile.vectors)
-    chunk = -(-shape.rows // tile.chunks)
-    tiles = -(-chunk // tile.rows)
-    loads = tile.vectors * (1 if shape.aligned else 2)
+    loads = 1 if shape.aligned else 2
     steps = 0.0
-    for rows, count in ((chunk // tiles + 1, chunk % tiles), (chunk // tiles, tiles - chunk % tiles)):
-        step = machine.step_cycles(rows * tile.vectors, rows + loads) + _LOAD * (rows + loads)
-        steps += count * (step * shape.depth + _TILE + rows * tile.vectors)
+    for rows, count in balanced_sizes(-(-shape.rows // tile.chunks), tile.rows):
+        step = step_cycles(rows, tile.vectors, shape.load * loads, machine, loads)
+        steps += count * (step * shape.depth + shape.ends * end_cycles(rows * tile.vectors))
     share = -(-shape.batch * panels * tile.chunks // cores)
     return share * (steps * shape.repeats + shape.packing * tile.vectors * shape.depth)
+
+
+def end_cycles(stored: float) -> float:
+    """Cycles to start a tile, and to store so many vectors at its end."""
+    return _TILE + _STORE * stored
+
+
+def step_cycles(rows: int, vectors: int, load: float, machine: Machine, loads: int = 1) -> float:
+    """Cycles of one step of the sum on a tile: its multiply-adds and loads, and what loads delay them.
+
+    Args:
+        rows, vectors: of the tile.
+        load: cycles that a vector of the panel delays what is beside it.
+        loads: of each vector, two if it lies across lines of the cache.
+        machine: that it is for.
+    """
+    return machine.step_cycles(rows * vectors, rows + loads * vectors) + LOAD * rows + load * vectors
+
+
+def balanced_sizes(extent: int, most: int) -> list[tuple[int, int]]:
+    """Sizes of balanced tiles, with how many there are of each."""
+    tiles = -(-extent // most)
+    return [(size, count) for size, count in ((extent // tiles + 1, extent % tiles), (extent // tiles, tiles - extent % tiles)) if count]

@@ -21,6 +21,7 @@ from .access import bytes_of, element_bytes, stage_reads
 from .machine import is_parallel, operations, outgrows_cache
 from .reduction import constant_extents, schedule_reduction
 from .sizes import decided, several, vector_of
+from .stages import compute_of
 
 _REGISTERS = 4
 # Rows whose trees of lanes overlap: four of them hide the latency of one.
@@ -55,8 +56,7 @@ def _same_prefix(indices: Sequence[object], axes: Sequence[object]) -> int:
 
 def schedule_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode], rows: int, target: Target) -> None:
     """Schedule `output` and the stages before it, which share its first `rows` axes."""
-    op = output.op
-    assert isinstance(op, ComputeOp)
+    op = compute_of(s, output)
     extents = constant_extents(op.axis)
     loops, columns = list(op.axis[:rows]), list(op.axis[rows:])
     if extents is not None and columns:
@@ -109,7 +109,7 @@ def _is_shared(s: Schedule, output: Tensor, rows: int) -> bool:
 
     Rows of 4096 bytes, whose stores have the lower address bits of the loads after them, gain as others do (8 % on znver1).
     """
-    axes = s.tree[s[output].id].compute.axis
+    axes = compute_of(s, output).axis
     reads = stage_reads(s.tree, s.tree[s[output].id]).accesses
     return any(read.stride(axes[-1].var) and not any(read.stride(axis.var) for axis in axes[:rows]) for read in reads)
 
@@ -131,7 +131,7 @@ def _rows_at_once(s: Schedule, output: Tensor, inner: Sequence[StageNode], exten
 
 
 def _schedule_one(s: Schedule, tensor: Tensor, target: Target) -> list[Tensor]:
-    op = s.tree[s[tensor].id].compute
+    op = compute_of(s, tensor)
     if op.reduce_axis:
         return schedule_reduction(s, tensor, target)
     extents = constant_extents(op.axis[-1:]) if op.axis else None

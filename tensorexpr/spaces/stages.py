@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from ..schedule.te_schedule import Schedule
 from ..schedule.tree import Inline, Root, ScheduleTree, StageNode
@@ -15,6 +15,11 @@ from ..tir.expr import IterVar, PrimExpr
 def is_untouched(stage: StageNode) -> bool:
     """True for a stage at the root whose loops no rule and nobody else has changed."""
     return isinstance(stage.attach, Root) and not stage.marks and not stage.relations
+
+
+def compute_of(s: Schedule, tensor: Tensor) -> ComputeOp:
+    """What a stage computes, after the steps that changed its definition."""
+    return s.tree[s[tensor].id].compute
 
 
 def elementwise_consumer(tree: ScheduleTree, stage: StageNode) -> StageNode | None:
@@ -33,6 +38,14 @@ def result_of(s: Schedule, stage: StageNode) -> Tensor:
     """Where a stage's elements end up: in the only stage that reads it, if that reads each once, in order; else in itself."""
     reader = None if stage.is_output else elementwise_consumer(s.tree, stage)
     found: Tensor = (stage if reader is None else reader).origin.output(0)
+    return found
+
+
+def tiled_result(s: Schedule, stage: StageNode, finished: Container[int] = ()) -> Tensor:
+    """What is computed in tiles of a stage: where its elements end up, if nothing was said of that yet; else itself."""
+    own, result = stage.origin.output(0), result_of(s, stage)
+    reader = s.tree[s[result].id]
+    found: Tensor = result if is_untouched(reader) and reader.id not in finished else own
     return found
 
 

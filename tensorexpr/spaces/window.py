@@ -27,7 +27,7 @@ from ..te.tensor import Tensor
 from ..tir.expr import IterVar, Reduce, Var
 from .access import bordered, bytes_of, element_bytes, flat_access
 from .machine import is_parallel, lanes_of, outgrows_cache
-from .reduction import constant_extents
+from .reduction import constant_extents, extents_of
 from .sizes import decided, registers, written_rows
 from .stages import result_of
 
@@ -58,12 +58,11 @@ def is_window(s: Schedule, stage: StageNode) -> bool:
     if not isinstance(op, ComputeOp) or not op.reduce_axis or len(op.body) != 1 or len(op.axis) < 2:
         return False
     body = op.body[0]
-    extents, spatial = constant_extents(op.reduce_axis), constant_extents(op.axis)
-    if extents is None or spatial is None or prod(extents) > _TERMS:
+    if constant_extents((*op.axis, *op.reduce_axis)) is None or prod(extents_of(op.reduce_axis)) > _TERMS:
         return False
     assert isinstance(body, Reduce)
     moved = _moved_axes(op)
-    return len(body.source) == 1 and len(moved) == len(op.reduce_axis) and prod(spatial) > 1
+    return len(body.source) == 1 and len(moved) == len(op.reduce_axis) and prod(extents_of(op.axis)) > 1
 
 
 def _moved_axes(op: ComputeOp) -> dict[Var, Var]:
@@ -111,14 +110,12 @@ def _columns(op: ComputeOp, target: Target) -> list[IterVar]:
     moved, last = _moved_axes(op), op.axis[-1].var
     strides = {flat_access(load).stride(last) for load in loads(op)}
     found = [axis for axis in op.reduce_axis if moved.get(axis.var) is last]
-    depth = constant_extents(op.reduce_axis)
-    assert depth is not None
-    return found if strides <= {0, 1} and _held(op, depth) + _LEAST_ROWS > target.vector_registers else []
+    return found if strides <= {0, 1} and _held(op) + _LEAST_ROWS > target.vector_registers else []
 
 
-def _held(op: ComputeOp, depth: Sequence[int]) -> int:
+def _held(op: ComputeOp) -> int:
     """Registers for what the terms of a window read."""
-    return prod(depth) * len({load.producer for load in loads(op)})
+    return prod(extents_of(op.reduce_axis)) * len({load.producer for load in loads(op)})
 
 
 def _inline_paddings(s: Schedule, stage: StageNode) -> None:
@@ -130,9 +127,7 @@ def _inline_paddings(s: Schedule, stage: StageNode) -> None:
 
 def _tile_result(s: Schedule, result: Tensor, op: ComputeOp, target: Target) -> IterVar:
     """Cut the result in tiles of some rows of a vector; returns the loop over tiles."""
-    extents = constant_extents(op.axis)
-    depth = constant_extents(op.reduce_axis)
-    assert extents is not None and depth is not None
+    extents = extents_of(op.axis)
     axes = list(s[result].op.axis)
     stage = s[result]
     lanes = lanes_of(target, result.dtype)
@@ -152,7 +147,7 @@ def _tile_result(s: Schedule, result: Tensor, op: ComputeOp, target: Target) -> 
         stage.unroll(axis)
     stage.vectorize(lane)
     outermost = outer[0] if outer else tiles[innermost][0]
-    if is_parallel(target, prod(extents) * prod(depth)):
+    if is_parallel(target, prod(extents_of((*op.axis, *op.reduce_axis)))):
         groups = prod([-(-extent // sizes.get(place, 1)) for place, extent in enumerate(extents[:-1]) if place != innermost])
         # Tiles of one image share the threads if there are too few images to balance them.
         shared = [*outer, tiles[innermost][0]] if groups < 4 * target.num_cores else outer
@@ -174,12 +169,9 @@ def _tile(op: ComputeOp, extents: Sequence[int], lanes: int, target: Target) -> 
     """
     moved = set(_moved_axes(op).values())
     places = [number for number, axis in enumerate(op.axis[:-1]) if axis.var in moved] or [len(op.axis) - 2]
-    depth = constant_extents(op.reduce_axis)
-    assert depth is not None
-    terms = prod(depth)
-    columns = constant_extents(_columns(op, target))
+    terms, columns = prod(extents_of(op.reduce_axis)), extents_of(_columns(op, target))
     # accumulators + terms * operands <= registers, or accumulators + a column's weights + 1; terms * accumulators <= _TILE_TERMS
-    held = terms // prod(columns) + 1 if columns else _held(op, depth)
+    held = terms // prod(columns) + 1 if columns else _held(op)
     most = max(_LEAST_ROWS, min(target.vector_registers - held, _TILE_TERMS // terms))
     if op.axis[-1].var in moved or len(places) == 1:
         return 1, {places[-1]: _even(extents[places[-1]], most)}

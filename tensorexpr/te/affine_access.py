@@ -17,6 +17,7 @@ from typing import Generic, TypeVar
 from ..arith import linear_form
 from ..tir.arithmetic import as_int
 from ..tir.expr import PrimExpr, ProducerLoad, Var
+from ..tir.rewriting import variables
 
 Axis = TypeVar("Axis", bound=Hashable)
 
@@ -29,11 +30,13 @@ class Access(Generic[Axis]):
         load: the read.
         forms: per index the factor of each axis, None where the index isn't a sum of multiples of axes and a constant.
         partial: per index the factors of the axes beside whatever else it is made of.
+        moved: per index all axes that occur in it.
     """
 
     load: ProducerLoad
     forms: tuple[Mapping[Axis, int] | None, ...]
     partial: tuple[Mapping[Axis, int], ...]
+    moved: tuple[frozenset[Axis], ...]
 
     @cached_property
     def strides(self) -> Mapping[Axis, int]:
@@ -57,11 +60,11 @@ class Access(Generic[Axis]):
 
     def moves_with(self, axis: Axis) -> bool:
         """True if the axis may change what is read."""
-        return any(form is None or axis in form for form in self.forms)
+        return any(axis in moved for moved in self.moved)
 
     def index_of(self, axis: Axis) -> int | None:
         """The one index that is just this axis, with the axis in no other; None if there isn't one."""
-        places = [n for n, form in enumerate(self.forms) if form is None or axis in form]
+        places = [n for n, moved in enumerate(self.moved) if axis in moved]
         return places[0] if len(places) == 1 and self.forms[places[0]] == {axis: 1} else None
 
     def has_windows(self, axis: Axis) -> bool:
@@ -92,4 +95,5 @@ def access_of(load: ProducerLoad, axis_of: Callable[[Var], Axis | None]) -> Acce
         known = {axis: terms[atom] for atom, axis in named.items() if axis is not None}
         partial.append(known)
         forms.append(partial[-1] if len(known) == len(terms) else None)
-    return Access(load, tuple(forms), tuple(partial))
+    moved = (frozenset(axis for var in variables(index) if (axis := axis_of(var)) is not None) for index in load.indices)
+    return Access(load, tuple(forms), tuple(partial), tuple(moved))

@@ -2,7 +2,5 @@
 
 rule, rules/       what a rule is; Ansor's rules, and those that draw from `tensorexpr.spaces`
 tiling             what Ansor's multi-level tiling rules share
-simple_stage       loops of stages that no other rule took, those of Ansor's among them
-serial             programs on one thread
-generate           applying the rules in every way they allow
+generate           applying the rules in every way they allow; loops of stages that no rule took, programs on one thread
 """

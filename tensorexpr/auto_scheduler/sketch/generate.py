@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import TypeVar
 
 from ...errors import TuningError
 from ...schedule.layout_rewrite import layout_free_inputs
+from ...schedule.steps import Annotate
 from ...schedule.trace import Trace
-from ...schedule.tree import ScheduleTree
+from ...schedule.tree import LoopKind, Root, ScheduleTree
+from ...spaces.stages import extents
 from ...spaces.state import SketchState
 from ...te.operation import Operation
 from ...tune.space import Sketch
 from ..layout_rewrite import LayoutRewriteOption, rewrite_layouts
 from .rule import Meet, RuleOptions, SketchRule
 from .rules import ANSOR_RULES, CPU_RULES
-from .serial import is_little_work, on_one_thread
-from .simple_stage import finish_simple_stages
 
 MAX_SKETCHES = 256
 _NAMELESS = ("SkipStage", "ContractionTiling", "PlanProgram")  # the first says nothing, the others more
+# Iterations that a core does in some ten microseconds, 16 at a time; a fork and join takes one, and more on a busy machine.
+FEW_ITERATIONS = 1 << 20
 _Item = TypeVar("_Item")
 # Programs that go on from one stage to the next. The choices of several contractions multiply; what each of them does best
 # hardly depends on the others, so a part of the combinations, in which most choices occur, is enough.
@@ -57,13 +60,13 @@ def generate_sketches(
             raise TuningError(f"the sketch rules make more than {MAX_SKETCHES} programs; give fewer rules or a smaller computation")
     finished: dict[Trace, SketchState] = {}  # rules may make the same program, the plan of a single sum for one
     for state in done:
-        final = finish_simple_stages(state, options)
+        final = _with_simple_stages(state, options)
         finished.setdefault(final.trace, final)
     if not finished:
         raise TuningError("the sketch rules made no program; the last rule must apply to every stage")
     named = [("+".join(state.rules) or "Plain", trace, _known(state)) for trace, state in finished.items()]
-    if not options.only_ansor and options.target.num_cores > 1 and is_little_work(initial):
-        named += [(f"{name}+Serial", serial, first) for name, trace, first in named if (serial := on_one_thread(trace)) is not None]
+    if not options.only_ansor and options.target.num_cores > 1 and _is_little_work(initial):
+        named += [(f"{name}+Serial", serial, first) for name, trace, first in named if (serial := _on_one_thread(trace)) is not None]
     finish = _finish(initial, options)
     return [Sketch(f"sketch{n}:{name}", outputs, initial, trace, first, finish) for n, (name, trace, first) in enumerate(named)]
 
@@ -107,3 +110,34 @@ def _continued(state: SketchState, stage: int, options: RuleOptions, rules: Sequ
         if meets is Meet.APPLY_AND_SKIP_REST:
             break
     return made
+
+
+def _with_simple_stages(state: SketchState, options: RuleOptions) -> SketchState:
+    """The program with loops for every stage at the root that nobody scheduled."""
+    for stage in state.tree.order:
+        node = state.stage(stage)
+        if node.is_placeholder or stage in state.finished or not isinstance(node.attach, Root) or not len(node.spatial):
+            continue
+        custom = node.relations or node.marks  # a custom rule has been here
+        state = _outermost_parallel(state, stage) if custom else state.scheduled(stage, options.target)
+    return state
+
+
+def _outermost_parallel(state: SketchState, stage: int) -> SketchState:
+    """The outermost loop in parallel, if it may be and nobody said something else."""
+    node = state.stage(stage)
+    first = node.leaf[0]
+    if node.is_reduction(first) or any(node.mark(axis).kind is not LoopKind.SERIAL for axis in node.leaf):
+        return state
+    return state.add(Annotate(stage, first, "parallel"))
+
+
+def _is_little_work(tree: ScheduleTree) -> bool:
+    """True if threads may cost more than they save."""
+    return sum(prod(extents(stage, [*stage.spatial, *stage.reduction])) for stage in tree.stages if stage.has_loops) <= FEW_ITERATIONS
+
+
+def _on_one_thread(trace: Trace) -> Trace | None:
+    """The same program without parallel loops; None if it has none."""
+    steps = tuple(step for step in trace if not (isinstance(step, Annotate) and step.kind == "parallel"))
+    return Trace(steps) if len(steps) < len(trace) else None

@@ -27,7 +27,7 @@ class RuleOptions:
         target: what the programs are for.
         structure: the levels of multi-level tiling, S for all spatial axes and R for all reduction axes.
         max_innermost: the largest innermost tile.
-        only_ansor: leave out what Ansor doesn't do: packed operands, and programs that differ in vectors of simple stages.
+        only_ansor: leave out what Ansor has no rule for: whole plans, register tiles with packed operands, sums over lanes.
         layout_rewrite: how programs take inputs whose layout is free.
     """
 

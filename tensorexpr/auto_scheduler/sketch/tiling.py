@@ -9,10 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...schedule.factors import Factor
-from ...schedule.steps import Annotate, CacheRead, ComputeAt, Pragma, SampleCategorical
-from ...schedule.tree import StageNode
+from ...schedule.steps import Annotate, ComputeAt, Pragma, SampleCategorical
 from ...spaces.state import SketchState, Tiling
-from ...tir.rewriting import variables
 from .rule import RuleOptions
 
 UNROLL_STEPS = (0, 16, 64, 512)
@@ -79,35 +77,3 @@ def finish_tiled(state: SketchState, stage: int, tiling: Tiling, parallel: bool)
     first = state.stage(stage).leaf[0]
     state = state.add(Pragma(stage, first, "auto_unroll_max_step", (sample, 0))).add(Pragma(stage, first, "unroll_explicit", True))
     return replace(state, finished=state.finished | {stage})
-
-
-def packed_reads(state: SketchState, stage: int, tiling: Tiling, options: RuleOptions) -> list[SketchState]:
-    """The program as it is and, where an operand is worth it, with a packed copy of it at the outer reduction loop.
-
-    Worth it is what the vector axis and a reduction axis move but some other spatial axis reads again: its tile then
-    lies compactly in cache, whatever the distance of its rows in memory (Goto and van de Geijn, 2008).
-    """
-    node = state.stage(stage)
-    made = [state]
-    if not len(node.reduction) or options.only_ansor:
-        return made
-    vector, reduction = node.spatial[-1], {node.axes[axis].var for axis in node.reduction}
-    for load in state.tree.reads(node):
-        moved = {var for index in load.indices for var in variables(index)}
-        still = [axis for axis in node.spatial if node.axes[axis].var not in moved]
-        if node.axes[vector].var in moved and reduction & moved and still:
-            made.append(_packed(state, stage, state.tree.producer(load), tiling))
-            break
-    return made
-
-
-def _packed(state: SketchState, stage: int, producer: StageNode, tiling: Tiling) -> SketchState:
-    """Copy an operand's tile at the last loop of the outer reduction level."""
-    copy = len(state.tree.stages)
-    state = state.add(CacheRead(producer.id, "local", (stage,)))
-    last = state.stage(copy).spatial[-1]
-    sample = tiling.samples[state.stage(stage).spatial[-1]]
-    state, (_, inner) = state.split(copy, last, (None, (sample, tiling.structure.count("S") - 1)))
-    level = tiling.levels[tiling.structure.index("R")]
-    state = state.add(Annotate(copy, inner, "vectorize")).add(ComputeAt(copy, stage, level[-1]))
-    return replace(state, finished=state.finished | {copy}).note("PackReads")

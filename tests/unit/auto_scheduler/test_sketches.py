@@ -40,9 +40,7 @@ def test_a_multiplication_with_an_elementwise_consumer_is_fused_at_two_levels_or
     found = rules(sketches_of(matmul_add(64, 64, 64)))
     assert {name: count for name, count in found.items() if "Tile(" not in name} == {
         "MultiLevelTilingWithFusion": 2,
-        "PackReads+MultiLevelTilingWithFusion": 2,
         "MultiLevelTiling": 1,
-        "PackReads+MultiLevelTiling": 1,
     }
 
 

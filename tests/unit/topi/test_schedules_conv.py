@@ -13,8 +13,10 @@ import tensorexpr as tvm
 from tensorexpr import te, topi
 from tensorexpr.codegen.spills import count_spills
 from tensorexpr.spaces import conv
-from tensorexpr.spaces.conv_flat import FlatPlan, plan_flat
-from tensorexpr.spaces.conv_plan import Order, Packing, Plan, convolution_plans
+from tensorexpr.spaces.contraction_plan import Pack
+from tensorexpr.spaces.contraction_plan import Plan as ContractionPlan
+from tensorexpr.spaces.conv import plan_flat
+from tensorexpr.spaces.conv_plan import Order, Plan, convolution_plans
 from tensorexpr.spaces.conv_written import plan_written
 from tensorexpr.spaces.convolutions import Convolution, convolution_of
 from tensorexpr.target import Target
@@ -42,10 +44,10 @@ def plan_of(tensors: Tensors, target: Target = AVX512) -> Plan:
     return convolution_plans(found_in(tensors), target)[0]
 
 
-def flat_of(tensors: Tensors, target: Target = AVX512) -> FlatPlan:
-    plan = plan_flat(found_in(tensors), target)
-    assert plan is not None
-    return plan
+def flat_of(tensors: Tensors, target: Target = AVX512) -> ContractionPlan | None:
+    tree = te.create_schedule(tensors[-1].op).tree
+    stage, found = next((stage, found) for stage in tree.in_order() if (found := convolution_of(stage.op)) is not None)
+    return plan_flat(found, tree, stage, target)
 
 
 def check(tensors: Tensors, target: Target = AVX512) -> None:
@@ -139,14 +141,14 @@ def test_results_that_phases_do_not_divide_get_another_schedule() -> None:
 def test_weights_that_are_packed_already_stay_where_they_are() -> None:
     tensors = operators.conv2d_bias_relu_packed(1, 3, 4, 5, 40, 3, 1, 1, 32)
     plan = plan_of(tensors)
-    assert plan.packing is Packing.NONE
+    assert plan.packing is Pack.NONE
     assert 32 % plan.block == 0
     check(tensors)
 
 
 @pytest.mark.parametrize("order", list(Order))
-@pytest.mark.parametrize("packing", [Packing.PANEL, Packing.ROOT])
-def test_every_order_of_loops_is_right(monkeypatch: pytest.MonkeyPatch, order: Order, packing: Packing) -> None:
+@pytest.mark.parametrize("packing", [Pack.PANEL, Pack.ROOT])
+def test_every_order_of_loops_is_right(monkeypatch: pytest.MonkeyPatch, order: Order, packing: Pack) -> None:
     with_plan(monkeypatch, order=order, packing=packing, chunks=2, tile=(1, 3), vectors=1)
     check(bias_relu(1, 3, 3, 5, 32, 3, 1, 1))
 
@@ -158,14 +160,14 @@ def test_a_line_with_borders_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("args", [(2, 4, 6, 5, 32, 3, 2, 1), (2, 4, 6, 5, 32, 1, 1, 0)], ids=["rows under a border", "a plane"])
 def test_the_pixels_of_the_next_iteration_are_fetched(monkeypatch: pytest.MonkeyPatch, args: tuple[int, ...]) -> None:
-    with_plan(monkeypatch, order=Order.PIXELS, packing=Packing.NONE, chunks=1, prefetched=True)
+    with_plan(monkeypatch, order=Order.PIXELS, packing=Pack.NONE, chunks=1, prefetched=True)
     tensors = operators.conv2d(*args)
     assert "T.prefetch(data" in tvm.lower(default_schedule(tensors, AVX512), tensors).script()
     check(tensors)
 
 
 def test_what_is_computed_while_it_is_read_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_plan(monkeypatch, order=Order.PIXELS, packing=Packing.NONE, chunks=1, prefetched=True)
+    with_plan(monkeypatch, order=Order.PIXELS, packing=Pack.NONE, chunks=1, prefetched=True)
     data, weight = te.placeholder((1, 4, 5, 4), name="data"), te.placeholder((1, 1, 4, 32), name="weight")
     tensors = [data, weight, topi.nn.conv(topi.nn.relu(data), weight, 1, 0, 1, 1, "NHWC", "HWIO")]
     assert "prefetch" not in default_schedule(tensors, AVX512).as_python()
@@ -190,9 +192,9 @@ def test_pixels_are_fetched_ahead_where_caches_hold_but_a_part(args: tuple[int, 
 def test_panels_that_no_cache_holds_are_packed() -> None:
     """Their lines follow each other then; in rows of 512 channels, a page would have two steps of the reduction."""
     near, far = (operators.conv3d(1, 8, 7, 7, channels, 512, 3, 1, 1) for channels in (64, 512))
-    assert plan_of(near).packing is not Packing.NONE
+    assert plan_of(near).packing is not Pack.NONE
     for plan in (plan_of(far), plan_of(operators.conv3d(16, 8, 7, 7, 512, 512, 3, 1, 1))):
-        assert plan.packing is not Packing.NONE
+        assert plan.packing is not Pack.NONE
         assert plan.vectors == 2
 
 
@@ -218,7 +220,7 @@ def test_tiles_over_row_ends(monkeypatch: pytest.MonkeyPatch, make: Callable[[],
     assert plan is not None
     monkeypatch.setattr(conv, "convolution_plans", lambda found, target: [])
     monkeypatch.setattr(conv, "plan_written", lambda found, target: replace(plan, rows=rows))
-    monkeypatch.setattr(conv, "plan_flat", lambda found, target: None)
+    monkeypatch.setattr(conv, "plan_flat", lambda found, tree, stage, target: None)
     check(tensors, AVX2)
 
 
@@ -293,14 +295,16 @@ def test_pixels_that_come_back_late_meet_all_taps_at_once() -> None:
 def test_vectors_of_pixels(monkeypatch: pytest.MonkeyPatch, plane: tuple[int, int]) -> None:
     monkeypatch.setattr(conv, "convolution_plans", lambda found, target: [])
     tensors = bias_relu(2, 5, *plane, 20, 1)
-    assert flat_of(tensors).lanes == 16
+    plan = flat_of(tensors)
+    assert plan is not None and plan.lanes == 16
     check(tensors)
 
 
 def test_vectors_of_pixels_are_chosen_where_they_fill_registers() -> None:
     large, small = bias_relu(1, 64, 56, 56, 64, 1), bias_relu(1, 512, 7, 7, 64, 1)
-    assert flat_of(large).cycles < plan_of(large).cycles
-    assert flat_of(small).cycles > plan_of(small).cycles
+    for tensors, pixels in ((large, True), (small, False)):
+        flat = flat_of(tensors)
+        assert flat is not None and (flat.tile.cycles * AVX512.num_cores < plan_of(tensors).cycles) is pixels
 
 
 def test_what_follows_may_read_other_tensors() -> None:
@@ -319,7 +323,7 @@ def test_a_reader_that_moves_results_gets_a_schedule_of_its_own() -> None:
 def test_channels_in_blocks() -> None:
     data, weight = te.placeholder((1, 2, 3, 4, 8), name="data"), te.placeholder((2, 2, 3, 3, 8, 16), name="weight")
     tensors = [data, weight, topi.nn.conv2d_NCHWc(data, weight, 1, 1, 1, "NCHW8c", "NCHW16c")]
-    assert (plan_of(tensors).packing, found_in(tensors).outer) == (Packing.NONE, (0, 1))
+    assert (plan_of(tensors).packing, found_in(tensors).outer) == (Pack.NONE, (0, 1))
     check(tensors)
 
 
@@ -327,7 +331,7 @@ def test_weights_that_are_read_backwards() -> None:
     data, weight = te.placeholder((12,), name="data"), te.placeholder((3, 20), name="weight")
     tap = te.reduce_axis((0, 3), name="t")
     out = te.compute((10, 20), lambda i, o: te.sum(data[i + tap] * weight[2 - tap, o], axis=tap), name="out")
-    assert plan_of([data, weight, out]).packing is not Packing.NONE
+    assert plan_of([data, weight, out]).packing is not Pack.NONE
     check([data, weight, out])
 
 
@@ -402,8 +406,8 @@ def test_tiles_fit_the_registers(target: Target) -> None:
     for case in (*suite("resnet50"), *suite("mobilenet"), *suite("ansor")):
         if case.workload in ("suite.conv2d_bias_relu", "suite.conv1d", "suite.conv2d", "suite.conv3d", "suite.capsule"):
             found = found_in(case.tensors())
-            plan, flat = convolution_plans(found, target)[0], plan_flat(found, target)
-            sizes = [] if flat is None else [(flat.rows, flat.vectors)]
+            plan, flat = convolution_plans(found, target)[0], flat_of(case.tensors(), target)
+            sizes = [] if flat is None else [(flat.tile.rows, flat.tile.vectors)]
             if plan is not None:
                 rows = 1
                 for size in plan.tile:

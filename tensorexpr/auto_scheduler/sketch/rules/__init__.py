@@ -34,18 +34,3 @@ ANSOR_RULES = (
     MultiLevelTiling(),
     SkipStage(),
 )
-
-__all__ = [
-    "ANSOR_RULES",
-    "CPU_RULES",
-    "AddCacheWrite",
-    "AddRfactor",
-    "AlwaysInline",
-    "ContractionTiling",
-    "MultiLevelTiling",
-    "MultiLevelTilingWithFusion",
-    "PlanProgram",
-    "Reduction",
-    "SimplifyComputeWithConstTensor",
-    "SkipStage",
-]

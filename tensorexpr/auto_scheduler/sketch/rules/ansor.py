@@ -13,7 +13,7 @@ from ....spaces.state import SketchState
 from ....te.access import is_strictly_inlineable, needs_multi_level_tiling
 from ....te.operation import ComputeOp
 from ..rule import Meet, RuleOptions, SketchRule, previous
-from ..tiling import finish_tiled, follow_tiling, packed_reads, tile_stage
+from ..tiling import finish_tiled, follow_tiling, tile_stage
 
 ATTRIBUTE = "auto_scheduler_simplify_const_tensor_indices"
 FUSION_LEVELS = (1, 2)
@@ -143,15 +143,14 @@ class MultiLevelTilingWithFusion(SketchRule):
         return Meet.APPLY_AND_SKIP_REST if stage in state.cached else Meet.APPLY
 
     def apply(self, state: SketchState, stage: int, options: RuleOptions) -> list[tuple[SketchState, int | None]]:
-        """One state for each way to pack the operands and each of `FUSION_LEVELS`, at which the reader takes the tile over."""
+        """One state for each of `FUSION_LEVELS`, at which the reader takes the tile over."""
         consumer = elementwise_consumer(state.tree, state.stage(stage))
         assert consumer is not None
         tiled, tiling = tile_stage(state, stage, options)
         made: list[tuple[SketchState, int | None]] = []
-        for packed in packed_reads(tiled, stage, tiling, options):
-            for level in FUSION_LEVELS:
-                fused = follow_tiling(packed, stage, consumer.id, tiling, level)
-                made.append((finish_tiled(fused, stage, tiling, parallel=False), previous(state, stage)))
+        for level in FUSION_LEVELS:
+            fused = follow_tiling(tiled, stage, consumer.id, tiling, level)
+            made.append((finish_tiled(fused, stage, tiling, parallel=False), previous(state, stage)))
         return made
 
 
@@ -165,8 +164,7 @@ class MultiLevelTiling(SketchRule):
 
     def apply(self, state: SketchState, stage: int, options: RuleOptions) -> list[tuple[SketchState, int | None]]:
         tiled, tiling = tile_stage(state, stage, options)
-        after = previous(state, stage)
-        return [(finish_tiled(packed, stage, tiling, parallel=True), after) for packed in packed_reads(tiled, stage, tiling, options)]
+        return [(finish_tiled(tiled, stage, tiling, parallel=True), previous(state, stage))]
 
 
 class SkipStage(SketchRule):

@@ -12,7 +12,7 @@ from ....spaces.contraction_tiles import Tiles
 from ....spaces.contractions import inline_moves, operands_of
 from ....spaces.default import scheduled_by_plans
 from ....spaces.reduction import contiguous_axis
-from ....spaces.stages import is_untouched, result_of
+from ....spaces.stages import is_untouched, tiled_result
 from ....spaces.state import SketchState
 from ....te.access import needs_multi_level_tiling
 from ..rule import Meet, RuleOptions, SketchRule, previous
@@ -83,12 +83,9 @@ class ContractionTiling(SketchRule):
         for plan in self._plans(Schedule.going_on(state.tree), stage, options):
             s = Schedule.going_on(state.tree)
             inline_moves(s, s.tree[stage])
-            own = s.tree[stage].origin.output(0)
-            result = result_of(s, s.tree[stage])
-            reader = s.tree[s[result].id]
-            result = result if is_untouched(reader) and reader.id not in state.finished else own
+            result = tiled_result(s, s.tree[stage], state.finished)
             finished = {stage, s[result].id}
-            Tiles(s, result, own, plan, options.target).build()
+            Tiles(s, result, s.tree[stage].origin.output(0), plan, options.target).build()
             moved = {old.id for old in state.tree.stages if s.tree[old.id].attach != old.attach}
             after = state.opened(s.trace, *finished, *moved, *range(len(state.tree.stages), len(s.tree.stages)))
             # Only whole programs are known to be good; of these tiles the model says which are.
