@@ -32,11 +32,12 @@ from .reduction import extents_of
 def dense(convolution: Convolution, plan: Plan, target: Target) -> Convolution | None:
     """The convolution as it reads a copy of the pixels that it needs; None unless a copy saves the plan more than it takes."""
     steps = _steps(convolution)
-    if not _leaves_gaps(convolution, steps) or plan.order is Order.PIXELS or is_peeled(convolution):
+    leaves_gaps = steps.get(len(convolution.data.indices) - 1, 1) > 1  # a line of the cache has pixels that no window reads
+    if not leaves_gaps or convolution.is_transposed or plan.order is Order.PIXELS or is_peeled(convolution):
         return None
     kept, lines = _bytes_read(convolution, steps, target)
     if plan.order is Order.BATCHES:
-        images = prod([convolution.extents[number] for number in convolution.outer])
+        images = convolution.size(*convolution.outer)
         kept, lines = kept // images, lines // images
     panel = convolution.bytes * convolution.depth * plan.block
     panels = -(-convolution.extents[convolution.channel] // plan.block)
@@ -73,12 +74,6 @@ def _steps(convolution: Convolution) -> Mapping[int, int]:
         single = {tap.var for tap in convolution.taps if extents_of((tap,)) == [1]}
         found[place] = math.gcd(form.constant, *(factor for var, factor in form.terms.items() if var not in single))
     return found
-
-
-def _leaves_gaps(convolution: Convolution, steps: Mapping[int, int]) -> bool:
-    """True if a line of the cache has pixels that no window reads."""
-    last = len(convolution.data.indices) - 1
-    return not convolution.is_transposed and steps.get(last, 1) > 1
 
 
 def _bytes_read(convolution: Convolution, steps: Mapping[int, int], target: Target) -> tuple[int, int]:

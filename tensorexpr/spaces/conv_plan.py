@@ -225,18 +225,12 @@ def _is_even(tasks: int, cores: int) -> bool:
 
 
 def is_peeled(convolution: Convolution) -> bool:
-    """True if tiles at a border have bodies of their own."""
-    return not convolution.is_transposed and _is_padded(convolution)
-
-
-def _is_padded(convolution: Convolution) -> bool:
-    """True if the data is another tensor with a border of zeros."""
+    """True if tiles at a border have bodies of their own: the data is another tensor with a border of zeros."""
     producer = convolution.data.producer
-    if not isinstance(producer, Tensor) or not isinstance(producer.op, ComputeOp) or len(producer.op.body) != 1:
-        return False
-    match producer.op.body[0]:
-        case Select(_, _, border) | Call(op="tir.if_then_else", args=(_, _, border)):
-            return isinstance(border, (IntImm, FloatImm)) and border.value == 0
+    op = None if convolution.is_transposed or not isinstance(producer, Tensor) else producer.op
+    match op.body if isinstance(op, ComputeOp) else ():
+        case (Select(_, _, IntImm() | FloatImm() as border) | Call(op="tir.if_then_else", args=(_, _, IntImm() | FloatImm() as border)),):
+            return border.value == 0
     return False
 
 
@@ -259,13 +253,11 @@ def register_tiles(convolution: Convolution, pixels: list[int], target: Target) 
 
 def panel_of(convolution: Convolution) -> int:
     """The channels of a panel if the weights lie in panels already, else 0."""
-    axis = convolution.op.axis[convolution.channel].var
-    last = convolution.weights.indices[-1]
-    if not isinstance(last, FloorMod) or last.a is not axis or not isinstance(last.b, IntImm):
-        return 0
-    outer = [index for index in convolution.weights.indices[:-1] if axis in variables(index)]
-    blocks = all(isinstance(index, FloorDiv) and index.a is axis and index.b is last.b for index in outer)
-    return last.b.value if blocks and len(outer) == 1 else 0
+    axis, indices = convolution.op.axis[convolution.channel].var, convolution.weights.indices
+    match [index for index in indices if axis in variables(index)]:
+        case [FloorDiv(panel, IntImm() as size), FloorMod(within, IntImm() as block) as last] if last is indices[-1]:
+            return block.value if panel is within is axis and size is block else 0
+    return 0
 
 
 def has_far_rows(convolution: Convolution) -> bool:

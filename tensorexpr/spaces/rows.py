@@ -7,6 +7,7 @@ rows run in parallel and every stage in vectors.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from math import prod
 
 from ..lower.phase0.inline_stages import inline_stages
@@ -41,17 +42,9 @@ def common_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode]) -> int:
         loads = [node for body in bodies[reader.id] for node in walk(body) if isinstance(node, ProducerLoad)]
         for load in loads:
             if s.tree.producer(load).id in wanted:
-                rows = min(rows, _same_prefix(load.indices, axes))
+                same = takewhile(lambda pair: pair[0] is pair[1], zip(load.indices, axes, strict=False))
+                rows = min(rows, len(list(same)))
     return rows
-
-
-def _same_prefix(indices: Sequence[object], axes: Sequence[object]) -> int:
-    count = 0
-    for index, axis in zip(indices, axes, strict=False):
-        if index is not axis:
-            break
-        count += 1
-    return count
 
 
 def schedule_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode], rows: int, target: Target) -> None:
