@@ -20,7 +20,7 @@ build, runtime      executables and the virtual machine
 
 from ..tir.function import GlobalVar
 from ..tir.op_registry import Op
-from . import expr, op, printer, struct_info, transform
+from . import expr, op, printer, struct_info, transform, vm
 from . import visitor as analysis
 from .block_builder import BlockBuilder
 from .build import build, get_pipeline, register_pipeline
@@ -67,5 +67,5 @@ __all__ = [
     "ExternFunc", "FuncStructInfo", "Function", "GlobalVar", "If", "MatchCast", "ObjectStructInfo", "Op", "PrimStructInfo", "PrimValue",
     "SeqExpr", "ShapeExpr", "ShapeStructInfo", "StringImm", "StructInfo", "TensorStructInfo", "Tuple", "TupleGetItem", "TupleStructInfo",
     "VMInstrumentReturnKind", "Var", "VarBinding", "VirtualMachine", "analysis", "build", "const", "convert_to_expr", "expr", "extern",
-    "get_pipeline", "get_shape_of", "op", "printer", "register_pipeline", "struct_info", "transform",
+    "get_pipeline", "get_shape_of", "op", "printer", "register_pipeline", "struct_info", "transform", "vm",
 ]  # fmt: skip

@@ -79,7 +79,7 @@ def scheduled(func: PrimFunc, name: str, target: Target) -> tuple[PrimFunc, str]
         with target:
             return lower(s, tensors, name)[name], "rule"
     except (DeclarationError, ScheduleError) as error:
-        return func.with_attr("global_symbol", name), f"as written: {error}"
+        return func.with_attr("global_symbol", name), f"as given: {error}"
 
 
 def build(
@@ -123,7 +123,7 @@ def build(
     for var, func in whole.functions_items():
         if isinstance(func, PrimFunc):
             name = var.name_hint
-            plain = func.with_attr("global_symbol", name), "as written"
+            plain = func.with_attr("global_symbol", name), "as given"
             functions[name], origins[name] = scheduled(func, name, chosen) if tir_pipeline is not None else plain
     kernels = build_functions(IRModule(functions), target=chosen) if functions else None  # type: ignore[arg-type]
     return Executable(whole, kernels, chosen, origins)

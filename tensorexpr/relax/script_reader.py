@@ -293,7 +293,8 @@ def _members(captured: Mapping[str, Any], module: IRModule | None) -> dict[str, 
         return dict(captured)
     own = {var.name_hint: var for var in module.get_global_vars()}
     is_module = {name for name, value in captured.items() if isinstance(value, Namespace) and value.name == name and _is_of(value, own)}
-    return {name: Namespace(name, own) if name in is_module else value for name, value in captured.items()}
+    around = {name: Namespace(name, own) if name in is_module else value for name, value in captured.items()}
+    return {**around, **own}  # programs of 2022 name functions of the module without it
 
 
 def _is_of(namespace: Namespace, members: Mapping[str, Any]) -> bool:

@@ -45,6 +45,7 @@ EXAMPLES = {
     "05_custom_schedule_rule.py": ("sch.get_block(", "from PostOrderApply"),
     "06_custom_search_strategy.py": ("sch.parallel(", "hill climbing: "),
     "07_tune_one_layer.py": ("linear0: ", "the tuned network computes the same"),
+    "08_network.py": ("by rules: ", "{'linear0': 'rule', 'relu': 'rule'}", "both networks compute what NumPy does"),
 }
 
 
