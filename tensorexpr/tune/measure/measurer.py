@@ -159,6 +159,8 @@ class Measurer:
     def _measure_batch(self, batch: Sequence[Program]) -> Iterator[MeasureResult]:
         builds: dict[int, Build] = {}
         for position, build in self._the_builder().build(batch, self.options.opt_level):
+            if self._runner is None:
+                self._the_runner().start()  # while the others compile
             builds[position] = build
             self._observer.built(batch[position].number, build.made.error_no if isinstance(build.made, Failure) else _BUILT)
         for position, program in enumerate(batch):

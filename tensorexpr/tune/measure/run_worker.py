@@ -65,13 +65,16 @@ class RunService:
         return Frame({"type": "measured", **answer})
 
     def interleave(self, frame: Frame) -> Frame:
-        """Measure candidates that ran before, in turn; the answer has a list of costs for each: means over the offsets of the arrays."""
+        """Measure candidates that ran before, in turn; the answer has a list of costs for each: means over the offsets of the arrays.
+
+        They were verified on arrays at the usual offset; at another one they are now.
+        """
         bench = self._bench
         assert bench is not None
         offsets, rounds = frame.header["offsets"], int(frame.header["rounds"])
         placed = [[self._load(frame, index, offset) for offset in offsets] for index in range(len(frame.blobs))]
         numbers = [
-            calls_per_repeat(max(cost, *(bench.check(kernel) for kernel in kernels)), self._policy)
+            calls_per_repeat(max([cost, *(bench.check(kernel) for kernel in kernels if kernel.arrays.offset != OFFSET)]), self._policy)
             for kernels, cost in zip(placed, frame.header["costs"], strict=True)
         ]
         runs = [lambda number, kernels=kernels: fmean(bench.run(kernel, number) for kernel in kernels) for kernels in placed]

@@ -17,6 +17,9 @@ _ATTEMPTS = 3
 _REMEMBERED_PROBES = 200
 _FIRST_WAIT_SECONDS = 0.01
 _LEAST_PATIENCE_SECONDS = 0.01
+# Of candidates that are timed in turn one leaves after so many rounds if its fastest one is so much slower than the best one's: rounds
+# of one program differ by 1 to 3 %, the fastest of three by less.
+_LEAVES_AFTER, _LEAVES = 3, 1.03
 # All repeats of a candidate together; slower ones get fewer and shorter repeats.
 _BUDGET_SECONDS = 2.0
 # A first call that meets cold caches says little below this.
@@ -39,8 +42,8 @@ class TimingPolicy:
         repeat: repeats; each gives one cost.
         min_repeat_ms: a repeat gets as many calls as fill this time.
         racing_factor: a candidate that is this much slower than the best one so far is called once more only; 0 times all fully.
-        repeat_factor: one that is this much slower gets one repeat only; 0 gives all of them to everyone. The search goes on from
-            sketches within the same 1.2 of the best, so that what lies beyond needn't be known to the percent.
+        repeat_factor: one that is this much slower gets one repeat only; 0 gives all of them to everyone. Repeats differ by a few
+            percent, so what lies far beyond that is none of the best few, and needn't be known to the percent.
         flush_caches: drop all arrays from the caches before each repeat, which then is one call.
         cooldown_s: rest after each candidate, outside of its limit.
         patience_s: how long to wait at most for a core that somebody else has taken; 0 neither probes nor waits.
@@ -52,7 +55,7 @@ class TimingPolicy:
     repeat: int = 3
     min_repeat_ms: float = 12.0
     racing_factor: float = 3.0
-    repeat_factor: float = 1.2
+    repeat_factor: float = 1.15
     flush_caches: bool = False
     cooldown_s: float = 0.0
     patience_s: float = 0.5
@@ -130,7 +133,9 @@ def time_candidate(run: Run, first: float, policy: TimingPolicy, best: float, qu
     if first > _BUDGET_SECONDS:
         return Timing((first,), 1, raced=first > limit)
     calls = _calls_of_race(limit, policy)
-    warm = first if first > max(limit, _COLD_SECONDS) else run(calls)
+    # Of one that fills a repeat alone the first call was a repeat: what caches and threads add to it is less than what repeats differ by.
+    enough = policy.min_repeat_ms * 1e-3 if policy.min_repeat_ms and policy.number == 1 and not policy.flush_caches else math.inf
+    warm = first if first > max(min(limit, enough), _COLD_SECONDS) else run(calls)
     if warm > limit:
         calm = quiet.now()
         if not calm:  # perhaps it isn't slow at all
@@ -139,8 +144,7 @@ def time_candidate(run: Run, first: float, policy: TimingPolicy, best: float, qu
         if warm > limit:
             return Timing((warm,), 1, raced=True, disturbed=not calm)
     number = calls_per_repeat(warm, policy)
-    # A call that fills a repeat alone was one: of long candidates, where each further call costs the most.
-    begun: list[float] = [warm] if number == calls else []
+    begun: list[float] = [warm] if number == (1 if warm == first else calls) else []
     costs: list[float] = []
     for _ in range(_ATTEMPTS):
         timing, begun = _repeats(run, begun, number, policy, best), []
@@ -181,22 +185,31 @@ def calls_per_repeat(cost: float, policy: TimingPolicy) -> int:
 def calmest(costs: Sequence[Sequence[float]], count: int) -> list[list[float]]:
     """So many of the rounds of candidates that were timed in turn: those that were disturbed least.
 
-    Others only ever add time. A round is kept for all candidates or for none, so that they stay comparable round by round.
+    Others only ever add time. A round is kept for all candidates or for none, so that they stay comparable round by round; one that
+    left before the end keeps what it has.
 
     Args:
         costs: of each candidate, one number a round.
         count: rounds to keep, in their order.
     """
-    slowness = [sum(row[number] / min(row) for row in costs) for number in range(len(costs[0]))]
-    kept = sorted(sorted(range(len(slowness)), key=lambda number: (slowness[number], number))[:count])
-    return [[row[number] for number in kept] for row in costs]
+    rounds = max(map(len, costs))
+    slowness = [sum(row[number] / min(row) for row in costs if len(row) == rounds) for number in range(rounds)]
+    kept = sorted(sorted(range(rounds), key=lambda number: (slowness[number], number))[:count])
+    return [[row[number] for number in kept] if len(row) == rounds else list(row) for row in costs]
 
 
 def interleave(runs: Sequence[Run], numbers: Sequence[int], rounds: int, quiet: Quiet) -> list[list[float]]:
-    """Seconds per call of several candidates in turn, round after round, so that drift of the machine hits all alike."""
+    """Seconds per call of several candidates in turn, round after round, so that drift of the machine hits all alike.
+
+    One that is clearly slower than another leaves early, and has fewer rounds.
+    """
     costs: list[list[float]] = [[] for _ in runs]
-    for _ in range(rounds):
+    staying = list(range(len(runs)))
+    for done in range(rounds):
         quiet.wait()
-        for cost, run, number in zip(costs, runs, numbers, strict=True):
-            cost.append(run(number))
+        for place in staying:
+            costs[place].append(runs[place](numbers[place]))
+        if done + 1 >= _LEAVES_AFTER:
+            least = min((min(costs[place]) for place in staying), default=0.0)
+            staying = [place for place in staying if min(costs[place]) <= _LEAVES * least]
     return costs

@@ -66,9 +66,11 @@ def test_repeats_are_filled_with_calls() -> None:
 
 def test_a_call_that_fills_a_repeat_is_one() -> None:
     machine = Machine(cost=2e-2)
-    assert timed(machine, first=3e-2).costs == pytest.approx((2e-2, 2e-2, 2e-2)) and machine.calls == [1, 1, 1]
+    assert timed(machine, first=2.2e-2).costs == pytest.approx((2.2e-2, 2e-2, 2e-2)) and machine.calls == [1, 1]  # so was the first
     slower = Machine(cost=2e-2)
-    assert timed(slower, first=2e-2, best=1.2e-2).costs == pytest.approx((2e-2,)) and slower.calls == [1]
+    assert timed(slower, first=2e-2, best=1.2e-2).costs == pytest.approx((2e-2,)) and slower.calls == []
+    short = Machine(cost=1.3e-2)
+    assert timed(short, first=1.3e-2, policy=replace(POLICY, number=2)).number == 2 and short.calls == [1, 2, 2, 2]
 
 
 def test_a_slow_candidate_is_timed_once() -> None:
@@ -215,11 +217,12 @@ def test_interleaving_lets_drift_hit_all_alike() -> None:
         machine.cost = cost
         return machine.run(1)
 
-    costs = interleave([lambda n: runner("a", 1e-3), lambda n: runner("b", 2e-3)], [1, 1], 4, machine.quiet())
-    assert order == ["a", "b"] * 4
-    assert [len(row) for row in costs] == [4, 4]
-    assert sorted(costs[0])[2] == pytest.approx(1e-3)
-    assert sorted(costs[1])[2] == pytest.approx(2e-3)
+    costs = interleave(
+        [lambda n: runner("a", 1e-3), lambda n: runner("b", 1.02e-3), lambda n: runner("c", 2e-3)], [1] * 3, 4, machine.quiet()
+    )
+    assert order == ["a", "b", "c"] * 3 + ["a", "b"]  # one that is far slower leaves
+    assert [sorted(row)[2] for row in costs] == pytest.approx([1e-3, 1.02e-3, 2e-3])
+    assert [len(row) for row in calmest(costs, 2)] == [2, 2, 3]
 
 
 def test_rounds_that_were_disturbed_are_left_out_for_all_alike() -> None:
