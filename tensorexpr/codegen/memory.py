@@ -184,16 +184,31 @@ def _load_block(ctx: FunctionContext, access: Access, mask: Mask | None) -> str:
         wide = odd_vectors.widened(ctx, access.lanes, access.unit)
         if wide is not None:
             return odd_vectors.load(ctx, access.memory_type, access.lanes, wide, pointer, alignment)
-        return ctx.text.value(f"load {vector}, ptr {pointer}, align {alignment}")
+        return _in_order(ctx, access, access.lanes, 0)
     return ctx.text.value(
         f"call {vector} @llvm.masked.load.{suffix(vector)}.p0(ptr align {alignment} {pointer}, "
         f"<{access.lanes} x i1> {mask.text}, {vector} zeroinitializer)"
     )
 
 
-def _lane_pointer(ctx: FunctionContext, access: Access, stride: int, lane: int) -> tuple[str, int]:
+def _in_order(ctx: FunctionContext, access: Access, lanes: int, first: int) -> str:
+    """Neighbours in memory, register by register: a load of several is taken apart by LLVM in any order, which no prefetcher follows.
+
+    (znver1, the squares of 16 MB summed by eight registers, loaded from the middle to both ends: 1.10 ms, in order 0.74.)
+    """
+    half, odd = divmod(lanes, 2)
+    vector = vector_of(access.memory_type, lanes)
+    if odd or 8 * lanes * access.unit <= ctx.module.target.vector_bits:
+        pointer, alignment = _displaced(ctx, access, first * access.unit)
+        return ctx.text.value(f"load {vector}, ptr {pointer}, align {alignment}")
+    low, high = (_in_order(ctx, access, half, first + start) for start in (0, half))
+    indices, part = ", ".join(f"i32 {lane}" for lane in range(lanes)), vector_of(access.memory_type, half)
+    return ctx.text.value(f"shufflevector {part} {low}, {part} {high}, <{lanes} x i32> <{indices}>")
+
+
+def _displaced(ctx: FunctionContext, access: Access, offset: int) -> tuple[str, int]:
+    """The address so many bytes behind an element, and its alignment."""
     pointer, alignment = element_pointer(ctx, access.data, access.base, access.unit)
-    offset = lane * stride * access.unit
     if offset == 0:
         return pointer, alignment
     moved = ctx.once(("displaced", pointer, offset), lambda: ctx.text.value(f"getelementptr i8, ptr {pointer}, i64 {offset}"))
@@ -206,7 +221,7 @@ def _load_each(ctx: FunctionContext, access: Access, stride: int, mask: Mask | N
     result = "poison" if mask is None else "zeroinitializer"
     for lane in range(access.lanes):
         if mask is None or (mask.constant is not None and mask.constant[lane]):
-            pointer, alignment = _lane_pointer(ctx, access, stride, lane)
+            pointer, alignment = _displaced(ctx, access, lane * stride * access.unit)
             element = ctx.text.value(f"load {kind}, ptr {pointer}, align {alignment}")
             result = ctx.text.value(f"insertelement {vector} {result}, {kind} {element}, i64 {lane}")
     return result
@@ -311,7 +326,7 @@ def _store_each(ctx: FunctionContext, access: Access, stride: int, value: str, m
     for lane in range(access.lanes):
         if mask is None or (mask.constant is not None and mask.constant[lane]):
             element = ctx.text.value(f"extractelement {vector} {value}, i64 {lane}")
-            pointer, alignment = _lane_pointer(ctx, access, stride, lane)
+            pointer, alignment = _displaced(ctx, access, lane * stride * access.unit)
             ctx.text.emit(f"store {kind} {element}, ptr {pointer}, align {alignment}")
 
 

@@ -125,8 +125,8 @@ class _Builder:
             s[tile].skip_padding(assume_finite=True)
         elif self.convolution.is_transposed:
             s[tile].skip_padding()
+        weights = self._packed(tile)  # before the accumulators, whose padding then has weights to be computed from
         self._blocked(tile)
-        weights = self._packed(tile)
         place, tiles = self._loops_of_result()
         if weights is not None and plan.packing is Pack.PANEL:
             s[weights].compute_at(s[self.output], place)
@@ -150,7 +150,7 @@ class _Builder:
                 flat[pixel] = i[pixel] // phase
             return [i[channel] // block, *others, *(flat[p] for p in pixels), i[channel] % block // lanes, i[channel] % lanes]
 
-        self.s[tile].transform_layout(layout, pad_value=None if extents[channel] % block == 0 else 0.0)
+        self.s[tile].transform_layout(layout)
 
     def _packed(self, tile: Tensor) -> Tensor | None:
         """The weights as [panel][others][summed axes][channel in the panel]."""

@@ -22,8 +22,8 @@ from .reduction import extents_of
 from .register_tile import PLANES, balanced_sizes, end_cycles, step_cycles
 
 _WEIGHTS = 0.35  # cycles that loading a vector of weights, from the second level, delays the multiply-adds beside it
-_FAR_PANEL = 0.7  # ... from further away, where a panel doesn't fit, line after line
-_FAR_WEIGHTS = 3.0  # ... and where its rows are far apart
+_FAR_PANEL = 0.7  # ... a line of them from further away, where a panel doesn't fit
+_FAR_WEIGHTS = 3.0  # ... a vector whose rows are far apart
 _LOOP = 20.0  # cycles to start the loop over the channels for another tap, as the end of the one before is predicted wrongly
 _PACKED = 8.0  # ... to load a vector of weights, transpose and store it
 _TRANSPOSED = 4.0  # ... more to store a vector of a tile that is read by columns
@@ -33,6 +33,7 @@ FEW_SUMMED = 4
 _MOST_TAPS = 8  # of a row of the window that are written out: each is a step of the sum on a whole tile
 _REFILL = 0.22  # of a step's cycles, that bringing its pixels back from the second level may take
 _USES = 8  # tiles for which a panel is worth its copy
+_FEW_USES = 4  # ... where each tile waits for its rows
 
 
 class Order(Enum):
@@ -86,7 +87,7 @@ def convolution_plans(convolution: Convolution, target: Target) -> list[Plan]:
     The others have other vectors or a tile of more axes, copied borders instead of peeled ones, or another order. How many pixels
     a tile has is left to the search.
     """
-    lanes, extents = lanes_of(target, convolution.dtype), convolution.extents
+    lanes, extents = channel_lanes(convolution, target), convolution.extents
     channels = extents[convolution.channel]
     # Channels last, vectors of anything else would be gathered: even a few lanes of a vector of channels are better.
     if (channels < lanes // 2 and convolution.channel < len(extents) - 1) or convolution.depth < 2:
@@ -112,6 +113,12 @@ def convolution_plans(convolution: Convolution, target: Target) -> list[Plan]:
     return [*found[:1], *(variant for plan in found[:1] for variant in _variants(plan)), *found[1:]]
 
 
+def channel_lanes(convolution: Convolution, target: Target) -> int:
+    """The lanes of a vector of channels: of few that are neighbours in the result, the power of two that holds them."""
+    most, channels = lanes_of(target, convolution.dtype), convolution.extents[convolution.channel]
+    return most if convolution.channel < len(convolution.extents) - 1 else min(most, 1 << (channels - 1).bit_length())
+
+
 def _variants(plan: Plan) -> list[Plan]:
     """The same tile with borders in a copy of the data, and with panels and pixels in another order."""
     return [*([replace(plan, peeled=False)] if plan.peeled else []), reordered(plan)]
@@ -126,7 +133,7 @@ def reordered(plan: Plan) -> Plan:
 
 def plan_of(convolution: Convolution, target: Target, pixels: list[int], tile: tuple[int, ...], vectors: int, cycles: float) -> Plan | None:
     """The plan of a tile; None where weights can't be brought into panels of its vectors."""
-    lanes, extents = lanes_of(target, convolution.dtype), convolution.extents
+    lanes, extents = channel_lanes(convolution, target), convolution.extents
     channels = extents[convolution.channel]
     parallel = is_parallel(target, 2.0 * prod(extents) * convolution.depth)
     peeled = is_peeled(convolution)
@@ -134,7 +141,8 @@ def plan_of(convolution: Convolution, target: Target, pixels: list[int], tile: t
     order, chunks = _order(convolution, panels, pixels, peeled, target.num_cores if parallel else 1, target)
     uses = prod([-(-extent // size) for extent, size in zip(pixels, tile, strict=True)]) * convolution.size(*convolution.outer)
     near = _is_near(convolution, lanes * vectors, target)
-    packing = _packing(convolution, lanes * vectors, uses if order is Order.PANELS or not near else 0)
+    is_used = (order is Order.PANELS or not near) and uses >= _worth_copy(convolution, tile, vectors, target)
+    packing = _packing(convolution, lanes * vectors, is_used)
     if packing is not Pack.NONE and (len(convolution.weights.indices) < 2 or convolution.fixed.index_of(convolution.channel) is None):
         return None
     if packing is Pack.PANEL and (order is not Order.PANELS or chunks > 1):
@@ -236,7 +244,7 @@ def is_peeled(convolution: Convolution) -> bool:
 
 def register_tiles(convolution: Convolution, pixels: list[int], target: Target) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Register tiles: MR*NV accumulators, NV vectors of weights and one broadcast in the registers."""
-    per_group, panel, lanes = convolution.per_group, panel_of(convolution), lanes_of(target, convolution.dtype)
+    per_group, panel, lanes = convolution.per_group, panel_of(convolution), channel_lanes(convolution, target)
     for vectors in range(1, target.vector_registers // 8 + 1):
         block = vectors * lanes
         if (per_group < convolution.extents[convolution.channel] and per_group % block) or (panel and panel % block):
@@ -266,14 +274,28 @@ def has_far_rows(convolution: Convolution) -> bool:
     return convolution.weights.indices[-1] is axis and convolution.bytes * (as_int(shape[-1]) or 1) >= _FAR_ROWS
 
 
-def _packing(convolution: Convolution, block: int, uses: int) -> Pack:
-    """Where the weights are packed, if each panel is used so many times by one core."""
+def _worth_copy(convolution: Convolution, tile: Sequence[int], vectors: int, target: Target) -> int:
+    """The tiles for which a copy of a panel is worth its time: few where each of them waits for rows that the second level has lost.
+
+    Rows a power of two apart share few sets: 256 of 1,536 at 2 KB stay in 512 KB of 8 ways. A row then takes the time of a line from
+    the third level and of a walk to its page, which hides behind the steps that the core's window reaches ahead, or doesn't:
+    window / (rows * vectors + rows + vectors) * cycles of a step < 2 * wait.
+    """
+    machine, rows = target.machine, prod(list(tile))
+    row_bytes = convolution.bytes * (as_int(convolution.weights.producer.shape[-1]) or 1)
+    ahead = machine.window / (rows * vectors + rows + vectors) * machine.step_cycles(rows * vectors, rows + vectors)
+    hidden = convolution.depth <= machine.caches[1].rows(row_bytes) or ahead >= 2 * machine.caches[1].wait
+    return _USES if hidden else _FEW_USES
+
+
+def _packing(convolution: Convolution, block: int, is_used: bool) -> Pack:
+    """Where the weights are packed, if a core uses each panel often enough for a copy."""
     axis = convolution.op.axis[convolution.channel].var
     if panel_of(convolution):
         return Pack.NONE
     if convolution.weights.indices[-1] is axis and convolution.extents[convolution.channel] % block == 0:
         # Rows far apart are many pages: a copy pays if it is used often.
-        return Pack.PANEL if has_far_rows(convolution) and uses >= _USES else Pack.NONE
+        return Pack.PANEL if has_far_rows(convolution) and is_used else Pack.NONE
     return Pack.PANEL
 
 
@@ -301,9 +323,10 @@ def all_cycles(
         together: taps that one loop over the channels has inside.
         stored: each loop over the channels loads and stores its accumulators.
     """
-    block, outer = vectors * lanes_of(target, convolution.dtype), convolution.size(*convolution.outer)
+    block, outer = vectors * channel_lanes(convolution, target), convolution.size(*convolution.outer)
     columns = 0.0 if convolution.channel == len(convolution.extents) - 1 else _TRANSPOSED
-    load = _WEIGHTS if _is_near(convolution, block, target) else _FAR_PANEL if tiles * outer >= _USES else _FAR_WEIGHTS
+    far = _FAR_PANEL * block / vectors * convolution.bytes / target.machine.line_bytes if tiles * outer >= _USES else _FAR_WEIGHTS
+    load = _WEIGHTS if _is_near(convolution, block, target) else far
     steps = sum(count * step_cycles(size, vectors, load, target.machine) for size, count in sizes.items() if size)
     bodies = sum(count for size, count in sizes.items() if size)
     loops = _LOOP * max(0, bodies / together - tiles) if convolution.step_count > FEW_SUMMED else 0.0

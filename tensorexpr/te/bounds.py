@@ -17,14 +17,36 @@ import numpy as np
 from ..arith.analyzer import Analyzer
 from ..errors import DeclarationError
 from ..tir.arithmetic import logical_not
-from ..tir.dtype import to_numpy
-from ..tir.expr import Add, And, Call, IntImm, IterVar, Or, PrimExpr, ProducerLoad, Range, Reduce, Select, Sub, Var
+from ..tir.dtype import parse_dtype, to_numpy
+from ..tir.expr import (
+    Add,
+    And,
+    Call,
+    Cast,
+    Div,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    IterVar,
+    Mod,
+    Or,
+    PrimExpr,
+    ProducerLoad,
+    Range,
+    Reduce,
+    Select,
+    Sub,
+    Var,
+)
+from ..tir.intrin import INTRINSICS
 from ..tir.rewriting import walk
 from .evaluation import Array, children, compile_program
 from .operation import ComputeOp, loads
 
 Bounds = tuple[int, int]
 Guards = tuple[tuple[PrimExpr, bool], ...]
+_DIVISIONS = (Div, FloorDiv, FloorMod, Mod)
+_FOREIGN = ("tir.call_pure_extern", "tir.call_llvm_pure_intrin")
 _ALL_POINTS = 1 << 14  # few enough to try every one, so that the answer is exact
 _RANDOM_POINTS = 512  # indices with // and % may leave a tensor inside of a box, away from its corners
 _CORNER_AXES = 8  # 256 corners; an affine index is largest at one of them
@@ -70,14 +92,43 @@ def check_bounds(op: ComputeOp, start: int = 0) -> None:
         domains[first] = Range.from_min_extent(IntImm(first.dtype, start), extent - start)
     if any(high < low for low, high in ranges.values()):
         return
+    for load, dim, guards in _doubtful(op, ranges, domains):
+        _search(op, load, dim, guards, ranges)
+
+
+def computes_anywhere(op: ComputeOp) -> bool:
+    """True if every point of the axes can be computed, wanted or not: it provably reads what exists, and nothing traps."""
+    ranges = {axis.var: bounds for axis in (*op.axis, *op.reduce_axis) if (bounds := _axis_bounds(axis)) is not None}
+    constant = all(isinstance(extent, IntImm) for load in loads(op) for extent in load.producer.shape)
+    domains = {axis.var: axis.dom for axis in (*op.axis, *op.reduce_axis) if axis.dom is not None}
+    return constant and all(map(is_harmless, op.body)) and not any(_doubtful(op, ranges, domains))
+
+
+def is_harmless(body: PrimExpr) -> bool:
+    """True if values that nobody asked for can't trap: no calls out, integer division by what may be zero, or float to integer."""
+    return not any(_may_trap(node) for node in walk(body) if isinstance(node, PrimExpr))
+
+
+def _may_trap(node: PrimExpr) -> bool:
+    if isinstance(node, _DIVISIONS):
+        return parse_dtype(node.dtype).is_int and not (isinstance(node.b, IntImm) and node.b.value)
+    if isinstance(node, Cast):
+        return parse_dtype(node.value.dtype).is_float and not parse_dtype(node.dtype).is_float
+    if isinstance(node, Call):
+        intrinsic = INTRINSICS.get(node.op)
+        return intrinsic is None or not intrinsic.pure or node.op in _FOREIGN
+    return False
+
+
+def _doubtful(op: ComputeOp, ranges: dict[Var, Bounds], domains: dict[Var, Range]) -> Iterator[tuple[ProducerLoad, int, Guards]]:
+    """The indices of reads that aren't known to stay inside."""
     analyzer = Analyzer(domains)
     for load, guards in islice(guarded_loads(op), _MOST_READS):
         with ExitStack() as scopes:
             for condition, wanted in guards:
                 scopes.enter_context(analyzer.constraint_scope(condition if wanted else logical_not(condition)))
-            doubtful = [dim for dim in range(len(load.indices)) if not _cleared(analyzer, load, dim, ranges)]
-        for dim in doubtful:
-            _search(op, load, dim, guards, ranges)
+            found = [dim for dim in range(len(load.indices)) if not _cleared(analyzer, load, dim, ranges)]
+        yield from ((load, dim, guards) for dim in found)
 
 
 def _axis_bounds(axis: IterVar) -> Bounds | None:
@@ -88,7 +139,7 @@ def _axis_bounds(axis: IterVar) -> Bounds | None:
 
 
 def _cleared(analyzer: Analyzer, load: ProducerLoad, dim: int, ranges: dict[Var, Bounds]) -> bool:
-    """True if interval arithmetic shows that an index stays inside, or nothing can be said."""
+    """True if an index stays inside by interval arithmetic, or by a proof from the guards, or nothing can be said."""
     index, extent = load.indices[dim], load.producer.shape[dim]
     if not isinstance(extent, IntImm):
         return True
@@ -97,7 +148,8 @@ def _cleared(analyzer: Analyzer, load: ProducerLoad, dim: int, ranges: dict[Var,
         if low >= 0 and high < extent.value:
             return True
     bound = analyzer.const_int_bound(index)
-    return bound.min_value >= 0 and bound.max_value < extent.value
+    inside = bound.min_value >= 0 and bound.max_value < extent.value
+    return inside or (analyzer.known_nonnegative(index) and analyzer.known_less(index, extent))
 
 
 def guarded_loads(op: ComputeOp) -> Iterator[tuple[ProducerLoad, Guards]]:

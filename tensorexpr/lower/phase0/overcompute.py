@@ -14,16 +14,11 @@ from dataclasses import dataclass, replace
 from ...arith.analyzer import Analyzer
 from ...schedule.domain import Guard, StageDomain
 from ...schedule.tree import ScheduleTree
-from ...te.bounds import guarded_loads
+from ...te.bounds import guarded_loads, is_harmless
 from ...te.operation import ComputeOp
 from ...tir.arithmetic import logical_not
-from ...tir.dtype import parse_dtype
-from ...tir.expr import Call, Cast, Div, FloorDiv, FloorMod, IntImm, Mod, PrimExpr, ProducerLoad
-from ...tir.intrin import INTRINSICS
-from ...tir.rewriting import substitute, walk
-
-_DIVISIONS = (Div, FloorDiv, FloorMod, Mod)
-_FOREIGN = ("tir.call_pure_extern", "tir.call_llvm_pure_intrin")
+from ...tir.expr import PrimExpr, ProducerLoad
+from ...tir.rewriting import substitute
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +35,7 @@ class Overcompute:
         stage = self.domain.stage
         if not borders or stage.rolling_buffer or stage.id in self.tree.carried or not isinstance(stage.op, ComputeOp):
             return tuple(borders)
-        if not all(map(_is_harmless, self.bodies)):
+        if not all(map(is_harmless, self.bodies)):
             return tuple(borders)
         kept = tuple(borders)
         for guard in borders:
@@ -70,19 +65,3 @@ class Overcompute:
                 self.analyzer.known_less(index, extent) and self.analyzer.known_nonnegative(index)
                 for index, extent in zip(map(self.analyzer.simplify, load.indices), shape, strict=True)
             )
-
-
-def _is_harmless(body: PrimExpr) -> bool:
-    """True if values that nobody asked for can't trap: no calls out, integer division by what may be zero, or float to integer."""
-    return not any(_may_trap(node) for node in walk(body) if isinstance(node, PrimExpr))
-
-
-def _may_trap(node: PrimExpr) -> bool:
-    if isinstance(node, _DIVISIONS):
-        return parse_dtype(node.dtype).is_int and not (isinstance(node.b, IntImm) and node.b.value)
-    if isinstance(node, Cast):
-        return parse_dtype(node.value.dtype).is_float and not parse_dtype(node.dtype).is_float
-    if isinstance(node, Call):
-        intrinsic = INTRINSICS.get(node.op)
-        return intrinsic is None or not intrinsic.pure or node.op in _FOREIGN
-    return False

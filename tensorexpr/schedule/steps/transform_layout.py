@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from ...arith.index_map import IndexMap
 from ...arith.linear import is_scalar_int
 from ...errors import DeclarationError, ScheduleError, TypeMismatchError
+from ...te.bounds import computes_anywhere
 from ...te.operation import ComputeOp, Operation, PlaceholderOp
 from ...te.tensor import Tensor
 from ...te.tensor_compute import TensorComputeOp
@@ -239,18 +240,17 @@ class _Layout:
 
     def moved(self, op: ComputeOp, pads: Sequence[PrimExpr | None]) -> ComputeOp:
         """The operation over the new axes."""
-        body = tuple(self._body(old, pad) for old, pad in zip(op.body, self._pads(op, pads), strict=True))
-        return ComputeOp(op.name, op.tag, op.attrs, self.axis, op.reduce_axis, body)
+        made = ComputeOp(op.name, op.tag, op.attrs, self.axis, op.reduce_axis, tuple(substitute(old, self.inverse) for old in op.body))
+        if is_const_int(self.valid, 1) or (op.reduce_axis and all(pad is None for pad in pads) and computes_anywhere(made)):
+            return made  # of padding that nobody cares for a sum may be anything, so it needs no condition
+        return replace(made, body=tuple(self._body(body, pad) for body, pad in zip(made.body, self._pads(op, pads), strict=True)))
 
     def _pads(self, op: ComputeOp, pads: Sequence[PrimExpr | None]) -> list[tuple[PrimExpr | None, ...]]:
         """What each body needs to know: a reduction of several outputs starts all of them."""
         return [tuple(pads) if isinstance(body, Reduce) else (pad,) for body, pad in zip(op.body, pads, strict=True)]
 
-    def _body(self, old: PrimExpr, pads: tuple[PrimExpr | None, ...]) -> PrimExpr:
+    def _body(self, body: PrimExpr, pads: tuple[PrimExpr | None, ...]) -> PrimExpr:
         """A padded reduction starts at the padding and adds nothing to it."""
-        body = substitute(old, self.inverse)
-        if is_const_int(self.valid, 1):
-            return body
         if not isinstance(body, Reduce):
             return if_then_else(self.valid, body, pads[0] if pads[0] is not None else const(0, body.dtype))
         start = body.init or body.combiner.identity_element

@@ -75,6 +75,22 @@ def test_padded_reductions_add_nothing_to_the_padding(pad_value: int | None, ini
     assert_schedule_correct(s, [a, c])
 
 
+def test_sums_that_may_be_anything_in_the_padding_have_no_condition() -> None:
+    """Where what they read exists there too: a copy that was padded before. A division may trap on what is no element."""
+    for division in (False, True):
+        a = te.placeholder((6, 10), "int32", name="A")
+        k = te.reduce_axis((0, 6), name="k")
+        b = te.compute((10,), lambda i, a=a, k=k, division=division: te.sum(7 // a[k, i] if division else a[k, i], axis=k), name="B")
+        c = te.compute((10,), lambda i, b=b: b[i] * 2, name="C")
+        s = create_schedule(c.op)
+        copy = s.cache_read(a, "global", [b])
+        s[copy].transform_layout(lambda k, i: [i // 4, k, i % 4], pad_value=0)
+        s[b].transform_layout(lambda i: [i // 4, i % 4])
+        assert str(tvm.lower(s, [a, c], upto=0)).count("if T.likely(i_o * 4 + i_i < 10)") == division
+        if not division:
+            assert_schedule_correct(s, [a, c])
+
+
 def test_several_outputs_move_together() -> None:
     a = te.placeholder((7,), name="A")
     b, d = te.compute((7,), lambda i: (a[i] + 1.0, a[i] * 2.0), name="B")

@@ -117,7 +117,7 @@ def test_channels_first_for_registers_of_eight_lanes() -> None:
 )
 def test_channels_last(make: Callable[[], Tensors]) -> None:
     tensors = make()
-    assert plan_of(tensors).lanes == 16
+    assert plan_of(tensors).lanes == min(16, found_in(tensors).extents[-1])
     check(tensors)
 
 
@@ -130,6 +130,15 @@ def test_transposed(args: tuple[int, ...], phases: tuple[int, ...]) -> None:
     tensors = operators.conv2d_transpose(*args)
     assert found_in(tensors).phases == phases
     check(tensors)
+
+
+@pytest.mark.parametrize("make", [operators.conv2d, operators.conv2d_transpose])
+def test_few_channels_are_short_vectors_without_masks(make: Callable[..., Tensors]) -> None:
+    """Three channels of a result are four lanes: what the fourth one has is never stored, so no step masks it."""
+    tensors = make(1, 3, 5, 4, 3, 4, 2, 1)
+    assert plan_of(tensors, AVX2).lanes == 4
+    check(tensors, AVX2)
+    assert "vblend" not in assembly(default_schedule(tensors, AVX2), tensors, AVX2)
 
 
 def test_results_that_phases_do_not_divide_get_another_schedule() -> None:
@@ -196,6 +205,13 @@ def test_panels_that_no_cache_holds_are_packed() -> None:
     for plan in (plan_of(far), plan_of(operators.conv3d(16, 8, 7, 7, 512, 512, 3, 1, 1))):
         assert plan.packing is not Pack.NONE
         assert plan.vectors == 2
+
+
+def test_rows_that_share_few_sets_are_packed_for_few_tiles() -> None:
+    """256 rows at a distance of 2 KB stay in 512 KB of 8 ways, so 4,608 come from further away for each of five tiles of 25 pixels."""
+    zen = Target("llvm -mcpu=znver1 -num-cores=2")
+    many, few = (operators.conv2d(1, 7, 7, channels, 512, 3, 1, 1, 2) for channels in (512, 16))
+    assert [plan_of(tensors, zen).packing for tensors in (many, few)] == [Pack.PANEL, Pack.NONE]
 
 
 def test_panels_of_groups_read_a_part_of_the_data() -> None:
