@@ -28,11 +28,12 @@ from ..tir.expr import (
     Mul,
     Not,
     PrimExpr,
+    Shuffle,
     Sub,
 )
 from .casts import low_precision, narrow, widen
 from .context import FunctionContext
-from .types import LOW_PRECISION, VALUE_TYPE, computed
+from .types import LOW_PRECISION, VALUE_TYPE, computed, suffix
 
 _FLOAT: dict[type[PrimExpr], str] = {Add: "fadd contract", Sub: "fsub contract", Mul: "fmul contract", Div: "fdiv"}
 _INTEGER: dict[type[PrimExpr], str] = {Add: "add", Sub: "sub", Mul: "mul"}
@@ -62,7 +63,18 @@ def emit_binary(ctx: FunctionContext, node: PrimExpr) -> str:
         return narrow(ctx, dtype, ctx.text.value(f"{_FLOAT[kind].split()[0]} {wide} {a}, {b}"))
     if isinstance(node.b, FloatImm) and node.b.value == -1.0 and isinstance(node, Mul):
         return ctx.text.value(f"fneg {VALUE_TYPE[dtype]} {a}")
+    if kind is Add and dtype in ("float32", "float64") and isinstance(node.a, Shuffle) and isinstance(node.b, Shuffle):
+        return _last_sum(ctx, VALUE_TYPE[dtype], a, b)
     return ctx.text.value(f"{_instruction(kind, dtype)} {a}, {b}")
+
+
+def _last_sum(ctx: FunctionContext, kind: str, a: str, b: str) -> str:
+    """The last addition of a sum over lanes, as one that might set a flag, which LLVM therefore leaves where it is.
+
+    Otherwise it moves whole sums behind loops that don't use them, and all their vectors live through these loops.
+    """
+    flags = 'metadata !"round.tonearest", metadata !"fpexcept.ignore"'
+    return ctx.text.value(f"call {kind} @llvm.experimental.constrained.fadd.{suffix(kind)}({kind} {a}, {kind} {b}, {flags})")
 
 
 def compare(ctx: FunctionContext, kind: type[PrimExpr], dtype: str, a: str, b: str) -> str:

@@ -174,7 +174,8 @@ def _emit_prefetch(ctx: FunctionContext, call: Call) -> str:
 
 
 def _emit_no_load_merge(ctx: FunctionContext, call: Call) -> str:
-    """Loads from here on use pointers that LLVM can't recognise (see `address`)."""
+    """Loads from here on use pointers that LLVM can't recognise (see `address`), and none of them is moved before this place."""
+    ctx.text.emit('call void asm sideeffect "", ""() nounwind')
     ctx.load_epoch += 1
     ctx.forget_reads()
     ctx.reads |= IMPURE

@@ -91,26 +91,30 @@ def _schedule(s: Schedule, stage: StageNode, target: Target) -> None:
     stage_of_window.compute_at(s[result], place)
     *outer, lane = s[window].op.axis
     own = dict(zip(op.reduce_axis, s[window].op.reduce_axis, strict=True))
-    first = [own[tap] for tap in _columns(op, target)]
+    first, is_along = [own[tap] for tap in _outer_taps(op, target)], op.axis[-1].var in _moved_axes(op).values()
     axes = [*first, *(tap for tap in own.values() if tap not in first), *outer] if first else [*outer, *own.values()]
     stage_of_window.reorder(*axes, lane)
     for axis in axes:
         stage_of_window.unroll(axis)
+    for axis in () if is_along else first:  # or LLVM would keep pixels of this row of the window for the next
+        stage_of_window.pragma(axis, "no_load_merge")
     stage_of_window.vectorize(lane)
 
 
-def _columns(op: ComputeOp, target: Target) -> list[IterVar]:
-    """The taps along the vectors, if a tile goes through them one by one, its rows inside; none where it goes through its rows one by one.
+def _outer_taps(op: ComputeOp, target: Target) -> list[IterVar]:
+    """The taps that a tile goes through one by one, its rows inside; none where it goes through its rows one by one.
 
     A row is a chain of k * k multiply-adds, each of which waits for the one before. Where all weights are in registers, rows one by one
     load each but once. Where they aren't, those of one column of the window are: so many rows as there are accumulators go on at a time,
     independent of each other (znver1, planes of 112, 56 and 28: 1.09, 1.05 and 1.03 times as fast with four rows, 1.21, 1.18 and 1.15
     with seven or eight). At a stride neighbouring taps are halves of the same loads, which the tile would do again (0.96 to 1.08 times).
+    Vectors of channels go through the window's rows, whose taps share pixels (40 moves to the stack become none: 1.0 to 1.14 times).
     """
     moved, last = _moved_axes(op), op.axis[-1].var
-    strides = {flat_access(load).stride(last) for load in loads(op)}
-    found = [axis for axis in op.reduce_axis if moved.get(axis.var) is last]
-    return found if strides <= {0, 1} and _held(op) + _LEAST_ROWS > target.vector_registers else []
+    if _held(op) + _LEAST_ROWS <= target.vector_registers or any(flat_access(load).stride(last) not in (0, 1) for load in loads(op)):
+        return []
+    along = last if last in moved.values() else next(axis.var for axis in op.axis if axis.var in moved.values())
+    return [axis for axis in op.reduce_axis if moved.get(axis.var) is along]
 
 
 def _held(op: ComputeOp) -> int:
@@ -126,7 +130,7 @@ def _inline_paddings(s: Schedule, stage: StageNode) -> None:
 
 
 def _tile_result(s: Schedule, result: Tensor, op: ComputeOp, target: Target) -> IterVar:
-    """Cut the result in tiles of some rows of a vector; returns the loop over tiles."""
+    """Cut the result in tiles of some rows of a vector; returns the loop whose iterations compute windows."""
     extents = extents_of(op.axis)
     axes = list(s[result].op.axis)
     stage = s[result]
@@ -157,7 +161,9 @@ def _tile_result(s: Schedule, result: Tensor, op: ComputeOp, target: Target) -> 
         stage.pragma(outermost, "loop_partition_hint")
     if s.tree[stage.id].is_output and outgrows_cache(target, bytes_of(result)):
         stage.store_nontemporal()
-    return column
+    # Rows that are finished one after the other are stored so, or all results of a tile would be kept in registers to its end.
+    is_along = op.axis[-1].var in _moved_axes(op).values()
+    return inside[-1] if is_along and _held(op) + _LEAST_ROWS <= target.vector_registers else column
 
 
 def _tile(op: ComputeOp, extents: Sequence[int], lanes: int, target: Target) -> tuple[int, dict[int, int]]:
@@ -169,7 +175,7 @@ def _tile(op: ComputeOp, extents: Sequence[int], lanes: int, target: Target) -> 
     """
     moved = set(_moved_axes(op).values())
     places = [number for number, axis in enumerate(op.axis[:-1]) if axis.var in moved] or [len(op.axis) - 2]
-    terms, columns = prod(extents_of(op.reduce_axis)), extents_of(_columns(op, target))
+    terms, columns = prod(extents_of(op.reduce_axis)), extents_of(_outer_taps(op, target))
     # accumulators + terms * operands <= registers, or accumulators + a column's weights + 1; terms * accumulators <= _TILE_TERMS
     held = terms // prod(columns) + 1 if columns else _held(op)
     most = max(_LEAST_ROWS, min(target.vector_registers - held, _TILE_TERMS // terms))
