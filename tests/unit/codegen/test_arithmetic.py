@@ -28,6 +28,7 @@ from tensorexpr.tir.expr import (
     Min,
     Mod,
     PrimExpr,
+    Shuffle,
     Var,
 )
 
@@ -278,3 +279,15 @@ def test_constants_of_every_dtype() -> None:
                 return e + ops.const(value, dtype)
 
             assert (apply(shifted, dtype, x, lanes=lanes) == expected).all()
+
+
+def test_sums_over_lanes_stay_before_the_next_loop() -> None:
+    """LLVM moves what only a later block needs behind the loops between, with all the vectors that it is made of."""
+    a, out = flat("a", 8), flat("out", 8)
+    vector = Shuffle(tuple(load(a, lane) for lane in range(4)), (0, 1, 2, 3))
+    total = ops.add(Shuffle((vector,), (0,)), Shuffle((vector,), (1,)))
+    function = compile_function(primfunc([a, out], store(out, 0, total)))
+    assert function.text.count("constrained.fadd") == 1
+    values, result = np.arange(1, 9, dtype=np.float32), np.zeros(8, np.float32)
+    assert function(values, result) == 0
+    assert result[0] == 3.0
