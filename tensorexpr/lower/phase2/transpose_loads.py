@@ -23,7 +23,7 @@ from ...arith import linear_form
 from ...tir.arithmetic import add
 from ...tir.buffer import Buffer
 from ...tir.dtype import parse_dtype
-from ...tir.expr import BufferLoad, Call, IntImm, PrimExpr, Ramp, Shuffle, Var
+from ...tir.expr import And, BufferLoad, Call, IntImm, Or, PrimExpr, Ramp, Shuffle, Var
 from ...tir.function import PrimFunc
 from ...tir.stmt import BufferStore, LetStmt, SeqStmt, Stmt, seq
 from ..context import PassContext
@@ -111,14 +111,16 @@ def _has_effects(store: BufferStore) -> bool:
 _EFFECTS = frozenset({"tir.call_extern", "tir.tvm_call_packed", "tir.atomic_add", "tir.no_load_merge"})
 
 
-def _nodes(exprs: Iterable[PrimExpr]) -> Iterable[PrimExpr]:
+def _nodes(exprs: Iterable[PrimExpr], conditional: bool = True) -> Iterable[PrimExpr]:
+    """All parts of expressions; without the `conditional` ones those that are evaluated whatever a condition says."""
     stack, seen = list(exprs), set[PrimExpr]()
     while stack:
         expr = stack.pop()
         if expr not in seen:
             seen.add(expr)
             yield expr
-            stack.extend(operands(expr))
+            chooses = not conditional and (isinstance(expr, (And, Or)) or (isinstance(expr, Call) and expr.op == "tir.if_then_else"))
+            stack.extend(operands(expr)[:1] if chooses else operands(expr))
 
 
 def _run(stores: Sequence[BufferStore], registers: RegisterFile, shared: frozenset[Var], slots: StridedSlots) -> Stmt:
@@ -130,7 +132,7 @@ def _run(stores: Sequence[BufferStore], registers: RegisterFile, shared: frozens
         written |= shared
     groups: dict[tuple[object, ...], dict[int, _Strided]] = {}
     for store in stores:
-        for node in _nodes(own_expressions(store)):
+        for node in _nodes(own_expressions(store), conditional=False):  # a row in front of its condition may end past the array
             free = isinstance(node, BufferLoad) and node.buffer.data not in written and not in_a_slot(node, slots)
             found = _strided(node) if free and isinstance(node, BufferLoad) else None
             if found is not None:

@@ -49,6 +49,18 @@ def test_every_block_is_transposed_right(rows: int, columns: int, block: int, la
     assert_schedule_correct(*transpose(rows, columns, block, lanes, dtype))
 
 
+def test_what_a_condition_guards_is_not_read_in_front_of_it() -> None:
+    """Rows of 33 padded to 48: of the last block of 16 columns one is there, and the others lie in the next row or past the array."""
+    a = te.placeholder((16, 33), "int32", "A")
+    b = te.compute((48, 16), lambda i, j: te.if_then_else(i < 33, a[j, i], 0), name="B")
+    s = te.create_schedule(b.op)
+    i, j = b.op.axis
+    _, ii = s[b].split(i, factor=16)
+    s[b].vectorize(j)
+    s[b].unroll(ii)
+    assert_schedule_correct(s, [a, b])
+
+
 @pytest.mark.parametrize(
     "block, lanes, expected",
     [(16, 16, 64), (16, 14, 64), (8, 16, 64 + 8), (8, 8, 24), (4, 16, 64 + 4), (3, 16, 0), (16, 3, 0)],
