@@ -168,7 +168,8 @@ def _has_taps_inside(convolution: Convolution, tile: tuple[int, ...], vectors: i
 
     The pixels of a tile are a line of the cache or two in each channel, far from those of the next one. Where the first level doesn't
     keep them all until the next tap, they come again, which takes `lines * line / fill` cycles of each step of the sum. 14 pixels
-    by two vectors of AVX-512 are 14 cycles of multiply-adds for 2 of them, 6 by two vectors of AVX2 are 6 for 3.
+    by two vectors of AVX-512 are 14 cycles of multiply-adds for 2 of them, 6 by two vectors of AVX2 are 6 for 3. Tiles of several
+    rows have more pixels under way than LLVM keeps in registers (two rows of 13 by a vector of AVX-512: 75 moves to the stack).
     """
     pixel, machine, last = convolution.pixels[-1], target.machine, convolution.data.indices[-1]
     taps = extents_of(convolution.taps_of(pixel))
@@ -177,14 +178,12 @@ def _has_taps_inside(convolution: Convolution, tile: tuple[int, ...], vectors: i
         return False
     if convolution.step_count <= FEW_SUMMED:
         return False
-    if not has_free_register(tile, vectors, target):
+    if not has_free_register(tile, vectors, target) or prod(list(tile[:-1])) > 1:
         return False
     span = ((tile[-1] - 1) * convolution.stride_of(pixel) + 1) * convolution.bytes
     lines = 1 + (span - 1) / machine.line_bytes
-    *rows, columns = tile
-    size = prod(rows) * columns
-    refill = prod(rows) * lines * machine.line_bytes / machine.caches[0].fill_bytes
-    return refill > _REFILL * machine.step_cycles(size * vectors, size + vectors)
+    refill = lines * machine.line_bytes / machine.caches[0].fill_bytes
+    return refill > _REFILL * machine.step_cycles(tile[-1] * vectors, tile[-1] + vectors)
 
 
 def _is_near(convolution: Convolution, block: int, target: Target) -> bool:
