@@ -130,7 +130,7 @@ def _inline_paddings(s: Schedule, stage: StageNode) -> None:
 
 
 def _tile_result(s: Schedule, result: Tensor, op: ComputeOp, target: Target) -> IterVar:
-    """Cut the result in tiles of some rows of a vector; returns the loop whose iterations compute windows."""
+    """Cut the result in tiles of some rows of a vector; returns the loop over tiles."""
     extents = extents_of(op.axis)
     axes = list(s[result].op.axis)
     stage = s[result]
@@ -161,9 +161,7 @@ def _tile_result(s: Schedule, result: Tensor, op: ComputeOp, target: Target) -> 
         stage.pragma(outermost, "loop_partition_hint")
     if s.tree[stage.id].is_output and outgrows_cache(target, bytes_of(result)):
         stage.store_nontemporal()
-    # Rows that are finished one after the other are stored so, or all results of a tile would be kept in registers to its end.
-    is_along = op.axis[-1].var in _moved_axes(op).values()
-    return inside[-1] if is_along and _held(op) + _LEAST_ROWS <= target.vector_registers else column
+    return column
 
 
 def _tile(op: ComputeOp, extents: Sequence[int], lanes: int, target: Target) -> tuple[int, dict[int, int]]:

@@ -215,7 +215,7 @@ PROGRAMS: list[tuple[str, str, str]] = [
     ("", "", "expected one function or class, not 0; several belong in a class"),
     (f"{FUNCTION}\n{FUNCTION}", "def f(A: T.Buffer((16,))):", "expected one function or class, not 2"),
     ("x = 3", "x = 3", "expected a function under @T.prim_func or a class under @I.ir_module"),
-    ("def f(A: T.handle):\n    pass", "def f(A: T.handle):", "function 'f' is not under @T.prim_func, which is what can be read"),
+    ("def f(A: T.handle):\n    pass", "def f(A: T.handle):", "function 'f' is not under @T.prim_func or @R.function"),
     ("@odd\ndef f(A: T.handle):\n    pass", "odd", "function 'f' is not under @T.prim_func"),
     ("@T.prim_func(private=3)\ndef f(A: T.handle):\n    pass", "3", "the option private of @T.prim_func is True or False"),
     ("@T.prim_func\ndef f(A):\n    pass", "A", "parameter A has no type; expected T.Buffer((16, 16), \"float32\"), T.handle"),

@@ -272,7 +272,6 @@ def test_rows_go_on_together_where_weights_do_not_stay_in_registers(cpu: str, st
     text = tvm.lower(default_schedule(args, f"llvm -mcpu={cpu} -num-cores=2"), args, simple_mode=True).script()
     first = re.findall(r"\[(\d+)\] = \w+\[\1\] \+ ", text)[:3]
     assert first == (["0", "1", "2"] if columns_first else ["0", "0", "0"])
-    assert ("T.allocate([1], " in text) is (cpu == "skylake-avx512")  # rows that are finished one after the other are stored so
     assert_schedule_correct(default_schedule(args, f"llvm -mcpu={cpu} -num-cores=2"), args, phases=(2,))
 
 
