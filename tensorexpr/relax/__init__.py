@@ -19,7 +19,7 @@ build, runtime      executables and the virtual machine
 """
 
 from ..tir.function import GlobalVar
-from ..tir.op_registry import Op
+from ..tir.op_registry import Op as Op
 from . import expr, op, printer, struct_info, transform, vm
 from . import visitor as analysis
 from .block_builder import BlockBuilder
@@ -64,7 +64,7 @@ from .struct_info import (
 
 __all__ = [
     "Binding", "BindingBlock", "BlockBuilder", "Call", "Constant", "DataTypeImm", "DataflowBlock", "DataflowVar", "Executable", "Expr",
-    "ExternFunc", "FuncStructInfo", "Function", "GlobalVar", "If", "MatchCast", "ObjectStructInfo", "Op", "PrimStructInfo", "PrimValue",
+    "ExternFunc", "FuncStructInfo", "Function", "GlobalVar", "If", "MatchCast", "ObjectStructInfo", "PrimStructInfo", "PrimValue",
     "SeqExpr", "ShapeExpr", "ShapeStructInfo", "StringImm", "StructInfo", "TensorStructInfo", "Tuple", "TupleGetItem", "TupleStructInfo",
     "VMInstrumentReturnKind", "Var", "VarBinding", "VirtualMachine", "analysis", "build", "const", "convert_to_expr", "expr", "extern",
     "get_pipeline", "get_shape_of", "op", "printer", "register_pipeline", "struct_info", "transform", "vm",
