@@ -23,7 +23,7 @@ from ..tir.op_registry import Op as Op
 from . import expr, op, printer, struct_info, transform, vm
 from . import visitor as analysis
 from .block_builder import BlockBuilder
-from .build import build, get_pipeline, register_pipeline
+from .build import build
 from .expr import (
     Binding,
     BindingBlock,
@@ -61,6 +61,7 @@ from .struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )  # fmt: skip
+from .transform.pipeline import get_pipeline, register_pipeline
 
 __all__ = [
     "Binding", "BindingBlock", "BlockBuilder", "Call", "Constant", "DataTypeImm", "DataflowBlock", "DataflowVar", "Executable", "Expr",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ..errors import DeclarationError, ScheduleError
-from ..lower.passes import ModulePass
 from ..lower.pipeline import lower
 from ..runtime.build import build as build_functions
 from ..spaces.default import default_schedule
@@ -16,56 +15,7 @@ from .expr import Function
 from .runtime.executable import Executable
 from .tensor_function import plain_tensors
 from .transform.bind import BindParams
-from .transform.legalize import LegalizeOps
-from .transform.simple import DeadCodeElimination, FoldConstant
-
-Pipeline = Callable[[IRModule], IRModule]
-
-
-def default_pipeline(mod: IRModule) -> IRModule:
-    """What `build` does to graphs: constants are computed, operators become tensor functions, what nothing uses goes."""
-    for one in (FoldConstant(), LegalizeOps(), DeadCodeElimination()):
-        mod = one(mod)
-    return mod
-
-
-_PIPELINES: dict[str, Callable[..., Pipeline]] = {
-    "default": lambda: default_pipeline,
-    "default_build": lambda: default_pipeline,
-    "zero": lambda: default_pipeline,
-}
-
-
-def get_pipeline(name: str = "zero", **kwargs: Any) -> Any:
-    """The passes of a name, as one.
-
-    Raises:
-        DeclarationError: for a name that there isn't, naming those that are there.
-    """
-    if name not in _PIPELINES:
-        raise DeclarationError(f"no pipeline {name!r}; there are {', '.join(sorted(_PIPELINES))}")
-    made = _PIPELINES[name](**kwargs)
-    return (
-        made
-        if isinstance(made, ModulePass)
-        else ModulePass(name, lambda func, ctx: func, by_user=False, module_func=lambda mod, ctx: made(mod))
-    )
-
-
-def register_pipeline(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator: a function that returns a pipeline, under a name.
-
-    Raises:
-        DeclarationError: if the name is taken.
-    """
-
-    def register(make: Callable[..., Any]) -> Callable[..., Any]:
-        if name in _PIPELINES:
-            raise DeclarationError(f"a pipeline {name!r} is registered already")
-        _PIPELINES[name] = make
-        return make
-
-    return register
+from .transform.pipeline import LAST_GRAPH_PHASE, PHASES, get_pipeline, run_phases
 
 
 def scheduled(func: PrimFunc, name: str, target: Target) -> tuple[PrimFunc, str]:
@@ -92,7 +42,8 @@ def build(
     *,
     pipeline: Any = None,
     system_lib: bool | None = None,
-) -> Executable:
+    upto: int | None = None,
+) -> Any:
     """Build a module of graphs.
 
     Args:
@@ -103,6 +54,10 @@ def build(
         tir_pipeline: passes on tensor functions: a pass that gives them schedules; "default" for schedules by rules, None for none.
         exec_mode: "bytecode" or "compiled", which are the same here.
         system_lib: accepted.
+        upto: a phase of the pipeline (`transform.pipeline`), after which the module is returned as it is then.
+
+    Returns:
+        An Executable; an IRModule with `upto`.
 
     Raises:
         DeclarationError, LoweringError, CodegenError, TargetError: from the steps.
@@ -113,9 +68,13 @@ def build(
     whole = IRModule.from_expr(mod) if not isinstance(mod, IRModule) else mod  # type: ignore[arg-type]
     if params:
         whole = BindParams("main", params)(whole)
-    for one in (pipeline if pipeline is not None else relax_pipeline,):
-        if one is not None:
-            whole = (get_pipeline(one) if isinstance(one, str) else one)(whole)
+    if upto is not None and upto not in PHASES:
+        raise DeclarationError(f"relax.build(upto={upto!r}): the phases are {', '.join(map(str, PHASES))}")
+    if upto is not None and upto <= LAST_GRAPH_PHASE:
+        return run_phases(whole, upto=upto)
+    one = pipeline if pipeline is not None else relax_pipeline
+    if one is not None:
+        whole = (get_pipeline(one) if isinstance(one, str) else one)(whole)
     if tir_pipeline is not None and not isinstance(tir_pipeline, str):
         whole = tir_pipeline(whole)
     functions: dict[str, PrimFunc] = {}
@@ -125,5 +84,10 @@ def build(
             name = var.name_hint
             plain = func.with_attr("global_symbol", name), "as given"
             functions[name], origins[name] = scheduled(func, name, chosen) if tir_pipeline is not None else plain
+    whole = run_phases(whole, LAST_GRAPH_PHASE + 1, max(PHASES) if upto is None else upto)
+    if upto is not None:
+        for name, func in functions.items():
+            whole.update_func(name, func.with_attr("schedule.origin", origins[name]))
+        return whole
     kernels = build_functions(IRModule(functions), target=chosen) if functions else None  # type: ignore[arg-type]
     return Executable(whole, kernels, chosen, origins)

@@ -34,7 +34,7 @@ class _Legalizer(Mutator):
         own = self._own.get(expr.op)
         if own is not None:
             return self._builder.normalize(own(self._builder, expr))
-        if row.te is None or not _is_known(expr):
+        if row.te is None or not has_known_shapes(expr):
             return expr
         return self._builder.call_te(computation(row), **row.bound(expr), primfunc_name_hint=row.name.rpartition(".")[2])
 
@@ -51,7 +51,7 @@ def computation(row: Row) -> Callable[..., Any]:
     return compute
 
 
-def _is_known(call: Call) -> bool:
+def has_known_shapes(call: Call) -> bool:
     """Whether shapes and dtypes of all tensors around a call are known."""
     infos = [arg.struct_info for arg in call.args] + [call.struct_info]
     while infos:

@@ -1,0 +1,147 @@
+"""THE page: every pass of graphs in the order in which `relax.build` runs them, and why it stands there.
+
+    0 normalise   what is known is said: parameters and constants that depend on nothing else
+    1 simplify    fewer and cheaper operators that mean the same
+    2 layouts     the order of elements in memory, by value; weights as the kernels read them
+    3 fuse        a group of operators is one tensor function
+    4 kernels     tensor functions get schedules, and are what runs
+    5 memory      where results stand
+    6 plan        the functions of the graph as the machine calls them
+
+After each phase its spec holds, and `relax.build(..., upto=phase)` stops there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import DeclarationError, LoweringError
+from ...lower.passes import ModulePass, deep_recursion
+from ...tir.function import IRModule
+from ..expr import Function
+from ..ops.row import row_of
+from ..visitor import walk
+from .legalize import LegalizeOps, has_known_shapes
+from .passes import graph_pass
+from .simple import DeadCodeElimination, FoldConstant
+
+
+def _operators_with_computations(mod: IRModule) -> Iterator[str]:
+    """Calls of operators that could be tensor functions."""
+    for var, func in mod.functions_items():
+        if not isinstance(func, Function):
+            continue
+        for node in walk(func.body):
+            row = row_of(node)
+            if row is not None and row.te is not None and has_known_shapes(node):
+                yield f"{var.name_hint} calls {row.name}, which has a tensor computation and known shapes"
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A part of the pipeline.
+
+    Args:
+        name: of it.
+        spec: what holds after it.
+        passes: in order.
+        violations: what breaks the spec, one line each; what can't be checked for little isn't.
+    """
+
+    name: str
+    spec: str
+    passes: tuple[ModulePass, ...] = ()
+    violations: Callable[[IRModule], Iterator[str]] = lambda mod: iter(())
+
+
+PHASES: Mapping[int, Phase] = {
+    0: Phase(
+        "normalise",
+        "no call of a pure operator has constants only for arguments, unless its result would be larger than four million elements",
+        (FoldConstant(),),  # first: shapes and weights that are computed are constants for all that follows
+    ),
+    1: Phase("simplify", "as before: each value is what it was within the rounding of its dtype"),
+    2: Phase("layouts", "each value has one layout, and each use reads it in that layout"),
+    3: Phase(
+        "fuse",
+        "no call of an operator that has a tensor computation and known shapes is left; each tensor function computes what is used",
+        (
+            LegalizeOps(),
+            DeadCodeElimination(),  # last: what was fused is used no more by itself
+        ),
+        _operators_with_computations,
+    ),
+    4: Phase("kernels", "each tensor function that runs is lowered, and says where its schedule comes from"),
+    5: Phase("memory", "what a call writes stands where no value that is used later stands"),
+    6: Phase("plan", "each call knows its callee and where its arguments are"),
+}
+LAST_GRAPH_PHASE = 3  # what follows needs a target
+
+
+def run_phases(mod: IRModule, first: int = 0, upto: int = LAST_GRAPH_PHASE) -> IRModule:
+    """A module through phases, each with its spec checked.
+
+    Raises:
+        DeclarationError: for phases that there aren't.
+        LoweringError: if a spec doesn't hold.
+    """
+    if first not in PHASES or upto not in PHASES:
+        raise DeclarationError(f"relax.build(upto={upto!r}): the phases are {', '.join(map(str, PHASES))}")
+    with deep_recursion:
+        for number in range(first, upto + 1):
+            phase = PHASES[number]
+            for one in phase.passes:
+                mod = one(mod)
+            broken = next(phase.violations(mod), None)
+            if broken is not None:
+                raise LoweringError(f"after phase {number} ({phase.name}) {phase.spec}; but {broken}")
+    return mod
+
+
+Pipeline = Callable[[IRModule], IRModule]
+
+
+def _in_order(*passes: Pipeline) -> Pipeline:
+    def run(mod: IRModule) -> IRModule:
+        for one in passes:
+            mod = one(mod)
+        return mod
+
+    return run
+
+
+_PIPELINES: dict[str, Callable[..., Pipeline]] = {
+    "default": lambda: run_phases,
+    "default_build": lambda: run_phases,
+    "zero": lambda: _in_order(LegalizeOps(), FoldConstant(), DeadCodeElimination()),
+}
+
+
+def get_pipeline(name: str = "zero", **kwargs: Any) -> Any:
+    """The passes of a name, as one.
+
+    Raises:
+        DeclarationError: for a name that there isn't, naming those that are there.
+    """
+    if name not in _PIPELINES:
+        raise DeclarationError(f"no pipeline {name!r}; there are {', '.join(sorted(_PIPELINES))}")
+    made = _PIPELINES[name](**kwargs)
+    return made if isinstance(made, ModulePass) else graph_pass(name, made)
+
+
+def register_pipeline(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator: a function that returns a pipeline, under a name.
+
+    Raises:
+        DeclarationError: if the name is taken.
+    """
+
+    def register(make: Callable[..., Any]) -> Callable[..., Any]:
+        if name in _PIPELINES:
+            raise DeclarationError(f"a pipeline {name!r} is registered already")
+        _PIPELINES[name] = make
+        return make
+
+    return register
