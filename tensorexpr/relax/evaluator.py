@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DeclarationError
 from ..tir.arithmetic import as_int
-from ..tir.dtype import to_numpy
+from ..tir.dtype import from_numpy, to_numpy
 from ..tir.expr import IntImm, PrimExpr
 from ..tir.expr import Var as Symbol
 from ..tir.function import GlobalVar, IRModule, PrimFunc
@@ -33,7 +33,8 @@ from .expr import (
     TupleGetItem,
     Var,
 )
-from .ops.row import row_of
+from .ops.loop import iterate
+from .ops.row import Row, row_of
 from .struct_info import PrimStructInfo, ShapeExpr, ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 
 
@@ -72,7 +73,7 @@ def matched(value: Any, info: StructInfo, symbols: dict[Symbol, int], what: str)
         case TensorStructInfo():
             if not hasattr(value, "shape") or not hasattr(value, "dtype"):
                 raise ArgumentError(f"{what} is a {type(value).__name__}, where {info} is expected")
-            dtype = str(value.dtype)
+            dtype = value.dtype if isinstance(value.dtype, str) else _dtype_name(value.dtype)
             if info.dtype and dtype != info.dtype:
                 raise ArgumentError(f"{what} has dtype {dtype}, where {info} is expected")
             if info.ndim not in (-1, len(value.shape)):
@@ -91,6 +92,10 @@ def matched(value: Any, info: StructInfo, symbols: dict[Symbol, int], what: str)
                 raise ArgumentError(f"{what} has {len(value)} elements, where {info} is expected")
             for number, (one, field) in enumerate(zip(value, fields, strict=True)):
                 matched(one, field, symbols, f"{what}[{number}]")
+
+
+def _dtype_name(dtype: Any) -> str:
+    return str(dtype) if dtype.kind in "OSU" else from_numpy(dtype)
 
 
 def _match_extents(found: Sequence[int], stated: Sequence[PrimExpr], info: StructInfo, symbols: dict[Symbol, int], what: str) -> None:
@@ -157,7 +162,7 @@ class Evaluator:
 
 def _array(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
-        return tuple(map(_array, value))
+        return type(value)(map(_array, value))
     return value.numpy() if hasattr(value, "numpy") else value
 
 
@@ -221,10 +226,14 @@ class _Frame:
             given = {
                 name: self.value(value) if name in row.arguments and value is not None else value for name, value in row.bound(call).items()
             }
-            return _typed(row.apply(row.numpy, given), call.struct_info)
+            return meaning(row, given, call.struct_info)
         name = str(call.op).removeprefix("relax.") if isinstance(call.op, str) else ""
-        if name in ("call_tir", "call_dps_packed"):
+        if name in ("call_tir", "call_tir_inplace", "call_dps_packed"):
             return self._destination_passing(call)
+        if name == "loop":
+            body = self._evaluator.function(call.args[0].name_hint)
+            step = self.value(call.args[0])
+            return iterate(lambda args: step(*args), body.ret_struct_info, [self.value(one) for one in call.args[1:]], _same, _same)
         if name == "call_pure_packed":
             return _array(self.value(call.args[0])(*self._as_arrays(call.args[1:])))
         if name == "invoke_closure":
@@ -251,13 +260,18 @@ class _Frame:
     def _destination_passing(self, call: Call) -> Any:
         """A call of a function that writes its results into its last arguments."""
         infos = call.sinfo_args[0].fields if isinstance(call.sinfo_args[0], TupleStructInfo) else (call.sinfo_args[0],)
-        results = [self._empty(info) for info in infos]
         inputs = list(self.value(call.args[1]))
+        places = call.attrs.get("inplace_indices") or [-1] * len(infos)
+        for place in places:
+            if place >= 0:  # a copy: the oracle changes no value that has a name
+                inputs[place] = inputs[place].copy()
+        results = [self._empty(info) if place < 0 else inputs[place] for info, place in zip(infos, places, strict=True)]
+        own = [one for one, place in zip(results, places, strict=True) if place < 0]
         extra = list(self.value(call.args[2])) if len(call.args) > 2 else []
         func: Any = self._evaluator._mod[call.args[0]] if isinstance(call.args[0], GlobalVar) else call.args[0]
         if isinstance(func, PrimFunc):
             filled = [np.asarray(one, order="C") for one in inputs]
-            interpret(func, [*filled, *results, *extra])
+            interpret(func, [*filled, *own, *extra])
         else:
             from ..runtime.ndarray import array
 
@@ -270,6 +284,28 @@ class _Frame:
         if not isinstance(info, TensorStructInfo) or info.extents is None:
             raise DeclarationError(f"a result has to be a tensor whose shape is stated, not {info}")
         return np.zeros(extents_of(info.extents, self._symbols), to_numpy(info.dtype))
+
+
+def meaning(row: Row, given: Mapping[str, Any], info: StructInfo) -> Any:
+    """What an operator means for arrays: the row's meaning on NumPy's arrays, in the dtype that the operator has.
+
+    Dtypes that NumPy has no arithmetic for, such as bfloat16, are computed in wider ones, which hold all their values.
+    """
+    if row.numpy is None:
+        raise DeclarationError(f"{row.name} has no meaning on NumPy's arrays")
+    return _typed(row.apply(row.numpy, {name: _wide(value) if name in row.arguments else value for name, value in given.items()}), info)
+
+
+def _wide(value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(_wide, value))
+    if not isinstance(value, np.ndarray) or value.dtype.kind != "V":
+        return value
+    return value.astype("int8" if "int" in value.dtype.name else "float32")
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _typed(found: Any, info: StructInfo) -> Any:

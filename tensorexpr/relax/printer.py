@@ -168,7 +168,7 @@ class GraphPrinter:
             places = [f"inplace_indices={list(call.attrs['inplace_indices'])}"] if "inplace_indices" in call.attrs else []
             extra = [f"tir_vars={one}" for one in args[2:]]
             return f"{self._r}.{name}({', '.join([*args[:2], f'out_sinfo={out}', *places, *extra])})"
-        if name in ("call_pure_packed", "invoke_closure"):
+        if name in ("call_pure_packed", "invoke_closure", "loop"):
             return f"{self._r}.{name}({', '.join([*args, *self._stated(infos)])})"
         if name in ("print", "assert_op") and isinstance(call.args[-1], Tuple):
             rest = [self.expr(one) for one in call.args[-1].fields]

@@ -172,7 +172,7 @@ def _builders(prefix: str, names: Sequence[str], home: Any) -> dict[str, Any]:
 
 
 NN = Namespace("R.nn", _builders("R.nn", op.nn.__all__, op.nn))
-_CALLS = ("call_tir", "call_tir_inplace", "call_dps_packed", "call_packed", "call_pure_packed", "invoke_closure")
+_CALLS = ("call_tir", "call_tir_inplace", "call_dps_packed", "call_packed", "call_pure_packed", "invoke_closure", "loop")
 RELAX = Namespace(
     "R",
     {

@@ -82,6 +82,7 @@ from ..ops.elementwise import (
     where,
 )  # fmt: skip
 from ..ops.linear import dense, linear, matmul
+from ..ops.loop import loop
 from ..ops.manipulate import (
     broadcast_to,
     concat,
@@ -113,7 +114,7 @@ __all__ = [
     "call_tir_inplace", "ceil", "clip", "concat", "cos", "cosh", "dense", "divide", "equal", "erf", "ewise_fma", "exp", "expand_dims",
     "flatten", "flip", "floor", "floor_divide", "floor_mod", "full", "greater", "greater_equal", "invoke_closure", "isfinite", "isinf",
     "isnan", "left_shift", "less", "less_equal", "linear", "log", "logical_and", "logical_not", "logical_or", "logical_xor",
-    "masked_fill", "matmul", "max", "maximum", "mean", "min", "minimum", "mod", "multiply", "negative", "nn", "not_equal", "ones",
+    "loop", "masked_fill", "matmul", "max", "maximum", "mean", "min", "minimum", "mod", "multiply", "negative", "nn", "not_equal", "ones",
     "ones_like", "permute_dims", "power", "print", "prod", "relu", "reshape", "right_shift", "round", "rsqrt", "shape_of", "sigmoid",
     "sign", "sin", "sinh", "split", "sqrt", "square", "squeeze", "std", "strided_slice", "subtract", "sum", "take", "tan", "tanh",
     "tile", "variance", "where", "zeros", "zeros_like",

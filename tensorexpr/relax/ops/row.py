@@ -180,7 +180,7 @@ def result_of(call: Call) -> StructInfo:
     """
     row = row_of(call)
     if row is not None:
-        if call.sinfo_args and row.name.startswith(("call_", "invoke_")):
+        if call.sinfo_args:
             return call.sinfo_args[0] if len(call.sinfo_args) == 1 else _tuple(call.sinfo_args)
         return row.rule(**row.bound(call))
     if isinstance(call.op, Op):

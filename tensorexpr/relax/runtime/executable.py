@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from ...errors import TensorExprError
@@ -10,7 +11,9 @@ from ...runtime.module import Module
 from ...target import Target
 from ...tir.function import IRModule
 from ..expr import Call, Function
+from ..ops.row import ROWS
 from ..visitor import walk
+from .host import is_host
 
 
 class Executable:
@@ -41,7 +44,25 @@ class Executable:
             str(node.op).removeprefix("relax.") for f in self.functions.values() for node in walk(f.body) if isinstance(node, Call)
         )
         kinds = ", ".join(f"{count} {name}" for name, count in sorted(calls.items()))
-        return f"{len(self.functions)} functions of graphs, {len(self.origins)} tensor functions; calls: {kinds or 'none'}"
+        text = f"{len(self.functions)} functions of graphs, {len(self.origins)} tensor functions; calls: {kinds or 'none'}"
+        hosts = Counter(name for _, name in self._host_calls())
+        return text + (f"; on NumPy: {', '.join(f'{count} {name}' for name, count in sorted(hosts.items()))}" if hosts else "")
+
+    def _host_calls(self) -> Iterator[tuple[str, str]]:
+        """The function around and the name of each call that NumPy runs."""
+        for name, func in self.functions.items():
+            for node in walk(func.body):
+                if is_host(node):
+                    yield name, str(node.op).removeprefix("relax.")
+
+    def explain(self) -> str:
+        """A line for each tensor function, with where its schedule comes from, and for each call that NumPy runs, with the reason."""
+        lines = [f"{name}: a kernel, schedule: {origin}" for name, origin in self.origins.items()]
+        for name, op in self._host_calls():
+            row = ROWS[f"relax.{op}"]
+            reason = "it has no tensor computation" if row.te is None else "shapes or dtypes aren't known when it is built"
+            lines.append(f"{op} in {name}: on NumPy's arrays, as {reason}")
+        return "\n".join(lines)
 
     def as_text(self) -> str:
         """The functions as they run."""

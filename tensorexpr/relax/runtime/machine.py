@@ -29,9 +29,9 @@ class VMInstrumentReturnKind(IntEnum):
 def _converted(value: Any) -> Any:
     """An argument as functions take it: arrays of the runtime, integers, tuples of these."""
     if isinstance(value, np.ndarray):
-        return array(value)
+        return array(value) if value.dtype.kind not in "OSU" else value.astype(object)
     if isinstance(value, (list, tuple)):
-        return tuple(map(_converted, value))
+        return type(value)(map(_converted, value))
     return int(value) if isinstance(value, np.integer) else value
 
 

@@ -18,7 +18,7 @@ from ...tir.expr import Add, Div, FloorDiv, FloorMod, IntImm, Max, Min, Mod, Mul
 from ...tir.expr import Var as Symbol
 from ...tir.function import GlobalVar
 from ...tir.op_registry import Op
-from ..evaluator import matched
+from ..evaluator import matched, meaning
 from ..expr import (
     Call,
     Constant,
@@ -34,7 +34,10 @@ from ..expr import (
     TupleGetItem,
     Var,
 )
+from ..ops.loop import iterate
+from ..ops.row import row_of
 from ..struct_info import ShapeExpr, StructInfo, TensorStructInfo, TupleStructInfo, symbols_of
+from .host import array_of, host_name, is_host, value_of
 
 Slots = list[Any]
 Read = Callable[[Slots], Any]
@@ -63,7 +66,7 @@ class Plan:
     """A function that can be called.
 
     Raises:
-        LoweringError: for a call of an operator that has become no tensor function: its shapes or dtypes aren't known.
+        LoweringError: for a call of an operator that has become no tensor function and has no meaning on NumPy's arrays.
     """
 
     def __init__(self, func: Function, name: str, machine: Machine, around: Plan | None = None) -> None:
@@ -271,10 +274,39 @@ class Plan:
                 return self._assertion(args, call.attrs["format"])
             case "shape_of":
                 return lambda slots: tuple(args[0](slots).shape)
+            case "loop":
+                return self._loop(call.args[0].name_hint, args[1:])
+        if is_host(call):
+            return self._host(call)
         shown = ", ".join(f"{arg} is {arg.struct_info}" for arg in call.args if isinstance(arg, Var))
         raise LoweringError(
-            f"{self.name}: {name} has become no tensor function: shapes or dtypes aren't known ({shown}); state them, or match_cast"
+            f"{self.name}: {name} has become no tensor function, and has no meaning on NumPy's arrays ({shown}); "
+            "give LegalizeOps a function for it"
         )
+
+    def _host(self, call: Call) -> Read:
+        """What the call's operator means on NumPy's arrays."""
+        row = row_of(call)
+        assert row is not None
+        known = row.bound(call)
+        reads = {name: self._read(value) for name, value in known.items() if name in row.arguments and value is not None}
+        info, name, machine = call.struct_info, host_name(call), self._machine
+
+        def run(*values: Any) -> Any:
+            given = {**known, **dict(zip(reads, map(array_of, values), strict=True))}
+            return value_of(meaning(row, given, info))
+
+        parts = list(reads.values())
+        return lambda slots: machine.call(name, run, [part(slots) for part in parts])
+
+    def _loop(self, body: str, args: Sequence[Read]) -> Read:
+        plans = self._machine.plans
+
+        def run(slots: Slots) -> Any:
+            plan = plans[body]
+            return iterate(plan, plan.func.ret_struct_info, [arg(slots) for arg in args], array_of, value_of)
+
+        return run
 
     @staticmethod
     def _assertion(args: Sequence[Read], text: str) -> Read:
@@ -338,12 +370,14 @@ class Plan:
         """Results that are arguments are these; others are made."""
         makers, several = self._results(call.sinfo_args[0])
         inputs, places = self._operands(call.args[1]), call.attrs["inplace_indices"]
+        extra = self._read(call.args[2]) if len(call.args) > 2 else lambda slots: ()
         machine, name = self._machine, call.args[0].name_hint
 
         def run(slots: Slots) -> Any:
             given = [one(slots) for one in inputs]
             results = [make(slots) if place < 0 else given[place] for make, place in zip(makers, places, strict=True)]
-            machine.call(name, machine.kernels[name], [*given, *(one for one, place in zip(results, places, strict=True) if place < 0)])
+            own = [one for one, place in zip(results, places, strict=True) if place < 0]
+            machine.call(name, machine.kernels[name], [*given, *own, *extra(slots)])
             return tuple(results) if several else results[0]
 
         return run

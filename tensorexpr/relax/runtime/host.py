@@ -1,0 +1,43 @@
+"""Calls that run as what their operators mean on NumPy's arrays: those of operators without kernels, and of unknown shapes.
+
+Values of the machine are arrays of the runtime, NumPy's arrays of objects (strings, of which the runtime has no arrays), integers,
+strings, None (an optional without a value), and tuples and lists (sequences) of these. Arrays pass in both directions without copies,
+but for results that aren't compact.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...runtime.device import cpu
+from ...runtime.ndarray import NDArray
+from ..expr import Call
+from ..ops.row import row_of
+
+
+def is_host(call: Any) -> bool:
+    """Whether a call runs as its operator's meaning on NumPy's arrays."""
+    row = row_of(call)
+    return row is not None and row.numpy is not None and row.name != "shape_of"
+
+
+def array_of(value: Any) -> Any:
+    """A value of the machine as NumPy has it."""
+    if isinstance(value, NDArray):
+        return value._array
+    return type(value)(map(array_of, value)) if isinstance(value, (tuple, list)) else value
+
+
+def value_of(found: Any) -> Any:
+    """What a function on NumPy's arrays returns, as a value of the machine."""
+    if isinstance(found, (np.ndarray, np.generic)):
+        made = np.asarray(found, order="C")
+        return made if made.dtype.kind in "OSU" else NDArray(made, cpu())
+    return type(found)(map(value_of, found)) if isinstance(found, (tuple, list)) else found
+
+
+def host_name(call: Call) -> str:
+    """What a profile calls a call."""
+    return f"{str(call.op).removeprefix('relax.')} (NumPy)"
