@@ -19,15 +19,14 @@ from ..tir.arithmetic import as_int
 from ..tir.dtype import parse_dtype
 from ..tir.expr import IntImm, PrimExpr, Var
 from ..tir.global_info import VDevice
+from ..tir.node import Object
 from ..tir.rewriting import substitute, variables
 from ..tir.structural import structural_equal, structural_hash
-from ..tir.structured import Parts, Structured
-from .extents import Extent
 
 SYMBOL_DTYPE = "int64"
 
 
-class StructInfo(Structured):
+class StructInfo(Object):
     """Base of what is known of values."""
 
     def __eq__(self, other: object) -> bool:
@@ -46,7 +45,7 @@ class StructInfo(Structured):
         return self == other
 
 
-class RelaxExpr(Structured):
+class RelaxExpr(Object):
     """Base of the expressions of graphs. Operators make calls: `x + y` is `relax.op.add(x, y)`."""
 
     # Functions by the name of a Python operator; the operators of graphs enter them here, as they are made of expressions.
@@ -193,10 +192,6 @@ class ShapeExpr(RelaxExpr):
     def _derived(self) -> StructInfo:
         return ShapeStructInfo(self.values)
 
-    def structural_parts(self) -> Parts:
-        """The extents."""
-        return (("values", tuple(map(Extent, self.values))),)
-
     def __getitem__(self, index: Any) -> Any:
         return self.values[index]
 
@@ -260,10 +255,6 @@ class ShapeStructInfo(StructInfo):
         values = None if self.values is None else tuple(extent(value) for value in self.values)
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "ndim", _ndim(values, self.ndim))
-
-    def structural_parts(self) -> Parts:
-        """The extents and their number."""
-        return ("values", None if self.values is None else tuple(map(Extent, self.values))), ("ndim", self.ndim)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

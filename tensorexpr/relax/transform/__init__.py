@@ -1,8 +1,23 @@
 """Passes of graphs, by their customary names: `relax.transform.LegalizeOps()(mod)`."""
 
 from .bind import BindParams, BindSymbolicVars
+from .canonicalize import CanonicalizeBindings
+from .closures import LambdaLift
+from .common import EliminateCommonSubexpr
+from .dataflow import ConvertToDataflow, ToNonDataflow
+from .inline import InlinePrivateFunctions
 from .legalize import LegalizeOps
+from .normalize import AttachGlobalSymbol, Normalize, NormalizeGlobalVar
+from .order import TopologicalSort
+from .parameters import BundleModelParams, UpdateParamStructInfo
 from .passes import function_pass
+from .purity import RemovePurityChecking
+from .signatures import ExpandTupleArguments, RemoveUnusedOutputs, RemoveUnusedParameters
 from .simple import DeadCodeElimination, FoldConstant
 
-__all__ = ["BindParams", "BindSymbolicVars", "DeadCodeElimination", "FoldConstant", "LegalizeOps", "function_pass"]
+__all__ = [
+    "AttachGlobalSymbol", "BindParams", "BindSymbolicVars", "BundleModelParams", "CanonicalizeBindings", "ConvertToDataflow",
+    "DeadCodeElimination", "EliminateCommonSubexpr", "ExpandTupleArguments", "FoldConstant", "InlinePrivateFunctions", "LambdaLift",
+    "LegalizeOps", "Normalize", "NormalizeGlobalVar", "RemovePurityChecking", "RemoveUnusedOutputs", "RemoveUnusedParameters",
+    "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "function_pass",
+]  # fmt: skip

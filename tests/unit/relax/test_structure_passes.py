@@ -1,0 +1,154 @@
+"""Passes that change how functions are put together, by what TVM 0.19 makes of the same graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensorexpr import relax
+from tensorexpr.errors import DeclarationError, TypeMismatchError
+from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, op, transform
+from tensorexpr.relax.evaluator import Evaluator
+from tensorexpr.script import from_source
+from tensorexpr.tir.expr import Var as Symbol
+from tensorexpr.tir.function import IRModule
+
+from . import structure_programs
+
+programs: Any = structure_programs
+
+PASSES = {
+    "Canonical": ("Nest", transform.CanonicalizeBindings()),
+    "Nondataflow": ("Nest", transform.ToNonDataflow()),
+    "Common": ("Cse", transform.EliminateCommonSubexpr()),
+    "Dataflow": ("Plain", transform.ConvertToDataflow(1)),
+    "Inlined": ("Private", transform.InlinePrivateFunctions()),
+    "Expanded": ("Private", transform.ExpandTupleArguments()),
+    "FewerParameters": ("Private", transform.RemoveUnusedParameters()),
+    "FewerOutputs": ("Private", transform.RemoveUnusedOutputs()),
+    "Sorted": ("Bundle", transform.TopologicalSort("breadth-first", "from-outputs")),
+    "Bundled": ("Bundle", transform.BundleModelParams()),
+    "Lifted": ("Closures", transform.LambdaLift()),
+}
+
+
+def given_for(mod: Any) -> list[Any]:
+    rng = np.random.default_rng(0)
+
+    def value(info: Any) -> Any:
+        if isinstance(info, relax.TupleStructInfo):
+            return tuple(map(value, info.fields))
+        return rng.uniform(-1, 1, [int(e.value) for e in info.extents]).astype("float32")
+
+    return [value(param.struct_info) for param in mod["main"].params]
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_graphs_become_what_is_expected(name: str) -> None:
+    before, run = getattr(programs, PASSES[name][0]), PASSES[name][1]
+    made: Any = run(before)
+    assert made.script() == getattr(programs, name).script()
+    assert from_source(made.script()).script() == made.script()
+    args = given_for(before)
+    own = args if name != "Bundled" else [args[0], tuple(args[1:])]
+    np.testing.assert_array_equal(Evaluator(made)("main", *own), Evaluator(before)("main", *args))
+
+
+def test_orders() -> None:
+    for order in ("depth-first", "breadth-first"):
+        for direction in ("from-inputs", "from-outputs"):
+            made: Any = transform.TopologicalSort(order, direction)(programs.Bundle)
+            names = "".join(binding.var.name_hint for binding in made["main"].body.bindings())
+            assert names == ("qpof" if order == "depth-first" else "qopf")
+    with pytest.raises(DeclarationError, match="depth-first or breadth-first"):
+        transform.TopologicalSort("deep")
+
+
+def test_what_is_nested_gets_variables() -> None:
+    x = Var("x", TensorStructInfo((4,)))
+    body = op.add(op.exp(x), relax.TupleGetItem(op.split(x, 1), 0))
+    mod: Any = IRModule({"main": relax.Function((x,), body)})  # type: ignore[dict-item]
+    made: Any = transform.Normalize()(mod)
+    assert [str(getattr(b.value, "op", "element")) for b in made["main"].body.bindings()] == [
+        "relax.exp",
+        "relax.split",
+        "element",
+        "relax.add",
+    ]
+    assert isinstance(made["main"].body.body, Var)
+
+
+def test_names_of_functions() -> None:
+    x = Var("x", TensorStructInfo((4,)))
+    bb = BlockBuilder()
+    with bb.function("f", [x], private=True):
+        bb.emit_func_output(bb.emit(op.exp(x)))
+    with bb.function("g", [x], {"global_symbol": "f"}):
+        bb.emit_func_output(bb.emit(relax.Call(relax.GlobalVar("f"), [x])))
+    made: Any = transform.NormalizeGlobalVar()(bb.get())
+    assert sorted(var.name_hint for var in made.get_global_vars()) == ["f", "f_1"]
+    assert "cls.f_1(x)" in made.script()
+    seen: Any = transform.AttachGlobalSymbol()(made)
+    assert seen["f_1"].attrs["global_symbol"] == "f_1"
+
+
+def test_functions_that_call_themselves_stay() -> None:
+    n = Symbol("n", "int64")
+    x = Var("x", TensorStructInfo((n,)))
+    bb = BlockBuilder()
+    with bb.function("twice", [x], private=True):
+        bb.emit_func_output(bb.emit(op.add(x, x)))
+    y = Var("y", TensorStructInfo((3,)))
+    with bb.function("main", [y]):
+        with bb.dataflow():
+            a = bb.emit(relax.Call(relax.GlobalVar("twice"), [y]))
+            b = bb.emit_output(relax.Call(relax.GlobalVar("twice"), [a]))
+        bb.emit_func_output(b)
+    made: Any = transform.InlinePrivateFunctions()(bb.get())
+    assert [var.name_hint for var in made.get_global_vars()] == ["main"]
+    assert all(b.var.struct_info == TensorStructInfo((3,)) for b in made["main"].body.bindings())
+    np.testing.assert_array_equal(Evaluator(made)("main", np.ones(3, "float32")), np.full(3, 4.0))
+    recursive = transform.InlinePrivateFunctions()(structure_with_recursion())
+    assert len(recursive.get_global_vars()) == 2
+
+
+def structure_with_recursion() -> Any:
+    return from_source("""
+from tensorexpr.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function(private=True)
+    def again(x: R.Tensor((2,), "float32"), c: R.Tensor((), "bool")) -> R.Tensor((2,), "float32"):
+        cls = Module
+        if c:
+            y = cls.again(x, c)
+        else:
+            y = x
+        return y
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32"), c: R.Tensor((), "bool")) -> R.Tensor((2,), "float32"):
+        cls = Module
+        y = cls.again(x, c)
+        return y
+""")
+
+
+def test_parameters_of_other_dtypes() -> None:
+    run = transform.UpdateParamStructInfo(lambda param: TensorStructInfo((4,), "float64"))
+    made: Any = run(programs.Bundle)
+    assert made["main"].ret_struct_info == TensorStructInfo((4,), "float64")
+    with pytest.raises(TypeMismatchError, match="a struct info or None for x"):
+        transform.UpdateParamStructInfo(lambda param: "float64")(programs.Bundle)  # type: ignore[arg-type, return-value]
+
+
+def test_purity_is_taken_for_granted() -> None:
+    x = Var("x", TensorStructInfo((4,)))
+    bb = BlockBuilder()
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(op.call_pure_packed("tests.f", x, sinfo_args=TensorStructInfo((4,)))))
+    made: Any = transform.RemovePurityChecking()(bb.get())
+    assert made["main"].attrs["relax.force_pure"] and "R.call_packed(" in made.script()
