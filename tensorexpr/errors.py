@@ -43,6 +43,22 @@ class ParseError(DiagnosticError, ValueError):
         self.reason, self.width = message if reason is None else reason, width
 
 
+class ModelError(TensorExprError, ValueError):
+    """A model of another framework that can't be imported: malformed, contradictory, hostile, or of operators that nobody has written."""
+
+
+class UnsupportedOperatorError(ModelError):
+    """A model has operators that can't be imported; the message lists all of them with the nodes."""
+
+
+class NeedsValueError(ModelError):
+    """A model whose shapes depend on values of inputs. `inputs` are their names."""
+
+    def __init__(self, message: str, inputs: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.inputs = inputs
+
+
 class ScheduleError(TensorExprError, ValueError):
     """A schedule primitive that is illegal where it was requested."""
 
