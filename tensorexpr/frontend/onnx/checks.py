@@ -26,7 +26,7 @@ def load(model: Any) -> tuple[Any, Path | None]:
     """
     try:
         import onnx
-        from google.protobuf.message import DecodeError
+        from google.protobuf import message
     except ImportError:
         raise ModelError("models of ONNX are read by the package `onnx`, which isn't installed: pip install tensorexpr[onnx]") from None
     if isinstance(model, onnx.ModelProto):
@@ -43,7 +43,7 @@ def load(model: Any) -> tuple[Any, Path | None]:
         raise ModelError(f"a model is a ModelProto, its bytes or a path, not {type(model).__name__}")
     try:
         return onnx.ModelProto.FromString(bytes(model)), folder
-    except (DecodeError, ValueError, RecursionError) as error:
+    except (message.DecodeError, ValueError, RecursionError) as error:
         raise ModelError(f"it is no model of ONNX, or a part of one: {error}") from None
 
 
@@ -77,9 +77,8 @@ def check_model(model: Any, folder: Path | None) -> None:
         if plain_domain(one.domain) in opsets:
             raise ModelError(f"the model imports the domain {one.domain!r} twice")
         opsets[plain_domain(one.domain)] = one.version
-    if "" not in opsets and not any(plain_domain(one.domain) for one in model.graph.node):
-        if model.graph.node:
-            raise ModelError("the model states no opset: its opset_import is missing")
+    if "" not in opsets and any(not plain_domain(one.domain) for one in model.graph.node):
+        raise ModelError("the model states no opset: its opset_import is missing")
     newest = defs.onnx_opset_version()
     if not 1 <= opsets.get("", 1) <= newest:
         raise ModelError(f"the model is of opset {opsets['']}; the installed package `onnx` knows 1 to {newest}")

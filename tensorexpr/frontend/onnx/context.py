@@ -185,7 +185,9 @@ class Context:
         roots = tuple(sorted(value.roots)) if value is not None else ()
         name = self.node.input[index] if index < len(self.node.input) else ""
         if not roots:
-            raise NeedsValueError(f"{self.where}: operand {index} ({name!r}) has to be known at import, and is computed when the graph runs")
+            raise NeedsValueError(
+                f"{self.where}: operand {index} ({name!r}) has to be known at import, and is computed when the graph runs"
+            )
         shown = ", ".join(f"{one!r}: array" for one in roots)
         raise NeedsValueError(
             f"{self.where}: operand {index} ({name!r}) has to be known at import, and depends on inputs of the model: "

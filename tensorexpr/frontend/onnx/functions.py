@@ -85,7 +85,7 @@ def _with_attributes(node: Any, given: Mapping[str, Any]) -> Any:
             continue
         added = made.attribute.add()
         added.CopyFrom(one)
-        for graph in ([added.g] if one.type == 5 else added.graphs):
+        for graph in [added.g] if one.type == 5 else added.graphs:
             inner = with_attributes(graph.node, given)
             del graph.node[:]
             graph.node.extend(inner)

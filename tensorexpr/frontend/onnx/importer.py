@@ -170,7 +170,8 @@ def unsupported(model: Any) -> list[str]:
         opset = versions.get(domain, 0)
         if (domain, node.op_type) in own or converter(domain, node.op_type, opset) or has_function(domain, node.op_type, opset):
             continue
-        missing.setdefault(f"{f'{domain}::' if domain else ''}{node.op_type} (opset {opset})", []).append(node.name or ", ".join(node.output))
+        name = f"{f'{domain}::' if domain else ''}{node.op_type} (opset {opset})"
+        missing.setdefault(name, []).append(node.name or ", ".join(node.output))
     return [f"{name}: {', '.join(map(repr, nodes[:8]))}{' ...' if len(nodes) > 8 else ''}" for name, nodes in sorted(missing.items())]
 
 
@@ -254,9 +255,9 @@ def from_onnx(
     missing = unsupported(proto)
     if missing:
         raise UnsupportedOperatorError("operators that can't be imported:\n  " + "\n  ".join(missing))
-    return _Import(proto, folder, shape_dict or {}, dtype_dict if isinstance(dtype_dict, Mapping) else {}, values or {}, infos or {}).module(
-        keep_params_in_input, sanitize_input_names
-    )
+    dtypes = dtype_dict if isinstance(dtype_dict, Mapping) else {}
+    made = _Import(proto, folder, shape_dict or {}, dtypes, values or {}, infos or {})
+    return made.module(keep_params_in_input, sanitize_input_names)
 
 
 class _Import:

@@ -34,13 +34,8 @@ def computed(context: Context, attrs: Attributes) -> list[Any] | None:
     function = _MEANING.get(name)
     if function is None or not context.values:
         return None
-    operands = [context.known(n) for n in range(len(context.values)) if context.has(n)]
-    if any(one is None or one.values.size > LARGEST_KNOWN for one in operands):
-        return None
-    first = next(one for one in operands if one is not None)
-    if not all(one.dtype in _INTEGERS for one in operands if one is not None) or first.values.dtype == np.dtype(object) and name in _NUMBERS:
-        return None
-    if len([one for one in operands if one is not None]) != len(context.values):
+    operands = [context.known(n) for n in range(len(context.values))]
+    if any(one is None or one.values.size > LARGEST_KNOWN or one.dtype not in _INTEGERS for one in operands):
         return None
     arrays = [one.values for one in operands if one is not None]
     if any(array.dtype == object for array in arrays):
@@ -53,16 +48,16 @@ def computed(context: Context, attrs: Attributes) -> list[Any] | None:
     results = found if isinstance(found, list) else [found]
     if any(np.size(one) > LARGEST_KNOWN for one in results):
         return None
-    return [known(one, _result_dtype(context, attrs, first.dtype)) for one in results]
+    return [known(one, _result_dtype(context, attrs)) for one in results]
 
 
-def _result_dtype(context: Context, attrs: Attributes, first: str) -> str:
+def _result_dtype(context: Context, attrs: Attributes) -> str:
     name = context.node.op_type
     if name == "Cast":
         return dtype_of(attrs.int("to"), context.where)
     if name in _CONDITIONS:
         return "bool"
-    return context.dtype(1) if name == "Where" else first
+    return context.dtype(1 if name == "Where" else 0)
 
 
 def _shape(context: Context, attrs: Attributes, is_size: bool) -> list[Any] | None:
@@ -119,7 +114,7 @@ def _quotient(a: Any, b: Any) -> Any:
     """Of extents, which aren't negative, by a positive number; rounded towards zero where both are numbers."""
     if isinstance(a, int) and isinstance(b, int):
         return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-    if isinstance(b, int) and b < 0 or isinstance(a, int) and a < 0:
+    if any(isinstance(one, int) and one < 0 for one in (a, b)):
         raise Unknown
     return FloorDiv(a, b) if isinstance(a, PrimExpr) and isinstance(b, PrimExpr) else a // b
 
@@ -263,7 +258,6 @@ def _split(context: Context, attrs: Attributes, given: Operands) -> Any:
 
 
 _CONDITIONS = {"Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "Not", "And", "Or"}
-_NUMBERS = {"Not", "And", "Or"}
 _MEANING: Mapping[str, Callable[..., Any]] = {
     "Add": _elementwise(lambda a, b: a + b, np.add),
     "And": _elementwise(lambda a, b: a and b, np.logical_and),

@@ -108,7 +108,7 @@ def array_of(proto: Any, where: str, folder: Path | None = None) -> Any:
         inside = TensorProto()
         inside.CopyFrom(proto)
         del inside.external_data[:]
-        inside.data_location = 0
+        inside.ClearField("data_location")
         inside.raw_data = external_bytes(proto, where, folder)
         proto = inside
     dtype = dtype_of(proto.data_type, where)

@@ -98,6 +98,7 @@ from ..ops.manipulate import (
     tile,
 )
 from ..ops.reduce import argmax, argmin, max, mean, min, prod, std, sum, variance
+from ..ops.shape_values import shape_to_tensor, tensor_to_shape
 from ..struct_info import RelaxExpr
 from . import nn
 
@@ -113,9 +114,9 @@ __all__ = [
     "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast_to", "call_dps_packed", "call_packed", "call_pure_packed", "call_tir",
     "call_tir_inplace", "ceil", "clip", "concat", "cos", "cosh", "dense", "divide", "equal", "erf", "ewise_fma", "exp", "expand_dims",
     "flatten", "flip", "floor", "floor_divide", "floor_mod", "full", "greater", "greater_equal", "invoke_closure", "isfinite", "isinf",
-    "isnan", "left_shift", "less", "less_equal", "linear", "log", "logical_and", "logical_not", "logical_or", "logical_xor",
-    "loop", "masked_fill", "matmul", "max", "maximum", "mean", "min", "minimum", "mod", "multiply", "negative", "nn", "not_equal", "ones",
-    "ones_like", "permute_dims", "power", "print", "prod", "relu", "reshape", "right_shift", "round", "rsqrt", "shape_of", "sigmoid",
-    "sign", "sin", "sinh", "split", "sqrt", "square", "squeeze", "std", "strided_slice", "subtract", "sum", "take", "tan", "tanh",
-    "tile", "variance", "where", "zeros", "zeros_like",
+    "isnan", "left_shift", "less", "less_equal", "linear", "log", "logical_and", "logical_not", "logical_or", "logical_xor", "loop",
+    "masked_fill", "matmul", "max", "maximum", "mean", "min", "minimum", "mod", "multiply", "negative", "nn", "not_equal", "ones",
+    "ones_like", "permute_dims", "power", "print", "prod", "relu", "reshape", "right_shift", "round", "rsqrt", "shape_of",
+    "shape_to_tensor", "sigmoid", "sign", "sin", "sinh", "split", "sqrt", "square", "squeeze", "std", "strided_slice", "subtract",
+    "sum", "take", "tan", "tanh", "tensor_to_shape", "tile", "variance", "where", "zeros", "zeros_like",
 ]  # fmt: skip

@@ -27,7 +27,7 @@ from ..expr import (
     const,
 )
 from ..ops.row import row_of
-from ..struct_info import TensorStructInfo
+from ..struct_info import TensorStructInfo, symbols_of
 from ..visitor import Mutator, walk
 from .passes import each_function, graph_pass
 
@@ -140,7 +140,9 @@ class _Folder(Mutator):
 
 
 def _is_constant(expr: Any) -> bool:
-    return all(isinstance(one, Constant) for one in expr.fields) if isinstance(expr, Tuple) else not isinstance(expr, (Var, Call, If))
+    if isinstance(expr, Tuple):
+        return all(isinstance(one, Constant) for one in expr.fields)
+    return not isinstance(expr, (Var, Call, If)) and not symbols_of(expr.struct_info)
 
 
 def FoldConstant() -> ModulePass:

@@ -1,0 +1,175 @@
+"""Models of ONNX become graphs: names, shapes, symbols, what inputs have to say, and what no file may do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorexpr as tvm
+from tensorexpr import relax
+from tensorexpr.errors import ModelError, UnsupportedOperatorError
+from tensorexpr.relax.frontend import detach_params
+from tensorexpr.relax.frontend.onnx import from_onnx
+
+onnx = pytest.importorskip("onnx")
+helper, FLOAT, INT64 = onnx.helper, onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
+
+
+def tensor(name: str, shape: Any = None, kind: int = FLOAT) -> Any:
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def model(nodes: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[Any], initial: Sequence[Any] = (), opset: int = 18) -> Any:
+    graph = helper.make_graph(list(nodes), "g", list(inputs), list(outputs), [onnx.numpy_helper.from_array(a, n) for n, a in initial])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+
+
+def run(mod: Any, *args: Any) -> Any:
+    found = relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())["main"](*args)
+    return [one.numpy() for one in found] if isinstance(found, tuple) else found.numpy()
+
+
+ADD = model([helper.make_node("Add", ["x", "w"], ["y"])], [tensor("x", [2, 3])], [tensor("y")], [("w", np.ones((2, 3), "float32"))])
+
+
+def test_a_model_is_a_function() -> None:
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    np.testing.assert_array_equal(run(from_onnx(ADD), x), x + 1)
+    np.testing.assert_array_equal(run(from_onnx(ADD.SerializeToString()), x), x + 1)
+
+
+def test_initializers_as_parameters() -> None:
+    mod, params = detach_params(from_onnx(ADD, keep_params_in_input=True))
+    assert [one.name_hint for one in mod["main"].params] == ["x", "w"]
+    assert mod["main"].attrs["num_input"] == 1
+    x = np.zeros((2, 3), "float32")
+    np.testing.assert_array_equal(run(mod, x, *params["main"]), x + 1)
+
+
+def test_symbols_of_shapes() -> None:
+    nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Mul", ["s", "s"], ["y"])]
+    mod = from_onnx(model(nodes, [tensor("x", [2, "n"])], [tensor("y")]))
+    np.testing.assert_array_equal(run(mod, np.zeros((2, 5), "float32")), [4, 25])
+
+
+@pytest.mark.parametrize(("name", "shown"), [("a.b", "a_b"), ("0x", "input_0x"), ("a/b:0", "a/b:0")])
+def test_names_of_inputs(name: str, shown: str) -> None:
+    one = model([helper.make_node("Neg", [name], ["y"])], [tensor(name, [2])], [tensor("y")])
+    vm = relax.VirtualMachine(relax.build(from_onnx(one), "llvm"), tvm.cpu())
+    vm.set_input("main", **{shown: np.ones(2, "float32")})
+    vm.invoke_stateful("main")
+    np.testing.assert_array_equal(vm.get_outputs("main").numpy(), [-1, -1])
+    assert from_onnx(one, sanitize_input_names=False)["main"].params[0].name_hint == name
+
+
+def test_all_unsupported_operators_are_listed() -> None:
+    nodes = [helper.make_node(op, ["x"], [out], domain="own", name=f"node_{op}") for op, out in (("Foo", "a"), ("Bar", "y"))]
+    made = model(nodes, [tensor("x", [2])], [tensor("y")])
+    made.opset_import.append(helper.make_opsetid("own", 3))
+    with pytest.raises(UnsupportedOperatorError, match=r"own::Bar \(opset 3\): 'node_Bar'\n  own::Foo \(opset 3\): 'node_Foo'"):
+        from_onnx(made)
+
+
+def test_functions_of_the_model() -> None:
+    body = [helper.make_node("Add", ["a", "b"], ["t"]), helper.make_node("Neg", ["t"], ["r"])]
+    function = helper.make_function("own", "F", ["a", "b"], ["r"], body, [helper.make_opsetid("", 18)])
+    made = model([helper.make_node("F", ["x", "x"], ["y"], domain="own")], [tensor("x", [2])], [tensor("y")])
+    made.functions.append(function)
+    made.opset_import.append(helper.make_opsetid("own", 1))
+    np.testing.assert_array_equal(run(from_onnx(made), np.ones(2, "float32")), [-2, -2])
+
+
+def broken(**changes: Any) -> Any:
+    made = onnx.ModelProto()
+    made.CopyFrom(ADD)
+    for name, change in changes.items():
+        change(made.graph if name == "graph" else made)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda g: g.node.append(helper.make_node("Neg", ["x"], ["y"])), "'y' is made twice"),
+        (lambda g: g.node.append(helper.make_node("Neg", ["nowhere"], ["z"])), "uses 'nowhere', which no input"),
+        (lambda g: g.input.append(tensor("x", [1])), "'x' is there twice"),
+        (lambda g: g.output.append(tensor("other")), "nothing makes the output 'other'"),
+        (lambda g: g.initializer[0].dims.__setitem__(0, -2), "an extent is negative"),
+        (lambda g: g.initializer[0].dims.__setitem__(0, 1 << 62), "more than any memory holds"),
+        (lambda g: g.initializer[0].dims.__setitem__(0, 5), "has 24 bytes, where its shape"),
+        (lambda g: setattr(g.initializer[0], "data_type", 99), "99 is no element type"),
+        (lambda g: setattr(g.node[0], "op_type", ""), "has no operator"),
+        (lambda g: g.input[0].ClearField("type"), "the input 'x' has no type"),
+    ],
+)
+def test_what_a_graph_must_not_be(change: Any, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        from_onnx(broken(graph=change))
+
+
+def test_a_circle_is_named() -> None:
+    nodes = [helper.make_node("Neg", ["b"], ["a"], name="first"), helper.make_node("Neg", ["a"], ["b"], name="second")]
+    with pytest.raises(ModelError, match="in a circle: Neg 'first', Neg 'second'"):
+        from_onnx(model(nodes, [tensor("x", [2])], [tensor("a")]))
+
+
+def test_nodes_in_another_order() -> None:
+    nodes = [helper.make_node("Neg", ["a"], ["y"]), helper.make_node("Abs", ["x"], ["a"])]
+    np.testing.assert_array_equal(run(from_onnx(model(nodes, [tensor("x", [2])], [tensor("y")])), np.float32([-1, 2])), [-1, -2])
+
+
+def test_an_opset_that_there_isnt() -> None:
+    with pytest.raises(ModelError, match="is of opset 999; the installed package"):
+        from_onnx(broken(model=lambda m: setattr(m.opset_import[0], "version", 999)))
+
+
+@pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "link", ""])
+def test_data_outside_of_the_models_folder(tmp_path: Any, name: str) -> None:
+    (tmp_path / "secret").write_bytes(b"\0" * 24)
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "link").symlink_to(tmp_path / "secret")
+    made = broken()
+    weight = made.graph.initializer[0]
+    weight.ClearField("raw_data")
+    weight.data_location = onnx.TensorProto.EXTERNAL
+    weight.external_data.add(key="location", value=name)
+    (folder / "m.onnx").write_bytes(made.SerializeToString())
+    with pytest.raises(ModelError, match="isn't inside of the model's folder"):
+        from_onnx(folder / "m.onnx")
+    with pytest.raises(ModelError, match="the folder of the model isn't known"):
+        from_onnx(made)
+
+
+def test_data_beside_the_model(tmp_path: Any) -> None:
+    made = broken()
+    weight = made.graph.initializer[0]
+    (tmp_path / "weights").write_bytes(b"12345678" + weight.raw_data)
+    weight.ClearField("raw_data")
+    weight.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in (("location", "weights"), ("offset", "8")):
+        weight.external_data.add(key=key, value=value)
+    (tmp_path / "m.onnx").write_bytes(made.SerializeToString())
+    np.testing.assert_array_equal(run(from_onnx(str(tmp_path / "m.onnx")), np.zeros((2, 3), "float32")), np.ones((2, 3)))
+
+
+def test_shapes_that_contradict_name_the_node() -> None:
+    made = model([helper.make_node("Add", ["x", "z"], ["y"], name="sum")], [tensor("x", [2]), tensor("z", [3])], [tensor("y")])
+    with pytest.raises(ModelError, match=r"Add 'sum' \(opset 18\): .*don't broadcast.*R.Tensor\(\(2,\).*R.Tensor\(\(3,\)"):
+        from_onnx(made)
+
+
+def test_what_is_no_model() -> None:
+    for wrong in (b"\xff\xfe\0garbage", 5, "/nowhere/model.onnx"):
+        with pytest.raises(ModelError):
+            from_onnx(wrong)
+    with pytest.raises(ModelError, match="has no graph"):
+        from_onnx(b"")
+
+
+def test_an_input_that_there_isnt() -> None:
+    with pytest.raises(ModelError, match="has no input 'q'; it has 'x'"):
+        from_onnx(ADD, shape_dict={"q": [1]})
