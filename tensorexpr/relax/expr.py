@@ -22,6 +22,7 @@ from ..tir.expr import PrimExpr
 from ..tir.function import GlobalVar, IRModule, PrimFunc
 from ..tir.node import Object
 from ..tir.op_registry import Op
+from ..tir.structured import Declared, Defines, Parts, Structured
 from .struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -32,6 +33,7 @@ from .struct_info import (
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
+    symbols_of,
 )
 
 Expr = RelaxExpr
@@ -51,6 +53,8 @@ class Var(RelaxExpr):
         name_hint: what it is called, if no other one is.
         struct_info_annotation: what is known of it; a shape for that of a tensor of float32.
     """
+
+    structural_variable: ClassVar[bool] = True
 
     name_hint: str
     struct_info_annotation: StructInfo | None = None
@@ -216,6 +220,10 @@ class Call(RelaxExpr):
         info: StructInfo = type(self)._rule(self)
         return info
 
+    def structural_parts(self) -> Parts:
+        """All but what follows from the others."""
+        return ("op", self.op), ("args", self.args), ("attrs", self.attrs), ("sinfo_args", self.sinfo_args)
+
     def with_struct_info(self, info: StructInfo) -> Call:
         """The call with what its module says of the result."""
         return Call(self.op, self.args, self.attrs, self.sinfo_args, info)
@@ -242,8 +250,10 @@ class If(RelaxExpr):
         return info
 
 
-class Binding(Object):
+class Binding(Structured):
     """Base of bindings: `var` is the value of `value`."""
+
+    structural_line: ClassVar[bool] = True
 
     var: Var
     value: Any
@@ -261,6 +271,11 @@ class VarBinding(Binding):
     var: Var
     value: Any
 
+    def structural_parts(self) -> Parts:
+        """The value, then the variable, which a function may mention in itself."""
+        before = (("itself", Defines((self.var,))),) if isinstance(self.value, Function) else ()
+        return *before, ("value", self.value), ("var", Declared(self.var))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MatchCast(Binding):
@@ -270,9 +285,14 @@ class MatchCast(Binding):
     value: RelaxExpr
     struct_info: StructInfo
 
+    def structural_parts(self) -> Parts:
+        """The value, the symbols that it is matched with, and the variable."""
+        symbols = Defines(symbols_of(self.struct_info), only_new=True)
+        return ("value", self.value), ("symbols", symbols), ("struct_info", self.struct_info), ("var", Declared(self.var))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BindingBlock(Object):
+class BindingBlock(Structured):
     """Bindings one after the other."""
 
     bindings: tuple[Binding, ...]
@@ -321,6 +341,8 @@ class Function(RelaxExpr):
         attrs: such as "global_symbol", without which it is private.
     """
 
+    structural_scope: ClassVar[bool] = True
+
     params: tuple[Var, ...]
     body: Any
     ret_struct_info: StructInfo = None  # type: ignore[assignment]
@@ -334,6 +356,18 @@ class Function(RelaxExpr):
 
     def _derived(self) -> StructInfo:
         return FuncStructInfo(tuple(param.struct_info for param in self.params), self.ret_struct_info, self.is_pure)
+
+    def structural_parts(self) -> Parts:
+        """The symbols and parameters, which it defines, the body, and what is said about it."""
+        symbols = dict.fromkeys(symbol for param in self.params for symbol in symbols_of(param.struct_info))
+        return (
+            ("symbols", Defines(tuple(symbols), only_new=True)),
+            ("params", tuple(map(Declared, self.params))),
+            ("body", self.body),
+            ("ret_struct_info", self.ret_struct_info),
+            ("is_pure", self.is_pure),
+            ("attrs", self.attrs),
+        )
 
     @staticmethod
     def create_empty(

@@ -12,7 +12,7 @@ from ..tir.function import GlobalVar
 from ..tir.node import Object
 from ..tir.op_registry import Op
 from ..tir.printer.expressions import quoted, script_expr, script_map
-from ..tir.printer.options import Options
+from ..tir.printer.options import MARK_LINE, Options
 from ..tir.printer.text import Names, identifier
 from .expr import (
     Binding,
@@ -208,7 +208,8 @@ class GraphPrinter:
         params = [f"{self._names.define(p, p.name_hint)}: {self.info(p.struct_info, bool(symbols))}" for p in func.params]
         returned = self.info(func.ret_struct_info, bool(symbols))
         head = f"{pad}@{self._r}.function" + (f"({', '.join(options)})" if options else "")
-        lines = [head, f"{pad}def {identifier(name)}({', '.join(params)}) -> {returned}:"]
+        mark = MARK_LINE if id(func) in self._options.marked else ""
+        lines = [head, f"{mark}{pad}def {identifier(name)}({', '.join(params)}) -> {returned}:"]
         inner = indent + 1
         body = list(self._body(func.body, inner))
         text = [f"{_INDENT * inner}{self._names.get(one, one.name)} = T.{one.dtype}()" for one in symbols]
@@ -237,6 +238,13 @@ class GraphPrinter:
         yield f"{_INDENT * (indent + 1)}{self._r}.output({', '.join(outputs)})"
 
     def binding(self, binding: Binding, indent: int) -> Iterator[str]:
+        """A binding, marked and with a remark if these are asked for."""
+        mark = MARK_LINE if id(binding) in self._options.marked else ""
+        remark = f"  # {self._options.remarks[id(binding)]}" if id(binding) in self._options.remarks else ""
+        for number, line in enumerate(self._binding(binding, indent)):
+            yield f"{mark}{line}{remark if not number else ''}"
+
+    def _binding(self, binding: Binding, indent: int) -> Iterator[str]:
         """A binding, which is several lines where its value is an If or a function."""
         pad, var, value = _INDENT * indent, binding.var, binding.value
         if isinstance(value, Function):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
-from ..arith.analyzer import Analyzer
 from ..errors import DeclarationError
-from ..tir.expr import IntImm, PrimExpr, Var
+from ..tir.expr import PrimExpr, Var
 from .expr import If
+from .extents import same_extents as same_extents
 from .struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -32,16 +32,6 @@ class BaseCheckResult(IntEnum):
     FAIL_L1 = 1
     FAIL_L2 = 2
     PASS = 3
-
-
-def same_extents(a: PrimExpr, b: PrimExpr) -> bool | None:
-    """Whether two extents are equal; None if that depends on symbols."""
-    if a is b:
-        return True
-    if isinstance(a, IntImm) and isinstance(b, IntImm):
-        return a.value == b.value
-    difference = Analyzer().simplify(a - b)
-    return difference.value == 0 if isinstance(difference, IntImm) else None
 
 
 def _shapes(base: Sequence[PrimExpr] | None, derived: Sequence[PrimExpr] | None, ndims: tuple[int, int]) -> BaseCheckResult:

@@ -19,14 +19,15 @@ from ..tir.arithmetic import as_int
 from ..tir.dtype import parse_dtype
 from ..tir.expr import IntImm, PrimExpr, Var
 from ..tir.global_info import VDevice
-from ..tir.node import Object
 from ..tir.rewriting import substitute, variables
 from ..tir.structural import structural_equal, structural_hash
+from ..tir.structured import Parts, Structured
+from .extents import Extent
 
 SYMBOL_DTYPE = "int64"
 
 
-class StructInfo(Object):
+class StructInfo(Structured):
     """Base of what is known of values."""
 
     def __eq__(self, other: object) -> bool:
@@ -45,7 +46,7 @@ class StructInfo(Object):
         return self == other
 
 
-class RelaxExpr(Object):
+class RelaxExpr(Structured):
     """Base of the expressions of graphs. Operators make calls: `x + y` is `relax.op.add(x, y)`."""
 
     # Functions by the name of a Python operator; the operators of graphs enter them here, as they are made of expressions.
@@ -192,6 +193,10 @@ class ShapeExpr(RelaxExpr):
     def _derived(self) -> StructInfo:
         return ShapeStructInfo(self.values)
 
+    def structural_parts(self) -> Parts:
+        """The extents."""
+        return (("values", tuple(map(Extent, self.values))),)
+
     def __getitem__(self, index: Any) -> Any:
         return self.values[index]
 
@@ -255,6 +260,10 @@ class ShapeStructInfo(StructInfo):
         values = None if self.values is None else tuple(extent(value) for value in self.values)
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "ndim", _ndim(values, self.ndim))
+
+    def structural_parts(self) -> Parts:
+        """The extents and their number."""
+        return ("values", None if self.values is None else tuple(map(Extent, self.values))), ("ndim", self.ndim)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,8 +17,10 @@ from .buffer import Buffer
 from .dtype import IntValue
 from .expr import CommReducer, EqualOp, FloatImm, IntImm, IterVar, Let, PrimExpr, Reduce, StringImm, Var
 from .function import IRModule, PrimFunc
+from .rewriting import substitute, variables
 from .scopes import buffer_vars, parts
 from .stmt import BufferBind, BufferRealize, Stmt
+from .structured import Declared, Defines, Proven, Structured
 
 Structural = PrimExpr | Stmt | Buffer | PrimFunc | IRModule
 
@@ -99,8 +101,8 @@ class Comparison:
 
     def __init__(self, map_free_vars: bool) -> None:
         self._map_free_vars = map_free_vars
-        self._left: dict[Var, Var] = {}
-        self._right: dict[Var, Var] = {}
+        self._left: dict[Any, Any] = {}
+        self._right: dict[Any, Any] = {}
         self._same: set[tuple[int, int]] = set()  # pairs found equal under the present binding
         self._todo: list[tuple[Any, Any] | Callable[[], bool]] = []
 
@@ -124,7 +126,7 @@ class Comparison:
 
     def _compare(self, a: Any, b: Any) -> bool:
         """Compare two values, or put the comparison of their parts on the stack."""
-        if isinstance(a, (PrimExpr, Stmt, Buffer, CommReducer, IterVar, PrimFunc, IRModule)) and type(a) is not type(b):
+        if isinstance(a, (PrimExpr, Stmt, Buffer, CommReducer, IterVar, PrimFunc, IRModule, Structured)) and type(a) is not type(b):
             return False
         match a:
             case Var():
@@ -145,6 +147,10 @@ class Comparison:
                 left, right = _functions(a), _functions(b)
                 self._push((dict(a.attrs), a.global_infos, left), (dict(b.attrs), b.global_infos, right))
                 return left.keys() == right.keys()
+            case Structured():
+                return self._structured(a, b)
+            case Defines() | Declared() | Proven():
+                return type(a) is type(b) and self._special(a, b)
             case tuple() | list():
                 return isinstance(b, (tuple, list)) and self._push(tuple(a), tuple(b))
             case Mapping():
@@ -155,12 +161,59 @@ class Comparison:
         if hasattr(a, "__dataclass_fields__") and type(a) is type(b):  # Range, types
             return self._push(tuple(getattr(a, n) for n in _names(type(a))), tuple(getattr(b, n) for n in _names(type(a))))
         if type(a) is type(b) and hasattr(a, "numpy"):
-            return _array_key(a) == _array_key(b)
+            return a is b or _array_key(a) == _array_key(b)
         return type(a) is type(b) and bool(a == b)
 
     def _push(self, left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
         self._todo.extend(reversed(list(zip(left, right, strict=False))))
         return len(left) == len(right)
+
+    def _structured(self, a: Any, b: Any) -> bool:
+        """Compare nodes of higher rows: variables, or what is made of parts."""
+        if a.structural_variable:
+            if a in self._left or b in self._right:
+                return self._left.get(a) is b and self._right.get(b) is a
+            return self._special(Declared(a), Declared(b)) if self._map_free_vars else a is b
+        if a.structural_scope:
+            outside = dict(self._left), dict(self._right)
+
+            def leave() -> bool:
+                self._same.clear()
+                self._left, self._right = outside
+                return True
+
+            self._todo.append(leave)
+        left, right = a.structural_parts(), b.structural_parts()
+        return self._push(tuple(part for _, part in left), tuple(part for _, part in right))
+
+    def _special(self, a: Any, b: Any) -> bool:
+        if isinstance(a, Proven):
+            return self._proven(a, b)
+        if isinstance(a, Declared):
+            self._left[a.var], self._right[b.var] = b.var, a.var
+            return type(a.var) is type(b.var) and self._push((a.struct_info,), (b.struct_info,))
+        pairs = list(zip(a.variables, b.variables, strict=False))
+        known = [(x, y) for x, y in pairs if a.only_new and (x in self._left or y in self._right)]
+        for x, y in pairs:
+            if (x, y) not in known:
+                self._left[x], self._right[y] = y, x
+                self._same.clear()
+        alike = all(type(x) is type(y) and getattr(x, "dtype", None) == getattr(y, "dtype", None) for x, y in pairs)
+        return alike and len(a.variables) == len(b.variables) and all(self._left.get(x) is y for x, y in known)
+
+    def _proven(self, a: Proven, b: Proven) -> bool:
+        """Whether two expressions are the same, or always the same number."""
+        if isinstance(a.value, (Var, IntImm)) and isinstance(b.value, (Var, IntImm)):
+            return self._compare(a.value, b.value)
+        trial = Comparison(self._map_free_vars)
+        trial.bind_all(self._left, self._right)
+        if trial.run(a.value, b.value):
+            self._left, self._right = trial.bindings()
+            return True
+        here = {var: self._left.get(var) for var in variables(a.value)}
+        if any(other is None and (self._map_free_vars or var in self._right) for var, other in here.items()):
+            return False
+        return a.equals(substitute(a.value, {var: other for var, other in here.items() if other is not None}), b.value)
 
     def _var(self, a: Var, b: Var) -> bool:
         if a in self._left or b in self._right:
@@ -261,9 +314,10 @@ class _Digest:
 
     def __init__(self, map_free_vars: bool) -> None:
         self._map_free_vars = map_free_vars
-        self._levels: dict[Var, list[int]] = {}
+        self._levels: dict[Any, list[int]] = {}
         self._depth = 0
-        self._free: dict[Var, int] = {}
+        self._defined: list[Any] = []  # of nodes of higher rows, in order
+        self._free: dict[Any, int] = {}
         self._memo: dict[int, bytes] = {}  # by node, under the present binding
         self._todo: list[Any] = []
         self._results: list[bytes] = []
@@ -288,6 +342,10 @@ class _Digest:
         elif isinstance(node, PrimFunc):
             buffers = tuple(node.buffer_map.get(p) for p in node.params)
             self._scoped(node, (), _signature(node), (len(node.params), buffers, dict(node.attrs), node.body))
+        elif isinstance(node, Structured):
+            self._structured(node)
+        elif isinstance(node, (Defines, Declared, Proven)):
+            self._special(node)
         elif (bound := _bound(node)) is not None:
             self._scoped(node, *bound)
         elif (operands := _operands(node)) is not None:
@@ -308,12 +366,53 @@ class _Digest:
         if isinstance(node, PrimExpr):
             self._memo[id(node)] = digest
 
-    def _var(self, var: Var) -> bytes:
+    def _structured(self, node: Any) -> None:
+        if node.structural_variable:
+            self._results.append(self._var(node))
+            return
+        parts = [part for _, part in node.structural_parts()]
+        self._todo.append(_Action(lambda: self._combine(node, len(parts))))
+        if node.structural_scope:
+            before = len(self._defined), self._depth
+
+            def leave() -> None:
+                for var in self._defined[before[0] :]:
+                    self._levels[var].pop()
+                del self._defined[before[0] :]
+                self._depth, self._memo = before[1], {}
+
+            self._todo.append(_Action(leave))
+        self._todo.extend(reversed(parts))
+
+    def _special(self, part: Any) -> None:
+        if isinstance(part, Proven):
+            value = part.simplest()  # what is equal by a proof may look different
+            if isinstance(value, (Var, IntImm)):
+                self._visit(value)
+            else:
+                self._results.append(_hash("extent"))
+            return
+        if isinstance(part, Declared):
+            self._define(part.var)
+            self._todo.append(part.struct_info)
+            return
+        for var in part.variables:
+            if not (part.only_new and self._levels.get(var)):
+                self._define(var)
+        self._results.append(_hash("defines", *(repr((type(v).__name__, getattr(v, "dtype", None))) for v in part.variables)))
+
+    def _define(self, var: Any) -> None:
+        self._levels.setdefault(var, []).append(self._depth)
+        self._defined.append(var)
+        self._depth += 1
+        self._memo = {}
+
+    def _var(self, var: Any) -> bytes:
         levels = self._levels.get(var)
         if levels:
-            return _hash("bound", str(levels[-1]), var.dtype)
+            return _hash("bound", str(levels[-1]), str(var.dtype))
         number = self._free.setdefault(var, len(self._free)) if self._map_free_vars else id(var)
-        return _hash("free", str(number), var.dtype)
+        return _hash("free", str(number), str(var.dtype))
 
     def _scoped(self, node: Any, outside: tuple[Any, ...], variables: tuple[Var, ...], inside: tuple[Any, ...]) -> None:
         """Plan: what stands outside, then the variables are bound, what stands inside, and the scope ends."""

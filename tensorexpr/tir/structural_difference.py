@@ -13,6 +13,7 @@ from .node import Object
 from .object_path import ObjectPath
 from .stmt import Stmt
 from .structural import Comparison, Structural, bound_variables
+from .structured import Declared, Defines, Proven, Structured
 
 Paths = tuple[ObjectPath, ObjectPath]
 _IGNORED = frozenset(("name", "name_hint"))
@@ -97,6 +98,11 @@ class _Finder:
             return self._in_mappings(a, b)
         if type(a) is not type(b):
             return None
+        if isinstance(a, Declared):
+            known = a.struct_info, b.struct_info
+            return None if self._equal(*known) else (root.attr("struct_info"), root.attr("struct_info"), *known)
+        if isinstance(a, Proven) or (isinstance(a, Structured) and a.structural_variable):
+            return None
         if isinstance(a, (Var, IntImm, FloatImm, StringImm)):
             name = "dtype" if a.dtype != b.dtype else None if isinstance(a, Var) else "value"
             return None if name is None else (root.attr(name), root.attr(name), None, None)
@@ -104,6 +110,9 @@ class _Finder:
         clash = self._bind(bound_variables(a), bound_variables(b))
         for name in parts[0]:
             left, right = parts[0][name], parts[1].get(name)
+            if isinstance(left, Defines):  # where more of them are defined, it is seen where they are
+                self._equal(left, right)
+                continue
             if clash is not None and _holds(left, clash[0]):
                 return root.attr(name), root.attr(name), *self._clashing(left, right, clash)
             if not self._equal(left, right):
@@ -149,7 +158,7 @@ class _Finder:
         a, b = self._around[-1]
         lines = [f"    lhs: {_shown(a)}", f"    rhs: {_shown(b)}"]
         for outer in reversed(self._around[:-1]):
-            if isinstance(outer[0], (Stmt, PrimFunc, Buffer)):
+            if isinstance(outer[0], (Stmt, PrimFunc, Buffer)) or (isinstance(outer[0], Structured) and outer[0].structural_line):
                 lines += [f"in lhs: {_shown(outer[0])}", f"in rhs: {_shown(outer[1])}"]
                 break
         return "\n".join(lines)
@@ -164,6 +173,8 @@ def _parts(node: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(node, IRModule):
         yield "functions", dict(node.functions)
         yield "attrs", dict(node.attrs)
+    elif isinstance(node, Structured):
+        yield from node.structural_parts()
     elif hasattr(node, "__dataclass_fields__"):
         names = [f.name for f in fields(cast(Any, node)) if f.init and f.name not in _IGNORED]
         first = [name for name in _FIRST.get(type(node).__name__, ()) if name in names]
@@ -175,7 +186,11 @@ def _shown(value: Any) -> str:
     """A value on one line: of a statement the line that it begins with."""
     if isinstance(value, (PrimFunc, IRModule)):
         return f"{type(value).__name__} {value.attrs}"
-    if isinstance(value, (Stmt, PrimExpr)):
+    if isinstance(value, Declared):
+        return f"{value.var}: {value.struct_info}"
+    if isinstance(value, Proven):
+        return str(value.value)
+    if isinstance(value, (Stmt, PrimExpr, Structured)):
         lines = [line for line in str(value).split("\n") if " = T.Buffer(" not in line and " = T.int" not in line]
         return lines[0] + (" ..." if len(lines) > 1 else "")
     return repr(value)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorexpr import relax
+from tensorexpr.ir import structural_equal, structural_hash
 from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, op
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.script import from_source
@@ -71,7 +72,9 @@ def test_passes_and_machine_agree_with_the_evaluator(case: tuple[Any, int], seed
     rng = np.random.default_rng(seed)
     arrays = [rng.uniform(-1, 1, (rows, 4)).astype("float32") for _ in range(2)]
     expected = Evaluator(mod)("main", *arrays)
-    assert from_source(mod.script()).script() == mod.script()
+    again = from_source(mod.script())
+    assert structural_equal(again, mod) and structural_hash(again) == structural_hash(mod)
+    assert again.script() == mod.script()
     bound = relax.transform.BindParams("main", {"y": arrays[1]})(mod)
     for made, given_arrays in (
         *((run(mod), arrays) for run in PASSES),

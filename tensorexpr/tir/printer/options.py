@@ -11,6 +11,7 @@ from ..expr import PrimExpr
 from ..function import IRModule, PrimFunc
 from ..object_path import ObjectPath
 from ..stmt import Stmt
+from ..structured import Structured
 from .highlight import tokens
 
 MARK_LINE, MARK_BEGIN, MARK_END = "\x01", "\x02", "\x03"
@@ -136,8 +137,16 @@ def _underlined(line: str) -> tuple[str, str]:
 def _owner_and_part(passed: Sequence[Any]) -> tuple[Any, PrimExpr | None]:
     """Of what a path passes: the innermost statement, buffer or function, and the expression in it that is meant, if any."""
     part = next((thing for thing in reversed(passed) if isinstance(thing, PrimExpr)), None)
-    owner = next((thing for thing in reversed(passed) if isinstance(thing, (Stmt, Buffer, PrimFunc, IRModule))), passed[0])
+    owner = next(
+        (thing for thing in reversed(passed) if isinstance(thing, (Stmt, Buffer, PrimFunc, IRModule)) or _is_line(thing)), passed[0]
+    )
+    if isinstance(owner, Structured):
+        return owner, None  # of a graph a line is marked
     return owner, part if part is not None and _place(passed, part) > _place(passed, owner) else None
+
+
+def _is_line(thing: Any) -> bool:
+    return isinstance(thing, Structured) and (thing.structural_line or thing.structural_scope)
 
 
 def _place(passed: Sequence[Any], thing: Any) -> int:

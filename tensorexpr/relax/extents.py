@@ -1,0 +1,31 @@
+"""Extents: integer expressions of symbols, equal where that can be proved."""
+
+from __future__ import annotations
+
+from ..arith.analyzer import Analyzer
+from ..tir.expr import IntImm, PrimExpr
+from ..tir.structured import Proven
+
+
+def same_extents(a: PrimExpr, b: PrimExpr) -> bool | None:
+    """Whether two extents are equal; None if that depends on symbols."""
+    if a is b:
+        return True
+    if isinstance(a, IntImm) and isinstance(b, IntImm):
+        return a.value == b.value
+    difference = Analyzer().simplify(a - b)
+    return difference.value == 0 if isinstance(difference, IntImm) else None
+
+
+class Extent(Proven):
+    """An extent, as a part of what is compared."""
+
+    __slots__ = ()
+
+    def equals(self, mine: PrimExpr, other: PrimExpr) -> bool:
+        """Whether the difference is 0."""
+        return same_extents(mine, other) is True
+
+    def simplest(self) -> PrimExpr:
+        """The expression simplified."""
+        return self.value if isinstance(self.value, IntImm) else Analyzer().simplify(self.value)
