@@ -99,10 +99,10 @@ def log_softmax(x: Array, axis: int) -> Array:
 
 
 def normalized(x: Array, axes: Sequence[int], epsilon: float) -> Array:
-    """With a mean of 0 and a variance of 1 along axes."""
+    """With a mean of 0 and a variance of 1 along axes, in float64."""
     wide = x.astype(np.float64)
     mean, variance = wide.mean(tuple(axes), keepdims=True), wide.var(tuple(axes), keepdims=True)
-    return ((wide - mean) / np.sqrt(variance + epsilon)).astype(x.dtype)
+    return (wide - mean) / np.sqrt(variance + epsilon)
 
 
 def windows(x: Array, size: Sequence[int], strides: Sequence[int], dilation: Sequence[int]) -> Array:

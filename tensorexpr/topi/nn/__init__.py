@@ -55,7 +55,7 @@ from .layout import Workload, layout_transform
 from .loss import nll_loss
 from .lstm import lstm
 from .norm import batch_norm, group_norm, instance_norm, layer_norm, lrn, rms_norm
-from .padding import dilate, mirror_pad, pad
+from .padding import dilate, index_pad, mirror_pad, pad
 from .pooling import adaptive_pool, adaptive_pool1d, adaptive_pool3d, global_pool, pool1d, pool2d, pool3d
 from .pooling_grad import POOL_TYPE_CODE, pool_grad
 from .simulated import (
@@ -167,6 +167,7 @@ __all__ = [
     "group_conv2d_transpose_nchw",
     "group_conv3d_transpose_ncdhw",
     "group_norm",
+    "index_pad",
     "instance_norm",
     "layer_norm",
     "layout_transform",

@@ -1,4 +1,4 @@
-"""Convolutions of any number of spatial dimensions, in any layout, dilated and in groups.
+"""Convolutions of any number of spatial dimensions, in any layout (channels in blocks too), dilated and in groups.
 
     out[n, o, y...] = sum over c, r... of  data[n, g(o) * C/G + c, y * stride + r * dilation - padding] * filter[o, c, r...]
 
@@ -17,6 +17,7 @@ from ...te.declare import compute
 from ...te.tensor import Tensor
 from ...tir.arithmetic import cast, floordiv, floormod
 from ...tir.expr import PrimExpr, Var
+from ..transform import parse_layout
 from ..utils import extent_value, need_equal, need_rank, pad_pairs, spread
 from .padding import needs_padding, pad
 
@@ -27,7 +28,7 @@ OUTPUT_NAMES = {"N": "nn", "C": "ff", "D": "zz", "H": "yy", "W": "xx"}
 
 @dataclass(frozen=True)
 class ConvLayout:
-    """Where the axes of data ("NCHW"), filter ("OIHW") and result ("NCHW") stand."""
+    """Where the axes of data ("NCHW", "NCHW16c"), filter ("OIHW", "OIHW16i16o") and result ("NCHW") stand."""
 
     data: str
     kernel: str
@@ -35,14 +36,58 @@ class ConvLayout:
 
     def __post_init__(self) -> None:
         spatial = "".join(letter for letter in SPATIAL if letter in self.data)
-        for text, wanted in ((self.data, "NC" + spatial), (self.kernel, "OI" + spatial), (self.out, "NC" + spatial)):
-            if sorted(text) != sorted(wanted):
-                raise DeclarationError(f"layout {text!r}: a convolution over {spatial} takes an order of the axes {wanted}")
+        for text, wanted, blocks in ((self.data, "NC", "c"), (self.kernel, "OI", "io"), (self.out, "NC", "c")):
+            names = self.names(text)
+            if sorted(name for name in names if name.isupper()) != sorted(wanted + spatial):
+                raise DeclarationError(f"layout {text!r}: a convolution over {spatial} takes an order of the axes {wanted + spatial}")
+            if any(name not in blocks for name in names if name.islower()):
+                raise DeclarationError(f"layout {text!r}: blocks are of channels, {' and '.join(blocks)}")
+
+    @staticmethod
+    def names(text: str) -> list[str]:
+        """The axes of a layout: "N", "C", ..., with small letters for blocks."""
+        return [name for name, _ in parse_layout(text)]
+
+    @staticmethod
+    def block(text: str, letter: str) -> int:
+        """The block of an axis in a layout; 0 if it is in one piece."""
+        return dict(parse_layout(text)).get(letter.lower(), 0)
 
     @property
     def spatial(self) -> str:
         """The letters of the spatial axes in their order."""
         return "".join(letter for letter in SPATIAL if letter in self.data)
+
+
+def whole_extents(layout: str, shape: Sequence[Any]) -> dict[str, Any]:
+    """The extent of each axis of a layout, blocks counted."""
+    found: dict[str, Any] = {}
+    for (name, _), extent in zip(parse_layout(layout), shape, strict=True):
+        found[name.upper()] = extent_value(found.get(name.upper(), 1) * extent) if name.upper() in found else extent
+    return found
+
+
+@dataclass(frozen=True)
+class _Index:
+    """An index along an axis, which may be cut in blocks."""
+
+    outer: Any
+    inner: Any = None
+    block: int = 0
+
+    @property
+    def whole(self) -> Any:
+        return self.outer * self.block + self.inner if self.block else self.outer
+
+    def part(self, block: int, is_inner: bool) -> Any:
+        """Its index among blocks of another size, or inside of them."""
+        if block == self.block:
+            return self.inner if is_inner else self.outer
+        return floormod(self.whole, block) if is_inner else floordiv(self.whole, block) if block else self.whole
+
+
+def _at(layout: str, index: Mapping[str, _Index]) -> list[Any]:
+    return [index[name.upper()].part(ConvLayout.block(layout, name), name.islower()) for name in ConvLayout.names(layout)]
 
 
 def conv(
@@ -66,7 +111,7 @@ def conv(
     """A convolution.
 
     Args:
-        inp: data of `data_layout`, an order of N, C and one to three of D, H, W.
+        inp: data of `data_layout`, an order of N, C and one to three of D, H, W, such as "NHWC" or "NCHW16c".
         filt: weights of `kernel_layout`, an order of O, I and the same spatial axes; default OI and then the spatial ones.
         stride: one number, or one for each spatial axis.
         padding: see `topi.utils.pad_pairs`.
@@ -84,11 +129,11 @@ def conv(
     """
     layout = ConvLayout(data_layout, kernel_layout or _default_kernel_layout(data_layout), out_layout or data_layout)
     where = name or f"conv{len(layout.spatial)}d_{data_layout.lower()}"
-    need_rank(where, "the data", inp, len(layout.data))
-    need_rank(where, "the filter", filt, len(layout.kernel))
+    need_rank(where, "the data", inp, len(layout.names(layout.data)))
+    need_rank(where, "the filter", filt, len(layout.names(layout.kernel)))
     dims = len(layout.spatial)
     strides, dilations = spread(where, "stride", stride, dims), spread(where, "dilation", dilation, dims)
-    taps = [filt.shape[layout.kernel.index(letter)] for letter in layout.spatial]
+    taps = [filt.shape[layout.names(layout.kernel).index(letter)] for letter in layout.spatial]
     windows = [extent_value((tap - 1) * step + 1) for tap, step in zip(taps, dilations, strict=True)]
     pairs = pad_pairs(where, padding, windows)
     _check_channels(where, inp, filt, layout, groups)
@@ -104,20 +149,22 @@ def _default_kernel_layout(data_layout: str) -> str:
 
 
 def _check_channels(where: str, inp: Tensor, filt: Tensor, layout: ConvLayout, groups: int) -> None:
-    channels = extent_value(inp.shape[layout.data.index("C")])
-    outputs = extent_value(filt.shape[layout.kernel.index("O")])
+    kernel = whole_extents(layout.kernel, filt.shape)
+    channels = extent_value(whole_extents(layout.data, inp.shape)["C"])
+    outputs = extent_value(kernel["O"])
     for what, count in (("input", channels), ("output", outputs)):
         if isinstance(count, int) and (groups < 1 or count % groups):
             raise DeclarationError(f"{where}: {count} {what} channels can't be cut in {groups} groups")
     per_group = extent_value(channels // groups) if isinstance(channels, int) else channels
-    need_equal(where, "the channels of the data (of each group) and of the filter", per_group, filt.shape[layout.kernel.index("I")])
+    need_equal(where, "the channels of the data (of each group) and of the filter", per_group, kernel["I"])
 
 
 def _padded(inp: Tensor, layout: ConvLayout, pairs: Sequence[tuple[Any, Any]]) -> Tensor:
     before: list[Any] = [0] * inp.ndim
     after: list[Any] = [0] * inp.ndim
     for letter, (low, high) in zip(layout.spatial, pairs, strict=True):
-        before[layout.data.index(letter)], after[layout.data.index(letter)] = low, high
+        place = layout.names(layout.data).index(letter)
+        before[place], after[place] = low, high
     return pad(inp, before, after, name="pad_temp") if needs_padding(before, after) else inp
 
 
@@ -133,8 +180,7 @@ def _declare(
     name: str,
     attrs: Mapping[str, Any] | None,
 ) -> Tensor:
-    data_extent = dict(zip(layout.data, padded.shape, strict=True))
-    kernel_extent = dict(zip(layout.kernel, filt.shape, strict=True))
+    data_extent, kernel_extent = whole_extents(layout.data, padded.shape), whole_extents(layout.kernel, filt.shape)
     out_extent: dict[str, Any] = {"N": data_extent["N"], "C": kernel_extent["O"]}
     for letter, window, step in zip(layout.spatial, windows, strides, strict=True):
         out_extent[letter] = extent_value(floordiv(data_extent[letter] - window, step) + 1)
@@ -142,24 +188,35 @@ def _declare(
             raise DeclarationError(
                 f"{name}: along {letter} the padded data has {data_extent[letter]} elements, fewer than the window's {window}"
             )
-    channel = te.reduce_axis((0, kernel_extent["I"]), name="rc")
+    inside, outside = ConvLayout.block(layout.kernel, "I"), ConvLayout.block(layout.out, "C")
+    inputs = kernel_extent["I"]
+    outer = te.reduce_axis((0, extent_value(floordiv(inputs, inside)) if inside else inputs), name="rc")
+    inner = [te.reduce_axis((0, inside), name="ri")] if inside else []
+    channel = _Index(outer.var, inner[0].var, inside) if inside else _Index(outer.var)
     taps = {letter: te.reduce_axis((0, kernel_extent[letter]), name=REDUCTION_NAMES[letter]) for letter in layout.spatial}
     outputs_per_group = extent_value(floordiv(kernel_extent["O"], groups))
+    depthwise = bool(outside) and groups > 1 and outputs_per_group == 1 and extent_value(inputs) == 1
 
     def body(*i: Var) -> PrimExpr:
-        at = dict(zip(layout.out, i, strict=True))
-        source: dict[str, Any] = {"N": at["N"], "C": channel.var}
-        if groups > 1:
-            source["C"] = floordiv(at["C"], outputs_per_group) * kernel_extent["I"] + channel.var
+        at = dict(zip(layout.names(layout.out), i, strict=True))
+        own = _Index(at["C"], at.get("c"), outside)
+        source = {"N": _Index(at["N"]), "C": channel}
+        if depthwise:
+            source["C"] = own
+        elif groups > 1:
+            source["C"] = _Index(floordiv(own.whole, outputs_per_group) * inputs + channel.whole)
         for letter, step, apart in zip(layout.spatial, strides, dilations, strict=True):
-            source[letter] = at[letter] * step + taps[letter].var * apart
-        weight = {"O": at["C"], "I": channel.var, **{letter: tap.var for letter, tap in taps.items()}}
-        left = cast(padded(*(source[letter] for letter in layout.data)), out_dtype)
-        right = cast(filt(*(weight[letter] for letter in layout.kernel)), out_dtype)
-        return te.sum(left * right, axis=[channel, *taps.values()])
+            source[letter] = _Index(at[letter] * step + taps[letter].var * apart)
+        weight = {"O": own, "I": channel, **{letter: _Index(tap.var) for letter, tap in taps.items()}}
+        left, right = cast(padded(*_at(layout.data, source)), out_dtype), cast(filt(*_at(layout.kernel, weight)), out_dtype)
+        return te.sum(left * right, axis=[outer, *taps.values(), *inner])
 
-    shape = [out_extent[letter] for letter in layout.out]
-    return compute(shape, body, name, name, attrs, [OUTPUT_NAMES[letter] for letter in layout.out])
+    extents = [(outside if name.islower() else name) for name in layout.names(layout.out)]
+    if outside:
+        out_extent["C"] = extent_value(floordiv(out_extent["C"], outside))
+    shape = [extent if isinstance(extent, int) else out_extent[extent] for extent in extents]
+    names = [OUTPUT_NAMES.get(letter, "fi") for letter in layout.names(layout.out)]
+    return compute(shape, body, name, name, attrs, names)
 
 
 def depthwise(

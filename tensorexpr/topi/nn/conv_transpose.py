@@ -38,11 +38,13 @@ def conv_transpose(
     groups: int,
     spatial: str,
     name: str,
+    dilation: Any = 1,
 ) -> Tensor:
     """A transposed convolution over the axes `spatial` ("W", "HW" or "DHW"), channels first.
 
     Args:
-        output_padding: extra rows at the far end, fewer than the stride: one number, or one for each axis.
+        output_padding: extra rows at the far end, fewer than the stride or the dilation: one number, or one for each axis.
+        dilation: distance of neighbouring taps: one number, or one for each axis.
 
     Raises:
         DeclarationError: for shapes that don't fit.
@@ -51,13 +53,15 @@ def conv_transpose(
     need_rank(name, "the data", data, dims + 2)
     need_rank(name, "the kernel", kernel, dims + 2)
     steps, extra = spread(name, "strides", strides, dims), spread(name, "output_padding", output_padding, dims)
-    if any(more < 0 or more >= step for more, step in zip(extra, steps, strict=True)):
-        raise DeclarationError(f"{name}: output_padding {extra} must be less than strides {steps}, and not negative")
+    apart = spread(name, "dilation", dilation, dims)
+    if any(more < 0 or more >= max(step, wide) for more, step, wide in zip(extra, steps, apart, strict=True)):
+        raise DeclarationError(f"{name}: output_padding {extra} must be less than strides {steps} or dilation {apart}, and not negative")
     need_equal(name, "the channels of data and kernel", data.shape[1], kernel.shape[0])
     taps = kernel.shape[2:]
-    pairs = pad_pairs(name, padding, [extent_value(tap) for tap in taps])
-    before = [tap - 1 - low for tap, (low, _) in zip(taps, pairs, strict=True)]
-    after = [tap - 1 - high + more for tap, (_, high), more in zip(taps, pairs, extra, strict=True)]
+    reach = [extent_value((tap - 1) * wide) for tap, wide in zip(taps, apart, strict=True)]
+    pairs = pad_pairs(name, padding, [extent_value(own + 1) for own in reach])
+    before = [own - low for own, (low, _) in zip(reach, pairs, strict=True)]
+    after = [own - high + more for own, (_, high), more in zip(reach, pairs, extra, strict=True)]
     border = [(extent_value(low), extent_value(high)) for low, high in zip(before, after, strict=True)]
     padded = dilate_and_pad(data, (1, 1, *steps), (0, 0, *(b for b, _ in border)), (0, 0, *(a for _, a in border)), 0.0, "data_pad")
     inputs, outputs = extent_value(floordiv(data.shape[1], groups)), kernel.shape[1]
@@ -69,11 +73,11 @@ def conv_transpose(
         group = floordiv(o, outputs) if groups > 1 else 0
         own = floormod(o, outputs) if groups > 1 else o
         c = group * inputs + channel.var if groups > 1 else channel.var
-        left = padded(n, c, *(index + tap.var for index, tap in zip(at, over, strict=True)))
+        left = padded(n, c, *(index + tap.var * wide for index, tap, wide in zip(at, over, apart, strict=True)))
         right = kernel(c, own, *(extent - 1 - tap.var for extent, tap in zip(taps, over, strict=True)))
         return te.sum(cast(left, dtype) * cast(right, dtype), axis=[channel, *over])
 
-    sizes = [extent_value(extent - tap + 1) for extent, tap in zip(padded.shape[2:], taps, strict=True)]
+    sizes = [extent_value(extent - own) for extent, own in zip(padded.shape[2:], reach, strict=True)]
     names = ["b", "c", *(OUTPUT_NAMES[letter] for letter in spatial)]
     return compute((data.shape[0], extent_value(outputs * groups), *sizes), body, name, name, varargs_names=names[2:])
 

@@ -274,11 +274,11 @@ def _channel_norm(where: str, data: Tensor, gamma: Tensor, beta: Tensor, channel
 
 
 def lrn(data: Tensor, size: int, axis: int = 1, alpha: float = 0.0001, beta: float = 0.75, bias: float = 2.0) -> Tensor:
-    """data / (bias + alpha / size * sum of squares of `size` neighbours along `axis`) ** beta, `size` odd.
+    """data / (bias + alpha / size * sum of squares of `size` neighbours along `axis`) ** beta.
 
     Args:
         data: [any shape], of a float dtype.
-        size: how many neighbours, this one included.
+        size: how many neighbours, this one included; of an even number one more is behind than in front.
         axis: of the channels.
         alpha, beta, bias: numbers.
 
@@ -286,11 +286,9 @@ def lrn(data: Tensor, size: int, axis: int = 1, alpha: float = 0.0001, beta: flo
         A tensor like `data` (Krizhevsky et al. 2012, section 3.3).
     """
     place = positive_axis("lrn", axis, data.ndim)
-    if size % 2 == 0:
-        raise DeclarationError(f"lrn: size is {size}; it takes an odd number of neighbours, the element in the middle")
-    before = [0] * data.ndim
-    before[place] = size // 2
-    padded = pad(data, before, name="pad_data")
+    before, after = [0] * data.ndim, [0] * data.ndim
+    before[place], after[place] = (size - 1) // 2, size // 2
+    padded = pad(data, before, after, name="pad_data")
     window = te.reduce_axis((0, size), name="rws")
 
     def squares(*i: Var) -> PrimExpr:

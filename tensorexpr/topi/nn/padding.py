@@ -97,6 +97,46 @@ def mirror_pad(
     return compute(shape, body, name, tag.INJECTIVE, varargs_names=axis_names(data.ndim))
 
 
+def index_pad(data: Tensor, pad_before: Sequence[int], pad_after: Sequence[int], mode: str, name: str = "PadInput") -> Tensor:
+    """`data` with borders of its own elements.
+
+    Args:
+        data: [any shape], of any dtype; axes that are padded have elements.
+        pad_before, pad_after: a number for each axis; negative ones cut elements off.
+        mode: "edge" repeats the outermost element, "reflect" mirrors at it, "circular" starts again from the other end.
+        name: of the operation.
+
+    Returns:
+        A tensor of the dtype of `data`.
+
+    Raises:
+        DeclarationError: for another mode.
+    """
+    if mode not in ("edge", "reflect", "circular"):
+        raise DeclarationError(f'index_pad: mode is {mode!r}; it takes "edge", "reflect" or "circular"')
+    shape = [extent_value(extent + low + high) for extent, low, high in zip(data.shape, pad_before, pad_after, strict=True)]
+
+    def source(index: PrimExpr, extent: PrimExpr, low: int, high: int) -> PrimExpr:
+        own = index - low
+        if mode == "edge":
+            return arithmetic.maximum(arithmetic.minimum(own, extent - 1), 0)
+        if mode == "circular":
+            return arithmetic.floormod(own, extent)
+        known = extent_value(extent)
+        if isinstance(known, int) and max(low, high) < known:  # one reflection at either end
+            front = intrin.select(own < 0, -own, own)
+            return intrin.select(front >= extent, extent * 2 - 2 - front, front)
+        period = arithmetic.maximum(extent * 2 - 2, 1)
+        turned = arithmetic.floormod(own, period)
+        return intrin.select(turned >= extent, period - turned, turned)
+
+    def body(*i: Var) -> PrimExpr:
+        given = zip(i, data.shape, pad_before, pad_after, strict=True)
+        return data(*(source(index, extent, low, high) if low or high else index for index, extent, low, high in given))
+
+    return compute(shape, body, name, tag.INJECTIVE, varargs_names=axis_names(data.ndim))
+
+
 def dilate(data: Tensor, strides: Sequence[int], dilation_value: Any = 0.0, name: str = "DilatedInput") -> Tensor:
     """`data` with `strides[n] - 1` elements of `dilation_value` between neighbours along axis n."""
     return dilate_and_pad(data, strides, (0,) * data.ndim, (0,) * data.ndim, dilation_value, name)

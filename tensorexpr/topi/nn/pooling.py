@@ -35,20 +35,21 @@ def pool(
     layout: str,
     count_include_pad: bool,
 ) -> Tensor:
-    """The maximum or the mean of each window.
+    """The maximum, the mean or the sum of each window.
 
     Args:
         spatial: the letters of `layout` that the windows run over.
         kernel, stride, dilation: one number, or one for each of these axes.
         padding: one number, one for each axis, or the befores and then the afters.
-        pool_type: "max" or "avg".
-        ceil_mode: a last window that reaches past the padded data counts too.
+        pool_type: "max", "avg" or "sum".
+        ceil_mode: a last window that reaches past the padded data counts too, unless it would start behind the data's end.
         count_include_pad: a mean divides by the window's size, padding included; else by the elements of data in it.
 
     Raises:
         DeclarationError: for arguments that don't fit.
     """
-    _check_type(where, pool_type)
+    if pool_type != "sum":
+        _check_type(where, pool_type)
     places = _places(where, data, layout, spatial)
     dims = len(places)
     kernels, strides, dilations = (spread(where, n, v, dims) for n, v in (("kernel", kernel), ("stride", stride), ("dilation", dilation)))
@@ -58,8 +59,8 @@ def pool(
     for place, window, step, (low, high) in zip(places, windows, strides, pairs, strict=True):
         room = data.shape[place] + low + high - window
         count = extent_value((ceildiv(room, step) if ceil_mode else floordiv(room, step)) + 1)
-        if ceil_mode and isinstance(count, int) and (count - 1) * step >= get_const_int(data.shape[place]) + low:
-            count -= 1  # a window that would lie in the padding alone
+        if ceil_mode and not _is_less(window, high + step):  # a window would lie in the padding alone
+            count = extent_value(minimum(count, floordiv(data.shape[place] + (low - 1), step) + 1))
         counts.append(count)
         before[place] = low
         after[place] = extent_value(maximum(const(0), (count - 1) * step + window - data.shape[place] - low)) if ceil_mode else high
@@ -70,6 +71,8 @@ def pool(
         worst = intrin.min_value(data.dtype)
         return _windows(_padded(data, before, after, worst), shape, places, kernels, strides, dilations, te.max, "pool_max")
     total = _windows(_padded(data, before, after, const(0, data.dtype)), shape, places, kernels, strides, dilations, te.sum, "pool_sum")
+    if pool_type == "sum":
+        return total
     lows = [low for low, _ in pairs]
     limits = [extent_value(data.shape[place] + low + high) for place, (low, high) in zip(places, pairs, strict=True)]
 
@@ -107,6 +110,12 @@ def _named(name: str, spatial: str, default_layout: str) -> Callable[..., Tensor
 pool1d = _named("pool1d", "W", "NCW")
 pool2d = _named("pool2d", "HW", "NCHW")
 pool3d = _named("pool3d", "DHW", "NCDHW")
+
+
+def _is_less(limit: Any, value: Any) -> bool:
+    """Whether a value is known to be no more than a limit."""
+    known = extent_value(limit - value)
+    return isinstance(known, int) and known >= 0
 
 
 def _taps_inside(start: PrimExpr, size: Any, apart: Any, first: Any, end: Any) -> PrimExpr:
@@ -177,11 +186,14 @@ def _adaptive(where: str, data: Tensor, output_size: Any, pool_type: str, layout
     _check_type(where, pool_type)
     places = _places(where, data, layout, spatial)
     sizes = [get_const_int(n) for n in spread(where, "output_size", output_size, len(places))]
-    extents = [get_const_int(data.shape[place]) for place in places]
     if all(size == 1 for size in sizes):
         reducer, name = (te.max, "adaptive_pool_max") if pool_type == "max" else (te.sum, "adaptive_pool_sum")
         found = _reduce(data, places, True, reducer, name)
-        return found if pool_type == "max" else _divided(found, _product(extents), data.dtype)
+        count: Any = 1
+        for place in places:
+            count = count * extent_value(data.shape[place])
+        return found if pool_type == "max" else _divided(found, count, data.dtype)
+    extents = [get_const_int(data.shape[place]) for place in places]
     if all(extent % size == 0 for extent, size in zip(extents, sizes, strict=True)):
         cells = [extent // size for extent, size in zip(extents, sizes, strict=True)]
         return pool(where, data, spatial, cells, cells, 1, 0, pool_type, False, layout, True)
@@ -224,18 +236,11 @@ def _uneven_cells(data: Tensor, places: Sequence[int], sizes: Sequence[int], ext
     return compute(shape, mean, "adaptive_pool_avg", tag.ELEMWISE, varargs_names=axis_names(data.ndim))
 
 
-def _divided(found: Tensor, count: int, dtype: str) -> Tensor:
+def _divided(found: Tensor, count: Any, dtype: str) -> Tensor:
     return compute(
         found.shape,
-        lambda *i: found(*i) / const(count, dtype),
+        lambda *i: found(*i) / cast(count, dtype),
         "adaptive_pool_avg",
         tag.ELEMWISE,
         varargs_names=axis_names(found.ndim),
     )
-
-
-def _product(extents: Sequence[int]) -> int:
-    total = 1
-    for extent in extents:
-        total *= extent
-    return total

@@ -17,6 +17,8 @@ from tensorexpr.relax.ops.row import ROWS
 from tensorexpr.relax.visitor import walk
 from tensorexpr.tir.expr import Var as Symbol
 
+from . import nn_cases
+
 N = Symbol("n", "int64")
 UNARY = """abs acos acosh asin asinh atan atanh ceil cos cosh erf exp floor isfinite isinf isnan log negative round rsqrt sigmoid sign sin
     sinh sqrt square tan tanh"""
@@ -30,6 +32,7 @@ F = "float32"
 Case = tuple[Callable[..., Any], tuple[tuple[tuple[Any, ...], str], ...]]
 
 CASES: dict[str, Case] = {
+    **nn_cases.CASES,
     **{name: (getattr(op, name), ((X, F),)) for name in UNARY.split()},
     **{name: (getattr(op, name), ((X, F), (Y, F))) for name in BINARY.split()},
     **{name: (getattr(op, name), (((4,), "int32"), ((3, 4), "int32"))) for name in BITS.split()},
@@ -102,7 +105,7 @@ def arrays(name: str) -> list[Any]:
     rng = np.random.default_rng(len(name))
     made: list[Any] = []
     for shape, dtype in CASES[name][1]:
-        extents = tuple(3 if one is N else one for one in shape)
+        extents = tuple(3 if isinstance(one, Symbol) else one for one in shape)
         values = rng.uniform(1.05 if name == "acosh" else 0.1, 2.0 if name == "acosh" else 0.9, extents)
         made.append((values * 4).astype(dtype) if "int" in dtype else values > 0.5 if dtype == "bool" else values.astype(dtype))
     return made

@@ -1,0 +1,79 @@
+"""Calls of the operators of neural networks, for `test_rows`: each has a meaning on NumPy's arrays, and a kernel that agrees with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from tensorexpr.relax import op
+from tensorexpr.tir.expr import Var as Symbol
+
+N = Symbol("n", "int64")
+F = "float32"
+Case = tuple[Callable[..., Any], tuple[tuple[tuple[Any, ...], str], ...]]
+nn = op.nn
+
+X = (((N, 6), F),)
+PLANE, BLOCKED = (1, 4, 7, 6), (1, 2, 7, 6, 4)
+FUNCTIONS = "celu elu hard_sigmoid hard_swish mish relu6 selu softplus softsign swish thresholded_relu"
+
+
+def conv(rank: int, *shapes: tuple[int, ...], **attrs: Any) -> Case:
+    return partial(getattr(nn, f"conv{rank}d"), **attrs), tuple((shape, F) for shape in shapes)
+
+
+def transposed(rank: int, *shapes: tuple[int, ...], **attrs: Any) -> Case:
+    return partial(getattr(nn, f"conv{rank}d_transpose"), **attrs), tuple((shape, F) for shape in shapes)
+
+
+def pool(name: str, *shape: Any, **attrs: Any) -> Case:
+    return partial(getattr(nn, name), **attrs), ((shape, F),)
+
+
+def padded(mode: str, *shape: Any, **attrs: Any) -> Case:
+    return partial(nn.pad, pad_width=[0, 0, 2, 1, -1, 3], pad_mode=mode, **attrs), ((shape or (2, 3, 4), F),)
+
+
+CASES: dict[str, Case] = {
+    **{name: (getattr(nn, name), X) for name in FUNCTIONS.split()},
+    "adaptive_avg_pool1d": pool("adaptive_avg_pool1d", 2, 3, 7, output_size=3),
+    "adaptive_avg_pool2d_whole": pool("adaptive_avg_pool2d", 1, 2, N, 4, output_size=1),
+    "adaptive_avg_pool2d_blocks": pool("adaptive_avg_pool2d", *BLOCKED, output_size=(3, 2), layout="NCHW4c"),
+    "adaptive_avg_pool3d": pool("adaptive_avg_pool3d", 1, 2, 4, 5, 6, output_size=(2, 5, 3)),
+    "adaptive_max_pool1d": pool("adaptive_max_pool1d", 2, 3, 8, output_size=4),
+    "adaptive_max_pool2d": pool("adaptive_max_pool2d", *PLANE, output_size=(3, 2)),
+    "adaptive_max_pool3d": pool("adaptive_max_pool3d", 1, 2, 4, 5, 6, output_size=1),
+    "avg_pool1d": pool("avg_pool1d", 2, 3, N, pool_size=3, strides=2, padding=1),
+    "avg_pool2d_whole_windows": pool("avg_pool2d", *PLANE, pool_size=3, strides=2, padding=1, ceil_mode=True, count_include_pad=True),
+    "avg_pool3d": pool("avg_pool3d", 1, 2, 5, 6, 7, pool_size=2, strides=(1, 2, 3), ceil_mode=True),
+    "conv1d": conv(1, (2, 4, 9), (6, 2, 3), strides=2, padding=(1, 2), groups=2),
+    "conv2d_blocks": conv(2, BLOCKED, (3, 2, 3, 3, 4, 2), padding=1, data_layout="NCHW4c", kernel_layout="OIHW4i2o", out_layout="NCHW2c"),
+    "conv2d_blocks_each_channel": conv(2, BLOCKED, (2, 1, 3, 3, 1, 4), groups=8, data_layout="NCHW4c", kernel_layout="OIHW1i4o"),
+    "conv2d_blocks_in_groups": conv(2, BLOCKED, (3, 2, 3, 3, 2, 4), groups=2, data_layout="NCHW4c", kernel_layout="OIHW2i4o"),
+    "conv2d_other_layout": conv(2, PLANE, (6, 4, 3, 2), dilation=(1, 2), out_layout="NHWC"),
+    "conv3d": conv(3, (1, 5, 6, 4, 2), (2, 3, 2, 2, 5), strides=(1, 2, 1), data_layout="NDHWC", kernel_layout="DHWIO"),
+    "conv1d_transpose": transposed(1, (2, 4, 5), (4, 3, 3), strides=3, padding=(1, 0), output_padding=2),
+    "conv2d_transpose": transposed(2, (2, 4, 5, 6), (4, 3, 3, 2), strides=(2, 3), padding=(1, 0), dilation=(1, 2), groups=2),
+    "conv2d_transpose_nhwc": transposed(2, (1, 3, 4, 2), (3, 2, 2, 5), strides=2, data_layout="NHWC", kernel_layout="HWIO"),
+    "conv3d_transpose": transposed(3, (1, 2, 3, 4, 2), (2, 3, 2, 2, 2), strides=2),
+    "group_norm": (
+        lambda x, g, b: nn.group_norm(x, g, b, 2, 1, [2, 3], center=False),
+        ((PLANE, F), ((4,), F), ((4,), F)),
+    ),
+    "instance_norm": (lambda x, g, b: nn.instance_norm(x, g, b, -1, [1], scale=False), (((N, 5, 4), F), ((4,), F), ((4,), F))),
+    "layer_norm_of_planes": (lambda x, g, b: nn.layer_norm(x, g, b, [-2, -1]), (((N, 3, 4), F), ((3, 4), F), ((3, 4), F))),
+    "lp_pool1d": pool("lp_pool1d", 2, 3, 8, pool_size=3, strides=2, p=3),
+    "lp_pool2d": pool("lp_pool2d", *PLANE, pool_size=2, padding=1),
+    "lp_pool3d": pool("lp_pool3d", 1, 2, 4, 3, 5, pool_size=2, p=1),
+    "lrn": (lambda x: nn.lrn(x, 4, 1, 0.5), ((PLANE, F),)),
+    "max_pool1d": pool("max_pool1d", 2, 3, 8, pool_size=3, strides=3, ceil_mode=True),
+    "max_pool2d_blocks": pool("max_pool2d", *BLOCKED, pool_size=3, strides=2, padding=1, layout="NCHW4c"),
+    "max_pool3d": pool("max_pool3d", 1, 2, 5, 6, 7, pool_size=2, dilation=(1, 2, 3)),
+    "pad": padded("constant", pad_value=2.5),
+    "pad_circular": padded("circular"),
+    "pad_edge": padded("edge", 2, N, 3),
+    "pad_reflect": padded("reflect"),
+    "pad_reflect_again_and_again": padded("reflect", 1, 2, 2),
+    "prelu": (lambda x, a: nn.prelu(x - 0.5, a, -1), (((N, 3), F), ((3,), F))),
+}
