@@ -26,6 +26,8 @@ _BASE_FEATURE = {"x86_64": "fxsr", "aarch64": "neon"}
 _BASE_CPU = {"x86_64": "x86-64", "aarch64": "generic"}
 # Without it LLVM aborts the process on a CPU name it doesn't know, before we can say so.
 _FORCED_FEATURE = {"x86_64": "+64bit", "aarch64": ""}
+# Features that tell the family of a core, and the first CPU that had them.
+_FIRST_WITH = {"amx-tile": "sapphirerapids"}
 _CACHE = re.compile(r"([1-9][0-9]{0,11})([KMG]?)/([1-9][0-9]{0,3})")
 _CACHE_DIR = Path("/sys/devices/system/cpu")
 _SIZE_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -80,10 +82,16 @@ def host_triple() -> str:
 
 @lru_cache(maxsize=1)
 def host_cpu() -> str:
-    """LLVM's name of this machine's CPU."""
+    """LLVM's name of this machine's CPU, or of the first that had its features."""
     import llvmlite.binding as llvm
 
-    return str(llvm.get_host_cpu_name())
+    return _unmasked(str(llvm.get_host_cpu_name()), host_triple(), host_features())
+
+
+def _unmasked(name: str, triple: str, features: frozenset[str]) -> str:
+    """The CPU of a name, or the first with a feature that the named one lacks: a virtual machine may show another model's number."""
+    shown = features_of(triple, name, "", ()) if features & _FIRST_WITH.keys() else features
+    return next((cpu for feature, cpu in _FIRST_WITH.items() if feature in features - shown), name)
 
 
 @lru_cache(maxsize=1)

@@ -69,6 +69,15 @@ def test_host_cpu_by_name_has_the_features_of_the_host() -> None:
     assert Target(f"llvm -mcpu={processor.host_cpu()}").features == processor.host_features()
 
 
+def test_a_virtual_machine_may_show_another_model() -> None:
+    linux = "x86_64-unknown-linux-gnu"
+    ice = processor.features_of(linux, "icelake-server", "", ())
+    assert processor._unmasked("icelake-server", linux, ice) == "icelake-server"
+    assert processor._unmasked("icelake-server", linux, ice | {"amx-tile"}) == "sapphirerapids"
+    grown = processor.features_of(linux, "graniterapids", "", ())
+    assert processor._unmasked("graniterapids", linux, grown) == "graniterapids"
+
+
 @pytest.mark.parametrize(
     ("text", "has", "lacks", "bits", "registers"),
     [
