@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from .. import __version__
 from ..errors import TensorExprError
 from .bench import command as bench
+from .conformance import command as conformance
 from .report import command as report
 
 
@@ -19,6 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     bench.add_arguments(commands.add_parser("bench", help="measure kernels against peers"))
     report.add_arguments(commands.add_parser("report", help="show a tuning log as a page"))
+    conformance.add_arguments(commands.add_parser("onnx-conformance", help="run the tests of the ONNX standard"))
     options = parser.parse_args(arguments)
     options.arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -28,4 +30,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
-_COMMANDS = {"bench": bench.run, "report": report.run}
+_COMMANDS = {"bench": bench.run, "onnx-conformance": conformance.run, "report": report.run}

@@ -224,7 +224,7 @@ def from_onnx(
     sanitize_input_names: bool = True,
     *,
     values: Mapping[str, Any] | None = None,
-    infos: Mapping[str, relax.StructInfo] | None = None,
+    infos: Mapping[str, relax.StructInfo | None] | None = None,
 ) -> IRModule:
     """Import a model of ONNX.
 
@@ -236,7 +236,7 @@ def from_onnx(
         keep_params_in_input: whether initializers are parameters of "main", with values in its attribute "params".
         sanitize_input_names: whether "." in names of inputs becomes "_", and "input_" stands in front of what is no letter.
         values: what inputs are that say shapes, as NumPy's arrays; they stay inputs, and have to be that at each call.
-        infos: what inputs are that aren't tensors, such as sequences.
+        infos: what inputs are, in place of what the model states; None for an optional that has no value.
 
     Returns:
         a module with a function "main", whose attribute "num_input" counts the inputs that are no initializers.
@@ -285,9 +285,10 @@ class _Import:
 
     def _input(self, one: Any, symbols: dict[str, Symbol], name: str) -> relax.Var:
         info = self._infos.get(one.name)
-        if info is None:
-            info = _input_info(one, self._shapes.get(one.name), self._dtypes.get(one.name), symbols)
-        var = relax.Var(name, info)
+        if one.name in self._infos and info is None:
+            self.scope.values[one.name] = None
+            return relax.Var(name, relax.ObjectStructInfo())
+        var = relax.Var(name, info or _input_info(one, self._shapes.get(one.name), self._dtypes.get(one.name), symbols))
         given = self._values.get(one.name)
         if given is not None:
             array = np.asarray(given)

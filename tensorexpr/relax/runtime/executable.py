@@ -45,10 +45,10 @@ class Executable:
         )
         kinds = ", ".join(f"{count} {name}" for name, count in sorted(calls.items()))
         text = f"{len(self.functions)} functions of graphs, {len(self.origins)} tensor functions; calls: {kinds or 'none'}"
-        hosts = Counter(name for _, name in self._host_calls())
+        hosts = Counter(name for _, name in self.host_calls())
         return text + (f"; on NumPy: {', '.join(f'{count} {name}' for name, count in sorted(hosts.items()))}" if hosts else "")
 
-    def _host_calls(self) -> Iterator[tuple[str, str]]:
+    def host_calls(self) -> Iterator[tuple[str, str]]:
         """The function around and the name of each call that NumPy runs."""
         for name, func in self.functions.items():
             for node in walk(func.body):
@@ -58,7 +58,7 @@ class Executable:
     def explain(self) -> str:
         """A line for each tensor function, with where its schedule comes from, and for each call that NumPy runs, with the reason."""
         lines = [f"{name}: a kernel, schedule: {origin}" for name, origin in self.origins.items()]
-        for name, op in self._host_calls():
+        for name, op in self.host_calls():
             row = ROWS[f"relax.{op}"]
             reason = "it has no tensor computation" if row.te is None else "shapes or dtypes aren't known when it is built"
             lines.append(f"{op} in {name}: on NumPy's arrays, as {reason}")

@@ -118,7 +118,7 @@ def test_a_circle_is_named() -> None:
 
 def test_nodes_in_another_order() -> None:
     nodes = [helper.make_node("Neg", ["a"], ["y"]), helper.make_node("Abs", ["x"], ["a"])]
-    np.testing.assert_array_equal(run(from_onnx(model(nodes, [tensor("x", [2])], [tensor("y")])), np.float32([-1, 2])), [-1, -2])
+    np.testing.assert_array_equal(run(from_onnx(model(nodes, [tensor("x", [2])], [tensor("y")])), np.array([-1, 2], "float32")), [-1, -2])
 
 
 def test_an_opset_that_there_isnt() -> None:
