@@ -121,6 +121,8 @@ STRUCTS: dict[str, type] = {
 }
 _INTEGERS = (
     "ir.enable_si_builder",
+    "relax.FuseOps.max_depth",
+    "relay.FuseOps.max_depth",
     "te.keep_schedule_record",
     "testing.immutable_module",
     "tir.debug_keep_trivial_loop",

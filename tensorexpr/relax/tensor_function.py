@@ -87,11 +87,18 @@ def tensor_function(func: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
     settled = [one for made in tensors for one in made.shape if isinstance(one, Symbol)]
     used = {var for info in infos for extent in info.extents or () for var in variables(extent)}
     free = tuple(sorted((var for var in used if var not in settled), key=lambda var: var.name))
-    made = create_prim_func([*tensors, *outputs, *free]).without_attr("global_symbol").with_attr("tir.noalias", True)
-    _MADE[structural_hash(made.with_attrs({}))] = [*tensors, *outputs]
+    made = function_of_tensors(tensors, outputs, free)
+    return TensorFunction(made, [given for given, _ in inputs], free, infos[0] if len(infos) == 1 else TupleStructInfo(infos))
+
+
+def function_of_tensors(inputs: Sequence[Tensor], outputs: Sequence[Tensor], symbols: Sequence[Symbol] = ()) -> PrimFunc:
+    """The tensor function that computes tensors, which `plain_tensors` gives back."""
+    results = [_copied(one) if isinstance(one.op, PlaceholderOp) else one for one in outputs]
+    made = create_prim_func([*inputs, *results, *symbols]).without_attr("global_symbol").with_attr("tir.noalias", True)
+    _MADE[structural_hash(made.with_attrs({}))] = [*inputs, *results]
     while len(_MADE) > _MOST_MADE:
         _MADE.popitem(last=False)
-    return TensorFunction(made, [given for given, _ in inputs], free, infos[0] if len(infos) == 1 else TupleStructInfo(infos))
+    return made
 
 
 def plain_tensors(func: PrimFunc) -> list[Tensor]:

@@ -41,7 +41,7 @@ def graphs(draw: st.DrawFn) -> tuple[Any, int]:
     with bb.function("main", [x, y]):
         values: list[Any] = [x, y]
         with bb.dataflow():
-            for _ in range(draw(st.integers(1, 5))):
+            for _ in range(draw(st.integers(1, 6))):
                 step, a, b = draw(st.sampled_from(STEPS)), draw(st.sampled_from(values)), draw(st.sampled_from(values))
                 values.append(bb.emit(step(a, b)))
             out = bb.emit_output(values[-1])
@@ -62,6 +62,8 @@ PASSES: tuple[Any, ...] = (
     T.TopologicalSort("breadth-first", "from-outputs"),
     T.TopologicalSort("depth-first", "from-inputs"),
     T.LambdaLift(),
+    T.FuseOps(),
+    relax.get_pipeline("zero"),
 )
 
 

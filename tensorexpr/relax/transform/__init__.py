@@ -1,10 +1,13 @@
 """Passes of graphs, by their customary names: `relax.transform.LegalizeOps()(mod)`."""
 
+from .annotate_pattern import AnnotateTIROpPattern
 from .bind import BindParams, BindSymbolicVars
 from .canonicalize import CanonicalizeBindings
 from .closures import LambdaLift
 from .common import EliminateCommonSubexpr
 from .dataflow import ConvertToDataflow, ToNonDataflow
+from .fuse_ops import FuseOps
+from .fuse_tir import FuseTIR
 from .inline import InlinePrivateFunctions
 from .legalize import LegalizeOps
 from .normalize import AttachGlobalSymbol, Normalize, NormalizeGlobalVar
@@ -16,8 +19,8 @@ from .signatures import ExpandTupleArguments, RemoveUnusedOutputs, RemoveUnusedP
 from .simple import DeadCodeElimination, FoldConstant
 
 __all__ = [
-    "AttachGlobalSymbol", "BindParams", "BindSymbolicVars", "BundleModelParams", "CanonicalizeBindings", "ConvertToDataflow",
-    "DeadCodeElimination", "EliminateCommonSubexpr", "ExpandTupleArguments", "FoldConstant", "InlinePrivateFunctions", "LambdaLift",
-    "LegalizeOps", "Normalize", "NormalizeGlobalVar", "RemovePurityChecking", "RemoveUnusedOutputs", "RemoveUnusedParameters",
-    "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "function_pass",
+    "AnnotateTIROpPattern", "AttachGlobalSymbol", "BindParams", "BindSymbolicVars", "BundleModelParams", "CanonicalizeBindings",
+    "ConvertToDataflow", "DeadCodeElimination", "EliminateCommonSubexpr", "ExpandTupleArguments", "FoldConstant", "FuseOps", "FuseTIR",
+    "InlinePrivateFunctions", "LambdaLift", "LegalizeOps", "Normalize", "NormalizeGlobalVar", "RemovePurityChecking",
+    "RemoveUnusedOutputs", "RemoveUnusedParameters", "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "function_pass",
 ]  # fmt: skip

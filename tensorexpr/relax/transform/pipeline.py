@@ -23,6 +23,9 @@ from ...tir.function import IRModule
 from ..expr import Function
 from ..ops.row import row_of
 from ..visitor import walk
+from .annotate_pattern import AnnotateTIROpPattern
+from .fuse_ops import FuseOps
+from .fuse_tir import FuseTIR
 from .legalize import LegalizeOps, has_known_shapes
 from .passes import graph_pass
 from .simple import DeadCodeElimination, FoldConstant
@@ -69,6 +72,9 @@ PHASES: Mapping[int, Phase] = {
         "no call of an operator that has a tensor computation and known shapes is left; each tensor function computes what is used",
         (
             LegalizeOps(),
+            AnnotateTIROpPattern(),  # before groups are made, which go by it
+            FuseOps(),
+            FuseTIR(),
             DeadCodeElimination(),  # last: what was fused is used no more by itself
         ),
         _operators_with_computations,
@@ -115,7 +121,7 @@ def _in_order(*passes: Pipeline) -> Pipeline:
 _PIPELINES: dict[str, Callable[..., Pipeline]] = {
     "default": lambda: run_phases,
     "default_build": lambda: run_phases,
-    "zero": lambda: _in_order(LegalizeOps(), FoldConstant(), DeadCodeElimination()),
+    "zero": lambda: _in_order(LegalizeOps(), AnnotateTIROpPattern(), FoldConstant(), FuseOps(), FuseTIR(), DeadCodeElimination()),
 }
 
 

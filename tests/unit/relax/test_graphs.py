@@ -158,7 +158,7 @@ def test_state_instruments_and_profile(vm: relax.VirtualMachine) -> None:
     seen: list[str] = []
     other.set_instrument(lambda func, name, before, value, *args: seen.append(name) if before else None)
     other["main"](x, w, c)
-    assert "relu" in seen
+    assert "fused_matmul_multiply_relu" in seen
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,212 @@
+"""FuseOps: bindings that one kernel can compute become a function of their own, with the attribute "Primitive".
+
+Groups are made as TVM's relax makes them, so that programs that look for `fused_matmul_add_relu` find it: in three phases a value joins
+the first one that everything made of it passes (its post-dominator), if the way there is regular enough:
+
+    0   sums of products, windows, and reductions with something behind them take what is elementwise behind them, with the operands that
+        this has beside them; elementwise and broadcast operators join what is injective, or a reduction, behind them
+    1   injective operators join injective ones
+    2   injective operators join a tuple of such ones
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...lower.context import PassContext
+from ...lower.passes import ModulePass
+from ...tir.function import GlobalVar, IRModule, PrimFunc
+from ...tir.op_registry import Op
+from ..expr import Binding, Call, DataflowBlock, Function, Tuple, Var, VarBinding
+from ..ops.row import Pattern, row_of
+from ..relations import same_extents
+from ..struct_info import TensorStructInfo
+from ..visitor import Mutator, walk
+from .annotate_pattern import pattern_of_function
+from .fused_functions import grouped
+from .passes import graph_pass
+from .post_dominators import Dominator, Edge, post_dominators
+
+_MOST_NODES = 256
+_ENDS = (Pattern.REDUCTION, Pattern.OUT_FUSABLE)
+_MAX_DEPTH = ("relax.FuseOps.max_depth", "relay.FuseOps.max_depth")
+
+
+@dataclass(eq=False)
+class Group:
+    """Nodes that become one function; of joined groups `joined` is the one that all are."""
+
+    pattern: Pattern
+    size: int = 1
+    joined: Group | None = field(default=None, repr=False)
+
+    def root(self) -> Group:
+        """The group that this one is by now."""
+        found = self
+        while found.joined is not None:
+            found = found.joined
+        return found
+
+
+def pattern_of_binding(binding: Binding, mod: IRModule) -> Pattern:
+    """How the value of a binding depends on what it reads; opaque for what no kernel computes."""
+    call = binding.value
+    if isinstance(call, Tuple):
+        return Pattern.TUPLE
+    if not isinstance(binding, VarBinding) or not isinstance(call, Call) or not isinstance(call.op, Op):
+        return Pattern.OPAQUE
+    if call.op == "relax.call_tir":
+        func: Any = mod[call.args[0]] if isinstance(call.args[0], GlobalVar) else None
+        return pattern_of_function(func) if isinstance(func, PrimFunc) and len(call.args) == 2 else Pattern.OPAQUE
+    row = row_of(call)
+    return row.pattern if row is not None and row.te is not None and isinstance(call.struct_info, TensorStructInfo) else Pattern.OPAQUE
+
+
+def variables_of(expr: Any) -> list[Var]:
+    """The variables that a value reads, each once."""
+    return list(dict.fromkeys(node for node in walk(expr) if isinstance(node, Var)))
+
+
+def _edge_pattern(pattern: Pattern, read: Var, result: Var) -> Pattern:
+    """How a node reads one operand: a broadcast of a tensor that has the shape already is elementwise."""
+    a, b = read.struct_info, result.struct_info
+    if pattern != Pattern.BROADCAST or not isinstance(a, TensorStructInfo) or not isinstance(b, TensorStructInfo):
+        return pattern
+    same = a.extents is not None and b.extents is not None and len(a.extents) == len(b.extents)
+    same = same and all(same_extents(x, y) is True for x, y in zip(a.extents or (), b.extents or (), strict=True))
+    return Pattern.ELEMENTWISE if same else pattern
+
+
+class Partition:
+    """The groups of a dataflow block.
+
+    Args:
+        block: of bindings.
+        mod: where its callees are.
+        leaves: variables that are used outside of the block.
+        most: how many nodes a group has at most.
+    """
+
+    def __init__(self, block: DataflowBlock, mod: IRModule, leaves: set[Var], most: int) -> None:
+        self.bindings, self._most = block.bindings, most
+        self.patterns = [pattern_of_binding(binding, mod) for binding in self.bindings]
+        numbers = {binding.var: number for number, binding in enumerate(self.bindings)}
+        self.readers: list[list[Edge]] = [[] for _ in self.bindings]
+        for number, binding in enumerate(self.bindings):
+            for var in variables_of(binding.value):
+                if var in numbers:
+                    self.readers[numbers[var]].append(Edge(number, _edge_pattern(self.patterns[number], var, binding.var)))
+        self.groups = [Group(pattern) for pattern in self.patterns]
+        self._tree = post_dominators(self.readers, [binding.var in leaves for binding in self.bindings])
+
+    def run(self) -> list[Group]:
+        """Join groups; returns that of each binding."""
+        for phase in range(3):
+            for number, dominator in enumerate(self._tree):
+                if dominator.parent is not None:
+                    self._visit(phase, number, dominator, dominator.parent)
+        return [group.root() for group in self.groups]
+
+    def _visit(self, phase: int, number: int, dominator: Dominator, parent: int) -> None:
+        group, target = self.groups[number].root(), self.groups[parent].root()
+        if group.pattern == Pattern.OPAQUE or self._size(number, parent) > self._most:
+            return
+        if phase == 2:
+            if group.pattern <= Pattern.INJECTIVE and target.pattern == Pattern.TUPLE:
+                self._join_if(number, parent, lambda kind, is_end: kind <= Pattern.INJECTIVE or is_end)
+            return
+        if group is target or target.pattern == Pattern.TUPLE:
+            return
+        if group.pattern == Pattern.OUT_FUSABLE:
+            if phase == 0 and dominator.pattern == Pattern.ELEMENTWISE:
+                self._join_if(number, parent, lambda kind, is_end: kind <= Pattern.BROADCAST)
+        elif group.pattern <= Pattern.BROADCAST:
+            if dominator.pattern <= Pattern.INJECTIVE or dominator.pattern == Pattern.REDUCTION:
+                self._join_if(number, parent, lambda kind, is_end: kind <= Pattern.INJECTIVE or (is_end and kind in _ENDS))
+        elif group.pattern in (Pattern.INJECTIVE, Pattern.TUPLE) and phase == 1:
+            self._join_if(number, parent, lambda kind, is_end: kind <= Pattern.INJECTIVE)
+
+    def _between(self, number: int, parent: int) -> list[int] | None:
+        """The nodes on the paths from a node to its post-dominator, without these two."""
+        found: dict[int, None] = {}
+        waiting = [edge.reader for edge in self.readers[number]]
+        while waiting:
+            node = waiting.pop()
+            if node != parent and node not in found:
+                found[node] = None
+                waiting += [edge.reader for edge in self.readers[node]]
+        return list(found)
+
+    def _join_if(self, number: int, parent: int, fits: Callable[[Pattern, bool], bool]) -> None:
+        """Join a node, and what is between, with its post-dominator, if the patterns of all their groups fit."""
+        between = self._between(number, parent) or []
+        if all(fits(self.groups[node].root().pattern, False) for node in between) and fits(self.groups[parent].root().pattern, True):
+            for node in (number, *between):
+                join(self.groups[node], self.groups[parent])
+
+    def _size(self, number: int, parent: int) -> int:
+        """How many nodes a group would have."""
+        roots = {self.groups[node].root() for node in (number, parent, *(self._between(number, parent) or []))}
+        return sum(root.size for root in roots)
+
+
+def join(one: Group, other: Group) -> None:
+    """Make two groups one, whose pattern is the less regular one."""
+    a, b = one.root(), other.root()
+    if a is not b:
+        a.joined = b
+        b.size += a.size
+        b.pattern = max(a.pattern, b.pattern)
+
+
+def FuseOps(fuse_opt_level: int = -1) -> ModulePass:
+    """A pass: values that one kernel can compute become private functions with the attribute "Primitive".
+
+    Args:
+        fuse_opt_level: 0 for none; else as the page says. -1 for the level of the current context.
+
+    Their size is limited by "relax.FuseOps.max_depth" of the context's configuration: 256 calls.
+    """
+
+    def run(mod: IRModule) -> IRModule:
+        context = PassContext.current()
+        level = context.opt_level if fuse_opt_level == -1 else fuse_opt_level
+        if level == 0:
+            return mod
+        most = next((int(context.config[name]) for name in _MAX_DEPTH if name in context.config), _MOST_NODES)
+        return fused(mod, lambda block, made, leaves: Partition(block, made, leaves, most).run())
+
+    return graph_pass("FuseOps", run)
+
+
+def fused(mod: IRModule, partition: Callable[[DataflowBlock, IRModule, set[Var]], Sequence[Any]]) -> IRModule:
+    """A module with the groups of each dataflow block as functions; what is in a group already stays.
+
+    Args:
+        mod: the module.
+        partition: from a block, the module and the variables used outside of the block to what says of each binding which group it is in.
+    """
+    made = mod.clone()
+    for var, func in mod.functions_items():
+        if isinstance(func, Function) and "Primitive" not in func.attrs:
+            new: Any = _Fuser(made, partition).function(func)
+            if new is not func:
+                made.update_func(var, new)
+    return made
+
+
+class _Fuser(Mutator):
+    """Rewrites the blocks of one function."""
+
+    def __init__(self, mod: IRModule, partition: Callable[[DataflowBlock, IRModule, set[Var]], Sequence[Any]]) -> None:
+        super().__init__()
+        self._mod, self._partition = mod, partition
+
+    def block(self, block: Any) -> Any:
+        """The block with calls of functions in place of groups."""
+        if not isinstance(block, DataflowBlock):
+            return super().block(block)
+        leaves = {binding.var for binding in block.bindings if type(binding.var) is Var}
+        return super().block(grouped(block, self._partition(block, self._mod, leaves), self._mod))

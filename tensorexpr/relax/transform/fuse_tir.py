@@ -1,0 +1,127 @@
+"""FuseTIR: a function with the attribute "Primitive" becomes ONE tensor function.
+
+The tensors of one computation stand in place of the placeholders of the next, so that a schedule sees all of it: a product with what is
+elementwise behind it is one computation of two stages. Constants of one element become numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...errors import DeclarationError
+from ...lower.passes import ModulePass
+from ...te.declare import placeholder
+from ...te.substitution import substituted
+from ...te.tensor import Tensor
+from ...tir.arithmetic import const as number
+from ...tir.expr import PrimExpr
+from ...tir.expr import Var as Symbol
+from ...tir.function import GlobalVar, IRModule, PrimFunc
+from ...tir.op_registry import Op
+from ...tir.structural import structural_equal, structural_hash
+from ..expr import Call, Constant, Function, Tuple, TupleGetItem, Var
+from ..struct_info import TensorStructInfo
+from ..tensor_function import function_of_tensors, plain_tensors
+from ..visitor import Mutator
+from .fused_functions import PRIMITIVE
+from .passes import graph_pass
+
+
+def composed(func: Function, mod: IRModule) -> tuple[list[Tensor], list[Tensor]]:
+    """The inputs and results of a function whose bindings are calls of tensor functions, as one computation.
+
+    Raises:
+        DeclarationError: if a value isn't one of tensors, or a callee can't be read as a computation with the loops that it has.
+    """
+    values: dict[Any, Any] = {}
+    for param in func.params:
+        info = param.struct_info
+        if not isinstance(info, TensorStructInfo) or info.extents is None or not info.dtype:
+            raise DeclarationError(f"FuseTIR: {param.name_hint} is {info}, not a tensor of known shape and dtype")
+        values[param] = placeholder(info.extents, info.dtype, param.name_hint)
+    inputs = [values[param] for param in func.params]
+
+    def value(expr: Any) -> Any:
+        match expr:
+            case Var():
+                return values[expr]
+            case Tuple(fields):
+                return [value(one) for one in fields]
+            case TupleGetItem(whole, index):
+                return value(whole)[index]
+            case Constant() if expr.data.ndim == 0:
+                return number(expr.data.numpy().item(), str(expr.data.dtype))
+            case Call() if isinstance(expr.op, Op) and expr.op == "relax.call_tir" and len(expr.args) == 2:
+                callee: Any = mod[expr.args[0]]
+                found = _applied(plain_tensors(callee), value(expr.args[1]))
+                return found[0] if len(found) == 1 else found
+        raise DeclarationError(f"FuseTIR: {expr} is no call of a tensor function")
+
+    for binding in func.body.bindings():
+        values[binding.var] = value(binding.value)
+    result = value(func.body.body)
+    return inputs, result if isinstance(result, list) else [result]
+
+
+def _applied(tensors: Sequence[Tensor], args: Sequence[Tensor | PrimExpr]) -> list[Tensor]:
+    """The results of a computation for arguments, of which tensors come first."""
+    placeholders, outputs = tensors[: len(args)], tensors[len(args) :]
+    symbols: dict[Symbol, PrimExpr] = {}
+    for given, arg in zip(placeholders, args, strict=True):
+        for own, extent in zip(given.shape, arg.shape if isinstance(arg, Tensor) else (), strict=False):
+            if isinstance(own, Symbol) and own is not extent:
+                symbols[own] = extent
+    return substituted(outputs, dict(zip(placeholders, args, strict=True)), symbols)
+
+
+class _Caller(Mutator):
+    """Calls of fused functions become calls of tensor functions."""
+
+    def __init__(self, made: Mapping[str, GlobalVar]) -> None:
+        super().__init__()
+        self._made = made
+
+    def rewrite(self, expr: Any) -> Any:
+        """A call of a tensor function in place of one of a fused function."""
+        if not isinstance(expr, Call) or not isinstance(expr.op, GlobalVar) or expr.op.name_hint not in self._made:
+            return expr
+        return Call(Op.of("relax.call_tir"), (self._made[expr.op.name_hint], Tuple(expr.args)), None, expr.struct_info)
+
+
+def FuseTIR() -> ModulePass:
+    """A pass: functions with the attribute "Primitive" become tensor functions; equal ones become one.
+
+    Tensor functions that nothing calls any more go, unless they have a "global_symbol".
+    """
+
+    def run(mod: IRModule) -> IRModule:
+        fused: dict[str, Any] = {
+            var.name_hint: func for var, func in mod.functions_items() if isinstance(func, Function) and func.attrs.get(PRIMITIVE)
+        }
+        if not fused:
+            return mod
+        known: dict[int, list[tuple[GlobalVar, PrimFunc]]] = {}
+        callees: dict[str, GlobalVar] = {}
+        new: dict[str, PrimFunc] = {}
+        for name, func in fused.items():
+            inputs, outputs = composed(func, mod)
+            made = function_of_tensors(inputs, outputs).with_attr({k: v for k, v in func.attrs.items() if k != PRIMITIVE} or {})
+            same = known.setdefault(structural_hash(made), [])
+            found = next((var for var, other in same if structural_equal(other, made)), None)
+            if found is None:
+                found = GlobalVar(name)
+                same.append((found, made))
+                new[name] = made
+            callees[name] = found
+        caller, whole = _Caller(callees), IRModule(attrs=mod.attrs, global_infos=mod.global_infos)
+        for var, other in mod.functions_items():
+            if isinstance(other, Function) and var.name_hint not in fused:
+                whole.update_func(var, caller.function(other))
+            elif var.name_hint in new:
+                whole.update_func(var, new[var.name_hint])
+            elif var.name_hint not in fused:
+                whole.update_func(var, other)
+        return whole
+
+    return graph_pass("FuseTIR", run)

@@ -1,0 +1,166 @@
+"""Groups of bindings as functions: what each takes and returns, what it is called, and the order of its callers."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ...errors import DeclarationError
+from ...tir.attrs import FrozenMap
+from ...tir.expr import Var as Symbol
+from ...tir.function import GlobalVar, IRModule
+from ..expr import Binding, Call, Constant, DataflowBlock, DataflowVar, Function, SeqExpr, Tuple, TupleGetItem, Var, VarBinding
+from ..ops.row import row_of
+from ..struct_info import StructInfo, TensorStructInfo, TupleStructInfo, symbols_of, with_symbols
+from ..visitor import Mutator, walk
+
+PRIMITIVE = "Primitive"
+
+
+def grouped(block: DataflowBlock, groups: Sequence[Any], mod: IRModule) -> DataflowBlock:
+    """A block with calls of functions in place of groups of two or more bindings; the functions are added to the module.
+
+    Args:
+        block: of bindings.
+        groups: of each binding the group that it is in.
+        mod: where functions are added.
+
+    Raises:
+        DeclarationError: if a group reads what is made of its own results outside of it.
+    """
+    units: dict[Any, list[int]] = {}
+    for number, group in enumerate(groups):
+        units.setdefault(group, []).append(number)
+    if all(len(unit) == 1 for unit in units.values()):
+        return block
+    made: list[Binding] = []
+    for unit in _in_order(block, list(units.values())):
+        members = [block.bindings[number] for number in unit]
+        found = _function(members, _read_elsewhere(block, set(unit)), mod) if len(unit) > 1 else None
+        made += members if found is None else found
+    return DataflowBlock(tuple(made))
+
+
+def _in_order(block: DataflowBlock, units: Sequence[Sequence[int]]) -> Iterable[Sequence[int]]:
+    """Groups, each behind those that it reads; else by their last binding."""
+    place = {number: n for n, unit in enumerate(units) for number in unit}
+    made_by = {binding.var: place[number] for number, binding in enumerate(block.bindings)}
+    needed: list[set[int]] = [set() for _ in units]
+    readers: list[set[int]] = [set() for _ in units]
+    for number, binding in enumerate(block.bindings):
+        for var in _variables(binding.value):
+            producer = made_by.get(var, place[number])
+            if producer != place[number]:
+                needed[place[number]].add(producer)
+                readers[producer].add(place[number])
+    ready = [(units[n][-1], n) for n in range(len(units)) if not needed[n]]
+    heapq.heapify(ready)
+    count = 0
+    while ready:
+        _, n = heapq.heappop(ready)
+        count += 1
+        yield units[n]
+        for reader in readers[n]:
+            needed[reader].discard(n)
+            if not needed[reader]:
+                heapq.heappush(ready, (units[reader][-1], reader))
+    if count != len(units):
+        raise DeclarationError("FuseOps: a group reads what is made of its own results outside of it")
+
+
+def _read_elsewhere(block: DataflowBlock, unit: set[int]) -> set[Var]:
+    """The variables that bindings outside of a group read, and those that outlive the block."""
+    found = {binding.var for binding in block.bindings if not isinstance(binding.var, DataflowVar)}
+    for number, binding in enumerate(block.bindings):
+        if number not in unit:
+            found.update(_variables(binding.value))
+    return found
+
+
+def _variables(expr: Any) -> Iterable[Var]:
+    return (node for node in walk(expr) if isinstance(node, Var))
+
+
+def _function(members: Sequence[Binding], elsewhere: set[Var], mod: IRModule) -> list[Binding] | None:
+    """Bindings that call a new function of the members; None if a symbol in them has no value from its arguments' shapes."""
+    own = {binding.var for binding in members}
+    outputs = [binding.var for binding in members if binding.var in elsewhere]
+    inputs: dict[Any, Var] = {}
+    for binding in members:
+        for node in walk(binding.value):
+            if node in inputs or node in own:
+                continue
+            if isinstance(node, Var):
+                inputs[node] = Var(node.name_hint, node.struct_info)
+            elif isinstance(node, Constant) and node.data.ndim > 0:
+                inputs[node] = Var(f"param_{len(inputs)}", node.struct_info)
+    known = {extent for param in inputs.values() for extent in _extents(param.struct_info) if isinstance(extent, Symbol)}
+    used = {symbol for binding in members for symbol in symbols_of(binding.var.struct_info)}
+    used.update(symbol for param in inputs.values() for symbol in symbols_of(param.struct_info))
+    if not used <= known or not outputs:
+        return None
+    fresh = {symbol: type(symbol)(symbol.name, symbol.dtype) for symbol in used}
+    mutator = _Inside(inputs, fresh)
+    params = tuple(mutator.define_param(given, param) for given, param in inputs.items())
+    body: list[Binding] = []
+    for binding in members:
+        kept = mutator.binding(binding)
+        body += kept if binding.var not in outputs else [VarBinding(mutator.outliving(kept[0].var, binding.var), kept[0].value)]
+    results = [mutator.visit(var) for var in outputs]
+    result: Any = results[0] if len(results) == 1 else Tuple(tuple(results))
+    func = Function(params, SeqExpr((DataflowBlock(tuple(body)),), result), attrs=FrozenMap({PRIMITIVE: 1}))
+    callee = GlobalVar(free_name(mod, "_".join(["fused", *filter(None, map(_name, members))])))
+    mod.update_func(callee, func)  # type: ignore[arg-type]
+    info: StructInfo = outputs[0].struct_info if len(outputs) == 1 else TupleStructInfo(tuple(var.struct_info for var in outputs))
+    call = Call(callee, tuple(inputs), None, None, info)
+    if len(outputs) == 1:
+        return [VarBinding(outputs[0], call)]
+    several = DataflowVar("lv", info)
+    return [VarBinding(several, call), *(VarBinding(var, TupleGetItem(several, n)) for n, var in enumerate(outputs))]
+
+
+def _extents(info: StructInfo) -> Sequence[Any]:
+    return info.extents or () if isinstance(info, TensorStructInfo) else ()
+
+
+class _Inside(Mutator):
+    """Rewrites members with parameters in place of what they read from outside."""
+
+    def define_param(self, given: Any, param: Var) -> Var:
+        """The parameter for a variable or constant, with symbols of the new function."""
+        made = Var(param.name_hint, with_symbols(param.struct_info, self._symbols))
+        self._variables[given] = made
+        return made
+
+    def outliving(self, var: Var, given: Var) -> Var:
+        """The variable of a result, which outlives the block."""
+        made = Var(var.name_hint, var.struct_info)
+        self._variables[given] = made
+        return made
+
+    def visit(self, expr: Any) -> Any:
+        """An expression rewritten; constants that are parameters too."""
+        if isinstance(expr, Constant):
+            return self._variables.get(expr, expr)
+        return super().visit(expr)
+
+
+def _name(binding: Binding) -> str:
+    """What a binding adds to the name of its function."""
+    call = binding.value
+    if not isinstance(call, Call):
+        return ""
+    row = row_of(call)
+    name = call.args[0].name_hint if call.op == "relax.call_tir" else row.name.rpartition(".")[2] if row is not None else ""
+    return re.sub(r"\W", "_", name)
+
+
+def free_name(mod: IRModule, name: str) -> str:
+    """The name, or with a number behind it if the module has such a function."""
+    found, number = name, 0
+    while found in mod:
+        number += 1
+        found = f"{name}{number}"
+    return found

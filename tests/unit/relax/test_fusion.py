@@ -1,0 +1,145 @@
+"""Groups of operators: which are made, what they are called, and that a group is one computation with the values of its operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorexpr as tvm
+from tensorexpr import relax, te, topi
+from tensorexpr.relax import op
+from tensorexpr.relax.evaluator import Evaluator
+from tensorexpr.relax.ops.row import Pattern
+from tensorexpr.relax.transform import AnnotateTIROpPattern, FuseOps, FuseTIR, LegalizeOps
+from tensorexpr.relax.transform.annotate_pattern import pattern_of
+from tensorexpr.tir.function import PrimFunc
+
+
+def module(make: Callable[..., Any], *shapes: tuple[Any, ...]) -> Any:
+    """A module whose "main" takes tensors of shapes to what `make` emits."""
+    params = [relax.Var(f"x{number}", relax.TensorStructInfo(shape, "float32")) for number, shape in enumerate(shapes)]
+    bb = relax.BlockBuilder()
+    with bb.function("main", params):
+        with bb.dataflow():
+            made = make(bb.emit, *params)
+            out = tuple(map(bb.emit_output, made)) if isinstance(made, tuple) else bb.emit_output(made)
+        bb.emit_func_output(out)
+    return bb.get()
+
+
+def fused(mod: Any) -> Any:
+    for one in (LegalizeOps(), AnnotateTIROpPattern(), FuseOps(), FuseTIR(), relax.transform.DeadCodeElimination()):
+        mod = one(mod)
+    return mod
+
+
+def kernels(mod: Any) -> list[str]:
+    return sorted(var.name_hint for var, func in mod.functions_items() if isinstance(func, PrimFunc))
+
+
+def check(mod: Any, *expected: str) -> None:
+    """The kernels of a module, and that these compute what its operators mean."""
+    shapes = [[extent.value for extent in p.struct_info.shape.values] for p in mod["main"].params]
+    arrays = [np.random.default_rng(n).uniform(-1, 1, shape).astype("float32") for n, shape in enumerate(shapes)]
+    made = fused(mod)
+    assert kernels(made) == sorted(expected)
+    wanted, found = Evaluator(mod)("main", *arrays), relax.VirtualMachine(relax.build(mod))["main"](*arrays)
+    for value in (Evaluator(made)("main", *arrays), found):
+        for a, b in zip(*((one if isinstance(one, (tuple, list)) else [one]) for one in (value, wanted)), strict=True):
+            np.testing.assert_allclose(a.numpy() if hasattr(a, "numpy") else a, b, rtol=2e-4, atol=2e-5)
+
+
+def test_a_product_takes_what_is_elementwise_behind_it_with_its_operands() -> None:
+    check(
+        module(lambda e, x, w, b, r: e(op.nn.relu(e(e(op.matmul(x, w) + b) + r))), (4, 8), (8, 16), (16,), (4, 16)),
+        "fused_matmul_add_add1_relu",
+    )
+
+
+def test_convolutions_are_never_in_one_kernel() -> None:
+    def two(e: Any, x: Any, w: Any) -> Any:
+        return e(op.nn.relu(e(op.nn.conv2d(e(op.nn.relu(e(op.nn.conv2d(x, w, padding=1)))), w, padding=1))))
+
+    check(module(two, (1, 4, 5, 5), (4, 4, 3, 3)), "fused_conv2d_relu")
+
+
+def test_a_value_that_is_used_elsewhere_ends_its_group() -> None:
+    def made(e: Any, x: Any, w: Any) -> Any:
+        y = e(op.matmul(x, w))
+        return e(op.nn.relu(y)), e(op.nn.softmax(y))
+
+    check(module(made, (4, 8), (8, 16)), "matmul", "relu", "softmax")
+
+
+def test_ways_that_meet_again_are_one_group() -> None:
+    def silu(e: Any, x: Any, w: Any) -> Any:
+        y = e(op.matmul(x, w))
+        return e(op.multiply(y, e(op.sigmoid(y))))
+
+    check(module(silu, (4, 8), (8, 16)), "fused_matmul_sigmoid_multiply")
+
+
+def test_elementwise_operators_join_a_reduction_and_injective_ones_each_other() -> None:
+    check(module(lambda e, x: e(op.sum(e(op.exp(e(x * 2.0))), 1)), (4, 8)), "fused_multiply_exp_sum")
+    check(module(lambda e, x: e(op.permute_dims(e(op.flip(e(op.exp(x)), 0)))), (4, 8)), "fused_exp_flip_permute_dims")
+
+
+def test_a_reduction_and_what_follows_it_are_two() -> None:
+    check(module(lambda e, x: e(op.exp(e(op.sum(x, 1)))), (4, 8)), "exp", "sum")
+
+
+def test_equal_groups_are_one_kernel() -> None:
+    made = fused(module(lambda e, x, w: e(op.nn.relu(e(op.matmul(e(op.nn.relu(e(op.matmul(x, w)))), w)))), (8, 8), (8, 8)))
+    assert kernels(made) == ["fused_matmul_relu"]
+
+
+def test_groups_have_a_limit_and_levels() -> None:
+    mod = LegalizeOps()(module(lambda e, x: e(op.exp(e(op.tanh(e(op.exp(x)))))), (4,)))
+    assert not any("fused" in var.name_hint for var in FuseOps(fuse_opt_level=0)(mod).get_global_vars())
+    with tvm.transform.PassContext(config={"relax.FuseOps.max_depth": 2}):
+        names = [var.name_hint for var in FuseOps()(mod).get_global_vars()]
+    assert "fused_exp_tanh" in names and not any("exp_tanh_exp" in name for name in names)
+
+
+def test_groups_of_operators_without_tensor_functions() -> None:
+    made = FuseOps()(module(lambda e, x, w, b: e(op.nn.relu(e(op.matmul(x, w) + b))), (4, 8), (8, 16), (16,)))
+    func = made["fused_matmul_add_relu"]
+    assert func.attrs["Primitive"] == 1 and "R.nn.relu" in func.script(name="f")
+    assert kernels(FuseTIR()(LegalizeOps()(made))).count("fused_matmul_add_relu") == 1
+
+
+def test_symbolic_shapes_are_fused() -> None:
+    n = tvm.tir.Var("n", "int64")
+    x, w = relax.Var("x", relax.TensorStructInfo((n, 8), "float32")), relax.Var("w", relax.TensorStructInfo((8, 4), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, w]):
+        with bb.dataflow():
+            out = bb.emit_output(op.nn.relu(bb.emit(op.matmul(bb.emit(op.exp(x)), w))))
+        bb.emit_func_output(out)
+    made = fused(bb.get())
+    assert kernels(made) == ["exp", "fused_matmul_relu"]
+    a, b = np.ones((3, 8), "float32"), np.ones((8, 4), "float32")
+    found = relax.VirtualMachine(relax.build(bb.get()))["main"](a, b).numpy()
+    np.testing.assert_allclose(found, Evaluator(bb.get())("main", a, b), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("make", "pattern"),
+    [
+        (lambda x, y: topi.nn.relu(x), Pattern.ELEMENTWISE),
+        (lambda x, y: topi.add(x, y), Pattern.BROADCAST),
+        (lambda x, y: topi.transpose(x, (1, 0)), Pattern.INJECTIVE),
+        (lambda x, y: topi.take(x, topi.cast(y, "int32"), 0), Pattern.INJECTIVE),
+        (lambda x, y: topi.sum(x, 1), Pattern.REDUCTION),
+        (lambda x, y: topi.nn.softmax(x), Pattern.OUT_FUSABLE),
+        (lambda x, y: topi.nn.matmul(x, topi.transpose(x, (1, 0))), Pattern.OUT_FUSABLE),
+        (lambda x, y: te.scan(x, te.compute(x.shape, lambda t, i: x[t, i]), te.placeholder(x.shape)), Pattern.OPAQUE),
+    ],
+)  # fmt: skip
+def test_patterns_are_read_off_computations(make: Callable[..., Any], pattern: Pattern) -> None:
+    x, y = te.placeholder((4, 8), name="x"), te.placeholder((8,), name="y")
+    made = make(x, y)
+    assert pattern_of([x, y, *(made if isinstance(made, list) else [made])]) == pattern
