@@ -81,23 +81,22 @@ def gather_nd(a: Tensor, indices: Tensor, batch_dims: int = 0) -> Tensor:
     Args:
         a: [any shape], of any dtype.
         indices: integers [m, ...], for the first m axes; negative ones count from the end.
-        batch_dims: 0.
+        batch_dims: so many leading axes of `a` are those of `indices` behind its first.
 
     Returns:
         [..., what m indices leave of `a`], of the dtype of `a`, as MXNet's operator.
     """
-    if batch_dims:
-        raise DeclarationError("gather_nd: batch_dims must be 0; gather along one axis with `gather` instead")
     count = get_const_tuple(indices.shape)[0]
-    if not isinstance(count, int) or count > a.ndim:
-        raise DeclarationError(f"gather_nd: index tuples of length {count} for the {a.ndim} dimensions of {a.name}")
+    if not isinstance(count, int) or batch_dims + count > a.ndim:
+        raise DeclarationError(f"gather_nd: {batch_dims} common axes, and index tuples of length {count}, for the {a.ndim} of {a.name}")
     points = indices.shape[1:]
 
     def body(*i: Var) -> PrimExpr:
         at, rest = i[: len(points)], i[len(points) :]
-        return a(*(_wrapped(indices(n, *at), a.shape[n]) for n in range(count)), *rest)
+        chosen = (_wrapped(indices(n, *at), a.shape[batch_dims + n]) for n in range(count))
+        return a(*at[:batch_dims], *chosen, *rest)
 
-    return injective((*points, *a.shape[count:]), body, "T_gather_nd")
+    return injective((*points, *a.shape[batch_dims + count :]), body, "T_gather_nd")
 
 
 def one_hot(indices: Tensor, on_value: Any, off_value: Any, depth: int, axis: int, dtype: str) -> Tensor:

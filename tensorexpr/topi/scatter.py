@@ -26,6 +26,7 @@ REDUCTIONS: dict[str, Combine] = {
     "mul": lambda old, new: old * new,
     "min": arithmetic.minimum,
     "max": arithmetic.maximum,
+    "mean": lambda old, new: arithmetic.div(old + new, 2),
 }
 
 
@@ -58,7 +59,7 @@ def scatter_elements(data: Tensor, indices: Tensor, updates: Tensor, axis: int =
         indices: of the rank of `data`, no larger but along `axis`; negative ones count from the end. Those out of range are left out.
         updates: of the shape of `indices`.
         axis: which index `indices` gives.
-        reduction: how an update joins what is there: "update", "add", "mul", "min", "max".
+        reduction: how an update joins what is there: "update", "add", "mul", "min", "max", "mean" of the two.
 
     Returns:
         A tensor of the shape and dtype of `data`.
@@ -97,7 +98,7 @@ def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str) -> Ten
         data: [s0, ..., s(n-1)].
         indices: [m, y0, ..., y(k-1)]: a tuple of m indices for each of the places y; negative ones count from the end.
         updates: [y0, ..., y(k-1), sm, ..., s(n-1)].
-        mode: how an update joins what is there: "update", "add", "mul", "min", "max".
+        mode: how an update joins what is there: "update", "add", "mul", "min", "max", "mean" of the two.
 
     Returns:
         A tensor of the shape and dtype of `data`.

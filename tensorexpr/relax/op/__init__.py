@@ -6,97 +6,23 @@ from collections.abc import Callable
 from typing import Any
 
 from ..ops.calls import (
-    assert_op,
-    call,
-    call_dps_packed,
-    call_packed,
-    call_pure_packed,
-    call_tir,
-    call_tir_inplace,
-    element,
-    invoke_closure,
-    print,
+    assert_op, call, call_dps_packed, call_packed, call_pure_packed, call_tir, call_tir_inplace, element, invoke_closure, print,
     shape_of,
-)
-from ..ops.create import full, ones, ones_like, zeros, zeros_like
-from ..ops.elementwise import (
-    abs,
-    acos,
-    acosh,
-    add,
-    asin,
-    asinh,
-    astype,
-    atan,
-    atanh,
-    bitwise_and,
-    bitwise_not,
-    bitwise_or,
-    bitwise_xor,
-    ceil,
-    clip,
-    cos,
-    cosh,
-    divide,
-    equal,
-    erf,
-    ewise_fma,
-    exp,
-    floor,
-    floor_divide,
-    floor_mod,
-    greater,
-    greater_equal,
-    isfinite,
-    isinf,
-    isnan,
-    left_shift,
-    less,
-    less_equal,
-    log,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-    masked_fill,
-    maximum,
-    minimum,
-    mod,
-    multiply,
-    negative,
-    not_equal,
-    power,
-    relu,
-    right_shift,
-    round,
-    rsqrt,
-    sigmoid,
-    sign,
-    sin,
-    sinh,
-    sqrt,
-    square,
-    subtract,
-    tan,
-    tanh,
-    where,
 )  # fmt: skip
-from ..ops.linear import dense, linear, matmul
+from ..ops.create import arange, eye, eye_like, full, full_like, ones, ones_like, tril, triu, zeros, zeros_like
+from ..ops.elementwise import (
+    abs, acos, acosh, add, asin, asinh, astype, atan, atanh, bitwise_and, bitwise_not, bitwise_or, bitwise_xor, ceil, clip, cos, cosh,
+    divide, equal, erf, ewise_fma, exp, floor, floor_divide, floor_mod, greater, greater_equal, isfinite, isinf, isnan, left_shift,
+    less, less_equal, log, logical_and, logical_not, logical_or, logical_xor, masked_fill, maximum, minimum, mod, multiply, negative,
+    not_equal, power, relu, right_shift, round, rsqrt, sigmoid, sign, sin, sinh, sqrt, square, subtract, tan, tanh, where,
+)  # fmt: skip
+from ..ops.indexing import compress, gather, gather_elements, gather_nd, one_hot, reverse_sequence, scatter_elements, scatter_nd
+from ..ops.linear import dense, einsum, linear, matmul
 from ..ops.loop import loop
 from ..ops.manipulate import (
-    broadcast_to,
-    concat,
-    expand_dims,
-    flatten,
-    flip,
-    permute_dims,
-    reshape,
-    split,
-    squeeze,
-    strided_slice,
-    take,
-    tile,
-)
+    broadcast_to, concat, expand_dims, flatten, flip, permute_dims, repeat, reshape, split, squeeze, strided_slice, take, tile,
+)  # fmt: skip
+from ..ops.order import argsort, cumprod, cumsum, nonzero, sort, topk, unique
 from ..ops.reduce import argmax, argmin, max, mean, min, prod, std, sum, variance
 from ..ops.shape_values import shape_to_tensor, tensor_to_shape
 from ..struct_info import RelaxExpr
@@ -110,13 +36,15 @@ _PYTHON: dict[str, Callable[..., Any]] = {
 RelaxExpr._operators.update(_PYTHON)
 
 __all__ = [
-    "abs", "acos", "acosh", "add", "argmax", "argmin", "asin", "asinh", "assert_op", "astype", "atan", "atanh", "bitwise_and",
-    "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast_to", "call_dps_packed", "call_packed", "call_pure_packed", "call_tir",
-    "call_tir_inplace", "ceil", "clip", "concat", "cos", "cosh", "dense", "divide", "equal", "erf", "ewise_fma", "exp", "expand_dims",
-    "flatten", "flip", "floor", "floor_divide", "floor_mod", "full", "greater", "greater_equal", "invoke_closure", "isfinite", "isinf",
-    "isnan", "left_shift", "less", "less_equal", "linear", "log", "logical_and", "logical_not", "logical_or", "logical_xor", "loop",
-    "masked_fill", "matmul", "max", "maximum", "mean", "min", "minimum", "mod", "multiply", "negative", "nn", "not_equal", "ones",
-    "ones_like", "permute_dims", "power", "print", "prod", "relu", "reshape", "right_shift", "round", "rsqrt", "shape_of",
-    "shape_to_tensor", "sigmoid", "sign", "sin", "sinh", "split", "sqrt", "square", "squeeze", "std", "strided_slice", "subtract",
-    "sum", "take", "tan", "tanh", "tensor_to_shape", "tile", "variance", "where", "zeros", "zeros_like",
+    "abs", "acos", "acosh", "add", "arange", "argmax", "argmin", "argsort", "asin", "asinh", "assert_op", "astype", "atan", "atanh",
+    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast_to", "call_dps_packed", "call_packed", "call_pure_packed",
+    "call_tir", "call_tir_inplace", "ceil", "clip", "compress", "concat", "cos", "cosh", "cumprod", "cumsum", "dense", "divide",
+    "einsum", "equal", "erf", "ewise_fma", "exp", "expand_dims", "eye", "eye_like", "flatten", "flip", "floor", "floor_divide",
+    "floor_mod", "full", "full_like", "gather", "gather_elements", "gather_nd", "greater", "greater_equal", "invoke_closure",
+    "isfinite", "isinf", "isnan", "left_shift", "less", "less_equal", "linear", "log", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "loop", "masked_fill", "matmul", "max", "maximum", "mean", "min", "minimum", "mod", "multiply", "negative", "nn",
+    "nonzero", "not_equal", "one_hot", "ones", "ones_like", "permute_dims", "power", "print", "prod", "relu", "repeat", "reshape",
+    "reverse_sequence", "right_shift", "round", "rsqrt", "scatter_elements", "scatter_nd", "shape_of", "shape_to_tensor", "sigmoid",
+    "sign", "sin", "sinh", "sort", "split", "sqrt", "square", "squeeze", "std", "strided_slice", "subtract", "sum", "take", "tan",
+    "tanh", "tensor_to_shape", "tile", "topk", "tril", "triu", "unique", "variance", "where", "zeros", "zeros_like",
 ]  # fmt: skip

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ... import topi
+from ... import te, topi
 from ...errors import DeclarationError, TypeMismatchError
 from ...tir.dtype import parse_dtype
 from ...tir.expr import IntImm, PrimExpr
+from ...tir.intrin import nearbyint
 from ..expr import Call
 from ..relations import same_extents
 from ..struct_info import StructInfo, TensorStructInfo
@@ -19,7 +20,7 @@ from . import reference
 from .row import Expr, Pattern, Prim, operator, tensor
 
 
-def _unary(name: str, te: Any, numpy: Any, result: str | None = None, floats: bool = False) -> Callable[..., Call]:
+def _unary(name: str, computed: Any, numpy: Any, result: str | None = None, floats: bool = False) -> Callable[..., Call]:
     """An operator on one tensor; `result` is the dtype of what it gives, `floats` refuses integers."""
 
     def rule(x: Expr) -> StructInfo:
@@ -29,7 +30,12 @@ def _unary(name: str, te: Any, numpy: Any, result: str | None = None, floats: bo
         return operand.info if result is None else TensorStructInfo(operand.info.shape, result, operand.info.vdevice, operand.ndim)
 
     rule.__doc__ = f"`{name}` of each element."
-    return operator(name, Pattern.ELEMENTWISE, te=te, numpy=numpy)(rule)
+    return operator(name, Pattern.ELEMENTWISE, te=computed, numpy=numpy)(rule)
+
+
+def _rounded(x: Any) -> Any:
+    """To the nearest integer, halves to even ones."""
+    return te.compute(x.shape, lambda *i: nearbyint(x[i]), name="round") if parse_dtype(x.dtype).is_float else x
 
 
 abs = _unary("abs", topi.abs, np.abs)
@@ -52,7 +58,7 @@ isnan = _unary("isnan", topi.isnan, np.isnan, "bool")
 log = _unary("log", topi.log, np.log, floats=True)
 logical_not = _unary("logical_not", topi.logical_not, np.logical_not)
 negative = _unary("negative", topi.negative, np.negative)
-round = _unary("round", topi.round, reference.round)
+round = _unary("round", _rounded, reference.round)
 rsqrt = _unary("rsqrt", topi.rsqrt, reference.rsqrt, floats=True)
 sigmoid = _unary("sigmoid", topi.sigmoid, reference.sigmoid, floats=True)
 sign = _unary("sign", topi.sign, np.sign)
@@ -110,7 +116,7 @@ def broadcast_info(operands: Sequence[Any], name: str, dtype: str | None = None)
     return found[0].like(None, result, -1 if -1 in ndims else max(ndims))
 
 
-def _binary(name: str, te: Any, numpy: Any, result: str | None = None) -> Callable[..., Call]:
+def _binary(name: str, computed: Any, numpy: Any, result: str | None = None) -> Callable[..., Call]:
     """An operator on two tensors that broadcast."""
 
     def rule(x1: Expr, x2: Expr) -> StructInfo:
@@ -118,7 +124,7 @@ def _binary(name: str, te: Any, numpy: Any, result: str | None = None) -> Callab
         return info if result is None else TensorStructInfo(info.shape, result, info.vdevice, info.ndim)
 
     rule.__doc__ = f"`{name}` of each pair of elements; shapes broadcast as NumPy's do."
-    return operator(name, Pattern.BROADCAST, te=te, numpy=numpy)(rule)
+    return operator(name, Pattern.BROADCAST, te=computed, numpy=numpy)(rule)
 
 
 add = _binary("add", topi.add, np.add)

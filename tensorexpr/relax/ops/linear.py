@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import string
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ... import te
+from ... import te, topi
 from ...errors import DeclarationError, TypeMismatchError
 from ...tir.arithmetic import as_int
 from ...tir.dtype import to_numpy
 from ...tir.expr import PrimExpr
 from ..expr import Call
 from ..relations import same_extents
-from ..struct_info import StructInfo
+from ..struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from .elementwise import add, broadcast
 from .manipulate import permute_dims
-from .row import Expr, Operand, Pattern, operator, tensor
+from .row import Expr, Exprs, Operand, Pattern, operator, tensor
 
 
 def _te_matmul(x1: Any, x2: Any, out_dtype: str | None = None) -> Any:
@@ -87,3 +89,62 @@ def linear(data: Any, weight: Any, bias: Any = None, out_dtype: str | None = Non
 def dense(data: Any, weight: Any, bias: Any = None) -> Call:
     """As `linear`, by its name of 2022."""
     return linear(data, weight, bias)
+
+
+def spelled_out(subscripts: str, ndims: Sequence[int]) -> str:
+    """Subscripts with letters for "..." and an arrow, of operands with so many axes.
+
+    Raises:
+        DeclarationError: for subscripts that don't fit the operands.
+    """
+    text = subscripts.replace(" ", "")
+    inputs, arrow, output = text.partition("->")
+    terms = inputs.split(",")
+    if len(terms) != len(ndims):
+        raise DeclarationError(f"relax.op.einsum: {subscripts!r} has {len(terms)} terms for {len(ndims)} operands")
+    unused = [letter for letter in string.ascii_letters if letter not in text]
+    rest = {term: ndim - len(term.replace("...", "")) for term, ndim in zip(terms, ndims, strict=True)}
+    wrong = next((term for term, extra in rest.items() if extra < 0 or (extra and "..." not in term)), None)
+    if wrong is not None:
+        raise DeclarationError(f"relax.op.einsum: {wrong!r} of {subscripts!r} doesn't fit an operand of {rest[wrong]} more axes")
+    common = "".join(unused[: max(rest.values(), default=0)])
+    named = [term.replace("...", common[len(common) - rest[term] :] if rest[term] else "") for term in terms]
+    if not arrow:
+        letters = inputs.replace(",", "").replace(".", "")
+        output = "..." + "".join(letter for letter in sorted(set(letters)) if letters.count(letter) == 1)
+    return f"{','.join(named)}->{output.replace('...', common)}"
+
+
+def _np_einsum(operands: Any, subscripts: str) -> Any:
+    return np.einsum(spelled_out(subscripts, [one.ndim for one in operands]), *operands)
+
+
+def _te_einsum(operands: Any, subscripts: str) -> Any:
+    return topi.einsum(spelled_out(subscripts, [len(one.shape) for one in operands]), *operands)
+
+
+@operator("einsum", Pattern.OUT_FUSABLE, te=_te_einsum, numpy=_np_einsum)
+def einsum(operands: Exprs, subscripts: str) -> StructInfo:
+    """Einstein's sum of products, as NumPy's: einsum((a, b), "...ij,...jk->...ik")."""
+    infos = operands.struct_info
+    fields = infos.fields if isinstance(infos, TupleStructInfo) else ()
+    found = [info for info in fields if isinstance(info, TensorStructInfo)]
+    if not found or len(found) != len(fields):
+        raise TypeMismatchError(f"relax.op.einsum takes a tuple of tensors, not {operands}")
+    if len({info.dtype for info in found if info.dtype}) > 1:
+        raise TypeMismatchError(f"relax.op.einsum: operands of {' and '.join(info.dtype for info in found)}; use astype")
+    first = Operand("operand 0", found[0])
+    if any(info.ndim == -1 for info in found):
+        return first.like(None)
+    terms, output = spelled_out(subscripts, [info.ndim for info in found]).split("->")
+    extents: dict[str, PrimExpr] = {}
+    for term, info in zip(terms.split(","), found, strict=True):
+        for letter, one in zip(term, info.extents or (), strict=False):
+            known = extents.setdefault(letter, one)
+            if same_extents(known, one) is False and not _is_one(one):
+                if not _is_one(known):
+                    raise DeclarationError(f"relax.op.einsum: the extents of {letter!r} in {subscripts!r} are {known} and {one}")
+                extents[letter] = one
+    if not set(output) <= set(terms) or len(set(output)) != len(output):
+        raise DeclarationError(f"relax.op.einsum: the result of {subscripts!r} takes letters of the operands, each once")
+    return first.like(None if not set(output) <= set(extents) else [extents[letter] for letter in output], ndim=len(output))

@@ -326,3 +326,20 @@ def take(x: Expr, indices: Expr, axis: int | None = None) -> StructInfo:
         return operand.like(None, ndim=-1 if -1 in (operand.ndim, places.ndim) else operand.ndim + places.ndim - 1)
     at = operand.axis(axis or 0)
     return operand.like([*operand.extents[:at], *places.extents, *operand.extents[at + 1 :]])
+
+
+def _te_repeat(data: Any, repeats: int, axis: int | None) -> Any:
+    flat = topi.reshape(data, (product(data.shape),)) if axis is None else data
+    return topi.repeat(flat, repeats, axis or 0)
+
+
+@operator("repeat", Pattern.INJECTIVE, te=_te_repeat, numpy=np.repeat)
+def repeat(data: Expr, repeats: int, axis: int | None = None) -> StructInfo:
+    """Each element, or each part along an axis, so often in a row."""
+    operand = tensor(data, "data")
+    place = None if axis is None else operand.axis(axis)
+    if operand.extents is None:
+        return operand.like(None, ndim=1 if place is None else operand.ndim)
+    if place is None:
+        return operand.like([Analyzer().simplify(product(operand.extents) * repeats)])
+    return operand.like([Analyzer().simplify(e * repeats) if n == place else e for n, e in enumerate(operand.extents)])

@@ -1,0 +1,160 @@
+"""Operators on the order of elements: sorted ones, the largest ones, different ones, running sums. NaN is larger than every number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import topi
+from ...errors import DeclarationError
+from ...tir.arithmetic import as_int
+from ...tir.dtype import to_numpy
+from ...tir.expr import IntImm
+from ..expr import Call
+from ..struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from .manipulate import product
+from .row import Expr, operator, tensor
+
+
+def _order(data: Any, axis: int, descending: bool) -> Any:
+    """Where the elements of the sorted array stand; equal ones in their order."""
+    if not descending:
+        return np.argsort(data, axis, kind="stable")
+    return data.shape[axis] - 1 - np.flip(np.argsort(np.flip(data, axis), axis, kind="stable"), axis)
+
+
+@operator(
+    "sort",
+    te=lambda x, axis, descending: topi.sort(x, axis, not descending),
+    numpy=lambda x, axis, descending: np.take_along_axis(x, _order(x, axis, descending), axis),
+)
+def sort(x: Expr, axis: int = -1, descending: bool = False) -> StructInfo:
+    """Elements in their order along an axis."""
+    operand = tensor(x, "x")
+    operand.axis(axis)
+    return operand.info
+
+
+@operator(
+    "argsort",
+    te=lambda data, axis, descending, dtype: topi.argsort(data, None, axis, not descending, dtype),
+    numpy=lambda data, axis, descending, dtype: _order(data, axis, descending).astype(to_numpy(dtype)),
+)
+def argsort(data: Expr, axis: int = -1, descending: bool = False, dtype: str = "int32") -> StructInfo:
+    """Where the elements of the sorted tensor stand along an axis; equal ones keep their order."""
+    operand = tensor(data, "data")
+    operand.axis(axis)
+    return operand.like(operand.info.shape, dtype, operand.ndim)
+
+
+def _te_topk(data: Any, k: int, axis: int, ret_type: str, largest: bool, dtype: str) -> Any:
+    return topi.topk(data, k if k > 0 else -1, axis, ret_type, not largest, dtype)
+
+
+def _np_topk(data: Any, k: int, axis: int, ret_type: str, largest: bool, dtype: str) -> Any:
+    count = data.shape[axis] if k < 1 else k
+    places = np.take(_order(data, axis, largest), np.arange(count), axis)
+    found = {"values": np.take_along_axis(data, places, axis), "indices": places.astype(to_numpy(dtype))}
+    return (found["values"], found["indices"]) if ret_type == "both" else found[ret_type]
+
+
+@operator("topk", te=_te_topk, numpy=_np_topk)
+def topk(data: Expr, k: int = 1, axis: int = -1, ret_type: str = "both", largest: bool = True, dtype: str = "int32") -> StructInfo:
+    """The `k` largest or smallest elements along an axis in their order, and where they stand; all for a `k` below 1."""
+    operand = tensor(data, "data")
+    place = operand.axis(axis)
+    if ret_type not in ("both", "values", "indices"):
+        raise DeclarationError(f"relax.op.topk: ret_type is {ret_type!r}; it takes 'both', 'values' or 'indices'")
+    extents = None if operand.extents is None else list(operand.extents)
+    if extents is not None and k > 0:
+        extent = as_int(extents[place])
+        if extent is not None and k > extent:
+            raise DeclarationError(f"relax.op.topk: {k} elements of an axis of {extent}")
+        extents[place] = IntImm("int64", k)
+    infos = [operand.like(extents, one, operand.ndim) for one in (operand.dtype, dtype)]
+    return TupleStructInfo(tuple(infos)) if ret_type == "both" else infos[ret_type == "indices"]
+
+
+def _scan(name: str, summary: str, te_form: Callable[..., Any], ufunc: Any) -> Callable[..., Call]:
+    def rule(data: Expr, axis: int | None = None, dtype: str | None = None, exclusive: bool = False) -> StructInfo:
+        operand = tensor(data, "data")
+        made = dtype or operand.dtype
+        if axis is None:
+            return operand.like(None if operand.extents is None else [product(operand.extents)], made, 1)
+        operand.axis(axis)
+        return operand.like(operand.info.shape, made, operand.ndim)
+
+    def computed(data: Any, axis: int | None, dtype: str | None, exclusive: bool) -> Any:
+        return te_form(data, axis, dtype or data.dtype, exclusive)
+
+    def evaluated(data: Any, axis: int | None, dtype: str | None, exclusive: bool) -> Any:
+        flat = data.astype(to_numpy(dtype) if dtype else data.dtype)
+        flat, place = (flat.ravel(), 0) if axis is None else (flat, axis)
+        if exclusive and flat.shape[place]:
+            kept = np.delete(flat, -1, place)
+            flat = np.insert(kept, 0, ufunc.identity, place)
+        return ufunc.accumulate(flat, place, dtype=flat.dtype)
+
+    rule.__doc__ = f"The {summary} of the elements up to each one along an axis, or of the flattened tensor; `exclusive` leaves it out."
+    return operator(name, te=computed, numpy=evaluated)(rule)
+
+
+cumsum = _scan("cumsum", "sum", topi.cumsum, np.add)
+cumprod = _scan("cumprod", "product", topi.cumprod, np.multiply)
+
+
+def _np_unique(
+    x: Any,
+    sorted: bool,
+    return_index: bool,
+    return_inverse: bool,
+    return_counts: bool,
+    axis: int | None,
+) -> Any:
+    values, first, inverse, counts = np.unique(x, True, True, True, axis)
+    inverse = inverse.reshape(-1)
+    if not sorted:  # in the order in which they occur
+        order = np.argsort(first, kind="stable")
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        values, first, inverse, counts = np.take(values, order, axis or 0), first[order], rank[inverse], counts[order]
+    wanted = (True, return_index, return_inverse, return_counts)
+    found = tuple(one for one, is_wanted in zip((values, first, inverse, counts), wanted, strict=True) if is_wanted)
+    return found if len(found) > 1 else found[0]
+
+
+@operator("unique", numpy=_np_unique)
+def unique(
+    x: Expr,
+    sorted: bool = True,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+) -> StructInfo:
+    """The different elements, or parts along an axis, in their order or that of their first occurrences.
+
+    With them, where stated, tensors of int64: where each occurs first, for each element the number of its value, how often each occurs.
+    The extent of the results depends on the elements.
+    """
+    operand = tensor(x, "x")
+    place = None if axis is None else operand.axis(axis)
+    count = None if operand.extents is None else product(operand.extents) if place is None else operand.extents[place]
+    values = operand.like(None, ndim=1 if axis is None else operand.ndim)
+    inverse = TensorStructInfo(None if count is None else [count], "int64", ndim=1)
+    several = TensorStructInfo(None, "int64", ndim=1)
+    wanted = (True, return_index, return_inverse, return_counts)
+    infos = [one for one, is_wanted in zip((values, several, inverse, several), wanted, strict=True) if is_wanted]
+    return infos[0] if len(infos) == 1 else TupleStructInfo(tuple(infos))
+
+
+@operator("nonzero", numpy=lambda x: np.array(np.nonzero(np.atleast_1d(x)), np.int64)[: x.ndim])
+def nonzero(x: Expr) -> StructInfo:
+    """The indices of the elements that aren't zero, a column for each: int64 [axes of x, as many as there are]."""
+    tensor(x, "x")
+    return TensorStructInfo(None, "int64", ndim=2)
+
+
+__all__ = ["argsort", "cumprod", "cumsum", "nonzero", "sort", "topk", "unique"]

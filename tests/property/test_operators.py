@@ -1,0 +1,455 @@
+"""Each operator by itself on random operands: what its rule says of the result is so, and its kernel agrees with NumPy's meaning.
+
+Shapes have extents from 0, which are numbers or symbols; elements are of any dtype that the operator takes, NaN and infinities among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tensorexpr import relax
+from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, op
+from tensorexpr.relax.evaluator import Evaluator, matched
+from tensorexpr.relax.ops.row import ROWS
+from tensorexpr.relax.visitor import walk
+from tensorexpr.tir.dtype import to_numpy
+from tensorexpr.tir.expr import Var as Symbol
+
+FLOATS = ("float32", "float64", "float16", "bfloat16")
+SIGNED = ("int32", "int64", "int8", "int16")
+UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+INTEGERS = (*SIGNED, *UNSIGNED)
+NUMBERS = (*FLOATS[:2], *INTEGERS)
+ALL = (*NUMBERS, "bool")
+
+
+class Draw:
+    """Operands of one call: arrays, and what is known of them before it runs."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self.draw = draw
+        self.rng = np.random.default_rng(draw(st.integers(0, 1000)))
+        self.arrays: list[Any] = []
+        self.params: list[Var] = []
+        self._symbolic = draw(st.sets(st.integers(0, 5), max_size=2)) - {1}
+        self._symbols: dict[int, Symbol] = {}
+
+    def of(self, values: Sequence[Any]) -> Any:
+        return self.draw(st.sampled_from(values))
+
+    def int(self, low: int, high: int) -> int:
+        return self.draw(st.integers(low, high))
+
+    def bool(self) -> bool:
+        return self.draw(st.booleans())
+
+    def shape(self, low: int = 0, high: int = 3, least: int = 0) -> tuple[int, ...]:
+        return tuple(self.draw(st.lists(st.sampled_from([n for n in (3, 1, 2, 4, 0) if n >= least]), min_size=low, max_size=high)))
+
+    def axis(self, ndim: int) -> int:
+        return self.int(-ndim, ndim - 1)
+
+    def values(self, shape: Sequence[int], dtype: str, low: float = -3, high: float = 3, special: bool = True) -> Any:
+        if dtype == "bool":
+            return self.rng.integers(0, 2, shape).astype(bool)
+        if "float" not in dtype:
+            info = np.iinfo(dtype)
+            return self.rng.integers(max(int(low), info.min), int(high) + 1, shape).astype(dtype)
+        made = np.asarray(self.rng.uniform(low, high, shape)).astype(to_numpy(dtype))
+        if special and made.size and self.bool():
+            made.flat[self.int(0, made.size - 1)] = self.of([np.nan, np.inf, -np.inf, 0.0, -0.5, 2.5])
+        return made
+
+    def given(self, array: Any, static: bool = False) -> Var:
+        """A parameter whose value the array is; `static` ones have no symbols."""
+        extents = [n if static or n not in self._symbolic else self._symbols.setdefault(n, Symbol(f"n{n}", "int64")) for n in array.shape]
+        self.arrays.append(array)
+        self.params.append(Var(f"p{len(self.params)}", TensorStructInfo(extents, str(array.dtype))))
+        return self.params[-1]
+
+    def tensor(self, dtypes: Sequence[str] = NUMBERS, shape: Sequence[int] | None = None, static: bool = False, **kinds: Any) -> Var:
+        return self.given(self.values(self.shape() if shape is None else shape, self.of(dtypes), **kinds), static)
+
+    def pair(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """A shape that broadcasts with another one."""
+        kept = shape[self.int(0, len(shape)) :]
+        return tuple(1 if self.int(0, 3) == 0 else n for n in kept)
+
+
+Case = Callable[[Draw], Any]
+CASES: dict[str, Case] = {}
+
+
+def case(name: str) -> Callable[[Case], Case]:
+    def register(function: Case) -> Case:
+        CASES[name] = function
+        return function
+
+    return register
+
+
+def unary(names: str, dtypes: Sequence[str], low: float = -3, high: float = 3) -> None:
+    for name in names.split():
+        CASES[name] = lambda d, name=name: getattr(op, name)(d.tensor(dtypes, low=low, high=high))
+
+
+def binary(names: str, dtypes: Sequence[str], low: float = -3, high: float = 3, second: tuple[float, float] | None = None) -> None:
+    def make(d: Draw, name: str) -> Any:
+        dtype, shape = d.of(dtypes), d.shape()
+        other = second or (low, high)
+        a, b = d.tensor((dtype,), shape, low=low, high=high), d.tensor((dtype,), d.pair(shape), low=other[0], high=other[1])
+        return getattr(op, name)(a, b) if second or d.bool() else getattr(op, name)(b, a)
+
+    for name in names.split():
+        CASES[name] = lambda d, name=name: make(d, name)
+
+
+def reduction(names: str, dtypes: Sequence[str], least: int = 0) -> None:
+    def make(d: Draw, name: str) -> Any:
+        shape = d.shape(1, least=least)
+        axes = d.draw(st.none() | st.sets(st.integers(0, len(shape) - 1), min_size=1).map(sorted))
+        return getattr(op, name)(d.tensor(dtypes, shape), axes, d.bool())
+
+    for name in names.split():
+        CASES[name] = lambda d, name=name: make(d, name)
+
+
+unary("abs negative sign square", (*FLOATS[:2], *SIGNED))
+unary("asinh atan ceil cos cosh erf exp floor isfinite isinf isnan round sigmoid sin sinh tan tanh", FLOATS[:3])
+unary("acos asin atanh", FLOATS[:2], -0.9, 0.9)
+unary("acosh", FLOATS[:2], 1.1, 4)
+unary("log rsqrt sqrt", FLOATS[:2], 0.1, 4)
+unary("bitwise_not", INTEGERS)
+unary("logical_not", ("bool",))
+binary("add multiply subtract maximum minimum", ALL[:-1])
+binary("equal greater greater_equal less less_equal not_equal", NUMBERS)
+binary("divide floor_divide floor_mod mod", NUMBERS, second=(1, 3))
+binary("power", FLOATS[:2], 0.1, 3)
+binary("bitwise_and bitwise_or bitwise_xor", INTEGERS)
+binary("left_shift right_shift", INTEGERS, second=(0, 7))
+binary("logical_and logical_or logical_xor", ("bool",))
+reduction("max mean min prod std sum variance", FLOATS[:2], least=1)
+
+
+@case("argmax")
+@case("argmin")
+def _position(d: Draw) -> Any:
+    shape = d.shape(1, least=1)
+    return d.of((op.argmax, op.argmin))(d.tensor(NUMBERS, shape, low=-2, high=2), d.draw(st.none() | st.just(d.axis(len(shape)))), d.bool())
+
+
+@case("arange")
+def _arange(d: Draw) -> Any:
+    dtype = d.of(NUMBERS)
+    if d.bool():
+        return op.arange(d.int(0, 3), d.int(0, 9), d.int(1, 3), dtype=dtype)
+    n = d.given(d.values((d.of((2, 3)),), "float32"))
+    return op.arange(1, n.struct_info.extents[0] * 2, 2)
+
+
+@case("argsort")
+@case("sort")
+def _sort(d: Draw) -> Any:
+    shape = d.shape(1)
+    x, axis, descending = d.tensor(NUMBERS, shape, low=-2, high=2), d.axis(len(shape)), d.bool()
+    return op.argsort(x, axis, descending, d.of(("int32", "int64"))) if d.bool() else op.sort(x, axis, descending)
+
+
+@case("topk")
+def _topk(d: Draw) -> Any:
+    shape, axis = d.shape(1, least=1), 0
+    return op.topk(d.tensor(NUMBERS, shape), d.int(0, shape[axis]), axis, d.of(("both", "values", "indices")), d.bool(), "int64")
+
+
+@case("cumsum")
+@case("cumprod")
+def _scan(d: Draw) -> Any:
+    shape = d.shape(1)
+    axis = d.draw(st.none() | st.just(d.axis(len(shape))))
+    return d.of((op.cumsum, op.cumprod))(d.tensor(NUMBERS, shape, special=False), axis, d.of((None, "float64", "int64")), d.bool())
+
+
+@case("astype")
+def _astype(d: Draw) -> Any:
+    return op.astype(d.tensor(ALL, special=False, low=0, high=100), d.of((*ALL, "float16", "bfloat16")))
+
+
+@case("broadcast_to")
+def _broadcast_to(d: Draw) -> Any:
+    shape = d.shape()
+    return op.broadcast_to(d.tensor(ALL, d.pair(shape), static=True), shape)
+
+
+@case("clip")
+def _clip(d: Draw) -> Any:
+    return op.clip(d.tensor((*FLOATS[:2], *SIGNED)), -1, 2)
+
+
+@case("concat")
+def _concat(d: Draw) -> Any:
+    shape, dtype = d.shape(1), d.of(ALL)
+    place = d.int(0, len(shape) - 1)
+    parts = [(*shape[:place], d.of((3, 1, 0, 2)), *shape[place + 1 :]) for _ in range(d.int(1, 3))]
+    return op.concat([d.tensor((dtype,), one) for one in parts], place - d.of((0, len(shape))))
+
+
+@case("einsum")
+def _einsum(d: Draw) -> Any:
+    text = d.of(("ij,jk->ik", "...ij,...jk->...ik", "bij,bjk", "ii->i", "ij->", "i,j->ij", "ij,ij->i", "...i->..."))
+    extents = {letter: d.of((3, 2, 0)) for letter in "ijkb"}
+    more, dtype = d.shape(0, 2) if "..." in text else (), d.of(FLOATS[:2])
+    terms = text.partition("->")[0].split(",")
+    shapes = [(*(more if "..." in term else ()), *(extents[letter] for letter in term.strip("."))) for term in terms]
+    return op.einsum([d.tensor((dtype,), shape, special=False) for shape in shapes], text)
+
+
+@case("ewise_fma")
+def _fma(d: Draw) -> Any:
+    dtype, shape = d.of(NUMBERS), d.shape()
+    return op.ewise_fma(*[d.tensor((dtype,), shape, special=False) for _ in range(3)])
+
+
+@case("expand_dims")
+def _expand_dims(d: Draw) -> Any:
+    return op.expand_dims(d.tensor(ALL), d.of((0, -1, [0, -1])))
+
+
+@case("eye")
+def _eye(d: Draw) -> Any:
+    return op.eye(d.int(0, 4), d.draw(st.none() | st.integers(0, 4)), d.int(-2, 2), d.of(ALL))
+
+
+@case("eye_like")
+def _eye_like(d: Draw) -> Any:
+    return op.eye_like(d.tensor(ALL, d.shape(2, 2)), d.int(-2, 2), d.of((None, "float64")))
+
+
+@case("flatten")
+def _flatten(d: Draw) -> Any:
+    return op.flatten(d.tensor(ALL))
+
+
+@case("flip")
+def _flip(d: Draw) -> Any:
+    shape = d.shape(1)
+    return op.flip(d.tensor(ALL, shape), d.axis(len(shape)))
+
+
+@case("full")
+def _full(d: Draw) -> Any:
+    return op.full(d.shape(), d.of((1, 2.5)), d.of(FLOATS)) if d.bool() else op.full(d.shape(), d.tensor(ALL, ()))
+
+
+@case("full_like")
+def _full_like(d: Draw) -> Any:
+    return op.full_like(d.tensor(ALL), 1, d.of((None, "int64")))
+
+
+@case("gather")
+@case("take")
+def _gather(d: Draw) -> Any:
+    shape = d.shape(1, least=1)
+    axis = d.axis(len(shape))
+    negative = d.bool()
+    indices = d.tensor(SIGNED, low=-shape[axis] if negative else 0, high=shape[axis] - 1)
+    return (op.gather if negative else op.take)(d.tensor(ALL, shape), indices, axis)
+
+
+@case("gather_elements")
+def _gather_elements(d: Draw) -> Any:
+    shape = d.shape(1, least=1)
+    axis = d.axis(len(shape))
+    places = tuple(d.of((n, 0, 5)) if k == axis % len(shape) else d.int(0, n) for k, n in enumerate(shape))
+    return op.gather_elements(d.tensor(ALL, shape), d.tensor(SIGNED, places, low=-shape[axis], high=shape[axis] - 1), axis)
+
+
+@case("gather_nd")
+def _gather_nd(d: Draw) -> Any:
+    shape = d.shape(1, least=2)
+    batch = d.int(0, len(shape) - 1)
+    count = d.int(0, len(shape) - batch)
+    places = d.values((*shape[:batch], *d.shape(0, 2), count), "int64", -2, 1)
+    return op.gather_nd(d.tensor(ALL, shape), d.given(places, static=True), batch)
+
+
+@case("scatter_elements")
+def _scatter_elements(d: Draw) -> Any:
+    shape, reduction, dtype = d.shape(1, least=1), d.of(("update", "add", "mul", "min", "max", "mean")), d.of(NUMBERS)
+    axis = d.axis(len(shape))
+    places = tuple(d.int(0, n) for n in shape)
+    indices = d.tensor(SIGNED, places, low=-shape[axis], high=shape[axis] - 1)
+    updates = d.tensor((dtype,), places, special=False)
+    return op.scatter_elements(d.tensor((dtype,), shape, special=False), indices, updates, axis, reduction)
+
+
+@case("scatter_nd")
+def _scatter_nd(d: Draw) -> Any:
+    shape, reduction, dtype = d.shape(1, least=2), d.of(("update", "add", "mul", "min", "max", "mean")), d.of(NUMBERS)
+    count, points = d.int(0, len(shape)), d.shape(0, 2)
+    places = d.given(d.values((*points, count), "int64", -2, 1), static=True)
+    updates = d.tensor((dtype,), (*points, *shape[count:]), special=False)
+    return op.scatter_nd(d.tensor((dtype,), shape, special=False), places, updates, reduction)
+
+
+@case("one_hot")
+def _one_hot(d: Draw) -> Any:
+    shape = d.shape()
+    values: Any = (1, 0) if d.bool() else (d.tensor(("float64",), ()), d.tensor(("float64",), ()))
+    return op.one_hot(d.tensor(SIGNED, shape, low=-1, high=4), *values, d.int(0, 4), d.axis(len(shape) + 1))
+
+
+@case("reverse_sequence")
+def _reverse(d: Draw) -> Any:
+    shape, axes = d.shape(2), d.of(((0, 1), (1, 0)))
+    data, lengths = d.tensor(ALL, shape), d.tensor(("int64",), (shape[axes[1]],), low=0, high=shape[axes[0]])
+    return op.reverse_sequence(data, lengths, *axes)
+
+
+@case("compress")
+def _compress(d: Draw) -> Any:
+    shape = d.shape(1)
+    axis = d.draw(st.none() | st.just(d.axis(len(shape))))
+    return op.compress(d.tensor(ALL, shape), d.tensor(("bool",), (int(np.prod(shape)) if axis is None else shape[axis],)), axis)
+
+
+@case("nonzero")
+def _nonzero(d: Draw) -> Any:
+    return op.nonzero(d.tensor(ALL))
+
+
+@case("unique")
+def _unique(d: Draw) -> Any:
+    shape = d.shape(1)
+    axis = d.draw(st.none() | st.just(d.axis(len(shape))))
+    return op.unique(d.tensor(NUMBERS, shape, low=-1, high=1, special=False), d.bool(), d.bool(), d.bool(), d.bool(), axis)
+
+
+@case("matmul")
+def _matmul(d: Draw) -> Any:
+    dtype, batch, (i, j, k) = d.of((*FLOATS[:2], "int32")), d.shape(0, 1), (d.of((3, 1, 0)) for _ in range(3))
+    return op.matmul(*[d.tensor((dtype,), shape, special=False) for shape in ((*batch, i, k), (k, j))])
+
+
+@case("ones")
+@case("zeros")
+def _filled(d: Draw) -> Any:
+    return d.of((op.ones, op.zeros))(d.shape(), d.of((*ALL, "bfloat16")))
+
+
+@case("ones_like")
+@case("zeros_like")
+def _filled_like(d: Draw) -> Any:
+    return d.of((op.ones_like, op.zeros_like))(d.tensor(ALL), d.of((None, "int64")))
+
+
+@case("permute_dims")
+def _permute_dims(d: Draw) -> Any:
+    shape = d.shape()
+    return op.permute_dims(d.tensor(ALL, shape), d.draw(st.none() | st.permutations(range(len(shape)))))
+
+
+@case("repeat")
+def _repeat(d: Draw) -> Any:
+    shape = d.shape(1)
+    return op.repeat(d.tensor(ALL, shape), d.int(0, 3), d.draw(st.none() | st.just(d.axis(len(shape)))))
+
+
+@case("reshape")
+def _reshape(d: Draw) -> Any:
+    return op.reshape(d.tensor(ALL, (2, 3, 4)), d.of(((6, 4), (-1,), (4, 3, 2), (1, -1, 2))))
+
+
+@case("split")
+def _split(d: Draw) -> Any:
+    return op.split(d.tensor(ALL, (d.of((3, 1)), 6), static=True), d.of((1, 2, 3, [2], [1, 4], [0, 6])), 1)
+
+
+@case("squeeze")
+def _squeeze(d: Draw) -> Any:
+    return op.squeeze(d.tensor(ALL, (1, d.of((3, 1)), 1)), d.of((None, 0, [0, -1])))
+
+
+@case("strided_slice")
+def _strided_slice(d: Draw) -> Any:
+    x = d.tensor(ALL, (d.of((3, 1, 0)), 6), static=True)
+    return op.strided_slice(x, [1], [d.int(-7, 7)], [d.int(-7, 7)], [d.of((1, 2, -1, -2))])
+
+
+@case("tile")
+def _tile(d: Draw) -> Any:
+    return op.tile(d.tensor(ALL), d.of((2, (2, 1), (1, 2, 3), (0, 1))))
+
+
+@case("tril")
+@case("triu")
+def _triangle(d: Draw) -> Any:
+    x = d.tensor(ALL, d.shape(2))
+    k: Any = d.int(-3, 3) if d.bool() else d.tensor(("int64",), ())
+    return d.of((op.tril, op.triu))(x, k)
+
+
+@case("where")
+def _where(d: Draw) -> Any:
+    shape, dtype = d.shape(), d.of(ALL)
+    return op.where(d.tensor(("bool",), d.pair(shape)), d.tensor((dtype,), shape), d.tensor((dtype,), d.pair(shape)))
+
+
+def same(found: Any, expected: Any) -> None:
+    if isinstance(expected, (tuple, list)):
+        for one, other in zip(found, expected, strict=True):
+            same(one, other)
+        return
+    assert found.dtype == expected.dtype and found.shape == expected.shape
+    kind = str(expected.dtype)
+    rtol = {"float64": 1e-9, "float16": 4e-3, "bfloat16": 2e-2}.get(kind, 1e-4)
+    wide = (lambda x: x.astype(np.float64)) if "float" in kind else (lambda x: x)
+    np.testing.assert_allclose(wide(found), wide(expected), rtol=rtol, atol=rtol / 10)
+
+
+def numpy_of(value: Any) -> Any:
+    return [numpy_of(one) for one in value] if isinstance(value, (tuple, list)) else value.numpy() if hasattr(value, "numpy") else value
+
+
+def runs_as_a_kernel(mod: Any) -> bool:
+    legal = relax.transform.LegalizeOps()(mod)
+    return not any(isinstance(node, relax.Call) and getattr(ROWS.get(node.op), "numpy", None) for node in walk(legal["main"].body))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operator(name: str) -> None:
+    @st.composite
+    def drawn(draw: st.DrawFn) -> tuple[Any, list[Any], Any]:
+        d = Draw(draw)
+        call = CASES[name](d)
+        bb = BlockBuilder()
+        with bb.function("main", d.params):
+            bb.emit_func_output(bb.emit(call))
+        return bb.get(), d.arrays, call
+
+    @settings(deadline=None, derandomize=True, max_examples=6)
+    @given(drawn())
+    def check(case: tuple[Any, list[Any], Any]) -> None:
+        mod, arrays, call = case
+        with np.errstate(all="ignore"):
+            expected = Evaluator(mod)("main", *arrays)
+        symbols: dict[Symbol, int] = {}
+        for param, array in zip(mod["main"].params, arrays, strict=True):
+            matched(array, param.struct_info, symbols, "operand")
+        matched(expected, call.struct_info, symbols, name)
+        if runs_as_a_kernel(mod):
+            same(numpy_of(relax.VirtualMachine(relax.build(mod))["main"](*arrays)), expected)
+
+    check()
+
+
+def test_every_operator_is_drawn() -> None:
+    calls = "call_tir call_tir_inplace call_dps_packed call_pure_packed invoke_closure print assert_op shape_of"
+    plain = {name.removeprefix("relax.") for name in ROWS if not name.startswith(("relax.nn.", "relax.image."))}
+    assert plain - set(calls.split()) - set(CASES) == set()
