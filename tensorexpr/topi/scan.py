@@ -51,8 +51,9 @@ def scanop(
         rows, out = Rows(ib, ins[0], place), Rows(ib, outs[0], place)
         with rows.parallel() as r:
             so_far = ib.allocate(made, (1,), "so_far", scope="local")
-            so_far[0] = identity_value if exclusive else rows.load(r, 0).astype(made)
-            out.store(r, 0, so_far[0])
+            with ib.if_scope(arithmetic.convert(rows.length) > 0):
+                so_far[0] = identity_value if exclusive else rows.load(r, 0).astype(made)
+                out.store(r, 0, so_far[0])
             with ib.for_range(1, rows.length, "i") as i:
                 so_far[0] = binop(so_far[0], rows.load(r, i - 1 if exclusive else i).astype(made))
                 out.store(r, i, so_far[0])

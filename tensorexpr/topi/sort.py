@@ -199,9 +199,11 @@ def _before(a: PrimExpr, b: PrimExpr, is_ascend: bool) -> PrimExpr:
 
 def _sort_row(ib: IRBuilder, rows: Rows, row: PrimExpr, length: PrimExpr, is_ascend: bool, emit: Emit) -> None:
     """Call `emit` with each place of a sorted row, the value there, and where it came from."""
+    index = rows.length.dtype
+    length = length.astype(index)
     keys = ib.allocate(rows.buffer.dtype, (rows.length * 2,), "keys")
-    origin = ib.allocate("int32", (rows.length * 2,), "origin")
-    state = ib.allocate("int32", (2,), "state", scope="local")  # the length of a run, and where the half begins that holds the runs
+    origin = ib.allocate(index, (rows.length * 2,), "origin")
+    state = ib.allocate(index, (2,), "state", scope="local")  # the length of a run, and where the half begins that holds the runs
     with ib.for_range(0, length, "i") as i:
         keys[i] = rows.load(row, i)
         origin[i] = i
@@ -220,7 +222,7 @@ def _merge_all(
     """Merge the runs of one half in pairs into the other half."""
     width, source = state[0], state[1]
     target = half - source
-    heads = ib.allocate("int32", (2,), "heads", scope="local")  # the first elements of both runs that are not merged yet
+    heads = ib.allocate(state.dtype, (2,), "heads", scope="local")  # the first elements of both runs that are not merged yet
     with ib.for_range(0, arithmetic.floordiv(length + 2 * width - 1, 2 * width), "pair") as pair:
         begin = pair * 2 * width
         middle = arithmetic.minimum(begin + width, length)

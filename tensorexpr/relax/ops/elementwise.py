@@ -30,7 +30,9 @@ def _unary(name: str, computed: Any, numpy: Any, result: str | None = None, floa
         return operand.info if result is None else TensorStructInfo(operand.info.shape, result, operand.info.vdevice, operand.ndim)
 
     rule.__doc__ = f"`{name}` of each element."
-    return operator(name, Pattern.ELEMENTWISE, te=computed, numpy=numpy)(rule)
+    # Functions of the C library have some of these names, and kernels may call them.
+    kernel = name.rpartition(".")[2] if name.startswith("nn.") else f"tir_{name}"
+    return operator(name, Pattern.ELEMENTWISE, te=computed, numpy=numpy, kernel=kernel)(rule)
 
 
 def _rounded(x: Any) -> Any:

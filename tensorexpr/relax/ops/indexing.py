@@ -83,9 +83,9 @@ def _leading(indices: Any) -> Any:
 
 
 def _np_gather_nd(data: Any, indices: Any, batch_dims: int) -> Any:
-    batch = [b[..., 0] for b in np.indices(indices.shape, sparse=True)[:batch_dims]]
+    batch = np.indices(indices.shape[:-1])[:batch_dims]
     at: tuple[Any, ...] = (*batch, *np.moveaxis(indices.astype(np.int64), -1, 0))
-    return data[at]
+    return data[at] if at else np.broadcast_to(data, indices.shape[:-1] + data.shape)
 
 
 @operator(

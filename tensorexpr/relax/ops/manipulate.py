@@ -113,7 +113,7 @@ def broadcast_to(x: Expr, shape: Shape) -> StructInfo:
     return operand.like(extents, ndim=shape.struct_info.ndim)
 
 
-@operator("permute_dims", Pattern.INJECTIVE, te=topi.transpose, numpy=np.transpose)
+@operator("permute_dims", Pattern.INJECTIVE, te=topi.transpose, numpy=np.transpose, kernel="transpose")
 def permute_dims(x: Expr, axes: Sequence[int] | None = None) -> StructInfo:
     """Axes in another order; the opposite one without `axes`."""
     operand = tensor(x, "x")

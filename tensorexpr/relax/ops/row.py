@@ -58,6 +58,7 @@ class Row:
         numpy: the result, or a tuple of results, by NumPy's arrays; None for what runs as a function of its own.
         te: the same for tensors.
         is_pure: whether a call has no effect but its value.
+        kernel: what its tensor function is called.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Row:
     numpy: Callable[..., Any] | None
     te: Callable[..., Any] | None
     is_pure: bool
+    kernel: str
 
     def bound(self, call: Call) -> dict[str, Any]:
         """The arguments and attributes of a call by name."""
@@ -95,19 +97,21 @@ def operator(
     te: Callable[..., Any] | None = None,
     numpy: Callable[..., Any] | None = None,
     is_pure: bool = True,
+    kernel: str = "",
 ) -> Callable[[Callable[..., StructInfo]], Callable[..., Call]]:
     """A decorator: the rule of an operator becomes the function that makes calls of it.
 
     Args:
         name: behind "relax.".
         pattern, te, numpy, is_pure: as of `Row`.
+        kernel: the last part of the name without one.
     """
 
     def register(rule: Callable[..., StructInfo]) -> Callable[..., Call]:
         signature = inspect.signature(rule)
         kinds = {p.name: str(p.annotation) for p in signature.parameters.values() if str(p.annotation) in _ARGUMENTS}
         full = f"relax.{name}"
-        ROWS[full] = Row(name, rule, kinds, signature, pattern, numpy, te, is_pure)
+        ROWS[full] = Row(name, rule, kinds, signature, pattern, numpy, te, is_pure, kernel or name.rpartition(".")[2])
         Op.of(full).set_attr("TOpPattern", int(pattern))
         Op.of(full).set_attr("FPurity", is_pure)
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from ...errors import DeclarationError
 from ...lower.passes import ModulePass
+from ...tir.arithmetic import as_int
 from ...tir.function import IRModule
 from ..block_builder import BlockBuilder
-from ..expr import Call, Function
+from ..expr import Call, Function, Tuple
 from ..ops.row import ROWS, Row, row_of
 from ..struct_info import TensorStructInfo, TupleStructInfo
 from ..visitor import Mutator
@@ -36,7 +37,9 @@ class _Legalizer(Mutator):
             return self._builder.normalize(own(self._builder, expr))
         if row.te is None or not has_known_shapes(expr):
             return expr
-        return self._builder.call_te(computation(row), **row.bound(expr), primfunc_name_hint=row.name.rpartition(".")[2])
+        made = self._builder.call_te(computation(row), **row.bound(expr), primfunc_name_hint=row.kernel)
+        is_tuple = isinstance(expr.struct_info, TupleStructInfo)
+        return made if is_tuple == isinstance(made.struct_info, TupleStructInfo) else Tuple((self._builder.normalize(made),))
 
 
 def computation(row: Row) -> Callable[..., Any]:
@@ -52,13 +55,13 @@ def computation(row: Row) -> Callable[..., Any]:
 
 
 def has_known_shapes(call: Call) -> bool:
-    """Whether shapes and dtypes of all tensors around a call are known."""
+    """Whether shapes and dtypes of all tensors around a call are known, and none is without elements: of these NumPy says what is what."""
     infos = [arg.struct_info for arg in call.args] + [call.struct_info]
     while infos:
         info = infos.pop()
         if isinstance(info, TupleStructInfo):
             infos.extend(info.fields)
-        elif isinstance(info, TensorStructInfo) and (info.extents is None or not info.dtype):
+        elif isinstance(info, TensorStructInfo) and (info.extents is None or not info.dtype or 0 in map(as_int, info.extents)):
             return False
     return True
 
