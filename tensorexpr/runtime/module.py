@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntFlag
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ..codegen.signature import Signature
 from ..errors import ArgumentError, MissingFunctionError, TensorExprError
 from ..target import Target
 from . import engine
@@ -162,6 +163,11 @@ class Module:
     def function_names(self) -> list[str]:
         """The names of the functions."""
         return list(self._code.signatures)
+
+    @property
+    def signatures(self) -> Mapping[str, Signature]:
+        """How each function is called, by name."""
+        return self._code.signatures
 
     @property
     def entry_name(self) -> str:
