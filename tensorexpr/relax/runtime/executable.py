@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 from ...errors import TensorExprError
 from ...runtime.module import Module
 from ...target import Target
 from ...tir.function import IRModule
-from ..expr import Call, Function
+from ..expr import Call, Function, SeqExpr
 from ..ops.row import ROWS
 from ..visitor import walk
 from .host import is_host
+from .native import NativePlans
+from .stretch import Stretch, stretches
 
 
 class Executable:
@@ -31,12 +34,41 @@ class Executable:
         self.mod = kernels
         self.target = target
         self.origins = origins
+        self._native: NativePlans | None = None
 
     @property
     def functions(self) -> dict[str, Function]:
         """The functions of graphs by name."""
         found: dict[str, Any] = {var.name_hint: func for var, func in self.ir_mod.functions_items()}
         return {name: func for name, func in found.items() if isinstance(func, Function)}
+
+    @cached_property
+    def stretches(self) -> Mapping[int, Mapping[int, Stretch]]:
+        """The stretches of kernels of each sequence, by its identity, by the places of their first bindings."""
+        signatures = {} if self.mod is None else self.mod.signatures
+        found: dict[int, Mapping[int, Stretch]] = {}
+        count = 0
+        for func in self.functions.values():
+            owners = {id(node.body): node.params for node in walk(func) if isinstance(node, Function)}
+            for node in walk(func):
+                if isinstance(node, SeqExpr):
+                    made = stretches(list(node.bindings()), node.body, signatures.get, count, owners.get(id(node), ()))
+                    if made:
+                        found[id(node)] = made
+                        count += len(made)
+        return found
+
+    def native(self, kernels: Mapping[str, Any]) -> NativePlans:
+        """The stretches in machine code, which all machines of the executable share.
+
+        Args:
+            kernels: functions of the module by name.
+        """
+        if self._native is None:
+            flat = [one for made in self.stretches.values() for one in made.values()]
+            names = {call.name for one in flat for call in one.calls if call.name}
+            self._native = NativePlans(flat, self.target, {name: kernels[name].entry for name in names})
+        return self._native
 
     def stats(self) -> str:
         """How many functions, calls and kernels there are."""

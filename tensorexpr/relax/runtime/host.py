@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.device import cpu
-from ...runtime.ndarray import NDArray
+from ...runtime.ndarray import NDArray, array
 from ..expr import Call
 from ..ops.row import row_of
 
@@ -41,3 +41,12 @@ def value_of(found: Any) -> Any:
 def host_name(call: Call) -> str:
     """What a profile calls a call."""
     return f"{str(call.op).removeprefix('relax.')} (NumPy)"
+
+
+def converted(value: Any) -> Any:
+    """An argument as functions take it: arrays of the runtime, integers, tuples of these."""
+    if isinstance(value, np.ndarray):
+        return array(value) if value.dtype.kind not in "OSU" else value.astype(object)
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(converted, value))
+    return int(value) if isinstance(value, np.integer) else value

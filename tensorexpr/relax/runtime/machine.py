@@ -8,14 +8,14 @@ from enum import IntEnum
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from ...errors import ArgumentError, MissingFunctionError
 from ...runtime.device import Device, cpu
-from ...runtime.ndarray import NDArray, array
+from ...runtime.ndarray import NDArray
 from ...runtime.registry import get_global_func
-from ..expr import Function
+from ..expr import Function, SeqExpr
 from .executable import Executable
+from .host import converted
+from .native import NativeStretch
 from .plan import Machine, Plan
 
 
@@ -24,15 +24,6 @@ class VMInstrumentReturnKind(IntEnum):
 
     NO_OP = 0
     SKIP_RUN = 1
-
-
-def _converted(value: Any) -> Any:
-    """An argument as functions take it: arrays of the runtime, integers, tuples of these."""
-    if isinstance(value, np.ndarray):
-        return array(value) if value.dtype.kind not in "OSU" else value.astype(object)
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(_converted, value))
-    return int(value) if isinstance(value, np.integer) else value
 
 
 class VirtualMachine(Machine):
@@ -61,9 +52,11 @@ class VirtualMachine(Machine):
             raise ArgumentError(f"graphs run on the CPU, not on {devices}")
         self.module = rt_mod
         self.kernels = _Kernels(rt_mod)
+        self._native = rt_mod.native(self.kernels)
         self.plans = {}
         for name, func in rt_mod.functions.items():
             self.plans[name] = Plan(func, name, self)
+        self._callers: dict[str, Callable[..., Any]] = {}
         self._inputs: dict[str, tuple[Any, ...]] = {}
         self._outputs: dict[str, Any] = {}
         self._saved: dict[str, Callable[[], Any]] = {}
@@ -71,6 +64,10 @@ class VirtualMachine(Machine):
         self._profile = profile
         self._watch: list[tuple[str, float, str]] | None = None
         self.call = _call_plainly
+
+    def stretches(self, sequence: SeqExpr) -> Mapping[int, NativeStretch]:
+        """The native stretches of a sequence of the executable."""
+        return {place: self._native.calls[one.number] for place, one in self.module.stretches.get(id(sequence), {}).items()}
 
     def registered(self, name: str) -> Callable[..., Any]:
         """A registered function.
@@ -89,8 +86,10 @@ class VirtualMachine(Machine):
     def __getitem__(self, name: str) -> Callable[..., Any]:
         if name in self._saved:
             return self._saved[name]
-        plan = self._plan(name)
-        return lambda *args: plan([_converted(arg) for arg in args])
+        caller = self._callers.get(name)
+        if caller is None:
+            caller = self._callers[name] = self._plan(name).caller()
+        return caller
 
     def _plan(self, name: str) -> Plan:
         if name not in self.plans:
@@ -99,7 +98,7 @@ class VirtualMachine(Machine):
 
     def invoke_closure(self, closure: Callable[..., Any], *args: Any) -> Any:
         """Call a function that another one returned."""
-        return closure(*map(_converted, args))
+        return closure(*map(converted, args))
 
     def save_function(self, func_name: str, saved_name: str, *args: Any, include_return: bool = True, **kwargs: Any) -> None:
         """Keep a call with its arguments under a name, to be called without any.
@@ -130,7 +129,7 @@ class VirtualMachine(Machine):
             raise ArgumentError(f"{name} takes {len(names)} arguments ({', '.join(names)}), not {len(args) + len(kwargs)}") from None
         if list(rest):
             raise ArgumentError(f"{name} takes {len(names)} arguments ({', '.join(names)}), not {len(args) + len(kwargs)}")
-        return tuple(map(_converted, given))
+        return tuple(map(converted, given))
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
         """Set the arguments of `invoke_stateful`, by place or by name."""
@@ -168,7 +167,7 @@ class VirtualMachine(Machine):
             found(function, name, False, value, *args)
             return value
 
-        self.call = watched
+        self.call, self.is_watched = watched, True
 
     def time_evaluator(
         self, func_name: str, dev: Device | None = None, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0, **_: Any
@@ -179,7 +178,7 @@ class VirtualMachine(Machine):
         function = self[func_name]
 
         def evaluate(*args: Any) -> BenchmarkResult:
-            given = [_converted(arg) for arg in args]
+            given = [converted(arg) for arg in args]
             seconds: list[float] = []
             function(*given)
             for _ in range(repeat):
@@ -215,12 +214,13 @@ class VirtualMachine(Machine):
             rows.append((name, perf_counter() - begin, shapes))
             return value
 
-        self.call = timed
+        watched_before = self.is_watched
+        self.call, self.is_watched = timed, True
         begin = perf_counter()
         try:
             self[func_name](*args)
         finally:
-            self.call = before
+            self.call, self.is_watched = before, watched_before
         return Report(rows, perf_counter() - begin)
 
 

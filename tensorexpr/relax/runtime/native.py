@@ -29,6 +29,7 @@ from ...runtime.ndarray import NDArray, empty, wrapped
 from ...target import Target
 from ...tir.dtype import parse_dtype, to_numpy
 from ...tir.expr import IntImm
+from ..expr import Tuple, Var
 from .memory import ALIGNMENT
 from .stretch import Buffer, Stretch, Tensor
 
@@ -78,7 +79,7 @@ def _function(stretch: Stretch, target: Target) -> str:
     lines += _acquired(stretch.number, size, target) if size else ["  br label %begin", "begin:"]
     last = (size and "release") or "end"
     for n, call in enumerate(stretch.calls):
-        operands = [_address(arg, stretch.number, f"{n}_{k}", lines) if isinstance(arg, Buffer) else arg for k, arg in enumerate(call.args)]
+        operands = [_address(arg, stretch, f"{n}_{k}", lines) if isinstance(arg, Buffer) else arg for k, arg in enumerate(call.args)]
         if not call.name:
             size_in_bytes = call.args[0].size if isinstance(call.args[0], Buffer) else 0
             lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {operands[1]}, ptr {operands[0]}, i64 {size_in_bytes}, i1 false)")
@@ -131,13 +132,14 @@ def _acquired(number: int, size: int, target: Target) -> list[str]:
     ]
 
 
-def _address(buffer: Buffer, number: int, name: str, lines: list[str]) -> str:
+def _address(buffer: Buffer, stretch: Stretch, name: str, lines: list[str]) -> str:
     """The address of a buffer as a value."""
     if buffer.kind == "arena":
         lines.append(f"  %p{name} = getelementptr i8, ptr %arena, i64 {buffer.place}")
         return f"%p{name}"
-    base = f"@{constants_name(number)}" if buffer.kind == "constant" else "%words"
-    lines += [f"  %a{name} = getelementptr ptr, ptr {base}, i64 {buffer.place}", f"  %p{name} = load ptr, ptr %a{name}"]
+    base = f"@{constants_name(stretch.number)}" if buffer.kind == "constant" else "%words"
+    place = buffer.place + (len(stretch.inputs) if buffer.kind == "output" else 0)
+    lines += [f"  %a{name} = getelementptr ptr, ptr {base}, i64 {place}", f"  %p{name} = load ptr, ptr %a{name}"]
     return f"%p{name}"
 
 
@@ -238,3 +240,71 @@ def _freed(cell: int, keep: Any) -> None:
         release(held)
         held.value = None
     del keep
+
+
+Result = Callable[[Sequence[Any], Sequence[Any]], Any]
+
+
+def element(value: Any, way: Sequence[int]) -> Any:
+    """An element of a tuple, of tuples."""
+    for index in way:
+        value = value[index]
+    return value
+
+
+def reader(value: Any, stretch: Stretch) -> Result:
+    """What finds a value in the inputs and outputs of a call of a stretch."""
+    if isinstance(value, tuple):
+        parts = [reader(one, stretch) for one in value]
+        return lambda given, outs: tuple([part(given, outs) for part in parts])
+    buffer, shape = stretch.buffers[value.buffer], value.shape
+    place = buffer.place
+    if buffer.kind == "constant":
+        constant = _shaped(stretch.constants[place], shape)
+        return lambda given, outs: constant
+    if buffer.kind == "output" and stretch.outputs[place].shape == shape:
+        return lambda given, outs: outs[place]
+    if buffer.kind == "output":
+        return lambda given, outs: _shaped(outs[place], shape)
+    return lambda given, outs: _shaped(given[place], shape)
+
+
+def _shaped(value: NDArray, shape: tuple[int, ...]) -> NDArray:
+    return value if value.shape == shape else wrapped(value._array.reshape(shape), value.dtype)
+
+
+def whole_function(native: NativeStretch, params: Sequence[Var], body: Any) -> tuple[NativeStretch, Result | None] | None:
+    """A stretch that is a whole function, with what makes the function's value; None for the only output.
+
+    None if it isn't: the inputs aren't the parameters, or one of these is returned.
+    """
+    stretch = native.stretch
+    if [(var, way) for var, way, _ in stretch.inputs] != [(param, ()) for param in params]:
+        return None
+    results = dict(stretch.results)
+
+    def value(expr: Any) -> Any:
+        if isinstance(expr, Tuple):
+            parts = [value(one) for one in expr.fields]
+            return None if None in parts else tuple(parts)
+        return results.get(expr)
+
+    found = value(body)
+    if found is None or "input" in kinds_of(found, stretch):
+        return None
+    is_plain = isinstance(found, Tensor) and found == stretch.outputs[0]
+    return native, None if is_plain else reader(found, stretch)
+
+
+def kinds_of(value: Any, stretch: Stretch) -> set[str]:
+    """The kinds of the buffers of a value."""
+    if isinstance(value, tuple):
+        return {kind for one in value for kind in kinds_of(one, stretch)}
+    return {stretch.buffers[value.buffer].kind}
+
+
+def fail(stretch: Stretch, code: int, kernels: Mapping[str, Any]) -> None:
+    """Raise what an error code of a stretch stands for."""
+    if code == NO_MEMORY:
+        raise MemoryError(f"there is no memory for the {stretch.arena.size} bytes of intermediate results")
+    kernels[stretch.calls[(code >> 16) - 1].name].check_code(code & 0xFFFF)

@@ -9,16 +9,18 @@ All that can be decided before a call is: which kernel, which slots, extents tha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ...errors import ArgumentError, DeclarationError, LoweringError
+from ...runtime.fastcall import REFUSED
 from ...runtime.ndarray import NDArray, array, empty
 from ...tir.arithmetic import as_int
-from ...tir.expr import Add, Div, FloorDiv, FloorMod, IntImm, Max, Min, Mod, Mul, PrimExpr, Sub
+from ...tir.expr import IntImm
 from ...tir.expr import Var as Symbol
 from ...tir.function import GlobalVar
 from ...tir.op_registry import Op
-from ..evaluator import matched, meaning
+from ..evaluator import meaning
 from ..expr import (
     Call,
     Constant,
@@ -36,30 +38,60 @@ from ..expr import (
 )
 from ..ops.loop import iterate
 from ..ops.row import row_of
-from ..struct_info import ShapeExpr, StructInfo, TensorStructInfo, TupleStructInfo, symbols_of
-from .host import array_of, host_name, is_host, value_of
-
-Slots = list[Any]
-Read = Callable[[Slots], Any]
-_ARITHMETIC: Mapping[type, Callable[[int, int], int]] = {
-    Add: lambda a, b: a + b, Sub: lambda a, b: a - b, Mul: lambda a, b: a * b, FloorDiv: lambda a, b: a // b,
-    FloorMod: lambda a, b: a % b, Min: min, Max: max, Div: lambda a, b: int(a / b), Mod: lambda a, b: a - b * int(a / b),
-}  # fmt: skip
+from ..struct_info import ShapeExpr, StructInfo, TensorStructInfo, TupleStructInfo
+from ..visitor import walk
+from .frame import ARITHMETIC, Frame, Read, Slots
+from .host import array_of, converted, host_name, is_host, value_of
+from .native import NativeStretch, Result, element, fail, reader, whole_function
 
 
 class Machine:
     """What functions need from around: kernels, functions of the module, registered functions, and who watches.
 
-    `call(name, function, args)` calls what has a name, so that a profiler or an instrument may stand between.
+    `call(name, function, args)` calls what has a name, so that a profiler or an instrument may stand between; `is_watched` says that one
+    does, and then every binding is a step of its own.
     """
 
     kernels: Mapping[str, Callable[..., Any]]
     plans: dict[str, Plan]
     call: Callable[[str, Callable[..., Any], Sequence[Any]], Any]
+    is_watched = False
+
+    def stretches(self, sequence: SeqExpr) -> Mapping[int, NativeStretch]:
+        """The native stretches of a sequence by the places of their first bindings."""
+        raise NotImplementedError
 
     def registered(self, name: str) -> Callable[..., Any]:
         """A registered function."""
         raise NotImplementedError
+
+
+Step = tuple[Callable[[Slots], None], tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """A sequence: each step with the slots that nobody reads after it.
+
+    Args:
+        single: a step for each binding.
+        quick: the same with native stretches.
+        result: reads its value.
+        whole: the stretch that is all of it, with what makes its value.
+    """
+
+    single: list[Step]
+    quick: list[Step]
+    result: Read
+    whole: tuple[NativeStretch, Result | None] | None
+
+    def run(self, slots: Slots, is_watched: bool) -> Any:
+        """Its value."""
+        for step, dead in self.single if is_watched else self.quick:
+            step(slots)
+            for slot in dead:
+                slots[slot] = None
+        return self.result(slots)
 
 
 class Plan:
@@ -71,14 +103,12 @@ class Plan:
 
     def __init__(self, func: Function, name: str, machine: Machine, around: Plan | None = None) -> None:
         self.func, self.name, self._machine = func, name, machine
-        self._slots: dict[Any, int] = dict(around._slots) if around is not None else {}
-        self._outer = len(self._slots)
-        self._count = self._outer
-        self._params = [self._slot(param) for param in func.params]
+        self._frame: Frame = Frame(name, None if around is None else around._frame)
+        self._params = [self._frame.slot(param) for param in func.params]
         self._checks = [
-            self._check(param.struct_info, f"argument {n} ({param.name_hint}) of {name}") for n, param in enumerate(func.params)
+            self._frame.check(param.struct_info, f"argument {n} ({param.name_hint}) of {name}") for n, param in enumerate(func.params)
         ]
-        self._steps, self._result = self._sequence(func.body)
+        self._body = self._sequence(func.body)
 
     def __call__(self, args: Sequence[Any], around: Slots | None = None) -> Any:
         """The result for arguments.
@@ -89,76 +119,126 @@ class Plan:
         if len(args) != len(self._params):
             names = ", ".join(param.name_hint for param in self.func.params)
             raise ArgumentError(f"{self.name} takes {len(self._params)} arguments ({names}), not {len(args)}")
-        slots: Slots = [None] * self._count
+        frame = self._frame
+        slots: Slots = [None] * frame.count
         if around is not None:
-            slots[: self._outer] = around[: self._outer]
-        for slot, check, arg in zip(self._params, self._checks, args, strict=True):
-            check(slots, arg)
-            slots[slot] = arg
-        for step in self._steps:
-            step(slots)
-        return self._result(slots)
+            slots[: frame.outer] = around[: frame.outer]
+        for n, (slot, check) in enumerate(zip(self._params, self._checks, strict=True)):
+            try:
+                check(slots, args[n])
+            except ArgumentError as error:
+                raise ArgumentError(f"{error}; {self._context(n)}") from None
+            slots[slot] = args[n]
+        return self._body.run(slots, self._machine.is_watched)
 
-    def _slot(self, thing: Any) -> int:
-        if thing not in self._slots:
-            self._slots[thing] = self._count
-            self._count += 1
-        return self._slots[thing]
+    def _context(self, number: int) -> str:
+        """Which parameter an error is about, as TVM's messages say it."""
+        param = self.func.params[number]
+        return f"ErrorContext(fn={self.name}, loc=param[{number}], param={param.name_hint}, annotation={param.struct_info})"
 
-    def _check(self, info: StructInfo, what: str) -> Callable[[Slots, Any], None]:
-        """What looks whether a value is what it is stated to be, and gives symbols their values."""
-        if isinstance(info, TensorStructInfo) and info.extents is not None and info.dtype:
-            return self._tensor_check(info, info.extents, what)
-        own = [(symbol, self._slot(symbol)) for symbol in symbols_of(info)]
+    def caller(self) -> Callable[..., Any]:
+        """What calls the function with any arguments that stand for its own."""
 
-        def match(slots: Slots, value: Any) -> None:
-            known = {symbol: slots[slot] for symbol, slot in own if slots[slot] is not None}
-            matched(value, info, known, what)
-            for symbol, slot in own:
-                slots[slot] = known.get(symbol)
+        def call(*args: Any) -> Any:
+            return self([converted(arg) for arg in args])
 
-        return match
+        whole = self._body.whole
+        return call if whole is None else self._native_caller(*whole, call)
 
-    def _tensor_check(self, info: StructInfo, extents: Sequence[PrimExpr], what: str) -> Callable[[Slots, Any], None]:
-        """The same for a tensor of known dtype and rank, in as few steps as can be."""
-        dtype, ndim = info.dtype, len(extents)  # type: ignore[attr-defined]
-        shape = tuple(as_int(one) for one in extents)
-        if None not in shape:
+    def _native_caller(self, native: NativeStretch, result: Result | None, slow: Callable[..., Any]) -> Callable[..., Any]:
+        """The same for a function that is one stretch: arguments are checked natively, and refused ones go the slow way."""
+        machine, run, makers = self._machine, native.call, native.makers
 
-            def same(slots: Slots, value: Any) -> None:
-                if getattr(value, "shape", None) != shape or value.dtype != dtype:
-                    matched(value, info, {}, what)
+        def again(code: int, args: Sequence[Any]) -> Any:
+            if code != REFUSED:
+                fail(native.stretch, code, machine.kernels)
+            return slow(*args)
 
-            return same
-        fixed = [(n, one) for n, one in enumerate(shape) if one is not None]
-        symbols = [(n, one, self._slot(one)) for n, one in enumerate(extents) if isinstance(one, Symbol)]
-        computed = [(n, one) for n, one in enumerate(extents) if as_int(one) is None and not isinstance(one, Symbol)]
-        numbers = [(n, self._number(one)) for n, one in computed]
+        if result is None and len(makers) == 1:
+            make = makers[0]
 
-        def check(slots: Slots, value: Any) -> None:
-            found = getattr(value, "shape", ())
-            fits = len(found) == ndim and value.dtype == dtype and all([found[n] == one for n, one in fixed])
-            if fits:
-                for n, _, slot in symbols:
-                    if slots[slot] is None:
-                        slots[slot] = found[n]
-                    fits = fits and slots[slot] == found[n]
-            if not fits or not all([number(slots) == found[n] for n, number in numbers]):
-                matched(value, info, {symbol: slots[slot] for _, symbol, slot in symbols if slots[slot] is not None}, what)
+            def single(*args: Any) -> Any:
+                if machine.is_watched:
+                    return slow(*args)
+                out = make()
+                code = run(*args, out)
+                return again(code, args) if code else out
 
-        return check
+            return single
 
-    def _sequence(self, sequence: SeqExpr) -> tuple[list[Callable[[Slots], None]], Read]:
-        steps = [self._step(binding) for binding in sequence.bindings()]
-        return steps, self._read(sequence.body)
+        def call(*args: Any) -> Any:
+            if machine.is_watched:
+                return slow(*args)
+            outs = [make() for make in makers]
+            code = run(*args, *outs)
+            return again(code, args) if code else result(args, outs) if result is not None else outs[0]
+
+        return call
+
+    def _sequence(self, sequence: SeqExpr) -> Steps:
+        bindings = list(sequence.bindings())
+        found = self._machine.stretches(sequence)
+        dead = self._deaths(bindings, sequence.body)
+        single = [(self._step(binding), dead[n]) for n, binding in enumerate(bindings)]
+        quick: list[Step] = []
+        n = 0
+        while n < len(bindings):
+            native = found.get(n)
+            length = 1 if native is None else native.stretch.bindings
+            if native is None:
+                quick.append(single[n])
+            else:
+                ended = tuple(slot for one in dead[n : n + length] for slot in one)
+                quick.append((self._stretch(native, single[n : n + length]), ended))
+            n += length
+        whole = None
+        if len(quick) == 1 and 0 in found and found[0].stretch.bindings == len(bindings):
+            whole = whole_function(found[0], self.func.params, sequence.body)
+        return Steps(single, quick, self._read(sequence.body), whole)
+
+    def _deaths(self, bindings: Sequence[Any], body: Any) -> list[tuple[int, ...]]:
+        """The slots that nobody reads after each binding, so that memory is free as early as it can be."""
+        last = {binding.var: n for n, binding in enumerate(bindings)}
+        for n, binding in enumerate(bindings):
+            # A closure reads what is around it whenever it is called.
+            at = len(bindings) if isinstance(binding.value, Function) else n
+            last.update((node, max(at, last[node])) for node in walk(binding.value) if isinstance(node, Var) and node in last)
+        last.update((node, len(bindings)) for node in walk(body) if isinstance(node, Var) and node in last)
+        dead: list[tuple[int, ...]] = [()] * len(bindings)
+        for var, n in last.items():
+            if n < len(bindings):
+                dead[n] = (*dead[n], self._frame.slot(var))
+        return dead
+
+    def _stretch(self, native: NativeStretch, single: Sequence[Step]) -> Callable[[Slots], None]:
+        """A step that runs a stretch, and its bindings one by one where native code refuses an argument."""
+        stretch, machine = native.stretch, self._machine
+        inputs = [(self._frame.slot(var), way) for var, way, _ in stretch.inputs]
+        results = [(self._frame.slot(var), reader(value, stretch)) for var, value in stretch.results]
+        run, makers = native.call, native.makers
+
+        def step(slots: Slots) -> None:
+            given = [element(slots[slot], way) if way else slots[slot] for slot, way in inputs]
+            outs = [make() for make in makers]
+            code = run(*given, *outs)
+            if code == REFUSED:
+                for one, _ in single:
+                    one(slots)
+                return
+            if code:
+                fail(stretch, code, machine.kernels)
+            for slot, read in results:
+                slots[slot] = read(given, outs)
+
+        return step
 
     def _step(self, binding: Any) -> Callable[[Slots], None]:
         if isinstance(binding.value, Function):
             return self._closure(binding)
         value = self._read(binding.value)
-        slot = self._slot(binding.var)
+        slot = self._frame.slot(binding.var)
         if isinstance(binding, MatchCast):
-            check = self._check(binding.struct_info, binding.var.name_hint)
+            check = self._frame.check(binding.struct_info, binding.var.name_hint)
 
             def cast(slots: Slots) -> None:
                 found = value(slots)
@@ -173,7 +253,7 @@ class Plan:
         return assign
 
     def _closure(self, binding: Any) -> Callable[[Slots], None]:
-        slot = self._slot(binding.var)
+        slot = self._frame.slot(binding.var)
         plan = Plan(binding.value, binding.var.name_hint, self._machine, self)
 
         def define(slots: Slots) -> None:
@@ -181,45 +261,22 @@ class Plan:
 
         return define
 
-    def _number(self, value: PrimExpr) -> Callable[[Slots], int]:
-        """What computes an integer expression of symbols."""
-        constant = as_int(value)
-        if constant is not None:
-            return lambda slots: constant
-        if isinstance(value, Symbol):
-            slot, name = self._slot(value), value.name
-            return lambda slots: slots[slot] if slots[slot] is not None else _unknown(name)
-        work = _ARITHMETIC.get(type(value))
-        if work is None:
-            if type(value).__name__ == "Cast":
-                return self._number(value.value)  # type: ignore[attr-defined]
-            raise LoweringError(f"{self.name}: the extent {value} has a {type(value).__name__}, which the virtual machine can't compute")
-        left, right = self._number(value.a), self._number(value.b)  # type: ignore[attr-defined]
-        return lambda slots: work(left(slots), right(slots))
-
-    def _numbers(self, values: Sequence[PrimExpr]) -> Read:
-        if all(as_int(value) is not None for value in values):
-            constant = tuple(as_int(value) for value in values)
-            return lambda slots: constant
-        parts = [self._number(value) for value in values]
-        return lambda slots: tuple(part(slots) for part in parts)
-
     def _read(self, expr: Any) -> Read:
         """What finds the value of an expression."""
         match expr:
             case Var():
-                slot = self._slot(expr)
+                slot = self._frame.slot(expr)
                 return lambda slots: slots[slot]
             case Constant():
                 data = expr.data if isinstance(expr.data, NDArray) else array(expr.data)
                 return lambda slots: data
             case ShapeExpr(values):
-                return self._numbers(values)
+                return self._frame.numbers(values)
             case PrimValue(value):
-                if as_int(value) is None and not isinstance(value, (Symbol, *_ARITHMETIC)):
+                if as_int(value) is None and not isinstance(value, (Symbol, *ARITHMETIC)):
                     number = getattr(value, "value", None)
                     return lambda slots: number
-                return self._number(value)
+                return self._frame.number(value)
             case StringImm(text) | DataTypeImm(text):
                 return lambda slots: text
             case Tuple(fields):
@@ -242,14 +299,13 @@ class Plan:
         name, machine = var.name_hint, self._machine
         return lambda slots: lambda *args: machine.plans[name](args)
 
-    @staticmethod
-    def _choice(cond: Read, yes: tuple[list[Callable[[Slots], None]], Read], no: tuple[list[Callable[[Slots], None]], Read]) -> Read:
+    def _choice(self, cond: Read, yes: Steps, no: Steps) -> Read:
+        machine = self._machine
+
         def choose(slots: Slots) -> Any:
             value = cond(slots)
-            steps, result = yes if (bool(value.numpy()) if isinstance(value, NDArray) else bool(value)) else no
-            for step in steps:
-                step(slots)
-            return result(slots)
+            chosen = yes if (bool(value.numpy()) if isinstance(value, NDArray) else bool(value)) else no
+            return chosen.run(slots, machine.is_watched)
 
         return choose
 
@@ -342,7 +398,7 @@ class Plan:
         for one in info.fields if isinstance(info, TupleStructInfo) else (info,):
             if not isinstance(one, TensorStructInfo) or one.extents is None or not one.dtype:
                 raise LoweringError(f"{self.name}: a result is {one}: its shape and dtype have to be stated")
-            made.append(_maker(self._numbers(one.extents), one.dtype))
+            made.append(_maker(self._frame.numbers(one.extents), one.dtype))
         return made, several
 
     def _destination_passing(self, call: Call) -> Read:
@@ -371,10 +427,14 @@ class Plan:
         makers, several = self._results(call.sinfo_args[0])
         inputs, places = self._operands(call.args[1]), call.attrs["inplace_indices"]
         extra = self._read(call.args[2]) if len(call.args) > 2 else lambda slots: ()
+        fields = call.args[1].fields if isinstance(call.args[1], Tuple) else ()
+        copied = [n for n, one in enumerate(fields) if n in places and isinstance(one, Constant)]  # a constant stays what it is
         machine, name = self._machine, call.args[0].name_hint
 
         def run(slots: Slots) -> Any:
             given = [one(slots) for one in inputs]
+            for n in copied:
+                given[n] = array(given[n])
             results = [make(slots) if place < 0 else given[place] for make, place in zip(makers, places, strict=True)]
             own = [one for one, place in zip(results, places, strict=True) if place < 0]
             machine.call(name, machine.kernels[name], [*given, *own, *extra(slots)])
@@ -394,10 +454,6 @@ class Plan:
 
 def _maker(shape: Read, dtype: str) -> Read:
     return lambda slots: empty(shape(slots), dtype)
-
-
-def _unknown(name: str) -> int:
-    raise ArgumentError(f"the symbol {name} has no value: no argument or match_cast has an extent that is {name} alone")
 
 
 def _as_sequence(expr: Any) -> SeqExpr:

@@ -216,8 +216,14 @@ class _Builder:
             buffer.last = step
         self.calls.append(KernelCall(name, (*(self.buffers[tensor.buffer] for tensor in tensors), *numbers)))
 
-    def finish(self, number: int, bindings: Sequence[Binding], used_after: Callable[[Var], bool]) -> Stretch:
-        """The stretch: what is used after it becomes outputs, what isn't gets its place in the arena."""
+    def begin(self, params: Sequence[Var]) -> None:
+        """Let the first inputs be parameters, if all are tensors."""
+        if all(static_tensor(param.struct_info) for param in params):
+            for param in params:
+                self._input(param, (), param.struct_info)
+
+    def finish(self, number: int, bindings: Sequence[Binding], used_after: Callable[[Var], bool], is_whole: bool) -> Stretch:
+        """The stretch: what is used after it becomes outputs, the rest lies in the arena. A whole function keeps all its inputs."""
         outputs: list[Tensor] = []
 
         def outside(value: Any) -> Any:
@@ -235,7 +241,7 @@ class _Builder:
         arena = place([Lifetime(one.size, one.first, one.last) for one in inner])
         for buffer, offset in zip(inner, arena.offsets, strict=True):
             buffer.place = offset
-        used = [one for one in self.inputs if self.buffers[one[2].buffer].first >= 0 or _is_result(one[2], results)]
+        used = [one for one in self.inputs if is_whole or self.buffers[one[2].buffer].first >= 0 or _is_result(one[2], results)]
         for n, (_, _, tensor) in enumerate(used):
             self.buffers[tensor.buffer].place = n
         return Stretch(number, len(bindings), self.calls, used, outputs, results, self.constants, arena, self.buffers)
@@ -284,7 +290,7 @@ def _symbols(signature: Signature, shapes: Sequence[Shape], scalars: Sequence[in
 
 
 def stretches(
-    bindings: Sequence[Binding], body: Any, signature_of: Callable[[str], Signature | None], first_number: int
+    bindings: Sequence[Binding], body: Any, signature_of: Callable[[str], Signature | None], first_number: int, params: Sequence[Var]
 ) -> Mapping[int, Stretch]:
     """The stretches of a sequence by the place of their first binding; each has a kernel.
 
@@ -293,6 +299,7 @@ def stretches(
         body: its value.
         signature_of: how a kernel is called; None if there is none of that name.
         first_number: of the first stretch.
+        params: of the function whose body it is.
     """
     uses: dict[Var, int] = {}
     for n, binding in enumerate(bindings):
@@ -300,11 +307,12 @@ def stretches(
     uses.update((node, len(bindings)) for node in walk(body) if isinstance(node, Var))
     found: dict[int, Stretch] = {}
     start, builder = 0, _Builder(signature_of)
+    builder.begin(params)
 
     def close(end: int) -> None:
         if any(call.name for call in builder.calls):
             run = bindings[start:end]
-            found[start] = builder.finish(first_number + len(found), run, lambda var: uses.get(var, -1) >= end)
+            found[start] = builder.finish(first_number + len(found), run, lambda var: uses.get(var, -1) >= end, len(run) == len(bindings))
 
     for n, binding in enumerate(bindings):
         try:
