@@ -6,6 +6,7 @@ Shapes have extents from 0, which are numbers or symbols; elements are of any dt
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,17 +44,17 @@ class Draw:
     def of(self, values: Sequence[Any]) -> Any:
         return self.draw(st.sampled_from(values))
 
-    def int(self, low: int, high: int) -> int:
+    def number(self, low: int, high: int) -> int:
         return self.draw(st.integers(low, high))
 
-    def bool(self) -> bool:
+    def coin(self) -> bool:
         return self.draw(st.booleans())
 
     def shape(self, low: int = 0, high: int = 3, least: int = 0) -> tuple[int, ...]:
         return tuple(self.draw(st.lists(st.sampled_from([n for n in (3, 1, 2, 4, 0) if n >= least]), min_size=low, max_size=high)))
 
     def axis(self, ndim: int) -> int:
-        return self.int(-ndim, ndim - 1)
+        return self.number(-ndim, ndim - 1)
 
     def values(self, shape: Sequence[int], dtype: str, low: float = -3, high: float = 3, special: bool = True) -> Any:
         if dtype == "bool":
@@ -62,8 +63,8 @@ class Draw:
             info = np.iinfo(dtype)
             return self.rng.integers(max(int(low), info.min), int(high) + 1, shape).astype(dtype)
         made = np.asarray(self.rng.uniform(low, high, shape)).astype(to_numpy(dtype))
-        if special and made.size and self.bool():
-            made.flat[self.int(0, made.size - 1)] = self.of([np.nan, np.inf, -np.inf, 0.0, -0.5, 2.5])
+        if special and made.size and self.coin():
+            made.flat[self.number(0, made.size - 1)] = self.of([np.nan, np.inf, -np.inf, 0.0, -0.5, 2.5])
         return made
 
     def given(self, array: Any, static: bool = False) -> Var:
@@ -78,8 +79,8 @@ class Draw:
 
     def pair(self, shape: Sequence[int]) -> tuple[int, ...]:
         """A shape that broadcasts with another one."""
-        kept = shape[self.int(0, len(shape)) :]
-        return tuple(1 if self.int(0, 3) == 0 else n for n in kept)
+        kept = shape[self.number(0, len(shape)) :]
+        return tuple(1 if self.number(0, 3) == 0 else n for n in kept)
 
 
 Case = Callable[[Draw], Any]
@@ -95,8 +96,11 @@ def case(name: str) -> Callable[[Case], Case]:
 
 
 def unary(names: str, dtypes: Sequence[str], low: float = -3, high: float = 3) -> None:
+    def make(d: Draw, name: str) -> Any:
+        return getattr(op, name)(d.tensor(dtypes, low=low, high=high))
+
     for name in names.split():
-        CASES[name] = lambda d, name=name: getattr(op, name)(d.tensor(dtypes, low=low, high=high))
+        CASES[name] = partial(make, name=name)
 
 
 def binary(names: str, dtypes: Sequence[str], low: float = -3, high: float = 3, second: tuple[float, float] | None = None) -> None:
@@ -104,20 +108,20 @@ def binary(names: str, dtypes: Sequence[str], low: float = -3, high: float = 3, 
         dtype, shape = d.of(dtypes), d.shape()
         other = second or (low, high)
         a, b = d.tensor((dtype,), shape, low=low, high=high), d.tensor((dtype,), d.pair(shape), low=other[0], high=other[1])
-        return getattr(op, name)(a, b) if second or d.bool() else getattr(op, name)(b, a)
+        return getattr(op, name)(a, b) if second or d.coin() else getattr(op, name)(b, a)
 
     for name in names.split():
-        CASES[name] = lambda d, name=name: make(d, name)
+        CASES[name] = partial(make, name=name)
 
 
 def reduction(names: str, dtypes: Sequence[str], least: int = 0) -> None:
     def make(d: Draw, name: str) -> Any:
         shape = d.shape(1, least=least)
         axes = d.draw(st.none() | st.sets(st.integers(0, len(shape) - 1), min_size=1).map(sorted))
-        return getattr(op, name)(d.tensor(dtypes, shape, special=False), axes, d.bool())
+        return getattr(op, name)(d.tensor(dtypes, shape, special=False), axes, d.coin())
 
     for name in names.split():
-        CASES[name] = lambda d, name=name: make(d, name)
+        CASES[name] = partial(make, name=name)
 
 
 unary("abs negative sign square", (*FLOATS[:2], *SIGNED))
@@ -142,30 +146,30 @@ reduction("max min", NUMBERS, least=1)
 @case("argmin")
 def _position(d: Draw) -> Any:
     shape = d.shape(1, least=1)
-    return d.of((op.argmax, op.argmin))(d.tensor(NUMBERS, shape, low=-2, high=2), d.draw(st.none() | st.just(d.axis(len(shape)))), d.bool())
+    return d.of((op.argmax, op.argmin))(d.tensor(NUMBERS, shape, low=-2, high=2), d.draw(st.none() | st.just(d.axis(len(shape)))), d.coin())
 
 
 @case("arange")
 def _arange(d: Draw) -> Any:
     dtype = d.of(NUMBERS)
-    if d.bool():
-        return op.arange(d.int(0, 3), d.int(0, 9), d.int(1, 3), dtype=dtype)
-    n = d.given(d.values((d.of((2, 3)),), "float32"))
-    return op.arange(1, n.struct_info.extents[0] * 2, 2)
+    if d.coin():
+        return op.arange(d.number(0, 3), d.number(0, 9), d.number(1, 3), dtype=dtype)
+    x = d.given(d.values((d.of((2, 3)),), "float32"))
+    return op.arange(1, x.struct_info.extents[0] * 2, 2)  # type: ignore[attr-defined]
 
 
 @case("argsort")
 @case("sort")
 def _sort(d: Draw) -> Any:
     shape = d.shape(1)
-    x, axis, descending = d.tensor(NUMBERS, shape, low=-2, high=2), d.axis(len(shape)), d.bool()
-    return op.argsort(x, axis, descending, d.of(("int32", "int64"))) if d.bool() else op.sort(x, axis, descending)
+    x, axis, descending = d.tensor(NUMBERS, shape, low=-2, high=2), d.axis(len(shape)), d.coin()
+    return op.argsort(x, axis, descending, d.of(("int32", "int64"))) if d.coin() else op.sort(x, axis, descending)
 
 
 @case("topk")
 def _topk(d: Draw) -> Any:
     shape, axis = d.shape(1, least=1), 0
-    return op.topk(d.tensor(NUMBERS, shape), d.int(0, shape[axis]), axis, d.of(("both", "values", "indices")), d.bool(), "int64")
+    return op.topk(d.tensor(NUMBERS, shape), d.number(0, shape[axis]), axis, d.of(("both", "values", "indices")), d.coin(), "int64")
 
 
 @case("cumsum")
@@ -173,7 +177,7 @@ def _topk(d: Draw) -> Any:
 def _scan(d: Draw) -> Any:
     shape = d.shape(1)
     axis = d.draw(st.none() | st.just(d.axis(len(shape))))
-    return d.of((op.cumsum, op.cumprod))(d.tensor(NUMBERS, shape, special=False), axis, d.of((None, "float64", "int64")), d.bool())
+    return d.of((op.cumsum, op.cumprod))(d.tensor(NUMBERS, shape, special=False), axis, d.of((None, "float64", "int64")), d.coin())
 
 
 @case("astype")
@@ -195,8 +199,8 @@ def _clip(d: Draw) -> Any:
 @case("concat")
 def _concat(d: Draw) -> Any:
     shape, dtype = d.shape(1), d.of(ALL)
-    place = d.int(0, len(shape) - 1)
-    parts = [(*shape[:place], d.of((3, 1, 0, 2)), *shape[place + 1 :]) for _ in range(d.int(1, 3))]
+    place = d.number(0, len(shape) - 1)
+    parts = [(*shape[:place], d.of((3, 1, 0, 2)), *shape[place + 1 :]) for _ in range(d.number(1, 3))]
     return op.concat([d.tensor((dtype,), one) for one in parts], place - d.of((0, len(shape))))
 
 
@@ -223,12 +227,12 @@ def _expand_dims(d: Draw) -> Any:
 
 @case("eye")
 def _eye(d: Draw) -> Any:
-    return op.eye(d.int(0, 4), d.draw(st.none() | st.integers(0, 4)), d.int(-2, 2), d.of(ALL))
+    return op.eye(d.number(0, 4), d.draw(st.none() | st.integers(0, 4)), d.number(-2, 2), d.of(ALL))
 
 
 @case("eye_like")
 def _eye_like(d: Draw) -> Any:
-    return op.eye_like(d.tensor(ALL, d.shape(2, 2)), d.int(-2, 2), d.of((None, "float64")))
+    return op.eye_like(d.tensor(ALL, d.shape(2, 2)), d.number(-2, 2), d.of((None, "float64")))
 
 
 @case("flatten")
@@ -244,7 +248,7 @@ def _flip(d: Draw) -> Any:
 
 @case("full")
 def _full(d: Draw) -> Any:
-    return op.full(d.shape(), d.of((1, 2.5)), d.of(FLOATS)) if d.bool() else op.full(d.shape(), d.tensor(ALL, ()))
+    return op.full(d.shape(), d.of((1, 2.5)), d.of(FLOATS)) if d.coin() else op.full(d.shape(), d.tensor(ALL, ()))
 
 
 @case("full_like")
@@ -257,7 +261,7 @@ def _full_like(d: Draw) -> Any:
 def _gather(d: Draw) -> Any:
     shape = d.shape(1, least=1)
     axis = d.axis(len(shape))
-    negative = d.bool()
+    negative = d.coin()
     indices = d.tensor(SIGNED, low=-shape[axis] if negative else 0, high=shape[axis] - 1)
     return (op.gather if negative else op.take)(d.tensor(ALL, shape), indices, axis)
 
@@ -266,15 +270,15 @@ def _gather(d: Draw) -> Any:
 def _gather_elements(d: Draw) -> Any:
     shape = d.shape(1, least=1)
     axis = d.axis(len(shape))
-    places = tuple(d.of((n, 0, 5)) if k == axis % len(shape) else d.int(0, n) for k, n in enumerate(shape))
+    places = tuple(d.of((n, 0, 5)) if k == axis % len(shape) else d.number(0, n) for k, n in enumerate(shape))
     return op.gather_elements(d.tensor(ALL, shape), d.tensor(SIGNED, places, low=-shape[axis], high=shape[axis] - 1), axis)
 
 
 @case("gather_nd")
 def _gather_nd(d: Draw) -> Any:
     shape = d.shape(1, least=2)
-    batch = d.int(0, len(shape) - 1)
-    count = d.int(0, len(shape) - batch)
+    batch = d.number(0, len(shape) - 1)
+    count = d.number(0, len(shape) - batch)
     places = d.values((*shape[:batch], *d.shape(0, 2), count), "int64", -2, 1)
     return op.gather_nd(d.tensor(ALL, shape), d.given(places, static=True), batch)
 
@@ -283,7 +287,7 @@ def _gather_nd(d: Draw) -> Any:
 def _scatter_elements(d: Draw) -> Any:
     shape, reduction, dtype = d.shape(1, least=1), d.of(("update", "add", "mul", "min", "max", "mean")), d.of(NUMBERS)
     axis = d.axis(len(shape))
-    places = tuple(d.int(0, n) for n in shape)
+    places = tuple(d.number(0, n) for n in shape)
     indices = d.tensor(SIGNED, places, low=-shape[axis], high=shape[axis] - 1)
     updates = d.tensor((dtype,), places, special=False)
     return op.scatter_elements(d.tensor((dtype,), shape, special=False), indices, updates, axis, reduction)
@@ -292,7 +296,7 @@ def _scatter_elements(d: Draw) -> Any:
 @case("scatter_nd")
 def _scatter_nd(d: Draw) -> Any:
     shape, reduction, dtype = d.shape(1, least=2), d.of(("update", "add", "mul", "min", "max", "mean")), d.of(NUMBERS)
-    count, points = d.int(0, len(shape)), d.shape(0, 2)
+    count, points = d.number(0, len(shape)), d.shape(0, 2)
     places = d.given(d.values((*points, count), "int64", -2, 1), static=True)
     updates = d.tensor((dtype,), (*points, *shape[count:]), special=False)
     return op.scatter_nd(d.tensor((dtype,), shape, special=False), places, updates, reduction)
@@ -301,8 +305,8 @@ def _scatter_nd(d: Draw) -> Any:
 @case("one_hot")
 def _one_hot(d: Draw) -> Any:
     shape = d.shape()
-    values: Any = (1, 0) if d.bool() else (d.tensor(("float64",), ()), d.tensor(("float64",), ()))
-    return op.one_hot(d.tensor(SIGNED, shape, low=-1, high=4), *values, d.int(0, 4), d.axis(len(shape) + 1))
+    values: Any = (1, 0) if d.coin() else (d.tensor(("float64",), ()), d.tensor(("float64",), ()))
+    return op.one_hot(d.tensor(SIGNED, shape, low=-1, high=4), *values, d.number(0, 4), d.axis(len(shape) + 1))
 
 
 @case("reverse_sequence")
@@ -328,7 +332,7 @@ def _nonzero(d: Draw) -> Any:
 def _unique(d: Draw) -> Any:
     shape = d.shape(1)
     axis = d.draw(st.none() | st.just(d.axis(len(shape))))
-    return op.unique(d.tensor(NUMBERS, shape, low=-1, high=1, special=False), d.bool(), d.bool(), d.bool(), d.bool(), axis)
+    return op.unique(d.tensor(NUMBERS, shape, low=-1, high=1, special=False), d.coin(), d.coin(), d.coin(), d.coin(), axis)
 
 
 @case("matmul")
@@ -358,7 +362,7 @@ def _permute_dims(d: Draw) -> Any:
 @case("repeat")
 def _repeat(d: Draw) -> Any:
     shape = d.shape(1)
-    return op.repeat(d.tensor(ALL, shape), d.int(0, 3), d.draw(st.none() | st.just(d.axis(len(shape)))))
+    return op.repeat(d.tensor(ALL, shape), d.number(0, 3), d.draw(st.none() | st.just(d.axis(len(shape)))))
 
 
 @case("reshape")
@@ -389,7 +393,7 @@ def _squeeze(d: Draw) -> Any:
 @case("strided_slice")
 def _strided_slice(d: Draw) -> Any:
     x = d.tensor(ALL, (d.of((3, 1, 0)), 6), static=True)
-    return op.strided_slice(x, [1], [d.int(-7, 7)], [d.int(-7, 7)], [d.of((1, 2, -1, -2))])
+    return op.strided_slice(x, [1], [d.number(-7, 7)], [d.number(-7, 7)], [d.of((1, 2, -1, -2))])
 
 
 @case("tile")
@@ -401,7 +405,7 @@ def _tile(d: Draw) -> Any:
 @case("triu")
 def _triangle(d: Draw) -> Any:
     x = d.tensor(ALL, d.shape(2))
-    k: Any = d.int(-3, 3) if d.bool() else d.tensor(("int64",), ())
+    k: Any = d.number(-3, 3) if d.coin() else d.tensor(("int64",), ())
     return d.of((op.tril, op.triu))(x, k)
 
 
@@ -419,8 +423,9 @@ def same(found: Any, expected: Any) -> None:
     assert found.dtype == expected.dtype and found.shape == expected.shape
     kind = str(expected.dtype)
     rtol = {"float64": 1e-9, "float16": 4e-3, "bfloat16": 2e-2}.get(kind, 1e-4)
-    wide = (lambda x: x.astype(np.float64)) if "float" in kind else (lambda x: x)
-    np.testing.assert_allclose(wide(found), wide(expected), rtol=rtol, atol=rtol / 10)
+    if "float" in kind:
+        found, expected = found.astype(np.float64), expected.astype(np.float64)
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol / 10)
 
 
 def numpy_of(value: Any) -> Any:
