@@ -20,8 +20,7 @@ build, runtime      executables and the virtual machine
 
 from ..tir.function import GlobalVar
 from ..tir.op_registry import Op as Op
-from . import expr, op, printer, struct_info, transform, vm
-from . import visitor as analysis
+from . import analysis, dpl, expr, op, printer, struct_info, transform, vm
 from .block_builder import BlockBuilder
 from .build import build
 from .expr import (
@@ -66,7 +65,7 @@ from .transform.pipeline import get_pipeline, register_pipeline
 __all__ = [
     "Binding", "BindingBlock", "BlockBuilder", "Call", "Constant", "DataTypeImm", "DataflowBlock", "DataflowVar", "Executable", "Expr",
     "ExternFunc", "FuncStructInfo", "Function", "GlobalVar", "If", "MatchCast", "ObjectStructInfo", "PrimStructInfo", "PrimValue",
-    "SeqExpr", "ShapeExpr", "ShapeStructInfo", "StringImm", "StructInfo", "TensorStructInfo", "Tuple", "TupleGetItem", "TupleStructInfo",
-    "VMInstrumentReturnKind", "Var", "VarBinding", "VirtualMachine", "analysis", "build", "const", "convert_to_expr", "expr", "extern",
-    "get_pipeline", "get_shape_of", "op", "printer", "register_pipeline", "struct_info", "transform", "vm",
+    "SeqExpr", "ShapeExpr", "ShapeStructInfo", "StringImm", "StructInfo", "TensorStructInfo", "Tuple", "TupleGetItem",
+    "TupleStructInfo", "VMInstrumentReturnKind", "Var", "VarBinding", "VirtualMachine", "analysis", "build", "const", "convert_to_expr",
+    "dpl", "expr", "extern", "get_pipeline", "get_shape_of", "op", "printer", "register_pipeline", "struct_info", "transform", "vm",
 ]  # fmt: skip

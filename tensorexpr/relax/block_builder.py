@@ -202,7 +202,22 @@ class BlockBuilder:
         """Take over a binding."""
         self._scope()
         self._open[-1].append(binding)
-        self._values[binding.var] = binding.value
+        if not isinstance(binding, MatchCast):
+            self._values[binding.var] = binding.value
+
+    def begin_block(self, is_dataflow: bool) -> None:
+        """Begin a block by itself, of no function; `end_block` gives it."""
+        self._open.append([])
+        self._is_dataflow.append(is_dataflow)
+
+    def end_block(self) -> BindingBlock:
+        """The block that `begin_block` has begun."""
+        return (DataflowBlock if self._is_dataflow.pop() else BindingBlock)(tuple(self._open.pop()))
+
+    @property
+    def values(self) -> Mapping[Var, Any]:
+        """What variables are bound to."""
+        return self._values
 
     def match_cast(self, value: Any, struct_info: StructInfo, name_hint: str = "", *, outlives: bool = False) -> Var:
         """A variable for a value that is checked when it runs; symbols that aren't known yet get their values.
@@ -311,11 +326,14 @@ class BlockBuilder:
                 call = Call(expr.op, args, expr.attrs, expr.sinfo_args) if changed else expr
                 return resolved(call, self._module)
             case Tuple(fields):
-                return Tuple(tuple(self._leaf(one) for one in fields))
+                leaves = tuple(self._leaf(one) for one in fields)
+                return expr if all(a is b for a, b in zip(leaves, fields, strict=True)) else Tuple(leaves)
             case TupleGetItem(value, index):
-                return TupleGetItem(self._leaf(value), index)
+                leaf = self._leaf(value)
+                return expr if leaf is value else TupleGetItem(leaf, index)
             case If(cond, yes, no):
-                return If(self._leaf(cond), _sequence(yes), _sequence(no))
+                parts = self._leaf(cond), _sequence(yes), _sequence(no)
+                return expr if all(a is b for a, b in zip(parts, (cond, yes, no), strict=True)) else If(*parts)
         return expr
 
     def _leaf(self, expr: Any) -> Any:

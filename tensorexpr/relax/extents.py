@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..arith.analyzer import Analyzer
 from ..tir.expr import IntImm, PrimExpr
 from ..tir.structured import Proven
@@ -15,6 +17,11 @@ def same_extents(a: PrimExpr, b: PrimExpr) -> bool | None:
         return a.value == b.value
     difference = Analyzer().simplify(a - b)
     return difference.value == 0 if isinstance(difference, IntImm) else None
+
+
+def same_shapes(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> bool:
+    """Whether two shapes are proved to be one."""
+    return len(a) == len(b) and all(same_extents(x, y) for x, y in zip(a, b, strict=True))
 
 
 class Extent(Proven):

@@ -37,7 +37,9 @@ class Rebuilder(Mutator):
         if isinstance(binding, MatchCast):
             value = self.builder_.normalize(self.visit(binding.value))
             kept = value is binding.value
-            self.builder_.emit_normalized(binding if kept else MatchCast(self.define(binding.var, binding.struct_info), value, binding.struct_info))
+            self.builder_.emit_normalized(
+                binding if kept else MatchCast(self.define(binding.var, binding.struct_info), value, binding.struct_info)
+            )
             return
         self.emit_value(binding, self.visit(binding.value))
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from ..expr import Call, DataflowBlock, DataflowVar, Tuple, Var, VarBinding
-from ..extents import same_extents
+from ..extents import same_shapes
 from ..visitor import walk
 from .matcher import Matcher
 from .sequence import OPEN, Constraints, current
@@ -45,18 +45,16 @@ class PatternContext(Constraints):
         """Variables of a block for the patterns, if there are such for all; the first ones in its order."""
         return next(self.matches(dfb), None)
 
-    def matches(self, dfb: DataflowBlock, allowed: Callable[[Var], bool] = lambda var: True) -> Iterator[dict[Any, Var]]:
-        """All ways to find variables of a block for the patterns; values of calls are among those that are allowed."""
+    def matches(self, dfb: DataflowBlock, excluded: Collection[Var] = ()) -> Iterator[dict[Any, Var]]:
+        """All ways to find variables of a block for the patterns; but for what is excluded."""
         block = _Block(dfb)
-        users = {edge.user for edge in self.edges}
         sinks = [node for node in self.nodes if not any(edge.source is node for edge in self.edges)]
         order = [*sinks, *(node for node in self.nodes if node not in sinks)]
-        del users
         matcher = Matcher(block.values)
-        for _ in self._assign(order, 0, block, matcher, allowed):
+        for _ in self._assign(order, 0, block, matcher, excluded):
             yield {pattern: expr for pattern, expr in matcher.found.items() if isinstance(expr, Var)}
 
-    def _assign(self, order: list[Any], number: int, block: _Block, matcher: Matcher, allowed: Callable[[Var], bool]) -> Iterator[None]:
+    def _assign(self, order: list[Any], number: int, block: _Block, matcher: Matcher, excluded: Collection[Var]) -> Iterator[None]:
         """Every way to match the patterns from `number` on."""
         if not self._fits(block, matcher):
             return
@@ -66,11 +64,11 @@ class PatternContext(Constraints):
         node = order[number]
         known = matcher.found.get(node)
         for var in [known] if known is not None else block.variables:
-            if var in block.values and not allowed(var):
+            if var in excluded:
                 continue
             before = len(matcher.found)
             if matcher.match(node, var):
-                yield from self._assign(order, number + 1, block, matcher, allowed)
+                yield from self._assign(order, number + 1, block, matcher, excluded)
             matcher.forget(before)
 
     def _fits(self, block: _Block, matcher: Matcher) -> bool:
@@ -122,6 +120,4 @@ def _one_shape(values: list[Any]) -> bool:
     if len(shapes) < 2:
         return True
     first = shapes[0]
-    return first is not None and all(
-        other is not None and len(other) == len(first) and all(same_extents(a, b) for a, b in zip(first, other, strict=True)) for other in shapes
-    )
+    return first is not None and all(other is not None and same_shapes(first, other) for other in shapes)

@@ -1,7 +1,7 @@
 """Patterns of values of graphs: `is_op("relax.add")(wildcard(), is_const())`.
 
-A pattern says whether an expression is one of its kind, given what variables are bound to (`matcher.Matcher`). The same pattern object in two
-places means the same value.
+A pattern says whether an expression is one of its kind, given what variables are bound to (`matcher.Matcher`).
+The same pattern object in two places means the same value.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...tir.function import GlobalVar, PrimFunc
 from ...tir.op_registry import Op
 from ...tir.structural import structural_equal
 from ..expr import Call, Constant, DataflowVar, ExternFunc, Function, RelaxExpr, Tuple, TupleGetItem, Var
-from ..extents import same_extents
+from ..extents import same_shapes
 from ..ops.row import row_of
 from ..relations import BaseCheckResult, bind_symbols, struct_info_base_check
 from ..struct_info import ShapeExpr, StructInfo, TensorStructInfo, extent, with_symbols
@@ -282,7 +282,7 @@ class PrimArrPattern(DFPattern):
     def matches(self, expr: Any, matcher: Matcher) -> bool:
         """Whether it is that shape."""
         found = matcher.value(expr)
-        return isinstance(found, ShapeExpr) and _same_shape(self.shape, found.values)
+        return isinstance(found, ShapeExpr) and same_shapes(self.shape, found.values)
 
     def __getitem__(self, index: int) -> Any:
         return self.shape[index]
@@ -407,7 +407,7 @@ class ShapePattern(_Around):
     def holds(self, expr: Any) -> bool:
         """Whether it has the shape."""
         info = getattr(expr, "struct_info", None)
-        return isinstance(info, TensorStructInfo) and info.extents is not None and _same_shape(self.shape, info.extents)
+        return isinstance(info, TensorStructInfo) and info.extents is not None and same_shapes(self.shape, info.extents)
 
 
 class AttrPattern(_Around):
@@ -427,7 +427,3 @@ class AttrPattern(_Around):
         if isinstance(expr, Call) and (row := row_of(expr)) is not None:
             known = {**dict(known), **{key: value for key, value in row.bound(expr).items() if not isinstance(value, RelaxExpr)}}  # type: ignore[assignment]
         return all(key in known and structural_equal(known[key], value) for key, value in self.attrs.items())
-
-
-def _same_shape(wanted: Sequence[Any], given: Sequence[Any]) -> bool:
-    return len(wanted) == len(given) and all(same_extents(a, b) for a, b in zip(wanted, given, strict=True))

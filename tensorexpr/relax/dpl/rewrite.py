@@ -10,7 +10,7 @@ from ...tir.function import IRModule
 from ..analysis import remove_all_unused
 from ..expr import Binding, Call, DataflowBlock, Function, SeqExpr, Tuple, TupleGetItem, Var, VarBinding
 from ..rebuild import Rebuilder
-from ..struct_info import ObjectStructInfo
+from ..struct_info import ObjectStructInfo, StructInfo
 from ..visitor import bindings_of
 from .context import PatternContext
 from .matcher import Matcher
@@ -66,14 +66,14 @@ class PatternMatchingRewriter:
         Raises:
             DeclarationError: if there aren't two such.
         """
-        functions = {name: mod[name] if name in mod else None for name in ("pattern", "replacement")}
-        found: Any = functions["pattern"], functions["replacement"]
-        for name, func in functions.items():
-            if not isinstance(func, Function):
+        functions = {var.name_hint: func for var, func in mod.functions_items() if isinstance(func, Function)}
+        found: Any = functions.get("pattern"), functions.get("replacement")
+        for name, func in zip(("pattern", "replacement"), found, strict=True):
+            if func is None:
                 raise DeclarationError(f"a rewriter is a module of two functions of graphs, pattern and replacement; {name} is missing")
         if len(found[0].params) != len(found[1].params):
             raise DeclarationError(f"pattern takes {len(found[0].params)} values and replacement {len(found[1].params)}")
-        params = [wildcard() if type(p.struct_info) is ObjectStructInfo else wildcard().has_struct_info(p.struct_info) for p in found[0].params]
+        params = [_operand(param.struct_info) for param in found[0].params]
         pattern = _as_pattern(found[0], params)
 
         def replaced(expr: Any, matched: Matched) -> Any:
@@ -138,28 +138,25 @@ def rewrite_bindings(
         rewriter: which variable each pattern matches, and what variables are bound to -> variables with new values.
         func: the function.
     """
-    blocks = [block for node in (func.body,) for block in node.blocks if isinstance(block, DataflowBlock)]
-    for block in blocks:
-        func = _rewritten_block(ctx, rewriter, func, block)
+    for number, block in enumerate(func.body.blocks):
+        if isinstance(block, DataflowBlock):
+            func = _rewritten_block(ctx, rewriter, func, number)
     return remove_all_unused(func)
 
 
-def _rewritten_block(ctx: PatternContext, rewriter: Any, func: Function, block: DataflowBlock) -> Function:
+def _rewritten_block(ctx: PatternContext, rewriter: Any, func: Function, number: int) -> Function:
     done: set[Var] = set()
-    current = block
-    for _ in range(len(block.bindings) + 1):
-        matched = next(ctx.matches(current, lambda var: var not in done), None)
+    for _ in range(len(func.body.blocks[number].bindings) + 1):
+        current = func.body.blocks[number]
+        matched = next(ctx.matches(current, done), None)
         if matched is None:
             break
         values = {binding.var: binding.value for binding in current.bindings if isinstance(binding, VarBinding)}
         new = dict(rewriter(matched, values))
         done |= {var for var in matched.values() if var in values}
-        rebuilt = _Replaced(new).visit(func)
-        place = next(n for n, one in enumerate(func.body.blocks) if one is current)
-        func, old = rebuilt, current
-        current = rebuilt.body.blocks[place]
-        renamed = {a.var: b.var for a, b in zip(old.bindings, current.bindings, strict=False)}
-        done |= {renamed[var] for var in done if var in renamed}
+        replaced = _Replaced(new)
+        func = replaced.visit(func)
+        done |= {replaced.visit(var) for var in done}
     return func
 
 
@@ -176,6 +173,10 @@ class _Replaced(Rebuilder):
             self.emit_value(binding, self.visit(self._new[binding.var]))
         else:
             super().emit_binding(binding)
+
+
+def _operand(info: StructInfo) -> DFPattern:
+    return wildcard() if type(info) is ObjectStructInfo else wildcard().has_struct_info(info)
 
 
 def _as_pattern(func: Function, params: Sequence[DFPattern]) -> DFPattern:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from ...errors import DeclarationError
 
 
-class Edge(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Edge:
     """A value is used by another one, as its argument `index` (any if -1); with `only` by no others."""
 
     source: Any

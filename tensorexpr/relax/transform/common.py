@@ -8,6 +8,7 @@ from ...lower.passes import ModulePass
 from ...tir.expr import PrimExpr
 from ...tir.function import GlobalVar
 from ...tir.op_registry import Op
+from ..analysis import is_pure
 from ..expr import (
     Binding,
     BindingBlock,
@@ -28,7 +29,6 @@ from ..expr import (
 from ..struct_info import PrimStructInfo, ShapeExpr, StructInfo
 from ..visitor import Mutator
 from .passes import each_function
-from .simple import is_pure
 
 _LARGEST_COMPARED = 1 << 12  # bytes of constants that are compared; larger ones are equal to themselves
 

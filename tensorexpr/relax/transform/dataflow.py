@@ -7,12 +7,12 @@ from typing import Any
 
 from ...errors import DeclarationError
 from ...lower.passes import ModulePass
+from ..analysis import is_pure
 from ..expr import Binding, BindingBlock, Call, DataflowBlock, DataflowVar, Function, If, SeqExpr, Var
 from ..struct_info import StructInfo
 from ..visitor import Mutator
 from .canonicalize import used_outside
 from .passes import each_function
-from .simple import is_pure
 
 
 class _NonDataflow(Mutator):

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...lower.passes import ModulePass
 from ...tir.function import GlobalVar, IRModule
+from ..analysis import remove_all_unused
 from ..expr import Binding, BindingBlock, Call, DataflowVar, Function, If, Var
 from ..relations import bind_symbols
 from ..struct_info import StructInfo
@@ -13,7 +14,7 @@ from ..visitor import Mutator, walk
 from .canonicalize import canonical
 from .passes import graph_pass
 from .rewriting import Rewriter
-from .simple import DeadCodeElimination, remove_all_unused
+from .simple import DeadCodeElimination
 
 _KERNELS = ("Primitive", "Composite", "Codegen")  # attributes of functions that stand for one kernel
 

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from ...errors import PassError
 from ...lower.passes import ModulePass
 from ...tir.op_registry import Op
+from ..analysis import remove_all_unused
 from ..expr import (
     Binding,
     BindingBlock,
@@ -35,7 +36,6 @@ from ..struct_info import StructInfo
 from ..visitor import Mutator, operands, walk
 from .canonicalize import canonical
 from .passes import each_function
-from .simple import remove_all_unused
 
 Rule: TypeAlias = Callable[["Rewriter", Call], Any]
 Rules: TypeAlias = Mapping[str, Sequence[Rule]]

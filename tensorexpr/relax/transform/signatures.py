@@ -12,13 +12,13 @@ from typing import Any
 
 from ...lower.passes import ModulePass
 from ...tir.function import GlobalVar, IRModule
+from ..analysis import remove_all_unused
 from ..expr import Call, Function, SeqExpr, Tuple, TupleGetItem, Var
 from ..struct_info import TupleStructInfo, symbols_of
 from ..visitor import Mutator, walk
 from .canonicalize import canonical
 from .passes import graph_pass
 from .rewriting import Rewriter
-from .simple import remove_all_unused
 
 
 @dataclass(frozen=True)
