@@ -171,6 +171,7 @@ def _builders(prefix: str, names: Sequence[str], home: Any) -> dict[str, Any]:
     return {name: Word(f"{prefix}.{name}", getattr(home, name)) for name in names if callable(getattr(home, name))}
 
 
+IMAGE = Namespace("R.image", _builders("R.image", op.image.__all__, op.image))
 NN = Namespace("R.nn", _builders("R.nn", op.nn.__all__, op.nn))
 _CALLS = ("call_tir", "call_tir_inplace", "call_dps_packed", "call_packed", "call_pure_packed", "invoke_closure", "loop")
 RELAX = Namespace(
@@ -194,6 +195,7 @@ RELAX = Namespace(
         "function": Word("R.function", lambda func: func),
         "match_cast": Word("R.match_cast", _match_cast),
         "match_shape": Word("R.match_shape", _match_shape, True),
+        "image": IMAGE,
         "nn": NN,
         "output": Word("R.output", Output),
         "prim_value": Word("R.prim_value", PrimValue),

@@ -34,15 +34,29 @@ _EPSILON = 1e-5
 
 @dataclass(frozen=True)
 class Axis:
-    """One spatial axis of a resize: how many elements there are and will be, and for crops the part in between, from 0 to 1."""
+    """One spatial axis of a resize: how many elements there are and will be, and for crops the part in between, from 0 to 1.
+
+    `scale` is how many times as long the result is, where that is stated; else it follows from the extents.
+    """
 
     size: PrimExpr
     target: PrimExpr
     start: Any = None
     end: Any = None
+    scale: float | None = None
+
+    @property
+    def step(self) -> PrimExpr:
+        """Elements of the input for one of the result."""
+        return _ratio(self.size, self.target) if self.scale is None else const(float(np.float32(1 / self.scale)), _F)
+
+    @property
+    def length(self) -> PrimExpr:
+        """The extent of the result, before it is rounded."""
+        return cast(self.target, _F) if self.scale is None else cast(self.size, _F) * const(self.scale, _F)
 
 
-def _scale(size: Any, target: Any) -> PrimExpr:
+def _ratio(size: Any, target: Any) -> PrimExpr:
     known, wanted = as_int(size), as_int(target)
     if known is not None and wanted:  # divided once, in the precision of the coordinates
         return const(float(np.float32(known) / np.float32(wanted)), _F)
@@ -50,11 +64,19 @@ def _scale(size: Any, target: Any) -> PrimExpr:
 
 
 def _half_pixel(x: PrimExpr, axis: Axis) -> PrimExpr:
-    return (x + 0.5) * _scale(axis.size, axis.target) - 0.5
+    return (x + 0.5) * axis.step - 0.5
+
+
+def _half_pixel_symmetric(x: PrimExpr, axis: Axis) -> PrimExpr:
+    rest = 1.0 - cast(axis.target, _F) / axis.length  # what rounding has cut off the extent is missing at both ends
+    return cast(axis.size, _F) * 0.5 * rest + _half_pixel(x, axis)
 
 
 def _align_corners(x: PrimExpr, axis: Axis) -> PrimExpr:
-    return _scale(axis.size - 1, arithmetic.maximum(axis.target - 1, 1)) * x
+    if axis.scale is None:
+        return _ratio(axis.size - 1, arithmetic.maximum(axis.target - 1, 1)) * x
+    last = axis.length - 1.0
+    return intrin.select(last > 0.0, cast(axis.size - 1, _F) / arithmetic.maximum(last, 1e-6) * x, const(0.0, _F))
 
 
 def _pytorch_half_pixel(x: PrimExpr, axis: Axis) -> PrimExpr:
@@ -71,10 +93,11 @@ def _crop(x: PrimExpr, axis: Axis) -> PrimExpr:
 # Where an output pixel lies among the input pixels, by the names of ONNX ("Resize", coordinate_transformation_mode).
 COORDINATES: dict[str, Callable[[PrimExpr, Axis], PrimExpr]] = {
     "half_pixel": _half_pixel,
+    "half_pixel_symmetric": _half_pixel_symmetric,
     "align_corners": _align_corners,
-    "asymmetric": lambda x, axis: _scale(axis.size, axis.target) * x,
+    "asymmetric": lambda x, axis: axis.step * x,
     "pytorch_half_pixel": _pytorch_half_pixel,
-    "tf_half_pixel_for_nn": lambda x, axis: (x + 0.5) * _scale(axis.size, axis.target),
+    "tf_half_pixel_for_nn": lambda x, axis: (x + 0.5) * axis.step,
     "tf_crop_and_resize": _crop,
 }
 ROUNDINGS: dict[str, Callable[[PrimExpr], PrimExpr]] = {
@@ -201,10 +224,15 @@ def _resize(
         found = job.element(i, places, dtype)
         if mode != "tf_crop_and_resize":
             return found
-        outside = [arithmetic.any(x < 0.0, x > cast(axis.size - 1, _F)) for x, axis in zip(places, axes, strict=True)]
-        return intrin.if_then_else(arithmetic.any(*outside), cast(const(extrapolation, _F), dtype), found)
+        return intrin.if_then_else(beyond(places, axes), cast(const(extrapolation, _F), dtype), found)
 
     return injective(shape, body, "resize")
+
+
+def beyond(places: Sequence[PrimExpr], axes: Sequence[Axis]) -> PrimExpr:
+    """Whether coordinates lie outside of the image, by more than a rounding."""
+    outside = [(x < -_EPSILON, x > cast(axis.size - 1, _F) + _EPSILON) for x, axis in zip(places, axes, strict=True)]
+    return arithmetic.any(*(test for pair in outside for test in pair))
 
 
 def _roi_of(roi: Any, number: int, count: int, axis: int, ndim: int) -> tuple[Any, Any]:
@@ -347,8 +375,7 @@ def crop_and_resize(
         axes = [Axis(data.shape[axis], shape[axis], *bound) for axis, bound in zip(spatial, bounds, strict=True)]
         places = [_crop(cast(i[place], _F), axis) for place, axis in zip(spatial, axes, strict=True)]
         found = job.element((cast(box_indices(i[0]), "int32"), *i[1:]), places, dtype)
-        outside = [arithmetic.any(x < 0.0, x > cast(axis.size - 1, _F)) for x, axis in zip(places, axes, strict=True)]
-        return intrin.if_then_else(arithmetic.any(*outside), cast(const(extrapolation_value or 0.0, _F), dtype), found)
+        return intrin.if_then_else(beyond(places, axes), cast(const(extrapolation_value or 0.0, _F), dtype), found)
 
     return injective(shape, body, "crop_and_resize")
 

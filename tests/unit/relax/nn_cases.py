@@ -75,5 +75,25 @@ CASES: dict[str, Case] = {
     "pad_edge": padded("edge", 2, N, 3),
     "pad_reflect": padded("reflect"),
     "pad_reflect_again_and_again": padded("reflect", 1, 2, 2),
+    "image_grid_sample": (lambda x, g: op.image.grid_sample(x, g * 2.0 - 1.0, "bicubic"), ((PLANE, F), ((1, 2, 3, 3), F))),
+    "image_grid_sample_of_volumes": (
+        lambda x, g: op.image.grid_sample(x, g * 3.0 - 1.5, "nearest", "NCDHW", "reflection", False),
+        (((2, 1, 3, 4, 2), F), ((2, 3, 2, 2, 2), F)),
+    ),
+    "image_resize1d": (lambda x: op.image.resize1d(x, [5], method="cubic", antialias=True), (((1, 3, 12), F),)),
+    "image_resize2d": (lambda x: op.image.resize2d(x, (11, 4), method="cubic", cubic_exclude=1), ((PLANE, F),)),
+    "image_resize2d_crop": (
+        lambda x: op.image.resize2d(
+            x, 5, (0.1, -0.2, 0.9, 0.8), "NHWC", coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=7.0
+        ),
+        (((1, 6, 7, 2), F),),
+    ),
+    "image_resize3d": (
+        lambda x: op.image.resize3d(
+            x, (4, 6, 1), method="nearest_neighbor", scales=(2.0, 1.2, 0.4), coordinate_transformation_mode="half_pixel_symmetric"
+        ),
+        (((1, 2, 2, 5, 3), F),),
+    ),
+    "image_resize_symbolic": (lambda x: op.image.resize(x, [N * 2], [0], "nearest_neighbor", "asymmetric", "floor"), (((N, 3), "int8"),)),
     "prelu": (lambda x, a: nn.prelu(x - 0.5, a, -1), (((N, 3), F), ((3,), F))),
 }
