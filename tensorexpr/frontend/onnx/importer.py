@@ -129,13 +129,13 @@ class GraphImporter:
 
     def call(self, function: Any, context: Context) -> list[Any]:
         """Import the nodes of a function at a call."""
-        opsets = {plain_domain(one.domain): one.version for one in function.opset_import} or dict(self.opsets)
+        opsets = {**self.opsets, **{plain_domain(one.domain): one.version for one in function.opset_import}}
         scope = GraphImporter(self.builder, opsets, self.functions, self.folder)
         for n, name in enumerate(function.input):
             scope.values[name] = context.value(n)
         given = attributes_of_call(context.node, function, context.opset)
         scope.nodes(with_attributes(function.node, given), f"function {function.name}")
-        return [scope.find(name) if name else None for name in function.output]
+        return [scope.find(name) if name in scope.values or context.wants(n) else None for n, name in enumerate(function.output)]
 
 
 def _value(context: Context, result: Any, roots: frozenset[str]) -> Value | None:

@@ -15,11 +15,10 @@ from ...tir.arithmetic import maximum, minimum
 from ...tir.expr import FloorDiv, FloorMod, PrimExpr
 from .attributes import Attributes
 from .context import Context
-from .dtypes import dtype_of, numpy_dtype
+from .dtypes import dtype_of, is_computed, numpy_dtype
 from .values import LARGEST_KNOWN, known, simple
 
 Operands: TypeAlias = Sequence[Any]
-_INTEGERS = ("int64", "int32", "bool")
 
 
 class Unknown(Exception):
@@ -35,7 +34,7 @@ def computed(context: Context, attrs: Attributes) -> list[Any] | None:
     if function is None or not context.values:
         return None
     operands = [context.known(n) for n in range(len(context.values))]
-    if any(one is None or one.values.size > LARGEST_KNOWN or one.dtype not in _INTEGERS for one in operands):
+    if any(one is None or one.values.size > LARGEST_KNOWN for one in operands):
         return None
     arrays = [one.values for one in operands if one is not None]
     if any(array.dtype == object for array in arrays):
@@ -120,6 +119,8 @@ def _quotient(a: Any, b: Any) -> Any:
 
 
 def _np_quotient(a: Any, b: Any) -> Any:
+    if a.dtype.kind not in "iu":
+        return np.divide(a, b)
     if np.any(b == 0):
         raise Unknown
     return np.where((a < 0) != (b < 0), -(np.abs(a) // np.abs(b)), np.abs(a) // np.abs(b)).astype(a.dtype)
@@ -132,7 +133,7 @@ def _remainder(a: Any, b: Any) -> Any:
 
 
 def _np_remainder(a: Any, b: Any) -> Any:
-    if np.any(b == 0):
+    if a.dtype.kind not in "iu" or np.any(b == 0):
         raise Unknown
     return np.mod(a, b)
 
@@ -169,7 +170,7 @@ def _cast(context: Context, attrs: Attributes, given: Operands) -> Any:
         if dtype not in ("int64", "int32"):
             raise Unknown
         return given[0]
-    if dtype not in _INTEGERS:
+    if not is_computed(dtype) or given[0].dtype.kind not in "biuf":
         raise Unknown
     return given[0].astype(numpy_dtype(dtype))
 
@@ -228,8 +229,12 @@ def _fill(context: Context, attrs: Attributes, given: Operands) -> Any:
 
 
 def _range(context: Context, attrs: Attributes, given: Operands) -> Any:
+    if given[0].dtype.kind not in "iuO":
+        raise Unknown
     start, limit, delta = (_list(one)[0] for one in given)
-    return np.arange(start, limit, delta)
+    if delta == 0 or (limit - start) // delta > LARGEST_KNOWN:
+        raise Unknown
+    return np.arange(start, limit, delta, dtype=np.int64)
 
 
 def _where(context: Context, attrs: Attributes, given: Operands) -> Any:

@@ -9,6 +9,7 @@ from .... import relax
 from ....tir.dtype import parse_dtype
 from ..attributes import Attributes
 from ..context import Context, Inputs
+from ..dtypes import dtype_of, is_computed
 from ..registry import onnx_op
 
 R = relax.op
@@ -61,7 +62,113 @@ for _name, _make in _BINARY.items():
     _binary(_name, _make)
 
 
-@onnx_op("Identity")
-def identity(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
-    """The value as it is."""
-    return ctx.value(0)
+def _reciprocal(x: Any) -> Any:
+    return R.divide(relax.const(1, x.struct_info.dtype), x)
+
+
+onnx_op("Reciprocal")(lambda ctx, inputs, attrs: _reciprocal(inputs[0]))
+
+
+def _variadic(name: str, combine: Callable[..., Any]) -> None:
+    """An operator that takes any number of operands together."""
+
+    def convert(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+        found = inputs[0]
+        for one in inputs[1:]:
+            found = combine(found, one)
+        return R.divide(found, relax.const(len(inputs), ctx.dtype(0))) if name == "Mean" else found
+
+    onnx_op(name)(convert)
+
+
+for _name, _make in (("Max", R.maximum), ("Min", R.minimum), ("Sum", R.add), ("Mean", R.add)):
+    _variadic(_name, _make)
+
+
+@onnx_op("Pow")
+def power(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """Powers in the dtype of the base; those of integers by the widest floats."""
+    base, exponent = _placed(ctx, inputs, attrs)
+    dtype = ctx.dtype(0)
+    wide = dtype if parse_dtype(dtype).is_float else "float64"
+    found = R.power(_in(base, wide), _in(exponent, wide))
+    return _in(R.round(found) if wide != dtype and not parse_dtype(ctx.dtype(1)).is_float else found, dtype)
+
+
+def _in(x: Any, dtype: str) -> Any:
+    return x if x.struct_info.dtype == dtype else R.astype(x, dtype)
+
+
+@onnx_op("Mod")
+def modulo(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """What division leaves: with the sign of the divisor, or of the dividend for fmod."""
+    return (R.mod if attrs.bool("fmod", False) else R.floor_mod)(inputs[0], inputs[1])
+
+
+@onnx_op("BitShift")
+def bit_shift(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """Bits moved to the left or to the right."""
+    direction = attrs.string("direction")
+    if direction not in ("LEFT", "RIGHT"):
+        ctx.fail(f"the direction of BitShift is LEFT or RIGHT, not {direction!r}")
+    return (R.left_shift if direction == "LEFT" else R.right_shift)(inputs[0], inputs[1])
+
+
+@onnx_op("IsInf")
+def is_inf(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """Which elements are infinite, of the signs that are asked for."""
+    x = inputs[0]
+    found = R.isinf(x)
+    if not attrs.bool("detect_positive", True):
+        found = R.logical_and(found, R.less(x, relax.const(0, ctx.dtype(0))))
+    if not attrs.bool("detect_negative", True):
+        found = R.logical_and(found, R.greater(x, relax.const(0, ctx.dtype(0))))
+    return found
+
+
+@onnx_op("Clip")
+def clip_attributes(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """Between two numbers."""
+    x, dtype = inputs[0], ctx.dtype(0)
+    if "min" in attrs:
+        x = R.maximum(x, relax.const(attrs.float("min"), dtype))
+    return R.minimum(x, relax.const(attrs.float("max"), dtype)) if "max" in attrs else x
+
+
+@onnx_op("Clip", since=11)
+def clip(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """Between two tensors without axes, each of which may be left out."""
+    x = inputs[0]
+    if ctx.has(1):
+        x = R.maximum(x, inputs[1])
+    return R.minimum(x, inputs[2]) if ctx.has(2) else x
+
+
+@onnx_op("Where")
+def where(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """Elements of one tensor or of another."""
+    return R.where(inputs[0], inputs[1], inputs[2])
+
+
+def converted(ctx: Context, x: Any, source: str, to: str) -> Any:
+    """A tensor in another dtype."""
+    if source == to:
+        return x
+    if to == "bool":
+        return R.not_equal(x, relax.const(0, source))
+    if not is_computed(to) or not is_computed(source):
+        ctx.fail(f"tensors of {source} as {to}: there are no kernels for one of these")
+    return R.astype(x, to)
+
+
+@onnx_op("Cast")
+def cast(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """Elements in another dtype; a name of it up to opset 5."""
+    to = attrs.string("to").lower() if ctx.opset < 6 else dtype_of(attrs.int("to"), ctx.where)
+    return converted(ctx, inputs[0], ctx.dtype(0), {"float": "float32", "double": "float64"}.get(to, to))
+
+
+@onnx_op("CastLike")
+def cast_like(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """Elements in the dtype of another tensor."""
+    return converted(ctx, inputs[0], ctx.dtype(0), ctx.dtype(1))

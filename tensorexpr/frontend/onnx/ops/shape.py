@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .... import relax
+from ....relax.struct_info import ShapeExpr
+from ....tir.expr import PrimExpr
 from ..attributes import Attributes
 from ..context import Context, Inputs
 from ..registry import onnx_op
+from ..values import Value
 
 R = relax.op
 
@@ -18,3 +23,255 @@ def shape(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     if "start" in attrs or "end" in attrs:
         ctx.fail("a part of the shape of a tensor of unknown rank")
     return R.shape_to_tensor(R.shape_of(inputs[0]))
+
+
+@onnx_op("Size")
+def size(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """How many elements a tensor has of which not even the rank is known."""
+    return R.prod(R.shape_to_tensor(R.shape_of(inputs[0])))
+
+
+@onnx_op("Identity")
+def identity(ctx: Context, inputs: Inputs, attrs: Attributes) -> Value | None:
+    """The value as it is."""
+    return ctx.value(0)
+
+
+@onnx_op("Constant")
+def constant(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """What an attribute says."""
+    for name in attrs:
+        match name:
+            case "value":
+                return attrs.tensor(name)
+            case "value_float":
+                return np.float32(attrs.float(name))
+            case "value_floats":
+                return np.array(attrs.floats(name), np.float32)
+            case "value_int":
+                return np.int64(attrs.int(name))
+            case "value_ints":
+                return np.array(attrs.ints(name), np.int64)
+            case "value_string":
+                return np.array(attrs.string(name), dtype=object)
+            case "value_strings":
+                return np.array(attrs.strings(name), dtype=object)
+    return ctx.fail(f"a constant of the attributes {', '.join(attrs) or 'none'}")
+
+
+@onnx_op("ConstantOfShape")
+def constant_of_shape(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """A tensor of one value."""
+    value = attrs.tensor("value", np.zeros(1, np.float32))
+    if value.size != 1:
+        ctx.fail(f"the value of ConstantOfShape is one element, not {value.size}")
+    return R.full(ShapeExpr(tuple(ctx.shape(0))), relax.const(value.reshape(())), str(value.dtype))
+
+
+@onnx_op("Reshape")
+def reshape_attribute(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """The same elements in another shape, which an attribute says."""
+    return R.reshape(inputs[0], attrs.ints("shape"))
+
+
+@onnx_op("Reshape", since=5)
+def reshape(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """The same elements in another shape, in which 0 is the extent there (not with allowzero), and -1 what is left."""
+    new = ctx.shape(1)
+    if attrs.bool("allowzero", False) and 0 in new:
+        return R.reshape(inputs[0], ShapeExpr(tuple(new)))
+    old = ctx.extents(0) if any(isinstance(one, int) and one <= 0 for one in new) else []
+    new = [old[n] if isinstance(one, int) and one == 0 and n < len(old) else one for n, one in enumerate(new)]
+    return R.reshape(inputs[0], ShapeExpr(tuple(new)) if -1 not in [one for one in new if isinstance(one, int)] else new)
+
+
+@onnx_op("Flatten")
+def flatten(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """Two axes: those in front of `axis`, and the others."""
+    extents, axis = ctx.extents(0), attrs.int("axis", 1)
+    axis = axis + len(extents) if axis < 0 else axis
+    if not 0 <= axis <= len(extents):
+        ctx.fail(f"axis {axis} of a tensor of {len(extents)} axes")
+    return R.reshape(inputs[0], ShapeExpr((_product(extents[:axis]), _product(extents[axis:]))))
+
+
+def _product(extents: list[Any]) -> Any:
+    total: Any = 1
+    for one in extents:
+        total = total * one
+    return total
+
+
+@onnx_op("Transpose")
+def transpose(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """Axes in another order."""
+    return R.permute_dims(inputs[0], attrs.ints("perm", None))
+
+
+@onnx_op("Concat")
+def concat(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """Tensors one after the other along an axis."""
+    axis = attrs.int("axis", 1) if ctx.opset < 4 else attrs.int("axis")
+    return R.concat(list(inputs), axis) if len(inputs) > 1 else inputs[0]
+
+
+@onnx_op("Split")
+def split(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """Parts along an axis: of stated sizes, or as many as there are results."""
+    axis, count = attrs.int("axis", 0), len(ctx.node.output)
+    sizes = ctx.ints(1) if ctx.has(1) else attrs.ints("split", None)
+    if sizes is None:
+        extent = ctx.extents(0)[axis]
+        if not isinstance(extent, int):
+            return R.split(inputs[0], attrs.int("num_outputs", count), axis)
+        part = -(-extent // attrs.int("num_outputs", count))
+        sizes = [max(0, min(part, extent - part * n)) for n in range(count)]
+    found = ctx.emit(R.split(inputs[0], np.cumsum(sizes)[:-1].tolist(), axis))
+    return [relax.TupleGetItem(found, n) for n in range(len(sizes))]
+
+
+@onnx_op("Slice")
+def slice_attributes(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """Parts along axes, which attributes say."""
+    starts = attrs.ints("starts")
+    return _sliced(ctx, inputs[0], starts, attrs.ints("ends"), attrs.ints("axes", list(range(len(starts)))), [1] * len(starts))
+
+
+@onnx_op("Slice", since=10)
+def slice_operands(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """Parts along axes, which operands say."""
+    starts = ctx.shape(1)
+    axes = ctx.ints(3) if ctx.has(3) else list(range(len(starts)))
+    return _sliced(ctx, inputs[0], starts, ctx.shape(2), axes, ctx.ints(4) if ctx.has(4) else [1] * len(starts))
+
+
+def _sliced(ctx: Context, x: Any, starts: list[Any], ends: list[Any], axes: list[int], steps: list[int]) -> Any:
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        ctx.fail(f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes and {len(steps)} steps")
+    if 0 in steps:
+        ctx.fail("a step of 0")
+    extents = ctx.extents(0)
+    low: list[Any] = []
+    high: list[Any] = []
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        extent = extents[axis]
+        if all(isinstance(one, int) for one in (start, end, extent)):
+            taken = range(extent)[start : end if step > 0 or end >= -extent else None : step]
+            low.append(taken.start)
+            high.append(taken.stop if taken.stop >= 0 else -extent - 1)
+        else:
+            low.append(start)
+            high.append(end)
+    return R.strided_slice(x, axes, low, high, steps)
+
+
+@onnx_op("Expand")
+def expand(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """Elements repeated along new axes and those of extent 1; an extent of 1 in the shape leaves what is there."""
+    old, new = ctx.extents(0), ctx.shape(1)
+    rank = max(len(old), len(new))
+    old, new = [1] * (rank - len(old)) + old, [1] * (rank - len(new)) + new
+    return R.broadcast_to(inputs[0], ShapeExpr(tuple(a if isinstance(b, int) and b == 1 else b for a, b in zip(old, new, strict=True))))
+
+
+@onnx_op("Tile")
+def tile_one(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """The tensor repeated along one axis."""
+    times = [1] * ctx.rank(0)
+    times[ctx.ints(2)[0]] = ctx.ints(1)[0]
+    return R.tile(inputs[0], times)
+
+
+@onnx_op("Tile", since=6)
+def tile(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """The tensor repeated along each axis."""
+    return R.tile(inputs[0], ctx.ints(1))
+
+
+def _axes(ctx: Context, attrs: Attributes) -> list[int] | None:
+    if ctx.has(1):
+        return ctx.ints(1)
+    found: list[int] | None = attrs.ints("axes", None)
+    return found
+
+
+@onnx_op("Squeeze")
+def squeeze(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """Without axes of extent 1."""
+    return R.squeeze(inputs[0], _axes(ctx, attrs))
+
+
+@onnx_op("Unsqueeze")
+def unsqueeze(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """With new axes of extent 1, at these places of the result."""
+    axes = _axes(ctx, attrs)
+    if axes is None:
+        ctx.fail("Unsqueeze lacks its axes")
+    return R.expand_dims(inputs[0], axes) if axes else inputs[0]
+
+
+@onnx_op("Pad")
+def pad_attributes(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """Borders, which attributes say."""
+    pads = attrs.ints("paddings") if "paddings" in attrs else attrs.ints("pads")
+    return _padded(ctx, inputs, attrs, pads, list(range(ctx.rank(0))), attrs.float("value", 0.0))
+
+
+@onnx_op("Pad", since=11)
+def pad(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """Borders, which operands say."""
+    rank = ctx.rank(0)
+    axes = [one % rank for one in ctx.ints(3)] if ctx.has(3) else list(range(rank))
+    value: Any = 0
+    if ctx.has(2):
+        value = np.asarray(ctx.constant(2)).reshape(()).item()
+    return _padded(ctx, inputs, attrs, ctx.ints(1), axes, value)
+
+
+def _padded(ctx: Context, inputs: Inputs, attrs: Attributes, pads: list[int], axes: list[int], value: Any) -> Any:
+    mode = attrs.string("mode", "constant")
+    if len(pads) != 2 * len(axes):
+        ctx.fail(f"{len(pads)} pads for {len(axes)} axes")
+    width = [0] * (2 * ctx.rank(0))
+    for n, axis in enumerate(axes):
+        width[2 * axis], width[2 * axis + 1] = pads[n], pads[len(axes) + n]
+    dtype = ctx.dtype(0)
+    if dtype == "bool":
+        return R.astype(R.nn.pad(R.astype(inputs[0], "uint8"), width, int(bool(value)), mode), "bool")
+    return R.nn.pad(inputs[0], width, float(value) if dtype.startswith(("float", "bfloat")) else int(value), mode)
+
+
+@onnx_op("Range")
+def arange(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """Numbers from the first operand to before the second, so far apart as the third says."""
+    start, limit, delta = (ctx.shape(n)[0] if ctx.dtype(n).startswith("int") else ctx.constant(n).item() for n in range(3))
+    if delta == 0:
+        ctx.fail("a step of 0")
+    if isinstance(limit, PrimExpr) and start == 0 and delta == 1:
+        count: Any = limit
+    elif any(isinstance(one, PrimExpr) for one in (start, limit, delta)):
+        count = (limit - start + delta - 1) // delta
+    else:
+        count = max(0, int(np.ceil((limit - start) / delta)))
+    dtype = ctx.dtype(0)
+    places = ctx.emit(R.arange(0, count, 1, dtype="int64"))
+    return R.add(R.multiply(R.astype(places, dtype) if dtype != "int64" else places, inputs[2]), inputs[0])
+
+
+@onnx_op("DepthToSpace")
+def depth_to_space(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """Channels moved into blocks of pixels."""
+    (n, c, h, w), block = ctx.extents(0), attrs.int("blocksize")
+    if attrs.string("mode", "DCR") == "DCR":
+        apart = R.permute_dims(R.reshape(inputs[0], [n, block, block, c // (block * block), h, w]), [0, 3, 4, 1, 5, 2])
+    else:
+        apart = R.permute_dims(R.reshape(inputs[0], [n, c // (block * block), block, block, h, w]), [0, 1, 4, 2, 5, 3])
+    return R.reshape(apart, [n, c // (block * block), h * block, w * block])
+
+
+@onnx_op("SpaceToDepth")
+def space_to_depth(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """Blocks of pixels moved into channels."""
+    (n, c, h, w), block = ctx.extents(0), attrs.int("blocksize")
+    apart = R.permute_dims(R.reshape(inputs[0], [n, c, h // block, block, w // block, block]), [0, 3, 5, 1, 2, 4])
+    return R.reshape(apart, [n, c * block * block, h // block, w // block])
