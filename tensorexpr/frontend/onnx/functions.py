@@ -41,7 +41,7 @@ def standard_function(node: Any, opset: int, infos: Sequence[Any]) -> Any:
     if schema is None:
         return None
     fitting = [version for version in schema.context_dependent_function_opset_versions if version <= opset]
-    if fitting:
+    if fitting and not any(isinstance(info, relax.ObjectStructInfo) for info in infos):
         types = [type_of(info).SerializeToString() for info in infos]
         body = schema.get_context_dependent_function_with_opset_version(max(fitting), node.SerializeToString(), types)
         return onnx.FunctionProto.FromString(body) if body else None
@@ -54,6 +54,8 @@ def type_of(info: Any) -> Any:
     from onnx import TypeProto
 
     made = TypeProto()
+    if isinstance(info, relax.TupleStructInfo):
+        made.sequence_type.elem_type.CopyFrom(type_of(info.fields[0] if info.fields else relax.TensorStructInfo(None, "float32")))
     if isinstance(info, relax.TensorStructInfo):
         made.tensor_type.elem_type = NUMBERS.get(info.dtype, 0)
         if info.ndim >= 0:

@@ -51,10 +51,8 @@ def _reduction(name: str, make: Callable[[Any, Any, bool], Any]) -> None:
         x, dtype, axes = inputs[0], ctx.dtype(0), axes_of(ctx, attrs)
         keepdims = attrs.bool("keepdims", True)
         if not axes:
-            if attrs.bool("noop_with_empty_axes", False):
-                axes = []  # of each element by itself
-            else:
-                axes = list(range(ctx.rank(0)))
+            by_itself = attrs.bool("noop_with_empty_axes", False)
+            axes = [] if by_itself else list(range(ctx.rank(0)))
         if dtype == "bool":  # of ReduceMax and ReduceMin
             return R.astype(make(R.astype(x, "uint8"), axes, keepdims), "bool")
         if name in _FLOATS and not parse_dtype(dtype).is_float:
