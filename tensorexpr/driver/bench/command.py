@@ -17,6 +17,7 @@ from ...errors import TensorExprError
 from ...target import Target
 from ...workloads import SUITES, Case, suite
 from .isa import ISAS, held_target, is_held, left_out, run_held
+from .networks.contenders import Network, chosen_networks, measure_network
 from .ours import Kernel, default_kernel, empty_outputs, random_inputs, recorded_kernel, tune
 from .page import page
 from .peers import PEERS, Peer, Unsupported, installed
@@ -29,7 +30,9 @@ from .timing import Contender, Rules, interleaved
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The subcommand's options."""
-    parser.add_argument("--suite", action="append", choices=sorted(SUITES), help="may be given several times; default gemm")
+    parser.add_argument("--suite", action="append", choices=sorted([*SUITES, "networks"]), help="may be given several times; default gemm")
+    parser.add_argument("--model", action="append", metavar="FILE", help="an ONNX file, measured as a network; may be given several times")
+    parser.add_argument("--shape", action="append", metavar="NAME=1,3,224,224", help="of an input whose sizes the file leaves open")
     parser.add_argument("--case", default="", help="only cases whose name contains this, or is matched by this pattern with * and ?")
     parser.add_argument("--vs", default=",".join(PEERS), help=f"peers, by commas: {', '.join(PEERS)}; empty for none")
     parser.add_argument("--trials", type=int, default=0, help="tune each case with so many trials first, and show it beside the default")
@@ -59,11 +62,13 @@ def run(options: argparse.Namespace) -> int:
     for path in (options.json, options.html):  # which is noticed before anything is measured
         if path is not None and not path.parent.is_dir():
             raise TensorExprError(f"{path} can't be written: there is no folder {path.parent}")
-    cases = [(name, case) for name in options.suite or ["gemm"] for case in suite(name) if _is_chosen(case.name, options.case)]
-    if not cases:
+    networks = chosen_networks(options)
+    suites = [name for name in options.suite or ([] if options.model else ["gemm"]) if name in SUITES]
+    cases = [(name, case) for name in suites for case in suite(name) if _is_chosen(case.name, options.case)]
+    if not cases and not networks:
         raise TensorExprError(f"no case of {', '.join(options.suite or ['gemm'])} is called {options.case!r}, or has it in its name")
     with raised(options.priority) as priority:  # before peers start threads
-        results = _measure(cases, target, options, priority)
+        results = _measure([*cases, *(("networks", one) for one in networks)], target, options, priority)
     print(table(results))
     if options.json:
         results.write(options.json)
@@ -72,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
     return int(any(row.median != row.median and row.contender.startswith("tensorexpr") for row in results.rows))
 
 
-def _measure(cases: Sequence[tuple[str, Case]], target: Target, options: argparse.Namespace, priority: str) -> Results:
+def _measure(cases: Sequence[tuple[str, Case | Network]], target: Target, options: argparse.Namespace, priority: str) -> Results:
     """All contenders on all cases of suites."""
     peers, missing = installed([name for name in options.vs.split(",") if name], target, left_out(options.isa))
     probes = Probes(target)
@@ -81,7 +86,10 @@ def _measure(cases: Sequence[tuple[str, Case]], target: Target, options: argpars
     rows, least = list[Row](), 1.0
     try:
         for name, case in cases:
-            found, share = measure_case(name, case, target, peers, options, probes)
+            if isinstance(case, Network):
+                found, share = measure_network(case, target, peers, options, probes)
+            else:
+                found, share = measure_case(name, case, target, peers, options, probes)
             rows += found
             least = min(least, share)
             print(_progress(case, found), file=sys.stderr)
@@ -93,7 +101,7 @@ def _measure(cases: Sequence[tuple[str, Case]], target: Target, options: argpars
     return Results(tuple(rows), limits.to_json(), {**describe_machine(versions, target), **how})
 
 
-def _progress(case: Case, rows: Sequence[Row]) -> str:
+def _progress(case: Case | Network, rows: Sequence[Row]) -> str:
     return f"{case.name}: " + ", ".join(f"{row.contender} {row.low * 1e3:.4f} ms" for row in rows if row.median == row.median)
 
 

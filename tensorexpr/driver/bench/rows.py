@@ -16,7 +16,7 @@ from ...target import Target
 
 VERSION = 1
 # Fields that only our own kernels have.
-_OURS = {"schedule", "trials", "tuning"}
+_OURS = {"schedule", "trials", "tuning", "building"}
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Row:
     where nothing was measured, with the reason in `note`. Rates are those of the 20th percentile, as noise only ever adds.
 
     Of our own kernels `schedule` says where the schedule is from, `trials` how many programs were measured to find it, and
-    `tuning` how many seconds that took, if it was in this run.
+    `tuning` how many seconds that took, if it was in this run, and `building` how many a network took until its first result.
     """
 
     suite: str
@@ -41,6 +41,7 @@ class Row:
     schedule: str = ""
     trials: int = 0
     tuning: float | None = None
+    building: float | None = None
 
     @property
     def gflops(self) -> float:

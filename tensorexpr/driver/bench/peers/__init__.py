@@ -2,8 +2,10 @@
 
 base           what a peer is
 numpy_peer     NumPy, and its OpenBLAS with AVX-512 kernels where the CPU has them
-torch_peer     PyTorch, and oneDNN with packed weights
+torch_peer     PyTorch, its compiler, and oneDNN with packed weights
+torch_network  an ONNX model as a module of PyTorch
 onnx_peer      ONNX Runtime
+openvino_peer  OpenVINO
 tvm_peer       TVM, in an interpreter of its own; tvm_child is the program that runs there
 """
 
@@ -17,7 +19,8 @@ from ....target import Target
 from .base import Call, Peer, Unsupported
 from .numpy_peer import NumPy, OpenBLAS
 from .onnx_peer import OnnxRuntime
-from .torch_peer import OneDNN, Torch
+from .openvino_peer import OpenVino
+from .torch_peer import OneDNN, Torch, TorchCompile
 from .tvm_peer import Tvm
 
 __all__ = ["PEERS", "Call", "Peer", "Unsupported", "installed"]
@@ -25,8 +28,9 @@ __all__ = ["PEERS", "Call", "Peer", "Unsupported", "installed"]
 # What the names on the command line stand for.
 PEERS: dict[str, tuple[type[Peer], ...]] = {
     "numpy": (NumPy, OpenBLAS),
-    "torch": (Torch, OneDNN),
+    "torch": (Torch, OneDNN, TorchCompile),
     "onnxruntime": (OnnxRuntime,),
+    "openvino": (OpenVino,),
     "tvm": (Tvm,),
 }
 

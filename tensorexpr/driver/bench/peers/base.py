@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ....target import Target
@@ -38,6 +38,14 @@ class Peer:
         Raises:
             Unsupported: if the library has no such operator.
         """
+
+    def network(self, model: Any, feeds: Mapping[str, Array]) -> Call:
+        """What to call, which runs an ONNX model on arrays by the names of its inputs, and returns its first output as an array.
+
+        Raises:
+            Unsupported: without a text, if the library runs no networks; with one, if it can't run this one.
+        """
+        raise Unsupported
 
     def result(self, value: Any) -> Array:
         """The result of a call as a NumPy array."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,7 +92,15 @@ class OnnxRuntime(Peer):
         output = helper.make_tensor_value_info("y", kind, None)
         graph = helper.make_graph(made, "case", inputs, [output], constants)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        return self._loaded(model)
+
+    def _loaded(self, model: Any) -> Any:
         options = self._runtime.SessionOptions()
-        options.intra_op_num_threads = self.threads
-        options.inter_op_num_threads = 1
+        options.intra_op_num_threads, options.inter_op_num_threads = self.threads, 1
+        options.log_severity_level = 3  # errors
         return self._runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+    def network(self, model: Any, feeds: Mapping[str, Array]) -> Call:
+        """See `Peer.network`."""
+        session, given = self._loaded(model), dict(feeds)
+        return lambda: session.run(None, given)[0]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from ....processor import host_features
 from ....target import Target
 from ....workloads import Case
 from .base import Array, Call, Peer, Unsupported
+from .torch_network import torch_module
 
 Make = Callable[[Any, Case, Sequence[Any]], Call]
 
@@ -212,15 +215,48 @@ class Torch(Peer):
             return call
         return lambda: call().movedim(1, -1)
 
+    def network(self, model: Any, feeds: Mapping[str, Array]) -> Call:
+        """See `Peer.network`."""
+        given = [self._torch.from_numpy(np.ascontiguousarray(one)) for one in feeds.values()]
+        module = self._ready(torch_module(model))
+
+        def call() -> Array:
+            with self._torch.inference_mode():
+                return module(*given).numpy()
+
+        return call
+
+    def _ready(self, module: Any) -> Any:
+        """A module as it runs."""
+        return module
+
     def result(self, value: Any) -> Array:
         """The tensor as an array."""
         return value.float().numpy() if value.dtype == self._torch.bfloat16 else value.numpy()
+
+
+class TorchCompile(Torch):
+    """PyTorch's compiler, which writes fused loops in C++ and calls its libraries for convolutions and products. Networks only."""
+
+    name = "torch-compile"
+
+    def prepare(self, case: Case, arrays: Sequence[Array]) -> Call:
+        """See `Peer.prepare`."""
+        raise Unsupported("measured for networks")
+
+    def _ready(self, module: Any) -> Any:
+        self._torch._dynamo.reset()
+        return self._torch.compile(module)
 
 
 class OneDNN(Torch):
     """oneDNN through PyTorch: weights packed once, bias and relu fused. Convolutions only."""
 
     name = "onednn"
+
+    def network(self, model: Any, feeds: Mapping[str, Array]) -> Call:
+        """See `Peer.network`."""
+        raise Unsupported
 
     def prepare(self, case: Case, arrays: Sequence[Array]) -> Call:
         """See `Peer.prepare`."""
