@@ -1,0 +1,14 @@
+"""PyTorch's programs as graphs.
+
+table         what becomes of an operator, by name
+importer      exported programs
+fx            traced modules
+dynamo        a backend of torch.compile
+elementwise, manipulation, nn, creation   the converters
+"""
+
+from .dynamo import compile_backend, dynamo_capture_subgraphs, relax_dynamo
+from .fx import from_fx
+from .importer import from_exported_program
+
+__all__ = ["compile_backend", "dynamo_capture_subgraphs", "from_exported_program", "from_fx", "relax_dynamo"]

@@ -1,0 +1,154 @@
+"""A backend of `torch.compile`: `torch.compile(module, backend="tensorexpr")`.
+
+Each graph that PyTorch hands over is built when it is first called with tensors of a shape, with weights as constants; weights that
+change afterwards are noticed by PyTorch's count of changes, and the graph is built again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ... import relax
+from ...errors import TensorExprError, TypeMismatchError
+from ...runtime.ndarray import NDArray, array, from_dlpack
+from ...target import Target
+from ...tir.function import IRModule
+from .importer import from_exported_program
+
+Pipeline = Callable[[IRModule], IRModule]
+
+
+def _static_places(graph_module: Any) -> set[int]:
+    """Which inputs are weights: PyTorch marks what modules hold."""
+    places = [node for node in graph_module.graph.nodes if node.op == "placeholder"]
+    return {n for n, node in enumerate(places) if node.meta.get("tensor_dict", {}).get("_dynamo_static_input_type")}
+
+
+def _exported(graph_module: Any, args: Sequence[Any], weights: set[int]) -> tuple[Any, list[int]]:
+    """The graph as an exported program whose weights are constants, and the places of the other tensors."""
+    import torch
+
+    class Bound(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, *given: Any) -> Any:
+            rest = iter(given)
+            return graph_module(*(fixed[n] if n in fixed else next(rest) for n in range(len(args))))
+
+    fixed: dict[int, Any] = {n: one for n, one in enumerate(args) if n in weights or not isinstance(one, torch.Tensor)}
+    given = [n for n in range(len(args)) if n not in fixed]
+    with torch.no_grad():
+        return torch.export.export(Bound(), tuple(args[n] for n in given), strict=False), given
+
+
+class _Compiled:
+    """A graph of PyTorch, built for each combination of shapes that it meets."""
+
+    def __init__(self, graph_module: Any, pipeline: Pipeline | None, target: Target | None) -> None:
+        self._graph_module, self._pipeline, self._target = graph_module, pipeline, target
+        self._weights = _static_places(graph_module)
+        self._built: dict[Any, tuple[Callable[..., Any], list[int]]] = {}
+
+    def __call__(self, *args: Any) -> Any:
+        import torch
+
+        if torch.is_grad_enabled() and any(isinstance(one, torch.Tensor) and one.requires_grad for one in args):
+            raise TypeMismatchError('backend "tensorexpr" computes no gradients: call the module in `with torch.no_grad():`')
+        key = tuple(self._key(n, one) for n, one in enumerate(args))
+        found = self._built.get(key)
+        if found is None:
+            found = self._built[key] = self._build(args)
+        function, places = found
+        result = function(*(_shared(args[n]) for n in places))
+        return [_tensor(one) for one in result]
+
+    def _key(self, place: int, value: Any) -> Any:
+        if place in self._weights:
+            return id(value), value._version
+        return (tuple(value.shape), value.dtype) if hasattr(value, "shape") else value
+
+    def _build(self, args: Sequence[Any]) -> tuple[Callable[..., Any], list[int]]:
+        program, places = _exported(self._graph_module, args, self._weights)
+        mod = from_exported_program(program)
+        if self._pipeline is not None:
+            mod = self._pipeline(mod)
+        return relax.VirtualMachine(relax.build(mod, self._target))["main"], places
+
+
+def _shared(tensor: Any) -> NDArray:
+    """A tensor of PyTorch as an array on the same memory, where it is contiguous."""
+    import torch
+
+    value = tensor.detach().contiguous()
+    if value.dtype == torch.bfloat16:
+        import ml_dtypes
+
+        return array(value.view(torch.int16).numpy().view(ml_dtypes.bfloat16))
+    return from_dlpack(value)
+
+
+def _tensor(value: Any) -> Any:
+    import torch
+
+    if isinstance(value, NDArray):
+        return torch.from_dlpack(value)
+    return value
+
+
+def relax_dynamo(pipeline: Pipeline | None = None, target: Target | None = None) -> Callable[[Any, Sequence[Any]], Callable[..., Any]]:
+    """A backend for `torch.compile`.
+
+    Args:
+        pipeline: passes on the module before it is built, beside those of `relax.build`.
+        target: what to build for; the current target, or this machine.
+    """
+
+    def backend(graph_module: Any, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+        return _Compiled(graph_module, pipeline, target)
+
+    return backend
+
+
+def compile_backend(graph_module: Any, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+    """The backend that PyTorch finds under the name "tensorexpr"."""
+    return _Compiled(graph_module, None, None)
+
+
+def dynamo_capture_subgraphs(model: Any, *params: Any, **kwargs: Any) -> IRModule:
+    """The graphs that PyTorch hands over when a function is called, as functions "subgraph_0", ... of a module.
+
+    Args:
+        model: a module or function of PyTorch.
+        params: what it is called with.
+        kwargs: `keep_params_as_input`, and what it is called with by name.
+
+    Raises:
+        TensorExprError: if a graph can't be read.
+    """
+    import torch
+
+    keeps = bool(kwargs.pop("keep_params_as_input", False))
+    mod = IRModule()
+    failures: list[TensorExprError] = []
+
+    def capture(graph_module: Any, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+        def run(*args: Any) -> Any:
+            try:
+                program, _ = _exported(graph_module, args, _static_places(graph_module))
+                made = from_exported_program(program, keep_params_as_input=keeps, unwrap_unit_return_tuple=True)
+            except TensorExprError as error:
+                failures.append(error)
+            else:
+                for var, func in made.functions_items():
+                    taken = sum(one.name_hint.startswith("subgraph_") for one in mod.get_global_vars())
+                    name = f"subgraph_{taken}" if var.name_hint == "main" else var.name_hint
+                    mod.update_func(name, func.with_attr("global_symbol", name))
+            return graph_module.forward(*args)
+
+        return run
+
+    torch._dynamo.reset()
+    with torch.no_grad():
+        torch.compile(model, backend=capture)(*params, **kwargs)
+    if failures:
+        raise failures[0]
+    return mod

@@ -1,0 +1,262 @@
+"""Exported programs of PyTorch as modules of graphs: its graph of `aten` operators, node by node.
+
+ExportedProgram -> functional operators (PyTorch's own pass) -> those without a converter in PyTorch's simpler ones -> a function
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ... import relax
+from ...arith.sympy_bridge import Translation
+from ...errors import DeclarationError, TypeMismatchError
+from ...runtime.ndarray import NDArray, array
+from ...tir.expr import IntImm, PrimExpr
+from ...tir.expr import Var as Symbol
+from ...tir.function import IRModule
+from . import creation, elementwise, manipulation, nn  # they fill the table
+from .table import CONVERTERS, Context, Converter, bound, dtype_name
+
+_FAMILIES = (creation, elementwise, manipulation, nn)
+# Arithmetic on sizes, which stays outside of tensors.
+_ON_SIZES: Mapping[Any, Callable[..., Any]] = {
+    operator.add: lambda a, b: a + b,
+    operator.sub: lambda a, b: a - b,
+    operator.mul: lambda a, b: a * b,
+    operator.floordiv: lambda a, b: a // b,
+    operator.mod: lambda a, b: a % b,
+    operator.neg: lambda a: -a,
+}
+
+
+def ndarray_of(tensor: Any) -> NDArray:
+    """The values of a tensor of PyTorch; they share no memory with it."""
+    value = tensor.detach().contiguous()
+    if dtype_name(value.dtype) == "bfloat16":
+        import ml_dtypes
+
+        return array(value.view(_torch().int16).numpy().view(ml_dtypes.bfloat16))
+    return array(value.numpy())
+
+
+def _torch() -> Any:
+    try:
+        import torch
+    except ImportError as error:
+        raise DeclarationError("programs of PyTorch are read by PyTorch: `pip install torch`") from error
+    return torch
+
+
+def from_exported_program(
+    exported_program: Any,
+    *,
+    keep_params_as_input: bool = False,
+    unwrap_unit_return_tuple: bool = False,
+    no_bind_return_tuple: bool = False,
+    custom_convert_map: Mapping[Any, Converter] | None = None,
+) -> IRModule:
+    """A module of graphs with the function "main" of what `torch.export.export` made.
+
+    Args:
+        exported_program: a `torch.export.ExportedProgram`.
+        keep_params_as_input: weights are parameters behind the inputs, and their values the function's attribute "params".
+        unwrap_unit_return_tuple: a program of one result returns it, and not a tuple of it.
+        no_bind_return_tuple: the tuple of results isn't bound to a variable.
+        custom_convert_map: names of operators such as "relu" or "relu.default" -> converters, as of `frontend.torch.table`.
+
+    Raises:
+        DeclarationError: for operators without a converter, all of them by name; for a program that changes its weights or inputs.
+        TypeMismatchError: for inputs that are no tensors, or dtypes that there aren't here.
+    """
+    own = {str(name).removeprefix("aten."): work for name, work in (custom_convert_map or {}).items()}
+    program = _simplified(exported_program, own)
+    made = _Importer(program, own, keep_params_as_input).function(unwrap_unit_return_tuple, no_bind_return_tuple)
+    return made
+
+
+def converter_of(target: Any, own: Mapping[str, Converter]) -> Converter | None:
+    """The converter of an operator of PyTorch, or None."""
+    name = str(target).removeprefix("aten.")
+    plain_name = name.partition(".")[0]
+    return own.get(name) or own.get(plain_name) or CONVERTERS.get(name) or CONVERTERS.get(plain_name)
+
+
+def _calls(program: Any) -> list[Any]:
+    return [node for node in program.graph.nodes if node.op == "call_function"]
+
+
+def _is_on_sizes(node: Any) -> bool:
+    return node.target in _ON_SIZES or node.target is operator.getitem or "sym_size" in str(node.target)
+
+
+def _unknown(program: Any, own: Mapping[str, Converter]) -> list[Any]:
+    """The operators without a converter."""
+    torch = _torch()
+    checks = {"aten._assert_tensor_metadata.default", "aten.sym_constrain_range_for_size.default", "aten._assert_scalar.default"}
+    found = {node.target: None for node in _calls(program) if not _is_on_sizes(node) and converter_of(node.target, own) is None}
+    sizes = {one for one in found if not isinstance(one, torch._ops.OpOverload)}  # such as comparisons of sizes, which only checks use
+    return [one for one in found if one not in sizes and str(one) not in checks]
+
+
+def _simplified(program: Any, own: Mapping[str, Converter]) -> Any:
+    """A program of functional operators, with PyTorch's own decompositions of those that have no converter.
+
+    Raises:
+        DeclarationError: naming all that are left.
+    """
+    torch = _torch()
+    program = program.run_decompositions({})
+    seen: set[Any] = set()
+    while unknown := set(_unknown(program, own)) - seen:
+        seen |= unknown
+        table = torch._decomp.core_aten_decompositions()
+        simpler = {one: table[one] for one in unknown if one in table}
+        simpler.update({one: torch._decomp.decomposition_table[one] for one in unknown if one in torch._decomp.decomposition_table})
+        if not simpler:
+            break
+        program = program.run_decompositions(simpler)
+    if left := _unknown(program, own):
+        names = ", ".join(sorted(map(str, left)))
+        raise DeclarationError(
+            f"operators of PyTorch without a converter: {names}; give them by custom_convert_map={{'name': converter}}, "
+            "or write the network with others"
+        )
+    return program
+
+
+class _Importer:
+    """Makes the function."""
+
+    def __init__(self, program: Any, own: Mapping[str, Converter], keeps_params: bool) -> None:
+        self._program, self._own, self._keeps_params = program, own, keeps_params
+        self._builder = relax.BlockBuilder()
+        self._context = Context(self._builder, self.size)
+        self._values: dict[Any, Any] = {}
+        self._sizes = Translation()
+        self._params: list[relax.Var] = []
+        self._kept: list[tuple[relax.Var, NDArray]] = []
+
+    def function(self, unwraps: bool, is_unbound: bool) -> IRModule:
+        """The module with the function."""
+        self._inputs()
+        attrs: dict[str, Any] = {}
+        if self._keeps_params:
+            attrs = {"num_input": len(self._params), "params": [value for _, value in self._kept]}
+        with self._builder.function("main", [*self._params, *(var for var, _ in self._kept)], attrs):
+            with self._builder.dataflow():
+                for node in _calls(self._program):
+                    self._node(node)
+                result = self._result(unwraps)
+                if not (isinstance(result, relax.Tuple) and is_unbound):
+                    result = self._builder.emit_output(result)
+                else:
+                    result = relax.Tuple(tuple(self._builder.emit_output(one) for one in result.fields))
+            self._builder.emit_func_output(result)
+        return self._builder.get()
+
+    def _inputs(self) -> None:
+        """Parameters for inputs, constants for weights."""
+        torch = _torch()
+        kinds = torch.export.graph_signature.InputKind
+        places = [node for node in self._program.graph.nodes if node.op == "placeholder"]
+        for node, spec in zip(places, self._program.graph_signature.input_specs, strict=True):
+            if spec.kind == kinds.USER_INPUT:
+                self._values[node] = self._input(node)
+            elif spec.kind in (kinds.PARAMETER, kinds.BUFFER, kinds.CONSTANT_TENSOR):
+                held = self._program.state_dict if spec.target in self._program.state_dict else self._program.constants
+                value = ndarray_of(held[spec.target])
+                if self._keeps_params:
+                    self._values[node] = relax.Var(node.name, relax.TensorStructInfo(value.shape, str(value.dtype)))
+                    self._kept.append((self._values[node], value))
+                else:
+                    self._values[node] = relax.const(value)
+            else:
+                raise TypeMismatchError(f"input {node.name} is a {spec.kind}, where tensors and numbers are expected")
+
+    def _input(self, node: Any) -> Any:
+        """A parameter for a tensor; a number that the export has fixed is itself."""
+        value = node.meta.get("val")
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
+        if not hasattr(value, "shape"):
+            raise TypeMismatchError(f"input {node.name} is {type(value).__name__}; inputs are tensors, or numbers that the export fixes")
+        shape = [self.size(one) for one in value.shape]
+        var = relax.Var(node.name, relax.TensorStructInfo(shape, dtype_name(value.dtype)))
+        self._params.append(var)
+        return var
+
+    def size(self, value: Any) -> Any:
+        """A size of PyTorch as an integer or an expression of symbols."""
+        if isinstance(value, int):
+            return value
+        expr = value.node.expr
+        if expr.is_Integer:
+            return int(expr)
+        for free in expr.free_symbols:
+            self._sizes.atoms.setdefault(free, Symbol(str(free), "int64"))
+        try:
+            return self._sizes.from_sympy(expr, "int64")
+        except KeyError as error:
+            raise DeclarationError(
+                f"the size {expr} has a {error.args[0]}, which sizes can't have here; export with a fixed size"
+            ) from None
+
+    def _value(self, arg: Any) -> Any:
+        """An argument: what was made of a node, a dtype's name, or itself."""
+        torch = _torch()
+        if isinstance(arg, torch.fx.Node):
+            return self._values[arg]
+        if isinstance(arg, (list, tuple)):
+            return [self._value(one) for one in arg]
+        if isinstance(arg, torch.dtype):
+            return dtype_name(arg)
+        return arg
+
+    def _node(self, node: Any) -> None:
+        if node.target is operator.getitem:
+            value, index = self._value(node.args[0]), node.args[1]
+            picked = value[index] if isinstance(value, (list, tuple)) else self._builder.emit(relax.TupleGetItem(value, index))
+            self._values[node] = picked
+            return
+        found = node.meta.get("val")
+        is_size = hasattr(found, "node") and not hasattr(found, "shape")
+        if is_size or isinstance(found, int):
+            self._values[node] = self.size(found)
+            return
+        work = converter_of(node.target, self._own)
+        if work is None:  # a check of sizes, which the export has made already
+            return
+        self._context.result = found
+        try:
+            args = bound(node.target, [self._value(one) for one in node.args], {key: self._value(one) for key, one in node.kwargs.items()})
+            self._values[node] = work(self._context, *args)
+        except (TypeMismatchError, DeclarationError) as error:
+            where = (node.meta.get("stack_trace") or "").strip().rpartition("File ")[2].replace("\n", " ")
+            raise type(error)(f"node {node.name} ({node.target}): {error}{f'; made at {where}' if where else ''}") from None
+
+    def _result(self, unwraps: bool) -> Any:
+        """What the function returns."""
+        torch = _torch()
+        kinds = torch.export.graph_signature.OutputKind
+        (output,) = [node for node in self._program.graph.nodes if node.op == "output"]
+        results = []
+        for node, spec in zip(output.args[0], self._program.graph_signature.output_specs, strict=True):
+            if spec.kind != kinds.USER_OUTPUT:
+                raise DeclarationError(f"the program changes {spec.target} while it runs; export it in evaluation mode, with module.eval()")
+            value = self._value(node)
+            if isinstance(value, (bool, int, float, PrimExpr)) and not isinstance(value, IntImm):
+                value = relax.PrimValue(value)  # type: ignore[arg-type]
+            elif value is None:
+                value = relax.Tuple(())
+            results.append(value)
+        return results[0] if len(results) == 1 and unwraps else relax.Tuple(tuple(results))
+
+
+def example(shape: Any, dtype: str) -> Any:
+    """A tensor of PyTorch of zeros."""
+    torch = _torch()
+    return torch.zeros([int(one) for one in shape], dtype=getattr(torch, np.dtype(dtype).name if dtype != "bfloat16" else dtype))

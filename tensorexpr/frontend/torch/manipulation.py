@@ -1,0 +1,315 @@
+"""Operators that move elements: shapes, orders of axes, parts, joins, gathers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import relax
+from ...errors import DeclarationError
+from ...tir.expr import PrimExpr
+from .table import CONVERTERS, Context, aten
+
+# The end of a slice that goes to the end of its axis.
+_TO_THE_END = sys.maxsize
+
+
+@aten("view", "reshape", "_unsafe_view", "view_copy", "_reshape_alias")
+def _view(c: Context, input: Any, size: Any, *rest: Any) -> Any:
+    if isinstance(size, str):  # view.dtype
+        raise DeclarationError("a tensor's bits can't be viewed as those of another dtype")
+    return c.reshape(input, c.sizes)
+
+
+@aten("flatten", "flatten.using_ints")
+def _flatten(c: Context, input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+    return c.reshape(input, c.sizes)
+
+
+@aten("permute")
+def _permute(c: Context, input: Any, dims: Sequence[int]) -> Any:
+    return c.op("permute_dims", input, axes=[one % c.rank(input) for one in dims])
+
+
+@aten("transpose", "swapaxes", "transpose.int")
+def _transpose(c: Context, input: Any, dim0: int, dim1: int) -> Any:
+    order = list(range(c.rank(input)))
+    a, b = c.axis(input, dim0), c.axis(input, dim1)
+    order[a], order[b] = order[b], order[a]
+    return c.op("permute_dims", input, axes=order)
+
+
+@aten("t", "numpy_T", "adjoint")
+def _turned(c: Context, input: Any) -> Any:
+    return input if c.rank(input) < 2 else _transpose(c, input, -2, -1)
+
+
+@aten("unsqueeze")
+def _unsqueeze(c: Context, input: Any, dim: int) -> Any:
+    return c.op("expand_dims", input, axis=dim % (c.rank(input) + 1))
+
+
+@aten("squeeze")
+def _squeeze(c: Context, input: Any, dim: Any = None) -> Any:
+    extents = c.shape_of(input)
+    asked = range(len(extents)) if dim is None else [c.axis(input, one) for one in ([dim] if isinstance(dim, int) else dim)]
+    axes = [one for one in asked if extents[one] == 1] if extents else []
+    return c.op("squeeze", input, axis=axes) if axes else input
+
+
+@aten("expand", "expand_copy")
+def _expand(c: Context, input: Any, size: Sequence[Any], *rest: Any) -> Any:
+    extents = c.shape_of(input)
+    front = len(size) - len(extents)
+    shape = [extents[n - front] if isinstance(one, int) and one == -1 else one for n, one in enumerate(size)]
+    return c.op("broadcast_to", input, relax.ShapeExpr(tuple(shape)))
+
+
+@aten("expand_as", "broadcast_to")
+def _expand_as(c: Context, input: Any, other: Any) -> Any:
+    return _expand(c, input, other if isinstance(other, list) else c.shape_of(other))
+
+
+@aten("copy")
+def _copy(c: Context, input: Any, src: Any, *rest: Any) -> Any:
+    given = c.cast(src, c.dtype)
+    return given if c.shape_of(given) == c.sizes else c.op("broadcast_to", given, relax.ShapeExpr(tuple(c.sizes)))
+
+
+@aten("repeat")
+def _repeat(c: Context, input: Any, repeats: Sequence[int]) -> Any:
+    return c.op("tile", input, repeats=list(repeats))
+
+
+@aten("flip")
+def _flip(c: Context, input: Any, dims: Sequence[int]) -> Any:
+    for one in dims:
+        input = c.op("flip", input, axis=c.axis(input, one))
+    return input
+
+
+@aten("roll")
+def _roll(c: Context, input: Any, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
+    if not dims:
+        flat = c.reshape(input, [_product(c.shape_of(input))])
+        return c.reshape(_roll(c, flat, shifts, [0]), c.shape_of(input))
+    for shift, dim in zip(shifts, dims, strict=True):
+        axis = c.axis(input, dim)
+        extent = c.shape_of(input)[axis]
+        split = extent - shift % extent if isinstance(extent, int) else extent - shift
+        parts = [_sliced(c, input, axis, split, extent), _sliced(c, input, axis, 0, split)]
+        input = c.op("concat", parts, axis=axis)
+    return input
+
+
+def _product(extents: Sequence[Any]) -> Any:
+    total: Any = 1
+    for one in extents:
+        total = total * one
+    return total
+
+
+@aten("cat", "concat", "concatenate")
+def _cat(c: Context, tensors: Sequence[Any], dim: int = 0) -> Any:
+    kept = [one for one in tensors if c.shape_of(one) != [0]]  # an empty tensor without other axes joins anything, as there
+    return c.op("concat", [c.cast(one, c.dtype) for one in kept], axis=c.axis(kept[0], dim))
+
+
+@aten("stack")
+def _stack(c: Context, tensors: Sequence[Any], dim: int = 0) -> Any:
+    axis = dim % (c.rank(tensors[0]) + 1)
+    return c.op("concat", [c.op("expand_dims", c.cast(one, c.dtype), axis=axis) for one in tensors], axis=axis)
+
+
+def _sliced(c: Context, input: Any, axis: int, begin: Any, end: Any, step: int = 1) -> Any:
+    return c.op("strided_slice", input, [axis], [begin], [end], [step])
+
+
+@aten("slice", "slice.Tensor", "slice_copy")
+def _slice(c: Context, input: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+    axis = c.axis(input, dim)
+    extent = c.shape_of(input)[axis]
+    begin, stop = 0 if start is None else start, extent if end is None or (isinstance(end, int) and end >= _TO_THE_END) else end
+    begin, stop = (_inside(one, extent) for one in (begin, stop))
+    if isinstance(begin, int) and begin == 0 and step == 1 and (stop is extent or stop == extent):
+        return input
+    return _sliced(c, input, axis, begin, stop, step)
+
+
+def _inside(place: Any, extent: Any) -> Any:
+    """A place in an axis, counted from the front and not beyond its end."""
+    if isinstance(place, int) and place < 0:
+        place = extent + place
+    if isinstance(place, int) and isinstance(extent, int):
+        return max(0, min(place, extent))
+    return place
+
+
+@aten("narrow")
+def _narrow(c: Context, input: Any, dim: int, start: Any, length: Any) -> Any:
+    return _slice(c, input, dim, start, start + length)
+
+
+@aten("select", "select.int", "select_copy")
+def _select(c: Context, input: Any, dim: int, index: Any) -> Any:
+    axis = c.axis(input, dim)
+    place = _inside(index, c.shape_of(input)[axis]) if isinstance(index, int) else index
+    return c.op("squeeze", _sliced(c, input, axis, place, place + 1), axis=[axis])
+
+
+@aten("split", "split.Tensor", "split_copy")
+def _split(c: Context, input: Any, split_size: Any, dim: int = 0) -> Any:
+    axis = c.axis(input, dim)
+    extent = c.shape_of(input)[axis]
+    return _parts(c, input, axis, list(range(0, extent, split_size))[1:])
+
+
+@aten("split_with_sizes", "split.sizes", "split_with_sizes_copy")
+def _split_with_sizes(c: Context, input: Any, split_sizes: Sequence[int], dim: int = 0) -> Any:
+    return _parts(c, input, c.axis(input, dim), [int(one) for one in np.cumsum(split_sizes)[:-1]])
+
+
+@aten("chunk")
+def _chunk(c: Context, input: Any, chunks: int, dim: int = 0) -> Any:
+    axis = c.axis(input, dim)
+    return _split(c, input, -(-c.shape_of(input)[axis] // chunks), axis)
+
+
+def _parts(c: Context, input: Any, axis: int, ends: Sequence[int]) -> list[Any]:
+    if not ends:
+        return [input]
+    whole = c.op("split", input, list(ends), axis=axis)
+    return [c.builder.emit(relax.TupleGetItem(whole, n)) for n in range(len(ends) + 1)]
+
+
+@aten("unbind")
+def _unbind(c: Context, input: Any, dim: int = 0) -> Any:
+    return [_select(c, input, dim, n) for n in range(c.shape_of(input)[c.axis(input, dim)])]
+
+
+@aten("embedding")
+def _embedding(c: Context, weight: Any, indices: Any, *rest: Any) -> Any:
+    return c.op("take", weight, indices, axis=0)
+
+
+@aten("index_select")
+def _index_select(c: Context, input: Any, dim: int, index: Any) -> Any:
+    return c.op("take", input, _counted(c, index, c.shape_of(input)[c.axis(input, dim)]), axis=c.axis(input, dim))
+
+
+def _counted(c: Context, index: Any, extent: Any) -> Any:
+    """Indices with those that count from the end counted from the front."""
+    if isinstance(extent, PrimExpr):
+        return index
+    zero, whole = relax.const(0, c.dtype_of(index)), relax.const(extent, c.dtype_of(index))
+    return c.op("where", c.op("less", index, zero), c.op("add", index, whole), index)
+
+
+@aten("index", "index.Tensor", "_unsafe_index")
+def _index(c: Context, input: Any, indices: Sequence[Any]) -> Any:
+    used = [n for n, one in enumerate(indices) if one is not None]
+    if len(used) == 1 and c.dtype_of(indices[used[0]]) not in ("bool", "uint8"):
+        return _index_select(c, input, used[0], indices[used[0]])
+    if used != list(range(len(used))) or any(c.dtype_of(indices[n]) in ("bool", "uint8") for n in used):
+        raise DeclarationError("tensors are indexed by integers on their first axes, or on one axis; index them step by step")
+    extents = c.shape_of(input)
+    places = [_counted(c, indices[n], extents[n]) for n in used]
+    shape = list(np.broadcast_shapes(*(tuple(c.shape_of(one)) for one in places)))
+    spread = [c.op("expand_dims", c.op("broadcast_to", c.cast(one, "int64"), relax.ShapeExpr(tuple(shape))), axis=0) for one in places]
+    return c.op("gather_nd", input, c.op("permute_dims", c.op("concat", spread, axis=0), axes=[*range(1, len(shape) + 1), 0]))
+
+
+@aten("gather")
+def _gather(c: Context, input: Any, dim: int, index: Any, *rest: Any) -> Any:
+    return c.op("gather_elements", input, index, axis=c.axis(input, dim))
+
+
+@aten("scatter.src", "scatter.value", "scatter")
+def _scatter(c: Context, input: Any, dim: int, index: Any, src: Any) -> Any:
+    if not isinstance(src, relax.Expr):
+        src = c.op("full", relax.ShapeExpr(tuple(c.shape_of(index))), relax.const(src, c.dtype), dtype=c.dtype)
+    return c.op("scatter_elements", input, index, src, axis=c.axis(input, dim))
+
+
+@aten("select_scatter")
+def _select_scatter(c: Context, input: Any, src: Any, dim: int, index: int) -> Any:
+    axis = c.axis(input, dim)
+    place = _inside(index, c.shape_of(input)[axis])
+    return _slice_scatter(c, input, c.op("expand_dims", src, axis=axis), axis, place, place + 1)
+
+
+@aten("slice_scatter")
+def _slice_scatter(c: Context, input: Any, src: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+    axis = c.axis(input, dim)
+    extent = c.shape_of(input)[axis]
+    if step != 1 or isinstance(extent, PrimExpr):
+        raise DeclarationError("parts of tensors are replaced at consecutive places of a fixed size")
+    begin, stop = _inside(start or 0, extent), _inside(_TO_THE_END if end is None else end, extent)
+    parts = [_sliced(c, input, axis, 0, begin), src, _sliced(c, input, axis, stop, extent)]
+    kept = [one for one in parts if c.shape_of(one)[axis] != 0]
+    return c.op("concat", kept, axis=axis) if len(kept) > 1 else kept[0]
+
+
+@aten("constant_pad_nd", "pad")
+def _pad(c: Context, input: Any, pad: Sequence[int], value: Any = 0, *rest: Any) -> Any:
+    if isinstance(value, str):  # pad(input, pad, mode, value)
+        return _padded(c, input, pad, {"replicate": "edge"}.get(value, value), rest[0] if rest and rest[0] is not None else 0)
+    return _padded(c, input, pad, "constant", value)
+
+
+def _padded(c: Context, input: Any, pad: Sequence[int], mode: str, value: Any = 0) -> Any:
+    """There the last axis comes first; a negative width cuts."""
+    rank = c.rank(input)
+    pairs = {rank - 1 - n: (pad[2 * n], pad[2 * n + 1]) for n in range(len(pad) // 2)}
+    for axis, (front, back) in pairs.items():
+        if front < 0 or back < 0:
+            input = _sliced(c, input, axis, max(0, -front), c.shape_of(input)[axis] - max(0, -back))
+    widths = [max(0, one) for axis in range(rank) for one in pairs.get(axis, (0, 0))]
+    return c.op("nn.pad", input, widths, pad_value=value, pad_mode=mode) if any(widths) else input
+
+
+def _by_mode(mode: str) -> Callable[..., Any]:
+    return lambda c, input, padding: _padded(c, input, padding, mode)
+
+
+CONVERTERS.update(
+    {f"{name}{n}d": _by_mode(mode) for name, mode in (("reflection_pad", "reflect"), ("replication_pad", "edge")) for n in (1, 2, 3)}
+)
+
+
+@aten("tril")
+def _tril(c: Context, input: Any, diagonal: int = 0) -> Any:
+    return c.op("tril", input, diagonal)
+
+
+@aten("triu")
+def _triu(c: Context, input: Any, diagonal: int = 0) -> Any:
+    return c.op("triu", input, diagonal)
+
+
+@aten("cumsum")
+def _cumsum(c: Context, input: Any, dim: int, dtype: Any = None) -> Any:
+    return c.op("cumsum", input, axis=c.axis(input, dim), dtype=c.dtype)
+
+
+@aten("topk")
+def _topk(c: Context, input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    found = c.op("topk", input, k=k, axis=dim, ret_type="both", largest=largest, dtype="int64")
+    return [c.builder.emit(relax.TupleGetItem(found, n)) for n in range(2)]
+
+
+@aten("sort")
+def _sort(c: Context, input: Any, dim: int = -1, descending: bool = False) -> Any:
+    order = c.op("argsort", input, axis=dim, descending=descending, dtype="int64")
+    return [c.op("gather_elements", input, order, axis=c.axis(input, dim)), order]
+
+
+@aten("pixel_shuffle")
+def _pixel_shuffle(c: Context, input: Any, upscale_factor: int) -> Any:
+    n, channels, h, w = c.shape_of(input)
+    r = upscale_factor
+    apart = c.op("permute_dims", c.reshape(input, [n, channels // (r * r), r, r, h, w]), axes=[0, 1, 4, 2, 5, 3])
+    return c.reshape(apart, [n, channels // (r * r), h * r, w * r])

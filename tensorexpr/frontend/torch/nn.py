@@ -1,0 +1,221 @@
+"""Operators of neural networks: products, convolutions, pools, norms, softmax, attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ... import relax
+from ...errors import DeclarationError
+from .table import CONVERTERS, Context, aten
+
+
+@aten("mm", "bmm", "matmul", "mv", "dot")
+def _matmul(c: Context, input: Any, other: Any, *rest: Any) -> Any:
+    return c.op("matmul", input, other)
+
+
+@aten("addmm", "baddbmm")
+def _addmm(c: Context, input: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    product = c.op("matmul", mat1, mat2)
+    if alpha != 1:
+        product = c.op("multiply", product, relax.const(alpha, c.dtype))
+    added = input if beta == 1 else c.op("multiply", input, relax.const(beta, c.dtype))
+    return c.op("add", product, added) if beta else product
+
+
+@aten("linear")
+def _linear(c: Context, input: Any, weight: Any, bias: Any = None) -> Any:
+    turned = c.op("permute_dims", weight, axes=[1, 0]) if c.rank(weight) == 2 else weight
+    product = c.op("matmul", input, turned)
+    return product if bias is None else c.op("add", product, bias)
+
+
+def _channels(c: Context, bias: Any, rank: int) -> Any:
+    """A vector of channels beside an image of a rank."""
+    return c.reshape(bias, [1, c.shape_of(bias)[0], *[1] * (rank - 2)])
+
+
+def _sizes(value: Any, rank: int) -> list[int]:
+    given = list(value) if isinstance(value, (list, tuple)) else [value]
+    return given * rank if len(given) == 1 else given
+
+
+def _convolution(
+    c: Context, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, is_transposed: bool = False,
+    output_padding: Any = 0,
+) -> Any:  # fmt: skip
+    if c.rank(input) == c.rank(weight) - 1:  # an image without a batch
+        whole = _convolution(
+            c, c.op("expand_dims", input, axis=0), weight, bias, stride, padding, dilation, groups, is_transposed, output_padding
+        )
+        return c.op("squeeze", whole, axis=[0])
+    rank = c.rank(input) - 2
+    strides, spread = _sizes(stride, rank), _sizes(dilation, rank)
+    if padding == "same":
+        total = [d * (k - 1) for d, k in zip(spread, c.shape_of(weight)[2:], strict=True)]
+        pads = [*(one // 2 for one in total), *(one - one // 2 for one in total)]
+    else:
+        pads = [0] * (2 * rank) if padding == "valid" else _sizes(padding, rank) * 2
+    name = f"nn.conv{rank}d" + "_transpose" * is_transposed
+    more = {"output_padding": _sizes(output_padding, rank)} if is_transposed else {}
+    result = c.op(name, input, weight, strides=strides, padding=pads, dilation=spread, groups=groups, **more)
+    return result if bias is None else c.op("add", result, _channels(c, bias, rank + 2))
+
+
+@aten("conv1d", "conv2d", "conv3d")
+def _conv(
+    c: Context, input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Any:
+    return _convolution(c, input, weight, bias, stride, padding, dilation, groups)
+
+
+@aten("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
+def _conv_transpose(
+    c: Context, input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
+    dilation: Any = 1,
+) -> Any:  # fmt: skip
+    return _convolution(c, input, weight, bias, stride, padding, dilation, groups, True, output_padding)
+
+
+@aten("convolution")
+def _any_convolution(
+    c: Context, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any,
+    groups: int,
+) -> Any:  # fmt: skip
+    return _convolution(c, input, weight, bias, stride, padding, dilation, groups, transposed, output_padding)
+
+
+@aten("batch_norm", "_native_batch_norm_legit_no_training")
+def _batch_norm(c: Context, input: Any, weight: Any, bias: Any, mean: Any, var: Any, *rest: Any) -> Any:
+    is_plain = len(rest) > 2  # batch_norm(..., training, momentum, eps, cudnn_enabled)
+    if is_plain and rest[0]:
+        raise DeclarationError("batch norm in training changes its statistics; export the module in evaluation mode, with module.eval()")
+    eps = rest[2] if is_plain else rest[1]
+    channels, dtype = c.shape_of(mean)[0], c.dtype_of(input)
+    scale = weight if weight is not None else c.op("ones", [channels], dtype)
+    shift = bias if bias is not None else c.op("zeros", [channels], dtype)
+    found = c.op("nn.batch_norm", input, scale, shift, mean, var, axis=1, epsilon=eps)
+    result = c.builder.emit(relax.TupleGetItem(found, 0))
+    return result if is_plain else [result, None, None]
+
+
+@aten("layer_norm", "native_layer_norm")
+def _layer_norm(c: Context, input: Any, shape: Sequence[int], weight: Any, bias: Any, eps: float = 1e-5, *rest: Any) -> Any:
+    axes, dtype = [n - len(shape) for n in range(len(shape))], c.dtype_of(input)
+    scale = weight if weight is not None else c.op("ones", list(shape), dtype)
+    shift = bias if bias is not None else c.op("zeros", list(shape), dtype)
+    found = c.op("nn.layer_norm", input, scale, shift, axes=axes, epsilon=eps)
+    return [found, None, None] if isinstance(c.result, (list, tuple)) else found
+
+
+@aten("group_norm")
+def _group_norm(c: Context, input: Any, groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, *rest: Any) -> Any:
+    _, channels, *pixels = c.shape_of(input)
+    dtype = c.dtype_of(input)
+    scale = weight if weight is not None else c.op("ones", [channels], dtype)
+    shift = bias if bias is not None else c.op("zeros", [channels], dtype)
+    axes = list(range(2, 2 + len(pixels)))
+    return c.op("nn.group_norm", input, scale, shift, num_groups=groups, channel_axis=1, axes=axes, epsilon=eps)
+
+
+@aten("rms_norm")
+def _rms_norm(c: Context, input: Any, shape: Sequence[int], weight: Any = None, eps: float | None = None) -> Any:
+    scale = weight if weight is not None else c.op("ones", list(shape), c.dtype)
+    return c.op("nn.rms_norm", input, scale, axes=[n - len(shape) for n in range(len(shape))], epsilon=eps or 2**-23)
+
+
+@aten("softmax", "_softmax", "softmax.int")
+def _softmax(c: Context, input: Any, dim: int, *rest: Any) -> Any:
+    return c.op("nn.softmax", c.cast(input, c.dtype), axis=dim)
+
+
+@aten("log_softmax", "_log_softmax", "log_softmax.int")
+def _log_softmax(c: Context, input: Any, dim: int, *rest: Any) -> Any:
+    return c.op("nn.log_softmax", c.cast(input, c.dtype), axis=dim)
+
+
+def _pool(name: str, rank: int) -> Callable[..., Any]:
+    def convert(
+        c: Context, input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, *rest: Any
+    ) -> Any:  # max: dilation, ceil_mode; avg: ceil_mode, count_include_pad, divisor_override
+        is_max = name == "max_pool"
+        window = _sizes(kernel_size, rank)
+        steps = _sizes(stride, rank) if stride else window
+        options: dict[str, Any] = {"strides": steps, "padding": _sizes(padding, rank) * 2}
+        if is_max:
+            options |= {"dilation": _sizes(rest[0] if rest else 1, rank), "ceil_mode": bool(rest[1]) if len(rest) > 1 else False}
+        else:
+            options |= {"ceil_mode": bool(rest[0]) if rest else False, "count_include_pad": bool(rest[1]) if len(rest) > 1 else True}
+            if len(rest) > 2 and rest[2] is not None:
+                raise DeclarationError("a mean over windows is divided by their sizes; divisor_override has no counterpart")
+        has_batch = c.rank(input) == rank + 2
+        given = input if has_batch else c.op("expand_dims", input, axis=0)
+        found = c.op(f"nn.{name}{rank}d", given, pool_size=window, **options)
+        found = found if has_batch else c.op("squeeze", found, axis=[0])
+        return [found, None] if isinstance(c.result, (list, tuple)) else found
+
+    return convert
+
+
+for _rank in (1, 2, 3):
+    CONVERTERS[f"max_pool{_rank}d"] = CONVERTERS[f"max_pool{_rank}d_with_indices"] = _pool("max_pool", _rank)
+    CONVERTERS[f"avg_pool{_rank}d"] = _pool("avg_pool", _rank)
+
+
+def _adaptive(rank: int) -> Callable[..., Any]:
+    def convert(c: Context, input: Any, output_size: Any) -> Any:
+        sizes = [extent if one is None else one for one, extent in zip(output_size, c.shape_of(input)[-rank:], strict=True)]
+        if all(one == 1 for one in sizes):
+            return c.op("mean", input, axis=[n - rank for n in range(rank)], keepdims=True)
+        return c.op(f"nn.adaptive_avg_pool{rank}d", input, output_size=sizes)
+
+    return convert
+
+
+CONVERTERS.update({f"{prefix}adaptive_avg_pool{rank}d": _adaptive(rank) for rank in (1, 2, 3) for prefix in ("", "_")})
+
+
+@aten("scaled_dot_product_attention")
+def _attention(
+    c: Context, query: Any, key: Any, value: Any, mask: Any = None, dropout: float = 0.0, is_causal: bool = False, scale: Any = None,
+    enable_gqa: bool = False,
+) -> Any:  # fmt: skip
+    """Vaswani et al., Attention Is All You Need (NeurIPS 2017), equation 1; masks are added, or say what takes part."""
+    rank, dtype = c.rank(query), c.dtype_of(query)
+    if enable_gqa:
+        raise DeclarationError("heads that share keys have no converter; repeat the keys and values before the attention")
+    factor = scale if scale is not None else 1 / math.sqrt(c.shape_of(query)[-1])
+    turned = c.op("permute_dims", key, axes=[*range(rank - 2), rank - 1, rank - 2])
+    scores = c.op("multiply", c.op("matmul", query, turned), relax.const(factor, dtype))
+    if is_causal:
+        rows, columns = (c.op("arange", 0, c.shape_of(one)[-2], 1, dtype="int64") for one in (query, key))
+        mask = c.op("greater_equal", c.op("expand_dims", rows, axis=1), c.op("expand_dims", columns, axis=0))
+    if mask is not None and c.dtype_of(mask) == "bool":
+        scores = c.op("where", mask, scores, relax.const(-math.inf, dtype))
+    elif mask is not None:
+        scores = c.op("add", scores, mask)
+    return c.op("matmul", c.op("nn.softmax", scores, axis=-1), value)
+
+
+@aten("upsample_nearest2d", "upsample_nearest2d.vec")
+def _nearest(c: Context, input: Any, *rest: Any) -> Any:
+    return _resized(c, input, "nearest_neighbor", "asymmetric", "floor")
+
+
+@aten("upsample_bilinear2d", "upsample_bilinear2d.vec")
+def _bilinear(c: Context, input: Any, size: Any, align_corners: bool, *rest: Any) -> Any:
+    return _resized(c, input, "linear", "align_corners" if align_corners else "half_pixel", "")
+
+
+@aten("upsample_bicubic2d", "upsample_bicubic2d.vec")
+def _bicubic(c: Context, input: Any, size: Any, align_corners: bool, *rest: Any) -> Any:
+    return _resized(c, input, "cubic", "align_corners" if align_corners else "half_pixel", "", cubic_alpha=-0.75)
+
+
+def _resized(c: Context, input: Any, method: str, mode: str, rounding: str, **more: Any) -> Any:
+    size = [int(one) for one in c.result.shape[2:]]
+    return c.op(
+        "image.resize2d", input, size, layout="NCHW", method=method, coordinate_transformation_mode=mode, rounding_method=rounding, **more
+    )
