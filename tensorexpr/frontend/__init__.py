@@ -1,1 +1,1 @@
-"""Models of other frameworks become graphs: `frontend.onnx`."""
+"""Models of other frameworks become graphs: `frontend.onnx`, `frontend.torch`."""
