@@ -53,7 +53,7 @@ def _options(**given: object) -> argparse.Namespace:
 
 def test_options_that_cannot_be_are_refused() -> None:
     assert [one.name for one in chosen_networks(_options(suite=["networks"], case="net_v2"))] == ["mobilenet_v2"]
-    with pytest.raises(TensorExprError, match="no file nowhere.onnx"):
+    with pytest.raises(TensorExprError, match=r"no file nowhere\.onnx"):
         chosen_networks(_options(model=["nowhere.onnx"]))
     with pytest.raises(TensorExprError, match="name=1,3,224,224, not 'x:3'"):
         chosen_networks(_options(suite=["networks"], shape=["x:3"]))

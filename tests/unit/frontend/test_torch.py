@@ -13,11 +13,11 @@ from tensorexpr import relax
 from tensorexpr.errors import DeclarationError, TypeMismatchError
 from tensorexpr.frontend.torch import dynamo_capture_subgraphs, from_exported_program, from_fx, relax_dynamo
 
-torch = pytest.importorskip("torch", reason="programs of PyTorch are read by PyTorch")
+torch: Any = pytest.importorskip("torch", reason="programs of PyTorch are read by PyTorch")
 F = torch.nn.functional
 
 
-class Wrapped(torch.nn.Module):
+class Wrapped(torch.nn.Module):  # type: ignore[misc]
     """A function as a module."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -141,7 +141,7 @@ def test_a_layer(name: str) -> None:
     check(module, *args)
 
 
-class Attention(torch.nn.Module):
+class Attention(torch.nn.Module):  # type: ignore[misc]
     """A layer of BERT by hand, with a mask that is added."""
 
     def __init__(self, width: int, heads: int) -> None:
@@ -172,7 +172,7 @@ def test_attention_with_masks(how: str) -> None:
     check(Wrapped(lambda a, b: F.scaled_dot_product_attention(a, b, b, masks.get(how), is_causal=how == "causal")), q, k)
 
 
-class Classifier(torch.nn.Module):
+class Classifier(torch.nn.Module):  # type: ignore[misc]
     """What classifiers are made of: a stem, a residual block with depthwise convolutions, joined branches, a head."""
 
     def __init__(self) -> None:
@@ -252,8 +252,9 @@ def test_bfloat16_weights_keep_their_bits() -> None:
 
 def test_results_are_a_tuple_unless_asked_otherwise() -> None:
     program = exported(Wrapped(torch.relu), X)
-    assert isinstance(from_exported_program(program)["main"].ret_struct_info, relax.TupleStructInfo)
-    assert isinstance(from_exported_program(program, unwrap_unit_return_tuple=True)["main"].ret_struct_info, relax.TensorStructInfo)
+    several: Any = from_exported_program(program)["main"]
+    single: Any = from_exported_program(program, unwrap_unit_return_tuple=True)["main"]
+    assert isinstance(several.ret_struct_info, relax.TupleStructInfo) and isinstance(single.ret_struct_info, relax.TensorStructInfo)
 
 
 def test_what_cannot_be_read_is_said() -> None:
@@ -265,7 +266,7 @@ def test_what_cannot_be_read_is_said() -> None:
         norm = torch.nn.BatchNorm1d(4).train()
         from_exported_program(torch.export.export(norm, (X,)))
     with pytest.raises(DeclarationError, match="input_info"):
-        from_fx(Wrapped(torch.relu), [(3, 4)])
+        from_fx(Wrapped(torch.relu), [(3, 4)])  # type: ignore[list-item]
 
 
 def test_own_converters_come_first() -> None:
