@@ -231,6 +231,9 @@ def _gather(c: Context, input: Any, dim: int, index: Any, *rest: Any) -> Any:
 def _scatter(c: Context, input: Any, dim: int, index: Any, src: Any) -> Any:
     if not isinstance(src, relax.Expr):
         src = c.op("full", relax.ShapeExpr(tuple(c.shape_of(index))), relax.const(src, c.dtype), dtype=c.dtype)
+    for axis, (used, extent) in enumerate(zip(c.shape_of(index), c.shape_of(src), strict=True)):
+        if used is not extent and used != extent:  # there the indices say how many of the updates are used
+            src = _sliced(c, src, axis, 0, used)
     return c.op("scatter_elements", input, index, src, axis=c.axis(input, dim))
 
 
