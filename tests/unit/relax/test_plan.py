@@ -19,6 +19,10 @@ from tensorexpr.relax.runtime.stretch import Stretch
 from tensorexpr.script import from_source
 
 
+def _read(source: str) -> Any:
+    return from_source(source)
+
+
 def stretches(ex: relax.Executable) -> list[Stretch]:
     return [one for made in ex.stretches.values() for one in made.values()]
 
@@ -149,7 +153,7 @@ class Module:
         z = R.call_tir_inplace(cls.bump, (R.const([1, 2, 3, 4], "float32"), by), out_sinfo=R.Tensor((4,), "float32"), inplace_indices=[0])
         return z
 """
-    vm = relax.VirtualMachine(relax.build(from_source(source)))
+    vm = relax.VirtualMachine(relax.build(_read(source)))
     for _ in range(3):
         np.testing.assert_array_equal(vm["main"](np.ones(4, "float32")).numpy(), [2, 3, 4, 5])
     vm.set_instrument(lambda *args: relax.VMInstrumentReturnKind.NO_OP)
@@ -220,7 +224,7 @@ def test_an_exception_inside_a_kernel_comes_out_and_the_next_call_works() -> Non
             raise ZeroDivisionError("too much")
 
     tvm.register_func("tests.plan.picky", picky, override=True)
-    vm = relax.VirtualMachine(relax.build(from_source(RAISES)))
+    vm = relax.VirtualMachine(relax.build(_read(RAISES)))
     for _ in range(2):
         with pytest.raises(ZeroDivisionError, match="too much"):
             vm["main"](np.ones(4, "float32"))
