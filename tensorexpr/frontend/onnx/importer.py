@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ class GraphImporter:
     ) -> None:
         self.builder, self.opsets, self.functions, self.folder, self.outer = builder, opsets, functions, folder, outer
         self.values: dict[str, Value | None] = {"": None}
+        self.capture: Callable[[str, Value], Value] | None = None
 
     def inner(self) -> GraphImporter:
         """A scope inside, which sees names of this one."""
@@ -62,7 +64,11 @@ class GraphImporter:
             return self.values[name]
         if self.outer is None:
             raise ModelError(f"no input, initializer or node makes {name!r}")
-        return self.outer.find(name)
+        value = self.outer.find(name)
+        if value is not None:  # a value of its own: what is found out about it here may not hold outside
+            value = replace(value) if self.capture is None else self.capture(name, value)
+        self.values[name] = value
+        return value
 
     def graph(self, graph: Any, where: str) -> list[Value | None]:
         """Import the initializers and nodes of a graph; returns its results."""

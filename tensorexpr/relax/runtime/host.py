@@ -45,7 +45,7 @@ def host_name(call: Call) -> str:
 
 def converted(value: Any) -> Any:
     """An argument as functions take it: arrays of the runtime, integers, tuples of these."""
-    if isinstance(value, np.ndarray):
+    if isinstance(value, (np.ndarray, np.floating, np.bool_)):
         return array(value) if value.dtype.kind not in "OSU" else value.astype(object)
     if isinstance(value, (list, tuple)):
         return type(value)(map(converted, value))
