@@ -46,12 +46,18 @@ EXAMPLES = {
     "06_custom_search_strategy.py": ("sch.parallel(", "hill climbing: "),
     "07_tune_one_layer.py": ("linear0: ", "the tuned network computes the same"),
     "08_network.py": ("by rules: ", "{'linear0': 'rule', 'relu': 'rule'}", "both networks compute what NumPy does"),
+    "10_torch_module.py": ("operators: nn.conv2d, nn.batch_norm", "the graph and the compiled module compute what PyTorch does"),
 }
+# What the others don't need, and what they import.
+NEEDS = {"10_torch_module.py": "torch"}
 
 
 @pytest.mark.parametrize("example", sorted(EXAMPLES))
 def test_examples_run(example: str) -> None:
-    command = [sys.executable, str(ROOT / "examples" / example), "--size", "64", "--trials", "3"]
+    if example in NEEDS:
+        pytest.importorskip(NEEDS[example], reason=f"the example shows {NEEDS[example]}")
+    searches = [] if example > "09" else ["--trials", "3"]
+    command = [sys.executable, str(ROOT / "examples" / example), "--size", "64", *searches]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert [text for text in EXAMPLES[example] if text not in done.stdout] == []
