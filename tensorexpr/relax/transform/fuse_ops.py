@@ -26,6 +26,7 @@ from ..struct_info import TensorStructInfo
 from ..visitor import Mutator, walk
 from .annotate_pattern import pattern_of_function
 from .fused_functions import grouped
+from .legalize import has_known_shapes
 from .passes import graph_pass
 from .post_dominators import Dominator, Edge, post_dominators
 
@@ -61,7 +62,9 @@ def pattern_of_binding(binding: Binding, mod: IRModule) -> Pattern:
         func: Any = mod[call.args[0]] if isinstance(call.args[0], GlobalVar) else None
         return pattern_of_function(func) if isinstance(func, PrimFunc) and len(call.args) == 2 else Pattern.OPAQUE
     row = row_of(call)
-    return row.pattern if row is not None and row.te is not None and isinstance(call.struct_info, TensorStructInfo) else Pattern.OPAQUE
+    if row is None or row.te is None or not isinstance(call.struct_info, TensorStructInfo) or not has_known_shapes(call):
+        return Pattern.OPAQUE
+    return row.pattern
 
 
 def variables_of(expr: Any) -> list[Var]:
