@@ -159,7 +159,7 @@ def _expanded(loop: For, body: Stmt, extent: int) -> Stmt:
     if extent <= 0:
         return NOP
     copies = [Copier({loop.loop_var: add(loop.min, IntImm(loop.min.dtype, step))}).stmt(body) for step in range(extent)]
-    if loop.annotations.get(NO_LOAD_MERGE) and extent > 1:
+    if loop.annotations.get(NO_LOAD_MERGE):  # of one iteration, too: it may be a part of a loop that was cut at a border
         copies = [seq(_OWN_LOADS, copy) for copy in copies]
     flat = [part for copy in copies for part in (copy.seq if isinstance(copy, SeqStmt) else (copy,))]
     return seq(*flat)
