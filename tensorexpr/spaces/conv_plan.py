@@ -104,13 +104,18 @@ def convolution_plans(convolution: Convolution, target: Target) -> list[Plan]:
         live.append([range(pixels[-1])])
     tiles = register_tiles(convolution, pixels, target)
     timed = sorted((_cycles(convolution, tile, vectors, pixels, live, target), tile, vectors) for vectors, tile in tiles)
-    best: dict[tuple[int, ...], Plan] = {}
+    best: dict[tuple[int, ...], tuple[float, Plan]] = {}
     for cycles, tile, vectors in timed:
         kind = (vectors, *(number for number, size in enumerate(tile) if size > 1))
         if kind not in best and (plan := plan_of(convolution, target, pixels, tile, vectors, cycles)) is not None:
-            best[kind] = plan
-    found = list(best.values())
+            best[kind] = cycles + _starting_cycles(plan.packing, plan.parallel, target), plan
+    found = [plan for _, plan in sorted(best.values(), key=lambda one: one[0])]
     return [*found[:1], *(variant for plan in found[:1] for variant in _variants(plan)), *found[1:]]
+
+
+def _starting_cycles(packing: Pack, parallel: bool, target: Target) -> float:
+    """Cycles of all cores to start threads for a copy of all weights, beside those for the convolution."""
+    return target.num_cores * target.machine.fork_join_cycles if packing is Pack.ROOT and parallel else 0.0
 
 
 def channel_lanes(convolution: Convolution, target: Target) -> int:
@@ -148,7 +153,7 @@ def plan_of(convolution: Convolution, target: Target, pixels: list[int], tile: t
     if packing is Pack.PANEL and (order is not Order.PANELS or chunks > 1):
         packing = Pack.ROOT
     if packing is not Pack.NONE:
-        cycles += _PACKED * convolution.depth * channels / lanes
+        cycles += _PACKED * convolution.depth * channels / lanes + _starting_cycles(packing, parallel, target)
     prefetched = order is Order.PIXELS and chunks == 1 and _comes_from_afar(convolution, pixels, tile, target)
     inside = _has_taps_inside(convolution, tile, vectors, target)
     return Plan(lanes, vectors, tile, 0, inside, packing, peeled, order, chunks, parallel, prefetched, cycles)
