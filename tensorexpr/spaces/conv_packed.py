@@ -6,7 +6,8 @@
 Every panel of weights meets all pixels again. Where the second-level cache doesn't keep the lines that these lie in, they come from
 the third level for each panel, and half of what comes is pixels that nobody asked for. The copy is dense: of a plane for windows of
 one pixel, tiles run on over the ends of rows. (znver1, two cores, 256 x 56 x 56 to 512 channels, stride 2: 65 % of the peak without
-it, 89 % with it, 90 % for the same products at stride 1.)
+it, 89 % with it, 90 % for the same products at stride 1; Sapphire Rapids, 512 x 28 x 28 to 1,024 channels, whose lines stay in the
+second level: 0.84 to 0.74 ms.)
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.expr import PrimExpr, Var
 from ..tir.rewriting import Node, post_order_rewrite, variables
-from .conv_plan import Order, Plan, is_peeled
+from .conv_plan import Order, Plan, is_peeled, waits_for_pixels
 from .convolutions import Convolution, convolution_of
 from .reduction import extents_of
 
@@ -41,8 +42,11 @@ def dense(convolution: Convolution, plan: Plan, target: Target) -> Convolution |
         kept, lines = kept // images, lines // images
     panel = convolution.bytes * convolution.depth * plan.block
     panels = -(-convolution.extents[convolution.channel] // plan.block)
-    # lines + panel > second level, or they stay there; panels * lines > panels * kept + what the copy reads and writes
-    if lines + panel <= target.machine.caches[1].size or panels * (lines - kept) <= lines + kept:
+    # All lines and a panel stay in the first level, or in the second one, from which they come fast enough.
+    first, second, _ = (lines + panel <= cache.size for cache in target.machine.caches)
+    is_near = first or (second and not waits_for_pixels(convolution, plan.tile, plan.vectors, target))
+    # panels * lines > panels * kept + what the copy reads and writes
+    if is_near or panels * (lines - kept) <= lines + kept:
         return None
     return _reading_copy(convolution, steps)
 

@@ -171,12 +171,10 @@ def has_free_register(tile: Sequence[int], vectors: int, target: Target) -> bool
 def _has_taps_inside(convolution: Convolution, tile: tuple[int, ...], vectors: int, target: Target) -> bool:
     """True if one tap after the other, each with all channels, would wait for pixels that the tap before has read.
 
-    The pixels of a tile are a line of the cache or two in each channel, far from those of the next one. Where the first level doesn't
-    keep them all until the next tap, they come again, which takes `lines * line / fill` cycles of each step of the sum. 14 pixels
-    by two vectors of AVX-512 are 14 cycles of multiply-adds for 2 of them, 6 by two vectors of AVX2 are 6 for 3. Tiles of several
-    rows have more pixels under way than LLVM keeps in registers (two rows of 13 by a vector of AVX-512: 75 moves to the stack).
+    Tiles of several rows have more pixels under way than LLVM keeps in registers (two rows of 13 by a vector of AVX-512: 75 moves
+    to the stack).
     """
-    pixel, machine, last = convolution.pixels[-1], target.machine, convolution.data.indices[-1]
+    pixel, last = convolution.pixels[-1], convolution.data.indices[-1]
     taps = extents_of(convolution.taps_of(pixel))
     side_by_side = convolution.op.axis[pixel].var in variables(last)
     if convolution.is_transposed or not side_by_side or len(taps) != 1 or not 1 < taps[0] <= _MOST_TAPS:
@@ -185,7 +183,18 @@ def _has_taps_inside(convolution: Convolution, tile: tuple[int, ...], vectors: i
         return False
     if not has_free_register(tile, vectors, target) or prod(list(tile[:-1])) > 1:
         return False
-    span = ((tile[-1] - 1) * convolution.stride_of(pixel) + 1) * convolution.bytes
+    return waits_for_pixels(convolution, tile, vectors, target)
+
+
+def waits_for_pixels(convolution: Convolution, tile: tuple[int, ...], vectors: int, target: Target) -> bool:
+    """True if pixels that come from the second level, again for each tap or panel, delay the multiply-adds.
+
+    The pixels of a tile are a line of the cache or two in each channel, far from those of the next one. Where the first level doesn't
+    keep them all until they are met again, they come again, which takes `lines * line / fill` cycles of each step of the sum. 14 pixels
+    by two vectors of AVX-512 are 14 cycles of multiply-adds for 2 of them, 6 by two vectors of AVX2 are 6 for 3.
+    """
+    machine = target.machine
+    span = ((tile[-1] - 1) * convolution.stride_of(convolution.pixels[-1]) + 1) * convolution.bytes
     lines = 1 + (span - 1) / machine.line_bytes
     refill = lines * machine.line_bytes / machine.caches[0].fill_bytes
     return refill > _REFILL * machine.step_cycles(tile[-1] * vectors, tile[-1] + vectors)

@@ -47,7 +47,7 @@ def marks(function: PrimFunc) -> int:
         (3, ForKind.UNROLLED, {}, 3),
         (3, ForKind.SERIAL, {MAX_STEP: 8}, 3),
         (3, ForKind.SERIAL, {}, 0),
-        (1, ForKind.UNROLLED, {}, 0),
+        (1, ForKind.UNROLLED, {}, 1),  # it may be a part of a loop that was cut
         (9, ForKind.SERIAL, {MAX_STEP: 8}, 0),
     ),
 )
@@ -55,6 +55,24 @@ def test_a_mark_before_each_expanded_step(extent: int, kind: ForKind, more: dict
     result = applied(unroll_loop, func(marked(extent, kind, **more), A, B))
     assert marks(result) == count
     assert not any(isinstance(stmt, For) and NO_LOAD_MERGE in stmt.annotations for stmt in walk_statements(result.body))
+
+
+def test_a_mark_in_each_part_of_a_loop_that_is_cut_at_a_border() -> None:
+    data, weights = te.placeholder((8, 14), name="X"), te.placeholder((8, 3, 16), name="W")
+    padded = te.compute((8, 16), lambda c, x: te.if_then_else(te.all(x >= 1, x < 15), data[c, x - 1], 0.0), name="P")
+    c, r = te.reduce_axis((0, 8), "c"), te.reduce_axis((0, 3), "r")
+    out = te.compute((14, 16), lambda i, j: te.sum(padded[c, i + r] * weights[c, r, j], axis=[c, r]), name="out")
+    s = create_schedule(out.op)
+    i, j = out.op.axis
+    s[padded].compute_inline()
+    s[out].reorder(c, r, i, j)
+    s[out].skip_padding(assume_finite=True)
+    s[out].vectorize(j)
+    for axis in (r, i):
+        s[out].unroll(axis)
+    s[out].pragma(r, "no_load_merge")
+    (function,) = lower(s, [data, weights, out]).functions.values()
+    assert marks(function) == 3  # the first tap has no first pixel, the last one no last
 
 
 def test_a_pragma_that_is_false_changes_nothing() -> None:

@@ -82,3 +82,10 @@ def test_lines_that_stay_in_the_cache_are_read_where_they_are() -> None:
 
 def test_a_copy_that_is_read_once_costs_more_than_it_saves() -> None:
     assert copy_of(conv((1, 4, 6, 7), (8, 4, 1, 1), 2), SMALL) is None
+
+
+def test_lines_that_come_too_slowly_from_the_second_level_are_copied() -> None:
+    # Sapphire Rapids: 14 pixels of a stride of 2 are 2.7 lines for 14 cycles of multiply-adds, of 1 they are 1.8.
+    large = Target("llvm -mcpu=sapphirerapids -num-cores=2")
+    assert copy_of(conv((1, 64, 28, 28), (1024, 64, 1, 1), 2), large) is not None
+    assert copy_of(conv((1, 64, 28, 28), (1024, 64, 1, 1), 2), Target("llvm -mcpu=znver5 -num-cores=2")) is None

@@ -83,6 +83,14 @@ def test_the_best_are_measured_again_in_turn(watched: tuple[Measurer, Watcher]) 
     assert all(result.verified and result.median > 0 for result in both)
 
 
+def test_what_stays_in_a_contest_has_all_of_its_rounds(watched: tuple[Measurer, Watcher]) -> None:
+    measurer, _ = watched
+    slow, fast = measurer.remeasure([Program(1, Trace()), Program(2, tiled(ARGS[2], 4, 32))], rounds=4)
+    assert fast.median < slow.median
+    assert len(fast.costs) == 4  # nothing that was slower may have sent it away
+    assert 3 <= len(slow.costs) <= 5
+
+
 def test_winners_are_built_at_another_level(watched: tuple[Measurer, Watcher]) -> None:
     measurer, _ = watched
     plain, optimised = (measurer.remeasure([Program(1, tiled(ARGS[2], 4, 32))], 2, level)[0] for level in (0, 3))
