@@ -6,21 +6,29 @@ from .canonicalize import CanonicalizeBindings
 from .closures import LambdaLift
 from .common import EliminateCommonSubexpr
 from .dataflow import ConvertToDataflow, ToNonDataflow
+from .decompose import DecomposeOpsForInference, DecomposeOpsForTraining
+from .fold_scale import FoldScaleAxis
 from .fuse_ops import FuseOps
 from .fuse_tir import FuseTIR
+from .identities import SimplifyExpr
 from .inline import InlinePrivateFunctions
 from .legalize import LegalizeOps
 from .normalize import AttachGlobalSymbol, Normalize, NormalizeGlobalVar
 from .order import TopologicalSort
 from .parameters import BundleModelParams, UpdateParamStructInfo
 from .passes import function_pass
+from .products import AdjustMatmulOrder, ExpandMatmulOfSum, ReorderTakeAfterMatmul
 from .purity import RemovePurityChecking
+from .reshapes import RemoveRedundantReshape
 from .signatures import ExpandTupleArguments, RemoveUnusedOutputs, RemoveUnusedParameters
 from .simple import DeadCodeElimination, FoldConstant
+from .transposes import OptimizeLayoutTransform, ReorderPermuteDimsAfterConcat
 
 __all__ = [
-    "AnnotateTIROpPattern", "AttachGlobalSymbol", "BindParams", "BindSymbolicVars", "BundleModelParams", "CanonicalizeBindings",
-    "ConvertToDataflow", "DeadCodeElimination", "EliminateCommonSubexpr", "ExpandTupleArguments", "FoldConstant", "FuseOps", "FuseTIR",
-    "InlinePrivateFunctions", "LambdaLift", "LegalizeOps", "Normalize", "NormalizeGlobalVar", "RemovePurityChecking",
-    "RemoveUnusedOutputs", "RemoveUnusedParameters", "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "function_pass",
+    "AdjustMatmulOrder", "AnnotateTIROpPattern", "AttachGlobalSymbol", "BindParams", "BindSymbolicVars", "BundleModelParams",
+    "CanonicalizeBindings", "ConvertToDataflow", "DeadCodeElimination", "DecomposeOpsForInference", "DecomposeOpsForTraining",
+    "EliminateCommonSubexpr", "ExpandMatmulOfSum", "ExpandTupleArguments", "FoldConstant", "FoldScaleAxis", "FuseOps", "FuseTIR",
+    "InlinePrivateFunctions", "LambdaLift", "LegalizeOps", "Normalize", "NormalizeGlobalVar", "OptimizeLayoutTransform",
+    "RemovePurityChecking", "RemoveRedundantReshape", "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat",
+    "ReorderTakeAfterMatmul", "SimplifyExpr", "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "function_pass",
 ]  # fmt: skip

@@ -60,6 +60,11 @@ class Rewriter(Mutator):
         self._uses: Counter[Any] = Counter(node for node in walk(func) if isinstance(node, Var)) if func is not None else Counter()
         if isinstance(func, Function):
             self._uses.subtract(func.params)
+        self._users: dict[Any, list[Any]] = {}
+        for sequence in [node for node in walk(func) if isinstance(node, SeqExpr)] if func is not None else ():
+            for value in (*(binding.value for binding in sequence.bindings()), Tuple((sequence.body,))):
+                for leaf in _leaves(value):
+                    self._users.setdefault(leaf, []).append(value)
         self.changed = False
 
     # What rules ask
@@ -82,6 +87,10 @@ class Rewriter(Mutator):
     def only(self, expr: Any, *names: str) -> Call | None:
         """As `call`, of a variable that nothing else uses."""
         return self.call(expr, *names) if self._uses[expr] <= 1 else None
+
+    def users(self, expr: Any) -> Sequence[Any]:
+        """The values that a variable is an operand of, as they were before the rules; a tuple for the result of a sequence."""
+        return self._users.get(expr, ())
 
     def emit(self, expr: Any, hint: str = "lv") -> Any:
         """A variable for an expression; what is one, or a constant, is itself."""
@@ -160,7 +169,7 @@ class Rewriter(Mutator):
     def define(self, var: Var, info: StructInfo) -> Var:
         """The variable in place of one, which is used as often."""
         new = super().define(var, info)
-        self._uses[new] = self._uses[var]
+        self._uses[new], self._users[new] = self._uses[var], self._users.get(var, [])
         return new
 
     def block(self, block: BindingBlock) -> BindingBlock:
@@ -191,6 +200,7 @@ class Rewriter(Mutator):
 
 
 def _leaves(expr: Any) -> Iterable[Any]:
+    """The operands of an expression, and those that are in tuples."""
     for operand in operands(expr):
         yield from operand.fields if isinstance(operand, Tuple) else (operand,)
 

@@ -23,7 +23,7 @@ from ..expr import (
     const,
 )
 from ..ops.row import row_of
-from ..struct_info import TensorStructInfo, symbols_of
+from ..struct_info import ShapeExpr, ShapeStructInfo, TensorStructInfo, TupleStructInfo, symbols_of
 from ..visitor import Mutator, walk
 from .passes import each_function, graph_pass
 
@@ -64,29 +64,48 @@ class _Folder(Mutator):
     def binding(self, binding: Binding) -> list[Binding]:
         """None for a variable that is a constant, which its uses become."""
         made = super().binding(binding)
-        if isinstance(binding, VarBinding) and isinstance(made[0].value, Constant):
+        value = made[0].value
+        if isinstance(binding, VarBinding) and (isinstance(value, (Constant, ShapeExpr)) or _is_tuple_of_constants(value)):
             self._variables[binding.var] = made[0].value
             return []
         return made
 
     def rewrite(self, expr: Any) -> Any:
         """A constant in place of a call of constants."""
-        row = row_of(expr)
-        if row is None or row.numpy is None or not row.is_pure or not all(_is_constant(arg) for arg in expr.args):
-            return expr
-        info = expr.struct_info
-        if not isinstance(info, TensorStructInfo) or info.extents is None:
-            return expr
-        elements = int(np.prod([getattr(one, "value", _LARGEST_FOLDED + 1) for one in info.extents], dtype=np.int64))
-        given = sum(int(np.prod(node.data.shape)) for arg in expr.args for node in walk(arg) if isinstance(node, Constant))
-        if elements > max(_LARGEST_FOLDED, given):
-            return expr
-        return const(Evaluator(IRModule()).apply(Function((), expr), (), row.name, {}, {}))
+        found = folded(expr)
+        return expr if found is None else found
+
+
+def folded(expr: Any) -> Any:
+    """What a call is that depends on constants and known extents alone: a constant, a tuple of these, a shape; None for others."""
+    row = row_of(expr)
+    if row is None or not row.is_pure:
+        return None
+    info = expr.struct_info
+    if isinstance(info, ShapeStructInfo) and info.values is not None:
+        return ShapeExpr(info.values)
+    infos = info.fields if isinstance(info, TupleStructInfo) else (info,)
+    if row.numpy is None or not infos or not all(map(_is_constant, expr.args)):
+        return None
+    elements = 0
+    for one in infos:
+        if not isinstance(one, TensorStructInfo) or one.extents is None:
+            return None
+        elements += int(np.prod([getattr(extent, "value", _LARGEST_FOLDED + 1) for extent in one.extents], dtype=np.int64))
+    given = sum(int(np.prod(node.data.shape)) for arg in expr.args for node in walk(arg) if isinstance(node, Constant))
+    if elements > max(_LARGEST_FOLDED, given):
+        return None
+    values = Evaluator(IRModule()).apply(Function((), expr), (), row.name, {}, {})
+    return Tuple(tuple(map(const, values))) if isinstance(info, TupleStructInfo) else const(values)
+
+
+def _is_tuple_of_constants(expr: Any) -> bool:
+    return isinstance(expr, Tuple) and all(isinstance(one, Constant) for one in expr.fields)
 
 
 def _is_constant(expr: Any) -> bool:
     if isinstance(expr, Tuple):
-        return all(isinstance(one, Constant) for one in expr.fields)
+        return _is_tuple_of_constants(expr)
     return not isinstance(expr, (Var, Call, If)) and not symbols_of(expr.struct_info)
 
 

@@ -1,0 +1,88 @@
+"""DecomposeOpsForInference and DecomposeOpsForTraining: batch normalisation and dropout by simpler operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...lower.passes import ModulePass
+from ..expr import Call, Function, Tuple, const
+from ..ops.create import ones_like
+from ..ops.elementwise import add, divide, multiply, sqrt, subtract
+from ..ops.manipulate import expand_dims
+from ..ops.reduce import mean, variance
+from ..ops.row import row_of
+from ..struct_info import TensorStructInfo
+from .passes import each_function
+from .rewriting import Rewriter, Rules, rewritten
+
+
+def _given(call: Call) -> tuple[dict[str, Any], TensorStructInfo, list[int]] | None:
+    """A batch normalisation by names, what it normalises, and the axes other than its channels; None if these aren't known."""
+    row = row_of(call)
+    if row is None:
+        return None
+    given = row.bound(call)
+    info = given["data"].struct_info
+    if not isinstance(info, TensorStructInfo) or info.ndim == -1 or not info.dtype:
+        return None
+    return given, info, [n for n in range(info.ndim) if n != given["axis"] % info.ndim]
+
+
+def _normalized(given: dict[str, Any], info: TensorStructInfo, axes: list[int], centre: Any, spread: Any) -> Any:
+    """The data by a mean and a variance of each channel, scaled and shifted."""
+
+    def wide(vector: Any) -> Any:
+        return expand_dims(vector, axes)
+
+    epsilon = const(given["epsilon"], info.dtype)
+    found: Any = divide(subtract(given["data"], wide(centre)), sqrt(add(wide(spread), epsilon)))
+    found = multiply(found, wide(given["gamma"])) if given["scale"] else found
+    return add(found, wide(given["beta"])) if given["center"] else found
+
+
+def _for_inference(graph: Rewriter, call: Call) -> Any:
+    known = _given(call)
+    if known is None:
+        return None
+    given = known[0]
+    return Tuple((_normalized(*known, given["moving_mean"], given["moving_var"]), given["moving_mean"], given["moving_var"]))
+
+
+def _for_training(graph: Rewriter, call: Call) -> Any:
+    known = _given(call)
+    if known is None:
+        return None
+    given, info, axes = known
+    centre, spread = graph.emit(mean(given["data"], axes)), graph.emit(variance(given["data"], axes))
+    momentum = float(given["momentum"])
+
+    def moved(old: Any, new: Any) -> Any:
+        return add(multiply(const(1 - momentum, info.dtype), old), multiply(const(momentum, info.dtype), new))
+
+    moving = moved(given["moving_mean"], centre), moved(given["moving_var"], spread)
+    return Tuple((_normalized(given, info, axes, centre, spread), *moving))
+
+
+def _kept(graph: Rewriter, call: Call) -> Any:
+    return Tuple((call.args[0], ones_like(call.args[0])))
+
+
+INFERENCE: Rules = {"relax.nn.batch_norm": [_for_inference], "relax.nn.dropout": [_kept]}
+TRAINING: Rules = {"relax.nn.batch_norm": [_for_training]}
+
+
+def _of_one(name: str, rules: Rules, func_name: str | None) -> ModulePass:
+    def run(func: Function, mod: Any) -> Function:
+        return rewritten(func, rules) if func_name is None or mod[func_name] is func else func
+
+    return each_function(name, run)
+
+
+def DecomposeOpsForInference(func_name: str | None = None) -> ModulePass:
+    """A pass: batch normalisation by its moving statistics, dropout nothing; of one function, or of all."""
+    return _of_one("DecomposeOpsForInference", INFERENCE, func_name)
+
+
+def DecomposeOpsForTraining(func_name: str | None = None) -> ModulePass:
+    """A pass: batch normalisation by the statistics of its batch, which move the moving ones; of one function, or of all."""
+    return _of_one("DecomposeOpsForTraining", TRAINING, func_name)

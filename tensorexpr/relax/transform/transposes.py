@@ -1,0 +1,163 @@
+"""OptimizeLayoutTransform: transposes cancel, or move behind what can work in the other order, where they meet those that they cancel.
+
+    permute(permute(x, p), q)     ->  permute(x, p[q]), x if that changes nothing
+    f(permute(x, p), c)           ->  permute(f(x, c'), p)                    element by element
+    sum(permute(x, p), a)         ->  permute(sum(x, p[a]), ...)              reductions
+    concat, split                 ->  the same along the axis where it was
+
+A graph from an exporter of networks with channels last has a transpose in front of each convolution and one behind it: all go
+but those at its ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...lower.passes import ModulePass
+from ...tir.arithmetic import as_int
+from ..expr import Call, Constant, RelaxExpr, Tuple, TupleGetItem, const
+from ..ops.manipulate import concat, permute_dims, reshape, split
+from ..ops.row import ROWS, Pattern, row_of
+from ..struct_info import TensorStructInfo
+from .identities import is_known
+from .rewriting import Rewriter, Rules, rule_pass
+
+PERMUTE = "relax.permute_dims"
+REDUCTIONS = tuple(f"relax.{name}" for name in ("sum", "mean", "max", "min", "prod", "variance", "std"))
+
+
+def order_of(call: Call) -> list[int] | None:
+    """The axes of a transpose, counted from the front; None if their number isn't known."""
+    info = call.args[0].struct_info
+    if not isinstance(info, TensorStructInfo) or info.ndim == -1:
+        return None
+    axes: Sequence[int] | None = call.attrs["axes"]
+    return list(range(info.ndim))[::-1] if axes is None else [int(axis) % info.ndim for axis in axes]
+
+
+def permuted(value: Any, order: Sequence[int]) -> Any:
+    """A value with its axes in another order; itself for the same one."""
+    return value if list(order) == list(range(len(order))) else permute_dims(value, list(order))
+
+
+def _moves(value: Any) -> bool:
+    """Whether a transpose can go behind a call, or end there."""
+    row = row_of(value)
+    named = (PERMUTE, "relax.concat", "relax.split", *REDUCTIONS)
+    return row is not None and (row.pattern <= Pattern.BROADCAST or str(value.op) in named)
+
+
+def transpose(graph: Rewriter, arg: Any) -> tuple[Any, list[int]] | None:
+    """What is transposed, and how, if the operand is a transpose that all its uses can move."""
+    inner = graph.call(arg, PERMUTE)
+    order = None if inner is None else order_of(inner)
+    if inner is None or order is None or (graph.uses(arg) > 1 and not all(map(_moves, graph.users(arg)))):
+        return None
+    return inner.args[0], order
+
+
+def _one_permute(graph: Rewriter, call: Call) -> Any:
+    """A transpose of a transpose; one that moves no element is a reshape."""
+    order, inner = order_of(call), graph.call(call.args[0], PERMUTE)
+    if order is None:
+        return None
+    if inner is not None:
+        first = order_of(inner) or []
+        return permuted(inner.args[0], [first[n] for n in order])
+    if order == list(range(len(order))):
+        return call.args[0]
+    info = call.args[0].struct_info
+    if not is_known(info):
+        return None
+    moved = [n for n in order if as_int(info.extents[n]) != 1]
+    return reshape(call.args[0], list(call.struct_info.extents)) if moved == sorted(moved) else None  # type: ignore[attr-defined]
+
+
+def _behind_elements(graph: Rewriter, call: Call) -> Any:
+    """`f(permute(x), permute(y), c)`."""
+    row = row_of(call)
+    if row is None or row.pattern > Pattern.BROADCAST or not call.args:
+        return None
+    found = {n: transpose(graph, arg) for n, arg in enumerate(call.args)}
+    orders = [one[1] for one in found.values() if one is not None]
+    if not orders or any(order != orders[0] for order in orders):
+        return None
+    args: list[Any] = []
+    for n, arg in enumerate(call.args):
+        known = found[n]
+        new = known[0] if known is not None else _turned(graph, arg, orders[0])
+        if new is None:
+            return None
+        args.append(new)
+    return permute_dims(Call(call.op, args, call.attrs, call.sinfo_args), orders[0])
+
+
+def _turned(graph: Rewriter, arg: Any, order: Sequence[int]) -> Any:
+    """An operand that isn't transposed, for beside one that isn't any more; None for one that would have to be."""
+    info = arg.struct_info if isinstance(arg, RelaxExpr) else None
+    if not isinstance(info, TensorStructInfo) or info.ndim == 0:
+        return arg
+    value = graph.value(arg)
+    if not isinstance(value, Constant) or info.ndim > len(order):
+        return None
+    values = value.data.numpy().reshape((1,) * (len(order) - info.ndim) + tuple(value.data.shape))
+    back = sorted(range(len(order)), key=lambda n: order[n])
+    return const(values.transpose(back).copy())
+
+
+def _behind_reduction(graph: Rewriter, call: Call) -> Any:
+    """`sum(permute(x), axis)`."""
+    found = transpose(graph, call.args[0])
+    if found is None:
+        return None
+    (value, order), axes, keepdims = found, call.attrs["axis"], call.attrs["keepdims"]
+    given = list(range(len(order))) if axes is None else [axes] if isinstance(axes, int) else list(axes)
+    gone = [order[int(axis) % len(order)] for axis in given]
+    made = Call(call.op, (value,), {**call.attrs, "axis": sorted(gone)})
+    if keepdims:
+        return permuted(made, order)
+    left = [n for n in order if n not in gone]
+    return permuted(made, [sorted(left).index(n) for n in left])
+
+
+def _behind_concat(graph: Rewriter, call: Call) -> Any:
+    """`concat(permute(x), permute(y))`."""
+    fields = call.args[0].fields if isinstance(call.args[0], Tuple) else ()
+    found = [transpose(graph, field) for field in fields]
+    if not found or any(one is None or one[1] != found[0][1] for one in found):  # type: ignore[index]
+        return None
+    order = found[0][1]  # type: ignore[index]
+    axis = order[int(call.attrs["axis"] or 0) % len(order)]
+    return permute_dims(concat([one[0] for one in found if one is not None], axis), order)
+
+
+def _behind_split(graph: Rewriter, call: Call) -> Any:
+    """`split(permute(x))`."""
+    found = transpose(graph, call.args[0])
+    if found is None:
+        return None
+    value, order = found
+    parts = graph.emit(split(value, call.attrs["indices_or_sections"], order[int(call.attrs["axis"]) % len(order)]))
+    return Tuple(tuple(permute_dims(TupleGetItem(parts, n), order) for n in range(len(parts.struct_info.fields))))
+
+
+CANCEL: Rules = {PERMUTE: [_one_permute]}
+CONCAT: Rules = {"relax.concat": [_behind_concat]}
+RULES: Rules = {
+    **CANCEL,
+    **CONCAT,
+    "relax.split": [_behind_split],
+    **{name: [_behind_reduction] for name in REDUCTIONS if name in ROWS},
+    "": [_behind_elements],
+}
+
+
+def OptimizeLayoutTransform() -> ModulePass:
+    """A pass: transposes cancel where they meet, and move behind operators that can work in the other order; see the module."""
+    return rule_pass("OptimizeLayoutTransform", RULES)
+
+
+def ReorderPermuteDimsAfterConcat() -> ModulePass:
+    """A pass: transposed tensors are joined before they are transposed."""
+    return rule_pass("ReorderPermuteDimsAfterConcat", CONCAT)
