@@ -15,6 +15,7 @@ from .inline import InlinePrivateFunctions
 from .legalize import LegalizeOps
 from .normalize import AttachGlobalSymbol, Normalize, NormalizeGlobalVar
 from .order import TopologicalSort
+from .pads import FoldPads
 from .parameters import BundleModelParams, UpdateParamStructInfo
 from .passes import function_pass
 from .products import AdjustMatmulOrder, ExpandMatmulOfSum, ReorderTakeAfterMatmul
@@ -22,13 +23,14 @@ from .purity import RemovePurityChecking
 from .reshapes import RemoveRedundantReshape
 from .signatures import ExpandTupleArguments, RemoveUnusedOutputs, RemoveUnusedParameters
 from .simple import DeadCodeElimination, FoldConstant
+from .simplify import Simplify
 from .transposes import OptimizeLayoutTransform, ReorderPermuteDimsAfterConcat
 
 __all__ = [
     "AdjustMatmulOrder", "AnnotateTIROpPattern", "AttachGlobalSymbol", "BindParams", "BindSymbolicVars", "BundleModelParams",
     "CanonicalizeBindings", "ConvertToDataflow", "DeadCodeElimination", "DecomposeOpsForInference", "DecomposeOpsForTraining",
-    "EliminateCommonSubexpr", "ExpandMatmulOfSum", "ExpandTupleArguments", "FoldConstant", "FoldScaleAxis", "FuseOps", "FuseTIR",
-    "InlinePrivateFunctions", "LambdaLift", "LegalizeOps", "Normalize", "NormalizeGlobalVar", "OptimizeLayoutTransform",
+    "EliminateCommonSubexpr", "ExpandMatmulOfSum", "ExpandTupleArguments", "FoldConstant", "FoldPads", "FoldScaleAxis", "FuseOps",
+    "FuseTIR", "InlinePrivateFunctions", "LambdaLift", "LegalizeOps", "Normalize", "NormalizeGlobalVar", "OptimizeLayoutTransform",
     "RemovePurityChecking", "RemoveRedundantReshape", "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat",
-    "ReorderTakeAfterMatmul", "SimplifyExpr", "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "function_pass",
+    "ReorderTakeAfterMatmul", "Simplify", "SimplifyExpr", "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "function_pass",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from ...tir.dtype import to_numpy
 from ..expr import Call, Constant, PrimValue, Tuple
 from ..ops.elementwise import astype, clip
 from ..ops.elementwise import relu as make_relu
+from ..ops.row import row_of
 from ..struct_info import TensorStructInfo
 from .rewriting import Rewriter, Rules, rule_pass
 
@@ -101,8 +102,10 @@ def _whole(graph: Rewriter, call: Call) -> Any:
     """A slice of everything, in order."""
     if not _same(call, call.args[0]):
         return None
-    steps = call.args[4].fields if len(call.args) > 4 and isinstance(call.args[4], Tuple) else ()
-    return call.args[0] if all(isinstance(one, PrimValue) and as_int(one.value) == 1 for one in steps) else None
+    row = row_of(call)
+    given = None if row is None else row.bound(call)["strides"]
+    steps = given.fields if isinstance(given, Tuple) else given or ()
+    return call.args[0] if all(as_int(getattr(one, "value", one)) == 1 for one in steps) else None
 
 
 def _number(expr: Any) -> float | None:
@@ -117,7 +120,7 @@ def _one_clip(graph: Rewriter, call: Call) -> Any:
     if low is None or high is None or low > high:
         return None
     info: Any = call.struct_info
-    if low == 0 and info.dtype.startswith("float") and high >= float(np.finfo(to_numpy(info.dtype)).max):
+    if low == 0 and info.dtype.startswith("float") and high >= float(np.finfo(info.dtype).max):
         return make_relu(call.args[0])
     if graph.call(call.args[0], "relax.nn.relu") is not None and low == 0:
         return clip(graph.value(call.args[0]).args[0], call.args[1], call.args[2])
