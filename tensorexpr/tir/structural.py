@@ -360,7 +360,8 @@ class _Digest:
     def _combine(self, node: Any, count: int, *extra: str) -> None:
         """Replace the digests of the operands by the digest of the node."""
         split = len(self._results) - count
-        digest = _hash(type(node).__name__, *extra, *self._results[split:])
+        kind = "tuple" if isinstance(node, list) else type(node).__name__  # which equal lists
+        digest = _hash(kind, *extra, *self._results[split:])
         del self._results[split:]
         self._results.append(digest)
         if isinstance(node, PrimExpr):

@@ -24,11 +24,15 @@ from ..expr import Function
 from ..ops.row import row_of
 from ..visitor import walk
 from .annotate_pattern import AnnotateTIROpPattern
+from .canonicalize import CanonicalizeBindings
+from .common import EliminateCommonSubexpr
 from .fuse_ops import FuseOps
 from .fuse_tir import FuseTIR
 from .legalize import LegalizeOps, has_known_shapes
+from .normalize import Normalize
 from .passes import graph_pass
 from .simple import DeadCodeElimination, FoldConstant
+from .simplify import Simplify
 
 
 def _operators_with_computations(mod: IRModule) -> Iterator[str]:
@@ -63,9 +67,22 @@ PHASES: Mapping[int, Phase] = {
     0: Phase(
         "normalise",
         "no call of a pure operator has constants only for arguments, unless its result would be larger than four million elements",
-        (FoldConstant(),),  # first: shapes and weights that are computed are constants for all that follows
+        (
+            Normalize(),  # first: all that follows sees one call a binding
+            CanonicalizeBindings(),
+            FoldConstant(),  # last: shapes and weights that are computed are constants for all that follows
+        ),
     ),
-    1: Phase("simplify", "as before: each value is what it was within the rounding of its dtype"),
+    1: Phase(
+        "simplify",
+        "as before: each value is what it was within the rounding of its dtype",
+        (
+            EliminateCommonSubexpr(),  # first: exporters repeat shapes and casts, and what is used twice isn't simplified
+            CanonicalizeBindings(),
+            Simplify(),
+            DeadCodeElimination(),
+        ),
+    ),
     2: Phase("layouts", "each value has one layout, and each use reads it in that layout"),
     3: Phase(
         "fuse",
