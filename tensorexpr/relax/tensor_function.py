@@ -26,7 +26,7 @@ _MOST_MADE = 4096
 
 
 def _copied(tensor: Tensor) -> Tensor:
-    """A tensor that is an argument as a result of its own."""
+    """A tensor that is an argument, or a result already, as a result of its own."""
     made: Tensor = te.compute(tensor.shape, lambda *index: tensor[index], name=f"{tensor.op.name}_copy")
     return made
 
@@ -93,7 +93,7 @@ def tensor_function(func: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
 
 def function_of_tensors(inputs: Sequence[Tensor], outputs: Sequence[Tensor], symbols: Sequence[Symbol] = ()) -> PrimFunc:
     """The tensor function that computes tensors, which `plain_tensors` gives back."""
-    results = [_copied(one) if isinstance(one.op, PlaceholderOp) else one for one in outputs]
+    results = [_copied(one) if isinstance(one.op, PlaceholderOp) or one in outputs[:n] else one for n, one in enumerate(outputs)]
     made = create_prim_func([*inputs, *results, *symbols]).without_attr("global_symbol").with_attr("tir.noalias", True)
     _MADE[structural_hash(made.with_attrs({}))] = [*inputs, *results]
     while len(_MADE) > _MOST_MADE:
