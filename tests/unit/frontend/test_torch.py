@@ -114,6 +114,8 @@ LAYERS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "layer norm": (torch.nn.LayerNorm([7, 8]), (IMAGE,)),
     "rms norm": (torch.nn.RMSNorm(8), (IMAGE,)),
     "embedding": (torch.nn.Embedding(10, 3), (torch.tensor([[1, 9], [0, 3]]),)),
+    "bilinear": (torch.nn.Upsample(scale_factor=2, mode="bilinear", align_corners=True), (IMAGE,)),
+    "nearest": (torch.nn.Upsample(size=(10, 12)), (IMAGE,)),
 }
 
 
