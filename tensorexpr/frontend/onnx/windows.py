@@ -1,0 +1,78 @@
+"""The attributes of nodes that work on windows: convolutions and pools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...tir.arithmetic import as_int
+from .attributes import Attributes
+from .context import Context
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows over the axes behind the first two of operand 0, a number for each of them."""
+
+    size: list[int]
+    strides: list[int]
+    dilations: list[int]
+    pads: list[int]
+
+    @property
+    def rank(self) -> int:
+        """The axes that windows run over."""
+        return len(self.size)
+
+
+def letters(ctx: Context, rank: int) -> str:
+    """The letters of the axes of a plane.
+
+    Raises:
+        ModelError: for a plane of more than three axes, or none.
+    """
+    if not 1 <= rank <= 3:
+        ctx.fail(f"windows over {rank} axes; there are kernels for one to three")
+    return ("W", "HW", "DHW")[rank - 1]
+
+
+def windows(ctx: Context, attrs: Attributes, size: Sequence[int], is_whole: bool = False) -> Windows:
+    """The windows of a node.
+
+    Args:
+        ctx, attrs: of the node.
+        size: of a window.
+        is_whole: whether SAME counts windows as a ceil_mode would: of dilated pools it does.
+
+    Raises:
+        ModelError: where padding depends on extents that aren't known.
+    """
+    rank = len(size)
+    strides, dilations = attrs.ints("strides", [1] * rank), attrs.ints("dilations", [1] * rank)
+    pads = attrs.ints("pads", [0] * 2 * rank)
+    mode = attrs.string("auto_pad", "NOTSET")
+    for name, given, wanted in (("strides", strides, rank), ("dilations", dilations, rank), ("pads", pads, 2 * rank)):
+        if len(given) != wanted:
+            ctx.fail(f"{name} has {len(given)} numbers for {rank} axes")
+    if mode == "VALID":
+        pads = [0] * 2 * rank
+    elif mode in ("SAME_UPPER", "SAME_LOWER"):
+        extents = ctx.extents(0)[2:]
+        missing = [_missing(ctx, *one) for one in zip(extents, size, strides, dilations, strict=True)]
+        small, large = [n // 2 for n in missing], [n - n // 2 for n in missing]
+        pads = [*small, *large] if mode == "SAME_UPPER" else [*large, *small]
+    elif mode != "NOTSET":
+        ctx.fail(f"no auto_pad {mode!r}")
+    return Windows(list(size), strides, dilations, pads)
+
+
+def _missing(ctx: Context, extent: Any, size: int, stride: int, dilation: int) -> int:
+    """What has to be added to an extent for as many windows as it has strides."""
+    reach = (size - 1) * dilation + 1
+    known = as_int(extent)
+    if known is None:
+        if stride == 1:
+            return reach - 1
+        ctx.fail(f"auto_pad of an extent that isn't known, {extent}, by strides of {stride}")
+    return max(0, (-(-known // stride) - 1) * stride + reach - known)
