@@ -117,8 +117,9 @@ def zero(dtype: str) -> str:
 
 
 def identifier(name: str) -> str:
-    """A variable's name made fit for a local value: letters, digits, dots and underscores."""
-    return "".join(c if c.isascii() and (c.isalnum() or c in "._") else "_" for c in name)
+    """A variable's name made fit for a local value: letters, digits, dots and underscores, and no digit first."""
+    fit = "".join(c if c.isascii() and (c.isalnum() or c in "._") else "_" for c in name)
+    return f"_{fit}" if fit[:1].isdigit() else fit
 
 
 def symbol(name: str) -> str:

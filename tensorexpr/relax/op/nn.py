@@ -35,6 +35,7 @@ from ..ops.pool import (
     max_pool1d,
     max_pool2d,
     max_pool3d,
+    max_pool_with_places,
 )
 
 __all__ = [
@@ -42,6 +43,6 @@ __all__ = [
     "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "celu", "conv1d", "conv1d_transpose", "conv2d",
     "conv2d_transpose", "conv3d", "conv3d_transpose", "dense", "dropout", "elu", "gelu", "gelu_tanh", "group_norm", "hard_sigmoid",
     "hard_swish", "instance_norm", "layer_norm", "leakyrelu", "log_softmax", "lp_pool1d", "lp_pool2d", "lp_pool3d", "lrn", "max_pool1d",
-    "max_pool2d", "max_pool3d", "mish", "pad", "prelu", "relu", "relu6", "rms_norm", "selu", "silu", "softmax", "softplus", "softsign",
-    "swish", "thresholded_relu",
+    "max_pool2d", "max_pool3d", "max_pool_with_places", "mish", "pad", "prelu", "relu", "relu6", "rms_norm", "selu", "silu", "softmax",
+    "softplus", "softsign", "swish", "thresholded_relu",
 ]  # fmt: skip

@@ -9,14 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ... import topi
+from ... import te, topi
 from ...errors import DeclarationError
-from ...tir.arithmetic import as_int, const
+from ...tir import intrin
+from ...tir.arithmetic import all as all_of
+from ...tir.arithmetic import any as any_of
+from ...tir.arithmetic import as_int, cast, const, convert
 from ...tir.expr import IntImm, PrimExpr
 from ...topi.nn.pooling import pool
 from ...topi.transform import parse_layout
 from ..expr import Call
-from ..struct_info import StructInfo
+from ..struct_info import StructInfo, TupleStructInfo
 from . import reference
 from .row import Expr, Operand, Pattern, operator, tensor
 from .window import PLANES, check_layout, paddings, positions, relaid, sizes
@@ -209,3 +212,61 @@ def _adaptive(kind: str, rank: int) -> Callable[..., Call]:
 
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (_adaptive("avg", rank) for rank in (1, 2, 3))
 adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (_adaptive("max", rank) for rank in (1, 2, 3))
+
+
+def _te_places(data: Any, storage_order: bool, **attrs: Any) -> Any:
+    rank = data.ndim - 2
+    own = Pool("nn.max_pool_with_places", rank, count_include_pad=False, layout="NC" + PLANES[rank - 1], out_layout=None, **attrs)
+    front, extents = own.padding[:rank], list(data.shape[2:])
+    order = list(reversed(range(rank))) if storage_order else list(range(rank))
+    lowest_place = const(-1, "int64")
+
+    def greater(a: Any, b: Any) -> Any:
+        first = any_of(a[0] > b[0], all_of(convert(a[0] == b[0]), a[1] <= b[1]), b[1] < lowest_place + 1)
+        return tuple(intrin.select(all_of(a[1] > lowest_place, first), x, y) for x, y in zip(a, b, strict=True))
+
+    reducer = te.comm_reducer(greater, lambda value, place: (intrin.min_value(value), const(-1, place)), name="greatest")
+    taps = [te.reduce_axis((0, size), name=f"rv{n}") for n, size in enumerate(own.pool_size)]
+
+    def body(n: Any, c: Any, *i: Any) -> Any:
+        at = [x * s + tap.var * d - low for x, s, tap, d, low in zip(i, own.strides, taps, own.dilation, front, strict=True)]
+        inside = all_of(*(test for x, extent in zip(at, extents, strict=True) for test in (x >= 0, x < extent)))
+        place: Any = cast(n, "int64") * data.shape[1] + c
+        for axis in order:
+            place = place * extents[axis] + at[axis]
+        value = intrin.if_then_else(inside, data(n, c, *at), intrin.min_value(data.dtype))
+        return reducer((value, intrin.select(inside, cast(place, "int64"), lowest_place)), axis=taps)
+
+    return list(te.compute((*data.shape[:2], *own.counts(extents)), body, name="max_pool_with_places"))
+
+
+def _np_places(data: Any, storage_order: bool, **attrs: Any) -> Any:
+    rank = data.ndim - 2
+    own = Pool("nn.max_pool_with_places", rank, count_include_pad=False, layout="NC" + PLANES[rank - 1], out_layout=None, **attrs)
+    plane = np.arange(int(np.prod(data.shape[2:])))
+    numbers = plane.reshape(data.shape[:1:-1]).T if storage_order else plane.reshape(data.shape[2:])
+    places = np.arange(data.shape[0] * data.shape[1]).reshape(*data.shape[:2], *[1] * rank) * len(plane) + numbers
+    values, where = own.views(data, lowest(data.dtype), lowest(data.dtype)), own.views(places, -1, -1)
+    shape = values.shape[: 2 + rank]
+    flat, index = values.reshape(*shape, -1), where.reshape(*shape, -1)
+    best = flat == flat.max(-1, keepdims=True)
+    found = np.where(best & (index >= 0), index, np.iinfo(np.int64).max).min(-1)
+    return flat.max(-1), np.where(found == np.iinfo(np.int64).max, -1, found)
+
+
+@operator("nn.max_pool_with_places", Pattern.OPAQUE, te=_te_places, numpy=_np_places)
+def max_pool_with_places(
+    data: Expr, pool_size: int | Sequence[int] = 1, strides: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1, ceil_mode: bool = False, storage_order: bool = False,
+) -> StructInfo:  # fmt: skip
+    """The greatest of each window of N, C and one to three axes, and where it is in the whole tensor, counted in int64.
+
+    With `storage_order` places inside of a plane count by columns.
+    """
+    x = tensor(data, "data")
+    rank = x.ndim - 2
+    if not 1 <= rank <= 3:
+        raise DeclarationError(f"relax.op.nn.max_pool_with_places: data has N, C and one to three more axes, not {x.info}")
+    own = Pool("nn.max_pool_with_places", rank, pool_size, strides, padding, dilation, ceil_mode, False, "NC" + PLANES[rank - 1], None)
+    shape = None if x.extents is None else [*x.extents[:2], *own.counts(x.extents[2:])]
+    return TupleStructInfo((x.like(shape, ndim=x.ndim), x.like(shape, "int64", x.ndim)))

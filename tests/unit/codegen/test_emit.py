@@ -124,3 +124,12 @@ def test_code_for_aarch64() -> None:
     machine = llvm.Target.from_triple(target.triple).create_target_machine(cpu=target.mcpu, opt=2)
     machine_code = str(machine.emit_assembly(llvm.parse_assembly(emitted.text)))
     assert "fmla" in machine_code and "\tbl\t" not in machine_code
+
+
+def test_names_of_variables_may_begin_with_a_digit() -> None:
+    source, out = flat("0", 4), flat("1.out", 4)
+    body = loop("2", 4, lambda i: store(out, i, load(source, i) * 2.0))
+    compiled = compile_function(primfunc([source, out], body))
+    result = np.zeros(4, "float32")
+    compiled(np.arange(4, dtype="float32"), result)
+    assert result.tolist() == [0.0, 2.0, 4.0, 6.0]

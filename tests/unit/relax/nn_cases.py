@@ -69,6 +69,8 @@ CASES: dict[str, Case] = {
     "lrn": (lambda x: nn.lrn(x, 4, 1, 0.5), ((PLANE, F),)),
     "max_pool1d": pool("max_pool1d", 2, 3, 8, pool_size=3, strides=3, ceil_mode=True),
     "max_pool2d_blocks": pool("max_pool2d", *BLOCKED, pool_size=3, strides=2, padding=1, layout="NCHW4c"),
+    "max_pool_with_places": (lambda x: nn.max_pool_with_places(x, 3, 2, 1)[1], (((2, 2, 5, 6), F),)),
+    "max_pool_with_places_by_columns": (lambda x: nn.max_pool_with_places(x, 2, 2, ceil_mode=True, storage_order=True)[1], ((PLANE, F),)),
     "max_pool3d": pool("max_pool3d", 1, 2, 5, 6, 7, pool_size=2, dilation=(1, 2, 3)),
     "pad": padded("constant", pad_value=2.5),
     "pad_circular": padded("circular"),

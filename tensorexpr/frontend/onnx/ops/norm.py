@@ -91,7 +91,7 @@ def rms_normalization(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
 
 @onnx_op("GroupNormalization")
 def group_normalization(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
-    """Groups of channels with a mean of 0 and a variance of 1, scaled and shifted: a number for each channel, before opset 21 each group."""
+    """Groups of channels with a mean of 0 and a variance of 1, scaled and shifted by channels, before opset 21 by groups."""
     groups = attrs.int("num_groups")
     gamma, beta = inputs[1], inputs[2]
     if ctx.opset < 21:

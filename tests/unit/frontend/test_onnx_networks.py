@@ -1,0 +1,89 @@
+"""Operators of ONNX for networks: each model's results are those of the standard's own evaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorexpr as tvm
+from tensorexpr import relax
+from tensorexpr.errors import ModelError
+from tensorexpr.relax.frontend.onnx import from_onnx
+
+onnx = pytest.importorskip("onnx")
+helper = onnx.helper
+
+CASES: dict[str, tuple[str, int, list[Any], dict[str, Any]]] = {
+    "conv": ("Conv", 18, [(1, 4, 7, 6), (6, 2, 3, 3), (6,)], {"group": 2, "auto_pad": "SAME_LOWER", "strides": [2, 1]}),
+    "conv of rows": ("Conv", 18, [(1, 2, 9), (3, 2, 4)], {"pads": [2, 1], "dilations": [2]}),
+    "transposed": ("ConvTranspose", 18, [(1, 2, 3, 4), (2, 3, 3, 3)], {"strides": [3, 2], "pads": [1, 0, 1, 2], "output_padding": [2, 1]}),
+    "transposed, same": ("ConvTranspose", 18, [(1, 2, 3, 4), (2, 3, 3, 3), (3,)], {"strides": [2, 2], "auto_pad": "SAME_UPPER"}),
+    "columns": ("Col2Im", 18, [(1, 8, 4), [4, 5], [2, 2]], {"strides": [2, 3]}),
+    "greatest, with places": ("MaxPool", 18, [(1, 2, 5, 5)], {"kernel_shape": [3, 2], "strides": [2, 2], "storage_order": 1}),
+    "mean": ("AveragePool", 19, [(1, 2, 5, 6)], {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1, "pads": [1, 0, 1, 1]}),
+    "norm of windows": ("LpPool", 18, [(1, 2, 6)], {"kernel_shape": [2], "strides": [2], "p": 3}),
+    "hardmax": ("Hardmax", 13, [(2, 3, 4)], {"axis": 1}),
+    "layer norm with results between": ("LayerNormalization", 17, [(2, 3, 4), (3, 4)], {"axis": 1}),
+    "slopes that broadcast": ("PRelu", 16, [(2, 3, 4), (3, 1)], {}),
+    "group norm": ("GroupNormalization", 21, [(2, 4, 3), (4,), (4,)], {"num_groups": 2}),
+    "resize": ("Resize", 19, [(1, 2, 5, 6), [0.0], [1.5, 0.6]], {"axes": [3, 2], "mode": "linear", "antialias": 1}),
+    "upsample": ("Upsample", 9, [(1, 1, 2, 3), [1.0, 1.0, 2.0, 3.0]], {}),
+    "grid": ("GridSample", 20, [(1, 2, 4, 5), (1, 3, 3, 2)], {"mode": "cubic", "padding_mode": "reflection"}),
+}
+RESULTS = {"greatest, with places": 2, "layer norm with results between": 3}
+
+
+def model(name: str) -> tuple[Any, list[Any]]:
+    """A model of one node, and the arrays that go in; lists are initializers."""
+    op, opset, operands, attrs = CASES[name]
+    rng = np.random.default_rng(len(name))
+    inputs, initial, arrays, names = [], [], [], []
+    for n, operand in enumerate(operands):
+        names.append(f"x{n}")
+        if isinstance(operand, list):
+            dtype = "float32" if isinstance(operand[0], float) else "int64"
+            value = np.array([] if operand == [0.0] else operand, dtype)
+            initial.append(onnx.numpy_helper.from_array(value, names[-1]))
+        else:
+            arrays.append(rng.uniform(-1, 1, operand).astype("float32"))
+            inputs.append(helper.make_tensor_value_info(names[-1], onnx.TensorProto.FLOAT, operand))
+    results = [f"y{n}" for n in range(RESULTS.get(name, 1))]
+    graph = helper.make_graph(
+        [helper.make_node(op, names, results, **attrs)], "g", inputs, [onnx.ValueInfoProto(name=one) for one in results], initial
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)]), arrays
+
+
+def run(made: Any, arrays: Sequence[Any]) -> list[Any]:
+    found = relax.VirtualMachine(relax.build(from_onnx(made), "llvm"), tvm.cpu())["main"](*arrays)
+    return [one.numpy() for one in (found if isinstance(found, tuple | list) else [found])]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_node_alone(name: str) -> None:
+    from onnx.reference import ReferenceEvaluator
+
+    made, arrays = model(name)
+    expected = ReferenceEvaluator(made).run(None, {f"x{n}": array for n, array in enumerate(arrays)})
+    for one, other in zip(run(made, arrays), expected, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_softmax_of_old_is_over_all_axes_behind_one() -> None:
+    CASES["softmax"] = ("Softmax", 11, [(2, 3, 4)], {"axis": 1})
+    made, (x,) = model("softmax")
+    del CASES["softmax"]
+    expected = np.exp(x) / np.exp(x).sum((1, 2), keepdims=True)
+    np.testing.assert_allclose(run(made, [x])[0], expected, rtol=1e-5)
+
+
+def test_windows_over_four_axes_are_refused() -> None:
+    node = helper.make_node("GlobalMaxPool", ["x"], ["y"]), helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[1, 1, 1, 1])
+    info = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 1, 2, 2, 2, 2])
+    graph = helper.make_graph([node[1]], "g", [info], [onnx.ValueInfoProto(name="y")])
+    with pytest.raises(ModelError, match="windows over 4 axes; there are kernels for one to three"):
+        from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]))
