@@ -2,30 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ...tir.function import GlobalVar, IRModule
 from ...tir.op_registry import Op
 from ..expr import Binding, BindingBlock, Call, ExternFunc, Function, MatchCast, SeqExpr, Var
 from ..ops.row import row_of
-from ..visitor import Mutator, walk
+from ..visitor import Mutator, operands, walk
 
 
 def is_pure(expr: Any) -> bool:
-    """Whether an expression has no effect but its value."""
-    for node in walk(expr):
+    """Whether an expression has no effect but its value. Functions of a module that isn't at hand may have."""
+    return next(impure_calls(expr), None) is None
+
+
+def contains_impure_call(expr: Any, own_name: Any = None, mod: IRModule | None = None) -> bool:
+    """Whether an expression calls what has effects; functions that are defined inside are not called by that.
+
+    Args:
+        expr: the expression, such as a function.
+        own_name: the variable of the function itself, whose calls don't count.
+        mod: its functions say themselves whether they have effects; without it, none has.
+    """
+    inside = expr.body if isinstance(expr, Function) else expr
+    return any(call.op is not own_name and call.op != own_name for call in impure_calls(inside, IRModule() if mod is None else mod))
+
+
+def impure_calls(expr: Any, mod: IRModule | None = None) -> Iterator[Call]:
+    """The calls with effects, but for those of functions that are defined inside.
+
+    Args:
+        expr: the expression.
+        mod: its functions say themselves whether they have effects, and others have none; without a module all may have.
+    """
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        if not isinstance(node, Function):
+            stack.extend(operands(node))
         if isinstance(node, Call):
             row = row_of(node)
-            if row is None and not isinstance(node.op, Op) and (isinstance(node.op, ExternFunc) or not _is_pure_function(node.op)):
-                return False
-            if row is not None and not row.is_pure:
-                return False
-    return True
+            if not (isinstance(node.op, Op) if row is None else row.is_pure) and not _is_pure_function(node.op, mod):
+                yield node
 
 
-def _is_pure_function(callee: Any) -> bool:
+def _is_pure_function(callee: Any, mod: IRModule | None) -> bool:
+    if isinstance(callee, GlobalVar):
+        func = None if mod is None else mod[callee] if callee in mod else True
+        return func is True or bool(getattr(func, "is_pure", False))
     info = getattr(callee, "struct_info", None)
-    return bool(getattr(info, "purity", False))
+    return not isinstance(callee, ExternFunc) and bool(getattr(info, "purity", False))
 
 
 def remove_all_unused(func: Function) -> Function:

@@ -1,0 +1,84 @@
+"""Who calls whom, what only depends on weights, and tensor functions that move nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...arith.analyzer import Analyzer
+from ...tir.block import BlockRealize
+from ...tir.expr import BufferLoad, IntImm, PrimExpr, Range
+from ...tir.function import GlobalVar, IRModule, PrimFunc
+from ...tir.rewriting import walk as walk_loops
+from ...tir.stmt import BufferStore
+from ..expr import Function, Var, VarBinding
+from ..visitor import bindings_of, walk
+from .unused import contains_impure_call
+from .variables import all_global_vars
+
+
+def collect_call_map(mod: IRModule) -> dict[GlobalVar, list[GlobalVar]]:
+    """For each function of a graph: the functions of the module that it mentions, in order of occurrence."""
+    return {var: [one for one in all_global_vars(func) if one in mod] for var, func in mod.functions_items() if isinstance(func, Function)}
+
+
+def detect_recursion(mod: IRModule) -> list[list[GlobalVar]]:
+    """Groups of functions that call themselves, by way of each other if there are several; in the order of the module."""
+    calls = collect_call_map(mod)
+    reached = {var: _reached(var, calls) for var in calls}
+    groups: list[list[GlobalVar]] = []
+    for var in calls:
+        if var in reached[var] and not any(var in group for group in groups):
+            groups.append([one for one in calls if one in reached[var] and var in reached[one]])
+    return groups
+
+
+def _reached(start: GlobalVar, calls: dict[GlobalVar, list[GlobalVar]]) -> set[GlobalVar]:
+    found: set[GlobalVar] = set()
+    waiting = list(calls[start])
+    while waiting:
+        var = waiting.pop()
+        if var not in found:
+            found.add(var)
+            waiting += calls.get(var, [])
+    return found
+
+
+def computable_at_compile_time(func: Function) -> list[Var]:
+    """The parameters behind the first `num_input` ones, and the variables that depend on nothing else; none without that attribute."""
+    if "num_input" not in func.attrs:
+        return []
+    known = list(func.params[int(func.attrs["num_input"]) :])
+    for binding in bindings_of(func.body):
+        used = [node for node in walk(binding.value) if isinstance(node, Var)]
+        if isinstance(binding, VarBinding) and all(var in known for var in used) and not contains_impure_call(binding.value):
+            known.append(binding.var)
+    return known
+
+
+def has_reshape_pattern(func: PrimFunc) -> bool:
+    """Whether a tensor function copies its first argument to its last one without changing the order of elements, as a reshape does."""
+    blocks = [node for node in walk_loops(func.body) if isinstance(node, BlockRealize) and node.block.iter_vars]
+    if len(blocks) != 1 or len(func.buffer_map) < 2:
+        return False
+    block = blocks[0].block
+    store: Any = block.body
+    if not isinstance(store, BufferStore) or not isinstance(store.value, BufferLoad) or block.init is not None:
+        return False
+    buffers = [func.buffer_map[param] for param in func.params if param in func.buffer_map]
+    source, target = store.value.buffer, store.buffer
+    if source is not buffers[0] or target is not buffers[-1]:
+        return False
+    analyzer = Analyzer()
+    for axis in block.iter_vars:
+        analyzer.bind(axis.var, Range.from_min_extent(axis.dom.min, axis.dom.extent))
+    difference = analyzer.simplify(_flat(source.shape, store.value.indices) - _flat(target.shape, store.indices))
+    return isinstance(difference, IntImm) and difference.value == 0
+
+
+def _flat(shape: Any, indices: Any) -> PrimExpr:
+    """The number of an element in the order of a tensor."""
+    number: PrimExpr = IntImm("int64", 0)
+    for extent, index in zip(shape, indices, strict=True):
+        number = number * extent + index
+    return number
+

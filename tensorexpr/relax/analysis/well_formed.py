@@ -1,0 +1,237 @@
+"""Whether a graph means something: each variable defined once and before it is used, in its scope; operands that fit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ...errors import DeclarationError, TensorExprError
+from ...tir.expr import PrimExpr
+from ...tir.expr import Var as Symbol
+from ...tir.function import GlobalVar, IRModule, PrimFunc
+from ...tir.op_registry import Op
+from ...tir.rewriting import variables
+from ..expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    DataflowBlock,
+    DataflowVar,
+    Function,
+    If,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from ..ops.row import ROWS
+from ..relations import BaseCheckResult, struct_info_base_check
+from ..struct_info import RelaxExpr, ShapeExpr, ShapeStructInfo, StructInfo, TensorStructInfo, symbols_of
+from .unused import contains_impure_call
+
+
+def well_formed(obj: Any, check_struct_info: bool = True) -> bool:
+    """Whether a module or function is well-formed; if not, a warning says what is wrong first.
+
+    Args:
+        obj: an IRModule or a function.
+        check_struct_info: also check that what is known of variables fits their values.
+    """
+    found = next(problems(obj, check_struct_info), None)
+    if found is not None:
+        warnings.warn(f"not well-formed: {found}", stacklevel=2)
+    return found is None
+
+
+def check_well_formed(obj: Any, check_struct_info: bool = True, is_normal: bool = False) -> None:
+    """Check that a module or function is well-formed.
+
+    Args:
+        obj: an IRModule or a function.
+        check_struct_info: also check that what is known of variables fits their values.
+        is_normal: also check its form: operands are variables or constants, dataflow blocks and pure functions have no effects.
+
+    Raises:
+        DeclarationError: naming the function and the binding, and what is wrong.
+    """
+    found = next(problems(obj, check_struct_info, is_normal), None)
+    if found is not None:
+        raise DeclarationError(f"the graph is not well-formed: {found}")
+
+
+def problems(obj: Any, check_struct_info: bool = True, is_normal: bool = True) -> Iterator[str]:
+    """What is wrong with a module or function, one text each."""
+    mod = obj if isinstance(obj, IRModule) else None
+    functions = [(var.name_hint, func) for var, func in obj.functions_items()] if mod is not None else [("the function", obj)]
+    for name, func in functions:
+        if isinstance(func, Function):
+            found: list[str] = []
+            _Checker(mod, name, check_struct_info, is_normal, found.append).function(func, set(), set())
+            yield from found
+
+
+class _Checker:
+    """Walks a function in order. Scopes are the sets of variables and symbols that may be used."""
+
+    def __init__(self, mod: IRModule | None, name: str, infos: bool, is_normal: bool, report: Callable[[str], None]) -> None:
+        self._mod, self._name, self._infos, self._is_normal = mod, name, infos, is_normal
+        self._report = report
+        self._defined: set[Var] = set()
+        self._where = name
+
+    def _wrong(self, text: str) -> None:
+        self._report(f"{self._where}: {text}")
+
+    def function(self, func: Function, around: set[Var], symbols: set[Symbol]) -> None:
+        """A function; `around` may be used in it."""
+        scope, known, where = set(around), set(symbols), self._where
+        for param in func.params:
+            known.update(_alone(param.struct_info))
+        for param in func.params:
+            if isinstance(param, DataflowVar):
+                self._wrong(f"parameter {param.name_hint} is a variable of a dataflow block")
+            self._define(param, scope)
+            self._symbols(param.struct_info, known, f"parameter {param.name_hint}")
+        self._sequence(func.body, scope, known, in_dataflow=False)
+        self._where = where
+        self._symbols(func.ret_struct_info, known | set(symbols_of(func.body.struct_info)), "what it returns")
+        if self._is_normal and func.is_pure and not func.attrs.get("relax.force_pure") and contains_impure_call(func, mod=self._mod):
+            self._wrong("it is pure by its signature, and calls what has effects; state pure=False")
+        if self._infos:
+            self._fits(func.ret_struct_info, func.body, "what it returns")
+
+    def _define(self, var: Any, scope: set[Var]) -> None:
+        if not isinstance(var, Var):
+            self._wrong(f"{type(var).__name__} where a variable is defined")
+        elif var in self._defined:
+            self._wrong(f"variable {var.name_hint} is defined twice")
+        self._defined.add(var)
+        scope.add(var)
+
+    def _sequence(self, expr: Any, scope: set[Var], symbols: set[Symbol], in_dataflow: bool) -> None:
+        if not isinstance(expr, SeqExpr):
+            self._use(expr, scope, symbols, in_dataflow)
+            return
+        for block in expr.blocks:
+            self._block(block, scope, symbols, in_dataflow)
+        self._use(expr.body, scope, symbols, in_dataflow)
+
+    def _block(self, block: BindingBlock, scope: set[Var], symbols: set[Symbol], in_dataflow: bool) -> None:
+        inside = in_dataflow or isinstance(block, DataflowBlock)
+        outer = self._where
+        for binding in block.bindings:
+            self._where = f"{self._name}, binding of {getattr(binding.var, 'name_hint', binding.var)}"
+            self._binding(binding, scope, symbols, inside)
+            self._where = outer
+        if isinstance(block, DataflowBlock):
+            scope.difference_update(binding.var for binding in block.bindings if isinstance(binding.var, DataflowVar))
+
+    def _binding(self, binding: Binding, scope: set[Var], symbols: set[Symbol], in_dataflow: bool) -> None:
+        value = binding.value
+        if isinstance(binding.var, DataflowVar) and not in_dataflow:
+            self._wrong("a variable of a dataflow block is defined outside of one")
+        if isinstance(value, Function):
+            self.function(value, scope | {binding.var}, symbols)
+        else:
+            if in_dataflow and self._is_normal and (isinstance(value, If) or contains_impure_call(value, mod=self._mod)):
+                self._wrong("a dataflow block has neither choices nor effects")
+            self._use(value, scope, symbols, in_dataflow, whole=True)
+        if isinstance(binding, MatchCast):
+            symbols.update(_alone(binding.struct_info))
+            self._symbols(binding.struct_info, symbols, "what it is matched with")
+        self._define(binding.var, scope)
+        if self._infos and isinstance(binding.var, Var):
+            self._symbols(binding.var.struct_info, symbols, "its type")
+            if isinstance(binding, MatchCast):
+                self._fits(binding.struct_info, binding.value, "its value")
+            else:
+                self._fits(binding.var.struct_info, value, "its value")
+
+    def _fits(self, stated: StructInfo, value: Any, what: str) -> None:
+        """Check that a value may be what is stated."""
+        try:
+            given = value.struct_info if isinstance(value, RelaxExpr) else None
+        except TensorExprError as error:
+            self._wrong(str(error))
+            return
+        if given is not None and struct_info_base_check(stated, given) <= BaseCheckResult.FAIL_L1:
+            self._wrong(f"{what} is {given}, where {stated} is stated")
+
+    def _symbols(self, info: StructInfo, known: set[Symbol], what: str) -> None:
+        unknown = [symbol.name for symbol in symbols_of(info) if symbol not in known]
+        if unknown:
+            self._wrong(f"{what}, {info}, has the symbol {unknown[0]}, which no parameter and no match_cast defines")
+
+    def _use(self, expr: Any, scope: set[Var], symbols: set[Symbol], in_dataflow: bool, whole: bool = False) -> None:
+        """Check what is used; `whole` for all that a variable is bound to."""
+        match expr:
+            case Var():
+                if expr not in scope:
+                    again = "used outside of its scope" if expr in self._defined else "used, and nothing defines it"
+                    self._wrong(f"variable {expr.name_hint} is {again}")
+            case GlobalVar():
+                if self._mod is not None and expr not in self._mod:
+                    self._wrong(f"the module has no function {expr.name_hint!r}")
+            case Call():
+                self._call(expr, scope, symbols, in_dataflow)
+            case Tuple(fields):
+                for one in fields:
+                    self._operand(one, scope, symbols, in_dataflow)
+            case TupleGetItem(value, _):
+                self._operand(value, scope, symbols, in_dataflow)
+            case If(cond, yes, no):
+                self._operand(cond, scope, symbols, in_dataflow)
+                for branch in (yes, no):
+                    self._sequence(branch, set(scope), set(symbols), in_dataflow)
+            case SeqExpr():
+                if self._is_normal:
+                    self._wrong("a sequence of bindings stands where a value does")
+                self._sequence(expr, set(scope), symbols, in_dataflow)
+            case Function():
+                self.function(expr, scope, symbols)
+            case ShapeExpr(values):
+                self._extents(values, symbols)
+            case PrimValue(value):
+                self._extents((value,), symbols)
+            case RelaxExpr() | PrimFunc() | Op():
+                return
+            case _:
+                self._wrong(f"{type(expr).__name__} is no expression of graphs")
+
+    def _call(self, call: Call, scope: set[Var], symbols: set[Symbol], in_dataflow: bool) -> None:
+        if isinstance(call.op, Op):
+            if call.op not in ROWS and not call.sinfo_args and call.op not in Op.list_op_names():
+                self._wrong(f"there is no operator {str(call.op)!r}")
+        else:
+            self._use(call.op, scope, symbols, in_dataflow)
+        for arg in call.args:
+            self._operand(arg, scope, symbols, in_dataflow)
+        for info in call.sinfo_args:
+            self._symbols(info, symbols, "the result that is stated")
+
+    def _operand(self, expr: Any, scope: set[Var], symbols: set[Symbol], in_dataflow: bool) -> None:
+        if self._is_normal and isinstance(expr, (Call, If, TupleGetItem, SeqExpr, Function)):
+            self._wrong(f"the operand {expr} has no variable of its own; bb.normalize and transform.Normalize make them")
+        self._use(expr, scope, symbols, in_dataflow)
+
+    def _extents(self, values: tuple[PrimExpr, ...], known: set[Symbol]) -> None:
+        unknown = [symbol.name for value in values for symbol in variables(value) if symbol not in known]
+        if unknown:
+            self._wrong(f"the symbol {unknown[0]} is used, which no parameter and no match_cast defines")
+
+
+def _alone(info: StructInfo) -> set[Symbol]:
+    """The symbols that a value of this struct info defines: those that are extents by themselves."""
+    match info:
+        case TensorStructInfo():
+            return {one for one in info.extents or () if isinstance(one, Symbol)}
+        case ShapeStructInfo():
+            return {one for one in info.values or () if isinstance(one, Symbol)}
+    fields = getattr(info, "fields", None)
+    if fields is not None:
+        return {symbol for one in fields for symbol in _alone(one)}
+    value = getattr(info, "value", None)
+    return {value} if isinstance(value, Symbol) else set()
