@@ -61,11 +61,13 @@ from .struct_info import (
     TupleStructInfo,
 )  # fmt: skip
 from .transform.pipeline import get_pipeline, register_pipeline
+from .types import DynTensorType, ObjectType, PackedFuncType, ShapeType
 
 __all__ = [
-    "Binding", "BindingBlock", "BlockBuilder", "Call", "Constant", "DataTypeImm", "DataflowBlock", "DataflowVar", "Executable", "Expr",
-    "ExternFunc", "FuncStructInfo", "Function", "GlobalVar", "If", "MatchCast", "ObjectStructInfo", "PrimStructInfo", "PrimValue",
-    "SeqExpr", "ShapeExpr", "ShapeStructInfo", "StringImm", "StructInfo", "TensorStructInfo", "Tuple", "TupleGetItem",
-    "TupleStructInfo", "VMInstrumentReturnKind", "Var", "VarBinding", "VirtualMachine", "analysis", "build", "const", "convert_to_expr",
-    "dpl", "expr", "extern", "get_pipeline", "get_shape_of", "op", "printer", "register_pipeline", "struct_info", "transform", "vm",
+    "Binding", "BindingBlock", "BlockBuilder", "Call", "Constant", "DataTypeImm", "DataflowBlock", "DataflowVar", "DynTensorType",
+    "Executable", "Expr", "ExternFunc", "FuncStructInfo", "Function", "GlobalVar", "If", "MatchCast", "ObjectStructInfo", "ObjectType",
+    "PackedFuncType", "PrimStructInfo", "PrimValue", "SeqExpr", "ShapeExpr", "ShapeStructInfo", "ShapeType", "StringImm", "StructInfo",
+    "TensorStructInfo", "Tuple", "TupleGetItem", "TupleStructInfo", "VMInstrumentReturnKind", "Var", "VarBinding", "VirtualMachine",
+    "analysis", "build", "const", "convert_to_expr", "dpl", "expr", "extern", "get_pipeline", "get_shape_of", "op", "printer",
+    "register_pipeline", "struct_info", "transform", "vm",
 ]  # fmt: skip

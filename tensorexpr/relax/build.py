@@ -11,6 +11,7 @@ from ..runtime.build import build as build_functions
 from ..spaces.default import default_schedule
 from ..target import Target, TargetLike
 from ..tir.function import IRModule, PrimFunc
+from .analysis import check_well_formed
 from .expr import Function
 from .runtime.executable import Executable
 from .tensor_function import plain_tensors
@@ -66,6 +67,7 @@ def build(
         raise DeclarationError(f'relax.build: exec_mode is "bytecode" or "compiled", not {exec_mode!r}')
     chosen = Target.target_or_current(target)
     whole = IRModule.from_expr(mod) if not isinstance(mod, IRModule) else mod  # type: ignore[arg-type]
+    check_well_formed(whole)
     if params:
         whole = BindParams("main", params)(whole)
     if upto is not None and upto not in PHASES:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...arith.analyzer import Analyzer
 from ...tir.block import BlockRealize
-from ...tir.expr import BufferLoad, IntImm, PrimExpr, Range
+from ...tir.expr import BufferLoad, IntImm, PrimExpr
 from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ...tir.rewriting import walk as walk_loops
 from ...tir.stmt import BufferStore
@@ -70,15 +70,16 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
         return False
     analyzer = Analyzer()
     for axis in block.iter_vars:
-        analyzer.bind(axis.var, Range.from_min_extent(axis.dom.min, axis.dom.extent))
+        if axis.dom is not None:
+            analyzer.bind(axis.var, axis.dom)
     difference = analyzer.simplify(_flat(source.shape, store.value.indices) - _flat(target.shape, store.indices))
     return isinstance(difference, IntImm) and difference.value == 0
 
 
 def _flat(shape: Any, indices: Any) -> PrimExpr:
     """The number of an element in the order of a tensor."""
-    number: PrimExpr = IntImm("int64", 0)
+    number: Any = None
     for extent, index in zip(shape, indices, strict=True):
-        number = number * extent + index
-    return number
-
+        number = index if number is None else number * extent + index
+    found: PrimExpr = IntImm("int32", 0) if number is None else number
+    return found

@@ -49,8 +49,7 @@ def impure_calls(expr: Any, mod: IRModule | None = None) -> Iterator[Call]:
 
 def _is_pure_function(callee: Any, mod: IRModule | None) -> bool:
     if isinstance(callee, GlobalVar):
-        func = None if mod is None else mod[callee] if callee in mod else True
-        return func is True or bool(getattr(func, "is_pure", False))
+        return mod is not None and (callee not in mod or bool(getattr(mod[callee], "is_pure", False)))
     info = getattr(callee, "struct_info", None)
     return not isinstance(callee, ExternFunc) and bool(getattr(info, "purity", False))
 
