@@ -219,7 +219,13 @@ class IndexMap:
         extents = [as_int(convert(extent)) for extent in (self.map_shape(arr_src.shape) if shape is None else shape)]
         made = np.zeros([extent or 0 for extent in extents], arr_src.dtype)
         points = dict(zip(self.initial_indices, np.indices(arr_src.shape, sparse=True), strict=True))
-        made[tuple(np.broadcast_to(_evaluated(index, points), arr_src.shape) for index in self.final_indices)] = arr_src
+        for index, extent in zip(self.final_indices, made.shape, strict=True):
+            if not np.all(((values := np.asarray(_evaluated(index, points))) >= 0) & (values < extent)):
+                raise DeclarationError(f"{self} of an array of shape {arr_src.shape} leaves the shape {made.shape}")
+        # One place for each element: an axis alone moves most indices, so that the sums stay small until the last.
+        steps = [stride // made.itemsize for stride in made.strides]
+        place = sum(_evaluated(index, points) * step for index, step in zip(self.final_indices, steps, strict=True))
+        made.reshape(-1)[np.broadcast_to(place, arr_src.shape)] = arr_src
         return made
 
     def unmap_ndarray(self, array: np.ndarray[Any, Any], shape: Sequence[int]) -> np.ndarray[Any, Any]:

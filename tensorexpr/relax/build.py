@@ -5,32 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import DeclarationError, ScheduleError
-from ..lower.pipeline import lower
+from ..errors import DeclarationError
 from ..runtime.build import build as build_functions
-from ..spaces.default import default_schedule
 from ..target import Target, TargetLike
 from ..tir.function import IRModule, PrimFunc
 from .analysis import check_well_formed
 from .expr import Function
+from .kernels import with_kernels
 from .runtime.executable import Executable
-from .tensor_function import plain_tensors
 from .transform.bind import BindParams
 from .transform.pipeline import LAST_GRAPH_PHASE, PHASES, get_pipeline, run_phases
-
-
-def scheduled(func: PrimFunc, name: str, target: Target) -> tuple[PrimFunc, str]:
-    """A tensor function with a schedule, and where that comes from.
-
-    A function whose loops are those that its computation has by default gets one by rules; loops that somebody wrote otherwise stay.
-    """
-    try:
-        tensors = plain_tensors(func)
-        s = default_schedule(tensors, target)
-        with target:
-            return lower(s, tensors, name)[name], "rule"
-    except (DeclarationError, ScheduleError) as error:
-        return func.with_attr("global_symbol", name), f"as given: {error}"
 
 
 def build(
@@ -79,17 +63,18 @@ def build(
         whole = (get_pipeline(one) if isinstance(one, str) else one)(whole)
     if tir_pipeline is not None and not isinstance(tir_pipeline, str):
         whole = tir_pipeline(whole)
-    functions: dict[str, PrimFunc] = {}
-    origins: dict[str, str] = {}
-    for var, func in whole.functions_items():
-        if isinstance(func, PrimFunc):
-            name = var.name_hint
-            plain = func.with_attr("global_symbol", name), "as given"
-            functions[name], origins[name] = scheduled(func, name, chosen) if tir_pipeline is not None else plain
+    if tir_pipeline is None:
+        given = {var.name_hint: func for var, func in whole.functions_items() if isinstance(func, PrimFunc)}
+        whole, origins = whole.clone(), dict.fromkeys(given, "as given")
+        for name, func in given.items():
+            whole.update_func(name, func.with_attr("global_symbol", name))
+    else:
+        whole, origins = with_kernels(whole, chosen)
     whole = run_phases(whole, LAST_GRAPH_PHASE + 1, max(PHASES) if upto is None else upto)
     if upto is not None:
-        for name, func in functions.items():
-            whole.update_func(name, func.with_attr("schedule.origin", origins[name]))
+        for name, origin in origins.items():
+            whole.update_func(name, whole[name].with_attr("schedule.origin", origin))
         return whole
+    functions = {name: whole[name] for name in origins}
     kernels = build_functions(IRModule(functions), target=chosen) if functions else None  # type: ignore[arg-type]
     return Executable(whole, kernels, chosen, origins)

@@ -6,7 +6,7 @@ program reads it. Programs of both kinds are made of one trace.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..errors import ScheduleError
@@ -68,15 +68,16 @@ def with_transform_stages(trace: Trace, tree: ScheduleTree) -> Trace:
     return rewriting.trace
 
 
-def with_given_layouts(trace: Trace, tree: ScheduleTree) -> Trace:
+def with_given_layouts(trace: Trace, tree: ScheduleTree, inputs: Sequence[Tensor] | None = None) -> Trace:
     """The trace with each layout-free input, of which a tiled stage reads all that is read, passed in the layout of those reads.
 
     Args:
         trace: all decisions made.
         tree: the unscheduled program.
+        inputs: those whose layout is free; by default those that the computation says so of.
     """
     rewriting = _Rewriting(tree, as_declared(trace))
-    for tensor in layout_free_inputs(tree):
+    for tensor in layout_free_inputs(tree) if inputs is None else inputs:
         reader = rewriting.reader_of(tensor)
         if reader is None:
             continue

@@ -12,8 +12,9 @@ from math import prod
 from ..arith.analyzer import Analyzer
 from ..arith.linear import linear_form
 from ..tir.arithmetic import as_int
-from ..tir.expr import ProducerLoad, Var
-from .tree import At, AxisExpression, FuseRelation, ScheduleTree, SplitRelation, StageNode
+from ..tir.expr import PrimExpr, ProducerLoad, Var
+from ..tir.rewriting import substitute
+from .tree import At, AxisExpression, FuseRelation, Inline, ScheduleTree, SplitRelation, StageNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +112,22 @@ def _loops_around(tree: ScheduleTree, stage: StageNode, attach: At) -> list[_Pie
     if loops is None:
         return None
     axes = {target.axes[axis].var: axis for axis in target.spatial}
-    reads = [load for load in tree.reads(target) if tree.producer(load).id == stage.id]
-    read = reads[0].indices if len(reads) == 1 else ()
+    reads = set(_reads_of(tree, target, stage))
+    read = reads.pop() if len(reads) == 1 else ()
     same = {axes[index]: place for place, index in enumerate(read) if isinstance(index, Var) and index in axes}
     return [_Piece(same[piece.of], piece.step, piece.extent) for piece in loops if piece.of in same]
+
+
+def _reads_of(tree: ScheduleTree, reader: StageNode, stage: StageNode) -> Iterator[tuple[PrimExpr, ...]]:
+    """The indices at which a stage reads another one, itself or in what is inlined into it."""
+    for load in tree.reads(reader):
+        producer = tree.producer(load)
+        if producer.id == stage.id:
+            yield load.indices
+        elif isinstance(producer.attach, Inline):
+            values = {producer.axes[axis].var: index for axis, index in zip(producer.spatial, load.indices, strict=True)}
+            for indices in _reads_of(tree, producer, stage):
+                yield tuple(substitute(index, values) for index in indices)
 
 
 def _pieces(stage: StageNode, extents: Mapping[int, int]) -> dict[int, tuple[_Piece, ...]] | None:

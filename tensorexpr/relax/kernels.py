@@ -1,0 +1,151 @@
+"""Tensor functions of a graph as kernels: scheduled, lowered, and with constant weights in the layout in which their loops read them.
+
+    main: R.call_tir(cls.fused_matmul_add, (x, w, b), ...)        ->        R.call_tir(cls.fused_matmul_add, (x, w packed, b), ...)
+
+A weight that is a constant in every call is packed when the graph is built: no kernel packs it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..arith.index_map import IndexMap
+from ..errors import DeclarationError, ScheduleError
+from ..lower.pipeline import lower
+from ..schedule.given_layouts import given_arguments, given_inputs, given_layout
+from ..schedule.layout_rewrite import with_given_layouts
+from ..schedule.te_schedule import Schedule, create_schedule
+from ..spaces.default import default_schedule
+from ..target import Target
+from ..te.operation import ComputeOp, PlaceholderOp
+from ..te.tensor import Tensor
+from ..tir.function import GlobalVar, IRModule, PrimFunc
+from .expr import Call, Constant, Function, Tuple, const
+from .tensor_function import plain_tensors
+from .visitor import Mutator, walk
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A tensor function that is ready for code generation.
+
+    Args:
+        func: lowered, under its name.
+        origin: where its schedule comes from.
+        layouts: for each argument that is passed packed, where its elements are.
+    """
+
+    func: PrimFunc
+    origin: str
+    layouts: Mapping[int, IndexMap] = field(default_factory=dict)
+
+
+def kernel_of(func: PrimFunc, name: str, target: Target, constants: Sequence[int] = ()) -> Kernel:
+    """A tensor function with a schedule.
+
+    A function whose loops are those that its computation has by default gets one by rules; loops that somebody wrote otherwise stay.
+
+    Args:
+        func: of blocks.
+        name: of the kernel.
+        target: what it will run on.
+        constants: arguments that may be passed in any layout.
+    """
+    try:
+        tensors = plain_tensors(func)
+        s = default_schedule(tensors, target)
+        args, layouts = list(tensors), dict[int, IndexMap]()
+        weights = [n for n in constants if _is_weight(tensors, tensors[n])]
+        if weights:
+            s, args, layouts = _packed(s, tensors, weights)
+        with target:
+            return Kernel(lower(s, args, name)[name], "rule", layouts)
+    except (DeclarationError, ScheduleError) as error:
+        return Kernel(func.with_attr("global_symbol", name), f"as given: {error}")
+
+
+def _is_weight(tensors: Sequence[Tensor], given: Tensor) -> bool:
+    """True for an input of two axes or more that a reduction reads: one that a kernel brings into panels, or would like to have in some."""
+    if not isinstance(given.op, PlaceholderOp) or len(given.shape) < 2:
+        return False
+    seen: set[Any] = set()
+    waiting = [tensor.op for tensor in tensors]
+    while waiting:
+        op = waiting.pop()
+        if op not in seen:
+            seen.add(op)
+            waiting += [tensor.op for tensor in op.input_tensors]
+    return any(isinstance(op, ComputeOp) and op.reduce_axis and given in op.input_tensors for op in seen)
+
+
+def _packed(s: Schedule, tensors: Sequence[Tensor], weights: Sequence[int]) -> tuple[Schedule, list[Tensor], dict[int, IndexMap]]:
+    """A schedule that is given weights as it reads them, with its arguments and the layouts of these."""
+    unscheduled = create_schedule([tensor.op for tensor in tensors if not isinstance(tensor.op, PlaceholderOp)]).tree
+    tree = with_given_layouts(s.trace, unscheduled, [tensors[n] for n in weights]).apply(unscheduled)
+    given = given_inputs(tree)
+    layouts = {n: given_layout(tree, tensors[n]) for n in weights if tensors[n] in given}
+    return Schedule.going_on(tree), given_arguments(tree, tensors), layouts
+
+
+def with_kernels(mod: IRModule, target: Target) -> tuple[IRModule, dict[str, str]]:
+    """A module whose tensor functions are kernels, and where the schedule of each comes from.
+
+    Calls pass constants that are packed for the kernels that want them so.
+    """
+    made = mod.clone()
+    constants = constant_arguments(mod)
+    kernels: dict[str, Kernel] = {}
+    for var, func in mod.functions_items():
+        if isinstance(func, PrimFunc):
+            kernels[var.name_hint] = kernel_of(func, var.name_hint, target, constants.get(var.name_hint, ()))
+            made.update_func(var, kernels[var.name_hint].func)
+    layouts = {name: kernel.layouts for name, kernel in kernels.items() if kernel.layouts}
+    packer = _Packer(layouts)
+    for var, other in mod.functions_items():
+        if layouts and isinstance(other, Function):
+            made.update_func(var, packer.function(other))
+    return made, {name: kernel.origin for name, kernel in kernels.items()}
+
+
+def constant_arguments(mod: IRModule) -> dict[str, tuple[int, ...]]:
+    """For each private tensor function the arguments that are constants in all of its calls; what is reached otherwise has none."""
+    functions: list[tuple[GlobalVar, Any]] = list(mod.functions_items())
+    found: dict[str, set[int]] = {var.name_hint: set() for var, func in functions if "global_symbol" in func.attrs}
+    for _, func in functions:
+        nodes = walk(func.body) if isinstance(func, Function) else ()
+        for node in (one for one in nodes if isinstance(one, Call)):
+            operands: tuple[Any, ...] = (node.op, *node.args)
+            callees = [arg.name_hint for arg in operands if isinstance(arg, GlobalVar)]
+            if node.op == "relax.call_tir" and callees and isinstance(node.args[1], Tuple):
+                here = {n for n, arg in enumerate(node.args[1].fields) if isinstance(arg, Constant)}
+                found[callees[0]] = found.get(callees[0], here) & here
+            else:
+                found.update({name: set() for name in callees})
+    return {name: tuple(sorted(places)) for name, places in found.items()}
+
+
+class _Packer(Mutator):
+    """Calls of kernels with packed constants."""
+
+    def __init__(self, layouts: Mapping[str, Mapping[int, IndexMap]]) -> None:
+        super().__init__()
+        self._layouts = layouts
+        self._made: dict[tuple[int, str], tuple[Constant, Constant]] = {}
+
+    def rewrite(self, expr: Any) -> Any:
+        """A call with the constants that its kernel wants packed."""
+        if not isinstance(expr, Call) or expr.op != "relax.call_tir" or not isinstance(expr.args[0], GlobalVar):
+            return expr
+        layouts = self._layouts.get(expr.args[0].name_hint)
+        if not layouts:
+            return expr
+        fields = tuple(self._packed(arg, layouts[n]) if n in layouts else arg for n, arg in enumerate(expr.args[1].fields))
+        return Call(expr.op, (expr.args[0], Tuple(fields), *expr.args[2:]), expr.attrs, expr.sinfo_args)
+
+    def _packed(self, constant: Constant, layout: IndexMap) -> Constant:
+        key = id(constant), str(layout)
+        if key not in self._made:
+            self._made[key] = constant, const(layout.map_ndarray(constant.data.numpy()))
+        return self._made[key][1]

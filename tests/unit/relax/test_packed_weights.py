@@ -1,0 +1,82 @@
+"""Weights that are constants are packed when a graph is built: kernels take them as they read them, and compute the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorexpr import relax
+from tensorexpr.relax import op
+from tensorexpr.relax.evaluator import Evaluator
+from tensorexpr.relax.kernels import constant_arguments
+from tensorexpr.relax.visitor import walk
+
+RNG = np.random.default_rng(0)
+TARGET = "llvm -mcpu=skylake-avx512 -num-cores=2"
+
+
+def weight(*shape: int) -> Any:
+    return relax.const(RNG.uniform(-1, 1, shape).astype("float32"))
+
+
+def module(make: Callable[..., Any], shape: tuple[int, ...]) -> Any:
+    x = relax.Var("x", relax.TensorStructInfo(shape, "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            out = bb.emit_output(make(bb.emit, x))
+        bb.emit_func_output(out)
+    return bb.get()
+
+
+def constants(mod: Any) -> list[tuple[int, ...]]:
+    return [tuple(node.data.shape) for node in walk(mod["main"].body) if isinstance(node, relax.Constant) and node.data.ndim > 1]
+
+
+def check(mod: Any) -> None:
+    """What runs on this machine, and what a module for another one means, is what the operators mean."""
+    shape = [extent.value for extent in mod["main"].params[0].struct_info.shape.values]
+    x = RNG.uniform(-1, 1, shape).astype("float32")
+    wanted = Evaluator(mod)("main", x)
+    np.testing.assert_allclose(relax.VirtualMachine(relax.build(mod))["main"](x).numpy(), wanted, rtol=1e-4, atol=1e-4)
+    packed = relax.build(mod, TARGET, upto=4)
+    np.testing.assert_allclose(Evaluator(packed)("main", x), wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_the_weights_of_a_product_and_its_epilogue() -> None:
+    w, b = weight(40, 70), weight(70)
+    mod = module(lambda e, x: e(op.nn.relu(e(e(op.add(e(op.matmul(x, w)), b)) * 2.0))), (33, 40))
+    assert all(shape != (40, 70) for shape in constants(relax.build(mod, TARGET, upto=4)))
+    check(mod)
+
+
+def test_the_weights_of_a_convolution_with_channels_that_no_panel_divides() -> None:
+    w, b = weight(40, 20, 3, 3), weight(1, 40, 1, 1)
+    mod = module(lambda e, x: e(op.nn.relu(e(op.add(e(op.nn.conv2d(x, w, padding=1)), b)))), (1, 20, 14, 14))
+    assert all(shape != (40, 20, 3, 3) for shape in constants(relax.build(mod, TARGET, upto=4)))
+    check(mod)
+
+
+def test_a_residual_beside_the_product_keeps_its_weights_packed() -> None:
+    w, b = weight(64, 64), weight(64)
+    mod = module(lambda e, x: e(op.add(e(op.add(e(op.matmul(x, w)), b)), x)), (48, 64))
+    assert (64, 64) not in constants(relax.build(mod, TARGET, upto=4))
+    check(mod)
+
+
+def test_weights_that_one_call_computes_stay_as_they_are() -> None:
+    w = weight(8, 8)
+    mod = module(lambda e, x: e(op.matmul(e(op.matmul(x, w)), x)), (8, 8))
+    legal = relax.transform.LegalizeOps()(mod)
+    assert constant_arguments(legal) == {"matmul": ()}
+    check(mod)
+
+
+def test_functions_that_others_may_call_take_what_they_say() -> None:
+    w = weight(64, 64)
+    legal = relax.transform.LegalizeOps()(module(lambda e, x: e(op.matmul(x, w)), (64, 64)))
+    assert constant_arguments(legal) == {"matmul": (1,)}
+    legal.update_func("matmul", legal["matmul"].with_attr("global_symbol", "matmul"))
+    assert constant_arguments(legal) == {"matmul": ()}
