@@ -112,7 +112,7 @@ def with_kernels(mod: IRModule, target: Target) -> tuple[IRModule, dict[str, str
 def constant_arguments(mod: IRModule) -> dict[str, tuple[int, ...]]:
     """For each private tensor function the arguments that are constants in all of its calls; what is reached otherwise has none."""
     functions: list[tuple[GlobalVar, Any]] = list(mod.functions_items())
-    found: dict[str, set[int]] = {var.name_hint: set() for var, func in functions if "global_symbol" in func.attrs}
+    found: dict[str, set[int]] = {v.name_hint: set() for v, f in functions if isinstance(f, PrimFunc) and "global_symbol" in f.attrs}
     for _, func in functions:
         nodes = walk(func.body) if isinstance(func, Function) else ()
         for node in (one for one in nodes if isinstance(one, Call)):
