@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import DeclarationError
 from ..tir.attrs import FrozenMap
-from ..tir.function import GlobalVar, IRModule
+from ..tir.function import GlobalVar, IRModule, PrimFunc
 from ..tir.op_registry import Op
 from ..tir.structural import structural_equal
 from .expr import (
@@ -38,6 +38,7 @@ from .struct_info import (
     ObjectStructInfo,
     ShapeExpr,
     StructInfo,
+    TupleStructInfo,
 )
 from .tensor_function import tensor_function
 
@@ -362,6 +363,8 @@ def resolved(call: Call, mod: IRModule) -> Call:
         return call
     func: Any = mod[call.op]
     info = func.struct_info if isinstance(func, RelaxExpr) else ObjectStructInfo()
+    if isinstance(func, PrimFunc) and len(call.args) == len(func.params):
+        return call.with_struct_info(TupleStructInfo(()))  # with its results among the arguments, as CallTIRRewrite has it
     if not isinstance(info, FuncStructInfo):
         raise DeclarationError(
             f"{call.op.name_hint} is a tensor function: call it by R.call_tir(cls.{call.op.name_hint}, args, out_sinfo=...)"

@@ -202,10 +202,16 @@ class _Frame:
             case ExternFunc(name):
                 return self._evaluator.registered(name)
             case GlobalVar():
-                return lambda *args: self._evaluator.apply(self._evaluator._mod[expr], args, expr.name_hint, {}, {})  # type: ignore[arg-type]
+                return self._function(expr)
             case Call():
                 return self._call(expr)
         raise DeclarationError(f"{type(expr).__name__} has no value")
+
+    def _function(self, var: GlobalVar) -> Callable[..., Any]:
+        func: Any = self._evaluator._mod[var]
+        if isinstance(func, PrimFunc):
+            return lambda *args: interpret(func, list(args)) or ()
+        return lambda *args: self._evaluator.apply(func, args, var.name_hint, {}, {})
 
     def _sequence(self, sequence: SeqExpr) -> Any:
         for binding in sequence.bindings():
@@ -251,11 +257,12 @@ class _Frame:
         return _array(callee(*args))
 
     def _as_arrays(self, args: Sequence[Any]) -> list[Any]:
-        """Arguments of a registered function, which takes arrays of the runtime."""
-        from ..runtime.ndarray import array
+        """Arguments of a registered function, which takes arrays of the runtime, and may write them."""
+        from ..runtime.device import cpu
+        from ..runtime.ndarray import NDArray
 
         found = [self.value(arg) for arg in args]
-        return [array(one) if isinstance(one, (np.ndarray, np.generic)) else one for one in found]
+        return [NDArray(np.asarray(one, order="C"), cpu()) if isinstance(one, (np.ndarray, np.generic)) else one for one in found]
 
     def _destination_passing(self, call: Call) -> Any:
         """A call of a function that writes its results into its last arguments."""

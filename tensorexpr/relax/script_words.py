@@ -177,6 +177,8 @@ _CALLS = ("call_tir", "call_tir_inplace", "call_dps_packed", "call_packed", "cal
 RELAX = Namespace(
     "R",
     {
+        "builtin": Namespace("R.builtin", _builders("R.builtin", op.builtin.__all__, op.builtin)),
+        "memory": Namespace("R.memory", _builders("R.memory", op.memory.__all__, op.memory)),
         **_builders("R", op.__all__, op),
         **{name: Word(f"R.{name}", _with_results(getattr(op, name), name), True) for name in _CALLS},
         "Callable": Word("R.Callable", _callable),

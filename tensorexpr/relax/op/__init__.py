@@ -103,7 +103,7 @@ from ..ops.order import argsort, cumprod, cumsum, nonzero, sort, topk, unique
 from ..ops.reduce import argmax, argmin, max, mean, min, prod, std, sum, variance
 from ..ops.shape_values import shape_to_tensor, tensor_to_shape
 from ..struct_info import RelaxExpr
-from . import image, nn
+from . import builtin, image, memory, nn
 
 _PYTHON: dict[str, Callable[..., Any]] = {
     "add": add, "astype": astype, "call": call, "divide": divide, "element": element, "floor_divide": floor_divide,
@@ -114,15 +114,15 @@ RelaxExpr._operators.update(_PYTHON)
 
 __all__ = [
     "abs", "acos", "acosh", "add", "arange", "argmax", "argmin", "argsort", "asin", "asinh", "assert_op", "astype", "atan", "atanh",
-    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast_to", "call_dps_packed", "call_packed", "call_pure_packed",
-    "call_tir", "call_tir_inplace", "ceil", "clip", "compress", "concat", "cos", "cosh", "cumprod", "cumsum", "dense", "divide",
-    "einsum", "equal", "erf", "ewise_fma", "exp", "expand_dims", "eye", "eye_like", "flatten", "flip", "floor", "floor_divide",
-    "floor_mod", "full", "full_like", "gather", "gather_elements", "gather_nd", "greater", "greater_equal", "image",
-    "invoke_closure",
-    "isfinite", "isinf", "isnan", "left_shift", "less", "less_equal", "linear", "log", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "loop", "masked_fill", "matmul", "max", "maximum", "mean", "min", "minimum", "mod", "multiply", "negative", "nn",
-    "nonzero", "not_equal", "one_hot", "ones", "ones_like", "permute_dims", "power", "print", "prod", "relu", "repeat", "reshape",
-    "reverse_sequence", "right_shift", "round", "rsqrt", "scatter_elements", "scatter_nd", "shape_of", "shape_to_tensor", "sigmoid",
-    "sign", "sin", "sinh", "sort", "split", "sqrt", "square", "squeeze", "std", "strided_slice", "subtract", "sum", "take", "tan",
-    "tanh", "tensor_to_shape", "tile", "topk", "tril", "triu", "unique", "variance", "where", "zeros", "zeros_like",
+    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast_to", "builtin", "call_dps_packed", "call_packed",
+    "call_pure_packed", "call_tir", "call_tir_inplace", "ceil", "clip", "compress", "concat", "cos", "cosh", "cumprod", "cumsum",
+    "dense", "divide", "einsum", "equal", "erf", "ewise_fma", "exp", "expand_dims", "eye", "eye_like", "flatten", "flip", "floor",
+    "floor_divide", "floor_mod", "full", "full_like", "gather", "gather_elements", "gather_nd", "greater", "greater_equal", "image",
+    "invoke_closure", "isfinite", "isinf", "isnan", "left_shift", "less", "less_equal", "linear", "log", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "loop", "masked_fill", "matmul", "max", "maximum", "mean", "memory", "min",
+    "minimum", "mod", "multiply", "negative", "nn", "nonzero", "not_equal", "one_hot", "ones", "ones_like", "permute_dims", "power",
+    "print", "prod", "relu", "repeat", "reshape", "reverse_sequence", "right_shift", "round", "rsqrt", "scatter_elements",
+    "scatter_nd", "shape_of", "shape_to_tensor", "sigmoid", "sign", "sin", "sinh", "sort", "split", "sqrt", "square", "squeeze",
+    "std", "strided_slice", "subtract", "sum", "take", "tan", "tanh", "tensor_to_shape", "tile", "topk", "tril", "triu", "unique",
+    "variance", "where", "zeros", "zeros_like",
 ]  # fmt: skip

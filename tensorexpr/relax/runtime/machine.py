@@ -52,6 +52,7 @@ class VirtualMachine(Machine):
             raise ArgumentError(f"graphs run on the CPU, not on {devices}")
         self.module = rt_mod
         self.kernels = _Kernels(rt_mod)
+        self.kernel_names = () if rt_mod.mod is None else rt_mod.mod.function_names
         self._native = rt_mod.native(self.kernels)
         self.plans = {}
         for name, func in rt_mod.functions.items():

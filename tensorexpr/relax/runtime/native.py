@@ -257,6 +257,8 @@ def reader(value: Any, stretch: Stretch) -> Result:
     if isinstance(value, tuple):
         parts = [reader(one, stretch) for one in value]
         return lambda given, outs: tuple([part(given, outs) for part in parts])
+    if isinstance(value, int):
+        return lambda given, outs: value
     buffer, shape = stretch.buffers[value.buffer], value.shape
     place = buffer.place
     if buffer.kind == "constant":
@@ -300,7 +302,7 @@ def kinds_of(value: Any, stretch: Stretch) -> set[str]:
     """The kinds of the buffers of a value."""
     if isinstance(value, tuple):
         return {kind for one in value for kind in kinds_of(one, stretch)}
-    return {stretch.buffers[value.buffer].kind}
+    return set() if isinstance(value, int) else {stretch.buffers[value.buffer].kind}
 
 
 def fail(stretch: Stretch, code: int, kernels: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ All that can be decided before a call is: which kernel, which slots, extents tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,7 @@ class Machine:
     """
 
     kernels: Mapping[str, Callable[..., Any]]
+    kernel_names: Collection[str]
     plans: dict[str, Plan]
     call: Callable[[str, Callable[..., Any], Sequence[Any]], Any]
     is_watched = False
@@ -381,6 +382,8 @@ class Plan:
         args = [self._read(arg) for arg in call.args]
         if isinstance(call.op, GlobalVar):
             name, machine = call.op.name_hint, self._machine
+            if name in machine.kernel_names:  # which writes its last arguments
+                return lambda slots: machine.call(name, machine.kernels[name], [arg(slots) for arg in args]) or ()
             return lambda slots: machine.plans[name]([arg(slots) for arg in args])
         callee = self._read(call.op)
         return lambda slots: callee(slots)(*[arg(slots) for arg in args])

@@ -26,6 +26,9 @@ from ..visitor import walk
 from .memory import Arena, Lifetime, place
 
 VIEWS = ("relax.reshape", "relax.flatten", "relax.squeeze", "relax.expand_dims")
+_STORAGES = ("relax.memory.alloc_storage",)
+_KILLS = ("relax.memory.kill_storage", "relax.memory.kill_tensor")
+_MEMORY = (*_STORAGES, *_KILLS, "relax.builtin.alloc_tensor", "relax.memory.alloc_tensor")
 Shape = tuple[int, ...]
 
 
@@ -127,6 +130,8 @@ class _Builder:
                 return self._values[expr] if expr in self._values else self._input(expr, (), expr.struct_info)
             case Constant():
                 return self._constant(expr)
+            case PrimValue(value) if as_int(value) is not None:
+                return as_int(value)
             case Tuple(fields):
                 return tuple(self._value(one) for one in fields)
             case TupleGetItem(value, index):
@@ -173,7 +178,38 @@ class _Builder:
             self.constants.append(data)
         return known
 
+    def _memory(self, call: Call) -> Any:
+        """Memory as a value: a tensor gets a place of its own, wherever the storage is."""
+        if call.op in _STORAGES:
+            found = [as_int(one) for one in getattr(call.args[0], "values", [None])]
+            if None in found:
+                raise _Refused
+            return self._new("arena", TensorStructInfo((math.prod(int(one or 0) for one in found),), "uint8"))
+        if call.op in _KILLS:
+            return ()
+        if call.op == "relax.memory.alloc_tensor":
+            self._tensor(self._values.get(call.args[0]))
+        return self._new("arena", call.struct_info)
+
+    def _writing(self, name: str, args: Sequence[Any]) -> Any:
+        """A call of a kernel with its results among the arguments."""
+        values = [self._value(arg) for arg in args]
+        tensors = [one for one in values if isinstance(one, Tensor)]
+        scalars = [one for one in values if isinstance(one, int)]
+        signature = self._signature_of(name)
+        if signature is None or [*tensors, *scalars] != values:
+            raise _Refused
+        more = _symbols(signature, [one.shape for one in tensors], scalars)
+        self._run(name, tensors, (*scalars, *more))
+        for param, tensor in zip(signature.params, tensors, strict=False):
+            self.buffers[tensor.buffer].is_written |= isinstance(param, BufferParam) and param.is_written
+        return ()
+
     def _call(self, call: Call) -> Any:
+        if call.op in _MEMORY:
+            return self._memory(call)
+        if isinstance(call.op, GlobalVar):
+            return self._writing(call.op.name_hint, call.args)
         if call.op in VIEWS:
             whole, found = self._tensor(self._value(call.args[0])), static_tensor(call.struct_info)
             if found is None:
@@ -230,6 +266,8 @@ class _Builder:
             """A value as what is known outside: inputs, outputs and constants."""
             if isinstance(value, tuple):
                 return tuple(map(outside, value))
+            if isinstance(value, int):
+                return value
             buffer = self.buffers[value.buffer]
             if buffer.kind == "arena":
                 buffer.kind, buffer.place = "output", len(outputs)
@@ -249,7 +287,7 @@ class _Builder:
 
 def _is_result(tensor: Tensor, results: Sequence[tuple[Var, Any]]) -> bool:
     def inside(value: Any) -> bool:
-        return any(map(inside, value)) if isinstance(value, tuple) else value.buffer == tensor.buffer
+        return any(map(inside, value)) if isinstance(value, tuple) else isinstance(value, Tensor) and value.buffer == tensor.buffer
 
     return any(inside(value) for _, value in results)
 

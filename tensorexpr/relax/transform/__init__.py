@@ -13,6 +13,7 @@ from .fuse_tir import FuseTIR
 from .identities import SimplifyExpr
 from .inline import InlinePrivateFunctions
 from .legalize import LegalizeOps
+from .memory import CallTIRRewrite, KillAfterLastUse, LowerAllocTensor, StaticPlanBlockMemory
 from .normalize import AttachGlobalSymbol, Normalize, NormalizeGlobalVar
 from .order import TopologicalSort
 from .pads import FoldPads
@@ -25,12 +26,15 @@ from .signatures import ExpandTupleArguments, RemoveUnusedOutputs, RemoveUnusedP
 from .simple import DeadCodeElimination, FoldConstant
 from .simplify import Simplify
 from .transposes import OptimizeLayoutTransform, ReorderPermuteDimsAfterConcat
+from .views import RewriteDataflowReshape
 
 __all__ = [
     "AdjustMatmulOrder", "AnnotateTIROpPattern", "AttachGlobalSymbol", "BindParams", "BindSymbolicVars", "BundleModelParams",
-    "CanonicalizeBindings", "ConvertToDataflow", "DeadCodeElimination", "DecomposeOpsForInference", "DecomposeOpsForTraining",
-    "EliminateCommonSubexpr", "ExpandMatmulOfSum", "ExpandTupleArguments", "FoldConstant", "FoldPads", "FoldScaleAxis", "FuseOps",
-    "FuseTIR", "InlinePrivateFunctions", "LambdaLift", "LegalizeOps", "Normalize", "NormalizeGlobalVar", "OptimizeLayoutTransform",
-    "RemovePurityChecking", "RemoveRedundantReshape", "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat",
-    "ReorderTakeAfterMatmul", "Simplify", "SimplifyExpr", "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "function_pass",
+    "CallTIRRewrite", "CanonicalizeBindings", "ConvertToDataflow", "DeadCodeElimination", "DecomposeOpsForInference",
+    "DecomposeOpsForTraining", "EliminateCommonSubexpr", "ExpandMatmulOfSum", "ExpandTupleArguments", "FoldConstant", "FoldPads",
+    "FoldScaleAxis", "FuseOps", "FuseTIR", "InlinePrivateFunctions", "KillAfterLastUse", "LambdaLift", "LegalizeOps",
+    "LowerAllocTensor", "Normalize", "NormalizeGlobalVar", "OptimizeLayoutTransform", "RemovePurityChecking",
+    "RemoveRedundantReshape", "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat",
+    "ReorderTakeAfterMatmul", "RewriteDataflowReshape", "Simplify", "SimplifyExpr", "StaticPlanBlockMemory", "ToNonDataflow",
+    "TopologicalSort", "UpdateParamStructInfo", "function_pass",
 ]  # fmt: skip
