@@ -31,6 +31,7 @@ from .fuse_tir import FuseTIR
 from .legalize import LegalizeOps, has_known_shapes
 from .normalize import Normalize
 from .passes import graph_pass
+from .reshapes import RewriteDataflowReshape
 from .simple import DeadCodeElimination, FoldConstant
 from .simplify import Simplify
 
@@ -97,7 +98,11 @@ PHASES: Mapping[int, Phase] = {
         _operators_with_computations,
     ),
     4: Phase("kernels", "each tensor function that runs is lowered, and says where its schedule comes from"),
-    5: Phase("memory", "what a call writes stands where no value that is used later stands"),
+    5: Phase(
+        "memory",
+        "what a call writes stands where no value that is used later stands",
+        (RewriteDataflowReshape(),),  # places in memory are given by `runtime.stretch`, where kernels and their order are known
+    ),
     6: Phase("plan", "each call knows its callee and where its arguments are"),
 }
 LAST_GRAPH_PHASE = 3  # what follows needs a target

@@ -105,7 +105,7 @@ def test_stretches_between_packed_calls_and_in_branches(choice: bool) -> None:
     given = [np.arange(12, dtype="float32").reshape(2, 6), np.array(choice), (np.ones(6, "float32"), np.array(True))]
     ex = relax.build(mod)
     vm = relax.VirtualMachine(ex)
-    assert len(stretches(ex)) == 4  # before the packed call, behind it, in a branch, and behind that
+    assert len(stretches(ex)) == 3  # before the packed call, behind it, and in a branch
 
     def flat(value: Any) -> list[Any]:
         return [one for part in value for one in flat(part)] if isinstance(value, (tuple, list)) else [np.asarray(value)]
