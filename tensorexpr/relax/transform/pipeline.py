@@ -31,9 +31,9 @@ from .fuse_tir import FuseTIR
 from .legalize import LegalizeOps, has_known_shapes
 from .normalize import Normalize
 from .passes import graph_pass
-from .reshapes import RewriteDataflowReshape
 from .simple import DeadCodeElimination, FoldConstant
 from .simplify import Simplify
+from .views import RewriteDataflowReshape
 
 
 def _operators_with_computations(mod: IRModule) -> Iterator[str]:
