@@ -27,6 +27,17 @@ def has_function(domain: str, name: str, opset: int) -> bool:
     return schema is not None and bool(schema.has_function or schema.has_context_dependent_function)
 
 
+def plain_function(domain: str, name: str, opset: int) -> Any:
+    """The function that the standard defines an operator by whatever its operands are, or None."""
+    import onnx
+
+    schema = schema_of(domain, name, opset)
+    fitting = [] if schema is None else [version for version in schema.function_opset_versions if version <= opset]
+    if not fitting or schema.context_dependent_function_opset_versions:
+        return None
+    return onnx.FunctionProto.FromString(schema.get_function_with_opset_version(max(fitting)))
+
+
 def standard_function(node: Any, opset: int, infos: Sequence[Any]) -> Any:
     """The function that the standard defines an operator by, or None.
 
@@ -45,8 +56,7 @@ def standard_function(node: Any, opset: int, infos: Sequence[Any]) -> Any:
         types = [type_of(info).SerializeToString() for info in infos]
         body = schema.get_context_dependent_function_with_opset_version(max(fitting), node.SerializeToString(), types)
         return onnx.FunctionProto.FromString(body) if body else None
-    fitting = [version for version in schema.function_opset_versions if version <= opset]
-    return onnx.FunctionProto.FromString(schema.get_function_with_opset_version(max(fitting))) if fitting else None
+    return plain_function(node.domain, node.op_type, opset)
 
 
 def type_of(info: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ... import relax
-from ...errors import ModelError, TensorExprError, UnsupportedOperatorError
+from ...errors import InternalError, ModelError, UnsupportedOperatorError
 from ...tir.expr import Var as Symbol
 from ...tir.function import IRModule
 from . import ops  # noqa: F401  the families of operators enter themselves
@@ -18,7 +18,7 @@ from .attributes import Attributes
 from .checks import check_model, graphs_of, in_order, load
 from .context import Context, Inputs
 from .dtypes import dtype_of, is_computed
-from .functions import attributes_of_call, has_function, standard_function, with_attributes
+from .functions import attributes_of_call, has_function, plain_function, standard_function, with_attributes
 from .registry import converter, plain_domain
 from .shapes import computed
 from .tensors import array_of
@@ -98,9 +98,9 @@ class GraphImporter:
         attributes = Attributes(node.attribute, where)
         try:
             results = self._results(context, attributes)
-        except ModelError:
+        except (ModelError, InternalError):
             raise
-        except (TensorExprError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        except Exception as error:  # whatever a node that doesn't fit leads to, the message names the node
             infos = ", ".join("none" if one is None else str(one.info) for one in values)
             raise ModelError(f"{where}: {error}; its operands are ({infos})") from error
         roots = frozenset().union(*(one.roots for one in values if one is not None))
@@ -167,16 +167,25 @@ def unsupported(model: Any) -> list[str]:
     missing: dict[str, list[str]] = {}
     opsets = {plain_domain(one.domain): one.version for one in model.opset_import}
     own = {(plain_domain(one.domain), one.name) for one in model.functions}
-    places = [(node, opsets) for graph in graphs_of(model.graph) for node in graph.node]
+    places = [(node, opsets, "") for graph in graphs_of(model.graph) for node in graph.node]
     for function in model.functions:
-        inside = {plain_domain(one.domain): one.version for one in function.opset_import}
-        places += [(node, inside) for node in _all_nodes(function.node)]
-    for node, versions in places:
+        inside = {**opsets, **{plain_domain(one.domain): one.version for one in function.opset_import}}
+        places += [(node, inside, "") for node in _all_nodes(function.node)]
+    seen: set[tuple[str, str, int]] = set()
+    while places:
+        node, versions, around = places.pop()
         domain = plain_domain(node.domain)
-        opset = versions.get(domain, 0)
-        if (domain, node.op_type) in own or converter(domain, node.op_type, opset) or has_function(domain, node.op_type, opset):
+        opset = versions.get(domain, versions.get("", 1))
+        if (domain, node.op_type) in own or converter(domain, node.op_type, opset):
             continue
-        name = f"{f'{domain}::' if domain else ''}{node.op_type} (opset {opset})"
+        if has_function(domain, node.op_type, opset):
+            if (domain, node.op_type, opset) not in seen:
+                seen.add((domain, node.op_type, opset))
+                body = plain_function(domain, node.op_type, opset)
+                inside = {**versions, **{plain_domain(one.domain): one.version for one in body.opset_import}} if body else {}
+                places += [(one, inside, f" in {node.op_type}") for one in _all_nodes(body.node)] if body else []
+            continue
+        name = f"{f'{domain}::' if domain else ''}{node.op_type} (opset {opset}){around}"
         missing.setdefault(name, []).append(node.name or ", ".join(node.output))
     return [f"{name}: {', '.join(map(repr, nodes[:8]))}{' ...' if len(nodes) > 8 else ''}" for name, nodes in sorted(missing.items())]
 

@@ -5,6 +5,7 @@ An array of objects holds integers and expressions of symbols; NumPy moves and c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -228,6 +229,13 @@ def _fill(context: Context, attrs: Attributes, given: Operands) -> Any:
     raise Unknown
 
 
+def _expand(context: Context, attrs: Attributes, given: Operands) -> Any:
+    shape = np.broadcast_shapes(given[0].shape, tuple(_list(given[1])))
+    if math.prod(shape) > LARGEST_KNOWN:
+        raise Unknown
+    return np.broadcast_to(given[0], shape)
+
+
 def _range(context: Context, attrs: Attributes, given: Operands) -> Any:
     if given[0].dtype.kind not in "iuO":
         raise Unknown
@@ -270,7 +278,7 @@ _MEANING: Mapping[str, Callable[..., Any]] = {
     "Concat": lambda context, attrs, given: np.concatenate(given, attrs.int("axis", 1 if context.opset < 4 else 0)),
     "Div": _elementwise(_quotient, _np_quotient),
     "Equal": _elementwise(_decided(lambda a, b: a == b), np.equal),
-    "Expand": lambda context, attrs, given: given[0] * np.ones(_list(given[1]), dtype=given[0].dtype),
+    "Expand": _expand,
     "Gather": _gather,
     "Greater": _elementwise(_decided(lambda a, b: a > b), np.greater),
     "GreaterOrEqual": _elementwise(_decided(lambda a, b: a >= b), np.greater_equal),
