@@ -72,6 +72,7 @@ def check_model(model: Any, folder: Path | None) -> None:
 
     if not model.HasField("graph"):
         raise ModelError("the model has no graph")
+    _check_texts(model, 0)
     opsets: dict[str, int] = {}
     for one in model.opset_import:
         if plain_domain(one.domain) in opsets:
@@ -93,6 +94,19 @@ def check_model(model: Any, folder: Path | None) -> None:
     if not model.graph.output:
         raise ModelError("the graph has no output")
     _check_graph(model.graph, "the graph", set(), folder, 0)
+
+
+def _check_texts(message: Any, depth: int) -> None:
+    """Names are text, and messages aren't inside of each other without end."""
+    if depth > 8 * _DEEPEST:
+        raise ModelError("graphs or types are inside of each other deeper than anybody writes")
+    for field, value in message.ListFields():
+        if field.type == field.TYPE_STRING:
+            if any(isinstance(one, bytes) for one in (value if field.is_repeated else [value])):
+                raise ModelError(f"{field.full_name} is no text in UTF-8: {value!r}")
+        elif field.type == field.TYPE_MESSAGE:
+            for one in value if field.is_repeated else [value]:
+                _check_texts(one, depth + 1)
 
 
 def _check_recursion(model: Any) -> None:

@@ -32,10 +32,15 @@ def plain_function(domain: str, name: str, opset: int) -> Any:
     import onnx
 
     schema = schema_of(domain, name, opset)
-    fitting = [] if schema is None else [version for version in schema.function_opset_versions if version <= opset]
-    if not fitting or schema.context_dependent_function_opset_versions:
+    if schema is None or not schema.function_opset_versions or schema.context_dependent_function_opset_versions:
         return None
-    return onnx.FunctionProto.FromString(schema.get_function_with_opset_version(max(fitting)))
+    version = _version(schema.function_opset_versions, opset)
+    return onnx.FunctionProto.FromString(schema.get_function_with_opset_version(version))
+
+
+def _version(versions: Sequence[int], opset: int) -> int:
+    """The newest function up to an opset; else the oldest, which says the same by operators of its own opset."""
+    return max((one for one in versions if one <= opset), default=min(versions))
 
 
 def standard_function(node: Any, opset: int, infos: Sequence[Any]) -> Any:
@@ -51,10 +56,10 @@ def standard_function(node: Any, opset: int, infos: Sequence[Any]) -> Any:
     schema = schema_of(node.domain, node.op_type, opset)
     if schema is None:
         return None
-    fitting = [version for version in schema.context_dependent_function_opset_versions if version <= opset]
-    if fitting and not any(isinstance(info, relax.ObjectStructInfo) for info in infos):
+    versions = schema.context_dependent_function_opset_versions
+    if versions and not any(isinstance(info, relax.ObjectStructInfo) for info in infos):
         types = [type_of(info).SerializeToString() for info in infos]
-        body = schema.get_context_dependent_function_with_opset_version(max(fitting), node.SerializeToString(), types)
+        body = schema.get_context_dependent_function_with_opset_version(_version(versions, opset), node.SerializeToString(), types)
         return onnx.FunctionProto.FromString(body) if body else None
     return plain_function(node.domain, node.op_type, opset)
 

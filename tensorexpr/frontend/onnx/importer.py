@@ -96,17 +96,16 @@ class GraphImporter:
             values.pop()
         context = Context(self.builder, opset, node, where, values, self)
         attributes = Attributes(node.attribute, where)
+        roots = frozenset().union(*(one.roots for one in values if one is not None))
         try:
             results = self._results(context, attributes)
+            made = {name: _value(context, result, roots) for name, result in zip(node.output, results, strict=False) if name}
         except (ModelError, InternalError):
             raise
         except Exception as error:  # whatever a node that doesn't fit leads to, the message names the node
             infos = ", ".join("none" if one is None else str(one.info) for one in values)
             raise ModelError(f"{where}: {error}; its operands are ({infos})") from error
-        roots = frozenset().union(*(one.roots for one in values if one is not None))
-        for name, result in zip(node.output, results, strict=False):
-            if name:
-                self.values[name] = _value(context, result, roots)
+        self.values.update(made)
 
     def _results(self, context: Context, attributes: Attributes) -> list[Any]:
         node, opset = context.node, context.opset

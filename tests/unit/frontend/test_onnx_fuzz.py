@@ -36,13 +36,15 @@ def model(nodes: list[Any], inputs: list[Any], outputs: list[Any], initial: list
 
 def shapes() -> Any:
     nodes = [
-        helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Gather", ["s", "one"], ["n"]), helper.make_node("Concat", ["n", "rest"], ["t"], axis=0),
+        helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Slice", ["s", "one", "two"], ["n"]),
+        helper.make_node("Concat", ["n", "rest"], ["t"], axis=0),
         helper.make_node("Reshape", ["x", "t"], ["r"]), helper.make_node("Slice", ["r", "zero", "one", "zero"], ["c"]),
-        helper.make_node("Transpose", ["c"], ["y"], perm=[1, 0]), helper.make_node("ConstantOfShape", ["t"], ["z"]),
+        helper.make_node("Transpose", ["c"], ["y"], perm=[1, 0]), helper.make_node("ConstantOfShape", ["s"], ["z"]),
         helper.make_node("Unsqueeze", ["y", "zero"], ["u"]), helper.make_node("Expand", ["u", "big"], ["e"]),
     ]  # fmt: skip
     initial = [
         weight("one", np.int64([1])),
+        weight("two", np.int64([2])),
         weight("zero", np.int64([0])),
         weight("rest", np.int64([-1])),
         weight("big", np.int64([3, 1, 1])),
@@ -52,8 +54,10 @@ def shapes() -> Any:
 
 def layers() -> Any:
     nodes = [
-        helper.make_node("MatMul", ["x", "w"], ["m"]), helper.make_node("Add", ["m", "b"], ["a"]), helper.make_node("Clip", ["a", "", "six"], ["r"]),
-        helper.make_node("LayerNormalization", ["r", "b"], ["l"], axis=-1, epsilon=1e-5), helper.make_node("Softmax", ["l"], ["p"], axis=-1),
+        helper.make_node("MatMul", ["x", "w"], ["m"]), helper.make_node("Add", ["m", "b"], ["a"]),
+        helper.make_node("Clip", ["a", "", "six"], ["r"]),
+        helper.make_node("LayerNormalization", ["r", "b"], ["l"], axis=-1, epsilon=1e-5),
+        helper.make_node("Softmax", ["l"], ["p"], axis=-1),
         helper.make_node("ReduceMean", ["p"], ["q"], keepdims=0), helper.make_node("Split", ["p"], ["o", "k"], axis=1, num_outputs=2),
         helper.make_node("Pad", ["o", "pads"], ["y"], mode="reflect"),
     ]  # fmt: skip
@@ -69,7 +73,8 @@ def layers() -> Any:
 def control() -> Any:
     body = helper.make_graph(
         [helper.make_node("Identity", ["c"], ["go"]), helper.make_node("Add", ["s", "x"], ["t"]), helper.make_node("Neg", ["t"], ["row"])],
-        "body", [tensor("i", [], INT64), tensor("c", [], BOOL), tensor("s", [3])], [tensor("go", [], BOOL), tensor("t", [3]), tensor("row", [3])],
+        "body", [tensor("i", [], INT64), tensor("c", [], BOOL), tensor("s", [3])],
+        [tensor("go", [], BOOL), tensor("t", [3]), tensor("row", [3])],
     )  # fmt: skip
     branches = [helper.make_graph([helper.make_node(op, ["last"], ["r"])], op, [], [tensor("r")]) for op in ("Neg", "Abs")]
     nodes = [
