@@ -43,11 +43,11 @@ def shapes() -> Any:
         helper.make_node("Unsqueeze", ["y", "zero"], ["u"]), helper.make_node("Expand", ["u", "big"], ["e"]),
     ]  # fmt: skip
     initial = [
-        weight("one", np.int64([1])),
-        weight("two", np.int64([2])),
-        weight("zero", np.int64([0])),
-        weight("rest", np.int64([-1])),
-        weight("big", np.int64([3, 1, 1])),
+        weight("one", np.array([1], "int64")),
+        weight("two", np.array([2], "int64")),
+        weight("zero", np.array([0], "int64")),
+        weight("rest", np.array([-1], "int64")),
+        weight("big", np.array([3, 1, 1], "int64")),
     ]
     return model(nodes, [tensor("x", [2, 3])], [tensor("e"), tensor("z")], initial)
 
@@ -65,7 +65,7 @@ def layers() -> Any:
         weight("w", np.ones((3, 4), "f")),
         weight("b", np.ones(4, "f")),
         weight("six", np.float32(6)),
-        weight("pads", np.int64([0, 1, 0, 1])),
+        weight("pads", np.array([0, 1, 0, 1], "int64")),
     ]
     return model(nodes, [tensor("x", ["n", 3])], [tensor("y"), tensor("q")], initial)
 

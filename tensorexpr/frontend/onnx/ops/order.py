@@ -64,20 +64,6 @@ _scan("CumSum", R.cumsum)
 _scan("CumProd", R.cumprod)
 
 
-@onnx_op("Hardmax")
-def hardmax(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
-    """One at the first of the largest elements along an axis, up to opset 12 of all axes from it on, and zero elsewhere."""
-    axis = attrs.int("axis", 1 if ctx.opset < 13 else -1) % ctx.rank(0)
-    data, extents = inputs[0], ctx.extents(0)
-    if ctx.opset < 13:
-        data = R.reshape(data, [*extents[:axis], -1])
-    flat = ctx.emit(data)
-    size = flat.struct_info.extents[axis]
-    steps = R.reshape(R.arange(0, size, 1, "int64"), [size if n == axis else 1 for n in range(flat.struct_info.ndim)])
-    chosen = R.astype(R.equal(steps, R.argmax(flat, axis, True)), ctx.dtype(0))
-    return R.reshape(chosen, extents) if ctx.opset < 13 else chosen
-
-
 @onnx_op("Einsum")
 def einsum(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Einstein's sum of products."""
