@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tensorexpr import te
+from tensorexpr import te, topi
 from tensorexpr.lower.context import PassContext
 from tensorexpr.lower.phase2.unroll_loop import unroll_loop
 from tensorexpr.lower.pipeline import lower
@@ -20,6 +20,7 @@ from tensorexpr.tir.attrs import FrozenMap
 from tensorexpr.tir.expr import Call, IntImm
 from tensorexpr.tir.function import PrimFunc
 from tensorexpr.tir.stmt import Allocate, Evaluate, For, ForKind, Stmt
+from tensorexpr.topi.schedules import default_schedule
 
 from .builder import applied, flat, func, load, loop, store
 
@@ -58,21 +59,12 @@ def test_a_mark_before_each_expanded_step(extent: int, kind: ForKind, more: dict
 
 
 def test_a_mark_in_each_part_of_a_loop_that_is_cut_at_a_border() -> None:
-    data, weights = te.placeholder((8, 14), name="X"), te.placeholder((8, 3, 16), name="W")
-    padded = te.compute((8, 16), lambda c, x: te.if_then_else(te.all(x >= 1, x < 15), data[c, x - 1], 0.0), name="P")
-    c, r = te.reduce_axis((0, 8), "c"), te.reduce_axis((0, 3), "r")
-    out = te.compute((14, 16), lambda i, j: te.sum(padded[c, i + r] * weights[c, r, j], axis=[c, r]), name="out")
-    s = create_schedule(out.op)
-    i, j = out.op.axis
-    s[padded].compute_inline()
-    s[out].reorder(c, r, i, j)
-    s[out].skip_padding(assume_finite=True)
-    s[out].vectorize(j)
-    for axis in (r, i):
-        s[out].unroll(axis)
-    s[out].pragma(r, "no_load_merge")
-    (function,) = lower(s, [data, weights, out]).functions.values()
-    assert marks(function) == 3  # the first tap has no first pixel, the last one no last
+    target = Target("llvm -mcpu=sapphirerapids -num-cores=2")
+    data, weights = te.placeholder((1, 32, 14, 14), name="X"), te.placeholder((64, 32, 3, 3), name="W")
+    tensors = [data, weights, topi.nn.conv2d(data, weights, 1, 1, 1)]
+    with target:
+        (function,) = lower(default_schedule(tensors, target), tensors).functions.values()
+    assert marks(function) == 3  # of a row of 14, the first tap has no first pixel, the last one no last
 
 
 def test_a_pragma_that_is_false_changes_nothing() -> None:
