@@ -33,7 +33,7 @@ FEW_SUMMED = 4
 _MOST_TAPS = 8  # of a row of the window that are written out: each is a step of the sum on a whole tile
 _REFILL = 0.22  # of a step's cycles, that bringing its pixels back from the second level may take
 _USES = 8  # tiles for which a panel is worth its copy
-_FEW_USES = 4  # ... where each tile waits for its rows
+_FEW_USES = 3  # ... where each tile waits for its rows
 
 
 class Order(Enum):
