@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import te, topi
 from ...errors import DeclarationError, TypeMismatchError
-from ...tir.dtype import parse_dtype
+from ...tir.dtype import parse_dtype, to_numpy
 from ...tir.expr import IntImm, PrimExpr
 from ...tir.intrin import nearbyint
 from ..expr import Call
@@ -160,6 +160,20 @@ def astype(x: Expr, dtype: str) -> StructInfo:
     """Each element in another dtype."""
     operand = tensor(x, "x")
     parse_dtype(dtype)
+    return TensorStructInfo(operand.info.shape, dtype, operand.info.vdevice, operand.ndim)
+
+
+def _te_bitcast(x: Any, dtype: str) -> Any:
+    bits = topi.cast(x, "uint8") if x.dtype == "bool" else x
+    return topi.cast(topi.reinterpret(bits, "uint8"), "bool") if dtype == "bool" else topi.reinterpret(bits, dtype)
+
+
+@operator("bitcast", Pattern.ELEMENTWISE, te=_te_bitcast, numpy=lambda x, dtype: np.asarray(x, order="C").view(to_numpy(dtype)))
+def bitcast(x: Expr, dtype: str) -> StructInfo:
+    """The bits of each element as those of another dtype of the same width."""
+    operand = tensor(x, "x")
+    if operand.dtype and parse_dtype(operand.dtype).itemsize != parse_dtype(dtype).itemsize:
+        raise TypeMismatchError(f"relax.op.bitcast: elements of {operand.dtype} and of {dtype} have different widths")
     return TensorStructInfo(operand.info.shape, dtype, operand.info.vdevice, operand.ndim)
 
 

@@ -148,3 +148,12 @@ def einsum(operands: Exprs, subscripts: str) -> StructInfo:
     if not set(output) <= set(terms) or len(set(output)) != len(output):
         raise DeclarationError(f"relax.op.einsum: the result of {subscripts!r} takes letters of the operands, each once")
     return first.like(None if not set(output) <= set(extents) else [extents[letter] for letter in output], ndim=len(output))
+
+
+@operator("det", numpy=lambda x: np.asarray(np.linalg.det(x), x.dtype))
+def det(x: Expr) -> StructInfo:
+    """The determinants of square matrices, along the last two axes."""
+    operand = tensor(x, "x")
+    if operand.ndim in (0, 1) or (operand.extents is not None and same_extents(*operand.extents[-2:]) is False):
+        raise DeclarationError(f"relax.op.det: determinants are of square matrices, not of {operand.info}")
+    return operand.like(None if operand.extents is None else operand.extents[:-2], ndim=max(operand.ndim - 2, -1))
