@@ -20,6 +20,8 @@ WEIGHTS = [relax.const(np.linspace(0.5, 1.5, 4).astype("float32")), relax.const(
 STEPS: tuple[Any, ...] = (
     op.add,
     op.multiply,
+    lambda a, b: a * op.sigmoid(a) + op.clip(b + 3.0, 0, 6) * b / 6.0,
+    lambda a, b: (a - op.mean(a, 1, True)) / op.sqrt(op.variance(a, 1, True) + 1e-3) * WEIGHTS[0] + WEIGHTS[0],
     op.maximum,
     lambda a, b: op.nn.softmax(a),
     lambda a, b: op.tanh(a),
@@ -67,6 +69,7 @@ PASSES: tuple[Any, ...] = (
     T.TopologicalSort("breadth-first", "from-outputs"),
     T.TopologicalSort("depth-first", "from-inputs"),
     T.LambdaLift(),
+    T.RecognizePatterns(),
     T.Simplify(),
     T.DecomposeOpsForInference(),
     T.AdjustMatmulOrder(),

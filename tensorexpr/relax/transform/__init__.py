@@ -19,6 +19,7 @@ from .order import TopologicalSort
 from .pads import FoldPads
 from .parameters import BundleModelParams, UpdateParamStructInfo
 from .passes import function_pass
+from .patterns import RecognizePatterns
 from .products import AdjustMatmulOrder, ExpandMatmulOfSum, ReorderTakeAfterMatmul
 from .purity import RemovePurityChecking
 from .reshapes import RemoveRedundantReshape
@@ -33,7 +34,7 @@ __all__ = [
     "CallTIRRewrite", "CanonicalizeBindings", "ConvertToDataflow", "DeadCodeElimination", "DecomposeOpsForInference",
     "DecomposeOpsForTraining", "EliminateCommonSubexpr", "ExpandMatmulOfSum", "ExpandTupleArguments", "FoldConstant", "FoldPads",
     "FoldScaleAxis", "FuseOps", "FuseTIR", "InlinePrivateFunctions", "KillAfterLastUse", "LambdaLift", "LegalizeOps",
-    "LowerAllocTensor", "Normalize", "NormalizeGlobalVar", "OptimizeLayoutTransform", "RemovePurityChecking",
+    "LowerAllocTensor", "Normalize", "NormalizeGlobalVar", "OptimizeLayoutTransform", "RecognizePatterns", "RemovePurityChecking",
     "RemoveRedundantReshape", "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat",
     "ReorderTakeAfterMatmul", "RewriteDataflowReshape", "Simplify", "SimplifyExpr", "StaticPlanBlockMemory", "ToNonDataflow",
     "TopologicalSort", "UpdateParamStructInfo", "function_pass",

@@ -61,7 +61,7 @@ class _Inliner(Rewriter):
             for binding in block.bindings:
                 made: list[Binding] = copy.binding(binding)
                 self._pending += made
-                self._bound.update((one.var, one.value) for one in made)
+                self.bound.update((one.var, one.value) for one in made)
         return copy.visit(func.body.body)
 
 

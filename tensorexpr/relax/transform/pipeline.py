@@ -31,6 +31,7 @@ from .fuse_tir import FuseTIR
 from .legalize import LegalizeOps, has_known_shapes
 from .normalize import Normalize
 from .passes import graph_pass
+from .patterns import RecognizePatterns
 from .simple import DeadCodeElimination, FoldConstant
 from .simplify import Simplify
 from .views import RewriteDataflowReshape
@@ -80,6 +81,7 @@ PHASES: Mapping[int, Phase] = {
         (
             EliminateCommonSubexpr(),  # first: exporters repeat shapes and casts, and what is used twice isn't simplified
             CanonicalizeBindings(),
+            RecognizePatterns(),  # before their constants are merged with others
             Simplify(),
             DeadCodeElimination(),
         ),

@@ -56,7 +56,7 @@ class Rewriter(Mutator):
         self._rules = rules
         self._pending: list[Binding] = []
         self._in_dataflow = False
-        self._bound: dict[Var, Any] = {}
+        self.bound: dict[Var, Any] = {}
         self._uses: Counter[Any] = Counter(node for node in walk(func) if isinstance(node, Var)) if func is not None else Counter()
         if isinstance(func, Function):
             self._uses.subtract(func.params)
@@ -71,8 +71,8 @@ class Rewriter(Mutator):
 
     def value(self, expr: Any) -> Any:
         """What a variable is bound to; other expressions, parameters among them, are themselves."""
-        while isinstance(expr, Var) and expr in self._bound:
-            expr = self._bound[expr]
+        while isinstance(expr, Var) and expr in self.bound:
+            expr = self.bound[expr]
         return expr
 
     def call(self, expr: Any, *names: str) -> Call | None:
@@ -99,7 +99,7 @@ class Rewriter(Mutator):
             return made
         var = (DataflowVar if self._in_dataflow else Var)(hint, made.struct_info)
         self._pending.append(VarBinding(var, made))
-        self._bound[var] = made
+        self.bound[var] = made
         self._uses[var] = 1
         return var
 
@@ -159,7 +159,7 @@ class Rewriter(Mutator):
             self._uses[value] += self._uses[binding.var] - 1
             return self._taken()
         var = self.define(binding.var, value.struct_info)
-        self._bound[var] = value
+        self.bound[var] = value
         return [*self._taken(), VarBinding(var, value)]
 
     def _taken(self) -> list[Binding]:
@@ -181,7 +181,7 @@ class Rewriter(Mutator):
         if isinstance(block, DataflowBlock):
             for binding in made.bindings:
                 if any(isinstance(node, DataflowVar) for node in _leaves(binding.value)):
-                    self._bound.pop(binding.var, None)
+                    self.bound.pop(binding.var, None)
         return made
 
     def _mapped(self, expr: Any) -> Any:
