@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ...errors import DeclarationError
@@ -79,6 +80,11 @@ class Cell:
         return ACTIVATIONS[self.activations[number].lower()](x, self.alphas[number], self.betas[number])
 
 
+def _copy(into: BufferVar, row: tuple[Any, ...], source: BufferVar, from_row: tuple[Any, ...], j: Any) -> None:
+    """An element of a row of one array into another."""
+    into[tuple([*row, j])] = source[tuple([*from_row, j])]
+
+
 def _each(ib: IRBuilder, count: int, body: Callable[[Any], None]) -> None:
     """For each of so many elements, in vectors as far as they go."""
     whole = count // _LANES
@@ -108,8 +114,8 @@ def _add_product(
     if rows:
         with ib.for_range(0, rows, "k") as k:
             add(k * _ROWS, _ROWS)
-    for k in range(rows * _ROWS, depth):
-        add(k, 1)
+    for rest in range(rows * _ROWS, depth):
+        add(rest, 1)
 
 
 def recurrent_steps(
@@ -157,18 +163,18 @@ def recurrent_steps(
             total = ib.allocate(dtype, (width,), "total", scope="local")
             now = [ib.allocate(dtype, (hidden,), name, scope="local") for name in _KEPT[cell.kind]]
             for own, start in zip(now, first, strict=False):
-                _each(ib, hidden, lambda j, own=own, start=start: own.__setitem__(j, start[b, j]))
+                _each(ib, hidden, partial(_copy, own, (), start, (b,)))
             count = time if length is None else cast(length[b], "int64" if "64" in getattr(time, "dtype", "") else "int32")
             with ib.for_range(0, count, "s") as s:
                 t = count - 1 - s if cell.reverse else s
-                _each(ib, width, lambda j: total.__setitem__(j, x[t, b, j]))
+                _each(ib, width, partial(_copy, total, (), x, (t, b)))
                 _STEPS[cell.kind](ib, cell, hidden, total, now, w, extra, peep)
-                _each(ib, hidden, lambda j: found[0].__setitem__((t, b, j), now[0][j]))
+                _each(ib, hidden, partial(_copy, found[0], (t, b), now[0], ()))
             if length is not None:
                 with ib.for_range(count, time, "rest") as rest:
                     _each(ib, hidden, lambda j: found[0].__setitem__((rest, b, j), const(0, dtype)))
             for own, end in zip(now, found[1:], strict=False):
-                _each(ib, hidden, lambda j, own=own, end=end: end.__setitem__((b, j), own[j]))
+                _each(ib, hidden, partial(_copy, end, (b,), own, ()))
 
     shapes = [(time, batch, hidden), *[(batch, hidden)] * len(states)]
     return in_loops(shapes, [gates, weights, *states, *optional], body, f"{cell.kind}_steps", [dtype] * len(shapes))

@@ -67,6 +67,28 @@ CASES: dict[str, Case] = {
     "lp_pool2d": pool("lp_pool2d", *PLANE, pool_size=2, padding=1),
     "lp_pool3d": pool("lp_pool3d", 1, 2, 4, 3, 5, pool_size=2, p=1),
     "lrn": (lambda x: nn.lrn(x, 4, 1, 0.5), ((PLANE, F),)),
+    "gru_steps": (
+        lambda x, w, h, b, n: nn.gru_steps(x, w, h, b, n, clip=0.5, reverse=True)[0],
+        (((4, 2, 60), F), ((20, 60), F), ((2, 20), F), ((20,), F), ((2,), "int32")),
+    ),
+    "gru_steps_of_products": (
+        lambda x, w, h, b: nn.gru_steps(
+            x, w, h, b, activations=["HardSigmoid", "LeakyRelu"], alphas=[0.2, 0.1], betas=[0.5, 0.0], linear_before_reset=True
+        )[1],
+        (((N, 2, 9), F), ((3, 9), F), ((2, 3), F), ((3,), F)),
+    ),
+    "lstm": (
+        lambda x, w, r, h, c: nn.lstm(x, w, r, None, h, c)[0],
+        (((N, 2, 5), F), ((72, 5), F), ((72, 18), F), ((2, 18), F), ((2, 18), F)),
+    ),
+    "lstm_steps": (
+        lambda x, w, h, c, p: nn.lstm_steps(x, w, h, c, p, input_forget=True, reverse=True)[2],
+        (((3, 2, 12), F), ((3, 12), F), ((2, 3), F), ((2, 3), F), ((9,), F)),
+    ),
+    "rnn_steps": (
+        lambda x, w, h, n: nn.rnn_steps(x, w, h, n, ["Affine"], [0.5], [0.1])[0],
+        (((4, 2, 5), F), ((5, 5), F), ((2, 5), F), ((2,), "int32")),
+    ),
     "max_pool1d": pool("max_pool1d", 2, 3, 8, pool_size=3, strides=3, ceil_mode=True),
     "max_pool2d_blocks": pool("max_pool2d", *BLOCKED, pool_size=3, strides=2, padding=1, layout="NCHW4c"),
     "max_pool_with_places": (lambda x: nn.max_pool_with_places(x, 3, 2, 1)[1], (((2, 2, 5, 6), F),)),

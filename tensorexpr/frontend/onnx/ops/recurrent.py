@@ -75,9 +75,7 @@ def _bias(ctx: Context, inputs: Inputs, number: int, hidden: int) -> tuple[Any, 
     return ctx.emit(R.add(from_inputs, padded)), ctx.emit(_vector(ctx, rest, 2 * hidden, hidden))
 
 
-def _direction(
-    ctx: Context, inputs: Inputs, attrs: Attributes, number: int, options: dict[str, Any], data: Any, starts: Sequence[Any]
-) -> Any:
+def _direction(ctx: Context, inputs: Inputs, number: int, options: dict[str, Any], data: Any, starts: Sequence[Any]) -> Any:
     kind = ctx.node.op_type
     hidden = int(ctx.extents(2)[2])
     weight, recurrence = _part(ctx, inputs[1], number), _part(ctx, inputs[2], number)
@@ -113,7 +111,7 @@ def _layer(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
             options["input_forget"] = attrs.bool("input_forget", False)
         if kind == "GRU":
             options["linear_before_reset"] = attrs.bool("linear_before_reset", False)
-        results.append(_direction(ctx, inputs, attrs, number, options, data, starts))
+        results.append(_direction(ctx, inputs, number, options, data, starts))
     made: list[Any] = []
     for n in range(3 if kind == "LSTM" else 2):
         # [time, batch, hidden] and [batch, hidden] get the axis of directions; with layout 1 it stands behind the batch.
