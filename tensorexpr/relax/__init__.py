@@ -20,7 +20,8 @@ build, runtime      executables and the virtual machine
 
 from ..tir.function import GlobalVar
 from ..tir.op_registry import Op as Op
-from . import analysis, dpl, expr, op, printer, struct_info, transform, vm
+from . import analysis, dpl, expr, expr_functor, op, printer, struct_info, transform, vm
+from .binding_rewrite import DataflowBlockRewrite
 from .block_builder import BlockBuilder
 from .build import build
 from .expr import (
@@ -48,6 +49,7 @@ from .expr import (
     extern,
     get_shape_of,
 )  # fmt: skip
+from .expr_functor import ExprFunctor, PyExprMutator, PyExprVisitor
 from .runtime.executable import Executable
 from .runtime.machine import VirtualMachine, VMInstrumentReturnKind
 from .struct_info import (
@@ -64,10 +66,11 @@ from .transform.pipeline import get_pipeline, register_pipeline
 from .types import DynTensorType, ObjectType, PackedFuncType, ShapeType
 
 __all__ = [
-    "Binding", "BindingBlock", "BlockBuilder", "Call", "Constant", "DataTypeImm", "DataflowBlock", "DataflowVar", "DynTensorType",
-    "Executable", "Expr", "ExternFunc", "FuncStructInfo", "Function", "GlobalVar", "If", "MatchCast", "ObjectStructInfo", "ObjectType",
-    "PackedFuncType", "PrimStructInfo", "PrimValue", "SeqExpr", "ShapeExpr", "ShapeStructInfo", "ShapeType", "StringImm", "StructInfo",
-    "TensorStructInfo", "Tuple", "TupleGetItem", "TupleStructInfo", "VMInstrumentReturnKind", "Var", "VarBinding", "VirtualMachine",
-    "analysis", "build", "const", "convert_to_expr", "dpl", "expr", "extern", "get_pipeline", "get_shape_of", "op", "printer",
-    "register_pipeline", "struct_info", "transform", "vm",
+    "Binding", "BindingBlock", "BlockBuilder", "Call", "Constant", "DataTypeImm", "DataflowBlock", "DataflowBlockRewrite",
+    "DataflowVar", "DynTensorType", "Executable", "Expr", "ExprFunctor", "ExternFunc", "FuncStructInfo", "Function", "GlobalVar", "If",
+    "MatchCast", "ObjectStructInfo", "ObjectType", "PackedFuncType", "PrimStructInfo", "PrimValue", "PyExprMutator", "PyExprVisitor",
+    "SeqExpr", "ShapeExpr", "ShapeStructInfo", "ShapeType", "StringImm", "StructInfo", "TensorStructInfo", "Tuple", "TupleGetItem",
+    "TupleStructInfo", "VMInstrumentReturnKind", "Var", "VarBinding", "VirtualMachine", "analysis", "build", "const", "convert_to_expr",
+    "dpl", "expr", "expr_functor", "extern", "get_pipeline", "get_shape_of", "op", "printer", "register_pipeline", "struct_info",
+    "transform", "vm",
 ]  # fmt: skip

@@ -359,7 +359,7 @@ def resolved(call: Call, mod: IRModule) -> Call:
     Raises:
         DeclarationError: if the module has no such function, or arguments don't fit.
     """
-    if not isinstance(call.op, GlobalVar) or call.sinfo_args:
+    if not isinstance(call.op, GlobalVar) or call.sinfo_args or (call.op not in mod and "struct_info" in call.__dict__):
         return call
     func: Any = mod[call.op]
     info = func.struct_info if isinstance(func, RelaxExpr) else ObjectStructInfo()

@@ -18,7 +18,7 @@ from .normalize import AttachGlobalSymbol, Normalize, NormalizeGlobalVar
 from .order import TopologicalSort
 from .pads import FoldPads
 from .parameters import BundleModelParams, UpdateParamStructInfo
-from .passes import function_pass
+from .passes import dataflowblock_pass, function_pass
 from .patterns import RecognizePatterns
 from .products import AdjustMatmulOrder, ExpandMatmulOfSum, ReorderTakeAfterMatmul
 from .purity import RemovePurityChecking
@@ -37,5 +37,5 @@ __all__ = [
     "LowerAllocTensor", "Normalize", "NormalizeGlobalVar", "OptimizeLayoutTransform", "RecognizePatterns", "RemovePurityChecking",
     "RemoveRedundantReshape", "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat",
     "ReorderTakeAfterMatmul", "RewriteDataflowReshape", "Simplify", "SimplifyExpr", "StaticPlanBlockMemory", "ToNonDataflow",
-    "TopologicalSort", "UpdateParamStructInfo", "function_pass",
+    "TopologicalSort", "UpdateParamStructInfo", "dataflowblock_pass", "function_pass",
 ]  # fmt: skip
