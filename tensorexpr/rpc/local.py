@@ -112,7 +112,8 @@ class LocalSession(Devices):
 
     def load_module(self, path: str) -> Module:
         """The module in a file of the session's folder."""
-        return load_module(self._folder.relpath(plain_name(path)))
+        found: Module = load_module(self._folder.relpath(plain_name(path)))
+        return found
 
 
 def upload_parts(data: str | os.PathLike[str] | bytes | bytearray, target: str | None) -> list[tuple[str, bytes]]:

@@ -14,8 +14,10 @@ layout.py, python_api.py, fastcall_ir.py    what native calls know of NumPy and 
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Sequence
+from typing import Any
 
 from ..errors import TensorExprError
 from ..processor import usable_cores
@@ -95,8 +97,10 @@ __all__ = [
 ]
 
 
-def load_module(path: str | os.PathLike[str], fmt: str = "") -> Module:
-    """The module in a file that `export_library` or `save` wrote. Loading runs its code: load only what you trust.
+def load_module(path: str | os.PathLike[str], fmt: str = "") -> Any:
+    """The module in a file that `export_library` or `save` wrote; of a graph, the executable, which goes into a virtual machine.
+
+    Loading runs its code: load only what you trust.
 
     Raises:
         TensorExprError: if the file or its description (`path` + ".json") is missing or they don't belong together.
@@ -104,6 +108,11 @@ def load_module(path: str | os.PathLike[str], fmt: str = "") -> Module:
     """
     from .export import load_module as load_code
 
+    name = os.fspath(path)
+    if (fmt or os.path.splitext(name)[1][1:]) in ("so", "dylib") and not os.path.exists(f"{name}.json") and os.path.exists(name):
+        graph = importlib.import_module("tensorexpr.relax.runtime.library").load_executable(name)  # a higher row of the house
+        if graph is not None:
+            return graph
     return Module(load_code(path, fmt))
 
 

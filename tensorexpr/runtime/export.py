@@ -33,7 +33,7 @@ def save(code: CompiledCode, file_name: str, fmt: str = "") -> None:
     """Write code in the format `fmt`, or that of the name's ending; see `Module.save`."""
     kind = fmt or Path(file_name).suffix[1:]
     if kind in ("o", "obj"):
-        _check_exportable(code, file_name)
+        check_exportable(code, file_name)
         _write(file_name, code.data)
         _write(f"{file_name}.json", sidecar.write(code, code.data).encode())
     elif kind == "ll":
@@ -48,7 +48,7 @@ def save(code: CompiledCode, file_name: str, fmt: str = "") -> None:
 
 def export_library(code: CompiledCode, file_name: str, fcompile: Callable[..., Any] | None, options: Mapping[str, Any]) -> None:
     """Write a library with its header and description; see `Module.export_library`."""
-    _check_exportable(code, file_name)
+    check_exportable(code, file_name)
     if not (fcompile is None or callable(fcompile)):
         raise ArgumentError(f"export_library: fcompile is a function such as cc.create_shared, not {fcompile!r}")
     suffix = Path(file_name).suffix
@@ -61,12 +61,7 @@ def export_library(code: CompiledCode, file_name: str, fcompile: Callable[..., A
         with tempfile.TemporaryDirectory(prefix="tensorexpr-") as folder:
             objects = os.path.join(folder, _OBJECT_MEMBER)
             Path(objects).write_bytes(code.data)
-            if fcompile is not None:
-                fcompile(file_name, [objects], **options)
-            else:
-                _link(code, objects, file_name, options)
-        if not os.path.exists(file_name):
-            raise TensorExprError(f"{file_name}: fcompile was called as fcompile({file_name!r}, [object], ...) and wrote no such file")
+            link_objects(code, [objects], file_name, fcompile, options)
         _write(f"{file_name}.json", sidecar.write(code, Path(file_name).read_bytes()).encode())
     _write(str(Path(file_name).with_suffix(".h")), c_header(code.signatures.values(), Path(file_name).stem).encode())
 
@@ -95,7 +90,7 @@ def to_bytes(code: LibraryCode | CompiledCode) -> tuple[str, bytes, str, str, in
         TensorExprError: for code that calls a Python function of this process.
     """
     if isinstance(code, CompiledCode):
-        _check_exportable(code, "pickle")
+        check_exportable(code, "pickle")
         return "o", code.data, sidecar.write(code, code.data), code.text, code.opt_level
     data = _read(code.path)
     return "so", data, sidecar.write(CompiledCode("", data, code.signatures, code.target), data), "", 0
@@ -119,8 +114,12 @@ def from_bytes(kind: str, data: bytes, description: str, text: str, opt_level: i
     return LibraryCode(path, described.signatures, described.target)
 
 
-def _check_exportable(code: CompiledCode, file_name: str) -> None:
-    """Refuse code that calls into this Python process. C functions stay undefined symbols of the file."""
+def check_exportable(code: CompiledCode, file_name: str) -> None:
+    """Refuse code that calls into this Python process. C functions stay undefined symbols of the file.
+
+    Raises:
+        TensorExprError: naming the Python functions that it calls.
+    """
     if PACKED_SYMBOL.encode() not in code.data:
         return
     start, end = RAISED.split("{}")
@@ -157,7 +156,30 @@ def load_module(path: str | os.PathLike[str], fmt: str = "") -> LibraryCode | Co
     return LibraryCode(os.path.abspath(name), described.signatures, described.target)
 
 
-def _link(code: CompiledCode, objects: str, file_name: str, options: Mapping[str, Any]) -> None:
+def link_objects(
+    code: CompiledCode, objects: Sequence[str], file_name: str, fcompile: Callable[..., Any] | None, options: Mapping[str, Any]
+) -> None:
+    """Link a library of files of objects, or let `fcompile` do it.
+
+    Args:
+        code: what of it calls threads, and its target.
+        objects: the files.
+        file_name: the library.
+        fcompile: called as `fcompile(file_name, objects, **options)`.
+        options: see `Module.export_library`.
+
+    Raises:
+        TensorExprError: if there is no C compiler, it fails, or `fcompile` writes no file.
+    """
+    if fcompile is None:
+        _link(code, objects, file_name, options)
+        return
+    fcompile(file_name, list(objects), **options)
+    if not os.path.exists(file_name):
+        raise TensorExprError(f"{file_name}: fcompile was called as fcompile({file_name!r}, [object], ...) and wrote no such file")
+
+
+def _link(code: CompiledCode, objects: Sequence[str], file_name: str, options: Mapping[str, Any]) -> None:
     unknown = set(options) - {"options", "cc"}
     if unknown:
         raise ArgumentError(
@@ -172,7 +194,7 @@ def _link(code: CompiledCode, objects: str, file_name: str, options: Mapping[str
             "install one, set CC, pass fcompile=, or write an object file with module.save('x.o')"
         )
     parallel = ["-fopenmp"] if _PARALLEL_SYMBOL in undefined_symbols(code.data) else []
-    words = [*compiler.split(), "-shared", "-o", file_name, objects, *parallel, "-lm", *(options.get("options") or ())]
+    words = [*compiler.split(), "-shared", "-o", file_name, *objects, *parallel, "-lm", *(options.get("options") or ())]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         raise TensorExprError(f"{file_name}: `{' '.join(words)}` failed: {done.stderr.strip()}")

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from ...errors import TensorExprError
 from ...runtime.module import Module
 from ...target import Target
 from ...tir.function import IRModule
 from ..expr import Call, Function, SeqExpr
 from ..ops.row import ROWS
 from ..visitor import walk
+from .constants import with_shared_constants
 from .host import is_host
 from .native import NativePlans
 from .stretch import Stretch, stretches
@@ -30,10 +31,11 @@ class Executable:
     """
 
     def __init__(self, mod: IRModule, kernels: Module | None, target: Target, origins: dict[str, str]) -> None:
-        self.ir_mod = mod
+        self.ir_mod = with_shared_constants(mod)
         self.mod = kernels
         self.target = target
         self.origins = origins
+        self.library: Callable[[str], int] | None = None  # addresses of symbols, where the code is loaded already
         self._native: NativePlans | None = None
 
     @property
@@ -65,16 +67,18 @@ class Executable:
             kernels: functions of the module by name.
         """
         if self._native is None:
-            flat = [one for made in self.stretches.values() for one in made.values()]
+            flat = self.all_stretches()
             names = {call.name for one in flat for call in one.calls if call.name}
-            self._native = NativePlans(flat, self.target, {name: kernels[name].entry for name in names})
+            self._native = NativePlans(flat, self.target, {name: kernels[name].entry for name in names}, self.library)
         return self._native
+
+    def all_stretches(self) -> list[Stretch]:
+        """The stretches by their numbers."""
+        return [one for made in self.stretches.values() for one in made.values()]
 
     def stats(self) -> str:
         """How many functions, calls and kernels there are."""
-        calls = Counter(
-            str(node.op).removeprefix("relax.") for f in self.functions.values() for node in walk(f.body) if isinstance(node, Call)
-        )
+        calls = Counter(_callee(node.op) for f in self.functions.values() for node in walk(f.body) if isinstance(node, Call))
         kinds = ", ".join(f"{count} {name}" for name, count in sorted(calls.items()))
         text = f"{len(self.functions)} functions of graphs, {len(self.origins)} tensor functions; calls: {kinds or 'none'}"
         hosts = Counter(name for _, name in self.host_calls())
@@ -108,10 +112,22 @@ class Executable:
         """Itself: its code is in memory."""
         return self
 
-    def export_library(self, file_name: str, **kwargs: Any) -> None:
-        """Write a library.
+    def export_library(self, file_name: str | os.PathLike[str], fcompile: Callable[..., Any] | None = None, **kwargs: Any) -> None:
+        """Write one shared library with all in it: kernels, functions of the graph, weights; `runtime.load_module` reads it.
+
+        Args:
+            file_name: such as "x.so". Weights of more than a gigabyte stand beside it in "x.so.weights".
+            fcompile: links instead of the system's C compiler; called as `fcompile(file_name, [files], **kwargs)`.
+            kwargs: see `Module.export_library`.
 
         Raises:
-            TensorExprError: always, as executables can't be written yet.
+            TensorExprError: if there is no C compiler, it fails, or a kernel calls a Python function.
+            RecordError: for a graph with values that no file can hold.
         """
-        raise TensorExprError("an executable can't be written to a file yet; `executable.mod.export_library` writes its tensor functions")
+        from .library import export_executable  # which makes executables, too
+
+        export_executable(self, os.fspath(file_name), fcompile, kwargs)
+
+
+def _callee(op: Any) -> str:
+    return str(getattr(op, "name_hint", None) or getattr(op, "global_symbol", op)).removeprefix("relax.")
