@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import DeclarationError
+from ..errors import DeclarationError, TypeMismatchError
 from ..runtime.build import build as build_functions
 from ..target import Target, TargetLike
 from ..tir.function import IRModule, PrimFunc
@@ -45,10 +45,13 @@ def build(
         An Executable; an IRModule with `upto`.
 
     Raises:
+        TypeMismatchError: for what is no module of graphs.
         DeclarationError, LoweringError, CodegenError, TargetError: from the steps.
     """
     if exec_mode not in ("bytecode", "compiled"):
         raise DeclarationError(f'relax.build: exec_mode is "bytecode" or "compiled", not {exec_mode!r}')
+    if not isinstance(mod, (IRModule, Function)):
+        raise TypeMismatchError(f"relax.build takes an IRModule or a relax.Function, not {type(mod).__name__}")
     chosen = Target.target_or_current(target)
     whole = IRModule.from_expr(mod) if not isinstance(mod, IRModule) else mod  # type: ignore[arg-type]
     check_well_formed(whole)

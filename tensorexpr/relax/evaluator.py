@@ -98,6 +98,12 @@ def _dtype_name(dtype: Any) -> str:
     return str(dtype) if dtype.kind in "OSU" else from_numpy(dtype)
 
 
+def _wish(extent: PrimExpr, symbols: Mapping[Symbol, int]) -> str:
+    """What an extent should be."""
+    number = number_of(extent, symbols)
+    return str(number) if as_int(extent) is not None else f"{extent} is {number}"
+
+
 def _match_extents(found: Sequence[int], stated: Sequence[PrimExpr], info: StructInfo, symbols: dict[Symbol, int], what: str) -> None:
     for number, extent in zip(found, stated, strict=True):
         if isinstance(extent, Symbol):
@@ -105,7 +111,7 @@ def _match_extents(found: Sequence[int], stated: Sequence[PrimExpr], info: Struc
     for number, extent in zip(found, stated, strict=True):
         if number_of(extent, symbols) != number:
             raise ArgumentError(
-                f"{what} has shape {tuple(found)}, where {info} is expected: {extent} is {number_of(extent, symbols)}, not {number}"
+                f"{what} has shape {tuple(found)}, where {info} is expected: {_wish(extent, symbols)}, not {number}"
             )
 
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ..arith.analyzer import Analyzer
 from ..tir.expr import IntImm, PrimExpr
 from ..tir.structured import Proven
+
+
+def readable(text: str) -> str:
+    """A message with constants of the index algebra as numbers: "T.int64(3)" as "3"."""
+    return re.sub(r"T\.int(?:32|64)\((-?\d+)\)", r"\1", text)
 
 
 def same_extents(a: PrimExpr, b: PrimExpr) -> bool | None:

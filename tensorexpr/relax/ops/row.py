@@ -22,6 +22,7 @@ from ...tir.expr import PrimExpr
 from ...tir.function import GlobalVar
 from ...tir.op_registry import Op
 from ..expr import Call, Constant, ExternFunc, PrimValue, RelaxExpr, Tuple, const, convert_to_expr
+from ..extents import readable
 from ..relations import returned
 from ..struct_info import FuncStructInfo, ObjectStructInfo, ShapeExpr, StructInfo, TensorStructInfo
 
@@ -129,7 +130,11 @@ def operator(
                 raise DeclarationError(f"relax.op.{name}: an argument before the last one given is missing")
             attrs = {one: None if value == "void" else value for one, value in values.items() if one not in kinds}
             call = Call(Op.of(full), _in_one_dtype(operands, kinds), attrs)
-            _ = call.struct_info  # what doesn't fit is an error here
+            try:
+                _ = call.struct_info  # what doesn't fit is an error here
+            except (DeclarationError, TypeMismatchError) as error:
+                said = readable(str(error))
+                raise type(error)(said if said.startswith("relax.op.") else f"relax.op.{name}: {said}") from None
             return call
 
         make.__name__ = make.__qualname__ = name.rpartition(".")[2]

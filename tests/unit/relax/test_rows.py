@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tensorexpr import relax
-from tensorexpr.errors import DeclarationError
+from tensorexpr.errors import DeclarationError, TypeMismatchError
 from tensorexpr.relax import TensorStructInfo, Var, op
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relax.ops.row import ROWS
@@ -163,3 +163,13 @@ def test_symbols_go_through_operators() -> None:
     assert op.concat((x, x), 0).struct_info == TensorStructInfo((N * 2, m, 4))
     assert op.matmul(x, tensor(4, 8)).struct_info == TensorStructInfo((N, m, 8))
     assert op.add(x, Var("y", TensorStructInfo(None, F, ndim=3))).struct_info == TensorStructInfo(None, F, ndim=3)
+
+
+def test_messages_name_the_operator_and_show_plain_numbers() -> None:
+    x = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
+    with pytest.raises(DeclarationError, match=r"^relax\.op\.sum: axis 5 of a tensor of 2 dimensions"):
+        op.sum(x, 5)
+    with pytest.raises(DeclarationError, match="has 3 columns, and .* 2 rows"):
+        op.matmul(x, x)
+    with pytest.raises(TypeMismatchError, match=r"relax\.build takes an IRModule or a relax\.Function, not int"):
+        relax.build(42)  # type: ignore[arg-type]
