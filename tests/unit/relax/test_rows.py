@@ -169,7 +169,7 @@ def test_messages_name_the_operator_and_show_plain_numbers() -> None:
     x = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
     with pytest.raises(DeclarationError, match=r"^relax\.op\.sum: axis 5 of a tensor of 2 dimensions"):
         op.sum(x, 5)
-    with pytest.raises(DeclarationError, match="has 3 columns, and .* 2 rows"):
+    with pytest.raises(DeclarationError, match=r"has 3 columns, and .* 2 rows"):
         op.matmul(x, x)
     with pytest.raises(TypeMismatchError, match=r"relax\.build takes an IRModule or a relax\.Function, not int"):
         relax.build(42)  # type: ignore[arg-type]
