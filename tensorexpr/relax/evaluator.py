@@ -110,9 +110,7 @@ def _match_extents(found: Sequence[int], stated: Sequence[PrimExpr], info: Struc
             symbols.setdefault(extent, int(number))
     for number, extent in zip(found, stated, strict=True):
         if number_of(extent, symbols) != number:
-            raise ArgumentError(
-                f"{what} has shape {tuple(found)}, where {info} is expected: {_wish(extent, symbols)}, not {number}"
-            )
+            raise ArgumentError(f"{what} has shape {tuple(found)}, where {info} is expected: {_wish(extent, symbols)}, not {number}")
 
 
 class Evaluator:
