@@ -33,6 +33,16 @@ CASES: dict[str, tuple[str, int, list[Any], dict[str, Any]]] = {
     "upsample": ("Upsample", 9, [(1, 1, 2, 3), [1.0, 1.0, 2.0, 3.0]], {}),
     "grid": ("GridSample", 20, [(1, 2, 4, 5), (1, 3, 3, 2)], {"mode": "cubic", "padding_mode": "reflection"}),
 }
+INTEGERS: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
+    "product": ("MatMulInteger", [((3, 4), "uint8"), ((4, 5), "int8"), ((), "uint8"), ((5,), "int8")], {}),
+    "product, rows": ("MatMulInteger", [((2, 3, 4), "uint8"), ((4, 5), "uint8"), ((2, 3, 1), "uint8")], {}),
+    "convolution": (
+        "ConvInteger",
+        [((1, 4, 5, 6), "uint8"), ((6, 2, 3, 3), "int8"), ((), "uint8")],
+        {"group": 2, "pads": [1, 0, 2, 1], "strides": [1, 2]},
+    ),
+    "convolution, zeros": ("ConvInteger", [((1, 2, 5, 6), "uint8"), ((6, 2, 3, 3), "uint8"), ((), "uint8"), ((6,), "uint8")], {}),
+}
 RESULTS = {"greatest, with places": 2, "layer norm with results between": 3}
 
 
@@ -71,6 +81,31 @@ def test_a_node_alone(name: str) -> None:
     for one, other in zip(run(made, arrays), expected, strict=True):
         assert one.dtype == other.dtype
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_integers_less_what_stands_for_zero(name: str) -> None:
+    op, operands, attrs = INTEGERS[name]
+    rng = np.random.default_rng(len(name))
+    arrays = [rng.integers(-100 if dtype == "int8" else 0, 120, shape).astype(dtype) for shape, dtype in operands]
+    inputs = [helper.make_tensor_value_info(f"x{n}", helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in enumerate(arrays)]
+    node = helper.make_node(op, [one.name for one in inputs], ["y"], **attrs)
+    made = helper.make_model(helper.make_graph([node], "g", inputs, [onnx.ValueInfoProto(name="y")]))
+    wide = [one.astype("int64") for one in arrays]
+    zeros = [*wide[2:], *[np.array(0)] * (4 - len(wide))]
+    if op == "MatMulInteger":
+        expected = (wide[0] - zeros[0]) @ (wide[1] - zeros[1])
+    else:
+        x, w = wide[0] - zeros[0], wide[1] - zeros[1].reshape(-1, *[1] * 3 if zeros[1].ndim else ())
+        top, left, bottom, right = attrs.get("pads", [0] * 4)
+        x = np.pad(x, [(0, 0), (0, 0), (top, bottom), (left, right)])
+        (down, across), groups = attrs.get("strides", [1, 1]), attrs.get("group", 1)
+        view = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], (2, 3))[:, :, ::down, ::across]
+        parts = np.split(view, groups, 1), np.split(w, groups, 0)
+        expected = np.concatenate([np.einsum("nchvxy,ocxy->nohv", a, b) for a, b in zip(*parts, strict=True)], 1)
+    found = run(made, arrays)[0]
+    assert found.dtype == np.int32
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_softmax_of_old_is_over_all_axes_behind_one() -> None:

@@ -85,6 +85,13 @@ CASES: dict[str, Case] = {
         lambda x, w, h, c, p: nn.lstm_steps(x, w, h, c, p, input_forget=True, reverse=True)[2],
         (((3, 2, 12), F), ((3, 12), F), ((2, 3), F), ((2, 3), F), ((9,), F)),
     ),
+    "dequantize": (lambda x, s, z: op.dequantize(x, s, z, 0), (((4, 3), "int8"), ((4,), F), ((4,), "int8"))),
+    "dequantize_one_scale": (op.dequantize, (((N, 3), "uint8"), ((1,), F), ((1,), "uint8"))),
+    "quantize": (lambda x, s, z: op.quantize(x * 20.0 - 9.0, s, z), (((2, 3, N), F), ((N,), F), ((N,), "int8"))),
+    "quantize_blocks": (
+        lambda x, s, z: op.quantize(x * 20.0, s, z, 1, "uint8"),
+        (((2, 6, 3), F), ((2, 2, 3), F), ((2, 2, 3), "uint8")),
+    ),
     "rnn_steps": (
         lambda x, w, h, n: nn.rnn_steps(x, w, h, n, ["Affine"], [0.5], [0.1])[0],
         (((4, 2, 5), F), ((5, 5), F), ((2, 5), F), ((2,), "int32")),

@@ -1,0 +1,137 @@
+"""Numbers of few bits: floats by a scale and the number that stands for zero, of a tensor, of each channel or of blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...errors import DeclarationError
+from ...te.declare import compute
+from ...tir import intrin
+from ...tir.arithmetic import as_int, cast, const, floordiv, maximum, minimum
+from ...tir.dtype import to_numpy
+from ..relations import same_extents
+from ..struct_info import StructInfo
+from .row import Expr, Operand, Pattern, operator, tensor
+
+
+def _blocks(shape: Any, scale: Any, axis: int) -> Callable[..., tuple[Any, ...]]:
+    """Which scale an element has: the only one, that of its place along the axis, or that of a block of the axis.
+
+    Raises:
+        DeclarationError: for scales of another shape.
+    """
+    ndim = len(shape)
+    if len(scale) == 0:
+        return lambda i: ()
+    place = axis % ndim if ndim else 0
+    one = as_int(scale[0]) if len(scale) == 1 else None
+    if one == 1:
+        return lambda i: (0,)
+    extent = as_int(shape[place]) if ndim else None
+    if len(scale) == 1 and ndim != 1:
+        if extent is not None and one is not None and extent != one:
+            raise DeclarationError(f"{one} scales for {extent} elements along axis {axis}")
+        return lambda i: (i[place],)
+    if len(scale) != ndim:
+        raise DeclarationError(f"scales of {len(scale)} axes for data of {ndim}; one, one for each element of an axis, or for each block")
+    count = as_int(scale[place])
+    if extent is None or not count:
+        if same_extents(scale[place], shape[place]):
+            return lambda i: tuple(i)
+        raise DeclarationError(f"blocks along axis {axis} of an extent that isn't known: {shape[place]}, with {scale[place]} scales")
+    block = -(-extent // count)
+    if block == 1:
+        return lambda i: tuple(i)
+    return lambda i: tuple(floordiv(own, block) if n == place else own for n, own in enumerate(i))
+
+
+def _spread(values: Any, shape: tuple[int, ...], axis: int) -> Any:
+    """Scales as they lie over data, with NumPy."""
+    if values.size == 1:
+        return values.reshape(())
+    place = axis % len(shape)
+    if values.ndim == 1 and len(shape) > 1:
+        return values.reshape([-1 if n == place else 1 for n in range(len(shape))])
+    if values.shape[place] == shape[place]:
+        return values
+    return np.repeat(values, -(-shape[place] // values.shape[place]), place).take(range(shape[place]), place)
+
+
+def _te_quantize(data: Any, scale: Any, zero_point: Any, axis: int, out_dtype: str) -> Any:
+    at, zero_at = _blocks(data.shape, scale.shape, axis), _blocks(data.shape, zero_point.shape, axis)
+    low, high = _limits(out_dtype)
+    wide = "float64" if data.dtype == "float64" else "float32"
+
+    def element(*i: Any) -> Any:
+        scaled = intrin.nearbyint(cast(data(*i), wide) / cast(scale(*at(i)), wide)) + cast(zero_point(*zero_at(i)), wide)
+        return cast(minimum(maximum(scaled, const(low, wide)), const(high, wide)), out_dtype)
+
+    return compute(data.shape, element, "quantized", tag="elemwise")
+
+
+def _limits(dtype: str) -> tuple[int, int]:
+    own: Any = to_numpy(dtype)
+    info = np.iinfo(own)
+    return int(info.min), int(info.max)
+
+
+def _np_quantize(data: Any, scale: Any, zero_point: Any, axis: int, out_dtype: str) -> Any:
+    dtype = to_numpy(out_dtype)
+    wide = np.float64 if data.dtype == np.float64 else np.float32
+    scaled = data.astype(wide) / _spread(scale, data.shape, axis).astype(wide)
+    zero = _spread(zero_point, data.shape, axis).astype(wide)
+    if dtype.kind in "iu":
+        return np.clip(np.rint(scaled) + zero, *_limits(out_dtype)).astype(dtype)
+    return (scaled + zero).astype(dtype)
+
+
+def _te_dequantize(data: Any, scale: Any, zero_point: Any, axis: int, out_dtype: str) -> Any:
+    at, zero_at = _blocks(data.shape, scale.shape, axis), _blocks(data.shape, zero_point.shape, axis)
+    whole = "int64" if data.dtype in ("uint32", "int64") else "int32"
+
+    def element(*i: Any) -> Any:
+        apart = cast(data(*i), whole) - cast(zero_point(*zero_at(i)), whole)
+        return cast(cast(apart, scale.dtype) * scale(*at(i)), out_dtype)
+
+    return compute(data.shape, element, "dequantized", tag="elemwise")
+
+
+def _np_dequantize(data: Any, scale: Any, zero_point: Any, axis: int, out_dtype: str) -> Any:
+    zero = _spread(zero_point, data.shape, axis)
+    apart = data.astype(np.int64) - zero.astype(np.int64) if data.dtype.kind in "iu" else data.astype(np.float32) - zero.astype(np.float32)
+    return (apart.astype(scale.dtype) * _spread(scale, data.shape, axis)).astype(to_numpy(out_dtype))
+
+
+def _checked(where: str, data: Operand, scale: Operand, zero_point: Operand, axis: int) -> None:
+    if data.ndim > 0 and scale.ndim == 1 and scale.extents is not None and as_int(scale.extents[0]) != 1:
+        data.axis(axis)
+    if data.extents is None:
+        return
+    for one in (scale, zero_point):
+        if one.extents is not None:
+            try:
+                _blocks(data.extents, one.extents, axis)
+            except DeclarationError as error:
+                raise DeclarationError(f"relax.op.{where}: {one.name} is {one.info}, data {data.info}: {error}") from None
+
+
+@operator("quantize", Pattern.ELEMENTWISE, te=_te_quantize, numpy=_np_quantize)
+def quantize(data: Expr, scale: Expr, zero_point: Expr, axis: int = -1, out_dtype: str = "int8") -> StructInfo:
+    """Floats as integers: round(data / scale) + zero_point, halves to even numbers, and as near as the dtype has it.
+
+    One scale and zero, or as many as an axis has elements; or a tensor with fewer elements along the axis, one for each block of it.
+    """
+    x, s, z = tensor(data, "data"), tensor(scale, "scale"), tensor(zero_point, "zero_point")
+    _checked("quantize", x, s, z, axis)
+    return x.like(x.info.shape, out_dtype, x.ndim)
+
+
+@operator("dequantize", Pattern.ELEMENTWISE, te=_te_dequantize, numpy=_np_dequantize)
+def dequantize(data: Expr, scale: Expr, zero_point: Expr, axis: int = -1, out_dtype: str = "float32") -> StructInfo:
+    """Integers as floats: (data - zero_point) * scale; see `quantize`."""
+    x, s, z = tensor(data, "data"), tensor(scale, "scale"), tensor(zero_point, "zero_point")
+    _checked("dequantize", x, s, z, axis)
+    return x.like(x.info.shape, out_dtype, x.ndim)
