@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
+import numpy as np
+
 from ...arith.analyzer import Analyzer
+from ...arith.index_map import IndexMap
+from ...errors import DeclarationError
+from ...tir.arithmetic import as_int
 from ...tir.block import BlockRealize
 from ...tir.expr import BufferLoad, IntImm, PrimExpr
+from ...tir.expr import Var as TirVar
 from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ...tir.rewriting import walk as walk_loops
 from ...tir.stmt import BufferStore
@@ -14,6 +21,8 @@ from ..expr import Function, Var, VarBinding
 from ..visitor import bindings_of, walk
 from .unused import contains_impure_call
 from .variables import all_global_vars
+
+_MOST_COUNTED = 1 << 22  # elements
 
 
 def collect_call_map(mod: IRModule) -> dict[GlobalVar, list[GlobalVar]]:
@@ -73,7 +82,21 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
         if axis.dom is not None:
             analyzer.bind(axis.var, axis.dom)
     difference = analyzer.simplify(_flat(source.shape, store.value.indices) - _flat(target.shape, store.indices))
-    return isinstance(difference, IntImm) and difference.value == 0
+    if isinstance(difference, IntImm):
+        return difference.value == 0
+    shapes = [[as_int(extent) or 0 for extent in buffer.shape] for buffer in (source, target)]
+    axes = [index for index in store.indices if isinstance(index, TirVar)]
+    if len(axes) != len(target.shape):
+        return False
+    # What the analyzer can't prove is counted: (i * 6 + j) // 12 and the like.
+    count = prod(shapes[0])
+    if not 0 < count <= _MOST_COUNTED or count != prod(shapes[1]):
+        return False
+    try:
+        found = IndexMap(tuple(axes), store.value.indices).unmap_ndarray(np.arange(count).reshape(shapes[0]), shapes[1])
+    except DeclarationError:
+        return False
+    return bool(np.array_equal(found.reshape(-1), np.arange(count)))
 
 
 def _flat(shape: Any, indices: Any) -> PrimExpr:

@@ -29,6 +29,7 @@ from .fused_functions import grouped
 from .legalize import has_known_shapes
 from .passes import graph_pass
 from .post_dominators import Dominator, Edge, post_dominators
+from .views import VIEW
 
 _MOST_NODES = 256
 _ENDS = (Pattern.REDUCTION, Pattern.OUT_FUSABLE)
@@ -62,6 +63,8 @@ def pattern_of_binding(binding: Binding, mod: IRModule) -> Pattern:
         func: Any = mod[call.args[0]] if isinstance(call.args[0], GlobalVar) else None
         return pattern_of_function(func) if isinstance(func, PrimFunc) and len(call.args) == 2 else Pattern.OPAQUE
     row = row_of(call)
+    if call.op == VIEW:  # it costs nothing, but computed in a group it does
+        return Pattern.OPAQUE
     if row is None or row.te is None or not isinstance(call.struct_info, TensorStructInfo) or not has_known_shapes(call):
         return Pattern.OPAQUE
     return row.pattern

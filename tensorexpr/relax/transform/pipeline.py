@@ -34,7 +34,7 @@ from .passes import graph_pass
 from .patterns import RecognizePatterns
 from .simple import DeadCodeElimination, FoldConstant
 from .simplify import Simplify
-from .views import RewriteDataflowReshape
+from .views import VIEW, RewriteDataflowReshape
 
 
 def _operators_with_computations(mod: IRModule) -> Iterator[str]:
@@ -44,7 +44,7 @@ def _operators_with_computations(mod: IRModule) -> Iterator[str]:
             continue
         for node in walk(func.body):
             row = row_of(node)
-            if row is not None and row.te is not None and has_known_shapes(node):
+            if row is not None and row.te is not None and node.op != VIEW and has_known_shapes(node):
                 yield f"{var.name_hint} calls {row.name}, which has a tensor computation and known shapes"
 
 
@@ -89,9 +89,10 @@ PHASES: Mapping[int, Phase] = {
     2: Phase("layouts", "each value has one layout, and each use reads it in that layout"),
     3: Phase(
         "fuse",
-        "no call of an operator that has a tensor computation and known shapes is left; each tensor function computes what is used",
+        "no call of an operator that has a tensor computation and known shapes is left, views aside; each tensor function is used",
         (
             LegalizeOps(),
+            RewriteDataflowReshape(),  # before groups are made: a view costs nothing, but computed in a group it does
             AnnotateTIROpPattern(),  # before groups are made, which go by it
             FuseOps(),
             FuseTIR(),
@@ -103,8 +104,7 @@ PHASES: Mapping[int, Phase] = {
     5: Phase(
         "memory",
         "what a call writes stands where no value that is used later stands",
-        (RewriteDataflowReshape(),),  # places in memory are given by `runtime.stretch`, where kernels and their order are known
-    ),
+    ),  # places in memory are given by `runtime.stretch`, where kernels and their order are known
     6: Phase("plan", "each call knows its callee and where its arguments are"),
 }
 LAST_GRAPH_PHASE = 3  # what follows needs a target

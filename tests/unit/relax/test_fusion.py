@@ -143,3 +143,20 @@ def test_patterns_are_read_off_computations(make: Callable[..., Any], pattern: P
     x, y = te.placeholder((4, 8), name="x"), te.placeholder((8,), name="y")
     made = make(x, y)
     assert pattern_of([x, y, *(made if isinstance(made, list) else [made])]) == pattern
+
+
+def test_reshapes_are_views_and_no_kernels() -> None:
+    def heads(e: Any, x: Any, w: Any) -> Any:
+        return e(op.nn.relu(e(op.reshape(e(op.squeeze(e(op.expand_dims(e(op.matmul(x, w)), 1)), 1)), (4, 6)))))
+
+    mod = module(heads, (3, 8), (8, 8))
+    built = relax.build(mod, upto=3)
+    assert kernels(built) == ["fused_matmul_relu"] and "R.reshape" in built.script()
+    x, w = np.ones((3, 8), "float32"), np.ones((8, 8), "float32")
+    np.testing.assert_array_equal(relax.VirtualMachine(relax.build(mod))["main"](x, w).numpy(), np.full((4, 6), 8, "float32"))
+
+
+def test_only_copies_in_order_become_views() -> None:
+    mod = relax.transform.LegalizeOps()(module(lambda e, x: e(op.permute_dims(e(op.reshape(x, (6, 4))))), (2, 3, 4)))
+    text = relax.transform.RewriteDataflowReshape()(mod)["main"].script(name="main")
+    assert "R.reshape" in text and "transpose" in text
