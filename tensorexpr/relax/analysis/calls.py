@@ -16,7 +16,7 @@ from ...tir.expr import BufferLoad, IntImm, PrimExpr
 from ...tir.expr import Var as TirVar
 from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ...tir.rewriting import walk as walk_loops
-from ...tir.stmt import BufferStore
+from ...tir.stmt import BufferStore, Evaluate
 from ..expr import Function, Var, VarBinding
 from ..visitor import bindings_of, walk
 from .unused import contains_impure_call
@@ -66,8 +66,10 @@ def computable_at_compile_time(func: Function) -> list[Var]:
 
 def has_reshape_pattern(func: PrimFunc) -> bool:
     """Whether a tensor function copies its first argument to its last one without changing the order of elements, as a reshape does."""
-    blocks = [node for node in walk_loops(func.body) if isinstance(node, BlockRealize) and node.block.iter_vars]
-    if len(blocks) != 1 or len(func.buffer_map) < 2:
+    nodes = list(walk_loops(func.body))
+    blocks = [node for node in nodes if isinstance(node, BlockRealize) and node.block.iter_vars]
+    effects = [node for node in nodes if isinstance(node, (Evaluate, BufferStore))]
+    if len(blocks) != 1 or len(effects) != 1 or len(func.buffer_map) < 2:
         return False
     block = blocks[0].block
     store: Any = block.body
