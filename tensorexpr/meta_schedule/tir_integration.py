@@ -45,6 +45,7 @@ def tune_tir(
     module_equality: str = "structural",
     special_space: Mapping[str, Any] | None = None,
     task_name: str | None = None,
+    task_weights: Mapping[str, float] | None = None,
     config: TuneConfig | None = None,
     sch_rules: Any = None,
     postprocs: Any = None,
@@ -71,6 +72,7 @@ def tune_tir(
         module_equality: when two programs are the same workload.
         special_space: spaces of some functions, by name; None leaves a function out.
         task_name: of the task, for messages, if there is one function.
+        task_weights: how much the time of each function counts, by name; 1 for those that aren't named.
         config: how much to search, as a TuneConfig.
         sch_rules, postprocs, mutator_probs: of the space, in place of its own.
 
@@ -95,7 +97,7 @@ def tune_tir(
     amounts = {"max_trials_per_task": max_trials_per_task, "num_trials_per_iter": num_trials_per_iter}
     found = tune_tasks(
         tasks=tasks,
-        task_weights=[1.0] * len(tasks),
+        task_weights=[(task_weights or {}).get(str(task.task_name), 1.0) for task in tasks],
         work_dir=folder,
         max_trials_global=max_trials_global,
         task_scheduler=task_scheduler,

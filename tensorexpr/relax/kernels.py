@@ -53,6 +53,8 @@ def kernel_of(func: PrimFunc, name: str, target: Target, constants: Sequence[int
         target: what it will run on.
         constants: arguments that may be passed in any layout.
     """
+    if func.attrs.get("tir.is_scheduled"):
+        return Kernel(func.with_attr("global_symbol", name), str(func.attrs.get("schedule.origin", "as given: it is scheduled")))
     try:
         tensors = plain_tensors(func)
         s = default_schedule(tensors, target)

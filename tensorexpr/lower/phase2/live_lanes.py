@@ -147,6 +147,8 @@ def _shortened(expr: PrimExpr, lanes: Lanes, kept: frozenset[Var]) -> PrimExpr |
             return value if lanes.end == 1 else Broadcast(value, lanes.end)
         case BufferLoad(buffer, (Ramp(_, IntImm(_, 1)),)) if buffer.data in kept:
             return None
+        case BufferLoad(buffer, _) if parse_dtype(buffer.dtype).lanes > 1:
+            return None  # an element is a whole vector
         case Cast(dtype, value):
             inner = _shortened(value, lanes, kept)
             return None if inner is None else Cast(with_lanes(scalar_dtype(dtype), lanes.end), inner)

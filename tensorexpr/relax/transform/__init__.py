@@ -5,15 +5,20 @@ from .bind import BindParams, BindSymbolicVars
 from .canonicalize import CanonicalizeBindings
 from .closures import LambdaLift
 from .common import EliminateCommonSubexpr
+from .convert_layout import ConvertLayout
 from .dataflow import ConvertToDataflow, ToNonDataflow
 from .decompose import DecomposeOpsForInference, DecomposeOpsForTraining
 from .fold_scale import FoldScaleAxis
+from .fuse_by_pattern import FuseOpsByPattern, FusionPattern, PatternCheckContext
 from .fuse_ops import FuseOps
 from .fuse_tir import FuseTIR
 from .identities import SimplifyExpr
 from .inline import InlinePrivateFunctions
 from .legalize import LegalizeOps
+from .lift_params import LiftTransformParams
 from .memory import CallTIRRewrite, KillAfterLastUse, LowerAllocTensor, StaticPlanBlockMemory
+from .meta_schedule import FewShotTuning, MetaScheduleApplyDatabase, MetaScheduleTuneIRMod, MetaScheduleTuneTIR
+from .mixed_precision import ToMixedPrecision
 from .normalize import AttachGlobalSymbol, Normalize, NormalizeGlobalVar
 from .order import TopologicalSort
 from .pads import FoldPads
@@ -31,11 +36,13 @@ from .views import RewriteDataflowReshape
 
 __all__ = [
     "AdjustMatmulOrder", "AnnotateTIROpPattern", "AttachGlobalSymbol", "BindParams", "BindSymbolicVars", "BundleModelParams",
-    "CallTIRRewrite", "CanonicalizeBindings", "ConvertToDataflow", "DeadCodeElimination", "DecomposeOpsForInference",
-    "DecomposeOpsForTraining", "EliminateCommonSubexpr", "ExpandMatmulOfSum", "ExpandTupleArguments", "FoldConstant", "FoldPads",
-    "FoldScaleAxis", "FuseOps", "FuseTIR", "InlinePrivateFunctions", "KillAfterLastUse", "LambdaLift", "LegalizeOps",
-    "LowerAllocTensor", "Normalize", "NormalizeGlobalVar", "OptimizeLayoutTransform", "RecognizePatterns", "RemovePurityChecking",
-    "RemoveRedundantReshape", "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat",
-    "ReorderTakeAfterMatmul", "RewriteDataflowReshape", "Simplify", "SimplifyExpr", "StaticPlanBlockMemory", "ToNonDataflow",
-    "TopologicalSort", "UpdateParamStructInfo", "dataflowblock_pass", "function_pass",
+    "CallTIRRewrite", "CanonicalizeBindings", "ConvertLayout", "ConvertToDataflow", "DeadCodeElimination", "DecomposeOpsForInference",
+    "DecomposeOpsForTraining", "EliminateCommonSubexpr", "ExpandMatmulOfSum", "ExpandTupleArguments", "FewShotTuning", "FoldConstant",
+    "FoldPads", "FoldScaleAxis", "FuseOps", "FuseOpsByPattern", "FuseTIR", "FusionPattern", "InlinePrivateFunctions",
+    "KillAfterLastUse", "LambdaLift", "LegalizeOps", "LiftTransformParams", "LowerAllocTensor", "MetaScheduleApplyDatabase",
+    "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR", "Normalize", "NormalizeGlobalVar", "OptimizeLayoutTransform", "PatternCheckContext",
+    "RecognizePatterns", "RemovePurityChecking", "RemoveRedundantReshape", "RemoveUnusedOutputs", "RemoveUnusedParameters",
+    "ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul", "RewriteDataflowReshape", "Simplify", "SimplifyExpr",
+    "StaticPlanBlockMemory", "ToMixedPrecision", "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "dataflowblock_pass",
+    "function_pass",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ the first one that everything made of it passes (its post-dominator), if the way
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -187,16 +187,19 @@ def FuseOps(fuse_opt_level: int = -1) -> ModulePass:
     return graph_pass("FuseOps", run)
 
 
-def fused(mod: IRModule, partition: Callable[[DataflowBlock, IRModule, set[Var]], Sequence[Any]]) -> IRModule:
+def fused(
+    mod: IRModule, partition: Callable[[DataflowBlock, IRModule, set[Var]], Sequence[Any]], names: Collection[str] | None = None
+) -> IRModule:
     """A module with the groups of each dataflow block as functions; what is in a group already stays.
 
     Args:
         mod: the module.
         partition: from a block, the module and the variables used outside of the block to what says of each binding which group it is in.
+        names: of the functions to look into; all if None.
     """
     made = mod.clone()
     for var, func in mod.functions_items():
-        if isinstance(func, Function) and "Primitive" not in func.attrs:
+        if isinstance(func, Function) and "Primitive" not in func.attrs and (names is None or var.name_hint in names):
             new: Any = _Fuser(made, partition).function(func)
             if new is not func:
                 made.update_func(var, new)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ...errors import DeclarationError
@@ -17,6 +18,19 @@ from ..struct_info import StructInfo, TensorStructInfo, TupleStructInfo, symbols
 from ..visitor import Mutator, walk
 
 PRIMITIVE = "Primitive"
+
+
+@dataclass(eq=False)
+class Composite:
+    """A group that becomes a function even of one binding.
+
+    Args:
+        attrs: of the function.
+        bind_constants: whether constants stand in it.
+    """
+
+    attrs: Mapping[str, Any]
+    bind_constants: bool = True
 
 
 def grouped(block: DataflowBlock, groups: Sequence[Any], mod: IRModule) -> DataflowBlock:
@@ -33,12 +47,13 @@ def grouped(block: DataflowBlock, groups: Sequence[Any], mod: IRModule) -> Dataf
     units: dict[Any, list[int]] = {}
     for number, group in enumerate(groups):
         units.setdefault(group, []).append(number)
-    if all(len(unit) == 1 for unit in units.values()):
+    if all(len(unit) == 1 and not isinstance(group, Composite) for group, unit in units.items()):
         return block
     made: list[Binding] = []
     for unit in _in_order(block, list(units.values())):
         members = [block.bindings[number] for number in unit]
-        found = _function(members, _read_elsewhere(block, set(unit)), mod) if len(unit) > 1 else None
+        group = groups[unit[0]] if isinstance(groups[unit[0]], Composite) else None
+        found = _function(members, _read_elsewhere(block, set(unit)), mod, group) if len(unit) > 1 or group is not None else None
         made += members if found is None else found
     return DataflowBlock(tuple(made))
 
@@ -83,7 +98,7 @@ def _variables(expr: Any) -> Iterable[Var]:
     return (node for node in walk(expr) if isinstance(node, Var))
 
 
-def _function(members: Sequence[Binding], elsewhere: set[Var], mod: IRModule) -> list[Binding] | None:
+def _function(members: Sequence[Binding], elsewhere: set[Var], mod: IRModule, group: Composite | None = None) -> list[Binding] | None:
     """Bindings that call a new function of the members; None if a symbol in them has no value from its arguments' shapes."""
     own = {binding.var for binding in members}
     outputs = [binding.var for binding in members if binding.var in elsewhere]
@@ -94,7 +109,7 @@ def _function(members: Sequence[Binding], elsewhere: set[Var], mod: IRModule) ->
                 continue
             if isinstance(node, Var):
                 inputs[node] = Var(node.name_hint, node.struct_info)
-            elif isinstance(node, Constant) and node.data.ndim > 0:
+            elif isinstance(node, Constant) and node.data.ndim > 0 and not (group is not None and group.bind_constants):
                 inputs[node] = Var(f"param_{len(inputs)}", node.struct_info)
     known = {extent for param in inputs.values() for extent in _extents(param.struct_info) if isinstance(extent, Symbol)}
     used = {symbol for binding in members for symbol in symbols_of(binding.var.struct_info)}
@@ -110,7 +125,9 @@ def _function(members: Sequence[Binding], elsewhere: set[Var], mod: IRModule) ->
         body += kept if binding.var not in outputs else [VarBinding(mutator.outliving(kept[0].var, binding.var), kept[0].value)]
     results = [mutator.visit(var) for var in outputs]
     result: Any = results[0] if len(results) == 1 else Tuple(tuple(results))
-    func = Function(params, SeqExpr((DataflowBlock(tuple(body)),), result), attrs=FrozenMap({PRIMITIVE: 1}))
+    func = Function(
+        params, SeqExpr((DataflowBlock(tuple(body)),), result), attrs=FrozenMap({**({} if group is None else group.attrs), PRIMITIVE: 1})
+    )
     callee = GlobalVar(free_name(mod, "_".join(["fused", *filter(None, map(_name, members))])))
     mod.update_func(callee, func)  # type: ignore[arg-type]
     info: StructInfo = outputs[0].struct_info if len(outputs) == 1 else TupleStructInfo(tuple(var.struct_info for var in outputs))

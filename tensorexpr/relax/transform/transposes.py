@@ -16,6 +16,7 @@ from typing import Any
 
 from ...lower.passes import ModulePass
 from ...tir.arithmetic import as_int
+from ...tir.expr import IntImm
 from ..expr import Call, Constant, RelaxExpr, Tuple, TupleGetItem, const
 from ..ops.manipulate import concat, permute_dims, reshape, split
 from ..ops.row import ROWS, Pattern, row_of
@@ -99,8 +100,14 @@ def _turned(graph: Rewriter, arg: Any, order: Sequence[int]) -> Any:
     if not isinstance(info, TensorStructInfo) or info.ndim == 0:
         return arg
     value = graph.value(arg)
-    if not isinstance(value, Constant) or info.ndim > len(order):
+    if info.ndim > len(order):
         return None
+    if not isinstance(value, Constant):
+        wide = sum(as_int(extent) != 1 for extent in info.extents) if info.extents is not None else info.ndim
+        if wide > 1 or info.extents is None:
+            return None
+        extents = [IntImm("int64", 1)] * (len(order) - info.ndim) + list(info.extents)
+        return reshape(arg, [extents[order.index(n)] for n in range(len(order))])  # no element moves
     values = value.data.numpy().reshape((1,) * (len(order) - info.ndim) + tuple(value.data.shape))
     back = sorted(range(len(order)), key=lambda n: order[n])
     return const(values.transpose(back).copy())
