@@ -12,6 +12,7 @@ from ..tir.function import IRModule, PrimFunc
 from .analysis import check_well_formed
 from .expr import Function
 from .kernels import with_kernels
+from .runtime.constants import give_back_memory
 from .runtime.executable import Executable
 from .transform.bind import BindParams
 from .transform.pipeline import LAST_GRAPH_PHASE, PHASES, get_pipeline, run_phases
@@ -78,6 +79,8 @@ def build(
         for name, origin in origins.items():
             whole.update_func(name, whole[name].with_attr("schedule.origin", origin))
         return whole
+    give_back_memory()  # of weights in layouts that are gone
     functions = {name: whole[name] for name in origins}
     kernels = build_functions(IRModule(functions), target=chosen) if functions else None  # type: ignore[arg-type]
+    give_back_memory()
     return Executable(whole, kernels, chosen, origins)

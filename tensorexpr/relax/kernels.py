@@ -149,5 +149,5 @@ class _Packer(Mutator):
     def _packed(self, constant: Constant, layout: IndexMap) -> Constant:
         key = id(constant), str(layout)
         if key not in self._made:
-            self._made[key] = constant, const(layout.map_ndarray(constant.data.numpy()))
+            self._made[key] = constant, const(layout.map_ndarray(constant.data._array))
         return self._made[key][1]

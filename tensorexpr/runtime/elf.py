@@ -3,36 +3,11 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
 
 _MAGIC = b"\x7fELF\x02\x01"
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _SYMBOL_TABLE = 2
-
-
-def section(data: Any, name: str) -> bytes | None:
-    """The bytes of a section of a 64-bit little-endian ELF file, by its name; None if there is none, or the file is another one.
-
-    Raises:
-        ValueError: for a file that ends before its sections do.
-    """
-    if data[: len(_MAGIC)] != _MAGIC:
-        return None
-    try:
-        (offset,) = struct.unpack_from("<Q", data, 40)
-        count, names = struct.unpack_from("<HH", data, 60)
-        sections = [_SECTION.unpack_from(data, offset + i * _SECTION.size) for i in range(count)]
-        for at, _, _, _, start, size, *_ in sections:
-            begin = sections[names][4] + at
-            if bytes(data[begin : begin + len(name) + 1]) == name.encode() + b"\0":
-                found = bytes(data[start : start + size])
-                if len(found) < size:
-                    raise ValueError(f"section {name} ends after {len(found)} of {size} bytes")
-                return found
-    except (struct.error, IndexError) as error:
-        raise ValueError(f"the file is torn: {error}") from None
-    return None
 
 
 def undefined_symbols(data: bytes) -> list[str]:

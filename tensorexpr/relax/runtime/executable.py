@@ -116,7 +116,7 @@ class Executable:
         """Write one shared library with all in it: kernels, functions of the graph, weights; `runtime.load_module` reads it.
 
         Args:
-            file_name: such as "x.so". Weights of more than a gigabyte stand beside it in "x.so.weights".
+            file_name: such as "x.so".
             fcompile: links instead of the system's C compiler; called as `fcompile(file_name, [files], **kwargs)`.
             kwargs: see `Module.export_library`.
 

@@ -1,10 +1,11 @@
 """Executables as one shared library: kernels, stretches, the functions of the graph as JSON, and the weights.
 
-    .tensorexpr.graph      JSON: functions (`saved_graph`), signatures of kernels, target, where each constant lies; not mapped
-    .tensorexpr.weights    the constants, each from a cache line on; the system maps them, so that processes share them
-    code                   packed entries of the kernels, stretches
+    the library    packed entries of the kernels, stretches; what follows is behind the end that the system's loader sees
+    the graph      JSON: functions (`saved_graph`), signatures of kernels, target, where each constant lies
+    the weights    each from a cache line on; they are mapped, so that processes share them and none reads what it doesn't use
+    the end        places and sizes of graph and weights, and a mark
 
-Weights of more than a gigabyte stand beside the library in `x.so.weights`. Loading a library runs its code: load only what you trust.
+Loading a library runs its code: load only what you trust.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ import ctypes
 import hashlib
 import json
 import math
-import mmap
 import os
+import struct
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,6 @@ import numpy as np
 from ...errors import ArgumentError, RecordError, TensorExprError
 from ...runtime import engine, export, sidecar
 from ...runtime.code import CompiledCode, LibraryCode
-from ...runtime.elf import section
 from ...runtime.module import Module
 from ...runtime.ndarray import NDArray, wrapped
 from ...target import Target
@@ -39,19 +39,9 @@ from .saved_graph import read_functions, write_functions
 
 FORMAT = 1
 GRAPH_SECTION = ".tensorexpr.graph"
-_WEIGHTS = "tensorexpr_weights"
-_LARGEST_INSIDE = 1 << 30
-_DATA = """
-.section {graph},"",@progbits
-.incbin "{folder}/graph.json"
-.section .tensorexpr.weights,"a",@progbits
-.balign 4096
-.globl {weights}
-{weights}:
-{inside}
-.zero 64
-.section .note.GNU-stack,"",@progbits
-"""
+_END = struct.Struct("<QQQQ16s")
+_MARK = b"tensorexpr graph"
+_PAGE = 4096
 
 
 class Constants:
@@ -78,13 +68,13 @@ class Constants:
             self.size += -(-data._array.nbytes // ALIGNMENT) * ALIGNMENT
         return found
 
-    def write(self, path: Path) -> None:
+    def write(self, file: Any) -> None:
         """Write the arrays one after the other."""
-        with path.open("wb") as file:
-            for array, place in zip(self.arrays, self.places, strict=True):
-                file.seek(place)
-                file.write(bytes_of(array))
-            file.truncate(self.size)
+        start = file.tell()
+        for array, place in zip(self.arrays, self.places, strict=True):
+            file.write(b"\0" * (start + place - file.tell()))
+            file.write(bytes_of(array))
+        file.write(b"\0" * (start + self.size - file.tell()))
 
 
 def export_executable(executable: Executable, file_name: str, fcompile: Callable[..., Any] | None, options: Mapping[str, Any]) -> None:
@@ -98,7 +88,6 @@ def export_executable(executable: Executable, file_name: str, fcompile: Callable
     constants = Constants()
     functions = write_functions(executable.functions, constants.number)
     code = CompiledCode("", b"", {}, executable.target) if kernels is None else kernels
-    inside = constants.size <= _LARGEST_INSIDE
     described = {
         "format": FORMAT,
         "target": executable.target.resolved().export(),
@@ -106,21 +95,23 @@ def export_executable(executable: Executable, file_name: str, fcompile: Callable
         "origins": executable.origins,
         "graph": functions,
         "constants": [[place, list(one.shape), one.dtype] for one, place in zip(constants.arrays, constants.places, strict=True)],
-        "inside": inside,
         "stretches": _digest(text_of(stretches, executable.target)),
     }
-    with tempfile.TemporaryDirectory(prefix="tensorexpr-") as name:
-        folder = Path(name)
-        objects = [folder / "graph.s"]
-        (folder / "graph.json").write_text(json.dumps(described))
-        constants.write(folder / "weights" if inside else Path(f"{file_name}.weights"))
-        included = f'.incbin "{folder}/weights"' if inside else ""
-        objects[0].write_text(_DATA.format(graph=GRAPH_SECTION, folder=folder, weights=_WEIGHTS, inside=included))
-        for part, data in (("kernels", code.data), ("stretches", object_of(stretches, executable.target) if stretches else b"")):
+    with tempfile.TemporaryDirectory(prefix="tensorexpr-") as folder:
+        objects = []
+        for part, data in (("kernels", code.data), ("stretches", object_of(stretches, executable.target))):
             if data:
-                objects.append(folder / f"{part}.o")
-                objects[-1].write_bytes(data)
-        export.link_objects(code, list(map(str, objects)), file_name, fcompile, options)
+                objects.append(os.path.join(folder, f"{part}.o"))
+                Path(objects[-1]).write_bytes(data)
+        export.link_objects(code, objects, file_name, fcompile, options)
+    with open(file_name, "r+b") as file:
+        graph = json.dumps(described).encode()
+        places = [file.seek(0, os.SEEK_END)]
+        file.write(graph)
+        file.write(b"\0" * (-file.tell() % _PAGE))
+        places.append(file.tell())
+        constants.write(file)
+        file.write(_END.pack(places[0], len(graph), places[1], constants.size, _MARK))
 
 
 def load_executable(file_name: str) -> Executable | None:
@@ -130,9 +121,10 @@ def load_executable(file_name: str) -> Executable | None:
         TensorExprError: if the file can't be read, is torn, or was written by another version.
         TargetError: if this machine can't run it.
     """
-    text = _graph_text(file_name)
-    if text is None:
+    found = _appended(file_name)
+    if found is None:
         return None
+    text, weights = found
     try:
         described = json.loads(text)
         version = described["format"]
@@ -142,7 +134,7 @@ def load_executable(file_name: str) -> Executable | None:
         engine.check_runs_here(target)
         signatures = sidecar.signatures_from_json(described["kernels"])
         library = ctypes.CDLL(os.path.abspath(file_name))
-        arrays = _arrays(file_name, library, described["constants"], bool(described["inside"]))
+        arrays = [_array(weights, int(place), tuple(shape), str(dtype)) for place, shape, dtype in described["constants"]]
         functions = read_functions(described["graph"], arrays.__getitem__)
         origins = {str(name): str(origin) for name, origin in described["origins"].items()}
         digest = str(described["stretches"])
@@ -160,26 +152,28 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _graph_text(file_name: str) -> bytes | None:
+def _appended(file_name: str) -> tuple[bytes, Any] | None:
+    """The graph's text and the bytes of the weights, which are mapped."""
     try:
-        with open(file_name, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return section(data, GRAPH_SECTION)
-    except (OSError, ValueError) as error:
+        with open(file_name, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(size - _END.size, 0))
+            end = file.read()
+            if len(end) < _END.size or not end.endswith(_MARK):
+                return None
+            place, length, weights, count, _ = _END.unpack(end)
+            if not place + length <= weights <= weights + count == size - _END.size:
+                raise TensorExprError(f"{file_name} is torn: its end says {weights + count + _END.size} bytes, and it has {size}")
+            file.seek(place)
+            text = file.read(length)
+    except OSError as error:
         raise TensorExprError(f"{file_name}: no library can be read: {error}") from None
+    return text, np.memmap(file_name, np.uint8, "r", weights, (count,)).view(np.ndarray) if count else np.empty(0, np.uint8)
 
 
-def _arrays(file_name: str, library: ctypes.CDLL, table: Sequence[Any], inside: bool) -> list[NDArray]:
-    """The constants, on the memory of the library or of the file beside it."""
-    spans = [int(place) + math.prod(shape) * to_numpy(dtype).itemsize for place, shape, dtype in table]
-    size = max(spans, default=0)
-    if inside:
-        at = ctypes.addressof(ctypes.c_char.in_dll(library, _WEIGHTS))
-        whole: Any = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(at)) if size else np.empty(0, np.uint8)
-    else:
-        beside = f"{file_name}.weights"
-        if not os.path.exists(beside) or os.path.getsize(beside) < size:
-            raise TensorExprError(f"{file_name}: its weights stand in {beside}, which isn't there or is too short; export it again")
-        whole = np.memmap(beside, np.uint8, "r")
-    whole.flags.writeable = False
-    parts = ((whole[place:end], shape, dtype) for (place, shape, dtype), end in zip(table, spans, strict=True))
-    return [wrapped(part.view(np.ndarray).view(to_numpy(dtype)).reshape(shape), dtype) for part, shape, dtype in parts]
+def _array(weights: Any, place: int, shape: tuple[int, ...], dtype: str) -> NDArray:
+    """A constant on the memory of the file."""
+    end = place + math.prod(shape) * to_numpy(dtype).itemsize
+    if not 0 <= place <= end <= weights.size:
+        raise ValueError(f"a constant lies at {place} to {end} of {weights.size} bytes")
+    return wrapped(weights[place:end].view(to_numpy(dtype)).reshape(shape), dtype)
