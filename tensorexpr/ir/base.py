@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
 from ..errors import DeclarationError
@@ -19,6 +19,7 @@ from ..tir.serialize.module_graph import CUT, SavedModule, module_of, module_to_
 from ..tir.serialize.node_graph import read_graph, write_graph
 from ..tir.structural import structural_equal, structural_hash
 from ..tir.structural_difference import assert_structural_equal, get_first_structural_mismatch
+from ..tir.structured import Structured
 from .attrs import Attrs, DictAttrs
 from .source import SequentialSpan, SourceMap, SourceName, Span
 
@@ -38,7 +39,18 @@ def save_json(node: Any) -> str:
     Raises:
         RecordError: for what has no place in such a text.
     """
+    if _has_graphs(node):
+        return str(importlib.import_module("tensorexpr.relax.graph_nodes").save_graph(node))
     return module_to_graph(node) if isinstance(node, IRModule) else write_graph(node, _types())
+
+
+def _has_graphs(node: Any) -> bool:
+    """Whether a node, or something in a list or mapping, belongs to graphs, a higher row of the house."""
+    if isinstance(node, Mapping):
+        return any(map(_has_graphs, node.values()))
+    if isinstance(node, (list, tuple)):
+        return any(map(_has_graphs, node))
+    return isinstance(node, Structured) or (isinstance(node, IRModule) and any(map(_has_graphs, node.functions.values())))
 
 
 def load_json(json_str: str) -> Any:
@@ -47,6 +59,8 @@ def load_json(json_str: str) -> Any:
     Raises:
         RecordError: for anything else.
     """
+    if isinstance(json_str, str) and '"type_key": "relax.' in json_str:
+        return importlib.import_module("tensorexpr.relax.graph_nodes").load_graph(json_str)
     found = read_graph(json_str, _types(), CUT)
     return module_of(found) if isinstance(found, SavedModule) else found
 

@@ -17,16 +17,17 @@ MAX_TREE = 100_000_000  # nodes once sharing is undone: somebody may walk them s
 MAX_DEPTH = 20_000
 
 
-def read_graph(text: str, types: Types, cut: Mapping[str, Sequence[str]] | None = None) -> Any:
+def read_graph(text: str, types: Types, cut: Mapping[str, Sequence[str]] | None = None, most: int = MAX_TEXT) -> Any:
     """The node that a text stands for; lists become tuples, mappings dicts.
 
     Args:
         cut: by type key, fields that are read as None, whatever they refer to.
+        most: how many characters a text may have.
 
     Raises:
         RecordError: for anything that is not exactly such a text.
     """
-    nodes, root = _document(text)
+    nodes, root = _document(text, most)
     for node in nodes if cut else ():
         attrs = node.get("attrs") if isinstance(node, dict) else None
         if isinstance(attrs, dict) and cut and isinstance(node.get("type_key"), str):
@@ -34,10 +35,10 @@ def read_graph(text: str, types: Types, cut: Mapping[str, Sequence[str]] | None 
     return _Reader(nodes, {row.key: row for row in types}).node(root)
 
 
-def _document(text: str) -> tuple[list[Any], int]:
+def _document(text: str, most: int) -> tuple[list[Any], int]:
     """The nodes and the number of the root, by shape."""
-    if not isinstance(text, str) or len(text) > MAX_TEXT:
-        raise RecordError(f"a saved graph is a text of at most {MAX_TEXT} characters")
+    if not isinstance(text, str) or len(text) > most:
+        raise RecordError(f"a saved graph is a text of at most {most} characters")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
