@@ -24,6 +24,7 @@ from . import programs
 from .programs import expected, inputs
 
 Network: Any = programs.Network
+DEVICE = VDevice(tvm.target.Target("llvm"), 1)
 
 
 def test_networks_are_what_they_were() -> None:
@@ -64,7 +65,8 @@ def test_struct_infos_and_loose_nodes() -> None:
     n = Symbol("n", "int64")
     infos: list[Any] = [
         ObjectStructInfo(), PrimStructInfo("int64"), PrimStructInfo("int64", n + 1), ShapeStructInfo((n, 2)), ShapeStructInfo(ndim=3),
-        TensorStructInfo((n, n * 2), "float16", VDevice(tvm.target.Target("llvm"), 1)), TensorStructInfo(None, "", None, 3), TupleStructInfo(()),
+        TensorStructInfo((n, n * 2), "float16", DEVICE), TensorStructInfo(None, "", None, 3),
+        TupleStructInfo(()),
         FuncStructInfo((TensorStructInfo((n,)),), ObjectStructInfo(), False), FuncStructInfo.opaque_func(),
     ]  # fmt: skip
     again = load_json(save_json(infos))
