@@ -4,7 +4,8 @@
     python examples/benchmarks/readme_table.py --print    # only show the table
 
 The results are files of `python -m tensorexpr bench --suite NAME --json examples/benchmarks/results/NAME.json`; those of a
-processor without AVX-512, or held to AVX2 by `--isa avx2`, are in a folder of their own, `results/avx2`.
+processor without AVX-512, or held to AVX2 by `--isa avx2`, are in a folder of their own, `results/avx2`; those of another
+processor with AVX-512 are in one that has its name.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ def _against(results: Results, peer: str) -> list[float]:
 
 
 def tables() -> str:
-    """A table for each instruction set that was measured."""
-    found = [table(folder) for folder in (RESULTS, RESULTS / "avx2") if folder.is_dir()]
+    """A table for each machine that was measured."""
+    found = [table(folder) for folder in (RESULTS, *sorted(path for path in RESULTS.iterdir() if path.is_dir()))]
     return "\n\n".join(text for text in found if text) or "No results are committed yet."
 
 
