@@ -1,4 +1,4 @@
-"""A part of the standard's tests, evenly drawn; `python -m tensorexpr onnx-conformance` runs all. What can't pass is in a list, with reasons."""
+"""A part of the standard's tests, evenly drawn; `onnx-conformance` runs all. What can't pass is in a list, with reasons."""
 
 from __future__ import annotations
 
