@@ -36,12 +36,14 @@ def run(options: argparse.Namespace) -> int:
 
     def watch(one: Outcome) -> None:
         done.append(one)
-        if len(done) % 100 == 0:
+        if len(done) % 100 == 0:  # a run takes minutes: what is known is there if it is stopped
+            if options.list is not None:
+                _write_list(options.list, done)
             print(f"{len(done)} of {len(chosen)}: {sum(one.passed for one in done)} pass", file=sys.stderr)
 
     outcomes = run_cases(chosen, options.jobs, options.limit, watch)
     if options.list is not None:
-        options.list.write_text("".join(f"{line}\n" for line in failures(outcomes)))
+        _write_list(options.list, outcomes)
     if options.table is not None:
         write_tables(options.table, outcomes)
     print("\n".join([*by_group(outcomes), "", *by_operator(outcomes), ""]))
@@ -49,6 +51,10 @@ def run(options: argparse.Namespace) -> int:
         print(f"{one.seconds:8.2f} s  {one.case.name}")
     print("\n".join(summary(outcomes)))
     return 0
+
+
+def _write_list(path: Path, outcomes: Sequence[Outcome]) -> None:
+    path.write_text("".join(f"{line}\n" for line in failures(outcomes)))
 
 
 def failures(outcomes: Sequence[Outcome]) -> list[str]:
