@@ -102,7 +102,8 @@ class Context:
 
     def dtype(self, index: int) -> str:
         """The dtype of an operand."""
-        return self.info(index).dtype
+        value = self.value(index)
+        return value.element if value is not None and value.element else self.info(index).dtype
 
     def extents(self, index: int) -> list[Any]:
         """The shape of an operand: integers, and expressions of symbols; symbols of its own where nothing is known of it.

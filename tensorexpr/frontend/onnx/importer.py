@@ -17,7 +17,7 @@ from . import ops  # noqa: F401  the families of operators enter themselves
 from .attributes import Attributes
 from .checks import check_model, graphs_of, in_order, load
 from .context import Context, Inputs
-from .dtypes import dtype_of, is_computed
+from .dtypes import DTYPES, dtype_of, is_computed
 from .functions import attributes_of_call, has_function, plain_function, standard_function, with_attributes
 from .registry import converter, plain_domain
 from .shapes import computed
@@ -308,7 +308,9 @@ class _Import:
             array = np.asarray(given)
             self.scope.values[one.name] = Value(var, known(array, str(array.dtype)))
         else:
-            self.scope.values[one.name] = Value(var, None, frozenset([one.name]))
+            stated = one.type.tensor_type.elem_type if one.type.WhichOneof("value") == "tensor_type" else 0
+            element = "" if isinstance(var.struct_info, relax.TensorStructInfo) else DTYPES.get(stated, "")
+            self.scope.values[one.name] = Value(var, None, frozenset([one.name]), element)
         return var
 
     def module(self, keep_params: bool, sanitize: bool) -> IRModule:

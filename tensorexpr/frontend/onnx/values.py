@@ -71,11 +71,13 @@ class Value:
         expr: of it; None where it is made of what is known when somebody needs it.
         known: the numbers or expressions that it consists of, or None.
         roots: names of inputs of the model without a value.
+        element: the dtype of a tensor that no kernel reads, whose expression doesn't say it.
     """
 
     expr: Any
     known: Known | None = None
     roots: frozenset[str] = field(default_factory=frozenset)
+    element: str = ""
 
     @property
     def info(self) -> Any:

@@ -100,6 +100,7 @@ from ..ops.manipulate import (
     take,
     tile,
 )  # fmt: skip
+from ..ops.narrow import narrow_cast
 from ..ops.order import argsort, cumprod, cumsum, nonzero, sort, topk, unique
 from ..ops.quantized import dequantize, quantize
 from ..ops.reduce import argmax, argmin, max, mean, min, prod, std, sum, variance
@@ -129,16 +130,16 @@ RelaxExpr._operators.update(_PYTHON)
 __all__ = [
     "abs", "acos", "acosh", "add", "arange", "argmax", "argmin", "argsort", "asin", "asinh", "assert_op", "astype", "atan", "atanh",
     "bitcast", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast_to", "builtin", "call_dps_packed", "call_packed",
-    "call_pure_packed", "call_tir", "call_tir_inplace", "ceil", "clip", "compress", "concat", "cos", "cosh", "cumprod", "cumsum", "dense",
-    "dequantize", "det", "dft", "divide", "einsum", "equal", "erf", "ewise_fma", "exp", "expand_dims", "eye", "eye_like", "flatten",
-    "flip", "floor", "floor_divide", "floor_mod", "full", "full_like", "gather", "gather_elements", "gather_nd", "greater",
+    "call_pure_packed", "call_tir", "call_tir_inplace", "ceil", "clip", "compress", "concat", "cos", "cosh", "cumprod", "cumsum",
+    "dense", "dequantize", "det", "dft", "divide", "einsum", "equal", "erf", "ewise_fma", "exp", "expand_dims", "eye", "eye_like",
+    "flatten", "flip", "floor", "floor_divide", "floor_mod", "full", "full_like", "gather", "gather_elements", "gather_nd", "greater",
     "greater_equal", "has_value", "image", "invoke_closure", "isfinite", "isinf", "isnan", "left_shift", "less", "less_equal", "linear",
-    "log", "logical_and", "logical_not", "logical_or", "logical_xor", "lookup", "loop", "masked_fill", "matmul", "max", "maximum", "mean",
-    "memory", "min", "minimum", "mod", "multiply", "negative", "nn", "nonzero", "not_equal", "null_value", "one_hot", "ones", "ones_like",
-    "permute_dims", "power", "print", "prod", "quantize", "regex_full_match", "relu", "repeat", "reshape", "reverse_sequence",
-    "right_shift", "round", "rsqrt", "scatter_elements", "scatter_nd", "sequence_at", "sequence_concat", "sequence_erase",
-    "sequence_insert", "sequence_length", "sequence_split", "shape_of", "shape_to_tensor", "sigmoid", "sign", "sin", "sinh", "sort",
-    "split", "sqrt", "square", "squeeze", "std", "strided_slice", "string_concat", "string_equal", "string_normalize", "string_split",
-    "subtract", "sum", "take", "tan", "tanh", "tensor_to_shape", "tf_idf", "tile", "topk", "tril", "triu", "unique", "variance", "where",
-    "zeros", "zeros_like",
+    "log", "logical_and", "logical_not", "logical_or", "logical_xor", "lookup", "loop", "masked_fill", "matmul", "max", "maximum",
+    "mean", "memory", "min", "minimum", "mod", "multiply", "narrow_cast", "negative", "nn", "nonzero", "not_equal", "null_value",
+    "one_hot", "ones", "ones_like", "permute_dims", "power", "print", "prod", "quantize", "regex_full_match", "relu", "repeat",
+    "reshape", "reverse_sequence", "right_shift", "round", "rsqrt", "scatter_elements", "scatter_nd", "sequence_at", "sequence_concat",
+    "sequence_erase", "sequence_insert", "sequence_length", "sequence_split", "shape_of", "shape_to_tensor", "sigmoid", "sign", "sin",
+    "sinh", "sort", "split", "sqrt", "square", "squeeze", "std", "strided_slice", "string_concat", "string_equal", "string_normalize",
+    "string_split", "subtract", "sum", "take", "tan", "tanh", "tensor_to_shape", "tf_idf", "tile", "topk", "tril", "triu", "unique",
+    "variance", "where", "zeros", "zeros_like",
 ]  # fmt: skip

@@ -14,6 +14,7 @@ import numpy as np
 from ...runtime.device import cpu
 from ...runtime.ndarray import NDArray, array
 from ..expr import Call
+from ..ops.narrow import NUMPY_ALONE
 from ..ops.row import row_of
 
 
@@ -34,8 +35,13 @@ def value_of(found: Any) -> Any:
     """What a function on NumPy's arrays returns, as a value of the machine."""
     if isinstance(found, (np.ndarray, np.generic)):
         made = np.asarray(found, order="C")
-        return made if made.dtype.kind in "OSU" else NDArray(made, cpu())
+        return made if _is_kept(made.dtype) else NDArray(made, cpu())
     return type(found)(map(value_of, found)) if isinstance(found, (tuple, list)) else found
+
+
+def _is_kept(dtype: Any) -> bool:
+    """Whether the runtime has no arrays of a dtype: of objects and texts, and of most elements of 8 bits and less."""
+    return dtype.kind in "OSU" or dtype.name in NUMPY_ALONE
 
 
 def host_name(call: Call) -> str:
@@ -46,7 +52,9 @@ def host_name(call: Call) -> str:
 def converted(value: Any) -> Any:
     """An argument as functions take it: arrays of the runtime, integers, tuples of these."""
     if isinstance(value, (np.ndarray, np.floating, np.bool_)):
-        return array(value) if value.dtype.kind not in "OSU" else value.astype(object)
+        if value.dtype.kind in "OSU":
+            return value.astype(object)
+        return value if _is_kept(value.dtype) else array(value)
     if isinstance(value, (list, tuple)):
         return type(value)(map(converted, value))
     return int(value) if isinstance(value, np.integer) else value

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from .... import relax
+from ....relax.ops.narrow import NARROW
 from ....tir.dtype import parse_dtype
 from ..attributes import Attributes
 from ..context import Context, Inputs
 from ..dtypes import dtype_of, is_computed
 from ..registry import onnx_op
+from ..values import Value
 
 R = relax.op
 
@@ -150,25 +152,28 @@ def where(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     return R.where(inputs[0], inputs[1], inputs[2])
 
 
-def converted(ctx: Context, x: Any, source: str, to: str) -> Any:
-    """A tensor in another dtype."""
+def converted(ctx: Context, attrs: Attributes, source: str, to: str) -> Any:
+    """The first operand in another dtype."""
     if source == to:
-        return x
-    if to == "bool":
-        return R.not_equal(x, relax.const(0, source))
+        return ctx.value(0)
+    x = ctx.expression(ctx.values[0]) if ctx.values[0] is not None else None
+    narrow = [one for one in (source, to) if one in NARROW]
+    if narrow:
+        made = R.narrow_cast(x, to, attrs.bool("saturate", True), attrs.string("round_mode", "up"))
+        return Value(ctx.emit(made), None, ctx.values[0].roots if ctx.values[0] is not None else frozenset(), to if to in NARROW else "")
     if not is_computed(to) or not is_computed(source):
-        ctx.fail(f"tensors of {source} as {to}: there are no kernels for one of these")
-    return R.astype(x, to)
+        ctx.fail(f"tensors of {source or 'an unknown dtype'} as {to}: there are no kernels for one of these")
+    return R.not_equal(x, relax.const(0, source)) if to == "bool" else R.astype(x, to)
 
 
 @onnx_op("Cast")
 def cast(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Elements in another dtype; a name of it up to opset 5."""
     to = attrs.string("to").lower() if ctx.opset < 6 else dtype_of(attrs.int("to"), ctx.where)
-    return converted(ctx, inputs[0], ctx.dtype(0), {"float": "float32", "double": "float64"}.get(to, to))
+    return converted(ctx, attrs, ctx.dtype(0), {"float": "float32", "double": "float64"}.get(to, to))
 
 
 @onnx_op("CastLike")
 def cast_like(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Elements in the dtype of another tensor."""
-    return converted(ctx, inputs[0], ctx.dtype(0), ctx.dtype(1))
+    return converted(ctx, attrs, ctx.dtype(0), ctx.dtype(1))
