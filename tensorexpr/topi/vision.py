@@ -236,11 +236,13 @@ def roi_pool_nchw(data: Tensor, rois: Tensor, pooled_size: Any, spatial_scale: f
     return in_loops([(regions, channels, tall, wide)], [data, rois], body, "roi_pool", [data.dtype])[0]
 
 
-def _roi_align(where: str, data: Tensor, rois: Tensor, pooled_size: Any, scale: float, mode: Any, ratio: int, last: bool) -> Tensor:
+def _roi_align(
+    where: str, data: Tensor, rois: Tensor, pooled_size: Any, scale: float, mode: Any, ratio: int, last: bool, is_aligned: bool = False
+) -> Tensor:
     need_rank(where, "data", data, 4)
     need_rank(where, "rois", rois, 2)
     kind = mode.decode() if isinstance(mode, bytes) else str(getattr(mode, "value", mode))
-    if kind not in ("avg", "max", "0", "1"):
+    if kind not in ("avg", "max", "max_corner", "0", "1"):
         raise DeclarationError(f'{where}: mode is {mode!r}; it takes "avg" or "max"')
     average = kind in ("avg", "0")
     tall, wide = spread(where, "pooled_size", pooled_size, 2)
@@ -249,7 +251,7 @@ def _roi_align(where: str, data: Tensor, rois: Tensor, pooled_size: Any, scale: 
     def sample(maps: BufferVar, image: PrimExpr, c: PrimExpr, y: PrimExpr, x: PrimExpr) -> PrimExpr:
         """The bilinear interpolation at a point; 0 more than one element outside."""
         outside = arithmetic.any(y < -1.0, x < -1.0, y > cast(height, "float32"), x > cast(width, "float32"))
-        total: PrimExpr = const(0, data.dtype)
+        terms: list[PrimExpr] = []
         inside = [arithmetic.minimum(arithmetic.maximum(v, 0.0), cast(e - 1, "float32")) for v, e in ((y, height), (x, width))]
         low = [cast(intrin.floor(v), "int32") for v in inside]
         part = [v - cast(first, "float32") for v, first in zip(inside, low, strict=True)]
@@ -258,8 +260,11 @@ def _roi_align(where: str, data: Tensor, rois: Tensor, pooled_size: Any, scale: 
                 at_y, at_x = arithmetic.minimum(low[0] + down, height - 1), arithmetic.minimum(low[1] + right, width - 1)
                 weight = (part[0] if down else 1.0 - part[0]) * (part[1] if right else 1.0 - part[1])
                 element = maps[image, at_y, at_x, c] if last else maps[image, c, at_y, at_x]
-                total = total + cast(weight, data.dtype) * element
-        return intrin.select(outside, const(0, data.dtype), total)
+                terms.append(cast(weight, data.dtype) * element)
+        found = terms[0]
+        for term in terms[1:]:
+            found = arithmetic.maximum(found, term) if kind == "max_corner" else found + term
+        return intrin.select(outside, const(0, data.dtype), found)
 
     def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
         maps, roi, out = (ib.buffer_ptr(buffer) for buffer in (*ins, *outs))
@@ -269,11 +274,10 @@ def _roi_align(where: str, data: Tensor, rois: Tensor, pooled_size: Any, scale: 
             ib.for_range(0, tall, "y") as y,
             ib.for_range(0, wide, "x") as x,
         ):
-            left, top, right, bottom = (roi[n, 1 + number] * scale for number in range(4))
-            cell = [
-                arithmetic.maximum(bottom - top, 1.0) / float(get_const_int(tall)),
-                arithmetic.maximum(right - left, 1.0) / float(get_const_int(wide)),
-            ]
+            left, top, right, bottom = (roi[n, 1 + number] * scale - (0.5 if is_aligned else 0.0) for number in range(4))
+            extents = [bottom - top, right - left]
+            spans = extents if is_aligned else [arithmetic.maximum(extent, 1.0) for extent in extents]
+            cell = [span / float(get_const_int(count)) for span, count in zip(spans, (tall, wide), strict=True)]
             samples = [const(ratio, "int32") if ratio > 0 else cast(intrin.ceil(size), "int32") for size in cell]
             found = ib.allocate(data.dtype, (1,), "found", scope="local")
             found[0] = const(0, data.dtype) if average else intrin.min_value(data.dtype)
@@ -282,14 +286,20 @@ def _roi_align(where: str, data: Tensor, rois: Tensor, pooled_size: Any, scale: 
                 at_x = left + cell[1] * (cast(x, "float32") + (cast(sx, "float32") + 0.5) / cast(samples[1], "float32"))
                 value = sample(maps, cast(roi[n, 0], "int32"), c, at_y, at_x)
                 found[0] = found[0] + value if average else arithmetic.maximum(found[0], value)
-            result = found[0] / cast(samples[0] * samples[1], data.dtype) if average else found[0]
+            count = samples[0] * samples[1]
+            if average:
+                result = found[0] / cast(arithmetic.maximum(count, 1), data.dtype)
+            else:
+                result = intrin.select(count > 0, found[0], const(0, data.dtype))
             out[(n, y, x, c) if last else (n, c, y, x)] = result
 
     shape = (rois.shape[0], tall, wide, channels) if last else (rois.shape[0], channels, tall, wide)
     return in_loops([shape], [data, rois], body, "roi_align", [data.dtype])[0]
 
 
-def roi_align_nchw(data: Tensor, rois: Tensor, pooled_size: Any, spatial_scale: float, mode: Any, sample_ratio: int = -1) -> Tensor:
+def roi_align_nchw(
+    data: Tensor, rois: Tensor, pooled_size: Any, spatial_scale: float, mode: Any, sample_ratio: int = -1, is_aligned: bool = False
+) -> Tensor:
     """Interpolated elements of a grid over each region (Mask R-CNN, section 3).
 
     Args:
@@ -297,8 +307,9 @@ def roi_align_nchw(data: Tensor, rois: Tensor, pooled_size: Any, spatial_scale: 
         rois: [regions, 5]: image, left, top, right, bottom, in the coordinates of the image.
         pooled_size: (height, width) of the grid.
         spatial_scale: elements of `data` for a step of these coordinates.
-        mode: what a cell makes of its samples: "avg" or "max".
+        mode: what a cell makes of its samples: "avg" or "max"; "max_corner" takes the greatest weighted element, not the greatest sum.
         sample_ratio: samples along each side of a cell; -1 for one for each element.
+        is_aligned: elements are points in the middle of a step, and regions may be smaller than one.
 
     Returns:
         [regions, C, height, width].
@@ -306,7 +317,7 @@ def roi_align_nchw(data: Tensor, rois: Tensor, pooled_size: Any, spatial_scale: 
     Raises:
         DeclarationError: for other ranks or modes.
     """
-    return _roi_align("roi_align_nchw", data, rois, pooled_size, spatial_scale, mode, sample_ratio, last=False)
+    return _roi_align("roi_align_nchw", data, rois, pooled_size, spatial_scale, mode, sample_ratio, last=False, is_aligned=is_aligned)
 
 
 def roi_align_nhwc(data: Tensor, rois: Tensor, pooled_size: Any, spatial_scale: float, mode: Any, sample_ratio: int = -1) -> Tensor:
