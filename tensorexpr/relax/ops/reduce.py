@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ... import te, topi
+from ...tir import intrin
+from ...tir.arithmetic import const, maximum, minimum
+from ...tir.dtype import parse_dtype
 from ...tir.expr import IntImm, PrimExpr
 from ..expr import Call
 from ..struct_info import StructInfo
@@ -65,9 +69,36 @@ def _std(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return topi.sqrt(_variance(x, axis, keepdims))
 
 
-max = _reduction("max", topi.max, np.max)
+def _extreme(
+    combine: Callable[[Any, Any], PrimExpr], worst: float, of_integers: Callable[[str], PrimExpr], name: str
+) -> Callable[..., Any]:
+    """The tensor computation of a greatest or least element, which of floats starts at an infinity: rows of that have it as theirs."""
+
+    def identity(dtype: str) -> PrimExpr:
+        return const(worst, dtype) if parse_dtype(dtype).is_float else of_integers(dtype)
+
+    reducer = te.comm_reducer(combine, identity, name=name)
+    return lambda x, axis=None, keepdims=False: topi.reduction._reduce(x, axis, keepdims, reducer, f"T_{name}")
+
+
+def _np_extreme(function: Callable[..., Any], worst: float) -> Callable[..., Any]:
+    """The same on NumPy's arrays; of no elements it is what is worst in the dtype."""
+
+    def least(dtype: Any) -> Any:
+        if dtype.kind == "b":
+            return worst > 0
+        return worst if dtype.kind not in "iu" else (np.iinfo(dtype).max if worst > 0 else np.iinfo(dtype).min)
+
+    def evaluated(x: Any, axis: Any, keepdims: bool) -> Any:
+        more = {} if x.size else {"initial": least(x.dtype)}
+        return function(x, axis=axis, keepdims=keepdims, **more)
+
+    return evaluated
+
+
+max = _reduction("max", _extreme(maximum, -math.inf, intrin.min_value, "max"), _np_extreme(np.max, -math.inf))
 mean = _reduction("mean", _mean, np.mean)
-min = _reduction("min", topi.min, np.min)
+min = _reduction("min", _extreme(minimum, math.inf, intrin.max_value, "min"), _np_extreme(np.min, math.inf))
 prod = _reduction("prod", topi.prod, np.prod)
 std = _reduction("std", _std, np.std)
 sum = _reduction("sum", topi.sum, np.sum)

@@ -111,6 +111,26 @@ CASES: dict[str, Case] = {
         lambda x, g: op.image.grid_sample(x, g * 3.0 - 1.5, "nearest", "NCDHW", "reflection", False),
         (((2, 1, 3, 4, 2), F), ((2, 3, 2, 2, 2), F)),
     ),
+    "image_non_max_suppression": (
+        lambda b, s: op.image.non_max_suppression(b, s, op.ones((1,), "int64") * 2, op.full((1,), 0.25, F)),
+        (((2, 6, 4), F), ((2, 3, 6), F)),
+    ),
+    "image_roi_align": (
+        lambda x, r: op.image.roi_align(x, op.concat([op.zeros((3, 1), F), r * 8.0], 1), (2, 3), 0.5, is_aligned=True),
+        (((1, 2, 5, 6), F), ((3, 4), F)),
+    ),
+    "image_roi_align_corners": (
+        lambda x, r: op.image.roi_align(x, op.concat([op.zeros((3, 1), F), r * 8.0], 1), 2, 0.9, "max_corner", 2),
+        (((1, 2, 5, 6), F), ((3, 4), F)),
+    ),
+    "image_roi_pool": (
+        lambda x, r: op.image.roi_pool(x, op.concat([op.zeros((3, 1), F), r * 6.0], 1), (2, 3), 0.75),
+        (((1, 2, 5, 6), F), ((3, 4), F)),
+    ),
+    "deform_conv2d": (
+        lambda x, o, w, m: nn.deform_conv2d(x, o * 4.0 - 2.0, w, m, 2, (1, 0), groups=2, offset_groups=2),
+        (((1, 4, 6, 5), F), ((1, 24, 3, 2), F), ((6, 2, 3, 2), F), ((1, 12, 3, 2), F)),
+    ),
     "image_resize1d": (lambda x: op.image.resize1d(x, [5], method="cubic", antialias=True), (((1, 3, 12), F),)),
     "image_resize2d": (lambda x: op.image.resize2d(x, (11, 4), method="cubic", cubic_exclude=1), ((PLANE, F),)),
     "image_resize2d_crop": (

@@ -120,6 +120,19 @@ def test_kernels_do_what_operators_mean(name: str) -> None:
     np.testing.assert_allclose(found.astype(float), expected.astype(float), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize(("name", "value"), [("max", -np.inf), ("min", np.inf)])
+def test_rows_of_infinities_have_infinite_extremes(name: str, value: float) -> None:
+    x = np.full((3, 40), value, F)
+    x[1, 7] = 2.0
+    x[2] = np.finfo(F).min if name == "max" else np.finfo(F).max
+    bb = relax.BlockBuilder()
+    param = Var("x", TensorStructInfo(x.shape, F))
+    with bb.function("main", [param]):
+        bb.emit_func_output(bb.emit(getattr(op, name)(param, 1)))
+    found = relax.VirtualMachine(relax.build(bb.get(), "llvm"))["main"](x).numpy()
+    assert found.tolist() == [value, 2.0, float(x[2, 0])]
+
+
 def test_every_row_is_tested() -> None:
     """Those that networks are made of; tests/property/test_operators.py has the others."""
     _, evaluator = machine()
