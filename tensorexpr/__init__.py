@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         workloads,
     )
     from .driver.build import build
+    from .driver.compile import compile
     from .ir import container
     from .ir.registration import register_extension, register_object
     from .lower import instruments as instrument
@@ -71,6 +72,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "tensorexpr.driver.build": "build",
+    "tensorexpr.driver.compile": "compile",
     "tensorexpr.ir.container": "container=.",
     "tensorexpr.ir.registration": "register_extension register_object",
     "tensorexpr.lower.instruments": "instrument=.",
@@ -113,6 +115,7 @@ __all__ = [
     "auto_scheduler",
     "build",
     "cl",
+    "compile",
     "container",
     "contrib",
     "cpu",

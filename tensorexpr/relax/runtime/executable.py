@@ -112,6 +112,13 @@ class Executable:
         """Itself: its code is in memory."""
         return self
 
+    def time_evaluator(self, func_name: str, dev: Any = None, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+        """What times calls of a function in a virtual machine of its own; see `VirtualMachine.time_evaluator`."""
+        from .machine import VirtualMachine
+
+        made: Callable[..., Any] = VirtualMachine(self, dev).time_evaluator(func_name, dev, *args, **kwargs)
+        return made
+
     def export_library(self, file_name: str | os.PathLike[str], fcompile: Callable[..., Any] | None = None, **kwargs: Any) -> None:
         """Write one shared library with all in it: kernels, functions of the graph, weights; `runtime.load_module` reads it.
 
