@@ -72,6 +72,13 @@ class BlockBuilder:
         self._function: dict[str, Any] | None = None
 
     @staticmethod
+    def over(mod: IRModule) -> BlockBuilder:
+        """A builder that adds functions to a module itself, as passes do."""
+        made = BlockBuilder()
+        made._module, made._names = mod, {var.name_hint for var in mod.get_global_vars()}
+        return made
+
+    @staticmethod
     def current() -> BlockBuilder | None:
         """The builder whose function is open."""
         return _CURRENT.builders[-1] if _CURRENT.builders else None

@@ -21,15 +21,19 @@ from .manipulate import permute_dims
 from .row import Expr, Exprs, Operand, Pattern, operator, tensor
 
 
-def _te_matmul(x1: Any, x2: Any, out_dtype: str | None = None) -> Any:
-    """Products along the last axis of the one and the last but one of the other; axes in front of these broadcast."""
+def matmul_of(x1: Any, x2: Any, out_dtype: str | None = None, *, transposed: bool = False, name: str = "matmul") -> Any:
+    """Products along the last axis of the one and the last but one of the other; axes in front of these broadcast.
+
+    With `transposed` the last two axes of the second one have changed places: both are read along their last axis.
+    """
     dtype, k = out_dtype or x1.dtype, te.reduce_axis((0, x1.shape[-1]), name="k")
     rows, columns = len(x1.shape) > 1, len(x2.shape) > 1
     a_outer, b_outer = list(x1.shape[:-2]), list(x2.shape[:-2])
     outer = broadcast(a_outer, b_outer, "matmul")
     if outer is None:
         raise DeclarationError(f"relax.op.matmul: whether {a_outer} and {b_outer} broadcast depends on symbols")
-    shape = [*outer, *(x1.shape[-2:-1] if rows else ()), *(x2.shape[-1:] if columns else ())]
+    last = [x2.shape[-2 if transposed else -1]] if columns else []
+    shape = [*outer, *(x1.shape[-2:-1] if rows else ()), *last]
 
     def at(tensor: Any, own: list[Any], index: tuple[Any, ...], last: tuple[Any, ...]) -> Any:
         first = len(outer) - len(own)
@@ -39,10 +43,10 @@ def _te_matmul(x1: Any, x2: Any, out_dtype: str | None = None) -> Any:
 
     def element(*index: Any) -> Any:
         i, j = (index[len(outer) : len(outer) + 1] if rows else ()), (index[-1:] if columns else ())
-        product = at(x1, a_outer, index, (*i, k)).astype(dtype) * at(x2, b_outer, index, (k, *j)).astype(dtype)
+        product = at(x1, a_outer, index, (*i, k)).astype(dtype) * at(x2, b_outer, index, (*j, k) if transposed else (k, *j)).astype(dtype)
         return te.sum(product, axis=k)
 
-    return te.compute(shape, element, name="matmul")
+    return te.compute(shape, element, name=name)
 
 
 def _is_one(extent: Any) -> bool:
@@ -54,7 +58,7 @@ def _np_matmul(x1: Any, x2: Any, out_dtype: str | None = None) -> Any:
     return np.matmul(x1.astype(dtype), x2.astype(dtype))
 
 
-@operator("matmul", Pattern.OUT_FUSABLE, te=_te_matmul, numpy=_np_matmul)
+@operator("matmul", Pattern.OUT_FUSABLE, te=matmul_of, numpy=_np_matmul)
 def matmul(x1: Expr, x2: Expr, out_dtype: str | None = None) -> StructInfo:
     """The product of matrices, or of stacks of them that broadcast; a vector is a row on the left and a column on the right."""
     a, b = tensor(x1, "x1"), tensor(x2, "x2")

@@ -12,6 +12,7 @@ from .fold_scale import FoldScaleAxis
 from .fuse_by_pattern import FuseOpsByPattern, FusionPattern, PatternCheckContext
 from .fuse_ops import FuseOps
 from .fuse_tir import FuseTIR
+from .gradient import Gradient
 from .identities import SimplifyExpr
 from .inline import InlinePrivateFunctions
 from .legalize import LegalizeOps
@@ -22,6 +23,7 @@ from .mixed_precision import ToMixedPrecision
 from .normalize import AttachGlobalSymbol, Normalize, NormalizeGlobalVar
 from .order import TopologicalSort
 from .pads import FoldPads
+from .parallel import CombineParallelMatmul
 from .parameters import BundleModelParams, UpdateParamStructInfo
 from .passes import dataflowblock_pass, function_pass
 from .patterns import RecognizePatterns
@@ -31,18 +33,19 @@ from .reshapes import RemoveRedundantReshape
 from .signatures import ExpandTupleArguments, RemoveUnusedOutputs, RemoveUnusedParameters
 from .simple import DeadCodeElimination, FoldConstant
 from .simplify import Simplify
+from .te_rewrites import FastMathTransform, FuseTransposeMatmul
 from .transposes import OptimizeLayoutTransform, ReorderPermuteDimsAfterConcat
 from .views import RewriteDataflowReshape
 
 __all__ = [
     "AdjustMatmulOrder", "AnnotateTIROpPattern", "AttachGlobalSymbol", "BindParams", "BindSymbolicVars", "BundleModelParams",
-    "CallTIRRewrite", "CanonicalizeBindings", "ConvertLayout", "ConvertToDataflow", "DeadCodeElimination", "DecomposeOpsForInference",
-    "DecomposeOpsForTraining", "EliminateCommonSubexpr", "ExpandMatmulOfSum", "ExpandTupleArguments", "FewShotTuning", "FoldConstant",
-    "FoldPads", "FoldScaleAxis", "FuseOps", "FuseOpsByPattern", "FuseTIR", "FusionPattern", "InlinePrivateFunctions",
-    "KillAfterLastUse", "LambdaLift", "LegalizeOps", "LiftTransformParams", "LowerAllocTensor", "MetaScheduleApplyDatabase",
-    "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR", "Normalize", "NormalizeGlobalVar", "OptimizeLayoutTransform", "PatternCheckContext",
-    "RecognizePatterns", "RemovePurityChecking", "RemoveRedundantReshape", "RemoveUnusedOutputs", "RemoveUnusedParameters",
-    "ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul", "RewriteDataflowReshape", "Simplify", "SimplifyExpr",
-    "StaticPlanBlockMemory", "ToMixedPrecision", "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "dataflowblock_pass",
-    "function_pass",
+    "CallTIRRewrite", "CanonicalizeBindings", "CombineParallelMatmul", "ConvertLayout", "ConvertToDataflow", "DeadCodeElimination",
+    "DecomposeOpsForInference", "DecomposeOpsForTraining", "EliminateCommonSubexpr", "ExpandMatmulOfSum", "ExpandTupleArguments",
+    "FastMathTransform", "FewShotTuning", "FoldConstant", "FoldPads", "FoldScaleAxis", "FuseOps", "FuseOpsByPattern", "FuseTIR",
+    "FuseTransposeMatmul", "FusionPattern", "Gradient", "InlinePrivateFunctions", "KillAfterLastUse", "LambdaLift", "LegalizeOps",
+    "LiftTransformParams", "LowerAllocTensor", "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR", "Normalize",
+    "NormalizeGlobalVar", "OptimizeLayoutTransform", "PatternCheckContext", "RecognizePatterns", "RemovePurityChecking",
+    "RemoveRedundantReshape", "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat",
+    "ReorderTakeAfterMatmul", "RewriteDataflowReshape", "Simplify", "SimplifyExpr", "StaticPlanBlockMemory", "ToMixedPrecision",
+    "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "dataflowblock_pass", "function_pass",
 ]  # fmt: skip

@@ -79,9 +79,6 @@ def LegalizeOps(customize_legalize_map: Mapping[str, Legalization] | None = None
         raise DeclarationError(f"LegalizeOps: no operator {', '.join(sorted(unknown))}")
 
     def run(func: Function, mod: IRModule) -> Function:
-        builder = BlockBuilder()
-        builder._module = mod
-        builder._names = {var.name_hint for var in mod.get_global_vars()}
-        return _Legalizer(builder, own).function(func)
+        return _Legalizer(BlockBuilder.over(mod), own).function(func)
 
     return each_function("LegalizeOps", run)

@@ -19,6 +19,7 @@ from typing import Any
 
 from ...errors import DeclarationError, LoweringError
 from ...lower.passes import ModulePass, deep_recursion
+from ...target import Target, TargetLike
 from ...tir.function import IRModule
 from ..expr import Function
 from ..ops.row import row_of
@@ -26,9 +27,11 @@ from ..visitor import walk
 from .annotate_pattern import AnnotateTIROpPattern
 from .canonicalize import CanonicalizeBindings
 from .common import EliminateCommonSubexpr
+from .decompose import DecomposeOpsForInference
 from .fuse_ops import FuseOps
 from .fuse_tir import FuseTIR
 from .legalize import LegalizeOps, has_known_shapes
+from .meta_schedule import MetaScheduleApplyDatabase, MetaScheduleTuneIRMod
 from .normalize import Normalize
 from .passes import graph_pass
 from .patterns import RecognizePatterns
@@ -142,10 +145,27 @@ def _in_order(*passes: Pipeline) -> Pipeline:
     return run
 
 
+_ZERO = (LegalizeOps(), AnnotateTIROpPattern(), FoldConstant(), FuseOps(), FuseTIR(), DeadCodeElimination())
+
+
+def _static_shape_tuning(
+    total_trials: int, target: TargetLike, work_dir: str = "tuning_logs", cpu_weight_prepack: bool = False, max_trials_per_task: int = 64
+) -> Pipeline:
+    """Schedules by search; weights of constants are packed when kernels are made, whatever `cpu_weight_prepack` says."""
+
+    def run(mod: IRModule) -> IRModule:
+        with Target(target):
+            tune = (MetaScheduleTuneIRMod({}, work_dir, total_trials, max_trials_per_task), MetaScheduleApplyDatabase(work_dir))
+            return _in_order(DecomposeOpsForInference(), CanonicalizeBindings(), *_ZERO, *tune)(mod)
+
+    return run
+
+
 _PIPELINES: dict[str, Callable[..., Pipeline]] = {
     "default": lambda: run_phases,
     "default_build": lambda: run_phases,
-    "zero": lambda: _in_order(LegalizeOps(), AnnotateTIROpPattern(), FoldConstant(), FuseOps(), FuseTIR(), DeadCodeElimination()),
+    "zero": lambda: _in_order(*_ZERO),
+    "static_shape_tuning": _static_shape_tuning,
 }
 
 

@@ -47,3 +47,12 @@ def test_a_database_in_scope(tmp_path: Path) -> None:
         assert tvm.ir.structural_equal(transform.MetaScheduleApplyDatabase()(legal), legal)
     with pytest.raises(DeclarationError, match="at least 1"):
         transform.MetaScheduleTuneTIR(str(tmp_path), 0)
+
+
+def test_a_pipeline_that_tunes(tmp_path: Path) -> None:
+    mod = graph(lambda x: op.nn.relu(op.matmul(x, weights(8, 8))), (8, 8))
+    run = relax.get_pipeline("static_shape_tuning", total_trials=1, target="llvm", work_dir=str(tmp_path))
+    ex = relax.build(mod, "llvm", relax_pipeline=run)
+    assert list(ex.origins.values()) == ["record"]
+    x = np.random.default_rng(0).standard_normal((8, 8)).astype("float32")
+    np.testing.assert_allclose(relax.VirtualMachine(ex)["main"](x).numpy(), Evaluator(mod)("main", x), rtol=1e-4)

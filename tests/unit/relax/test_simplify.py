@@ -240,3 +240,59 @@ def test_rules_that_come_to_no_end_are_an_error() -> None:
     rules = {"relax.add": [lambda graph, call: relax.Call(call.op, call.args[::-1])]}
     with pytest.raises(PassError, match="don't come to an end"):
         rule_pass("turn", rules)(graph(lambda x, y: op.add(x, y), (2,), (2,)))
+
+
+def heads(count: int = 3, activation: Any = None, biases: int = 3) -> Any:
+    """Products of one value with several matrices."""
+    x = Var("x", TensorStructInfo((2, 4)))
+    bb = BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            found = []
+            for n in range(count):
+                y = bb.emit(op.matmul(x, weights(4, 3 + n)))
+                y = bb.emit(op.add(y, weights(3 + n))) if n < biases else y
+                found.append(bb.emit(activation(y)) if activation is not None else y)
+            out = bb.emit_output(op.concat(found, 1))
+        bb.emit_func_output(out)
+    return bb.get()
+
+
+@pytest.mark.parametrize(
+    ("mod", "expected"),
+    [
+        (heads(), "concat matmul concat add split concat"),
+        (heads(2, op.nn.relu), "concat matmul concat add relu split concat"),
+        (heads(2, op.nn.gelu, 0), "concat matmul gelu split concat"),
+        (heads(3, None, 1), "matmul add concat matmul split concat"),
+        (heads(1), "matmul add concat"),
+    ],
+)
+def test_parallel_products(mod: Any, expected: str) -> None:
+    assert left(checked(mod, transform.CombineParallelMatmul())) == expected
+
+
+def test_parallel_products_that_a_check_refuses() -> None:
+    seen: list[Any] = []
+
+    def check(x: Any, rights: Any, biases: Any, activations: Any) -> bool:
+        seen.append((x.name_hint, len(rights), len(biases), dict(activations)))
+        return False
+
+    mod = heads(2, op.nn.silu)
+    assert left(transform.CombineParallelMatmul(check)(mod)) == left(mod)
+    assert seen == [("x", 2, 2, {0: "relax.nn.silu", 1: "relax.nn.silu"})]
+
+
+def test_products_with_transposed_matrices() -> None:
+    mod = graph(lambda x, w: op.matmul(x, op.permute_dims(w, (0, 2, 1))), (2, 3, 4), (1, 5, 4))
+    made: Any = checked(mod, transform.FuseTransposeMatmul())
+    assert left(made) == "call_tir" and "NT_matmul" in made
+    other = graph(lambda x, w: op.matmul(x, op.permute_dims(w, (1, 0, 2))), (2, 3, 4), (4, 2, 5))
+    assert left(transform.FuseTransposeMatmul()(other)) == "permute_dims matmul"
+
+
+def test_polynomials_for_functions() -> None:
+    mod = graph(lambda x: op.tanh(op.exp(op.erf(x))), (3, 4))
+    made: Any = checked(mod, transform.FastMathTransform(), 1e-3)
+    assert {"fast_exp", "fast_erf", "fast_tanh"} <= {var.name_hint for var in made.get_global_vars()}

@@ -1,0 +1,108 @@
+"""Derivatives of functions of graphs, by differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensorexpr import relax
+from tensorexpr.errors import DeclarationError
+from tensorexpr.relax import const, op, transform
+from tensorexpr.relax.evaluator import Evaluator
+from tensorexpr.relax.transform.gradient import TABLE
+
+from .test_simplify import graph
+
+A, B = (3, 4), (4,)
+CASES: dict[str, Any] = {
+    "add": (lambda a, b: a + b, A, B),
+    "subtract": (lambda a, b: b - a, A, B),
+    "multiply": (lambda a, b: a * b, A, (3, 1)),
+    "divide": (lambda a, b: a / b, A, B),
+    "maximum": (op.maximum, A, B),
+    "minimum": (op.minimum, A, A),
+    "negative": (op.negative, A),
+    "exp": (op.exp, A),
+    "log": (lambda a: op.log(a * a), A),
+    "sqrt": (lambda a: op.sqrt(a * a + const(1.0, "float64")), A),
+    "rsqrt": (lambda a: op.rsqrt(a * a + const(1.0, "float64")), A),
+    "square": (op.square, A),
+    "sin": (op.sin, A),
+    "cos": (op.cos, A),
+    "tanh": (op.tanh, A),
+    "sigmoid": (op.sigmoid, A),
+    "abs": (op.abs, A),
+    "nn.relu": (op.nn.relu, A),
+    "nn.silu": (op.nn.silu, A),
+    "nn.softmax": (lambda a: op.nn.softmax(a, 0) * a, A),
+    "nn.log_softmax": (lambda a: op.nn.log_softmax(a) * a, A),
+    "where": (lambda a, b: op.where(op.greater(a, b), a * a, b), A, B),
+    "matmul": (lambda a, b: op.matmul(a, b) * op.matmul(a, b), (2, 3, 4), (4, 5)),
+    "sum": (lambda a: op.sum(a * a, 1), A),
+    "mean": (lambda a: op.mean(a * a, (0,), True), A),
+    "max": (lambda a: op.max(a, 1), A),
+    "min": (lambda a: op.min(a), A),
+    "permute_dims": (lambda a: op.permute_dims(a * a, (2, 0, 1)) * op.permute_dims(a, (2, 0, 1)), (2, 3, 4)),
+    "reshape": (lambda a: op.reshape(a * a, (2, 6)), A),
+    "expand_dims": (lambda a: op.expand_dims(a * a, 1), A),
+    "squeeze": (lambda a: op.squeeze(a * a), (3, 1)),
+    "flatten": (lambda a: op.flatten(a * a), A),
+    "broadcast_to": (lambda a: op.broadcast_to(a * a, (2, 3, 4)), (3, 1)),
+    "concat": (lambda a, b: op.concat([a * a, b], 1), A, (3, 2)),
+    "astype": (lambda a: op.astype(op.astype(a, "float32") * op.astype(a, "float32"), "float64"), A),
+}  # fmt: skip
+
+
+def test_every_derivative_has_a_case() -> None:
+    assert CASES.keys() == TABLE.keys()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_derivatives(name: str) -> None:
+    make, *shapes = CASES[name]
+    mod = graph(lambda *xs: op.sum(make(*xs)), *shapes, dtype="float64")
+    made: Any = transform.Gradient("main")(mod)
+    rng = np.random.default_rng(7)
+    args = [rng.uniform(0.2, 1.2, shape) * rng.choice([-1, 1], shape) for shape in shapes]
+    evaluate = Evaluator(made)
+    value, found = evaluate("main_adjoint", *args)
+    np.testing.assert_allclose(value, evaluate("main", *args))
+    step = 1e-3 if name == "astype" else 1e-6
+    for n, arg in enumerate(args):
+        expected = np.empty(arg.shape)
+        for place in np.ndindex(*arg.shape):
+            ends = []
+            for sign in (1, -1):
+                moved = [one.copy() for one in args]
+                moved[n][place] += sign * step
+                ends.append(evaluate("main", *moved))
+            expected[place] = (ends[0] - ends[1]) / (2 * step)
+        np.testing.assert_allclose(found[n], expected, rtol=1e-3, atol=1e-3 if name == "astype" else 1e-6)
+
+
+def test_which_derivatives() -> None:
+    mod: Any = graph(lambda x, y: op.sum(op.matmul(x, y)), (2, 3), (3, 4))
+    made: Any = transform.Gradient("main", require_grads=mod["main"].params[1])(mod)
+    info = made["main_adjoint"].ret_struct_info
+    assert [one.extents[0].value for one in info.fields[1].fields] == [3]
+    assert "x0_adjoint" not in made.script()
+    ex = relax.build(made)
+    x, y = (np.ones(shape, "float32") for shape in ((2, 3), (3, 4)))
+    np.testing.assert_allclose(relax.VirtualMachine(ex)["main_adjoint"](x, y)[1][0].numpy(), np.full((3, 4), 2.0))
+
+
+@pytest.mark.parametrize(
+    ("make", "message", "given"),
+    [
+        (lambda x: op.sum(op.erf(x)), "no derivative is known of R.erf", {}),
+        (lambda x: op.exp(x), "what is derived is a number", {}),
+        (lambda x: op.sum(x), "result 1 of main", {"target_index": 1}),
+        (lambda x: op.sum(x), "no function 'f'", {"func_name": "f"}),
+        (lambda x: op.sum(x), "is no parameter of main, which has x0", {"require_grads": relax.Var("y")}),
+    ],
+)
+def test_what_has_no_derivative(make: Any, message: str, given: Any) -> None:
+    with pytest.raises(DeclarationError, match=message):
+        transform.Gradient(**{"func_name": "main", **given})(graph(make, (2,)))
