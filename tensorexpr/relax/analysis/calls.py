@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from math import prod
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -85,7 +87,9 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
             analyzer.bind(axis.var, axis.dom)
     difference = analyzer.simplify(_flat(source.shape, store.value.indices) - _flat(target.shape, store.indices))
     if isinstance(difference, IntImm):
-        return difference.value == 0
+        # The first rows of a tensor lie in its order too, and are not all of it.
+        counts = [reduce(mul, buffer.shape, IntImm("int64", 1)) for buffer in (source, target)]
+        return difference.value == 0 and as_int(analyzer.simplify(counts[0] - counts[1])) == 0
     shapes = [[as_int(extent) or 0 for extent in buffer.shape] for buffer in (source, target)]
     axes = [index for index in store.indices if isinstance(index, TirVar)]
     if len(axes) != len(target.shape):

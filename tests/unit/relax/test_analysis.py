@@ -133,6 +133,7 @@ def test_what_is_known() -> None:
         ((4, 6), (6, 4), lambda a, i, j: a[j, i], False),
         ((4, 6), (4, 6), lambda a, i, j: a[i, j] + 1.0, False),
         ((4, 6), (2, 6), lambda a, i, j: a[i + 1, j], False),
+        ((4, 6), (2, 6), lambda a, i, j: a[i, j], False),
     ],
 )
 def test_functions_that_move_nothing(source: Any, target: Any, index: Any, expected: bool) -> None:
