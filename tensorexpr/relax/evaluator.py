@@ -244,9 +244,9 @@ class _Frame:
             body = self._evaluator.function(call.args[0].name_hint)
             step = self.value(call.args[0])
             return iterate(lambda args: step(*args), body.ret_struct_info, [self.value(one) for one in call.args[1:]], _same, _same)
-        if name == "call_pure_packed":
+        if name in ("call_pure_packed", "call_inplace_packed"):
             return _array(self.value(call.args[0])(*self._as_arrays(call.args[1:])))
-        if name == "invoke_closure":
+        if name in ("invoke_closure", "invoke_pure_closure"):
             return self.value(call.args[0])(*self.value(call.args[1]))
         if name == "print":
             values, text = self.value(call.args[0]), call.attrs["format"]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..arith.index_map import IndexMap
 from ..tir.expr import IntImm, PrimExpr
 from ..tir.expr import Var as Symbol
 from ..tir.function import GlobalVar
@@ -168,8 +169,9 @@ class GraphPrinter:
             places = [f"inplace_indices={list(call.attrs['inplace_indices'])}"] if "inplace_indices" in call.attrs else []
             extra = [f"tir_vars={one}" for one in args[2:]]
             return f"{self._r}.{name}({', '.join([*args[:2], f'out_sinfo={out}', *places, *extra])})"
-        if name in ("call_pure_packed", "invoke_closure", "loop"):
-            return f"{self._r}.{name}({', '.join([*args, *self._stated(infos)])})"
+        if name in ("call_pure_packed", "call_inplace_packed", "invoke_closure", "invoke_pure_closure", "loop"):
+            places = [f"inplace_indices={list(call.attrs['inplace_indices'])}"] if "inplace_indices" in call.attrs else []
+            return f"{self._r}.{name}({', '.join([*args, *places, *self._stated(infos)])})"
         if name in ("print", "assert_op") and isinstance(call.args[-1], Tuple):
             rest = [self.expr(one) for one in call.args[-1].fields]
             shown = rest if name == "print" else [*args[:-1], f"format_args=[{', '.join(rest)}]"]
@@ -191,6 +193,9 @@ class GraphPrinter:
             return quoted(value)
         if isinstance(value, (tuple, list)):
             return f"[{', '.join(self._attr(one) for one in value)}]"
+        if isinstance(value, IndexMap):
+            names = ", ".join(var.name for var in value.initial_indices)
+            return f"lambda {names}: ({', '.join(map(str, value.final_indices))},)"
         return script_expr(value, self._names) if isinstance(value, PrimExpr) else repr(value)
 
     # Functions

@@ -173,7 +173,17 @@ def _builders(prefix: str, names: Sequence[str], home: Any) -> dict[str, Any]:
 
 IMAGE = Namespace("R.image", _builders("R.image", op.image.__all__, op.image))
 NN = Namespace("R.nn", _builders("R.nn", op.nn.__all__, op.nn))
-_CALLS = ("call_tir", "call_tir_inplace", "call_dps_packed", "call_packed", "call_pure_packed", "invoke_closure", "loop")
+_CALLS = (
+    "call_tir",
+    "call_tir_inplace",
+    "call_dps_packed",
+    "call_packed",
+    "call_pure_packed",
+    "call_inplace_packed",
+    "invoke_closure",
+    "invoke_pure_closure",
+    "loop",
+)
 RELAX = Namespace(
     "R",
     {

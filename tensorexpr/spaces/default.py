@@ -76,9 +76,9 @@ def untouched_stages(s: Schedule) -> list[StageNode]:
 def rows_of_program(s: Schedule, left: Sequence[StageNode], target: Target) -> int:
     """How many leading axes all stages left share, if they are to be computed row by row; else 0."""
     last = left[-1] if left else None
-    if last is None or len(s.outputs) != 1 or not last.is_output or len(left) == 1 or not isinstance(last.op, ComputeOp):
+    if last is None or len(s.outputs) != 1 or not last.is_output or len(left) == 1:
         return 0
-    if last.op.reduce_axis:
+    if not all(isinstance(stage.op, ComputeOp) for stage in left) or last.compute.reduce_axis:  # loops of their own have no rows
         return 0
     rows = common_rows(s, last.origin.output(0), left[:-1])
     return rows if rows and _has_enough_rows(last, left[:-1], rows, target) else 0

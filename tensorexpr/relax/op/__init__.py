@@ -9,12 +9,14 @@ from ..ops.calls import (
     assert_op,
     call,
     call_dps_packed,
+    call_inplace_packed,
     call_packed,
     call_pure_packed,
     call_tir,
     call_tir_inplace,
     element,
     invoke_closure,
+    invoke_pure_closure,
     print,
     shape_of,
 )  # fmt: skip
@@ -83,11 +85,13 @@ from ..ops.elementwise import (
     where,
 )  # fmt: skip
 from ..ops.indexing import compress, gather, gather_elements, gather_nd, one_hot, reverse_sequence, scatter_elements, scatter_nd
+from ..ops.layout import collapse_sum_like, collapse_sum_to, hint_on_device, layout_transform, to_vdevice, wrap_param
 from ..ops.linear import dense, det, einsum, linear, matmul
 from ..ops.loop import loop
 from ..ops.manipulate import (
     broadcast_to,
     concat,
+    dynamic_strided_slice,
     expand_dims,
     flatten,
     flip,
@@ -101,7 +105,7 @@ from ..ops.manipulate import (
     tile,
 )  # fmt: skip
 from ..ops.narrow import narrow_cast
-from ..ops.order import argsort, cumprod, cumsum, nonzero, sort, topk, unique
+from ..ops.order import argsort, cumprod, cumsum, multinomial_from_uniform, nonzero, sort, topk, unique
 from ..ops.quantized import dequantize, quantize
 from ..ops.reduce import argmax, argmin, max, mean, min, prod, std, sum, variance
 from ..ops.sequences import (
@@ -129,17 +133,19 @@ RelaxExpr._operators.update(_PYTHON)
 
 __all__ = [
     "abs", "acos", "acosh", "add", "arange", "argmax", "argmin", "argsort", "asin", "asinh", "assert_op", "astype", "atan", "atanh",
-    "bitcast", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast_to", "builtin", "call_dps_packed", "call_packed",
-    "call_pure_packed", "call_tir", "call_tir_inplace", "ceil", "clip", "compress", "concat", "cos", "cosh", "cumprod", "cumsum",
-    "dense", "dequantize", "det", "dft", "divide", "einsum", "equal", "erf", "ewise_fma", "exp", "expand_dims", "eye", "eye_like",
-    "flatten", "flip", "floor", "floor_divide", "floor_mod", "full", "full_like", "gather", "gather_elements", "gather_nd", "greater",
-    "greater_equal", "has_value", "image", "invoke_closure", "isfinite", "isinf", "isnan", "left_shift", "less", "less_equal", "linear",
-    "log", "logical_and", "logical_not", "logical_or", "logical_xor", "lookup", "loop", "masked_fill", "matmul", "max", "maximum",
-    "mean", "memory", "min", "minimum", "mod", "multiply", "narrow_cast", "negative", "nn", "nonzero", "not_equal", "null_value",
-    "one_hot", "ones", "ones_like", "permute_dims", "power", "print", "prod", "quantize", "regex_full_match", "relu", "repeat",
-    "reshape", "reverse_sequence", "right_shift", "round", "rsqrt", "scatter_elements", "scatter_nd", "sequence_at", "sequence_concat",
-    "sequence_erase", "sequence_insert", "sequence_length", "sequence_split", "shape_of", "shape_to_tensor", "sigmoid", "sign", "sin",
-    "sinh", "sort", "split", "sqrt", "square", "squeeze", "std", "strided_slice", "string_concat", "string_equal", "string_normalize",
-    "string_split", "subtract", "sum", "take", "tan", "tanh", "tensor_to_shape", "tf_idf", "tile", "topk", "tril", "triu", "unique",
-    "variance", "where", "zeros", "zeros_like",
+    "bitcast", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast_to", "builtin", "call_dps_packed",
+    "call_inplace_packed", "call_packed", "call_pure_packed", "call_tir", "call_tir_inplace", "ceil", "clip", "collapse_sum_like",
+    "collapse_sum_to", "compress", "concat", "cos", "cosh", "cumprod", "cumsum", "dense", "dequantize", "det", "dft", "divide",
+    "dynamic_strided_slice", "einsum", "equal", "erf", "ewise_fma", "exp", "expand_dims", "eye", "eye_like", "flatten", "flip",
+    "floor", "floor_divide", "floor_mod", "full", "full_like", "gather", "gather_elements", "gather_nd", "greater", "greater_equal",
+    "has_value", "hint_on_device", "image", "invoke_closure", "invoke_pure_closure", "isfinite", "isinf", "isnan",
+    "layout_transform", "left_shift", "less", "less_equal", "linear", "log", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "lookup", "loop", "masked_fill", "matmul", "max", "maximum", "mean", "memory", "min", "minimum", "mod",
+    "multinomial_from_uniform", "multiply", "narrow_cast", "negative", "nn", "nonzero", "not_equal", "null_value", "one_hot",
+    "ones", "ones_like", "permute_dims", "power", "print", "prod", "quantize", "regex_full_match", "relu", "repeat", "reshape",
+    "reverse_sequence", "right_shift", "round", "rsqrt", "scatter_elements", "scatter_nd", "sequence_at", "sequence_concat",
+    "sequence_erase", "sequence_insert", "sequence_length", "sequence_split", "shape_of", "shape_to_tensor", "sigmoid", "sign",
+    "sin", "sinh", "sort", "split", "sqrt", "square", "squeeze", "std", "strided_slice", "string_concat", "string_equal",
+    "string_normalize", "string_split", "subtract", "sum", "take", "tan", "tanh", "tensor_to_shape", "tf_idf", "tile", "to_vdevice",
+    "topk", "tril", "triu", "unique", "variance", "where", "wrap_param", "zeros", "zeros_like",
 ]  # fmt: skip

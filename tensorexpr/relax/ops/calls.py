@@ -93,6 +93,19 @@ def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = None) -> Call:
     return Call(Op.of("relax.call_pure_packed"), (_callee(func), *args), None, _stated(sinfo_args))
 
 
+def call_inplace_packed(func: Any, *args: Any, inplace_indices: int | Sequence[int], sinfo_args: Any = None) -> Call:
+    """As `call_pure_packed`, of a function that writes results into arguments and returns these: -1 for a result of its own.
+
+    Raises:
+        DeclarationError: for an index of no argument, an argument twice, or no argument at all.
+    """
+    places = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
+    written = [place for place in places if place != -1]
+    if not written or len(set(written)) != len(written) or not all(0 <= place < len(args) for place in written):
+        raise DeclarationError(f"call_inplace_packed: results are written into arguments {places} of {len(args)}")
+    return Call(Op.of("relax.call_inplace_packed"), (_callee(func), *args), {"inplace_indices": tuple(places)}, _stated(sinfo_args))
+
+
 def _stated(infos: Any) -> tuple[StructInfo, ...]:
     given = infos if isinstance(infos, (tuple, list)) else () if infos is None else (infos,)
     made = tuple(one() if isinstance(one, type) else one for one in given)
@@ -106,6 +119,11 @@ def invoke_closure(closure: Any, args: Any, sinfo_args: Any = None) -> Call:
     return Call(Op.of("relax.invoke_closure"), (closure, _tupled(args)), None, _stated(sinfo_args))
 
 
+def invoke_pure_closure(closure: Any, args: Any, sinfo_args: Any = None) -> Call:
+    """A call of a value that is a function without effects."""
+    return Call(Op.of("relax.invoke_pure_closure"), (closure, _tupled(args)), None, _stated(sinfo_args))
+
+
 def _rule_of_calls(name: str, is_pure: bool = True) -> None:
     """A row for calls that state their results."""
 
@@ -115,7 +133,7 @@ def _rule_of_calls(name: str, is_pure: bool = True) -> None:
     operator(name, is_pure=is_pure)(rule)
 
 
-for _name in ("call_tir", "call_tir_inplace", "call_dps_packed", "call_pure_packed"):
+for _name in ("call_tir", "call_tir_inplace", "call_dps_packed", "call_pure_packed", "call_inplace_packed", "invoke_pure_closure"):
     _rule_of_calls(_name)
 _rule_of_calls("invoke_closure", is_pure=False)
 

@@ -283,6 +283,22 @@ def strided_slice(x: Expr, axes: Exprs, begin: Exprs, end: Exprs, strides: Exprs
     return operand.like(new)
 
 
+def _np_dynamic_slice(x: Any, begin: Any, end: Any, strides: Any) -> Any:
+    return _np_slice(x, range(x.ndim), *(one.tolist() for one in (begin, end, strides)))
+
+
+@operator("dynamic_strided_slice", numpy=_np_dynamic_slice)
+def dynamic_strided_slice(x: Expr, begin: Expr, end: Expr, strides: Expr) -> StructInfo:
+    """As `strided_slice` along all axes, with bounds that are tensors of int64, an element for each axis."""
+    operand = tensor(x, "x")
+    for name, one in (("begin", begin), ("end", end), ("strides", strides)):
+        bound = tensor(one, name)
+        count = None if bound.extents is None else as_int(bound.extents[0]) if bound.ndim == 1 else -1
+        if bound.dtype not in ("int64", "") or (count is not None and operand.ndim not in (-1, count)):
+            raise DeclarationError(f"relax.op.dynamic_strided_slice: {name} is {bound.info}, for {operand.info}")
+    return operand.like(None, ndim=operand.ndim)
+
+
 @operator(
     "tile",
     Pattern.INJECTIVE,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import topi
+from ... import te, topi
 from ...errors import DeclarationError
 from ...tir.arithmetic import as_int
 from ...tir.dtype import to_numpy
@@ -157,4 +157,38 @@ def nonzero(x: Expr) -> StructInfo:
     return TensorStructInfo(None, "int64", ndim=2)
 
 
-__all__ = ["argsort", "cumprod", "cumsum", "nonzero", "sort", "topk", "unique"]
+def _te_multinomial(prob: Any, uniform_sample: Any, sample_indices: Any, dtype: str) -> Any:
+    sums, last = topi.cumsum(prob, 1), prob.shape[1] - 1
+    k = te.reduce_axis((0, prob.shape[1]), name="k")
+
+    def below(i: Any, j: Any) -> Any:
+        return te.sum((sums[sample_indices[i, j], k] <= uniform_sample[i, j]).astype("int64"), axis=k)
+
+    counted = te.compute(sample_indices.shape, below, name="counted")
+    return te.compute(sample_indices.shape, lambda i, j: te.min(counted[i, j], last.astype("int64")).astype(dtype), name="multinomial")
+
+
+def _np_multinomial(prob: Any, uniform_sample: Any, sample_indices: Any, dtype: str) -> Any:
+    sums = np.cumsum(prob, 1, dtype=prob.dtype)[sample_indices[:, 0]]
+    return np.minimum((sums <= uniform_sample).sum(1, keepdims=True), prob.shape[1] - 1).astype(to_numpy(dtype))
+
+
+@operator("multinomial_from_uniform", te=_te_multinomial, numpy=_np_multinomial)
+def multinomial_from_uniform(prob: Expr, uniform_sample: Expr, sample_indices: Expr, dtype: str = "int64") -> StructInfo:
+    """For each number [n, 1] between 0 and 1 the first category whose probabilities up to it sum to more than that.
+
+    Args:
+        prob: [batch, categories].
+        uniform_sample: [n, 1].
+        sample_indices: which row of `prob` each number is for, [n, 1] of int64.
+        dtype: of the result, [n, 1].
+    """
+    rows, numbers, places = tensor(prob, "prob"), tensor(uniform_sample, "uniform_sample"), tensor(sample_indices, "sample_indices")
+    if any(one.ndim not in (2, -1) for one in (rows, numbers, places)):
+        raise DeclarationError(f"relax.op.multinomial_from_uniform: {rows.info}, {numbers.info} and {places.info}; all have two axes")
+    return places.like(places.info.shape, dtype, 2)
+
+
+__all__ = [
+    "argsort", "cumprod", "cumsum", "multinomial_from_uniform", "nonzero", "sort", "topk", "unique",
+]  # fmt: skip

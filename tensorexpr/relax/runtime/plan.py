@@ -320,9 +320,9 @@ class Plan:
                 return self._destination_passing(call)
             case "call_tir_inplace":
                 return self._inplace(call)
-            case "call_pure_packed":
+            case "call_pure_packed" | "call_inplace_packed":
                 return self._packed(call.args[0], call.args[1:])
-            case "invoke_closure":
+            case "invoke_closure" | "invoke_pure_closure":
                 return lambda slots: args[0](slots)(*args[1](slots))
             case "print":
                 text = call.attrs["format"]

@@ -10,7 +10,7 @@ import pytest
 
 import tensorexpr as tvm
 from tensorexpr import relax
-from tensorexpr.errors import ArgumentError, TypeMismatchError
+from tensorexpr.errors import ArgumentError, DeclarationError, TypeMismatchError
 from tensorexpr.relax import BlockBuilder, ObjectStructInfo, TensorStructInfo, TupleStructInfo, Var, op
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relax.ops import row
@@ -177,3 +177,38 @@ def test_results_in_place_of_arguments() -> None:
     for bumped, twice in (Evaluator(mod)("main", x), [one.numpy() for one in machine(mod)["main"](x)]):
         np.testing.assert_allclose(bumped, np.exp(x) + 1, rtol=1e-5)
         np.testing.assert_allclose(twice, np.exp(x) * 2, rtol=1e-5)
+
+
+def test_registered_functions_write_into_their_arguments() -> None:
+    @tvm.register_func("tests.relax.increment", override=True)
+    def increment(x: tvm.nd.NDArray) -> tvm.nd.NDArray:
+        np.from_dlpack(x)[...] = np.from_dlpack(x) + 1
+        return x
+
+    bb = BlockBuilder()
+    x = Var("x", TensorStructInfo((3,)))
+    with bb.function("main", [x]):
+        y = bb.emit(op.multiply(x, x))
+        called = op.call_inplace_packed("tests.relax.increment", y, inplace_indices=0, sinfo_args=TensorStructInfo((3,)))
+        bb.emit_func_output(bb.emit(called))
+    mod = bb.get()
+    again: Any = from_source(mod.script())
+    assert again.script() == mod.script()
+    given = np.arange(3, dtype="float32")
+    np.testing.assert_array_equal(machine(again)["main"](given).numpy(), given * given + 1)
+    np.testing.assert_array_equal(Evaluator(mod)("main", given), given * given + 1)
+    with pytest.raises(DeclarationError, match=r"into arguments .1. of 1"):
+        op.call_inplace_packed("tests.relax.increment", x, inplace_indices=1)
+
+
+def test_layouts_are_read_back() -> None:
+    bb = BlockBuilder()
+    x = Var("x", TensorStructInfo((Symbol("n", "int64"), 6)))
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(op.layout_transform(x, lambda i, j: (j // 4, i, j % 4), 2.0)))
+    again: Any = from_source(bb.get().script())
+    assert again.script() == bb.get().script()
+    given = np.arange(12, dtype="float32").reshape(2, 6)
+    padded = np.pad(given, ((0, 0), (0, 2)), constant_values=2).reshape(2, 2, 4).transpose(1, 0, 2)
+    np.testing.assert_array_equal(Evaluator(again)("main", given), padded)
+    np.testing.assert_array_equal(machine(again)["main"](given).numpy(), padded)
