@@ -82,7 +82,7 @@ _HOMES = {
     "tensorexpr.runtime.device": "cl context=device cpu cuda device ext_dev gpu hexagon metal mtl opencl rocm vpi vulkan webgpu",
     "tensorexpr.runtime.ndarray": "nd=. ndarray=.",
     "tensorexpr.runtime.object": "DataType DataTypeCode",
-    "tensorexpr.runtime.registry": "get_global_func register_func",
+    "tensorexpr.runtime.registry": "get_global_func register_func register_global_func=register_func",
     "tensorexpr.tir.node": "Object",
     # Names that programs of the releases up to 0.6 use at the top level.
     "tensorexpr.early": "build_config",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -48,6 +49,7 @@ from .struct_info import (
 from .visitor import walk
 
 _INDENT = "    "
+_VOID = TupleStructInfo(())
 
 
 class GraphPrinter:
@@ -59,7 +61,8 @@ class GraphPrinter:
         self._options = options
         self._in_module = in_module
         self._known: set[Symbol] = set()
-        self.constants: list[Constant] = []
+        self._used: set[Any] = set()
+        self.constants: list[Constant] = options.metadata.get("relax.expr.Constant", [])
 
     # Struct infos
 
@@ -152,6 +155,7 @@ class GraphPrinter:
             return f"{self._r}.const({values.item()!r}, {quoted(str(constant.data.dtype))})"
         if not any(one is constant for one in self.constants):
             self.constants.append(constant)
+            self._options.metadata["relax.expr.Constant"] = self.constants
         place = next(n for n, one in enumerate(self.constants) if one is constant)
         return f'metadata["relax.expr.Constant"][{place}]'
 
@@ -216,6 +220,7 @@ class GraphPrinter:
         mark = MARK_LINE if id(func) in self._options.marked else ""
         lines = [head, f"{mark}{pad}def {identifier(name)}({', '.join(params)}) -> {returned}:"]
         inner = indent + 1
+        self._used.update(node for node in walk(func.body) if isinstance(node, Var))
         body = list(self._body(func.body, inner))
         text = [f"{_INDENT * inner}{self._names.get(one, one.name)} = T.{one.dtype}()" for one in symbols]
         shown = {key: value for key, value in func.attrs.items() if key != "global_symbol" or value != name}
@@ -275,8 +280,13 @@ class GraphPrinter:
                 self._known.add(one)
                 yield f"{pad}{self._names.define(one, one.name)} = T.{one.dtype}()"
             text = f"{self._r}.match_cast({self.expr(value)}, {self.info(binding.struct_info)})"
+        elif isinstance(value, Tuple) and len(value.fields) > 1:
+            text = ", ".join(self.expr(one) for one in value.fields)
         else:
             text = self.expr(value)
+        if isinstance(value, Call) and var not in self._used and value.struct_info == _VOID:
+            yield f"{pad}{text}"
+            return
         is_stated = (
             isinstance(value, Call)
             and isinstance(value.op, Op)
@@ -284,10 +294,6 @@ class GraphPrinter:
         )
         annotation = "" if is_stated and not isinstance(binding, MatchCast) else f": {self.info(var.struct_info)}"
         yield f"{pad}{self._names.get(var, var.name_hint)}{annotation} = {text}"
-
-    def closing(self) -> list[str]:
-        """What is said at the end of a text that leaves out constants."""
-        return [] if not self.constants else ["", "# Metadata omitted. Use show_meta=True in script() method to show it."]
 
 
 def graph_lines(func: Any, name: str, indent: int, options: Options, in_module: bool) -> list[str]:
@@ -301,7 +307,7 @@ def script_graph(node: Any, options: Options) -> str | None:
         printer = GraphPrinter(options)
         lines = printer.function(node, options.name or str(node.attrs.get("global_symbol", "main")))
         imports = [f"# from tvm.script import tir as {options.tir_prefix}"] if _has_symbols(node) else []
-        return "\n".join([*imports, f"# from tvm.script import relax as {options.relax_prefix}", "", *lines, *printer.closing()])
+        return options.with_metadata("\n".join([*imports, f"# from tvm.script import relax as {options.relax_prefix}", "", *lines]))
     if isinstance(node, StructInfo):
         return GraphPrinter(options).info(node)
     if isinstance(node, If):
@@ -317,9 +323,14 @@ def script_graph(node: Any, options: Options) -> str | None:
     return None
 
 
+def _saved(node: Any) -> str:
+    text: str = importlib.import_module("tensorexpr.relax.graph_nodes").save_graph(node)
+    return text
+
+
 def _has_symbols(func: Function) -> bool:
     return any(symbols_of(param.struct_info) for param in func.params)
 
 
-Object._printers.update({"graph": script_graph, "graph_lines": graph_lines})  # type: ignore[dict-item]
+Object._printers.update({"graph": script_graph, "graph_lines": graph_lines, "json": _saved})  # type: ignore[dict-item]
 __all__ = ["GraphPrinter", "graph_lines", "script_graph"]

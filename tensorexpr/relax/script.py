@@ -9,8 +9,9 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from ..script.read import graph_function
+from ..script.read import graph_function, macro, module_of
 from . import printer, script_reader
+from .dpl import PatternMatchingRewriter
 from .script_words import RELAX
 
 
@@ -31,9 +32,21 @@ def function(func: Any = None, *, pure: bool = True, private: bool = False, chec
     return (lambda target: graph_function(target, around, options)) if func is None else graph_function(func, around, options)
 
 
+def rewriter(rewriter_mod: Any) -> PatternMatchingRewriter:
+    """Decorator: a class with functions `pattern` and `replacement` of graphs, as a rewriter; a module of such functions too.
+
+    Raises:
+        ParseError: with the place, and what was expected there.
+        DeclarationError: if there aren't two such functions of as many parameters.
+    """
+    frame = inspect.currentframe()
+    around = frame.f_back if frame is not None else None
+    return PatternMatchingRewriter.from_module(module_of(rewriter_mod, around) if isinstance(rewriter_mod, type) else rewriter_mod)
+
+
 __getattr__ = RELAX.__getattr__
-__all__ = ["function", "printer", "script_reader"]
+__all__ = ["function", "macro", "printer", "rewriter", "script_reader"]
 
 
 def __dir__() -> list[str]:
-    return sorted({"function", *RELAX.entries})
+    return sorted({"function", "macro", "rewriter", *RELAX.entries})

@@ -10,6 +10,7 @@ from ..errors import DeclarationError
 from ..script.parser.dtypes import TYPES
 from ..script.parser.expressions import ExpressionReader
 from ..script.parser.functions import GRAPHS, MODULES
+from ..script.parser.macros import DEEPEST, Macro
 from ..script.parser.scope import Scope
 from ..script.parser.source import Source
 from ..script.parser.values import Builder, Namespace, Pending, as_expr
@@ -36,6 +37,7 @@ class GraphReader(ExpressionReader):
         self._graph = GraphContext(self._extent)
         super().__init__(source, scope, self._graph, MODULES)
         self._builder = builder
+        self._depth = 0  # of macros around
         self._outputs: list[dict[str, int]] = []  # of each dataflow block around: names -> the line of the binding that outlives it
 
     def _extent(self, text: str) -> PrimExpr:
@@ -56,9 +58,13 @@ class GraphReader(ExpressionReader):
         """What `node` is worth; calls of functions of the module and of values are calls of the graph."""
         if isinstance(node, ast.Call):
             callee = super().value(node.func)
+            if isinstance(callee, Macro):
+                return self._expanded(node, callee)
             if isinstance(callee, (GlobalVar, Var)):
                 args, _ = self._arguments(node)
                 return self.at(node, lambda: self._builder.normalize(Call(callee, [self._given(arg) for arg in args])))
+        if isinstance(node, ast.Name) and node.id == "metadata" and not self._scope.find(node.id)[0]:
+            self.fail(node, "the constants of this text were left out; print it with script(show_meta=True)")
         if isinstance(node, ast.Subscript):
             owner = self.value(node.value)
             if isinstance(owner, RelaxExpr):
@@ -72,6 +78,26 @@ class GraphReader(ExpressionReader):
         if isinstance(value, EmitTe):
             return self._builder.call_te(value.func, *value.args, **value.kwargs)
         return convert_to_expr(value)
+
+    def _expanded(self, node: ast.Call, macro: Macro) -> Any:
+        """The statements of a macro, with its parameters standing for the values of the call; what it returns."""
+        if self._depth >= DEEPEST:
+            self.fail(node, f"macros are nested more than {DEEPEST} deep; does {macro.node.name} use itself?")
+        args, kwargs = self._arguments(node)
+        try:
+            values = macro.values(args, kwargs)
+        except TypeError as error:
+            self.fail(node, f"the macro {macro.node.name}{macro.signature}: {error}")
+        scope = Scope(macro.captured) if macro.hygienic else self._scope
+        reader = GraphReader(macro.source, scope, self._builder)
+        reader._graph, reader._depth = self._graph, self._depth + 1
+        reader._outputs = [{}] if self._outputs else []  # what it defines ends with the dataflow block around the call
+        scope.push()
+        for name, value in values.items():
+            scope.define(name, value)
+        result = reader._statements(macro.node.body)
+        scope.pop()
+        return result
 
     def signature(self, node: ast.FunctionDef) -> tuple[list[Var], StructInfo | None]:
         """The parameters, and what is returned if that is stated."""
@@ -224,7 +250,10 @@ class GraphReader(ExpressionReader):
     def _effect(self, node: ast.Expr) -> None:
         """A call for its effect: R.print, R.assert_op, a registered function; R.func_attr and R.output are about what is around."""
         value = self.value(node.value)
-        if value is None or isinstance(value, Output):
+        if value is None or isinstance(value, (Output, Var)):
+            return
+        if isinstance(value, Cast):  # for the symbols that it defines
+            self.at(node, self._cast, value, "_", node)
             return
         if not isinstance(value, Call):
             self.fail(node, "this has no effect; assign it to a name")

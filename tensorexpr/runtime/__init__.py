@@ -26,7 +26,7 @@ from . import container, packed
 from .device import Device, cl, cpu, cuda, device, ext_dev, gpu, hexagon, metal, mtl, opencl, rocm, vpi, vulkan, webgpu
 from .function import Function as PackedFunc
 from .module import Module
-from .ndarray import NDArray
+from .ndarray import NDArray, array
 from .object import (
     DataType,
     DataTypeCode,
@@ -46,6 +46,8 @@ from .params import load_param_dict, load_param_dict_from_file, save_param_dict,
 from .registry import get_global_func, list_global_func_names, register_func, remove_global_func
 from .timing import BenchmarkResult
 
+Tensor, tensor = NDArray, array  # as releases from 0.20 on call them
+
 __all__ = [
     "BenchmarkResult",
     "DataType",
@@ -62,6 +64,7 @@ __all__ = [
     "Scriptable",
     "ShapeTuple",
     "String",
+    "Tensor",
     "cl",
     "const",
     "container",
@@ -91,6 +94,7 @@ __all__ = [
     "save_param_dict",
     "save_param_dict_to_file",
     "system_lib",
+    "tensor",
     "vpi",
     "vulkan",
     "webgpu",

@@ -123,10 +123,23 @@ def ir_module(mod: Any = None, *, check_well_formed: bool = True) -> Any:
     def read(target: Any) -> Any:
         if not inspect.isclass(target):
             raise ParseError(f"@I.ir_module stands above a class, not above {target!r}")
-        captured = {**_NAMES, **_captured(target, around)}
-        return ProgramReader(Source.of(target), captured, check_well_formed).program()
+        return module_of(target, around, check_well_formed)
 
     return read if mod is None else read(mod)
+
+
+def module_of(target: type, around: FrameType | None, check_well_formed: bool = True) -> Any:
+    """The module that a class stands for.
+
+    Args:
+        target: the class, whose source is read.
+        around: what its names mean beside its globals.
+        check_well_formed: as of `ir_module`.
+
+    Raises:
+        ParseError: with the place, and what was expected there.
+    """
+    return ProgramReader(Source.of(target), {**_NAMES, **_captured(target, around)}, check_well_formed).program()
 
 
 def _in_module(func: Any, around: FrameType | None) -> bool:
@@ -136,7 +149,7 @@ def _in_module(func: Any, around: FrameType | None) -> bool:
         return False
     line = around.f_code.co_firstlineno  # of a class with decorators, that of the first
     while (text := linecache.getline(around.f_code.co_filename, line).strip()) and not text.startswith("class "):
-        if text.startswith("@") and "ir_module" in text:
+        if text.startswith("@") and ("ir_module" in text or "rewriter" in text):
             return True
         line += 1
     return not text  # without its source a class is taken for a module

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from ...errors import LoweringError, ParseError
+from ...ir.base import load_json
 from ...ir.diagnostics import report
 from ...tir.attrs import FrozenMap
 from ...tir.block import Block, BlockRealize
@@ -138,6 +139,8 @@ class ProgramReader:
                 self._captured[node.name] = macro_of(self._source, self._captured, node=node)
             elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
                 found.append(node)
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and (saved := _saved_text(node.value)) is not None:
+                self._captured[node.targets[0].id] = load_json(saved)  # metadata = tvm.ir.load_json("...")
             elif not isinstance(node, ast.Import) and not _is_docstring(node):
                 self._fail(node, "expected a function under @T.prim_func or a class under @I.ir_module")
         if len(found) != 1:
@@ -253,6 +256,14 @@ def _decorator(node: ast.FunctionDef) -> str:
 def _is_macro(node: ast.FunctionDef) -> bool:
     """True under @T.macro."""
     return any(isinstance(decorator, ast.Attribute) and decorator.attr == "macro" for decorator in node.decorator_list)
+
+
+def _saved_text(node: ast.expr) -> str | None:
+    """The text of a call of load_json, else None."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "load_json" and len(node.args) == 1:
+        text = node.args[0]
+        return text.value if isinstance(text, ast.Constant) and isinstance(text.value, str) else None
+    return None
 
 
 def _call_of(name: str, result: str) -> Callable[..., PrimExpr]:

@@ -9,6 +9,7 @@ from typing import Any
 from ..buffer import Buffer
 from ..expr import PrimExpr
 from ..function import IRModule, PrimFunc
+from ..node import Object
 from ..object_path import ObjectPath
 from ..stmt import Stmt
 from ..structured import Structured
@@ -45,6 +46,16 @@ class Options:
     marked: set[int] = field(default_factory=set)  # by identity: what is marked wherever it stands
     marked_in: dict[int, set[int]] = field(default_factory=dict)  # owner -> expressions marked in it alone
     remarks: dict[int, str] = field(default_factory=dict)
+    metadata: dict[str, list[Any]] = field(default_factory=dict)  # what a text refers to by kind and number
+
+    def with_metadata(self, text: str) -> str:
+        """A text with what it refers to, or a remark that this is left out."""
+        if not self.metadata:
+            return text
+        if not self.show_meta:
+            return f"{text}\n\n# Metadata omitted. Use show_meta=True in script() method to show it."
+        saved = Object._printers["json"](self.metadata).replace("\\", "\\\\").replace('"', '\\"')
+        return f'metadata = tvm.ir.load_json("""{saved}""")\n{text}'
 
     def bind(self, program: Any) -> Options:
         """Find the parts of `program` that are marked."""

@@ -74,7 +74,9 @@ def script_module(mod: IRModule, options: Options | None = None, starts: dict[in
             starts.update((stmt, before + line) for stmt, line in own.items())
     if id(mod) in chosen.marked:
         lines[3:] = [MARK_LINE + line if line else line for line in lines[3:]]
-    return "\n".join(lines if mod.functions or mod.attrs or mod.global_infos else [*lines, "    pass"])
+    if graphs and not any("T." in line for line in lines[3:]):
+        lines.remove(_header("tir", "T"))  # nothing in the text is of that language
+    return chosen.with_metadata("\n".join(lines if mod.functions or mod.attrs or mod.global_infos else [*lines, "    pass"]))
 
 
 def _infos(mod: IRModule, names: Names) -> str:

@@ -1,0 +1,11 @@
+"""The words of R, for ``from tvm.script.relax import Tensor``: another name of `tensorexpr.relax.script`, which this one loads."""
+
+import importlib
+import sys
+from typing import Any
+
+sys.modules[__name__] = importlib.import_module("tensorexpr.relax.script")
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(sys.modules[__name__], name)

@@ -1,0 +1,152 @@
+# mypy: ignore-errors
+# Functions under @R.function are read and never run: their annotations are no types of Python's.
+"""What scripts of graphs have beside statements: macros, rewriters, constants beside the text; and how mistakes are said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tensorexpr import relax
+from tensorexpr.errors import ParseError
+from tensorexpr.ir import structural_equal
+from tensorexpr.relax.evaluator import Evaluator
+from tensorexpr.script import from_source
+from tensorexpr.script import relax as R
+
+
+@R.macro
+def doubled(x, times=1):
+    y = R.add(x, x)
+    z = R.multiply(y, R.const(times, "float32"))
+    return z
+
+
+@R.macro(hygienic=False)
+def scaled(x):
+    return R.multiply(x, R.const(factor, "float32"))  # noqa: F821
+
+
+@R.macro(hygienic=False)
+def itself(x):
+    return itself(x)
+
+
+def test_macros() -> None:
+    factor = 4.0
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        with R.dataflow():
+            a = doubled(x)
+            b = doubled(scaled(a), times=3)
+            R.output(b)
+        c = scaled(b)
+        return c
+
+    x = np.array([1.0, 2.0], "float32")
+    made = relax.expr.IRModule({"main": main})
+    np.testing.assert_allclose(Evaluator(made)("main", x), x * 2 * 4 * 6 * 4)
+    assert [type(b.var).__name__ for b in main.body.blocks[0].bindings[:-1]] == ["DataflowVar"] * 6
+    del factor
+
+
+def test_macros_that_do_not_fit() -> None:
+    with pytest.raises(ParseError, match=r"the macro doubled\(x, times=1\): .*missing a required argument: 'x'"):
+
+        @R.function
+        def main(x: R.Tensor((2,), "float32")):
+            return doubled()
+
+    with pytest.raises(ParseError, match="does itself use itself"):
+
+        @R.function
+        def deep(x: R.Tensor((2,), "float32")):
+            return itself(x)
+
+
+@R.rewriter
+class Squares:
+    @R.function
+    def pattern(x: R.Tensor(("n",), "float32")):
+        with R.dataflow():
+            y = R.multiply(x, x)
+            z = R.nn.relu(y)
+            R.output(z)
+        return z
+
+    @R.function
+    def replacement(x: R.Tensor(("n",), "float32")):
+        with R.dataflow():
+            y = R.square(x)
+            R.output(y)
+        return y
+
+
+def test_rewriters() -> None:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        with R.dataflow():
+            a = R.multiply(x, x)
+            b = R.nn.relu(a)
+            c = R.exp(b)
+            R.output(c)
+        return c
+
+    found = Squares(main)
+    assert [str(b.value.op) for b in found.body.bindings()] == ["relax.square", "relax.exp"]
+
+
+def test_constants_beside_the_text() -> None:
+    x = relax.Var("x", relax.TensorStructInfo((2,)))
+    values = [np.array([1, np.nan], "float32"), np.array([[1, 2]], "int64")]
+    bb = relax.BlockBuilder()
+    for name in ("f", "main"):
+        with bb.function(name, [x] if name == "f" else [relax.Var("y", x.struct_info)]):
+            bb.emit_func_output(bb.emit(relax.Tuple([relax.const(value) for value in values])))
+    mod = bb.get()
+    for program in (mod, mod["main"]):
+        text = program.script(show_meta=True)
+        again = from_source(text)
+        assert structural_equal(again, program) and again.script(show_meta=True) == text
+        assert program.script().endswith("# Metadata omitted. Use show_meta=True in script() method to show it.")
+        with pytest.raises(ParseError, match=r"the constants of this text were left out; print it with script\(show_meta=True\)"):
+            from_source(program.script())
+    assert 'metadata["relax.expr.Constant"][3]' in mod.script()
+
+
+def test_how_bindings_are_written() -> None:
+    text = """
+@I.ir_module
+class Module:
+    @R.function(pure=False)
+    def main(x: R.Tensor((2,), "float32")):
+        a = (x, x)
+        R.print(x, format="{}")
+        b = a[0]
+        return b
+"""
+    shown = from_source(text).script()
+    assert ") = x, x\n" in shown and '        R.print(x, format=R.str("{}"))\n' in shown and "script import tir" not in shown
+
+
+MISTAKES = {
+    "if c:\n        y = x": "both branches of an if end with an assignment to the same name",
+    "y = R.add(x)": r"R\.add: missing a required argument: 'x2'",
+    "y = R.nonsense(x)": "nonsense",
+    "y = R.matmul(x, x)": "matmul",
+    "while c:\n        y = x": "`While` has no place in a function of a graph",
+    "y = unknown": "'unknown' is not defined here",
+    'y: R.Tensor((3, 4), "float32") = x': r"y is stated as R\.Tensor\(\(3, 4\)",
+    "y = x[0]": r"whose elements are taken by R\.take",
+    "a, b, y = R.split(x, 2)": "3 names for R.Tuple",
+    "with R.dataflow():\n        y = x\n        R.output(z)": "R.output names z, which the block doesn't define",
+}
+
+
+@pytest.mark.parametrize("statement", MISTAKES)
+def test_mistakes_have_a_place(statement: str) -> None:
+    text = f'@R.function\ndef main(x: R.Tensor((2, 3), "float32"), c: R.Tensor((), "bool")):\n    {statement}\n    return y\n'
+    with pytest.raises(ParseError, match=MISTAKES[statement]) as caught:
+        from_source(text)
+    assert "<script>:" in str(caught.value) and "^" in str(caught.value)
