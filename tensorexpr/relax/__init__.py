@@ -20,7 +20,7 @@ build, runtime      executables and the virtual machine
 
 from ..tir.function import GlobalVar
 from ..tir.op_registry import Op as Op
-from . import analysis, dpl, expr, expr_functor, op, printer, struct_info, transform, vm
+from . import analysis, dpl, expr, expr_functor, op, printer, struct_info, transform, utils, vm
 from .binding_rewrite import DataflowBlockRewrite
 from .block_builder import BlockBuilder
 from .build import build
@@ -72,5 +72,5 @@ __all__ = [
     "SeqExpr", "ShapeExpr", "ShapeStructInfo", "ShapeType", "StringImm", "StructInfo", "TensorStructInfo", "Tuple", "TupleGetItem",
     "TupleStructInfo", "VMInstrumentReturnKind", "Var", "VarBinding", "VirtualMachine", "analysis", "build", "const", "convert_to_expr",
     "dpl", "expr", "expr_functor", "extern", "get_pipeline", "get_shape_of", "op", "printer", "register_pipeline", "struct_info",
-    "transform", "vm",
+    "transform", "utils", "vm",
 ]  # fmt: skip

@@ -177,3 +177,6 @@ def _outer(values: Mapping[Var, PrimExpr]) -> set[Var]:
     from ..tir.rewriting import variables
 
     return {var for value in values.values() for var in variables(value)}
+
+
+StructInfo.is_base_of = is_base_of  # type: ignore[attr-defined]

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorexpr import relax
-from tensorexpr.ir import structural_equal, structural_hash
-from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, op
+from tensorexpr.ir import load_json, save_json, structural_equal, structural_hash
+from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, analysis, op
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.script import from_source
 from tensorexpr.tir.expr import Var as Symbol
@@ -91,11 +91,18 @@ def test_passes_and_machine_agree_with_the_evaluator(case: tuple[Any, int], seed
         again = from_source(mod.script())
         assert structural_equal(again, mod) and structural_hash(again) == structural_hash(mod)
         assert again.script() == mod.script()
+    kept = from_source(mod.script(show_meta=True)), load_json(save_json(mod))
+    assert all(structural_equal(one, mod) and structural_hash(one) == structural_hash(mod) for one in kept)
+    main: Any = mod["main"]
+    copied = relax.utils.copy_with_new_vars(main)
+    assert structural_equal(copied, main) and not set(analysis.all_vars(copied)) & set(analysis.all_vars(main))
+    assert structural_equal(relax.PyExprMutator(mod).visit_expr(main), main)
     bound = relax.transform.BindParams("main", {"y": arrays[1]})(mod)
     for made, given_arrays in (
         *((run(mod), arrays) for run in PASSES),
         (relax.transform.FoldConstant()(bound), arrays[:1]),
     ):
+        assert analysis.well_formed(made)
         np.testing.assert_allclose(Evaluator(made)("main", *given_arrays), expected, rtol=2e-4, atol=2e-5)
     found = relax.VirtualMachine(relax.build(mod))["main"](*arrays).numpy()
     np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-5)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from ...errors import DeclarationError
 from ...lower.passes import ModulePass
 from ...tir.function import GlobalVar, IRModule
 from ..analysis import remove_all_unused
@@ -105,6 +107,28 @@ def InlinePrivateFunctions() -> ModulePass:
     return graph_pass("InlinePrivateFunctions", run)
 
 
+def inline_functions(func: Function, function_map: Mapping[str | GlobalVar, Function]) -> Function:
+    """A function with the bodies of others in place of their calls.
+
+    Args:
+        func: the function.
+        function_map: the others, by name; those that these call are inlined where they are in it, too.
+
+    Raises:
+        DeclarationError: for a value that is no function of a graph.
+    """
+    bodies = {key.name_hint if isinstance(key, GlobalVar) else key: one for key, one in function_map.items()}
+    odd = [name for name, one in bodies.items() if not isinstance(one, Function)]
+    if odd:
+        raise DeclarationError(f"inline_functions: {odd[0]} is no function of a graph")
+    for _ in range(len(bodies) + 1):  # recursive ones stay calls in the end
+        func = _inlined(func, bodies)
+    return func
+
+
 def _inlined(func: Function, bodies: dict[str, Function]) -> Function:
     made = _Inliner(bodies).function(func)
     return func if made is func else remove_all_unused(canonical(made))
+
+
+Function.inline_functions = inline_functions  # type: ignore[attr-defined]

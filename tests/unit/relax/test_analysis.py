@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tensorexpr import relax, te
+from tensorexpr.errors import DeclarationError
 from tensorexpr.relax import DataflowVar, TensorStructInfo, Var, analysis, op
 from tensorexpr.relax.struct_info import FuncStructInfo, PrimStructInfo, ShapeStructInfo, TupleStructInfo
 from tensorexpr.script import from_source
@@ -106,7 +107,17 @@ class Module:
     }  # fmt: skip
 
 
+def test_functions_inlined() -> None:
+    bodies = {"g": MOD["g"]}
+    made = F.inline_functions(bodies)
+    assert analysis.all_global_vars(made) == [] and names(analysis.all_global_vars(F)) == ["g"]
+    with pytest.raises(DeclarationError, match="g is no function of a graph"):
+        F.inline_functions({"g": 3})
+
+
 def test_what_is_known() -> None:
+    assert TensorStructInfo(None, "", None, 2).is_base_of(TensorStructInfo((N, 3)))  # type: ignore[attr-defined]
+    assert not TensorStructInfo((2, 3)).is_base_of(TensorStructInfo((N, 3)))  # type: ignore[attr-defined]
     sizes = TensorStructInfo((N * 2, M))
     assert names(analysis.tir_vars_in_struct_info(sizes)) == ["n", "m"]
     assert names(analysis.definable_tir_vars_in_struct_info(sizes)) == ["m"]
