@@ -39,7 +39,7 @@ _LARGE = 4 << 20
 _PAGE = 2 << 20
 _MADV_HUGEPAGE = 14
 # Results up to this size aren't aligned to more than NumPy does, which takes a fifth of the time.
-_SMALL = 4096
+SMALL = 4096
 
 _HEAD = """
 declare ptr @aligned_alloc(i64, i64)
@@ -158,7 +158,7 @@ def _param(name: str, tensor: Tensor, is_written: bool) -> BufferParam:
 def maker(shape: tuple[int, ...], dtype: str) -> Callable[[], NDArray]:
     """What makes arrays for results."""
     element = to_numpy(dtype)
-    if int(np.prod(shape, dtype=np.int64)) * element.itemsize > _SMALL:
+    if int(np.prod(shape, dtype=np.int64)) * element.itemsize > SMALL:
         return lambda: empty(shape, dtype)
     new = np.empty
     return lambda: wrapped(new(shape, element), dtype)

@@ -8,14 +8,18 @@ All that can be decided before a call is: which kernel, which slots, extents tha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ...errors import ArgumentError, DeclarationError, LoweringError
 from ...runtime.fastcall import REFUSED
-from ...runtime.ndarray import NDArray, array, empty
+from ...runtime.ndarray import NDArray, array, empty, wrapped
 from ...tir.arithmetic import as_int
+from ...tir.dtype import to_numpy
 from ...tir.expr import IntImm
 from ...tir.expr import Var as Symbol
 from ...tir.function import GlobalVar
@@ -42,7 +46,7 @@ from ..struct_info import ShapeExpr, StructInfo, TensorStructInfo, TupleStructIn
 from ..visitor import walk
 from .frame import ARITHMETIC, Frame, Read, Slots
 from .host import array_of, converted, host_name, is_host, value_of
-from .native import NativeStretch, Result, element, fail, reader, whole_function
+from .native import SMALL, NativeStretch, Result, element, fail, reader, whole_function
 
 
 class Machine:
@@ -456,7 +460,16 @@ class Plan:
 
 
 def _maker(shape: Read, dtype: str) -> Read:
-    return lambda slots: empty(shape(slots), dtype)
+    element = to_numpy(dtype)
+    most, new = SMALL // element.itemsize, np.empty
+
+    def make(slots: Slots) -> NDArray:
+        extents = shape(slots)
+        if 0 <= math.prod(extents) <= most and min(extents, default=0) >= 0:
+            return wrapped(new(extents, element), dtype)
+        return empty(extents, dtype)
+
+    return make
 
 
 def _as_sequence(expr: Any) -> SeqExpr:
