@@ -14,7 +14,9 @@ R = relax.op
 
 @onnx_op("MatMul")
 def matmul(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
-    """Products as NumPy's matmul has them."""
+    """Products as NumPy's matmul has them; sums of float16 are those of float32."""
+    if ctx.dtype(0) == "float16":
+        return R.astype(R.matmul(inputs[0], inputs[1], "float32"), "float16")
     return R.matmul(inputs[0], inputs[1])
 
 

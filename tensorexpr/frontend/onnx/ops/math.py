@@ -104,7 +104,12 @@ def _in(x: Any, dtype: str) -> Any:
 @onnx_op("Mod")
 def modulo(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """What division leaves: with the sign of the divisor, or of the dividend for fmod."""
-    return (R.mod if attrs.bool("fmod", False) else R.floor_mod)(inputs[0], inputs[1])
+    dtype, a, b = ctx.dtype(0), inputs[0], inputs[1]
+    if attrs.bool("fmod", False) or not parse_dtype(dtype).is_float:
+        return (R.mod if attrs.bool("fmod", False) else R.floor_mod)(a, b)
+    rest, zero = ctx.emit(R.mod(a, b)), relax.const(0, dtype)  # with the sign of a: so it is right for infinite b
+    is_other = R.logical_xor(R.less(rest, zero), R.less(b, zero))
+    return R.where(R.logical_and(is_other, R.not_equal(rest, zero)), R.add(rest, b), rest)
 
 
 @onnx_op("BitShift")

@@ -271,7 +271,8 @@ def depth_to_space(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
 
 @onnx_op("SpaceToDepth")
 def space_to_depth(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
-    """Blocks of pixels moved into channels."""
+    """Blocks of pixels moved into channels: behind them, or in mode CRD in front of what they are of."""
+    order = [0, 3, 5, 1, 2, 4] if attrs.string("mode", "DCR") == "DCR" else [0, 1, 3, 5, 2, 4]
     (n, c, h, w), block = ctx.extents(0), attrs.int("blocksize")
-    apart = R.permute_dims(R.reshape(inputs[0], [n, c, h // block, block, w // block, block]), [0, 3, 5, 1, 2, 4])
+    apart = R.permute_dims(R.reshape(inputs[0], [n, c, h // block, block, w // block, block]), order)
     return R.reshape(apart, [n, c * block * block, h // block, w // block])
