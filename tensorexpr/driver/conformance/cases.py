@@ -49,7 +49,9 @@ class Case:
             for inputs, outputs in self.source.data_sets:
                 yield list(map(_array, inputs)), list(map(_array, outputs))
         elif self.group == "real":
-            shape = [one.dim_value for one in model.graph.input[0].type.tensor_type.shape.dim]
+            initial = {one.name for one in model.graph.initializer}
+            given = next(one for one in model.graph.input if one.name not in initial)
+            shape = [one.dim_value for one in given.type.tensor_type.shape.dim]
             count = int(np.prod(shape))
             path = self._light()
             expected = _read(path.with_name(f"{path.stem}_output_0.pb"), model.graph.output[0].type)

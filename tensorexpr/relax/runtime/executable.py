@@ -15,7 +15,7 @@ from ..expr import Call, Function, SeqExpr
 from ..ops.row import ROWS
 from ..visitor import walk
 from .constants import with_shared_constants
-from .host import is_host
+from .host import is_host, is_view
 from .native import NativePlans
 from .stretch import Stretch, stretches
 
@@ -85,10 +85,10 @@ class Executable:
         return text + (f"; on NumPy: {', '.join(f'{count} {name}' for name, count in sorted(hosts.items()))}" if hosts else "")
 
     def host_calls(self) -> Iterator[tuple[str, str]]:
-        """The function around and the name of each call that NumPy runs."""
+        """The function around and the name of each call that NumPy runs; tensors in another shape are views, which nothing runs."""
         for name, func in self.functions.items():
             for node in walk(func.body):
-                if is_host(node):
+                if is_host(node) and not is_view(node):
                     yield name, str(node.op).removeprefix("relax.")
 
     def explain(self) -> str:

@@ -16,12 +16,19 @@ from ...runtime.ndarray import NDArray, array
 from ..expr import Call
 from ..ops.narrow import NUMPY_ALONE
 from ..ops.row import row_of
+from ..struct_info import TensorStructInfo
 
 
 def is_host(call: Any) -> bool:
     """Whether a call runs as its operator's meaning on NumPy's arrays."""
     row = row_of(call)
     return row is not None and row.numpy is not None and row.name != "shape_of"
+
+
+def is_view(call: Any) -> bool:
+    """Whether a call gives a tensor of known shape another one, and so computes nothing."""
+    infos = [call.struct_info, call.args[0].struct_info] if isinstance(call, Call) and call.op == "relax.reshape" else []
+    return bool(infos) and all(isinstance(info, TensorStructInfo) and info.extents is not None for info in infos)
 
 
 def array_of(value: Any) -> Any:
