@@ -1,5 +1,6 @@
 """Passes of graphs, by their customary names: `relax.transform.LegalizeOps()(mod)`."""
 
+from .alter_impl import AlterOpImpl
 from .annotate_pattern import AnnotateTIROpPattern
 from .bind import BindParams, BindSymbolicVars
 from .canonicalize import CanonicalizeBindings
@@ -15,6 +16,7 @@ from .fuse_tir import FuseTIR
 from .gradient import Gradient
 from .identities import SimplifyExpr
 from .inline import InlinePrivateFunctions
+from .layout_free import AttachAttrLayoutFreeBuffers
 from .legalize import LegalizeOps
 from .lift_params import LiftTransformParams
 from .memory import CallTIRRewrite, KillAfterLastUse, LowerAllocTensor, StaticPlanBlockMemory
@@ -38,14 +40,15 @@ from .transposes import OptimizeLayoutTransform, ReorderPermuteDimsAfterConcat
 from .views import RewriteDataflowReshape
 
 __all__ = [
-    "AdjustMatmulOrder", "AnnotateTIROpPattern", "AttachGlobalSymbol", "BindParams", "BindSymbolicVars", "BundleModelParams",
-    "CallTIRRewrite", "CanonicalizeBindings", "CombineParallelMatmul", "ConvertLayout", "ConvertToDataflow", "DeadCodeElimination",
-    "DecomposeOpsForInference", "DecomposeOpsForTraining", "EliminateCommonSubexpr", "ExpandMatmulOfSum", "ExpandTupleArguments",
-    "FastMathTransform", "FewShotTuning", "FoldConstant", "FoldPads", "FoldScaleAxis", "FuseOps", "FuseOpsByPattern", "FuseTIR",
-    "FuseTransposeMatmul", "FusionPattern", "Gradient", "InlinePrivateFunctions", "KillAfterLastUse", "LambdaLift", "LegalizeOps",
-    "LiftTransformParams", "LowerAllocTensor", "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR", "Normalize",
-    "NormalizeGlobalVar", "OptimizeLayoutTransform", "PatternCheckContext", "RecognizePatterns", "RemovePurityChecking",
-    "RemoveRedundantReshape", "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat",
-    "ReorderTakeAfterMatmul", "RewriteDataflowReshape", "Simplify", "SimplifyExpr", "StaticPlanBlockMemory", "ToMixedPrecision",
-    "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "dataflowblock_pass", "function_pass",
+    "AdjustMatmulOrder", "AlterOpImpl", "AnnotateTIROpPattern", "AttachAttrLayoutFreeBuffers", "AttachGlobalSymbol", "BindParams",
+    "BindSymbolicVars", "BundleModelParams", "CallTIRRewrite", "CanonicalizeBindings", "CombineParallelMatmul", "ConvertLayout",
+    "ConvertToDataflow", "DeadCodeElimination", "DecomposeOpsForInference", "DecomposeOpsForTraining", "EliminateCommonSubexpr",
+    "ExpandMatmulOfSum", "ExpandTupleArguments", "FastMathTransform", "FewShotTuning", "FoldConstant", "FoldPads", "FoldScaleAxis",
+    "FuseOps", "FuseOpsByPattern", "FuseTIR", "FuseTransposeMatmul", "FusionPattern", "Gradient", "InlinePrivateFunctions",
+    "KillAfterLastUse", "LambdaLift", "LegalizeOps", "LiftTransformParams", "LowerAllocTensor", "MetaScheduleApplyDatabase",
+    "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR", "Normalize", "NormalizeGlobalVar", "OptimizeLayoutTransform", "PatternCheckContext",
+    "RecognizePatterns", "RemovePurityChecking", "RemoveRedundantReshape", "RemoveUnusedOutputs", "RemoveUnusedParameters",
+    "ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul", "RewriteDataflowReshape", "Simplify", "SimplifyExpr",
+    "StaticPlanBlockMemory", "ToMixedPrecision", "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "dataflowblock_pass",
+    "function_pass",
 ]  # fmt: skip
