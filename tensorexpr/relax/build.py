@@ -11,7 +11,8 @@ from ..target import Target, TargetLike
 from ..tir.function import IRModule, PrimFunc
 from .analysis import check_well_formed
 from .expr import Function
-from .kernels import with_kernels
+from .kernel_cache import built_kernels
+from .kernels import kernels_of, with_packed_constants
 from .runtime.constants import give_back_memory
 from .runtime.executable import Executable
 from .transform.bind import BindParams
@@ -67,20 +68,25 @@ def build(
         whole = (get_pipeline(one) if isinstance(one, str) else one)(whole)
     if tir_pipeline is not None and not isinstance(tir_pipeline, str):
         whole = tir_pipeline(whole)
+    last = max(PHASES) if upto is None else upto
     if tir_pipeline is None:
         given = {var.name_hint: func for var, func in whole.functions_items() if isinstance(func, PrimFunc)}
-        whole, origins = whole.clone(), dict.fromkeys(given, "as given")
-        for name, func in given.items():
-            whole.update_func(name, func.with_attr("global_symbol", name))
+        whole, origins = run_phases(whole, LAST_GRAPH_PHASE + 1, last), dict.fromkeys(given, "as given")
+        functions = {name: func.with_attr("global_symbol", name) for name, func in given.items()}
+        if upto is None:
+            kernels = build_functions(IRModule(functions), target=chosen) if functions else None  # type: ignore[arg-type]
+            return Executable(whole, kernels, chosen, origins)
+    elif upto is not None:
+        made = kernels_of(whole, chosen)
+        whole = with_packed_constants(whole, {name: kernel.layouts for name, kernel in made.items()})
+        functions = {name: kernel.func.with_attr("schedule.origin", kernel.origin) for name, kernel in made.items()}
+        whole = run_phases(whole, LAST_GRAPH_PHASE + 1, last)
     else:
-        whole, origins = with_kernels(whole, chosen)
-    whole = run_phases(whole, LAST_GRAPH_PHASE + 1, max(PHASES) if upto is None else upto)
-    if upto is not None:
-        for name, origin in origins.items():
-            whole.update_func(name, whole[name].with_attr("schedule.origin", origin))
-        return whole
-    give_back_memory()  # of weights in layouts that are gone
-    functions = {name: whole[name] for name in origins}
-    kernels = build_functions(IRModule(functions), target=chosen) if functions else None  # type: ignore[arg-type]
-    give_back_memory()
-    return Executable(whole, kernels, chosen, origins)
+        built = built_kernels(whole, chosen)
+        whole = whole if built is None else with_packed_constants(whole, built.layouts)
+        give_back_memory()  # of weights in layouts that are gone
+        whole = run_phases(whole, LAST_GRAPH_PHASE + 1, last)
+        return Executable(whole, None if built is None else built.module, chosen, {} if built is None else dict(built.origins))
+    for name, func in functions.items():
+        whole.update_func(name, func)
+    return whole

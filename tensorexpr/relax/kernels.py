@@ -91,24 +91,21 @@ def _packed(s: Schedule, tensors: Sequence[Tensor], weights: Sequence[int]) -> t
     return Schedule.going_on(tree), given_arguments(tree, tensors), layouts
 
 
-def with_kernels(mod: IRModule, target: Target) -> tuple[IRModule, dict[str, str]]:
-    """A module whose tensor functions are kernels, and where the schedule of each comes from.
-
-    Calls pass constants that are packed for the kernels that want them so.
-    """
-    made = mod.clone()
+def kernels_of(mod: IRModule, target: Target) -> dict[str, Kernel]:
+    """The kernels of a module's tensor functions, by name."""
     constants = constant_arguments(mod)
-    kernels: dict[str, Kernel] = {}
-    for var, func in mod.functions_items():
-        if isinstance(func, PrimFunc):
-            kernels[var.name_hint] = kernel_of(func, var.name_hint, target, constants.get(var.name_hint, ()))
-            made.update_func(var, kernels[var.name_hint].func)
-    layouts = {name: kernel.layouts for name, kernel in kernels.items() if kernel.layouts}
-    packer = _Packer(layouts)
-    for var, other in mod.functions_items():
-        if layouts and isinstance(other, Function):
-            made.update_func(var, packer.function(other))
-    return made, {name: kernel.origin for name, kernel in kernels.items()}
+    functions = [(var.name_hint, func) for var, func in mod.functions_items() if isinstance(func, PrimFunc)]
+    return {name: kernel_of(func, name, target, constants.get(name, ())) for name, func in functions}
+
+
+def with_packed_constants(mod: IRModule, layouts: Mapping[str, Mapping[int, IndexMap]]) -> IRModule:
+    """A module whose calls pass constants in the layouts in which kernels want them, by the kernels' names and arguments."""
+    packer, made = _Packer({name: wanted for name, wanted in layouts.items() if wanted}), mod.clone()
+    functions: list[tuple[GlobalVar, Any]] = list(mod.functions_items())
+    for var, func in functions:
+        if isinstance(func, Function):
+            made.update_func(var, packer.function(func))  # type: ignore[arg-type]
+    return made
 
 
 def constant_arguments(mod: IRModule) -> dict[str, tuple[int, ...]]:

@@ -36,13 +36,23 @@ def program_key(inputs: Any, args: Sequence[Any] | None, name: str, binds: Mappi
 
     Functions and modules of the loop IR have no key: they are lowered already, or nearly.
     """
+    if isinstance(inputs, (IRModule, PrimFunc)) or binds or not _is_usual():
+        return None
+    program = _described(inputs, argument_list(args))
+    return None if program is None else key_of("program", {"name": name, **program}, target)
+
+
+def _is_usual() -> bool:
+    """True if nobody watches or changes how programs are made, and what is made may be kept."""
     ctx = PassContext.current()
     observed = ctx.instruments or ctx.config.get("tir.add_lower_pass") or os.environ.get("TENSOREXPR_VERIFY")
-    if not config.cache_enabled() or isinstance(inputs, (IRModule, PrimFunc)) or binds or observed:
-        return None
-    sources = _source_digest()
-    program = None if sources is None else _described(inputs, argument_list(args))
-    if program is None:
+    return config.cache_enabled() and not observed
+
+
+def key_of(kind: str, program: Mapping[str, Any], target: Target) -> bytes | None:
+    """What a program depends on that is described as JSON values: these, options, targets and sources; None if it can't be told."""
+    ctx, sources = PassContext.current(), _source_digest()
+    if sources is None or not _is_usual():
         return None
     options = {
         "opt_level": ctx.opt_level,
@@ -51,8 +61,8 @@ def program_key(inputs: Any, args: Sequence[Any] | None, name: str, binds: Mappi
         "config": {key: repr(value) for key, value in sorted(ctx.config.items())},
     }
     targets = [_machine(target), _machine(Target.current())]
-    described = {"sources": sources, "name": name, "options": options, "targets": targets, **program}
-    return b"program\n" + json.dumps(described, separators=(",", ":")).encode()
+    described = {"sources": sources, "options": options, "targets": targets, **program}
+    return f"{kind}\n".encode() + json.dumps(described, separators=(",", ":")).encode()
 
 
 def _machine(target: Target | None) -> Any:
