@@ -21,7 +21,7 @@ from .expr import Constant, PrimValue, RelaxExpr, Tuple, TupleGetItem
 from .struct_info import ShapeExpr, StructInfo, TensorStructInfo, TupleStructInfo
 
 # Tensors by the functions that were made of them: sums of several values can't be read off blocks yet. The oldest go.
-_MADE: OrderedDict[int, list[Tensor]] = OrderedDict()
+_MADE: OrderedDict[int, tuple[PrimFunc, list[Tensor]]] = OrderedDict()
 _MOST_MADE = 4096
 
 
@@ -95,7 +95,8 @@ def function_of_tensors(inputs: Sequence[Tensor], outputs: Sequence[Tensor], sym
     """The tensor function that computes tensors, which `plain_tensors` gives back."""
     results = [_copied(one) if isinstance(one.op, PlaceholderOp) or one in outputs[:n] else one for n, one in enumerate(outputs)]
     made = create_prim_func([*inputs, *results, *symbols]).without_attr("global_symbol").with_attr("tir.noalias", True)
-    _MADE[structural_hash(made.with_attrs({}))] = [*inputs, *results]
+    bare = made.with_attrs({})
+    _MADE[structural_hash(bare)] = bare, [*inputs, *results]
     while len(_MADE) > _MOST_MADE:
         _MADE.popitem(last=False)
     return made
@@ -108,12 +109,13 @@ def plain_tensors(func: PrimFunc) -> list[Tensor]:
         DeclarationError: if it is no computation of tensors, or its loops are others; the message says which.
     """
     bare = func.with_attrs({})
-    found = _MADE.get(structural_hash(bare))
-    if found is None:
-        try:
-            found = tensors_of(func)
-        except TensorExprError as error:
-            raise DeclarationError(f"it is no computation of tensors: {error}") from None
-    if not structural_equal(create_prim_func(found).with_attrs({}), bare):
+    made, tensors = _MADE.get(structural_hash(bare), (None, []))
+    if made is not None and structural_equal(made, bare):
+        return tensors
+    try:
+        tensors = tensors_of(func)
+    except TensorExprError as error:
+        raise DeclarationError(f"it is no computation of tensors: {error}") from None
+    if not structural_equal(create_prim_func(tensors).with_attrs({}), bare):
         raise DeclarationError("its loops were written or scheduled by hand")
-    return found
+    return tensors

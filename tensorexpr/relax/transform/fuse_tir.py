@@ -89,6 +89,21 @@ class _Caller(Mutator):
         return Call(Op.of("relax.call_tir"), (self._made[expr.op.name_hint], Tuple(expr.args)), None, expr.struct_info)
 
 
+class _Distinct:
+    """Functions by what they are: the name of the first one that was seen of each."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, list[tuple[Any, str]]] = {}
+
+    def seen(self, func: Any, name: str) -> str:
+        """The name of the first function that equals this one, which may be itself."""
+        known = self._known.setdefault(structural_hash(func), [])
+        found = next((first for other, first in known if structural_equal(other, func)), None)
+        if found is None:
+            known.append((func, name))
+        return found or name
+
+
 def FuseTIR() -> ModulePass:
     """A pass: functions with the attribute "Primitive" become tensor functions; equal ones become one.
 
@@ -101,19 +116,19 @@ def FuseTIR() -> ModulePass:
         }
         if not fused:
             return mod
-        known: dict[int, list[tuple[GlobalVar, PrimFunc]]] = {}
+        graphs, kernels = _Distinct(), _Distinct()
         callees: dict[str, GlobalVar] = {}
         new: dict[str, PrimFunc] = {}
         for name, func in fused.items():
+            same = graphs.seen(func, name)
+            if same != name:  # before it is composed: that takes longer
+                callees[name] = callees[same]
+                continue
             inputs, outputs = composed(func, mod)
             made = function_of_tensors(inputs, outputs).with_attr({k: v for k, v in func.attrs.items() if k != PRIMITIVE} or {})
-            same = known.setdefault(structural_hash(made), [])
-            found = next((var for var, other in same if structural_equal(other, made)), None)
-            if found is None:
-                found = GlobalVar(name)
-                same.append((found, made))
-                new[name] = made
-            callees[name] = found
+            first = kernels.seen(made, name)
+            callees[name] = GlobalVar(first)
+            new.setdefault(first, made)
         caller, whole = _Caller(callees), IRModule(attrs=mod.attrs, global_infos=mod.global_infos)
         for var, other in mod.functions_items():
             if isinstance(other, Function) and var.name_hint not in fused:

@@ -10,9 +10,9 @@ from ...lower.passes import ModulePass
 from ...tir.arithmetic import as_int
 from ...tir.function import IRModule
 from ..block_builder import BlockBuilder
-from ..expr import Call, Function, Tuple
+from ..expr import Call, Constant, Function, Tuple, Var
 from ..ops.row import ROWS, Row, row_of
-from ..struct_info import TensorStructInfo, TupleStructInfo
+from ..struct_info import TensorStructInfo, TupleStructInfo, symbols_of
 from ..visitor import Mutator
 from .passes import each_function
 
@@ -26,6 +26,7 @@ class _Legalizer(Mutator):
         super().__init__()
         self._builder = builder
         self._own = own
+        self._made: dict[tuple[Any, ...], Call] = {}
 
     def rewrite(self, expr: Any) -> Any:
         """A call of a tensor function in place of one of an operator that has a tensor computation and known shapes."""
@@ -37,9 +38,25 @@ class _Legalizer(Mutator):
             return self._builder.normalize(own(self._builder, expr))
         if row.te is None or not has_known_shapes(expr):
             return expr
-        made = self._builder.call_te(computation(row), **row.bound(expr), primfunc_name_hint=row.kernel)
+        made = self._called(row, expr)
         is_tuple = isinstance(expr.struct_info, TupleStructInfo)
         return made if is_tuple == isinstance(made.struct_info, TupleStructInfo) else Tuple((self._builder.normalize(made),))
+
+    def _called(self, row: Row, call: Call) -> Call:
+        """A call of the operator's tensor function. One of an earlier call is taken again where all that counts is the same."""
+        tensors = [arg for arg in call.args if isinstance(arg, (Var, Constant))]
+        infos = [arg.struct_info if isinstance(arg, (Var, Constant)) else arg for arg in call.args]
+        plain = len({id(one) for one in tensors}) == len(tensors) and not any(isinstance(arg, Tuple) for arg in call.args)
+        if not plain or any(not isinstance(one, TensorStructInfo) or symbols_of(one) for one in (arg.struct_info for arg in tensors)):
+            return self._builder.call_te(computation(row), **row.bound(call), primfunc_name_hint=row.kernel)
+        key = call.op, str(call.attrs), tuple(map(str, infos)), tuple(isinstance(one, Constant) for one in tensors)
+        known = self._made.get(key)
+        if known is None:
+            known = self._made[key] = self._builder.call_te(computation(row), **row.bound(call), primfunc_name_hint=row.kernel)
+            if len(known.args) != 2 or [*known.args[1].fields] != tensors:
+                del self._made[key]
+            return known
+        return Call(known.op, (known.args[0], Tuple(tuple(tensors))), known.attrs, known.sinfo_args)
 
 
 def computation(row: Row) -> Callable[..., Any]:
