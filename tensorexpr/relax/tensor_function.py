@@ -96,7 +96,8 @@ def function_of_tensors(inputs: Sequence[Tensor], outputs: Sequence[Tensor], sym
     results = [_copied(one) if isinstance(one.op, PlaceholderOp) or one in outputs[:n] else one for n, one in enumerate(outputs)]
     made = create_prim_func([*inputs, *results, *symbols]).without_attr("global_symbol").with_attr("tir.noalias", True)
     bare = made.with_attrs({})
-    _MADE[structural_hash(bare)] = bare, [*inputs, *results]
+    if not symbols:  # a size among the arguments has no place among tensors
+        _MADE[structural_hash(bare)] = bare, [*inputs, *results]
     while len(_MADE) > _MOST_MADE:
         _MADE.popitem(last=False)
     return made
