@@ -3,6 +3,6 @@
 from ...later import later
 from .params import detach_params
 
-__getattr__, __dir__ = later(__name__, {}, "onnx torch")
+__getattr__, __dir__ = later(__name__, {}, "nn onnx torch")
 
 __all__ = ["detach_params"]
