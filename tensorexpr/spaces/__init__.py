@@ -13,7 +13,7 @@ reduction    sums and their like, over rows or columns;  window: over small wind
 contractions     products and their like told by what their axes move;  register_tile: which tile of accumulators one gets
 contraction_plan the axis in the lanes, the order of loops, what is packed;  contraction_tiles: their steps
 dot_products     instructions that sum groups of small numbers
-convolutions convolutions told by their indices;  conv_plan: which tile and loops one gets;  conv: its steps, borders peeled
+convolutions convolutions told by their indices;  conv_plan, conv_tile: which tile and loops one gets;  conv: its steps, borders peeled
 conv_written convolutions on small planes: tiles over row ends, each written out
 conv_packed  convolutions that leave out pixels: a dense copy of the others
 """

@@ -61,9 +61,7 @@ class Tiles:
         """Schedule everything."""
         s, plan, contraction = self.s, self.plan, self.contraction
         scope = "local" if plan.is_whole else "global"
-        tile = s.cache_write(self.tensor, scope) if self.tensor.op is self.result.op else self.tensor
-        if tile is self.tensor:
-            s[tile].set_scope(scope)
+        tile = accumulators_of(s, self.tensor, self.result, scope)
         panel = None if plan.pack is Pack.NONE else self._copied(contraction.right, tile)
         if plan.dot is not None and not has_whole_groups(contraction, plan.dot.group):
             self._group_left(tile)
@@ -236,6 +234,14 @@ def pack(
     stage.vectorize(lane)
     if parallel:
         stage.parallel(stage.fuse(*panels))
+
+
+def accumulators_of(s: Schedule, tensor: Tensor, result: Tensor, scope: str) -> Tensor:
+    """The stage that sums up a tile: that of the sum itself, where another stage makes the result of it, else a copy of it."""
+    if tensor.op is result.op:
+        return s.cache_write(tensor, scope)
+    s[tensor].set_scope(scope)
+    return tensor
 
 
 def tile_loops(stage: Stage, around: Sequence[IterVar], rows: Sequence[IterVar], vector: IterVar, lane: IterVar, last: bool) -> None:

@@ -23,10 +23,11 @@ from ..tir.expr import IterVar, PrimExpr, Var
 from .access import bordered
 from .contraction_plan import Pack, contraction_plans
 from .contraction_plan import Plan as ContractionPlan
-from .contraction_tiles import Tiles, in_tasks, joined, pack, tile_loops
+from .contraction_tiles import Tiles, accumulators_of, in_tasks, joined, pack, tile_loops
 from .contractions import Refused, contraction_of
 from .conv_packed import copied, dense
-from .conv_plan import FEW_SUMMED, Order, Plan, convolution_plans, has_free_register
+from .conv_plan import Order, Plan, convolution_plans
+from .conv_tile import FEW_SUMMED, has_free_register
 from .conv_written import plan_written
 from .convolutions import Convolution, convolution_of
 from .reduction import extents_of
@@ -114,9 +115,7 @@ class _Builder:
     def build(self) -> None:
         """Schedule everything."""
         s, plan = self.s, self.plan
-        tile = s.cache_write(self.tensor, "local") if self.tensor.op is self.output.op else self.tensor
-        if tile is self.tensor:
-            s[tile].set_scope("local")
+        tile = accumulators_of(s, self.tensor, self.output, "local")
         data = self.convolution.data.producer if self.copy is None else self.copy
         assert isinstance(data, Tensor)
         if plan.peeled:

@@ -25,7 +25,8 @@ from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.expr import PrimExpr, Var
 from ..tir.rewriting import Node, post_order_rewrite, variables
-from .conv_plan import Order, Plan, is_peeled, waits_for_pixels
+from .conv_plan import Order, Plan, is_peeled
+from .conv_tile import waits_for_pixels
 from .convolutions import Convolution, convolution_of
 from .reduction import extents_of
 

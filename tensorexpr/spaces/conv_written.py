@@ -19,7 +19,8 @@ from math import prod
 
 from ..target import Target
 from .contraction_plan import Pack
-from .conv_plan import Order, Plan, all_cycles, has_far_rows, is_peeled, plan_of, register_tiles, reordered
+from .conv_plan import Order, Plan, has_far_rows, is_peeled, plan_of, reordered
+from .conv_tile import all_cycles, register_tiles
 from .convolutions import Convolution
 from .register_tile import balanced_sizes
 

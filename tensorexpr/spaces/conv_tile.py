@@ -1,0 +1,177 @@
+"""Which register tiles a convolution may have, and how many cycles each takes.
+
+A step of the sum on a tile of m pixels by v vectors of channels takes m*v multiply-adds, m broadcasts and v vectors, as in
+`register_tile`. What is different: terms of a border are left out, so that tiles at it have fewer pixels; weights and pixels come
+from caches further away, again for each tap or panel; and results are stored by columns where pixels lie side by side.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from math import prod
+
+from ..target import Target
+from ..target.machine import is_fused
+from ..tir.expr import FloorDiv, FloorMod, IntImm
+from ..tir.rewriting import variables
+from .convolutions import Convolution
+from .machine import lanes_of
+from .reduction import extents_of
+from .register_tile import PLANES, balanced_sizes, end_cycles, step_cycles
+
+_WEIGHTS = 0.35  # cycles that loading a vector of weights, from the second level, delays the multiply-adds beside it
+_FAR_PANEL = 0.7  # ... a line of them from further away, where a panel doesn't fit
+_FAR_WEIGHTS = 3.0  # ... a vector whose rows are far apart
+_LOOP = 20.0  # cycles to start the loop over the channels for another tap, as the end of the one before is predicted wrongly
+_TRANSPOSED = 4.0  # ... more to store a vector of a tile that is read by columns
+# So few steps cost less than the loop over them. Their pixels are different ones, so no loads are merged and kept.
+FEW_SUMMED = 4
+_MOST_TAPS = 8  # of a row of the window that are written out: each is a step of the sum on a whole tile
+_REFILL = 0.22  # of a step's cycles, that bringing its pixels back from the second level may take
+USES = 8  # tiles for which a panel is worth its copy
+
+
+def channel_lanes(convolution: Convolution, target: Target) -> int:
+    """The lanes of a vector of channels: of few that are neighbours in the result, the power of two that holds them."""
+    most, channels = lanes_of(target, convolution.dtype), convolution.extents[convolution.channel]
+    return most if convolution.channel < len(convolution.extents) - 1 else min(most, 1 << (channels - 1).bit_length())
+
+
+def register_tiles(convolution: Convolution, pixels: list[int], target: Target) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Register tiles: MR*NV accumulators, NV vectors of weights and one broadcast in the registers."""
+    per_group, panel, lanes = convolution.per_group, panel_of(convolution), channel_lanes(convolution, target)
+    for vectors in range(1, target.vector_registers // 8 + 1):
+        block = vectors * lanes
+        if (per_group < convolution.extents[convolution.channel] and per_group % block) or (panel and panel % block):
+            continue
+        if vectors > 1 and (vectors - 1) * lanes >= per_group:
+            continue
+        most = target.machine.tile_rows(vectors)
+        for columns in range(max(1, min(most, pixels[-1]) // 2), min(most, pixels[-1]) + 1):
+            yield vectors, (*[1] * (len(pixels) - 1), columns)
+        if len(pixels) > 1 and 2 * pixels[-1] <= most:
+            rows = min(most // pixels[-1], pixels[-2])
+            yield vectors, (*[1] * (len(pixels) - 2), rows, pixels[-1])
+
+
+def panel_of(convolution: Convolution) -> int:
+    """The channels of a panel if the weights lie in panels already, else 0."""
+    axis, indices = convolution.op.axis[convolution.channel].var, convolution.weights.indices
+    match [index for index in indices if axis in variables(index)]:
+        case [FloorDiv(panel, IntImm() as size), FloorMod(within, IntImm() as block) as last] if last is indices[-1]:
+            return block.value if panel is within is axis and size is block else 0
+    return 0
+
+
+def has_free_register(tile: Sequence[int], vectors: int, target: Target) -> bool:
+    """True if steps of the sum may be written out: the loads of one overlap with the multiply-adds of the one before.
+
+    Without fused multiply-adds a product of each step is on its way too, and a copy of what its instruction overwrites.
+    """
+    machine, more = target.machine, 1 if is_fused(target.features) else 3
+    return prod(list(tile)) * vectors + vectors + machine.scalar_registers + more <= machine.vector_registers
+
+
+def has_taps_inside(convolution: Convolution, tile: tuple[int, ...], vectors: int, target: Target) -> bool:
+    """True if one tap after the other, each with all channels, would wait for pixels that the tap before has read.
+
+    Tiles of several rows have more pixels under way than LLVM keeps in registers (two rows of 13 by a vector of AVX-512: 75 moves
+    to the stack).
+    """
+    pixel, last = convolution.pixels[-1], convolution.data.indices[-1]
+    taps = extents_of(convolution.taps_of(pixel))
+    side_by_side = convolution.op.axis[pixel].var in variables(last)
+    if convolution.is_transposed or not side_by_side or len(taps) != 1 or not 1 < taps[0] <= _MOST_TAPS:
+        return False
+    if convolution.step_count <= FEW_SUMMED:
+        return False
+    if not has_free_register(tile, vectors, target) or prod(list(tile[:-1])) > 1:
+        return False
+    return waits_for_pixels(convolution, tile, vectors, target)
+
+
+def waits_for_pixels(convolution: Convolution, tile: tuple[int, ...], vectors: int, target: Target) -> bool:
+    """True if pixels that come from the second level, again for each tap or panel, delay the multiply-adds.
+
+    The pixels of a tile are a line of the cache or two in each channel, far from those of the next one. Where the first level doesn't
+    keep them all until they are met again, they come again, which takes `lines * line / fill` cycles of each step of the sum. 14 pixels
+    by two vectors of AVX-512 are 14 cycles of multiply-adds for 2 of them, 6 by two vectors of AVX2 are 6 for 3.
+    """
+    machine = target.machine
+    span = ((tile[-1] - 1) * convolution.stride_of(convolution.pixels[-1]) + 1) * convolution.bytes
+    lines = 1 + (span - 1) / machine.line_bytes
+    refill = lines * machine.line_bytes / machine.caches[0].fill_bytes
+    return refill > _REFILL * machine.step_cycles(tile[-1] * vectors, tile[-1] + vectors)
+
+
+def is_near(convolution: Convolution, block: int, target: Target) -> bool:
+    """True if a panel of so many channels stays in the second level cache beside the pixels that it meets."""
+    return convolution.bytes * convolution.depth * block <= 0.75 * target.l2_cache_size_bytes
+
+
+def tile_cycles(
+    convolution: Convolution, tile: tuple[int, ...], vectors: int, pixels: list[int], live: list[list[range]], target: Target
+) -> float:
+    """Cycles of all tiles on one core; `live` are the pixels of each axis that each tap has terms for."""
+    sizes = Counter({1: 1})
+    for extent, size, taps in zip(pixels, tile, live, strict=True):
+        sizes = _products(sizes, _live_sizes(extent, size, taps))
+    tiles = prod([-(-extent // size) for extent, size in zip(pixels, tile, strict=True)])
+    inside = has_taps_inside(convolution, tile, vectors, target)
+    together = prod(list(extents_of(convolution.taps_of(convolution.pixels[-1])))) if inside else 1
+    return all_cycles(convolution, sizes, tiles, vectors, target, together)
+
+
+def all_cycles(
+    convolution: Convolution, sizes: Counter[int], tiles: int, vectors: int, target: Target, together: int = 1, stored: bool = False
+) -> float:
+    """Cycles of all panels and batches on one core.
+
+    Args:
+        sizes: how many pixels are live, of how many pairs of a tile and a tap.
+        tiles: in a plane.
+        together: taps that one loop over the channels has inside.
+        stored: each loop over the channels loads and stores its accumulators.
+    """
+    block, outer = vectors * channel_lanes(convolution, target), convolution.size(*convolution.outer)
+    columns = 0.0 if convolution.channel == len(convolution.extents) - 1 else _TRANSPOSED
+    far = _FAR_PANEL * block / vectors * convolution.bytes / target.machine.line_bytes if tiles * outer >= USES else _FAR_WEIGHTS
+    load = _WEIGHTS if is_near(convolution, block, target) else far
+    steps = sum(count * step_cycles(size, vectors, load, target.machine) for size, count in sizes.items() if size)
+    bodies = sum(count for size, count in sizes.items() if size)
+    loops = _LOOP * max(0, bodies / together - tiles) if convolution.step_count > FEW_SUMMED else 0.0
+    if stored:
+        loops += sum(2 * count * size * vectors for size, count in sizes.items())
+    plane = convolution.size(*convolution.pixels) // prod(convolution.phases)
+    ends = PLANES * tiles * end_cycles(vectors * plane / tiles) + columns * vectors * plane
+    return (
+        (steps * convolution.step_count + loops + ends)
+        * -(-convolution.size(convolution.channel) // block)
+        * outer
+        * prod(convolution.phases)
+    )
+
+
+def _live_sizes(extent: int, most: int, live: Sequence[range]) -> Counter[int]:
+    """How many pixels of a balanced tile run under a tap: how often each number occurs."""
+    sizes, begin = Counter[int](), 0
+    for size, count in balanced_sizes(extent, most):
+        for pixels in live:
+            # Most tiles are whole; those that the border cuts are counted one by one.
+            first = min(count, max(0, -(-(pixels.start - begin) // size)))
+            last = max(first, min(count, (pixels.stop - begin) // size))
+            sizes[size] += last - first
+            for tile in (*range(first), *range(last, count)):
+                at = begin + tile * size
+                sizes[max(0, min(at + size, pixels.stop) - max(at, pixels.start))] += 1
+        begin += size * count
+    return sizes
+
+
+def _products(one: Counter[int], other: Counter[int]) -> Counter[int]:
+    sizes = Counter[int]()
+    for a, many in one.items():
+        for b, count in other.items():
+            sizes[a * b] += many * count
+    return sizes
