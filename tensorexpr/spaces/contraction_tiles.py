@@ -239,7 +239,8 @@ def pack(
 def accumulators_of(s: Schedule, tensor: Tensor, result: Tensor, scope: str) -> Tensor:
     """The stage that sums up a tile: that of the sum itself, where another stage makes the result of it, else a copy of it."""
     if tensor.op is result.op:
-        return s.cache_write(tensor, scope)
+        copy: Tensor = s.cache_write(tensor, scope)
+        return copy
     s[tensor].set_scope(scope)
     return tensor
 
