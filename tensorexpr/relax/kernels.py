@@ -23,6 +23,7 @@ from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
 from ..tir.function import GlobalVar, IRModule, PrimFunc
 from .expr import Call, Constant, Function, Tuple, const
+from .streaming import ask_ahead
 from .tensor_function import plain_tensors
 from .visitor import Mutator, walk
 
@@ -62,6 +63,7 @@ def kernel_of(func: PrimFunc, name: str, target: Target, constants: Sequence[int
         weights = [n for n in constants if _is_weight(tensors, tensors[n])]
         if weights:
             s, args, layouts = _packed(s, tensors, weights)
+        ask_ahead(s, target)
         with target:
             return Kernel(lower(s, args, name)[name], "rule", layouts)
     except (DeclarationError, ScheduleError) as error:

@@ -15,7 +15,7 @@ from .balanced import BalancedTiles
 from .domain import StageDomain, covered, full_region, stage_domain
 from .legality import check_tree, real_readers
 from .memory_words import memory_facts
-from .tree import At, FuseRelation, Inline, LoopKind, ScheduleTree, SplitRelation, StageNode
+from .tree import At, FuseRelation, Inline, LoopKind, ScheduleTree, SplitRelation, StageNode, leaves_of
 
 
 def explain(tree: ScheduleTree) -> str:
@@ -126,7 +126,7 @@ def _spatial(domain: StageDomain, axis: int) -> str:
     stage = domain.stage
     if isinstance(stage.op, ScanOp):
         return "time: each step reads what earlier ones have written, so its iterations run in order"
-    roots = [root for root in stage.spatial if axis in _leaves_of(stage, root)]
+    roots = [root for root in stage.spatial if axis in leaves_of(stage, root)]
     indices = ", ".join(stage.axes[root].name for root in roots)
     known = [] if isinstance(stage.attach, At) else [root for root in roots if root != axis]
     places = [f"{stage.axes[root].name} = {domain.values[root]}" for root in known]
@@ -197,17 +197,6 @@ def _tile_sizes(domain: StageDomain, relation: SplitRelation, analyzer: Analyzer
     if is_const_int(tiles.longer, 0):
         return f"{tiles.count} tiles of {size}, no guard"
     return f"balanced, {tiles.count} tiles: the first {tiles.longer} of {size}, the others of {tiles.small}, told apart by a guard"
-
-
-def _leaves_of(stage: StageNode, axis: int) -> set[int]:
-    """The loops whose values an axis is made of."""
-    made = {axis}
-    for relation in stage.relations:
-        if isinstance(relation, SplitRelation) and relation.parent in made:
-            made.update(relation.parts)
-        elif isinstance(relation, FuseRelation) and not made.isdisjoint(relation.parts):
-            made.add(relation.fused)
-    return made & set(stage.leaf)
 
 
 def _natural_reductions(stage: StageNode) -> list[int]:

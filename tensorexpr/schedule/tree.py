@@ -209,6 +209,17 @@ class StageNode:
         return ", ".join(self.axes[a].name for a in self.leaf) or "none"
 
 
+def leaves_of(stage: StageNode, axis: int) -> set[int]:
+    """The loops whose values an axis is made of."""
+    made = {axis}
+    for relation in stage.relations:
+        if isinstance(relation, SplitRelation) and relation.parent in made:
+            made.update(relation.parts)
+        elif isinstance(relation, FuseRelation) and not made.isdisjoint(relation.parts):
+            made.add(relation.fused)
+    return made & set(stage.leaf)
+
+
 @dataclass(frozen=True, slots=True)
 class StageGroup:
     """Stages that `compute_root` puts at one place: where the group is attached. `outputs` and `inputs` are its ends as given."""

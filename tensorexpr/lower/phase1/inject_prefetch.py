@@ -5,7 +5,7 @@
             ... A[i, 0:64] ...                  ... A[i, 0:64] ...
 
 The box is that of all reads inside the loop, its variable moved on. It may reach past the end of the buffer: a prefetch
-of any address is legal. Where a row's start isn't known to be the start of a cache line, one more line is fetched.
+of any address is legal. Where a row isn't known to begin a cache line, counted from the start of its buffer, one more line is fetched.
 """
 
 from __future__ import annotations
@@ -127,10 +127,21 @@ def _fetch(buffer: Buffer, box: list[tuple[PrimExpr, PrimExpr]], analyzer: Analy
     steps: list[tuple[int, PrimExpr, int]] = [(d, extent, 1) for d, (_, extent) in enumerate(box[:row])]
     last = len(box) - 1
     total = analyzer.simplify(multiply(box[row][1], inner))
-    aligned = isinstance(total, IntImm) and total.value == 1
-    steps.append((last, ceildiv(total, line) if aligned else add(ceildiv(analyzer.simplify(total - 1), line), 1), line))
+    is_one = isinstance(total, IntImm) and total.value == 1
+    is_exact = is_one or _begins_line(buffer, [low if d <= row else IntImm(low.dtype, 0) for d, (low, _) in enumerate(box)], line, analyzer)
+    steps.append((last, ceildiv(total, line) if is_exact else add(ceildiv(analyzer.simplify(total - 1), line), 1), line))
     indices = [low if d <= row else IntImm(low.dtype, 0) for d, (low, _) in enumerate(box)]
     return _loops(buffer, indices, [(d, analyzer.simplify(count), step) for d, count, step in steps])
+
+
+def _begins_line(buffer: Buffer, indices: list[PrimExpr], line: int, analyzer: Analyzer) -> bool:
+    """Whether an element is a whole number of lines behind the first one of its buffer, which begins a line where `nd.empty` made it."""
+    if buffer.strides or not indices:
+        return False
+    flat: PrimExpr = IntImm("int32", 0)
+    for index, extent in zip(indices, buffer.shape, strict=True):
+        flat = add(multiply(flat, extent), index)
+    return analyzer.known_divisible(analyzer.simplify(flat), line)
 
 
 def _is_whole(part: tuple[PrimExpr, PrimExpr], size: PrimExpr, analyzer: Analyzer) -> bool:

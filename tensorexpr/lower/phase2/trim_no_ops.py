@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from ...arith.analyzer import Analyzer
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import floordiv, maximum, minimum
-from ...tir.expr import GE, GT, LE, LT, CmpExpr, PrimExpr, Var
+from ...tir.expr import GE, GT, LE, LT, Call, CmpExpr, PrimExpr, Var
 from ...tir.function import PrimFunc
 from ...tir.intrin import likely
-from ...tir.stmt import AttrStmt, BufferStore, For, ForKind, IfThenElse, Stmt
+from ...tir.stmt import AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, SeqStmt, Stmt, seq
 from ..context import PassContext
 from ..rebuild import FreeVars, map_stmt, walk_statements
 from ..scopes import inside_loop, under_conditions
@@ -125,8 +125,19 @@ def _chain(stmt: Stmt) -> Iterator[Stmt]:
             case IfThenElse(else_case=None):
                 yield stmt
                 stmt = stmt.then_case
+            case SeqStmt() if len(working := [part for part in stmt.seq if not _is_hint(part)]) == 1:
+                stmt = working[0]
             case _:
                 return
+
+
+def _is_hint(stmt: Stmt) -> bool:
+    """Whether a statement only asks for cache lines ahead, which an iteration that does nothing needn't."""
+    if isinstance(stmt, For):
+        return _is_hint(stmt.body)
+    if isinstance(stmt, SeqStmt):
+        return all(map(_is_hint, stmt.seq))
+    return isinstance(stmt, Evaluate) and isinstance(stmt.value, Call) and stmt.value.op == "tir.prefetch"
 
 
 def _without(stmt: Stmt, known: frozenset[CmpExpr]) -> Stmt:
@@ -138,4 +149,6 @@ def _without(stmt: Stmt, known: frozenset[CmpExpr]) -> Stmt:
             kept = [likely(part) if hinted else part for part, hinted in conjuncts(stmt.condition) if part not in known]
             inner = _without(stmt.then_case, known)
             return IfThenElse(all_of(*kept), inner) if kept else inner
+        case SeqStmt():
+            return seq(*(part if _is_hint(part) else _without(part, known) for part in stmt.seq))
     return stmt

@@ -12,7 +12,7 @@ class Module:
                 C_1[i * 32 + j_init] = T.float32(0.0)
             for k in range(16):
                 B_1 = T.Buffer((512,), data=B.data)
-                for line0 in T.unroll(3):
+                for line0 in T.unroll(2):
                     T.prefetch(B_1[k * 32 + line0 * 16 + 128], 0, 3, 1)
                 for j in T.vectorized(32):
                     A_1 = T.Buffer((64,), data=A.data)

@@ -14,7 +14,6 @@ class Module:
                 B_1 = T.Buffer((512,), data=B.data)
                 T.prefetch(B_1[k * 32 + 128], 0, 3, 1)
                 T.prefetch(B_1[k * 32 + 16 + 128], 0, 3, 1)
-                T.prefetch(B_1[k * 32 + 32 + 128], 0, 3, 1)
                 A_1 = T.Buffer((64,), data=A.data)
                 C_2[0] = C_2[0] + T.Broadcast(A_1[i * 16 + k], 32) * B_1[k * 32:k * 32 + 32]
             C_3 = T.Buffer((128,), data=C.data)

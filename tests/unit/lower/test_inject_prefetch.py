@@ -48,7 +48,7 @@ def calls_without_loops(s: Any, args: list[Tensor]) -> list[str]:
 
 @pytest.mark.parametrize(
     ("columns", "dtype", "count"),
-    ((1, "float32", 1), (2, "float32", 2), (16, "float32", 2), (17, "float32", 2), (18, "float32", 3), (64, "int8", 2)),
+    ((1, "float32", 1), (2, "float32", 2), (16, "float32", 1), (17, "float32", 2), (18, "float32", 3), (64, "int8", 1), (48, "int8", 2)),
 )
 def test_one_call_per_line_that_a_row_may_touch(columns: int, dtype: str, count: int) -> None:
     s, args = sums(8, columns, dtype)
@@ -65,7 +65,7 @@ def test_an_inner_loop_moves_along_the_row() -> None:
     assert calls_without_loops(s, args) == ["A[i * 20 + k + 16]"]
 
 
-@pytest.mark.parametrize(("shape", "count"), (((4, 4), 2), ((16, 2), 3), ((3, 16), 4)))
+@pytest.mark.parametrize(("shape", "count"), (((4, 4), 1), ((16, 2), 2), ((3, 16), 3), ((3, 15), 4)))
 def test_rows_that_lie_side_by_side_are_one(shape: tuple[int, int], count: int) -> None:
     a = te.placeholder((6, *shape), name="A")
     r, k = te.reduce_axis((0, shape[0]), "r"), te.reduce_axis((0, shape[1]), "k")
@@ -81,7 +81,7 @@ def test_a_part_of_each_row_is_fetched_row_by_row() -> None:
     b = te.compute((6,), lambda i: te.sum(a[i, r, k], axis=[r, k]), name="B")
     s = create_schedule(b.op)
     s[b].prefetch(a, b.op.axis[0], 1)
-    assert len(calls_without_loops(s, [a, b])) == 6
+    assert len(calls_without_loops(s, [a, b])) == 3
 
 
 def test_long_rows_are_a_loop() -> None:
@@ -118,9 +118,9 @@ def test_a_prefetch_past_the_end_is_no_access() -> None:
 def test_the_machine_prefetches() -> None:
     s, args = sums(64, 64)
     module = build(s, args)
-    assert module.get_source("ll").count("call void @llvm.prefetch.p0") == 5
+    assert module.get_source("ll").count("call void @llvm.prefetch.p0") == 4
     if module.target.arch == "x86_64":
-        assert module.get_source("asm").count("prefetcht0") == 5
+        assert module.get_source("asm").count("prefetcht0") == 4
 
 
 def test_the_pass_is_offered_by_name() -> None:

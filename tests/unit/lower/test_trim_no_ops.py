@@ -10,9 +10,9 @@ from tensorexpr.lower.phase2.trim_no_ops import trim_no_ops
 from tensorexpr.tir.arithmetic import all as all_of
 from tensorexpr.tir.arithmetic import const
 from tensorexpr.tir.buffer import Buffer
-from tensorexpr.tir.expr import PrimExpr, Var
+from tensorexpr.tir.expr import Call, PrimExpr, Var
 from tensorexpr.tir.function import PrimFunc
-from tensorexpr.tir.stmt import For, ForKind, IfThenElse, Stmt, seq
+from tensorexpr.tir.stmt import Evaluate, For, ForKind, IfThenElse, Stmt, seq
 
 from .builder import SERIAL, UNROLLED, VECTORIZED, applied, flat, func, guard, load, loop, loops, statements, store
 
@@ -32,6 +32,18 @@ def test_a_triangle() -> None:
     result = applied(trim_no_ops, _triangle(6))
     assert loops(result) == ["i 0:6", "k 0:i + 1"]
     assert not statements(result, IfThenElse)
+
+
+def test_lines_asked_for_ahead_keep_no_iteration_alive() -> None:
+    a, c = flat("A", 6), flat("C", 6)
+
+    def body(i: PrimExpr, k: PrimExpr) -> Stmt:
+        ask = Evaluate(Call("int32", "tir.prefetch", (load(a, k + 2), *(const(flag, "int32") for flag in (0, 3, 1)))))
+        return seq(ask, guard(k <= i, _add(c, i, load(a, k)), hint=False))
+
+    result = applied(trim_no_ops, func(loop("i", 6, lambda i: loop("k", 6, lambda k: body(i, k))), a, c))
+    assert loops(result) == ["i 0:6", "k 0:i + 1"]
+    assert not statements(result, IfThenElse) and statements(result, Evaluate)
 
 
 @pytest.mark.parametrize("kind", [UNROLLED, VECTORIZED])

@@ -1,0 +1,104 @@
+"""What a kernel reads comes from afar: between two calls of it the other kernels of a network have put it out of the caches.
+
+for rc in range(1024):                                     for rc in range(1024):
+    c0 += x[rc, 0] * w[o, rc, 0:16]            ->              prefetch(x[rc + 16, 0]), prefetch(w[o, rc + 16, 0])
+    c1 += x[rc, 1] * w[o, rc, 0:16]                            ...
+
+A tile asks for a line every dozen cycles: too slowly for the processor's prefetcher to run far ahead, and too fast for lines that come
+from the last level or from another core. (2 cores of Sapphire Rapids: SqueezeNet 3.42 -> 3.01 ms, ResNet-50 34.5 -> 29.4, MobileNetV2
+3.91 -> 3.27; with code for znver3 5.04 -> 4.58, 49.2 -> 46.9, 4.99 -> 4.75.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from ..schedule.te_schedule import Schedule
+from ..schedule.tree import Inline, LoopKind, ScheduleTree, StageNode, leaves_of
+from ..target import Target
+from ..te.operation import PlaceholderOp
+from ..te.tensor import Tensor
+from ..tir.arithmetic import as_int
+from ..tir.dtype import parse_dtype
+from ..tir.expr import ProducerLoad
+from ..tir.rewriting import variables
+
+# Iterations between asking and reading: longer than a line takes to arrive.
+AHEAD = 16
+# Shorter loops end before what they ask for arrives; many are written out.
+_LONG = 2 * AHEAD
+
+
+def ask_ahead(s: Schedule, target: Target) -> None:
+    """Let the innermost loops over sums ask ahead for the inputs that each iteration reads other lines of.
+
+    Inputs that fit in the first-level cache are left out, and those whose lines several iterations share, which the processor's own
+    prefetcher follows.
+
+    Args:
+        s: a schedule of a kernel.
+        target: whose caches count.
+    """
+    for reader in s.tree.in_order():
+        place = _innermost_sum(s, reader)
+        if place is None:
+            continue
+        handle = s[reader.op.output(0)]
+        inputs: dict[Tensor, bool] = {}
+        for tensor, load in _inputs(s.tree, reader):
+            if _bytes(tensor) > target.machine.caches[0].size:
+                inputs[tensor] = inputs.get(tensor, True) and _moves_by_lines(s, reader, place, load, target)
+        for tensor, moves in inputs.items():
+            if moves:
+                handle.prefetch(tensor, handle.leaf_iter_vars[place], AHEAD)
+
+
+def _innermost_sum(s: Schedule, reader: StageNode) -> int | None:
+    """The place of the innermost long loop over a sum that is a loop when the kernel runs."""
+    if not reader.has_loops or isinstance(reader.attach, Inline):
+        return None
+    for place in range(len(reader.leaf) - 1, -1, -1):
+        number = reader.leaf[place]
+        if reader.is_reduction(number) and reader.mark(number).kind is LoopKind.SERIAL and (_extent(s, reader, place) or 0) >= _LONG:
+            return place
+    return None
+
+
+def _inputs(tree: ScheduleTree, reader: StageNode) -> Iterator[tuple[Tensor, ProducerLoad]]:
+    """The inputs of the kernel that a stage reads, with its loads: of themselves, or of inlined stages of as many axes, as padding is."""
+    for load in tree.reads(reader):
+        waiting = [tree.producer(load)]
+        while waiting:
+            producer = waiting.pop()
+            if isinstance(producer.op, PlaceholderOp) and len(producer.op.output(0).shape) == len(load.indices):
+                yield producer.op.output(0), load
+            elif isinstance(producer.attach, Inline):
+                waiting += [tree.producer(one) for one in tree.reads(producer)]
+
+
+def _bytes(tensor: Tensor) -> int:
+    """Of a tensor; 0 if its size isn't constant."""
+    return math.prod(as_int(extent) or 0 for extent in tensor.shape) * parse_dtype(tensor.dtype).itemsize
+
+
+def _moves_by_lines(s: Schedule, reader: StageNode, place: int, load: ProducerLoad, target: Target) -> bool:
+    """Whether each iteration of a loop reads half a line or more of a tensor, and the next one a line or more further on."""
+    tensor = load.producer
+    size, used = parse_dtype(tensor.dtype).itemsize, variables(load)
+    loops = {root: leaves_of(reader, root) for root in (*reader.spatial, *reader.reduction) if reader.axes[root].var in used}
+    steps = []
+    for dimension, index in enumerate(load.indices):
+        read = variables(index)
+        if any(reader.axes[root].var in read and reader.leaf[place] in leaves for root, leaves in loops.items()):
+            steps.append(size * math.prod(as_int(extent) or 0 for extent in tensor.shape[dimension + 1 :]))
+    for later in range(place + 1, len(reader.leaf)):
+        if any(reader.leaf[later] in leaves for leaves in loops.values()):
+            size *= _extent(s, reader, later) or 1
+    return bool(steps) and min(steps) >= target.machine.line_bytes and 2 * size >= target.machine.line_bytes
+
+
+def _extent(s: Schedule, reader: StageNode, place: int) -> int | None:
+    """Of a loop of a stage; None if it isn't constant."""
+    domain = s[reader.op.output(0)].leaf_iter_vars[place].dom
+    return None if domain is None else as_int(domain.extent)
