@@ -25,7 +25,7 @@ def asked(function: Any, shape: tuple[int, ...], cpu: str) -> set[str]:
         bb.emit_func_output(out)
     mod = relax.build(bb.get(), f"llvm -mcpu={cpu}", upto=4)
     kernels: list[Any] = [func for var, func in mod.functions_items() if var.name_hint != "main"]
-    found = (node for kernel in kernels for node in walk(kernel.body) if isinstance(node, Call) and node.op == "tir.prefetch")
+    found: list[Any] = [node for kernel in kernels for node in walk(kernel.body) if isinstance(node, Call) and node.op == "tir.prefetch"]
     return {str(node.args[0].buffer.data.name).partition("_")[0] for node in found}
 
 
