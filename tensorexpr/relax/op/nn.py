@@ -14,9 +14,11 @@ from ..ops.activation import (
     swish,
     thresholded_relu,
 )
+from ..ops.attention import attention
 from ..ops.conv import conv1d, conv1d_transpose, conv2d, conv2d_transpose, conv3d, conv3d_transpose
 from ..ops.elementwise import gelu, gelu_tanh, leakyrelu, relu, silu
 from ..ops.linear import dense
+from ..ops.loss import cross_entropy_with_logits, nll_loss
 from ..ops.norm import batch_norm, dropout, group_norm, instance_norm, layer_norm, log_softmax, lrn, rms_norm, softmax
 from ..ops.pad import pad
 from ..ops.pool import (
@@ -42,9 +44,10 @@ from ..ops.vision import deform_conv2d
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
-    "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "celu", "conv1d", "conv1d_transpose", "conv2d",
-    "conv2d_transpose", "conv3d", "conv3d_transpose", "deform_conv2d", "dense", "dropout", "elu", "gelu", "gelu_tanh", "group_norm",
-    "gru", "gru_steps", "hard_sigmoid", "hard_swish", "instance_norm", "layer_norm", "leakyrelu", "log_softmax", "lp_pool1d", "lp_pool2d",
-    "lp_pool3d", "lrn", "lstm", "lstm_steps", "max_pool1d", "max_pool2d", "max_pool3d", "max_pool_with_places", "mish", "pad", "prelu",
-    "relu", "relu6", "rms_norm", "rnn", "rnn_steps", "selu", "silu", "softmax", "softplus", "softsign", "swish", "thresholded_relu",
+    "adaptive_max_pool3d", "attention", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "celu", "conv1d", "conv1d_transpose",
+    "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "cross_entropy_with_logits", "deform_conv2d", "dense", "dropout", "elu",
+    "gelu", "gelu_tanh", "group_norm", "gru", "gru_steps", "hard_sigmoid", "hard_swish", "instance_norm", "layer_norm", "leakyrelu",
+    "log_softmax", "lp_pool1d", "lp_pool2d", "lp_pool3d", "lrn", "lstm", "lstm_steps", "max_pool1d", "max_pool2d", "max_pool3d",
+    "max_pool_with_places", "mish", "nll_loss", "pad", "prelu", "relu", "relu6", "rms_norm", "rnn", "rnn_steps", "selu", "silu",
+    "softmax", "softplus", "softsign", "swish", "thresholded_relu",
 ]  # fmt: skip

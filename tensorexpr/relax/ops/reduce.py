@@ -24,7 +24,7 @@ def reduced(operand: Operand, axis: Any, keepdims: bool, dtype: str | None = Non
     if axes is None:
         return operand.like(None, dtype, 0 if axis is None and not keepdims else -1)
     if operand.extents is None:
-        return operand.like(None, dtype, operand.ndim if keepdims else operand.ndim - len(axes))
+        return operand.like(None, dtype, operand.ndim if keepdims or operand.ndim == -1 else operand.ndim - len(axes))
     kept = [IntImm("int64", 1) if n in axes else e for n, e in enumerate(operand.extents) if keepdims or n not in axes]
     return operand.like(kept, dtype)
 

@@ -44,6 +44,17 @@ CASES: dict[str, Case] = {
     "adaptive_max_pool1d": pool("adaptive_max_pool1d", 2, 3, 8, output_size=4),
     "adaptive_max_pool2d": pool("adaptive_max_pool2d", *PLANE, output_size=(3, 2)),
     "adaptive_max_pool3d": pool("adaptive_max_pool3d", 1, 2, 4, 5, 6, output_size=1),
+    "attention": (nn.attention, (((2, 5, 4, 6), F), ((2, 7, 2, 6), F), ((2, 7, 2, 3), F))),
+    "attention_with_bias": (
+        lambda q, k, v, b: nn.attention(q, k, v, b, 0.5, "BottomRight", 3),
+        (((1, 4, 2, 6), F), ((1, 6, 2, 6), F), ((1, 6, 2, 5), F), ((1, 1, 4, 6), F)),
+    ),
+    "cross_entropy_with_logits": (nn.cross_entropy_with_logits, (((N, 5), F), ((N, 5), F))),
+    "nll_loss": (
+        lambda p, t, w: op.expand_dims(nn.nll_loss(p, t, w, "mean", 1), 0),
+        (((4, 4, 3), F), ((4, 3), "int64"), ((4,), F)),
+    ),
+    "nll_loss_of_each": (lambda p, t: nn.nll_loss(p, t, reduction="none"), (((4, 4), F), ((4,), "int32"))),
     "avg_pool1d": pool("avg_pool1d", 2, 3, N, pool_size=3, strides=2, padding=1),
     "avg_pool2d_whole_windows": pool("avg_pool2d", *PLANE, pool_size=3, strides=2, padding=1, ceil_mode=True, count_include_pad=True),
     "avg_pool3d": pool("avg_pool3d", 1, 2, 5, 6, 7, pool_size=2, strides=(1, 2, 3), ceil_mode=True),

@@ -169,6 +169,10 @@ def test_what_does_not_fit_is_refused_with_the_reason(call: Callable[[], Any], m
         call()
 
 
+def test_reductions_of_tensors_of_unknown_rank() -> None:
+    assert op.mean(Var("x", TensorStructInfo(None, F)), [1]).struct_info == TensorStructInfo(None, F)
+
+
 def test_symbols_go_through_operators() -> None:
     m = Symbol("m", "int64")
     x = Var("x", TensorStructInfo((N, m, 4)))

@@ -88,6 +88,23 @@ def _direction(ctx: Context, inputs: Inputs, number: int, options: dict[str, Any
     return ctx.emit(function(data, weight, recurrence, bias, *starts, *extra, *lengths, **options))
 
 
+def _ranked(ctx: Context, batch_first: bool) -> None:
+    """Data and states of which nothing is known have the rank that they must have, and new symbols."""
+    hidden = int(ctx.extents(2)[2])
+    symbols = {name: ctx.symbol(name) for name in ("time", "batch")}
+    shapes: dict[int, list[Any]] = {0: ["batch", "time"] if batch_first else ["time", "batch"]}
+    ends: list[Any] = ["batch", int(ctx.extents(2)[0])] if batch_first else [int(ctx.extents(2)[0]), "batch"]
+    for index, first in {**shapes, 5: ends, 6: ends}.items():
+        value = ctx.value(index)
+        if value is None or ctx.info(index).extents is not None:
+            continue
+        if index and ctx.info(0).extents is not None:
+            symbols["batch"] = ctx.extents(0)[0 if batch_first else 1]
+        last = ctx.extents(1)[2] if index == 0 else hidden
+        shape = [symbols.get(str(one), one) for one in first]
+        value.expr = ctx.builder.match_cast(ctx.expression(value), relax.TensorStructInfo([*shape, last], ctx.dtype(index)))
+
+
 def _layer(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
     """All directions, and their results side by side."""
     kind, batch_first = ctx.node.op_type, attrs.bool("layout", False)
@@ -95,6 +112,7 @@ def _layer(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
     if direction not in ("forward", "reverse", "bidirectional"):
         ctx.fail(f"no direction {direction!r}")
     directions = 2 if direction == "bidirectional" else 1
+    _ranked(ctx, batch_first)
     data = ctx.emit(R.permute_dims(inputs[0], [1, 0, 2])) if batch_first else inputs[0]
     batch, hidden = data.struct_info.extents[1], int(ctx.extents(2)[2])
     results = []
