@@ -18,6 +18,7 @@ transform           passes
 build, runtime      executables and the virtual machine
 """
 
+from ..later import later
 from ..tir.function import GlobalVar
 from ..tir.op_registry import Op as Op
 from . import analysis, dpl, expr, expr_functor, op, printer, struct_info, transform, utils, vm
@@ -64,6 +65,8 @@ from .struct_info import (
 )  # fmt: skip
 from .transform.pipeline import get_pipeline, register_pipeline
 from .types import DynTensorType, ObjectType, PackedFuncType, ShapeType
+
+__getattr__, __dir__ = later(__name__, {}, "frontend testing")  # which few programs need
 
 __all__ = [
     "Binding", "BindingBlock", "BlockBuilder", "Call", "Constant", "DataTypeImm", "DataflowBlock", "DataflowBlockRewrite",
