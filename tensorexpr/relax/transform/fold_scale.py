@@ -106,6 +106,8 @@ def _factor_behind(graph: Rewriter, call: Call) -> Any:
     weights = None if anchor is None or factor is None else _weights(graph, anchor)
     if anchor is None or weights is None or call.struct_info != anchor.struct_info:
         return None
+    if weights.dtype != factor.dtype:
+        return None  # of lower precision than what they are multiplied with
     vector = along(factor, ndim_of(anchor), _channels(anchor)[1])
     new = None if vector is None else made(_scaled(anchor, weights, vector, True), weights)
     return None if new is None else _with_weights(anchor, anchor.args[0], new)
@@ -130,8 +132,8 @@ def _summand_in_front(graph: Rewriter, call: Call) -> Any:
     summand = None if inner is None else array(graph, inner.args[1])
     if inner is None or weights is None or summand is None or inner.struct_info != inner.args[0].struct_info or weights.ndim != 2:
         return None
-    vector = along(summand, ndim_of(inner), -1)
-    if vector is None or ndim_of(inner) < 2:
+    vector, info = along(summand, ndim_of(inner), -1), call.struct_info
+    if vector is None or ndim_of(inner) < 2 or not isinstance(info, TensorStructInfo) or info.dtype != str(weights.dtype):
         return None
     total = made(np.broadcast_to(vector, weights.shape[:1]).astype(np.float64) @ weights, weights)
     return None if total is None else add(_with_weights(call, inner.args[0], const(weights)), total)

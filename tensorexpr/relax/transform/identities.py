@@ -13,7 +13,7 @@ from ...tir.dtype import to_numpy
 from ..expr import Call, Constant, PrimValue, Tuple
 from ..ops.elementwise import astype, clip
 from ..ops.elementwise import relu as make_relu
-from ..ops.row import row_of
+from ..ops.row import Pattern, row_of
 from ..struct_info import TensorStructInfo
 from .rewriting import Rewriter, Rules, rule_pass
 
@@ -21,6 +21,18 @@ from .rewriting import Rewriter, Rules, rule_pass
 def is_known(info: Any) -> bool:
     """Whether a struct info is that of a tensor of known shape and dtype, so that two equal ones say that nothing changes."""
     return isinstance(info, TensorStructInfo) and info.extents is not None and bool(info.dtype)
+
+
+def is_by_element(call: Call) -> bool:
+    """Whether each element of a call's result depends on those at its place in the operands, which broadcast as NumPy's do.
+
+    Operators with axes or shapes of their own mean these of the operands as they are.
+    """
+    row = row_of(call)
+    if row is None or row.pattern > Pattern.BROADCAST or not call.args:
+        return False
+    own = any(name in ("axis", "axes", "shape", "layout") for name in row.signature.parameters)
+    return not own and not any(kind.startswith(("Shape", "Exprs")) for kind in row.arguments.values())
 
 
 def _same(call: Call, operand: Any) -> bool:

@@ -26,7 +26,7 @@ from ..dpl.words import is_const, is_op, wildcard
 from ..expr import Call, Constant, PrimValue, const
 from .rewriting import Rewriter, Rule, Rules, rule_pass
 
-_TOLERANCE = 1e-3  # of constants, relative: exporters write 0.7071 and 1.41421356
+_TOLERANCE = 5e-5  # of constants, relative: exporters write 0.7071 and 1.41421356
 X = wildcard()
 
 

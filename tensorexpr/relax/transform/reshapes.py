@@ -8,9 +8,8 @@ from ...lower.passes import ModulePass
 from ...tir.arithmetic import as_int
 from ..expr import Call, Constant, RelaxExpr
 from ..ops.manipulate import reshape
-from ..ops.row import Pattern, row_of
 from ..struct_info import TensorStructInfo
-from .identities import is_known
+from .identities import is_by_element, is_known
 from .rewriting import Rewriter, Rules, rule_pass
 
 RESHAPES = ("relax.reshape", "relax.squeeze", "relax.expand_dims", "relax.flatten")
@@ -33,8 +32,7 @@ def _one_reshape(graph: Rewriter, call: Call) -> Any:
 
 def _behind(graph: Rewriter, call: Call) -> Any:
     """`f(reshape(x))` is `reshape(f(x))` where `f` works on each element, beside numbers and constants along the last axis."""
-    row = row_of(call)
-    if row is None or row.pattern > Pattern.BROADCAST or not is_known(call.struct_info):
+    if not is_by_element(call) or not is_known(call.struct_info):
         return None
     views = [(n, inner) for n, arg in enumerate(call.args) if (inner := graph.only(arg, *RESHAPES)) is not None]
     if len(views) != 1:

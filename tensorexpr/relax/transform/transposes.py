@@ -19,9 +19,9 @@ from ...tir.arithmetic import as_int
 from ...tir.expr import IntImm
 from ..expr import Call, Constant, RelaxExpr, Tuple, TupleGetItem, const
 from ..ops.manipulate import concat, permute_dims, reshape, split
-from ..ops.row import ROWS, Pattern, row_of
+from ..ops.row import ROWS, row_of
 from ..struct_info import TensorStructInfo
-from .identities import is_known
+from .identities import is_by_element, is_known
 from .rewriting import Rewriter, Rules, rule_pass
 
 PERMUTE = "relax.permute_dims"
@@ -46,7 +46,7 @@ def _moves(value: Any) -> bool:
     """Whether a transpose can go behind a call, or end there."""
     row = row_of(value)
     named = (PERMUTE, "relax.concat", "relax.split", *REDUCTIONS)
-    return row is not None and (row.pattern <= Pattern.BROADCAST or str(value.op) in named)
+    return row is not None and (is_by_element(value) or str(value.op) in named)
 
 
 def transpose(graph: Rewriter, arg: Any) -> tuple[Any, list[int]] | None:
@@ -77,8 +77,7 @@ def _one_permute(graph: Rewriter, call: Call) -> Any:
 
 def _behind_elements(graph: Rewriter, call: Call) -> Any:
     """`f(permute(x), permute(y), c)`."""
-    row = row_of(call)
-    if row is None or row.pattern > Pattern.BROADCAST or not call.args:
+    if not is_by_element(call):
         return None
     found = {n: transpose(graph, arg) for n, arg in enumerate(call.args)}
     orders = [one[1] for one in found.values() if one is not None]

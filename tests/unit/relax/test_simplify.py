@@ -94,6 +94,12 @@ def test_factors_and_summands(make: Any, shape: Any, expected: str) -> None:
     assert left(checked(mod, transform.Simplify(), 1e-4)) == expected
 
 
+def test_products_that_sum_in_higher_precision_keep_their_weights() -> None:
+    narrow = [const(RNG.uniform(0.2, 1, shape).astype("float16")) for shape in ((4, 3), (4,))]
+    mod = graph(lambda x: op.matmul(x + narrow[1], narrow[0], "float32") * 0.1, (2, 4), dtype="float16")
+    assert left(checked(mod, transform.Simplify(), 1e-2)) == "add matmul multiply"
+
+
 def test_shared_products_keep_their_weights() -> None:
     def make(x: Any) -> Any:
         product = op.matmul(x, weights(4, 3))
@@ -121,6 +127,9 @@ def test_shared_products_keep_their_weights() -> None:
         (lambda x: op.nn.relu(op.reshape(op.matmul(x, weights(4, 3)), (1, 2, 3)) + weights(3)), (2, 4), "matmul add relu reshape"),
         (lambda x: op.reshape(x, (1, 2, 3)) + weights(2, 1), (2, 3), "reshape add"),
         (lambda x: op.permute_dims(x, (1, 0)) + weights(2, 4), (4, 2), "add permute_dims"),
+        (lambda x: op.broadcast_to(op.permute_dims(x, (1, 0)), (5, 2, 4)), (4, 2), "permute_dims broadcast_to"),
+        (lambda x: op.nn.prelu(op.permute_dims(x, (0, 2, 1)), weights(4), 2), (3, 4, 4), "permute_dims prelu"),
+        (lambda x: op.nn.prelu(op.reshape(x, (4, 4, 2)), weights(4), 1), (4, 2, 4), "reshape prelu"),
     ],
 )  # fmt: skip
 def test_transposes_and_reshapes(make: Any, shape: Any, expected: str) -> None:
