@@ -92,11 +92,13 @@ def right_shift(x: Tensor, n: int) -> Tensor:
 
 
 def sign(x: Tensor) -> Tensor:
-    """-1, 0 or 1 of each element, in the dtype of `x`."""
+    """-1, 0 or 1 of each element, in the dtype of `x`; NaN of NaN."""
 
     def function(value: PrimExpr) -> PrimExpr:
         zero, one = const(0, x.dtype), const(1, x.dtype)
-        return intrin.select(value > zero, one, intrin.select(value < zero, const(-1, x.dtype), zero))
+        if not x.dtype.startswith(("int", "float", "bfloat")):
+            return intrin.select(value > zero, one, zero)
+        return intrin.select(value > zero, one, intrin.select(value < zero, const(-1, x.dtype), value))  # 0 and NaN are themselves
 
     return elementwise(x, function, "T_sign")
 

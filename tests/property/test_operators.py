@@ -542,6 +542,18 @@ def _multinomial(d: Draw) -> Any:
     return op.multinomial_from_uniform(d.given(prob), d.given(uniform), d.tensor(("int64",), (n, 1), low=0, high=rows - 1))
 
 
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+def test_a_pair_with_nan_is_nan(name: str) -> None:
+    x = np.array([np.nan, 1, np.nan, 2, np.inf], "float32")
+    y = np.array([1, np.nan, np.nan, 3, np.nan], "float32")
+    bb = BlockBuilder()
+    params = [Var(one, TensorStructInfo((5,))) for one in "xy"]
+    with bb.function("main", params):
+        bb.emit_func_output([bb.emit(getattr(op, name)(*params)), bb.emit(getattr(op, name)(params[0], 0.0)), bb.emit(op.sign(params[0]))])
+    found = relax.VirtualMachine(relax.build(bb.get()))["main"](x, y)
+    same(numpy_of(found), (getattr(np, name)(x, y), getattr(np, name)(x, np.float32(0)), np.sign(x)))
+
+
 def same(found: Any, expected: Any) -> None:
     if isinstance(expected, (tuple, list)):
         for one, other in zip(found, expected, strict=True):

@@ -10,9 +10,10 @@ import numpy as np
 
 from ... import te, topi
 from ...errors import DeclarationError, TypeMismatchError
+from ...te.elementwise import elementwise
+from ...tir import intrin
 from ...tir.dtype import parse_dtype, to_numpy
 from ...tir.expr import IntImm, PrimExpr
-from ...tir.intrin import nearbyint
 from ..expr import Call
 from ..relations import same_extents
 from ..struct_info import StructInfo, TensorStructInfo
@@ -37,7 +38,7 @@ def _unary(name: str, computed: Any, numpy: Any, result: str | None = None, floa
 
 def _rounded(x: Any) -> Any:
     """To the nearest integer, halves to even ones."""
-    return te.compute(x.shape, lambda *i: nearbyint(x[i]), name="round") if parse_dtype(x.dtype).is_float else x
+    return te.compute(x.shape, lambda *i: intrin.nearbyint(x[i]), name="round") if parse_dtype(x.dtype).is_float else x
 
 
 abs = _unary("abs", topi.abs, np.abs)
@@ -129,6 +130,15 @@ def _binary(name: str, computed: Any, numpy: Any, result: str | None = None) -> 
     return operator(name, Pattern.BROADCAST, te=computed, numpy=numpy)(rule)
 
 
+def _te_extreme(name: str, of_two: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """The greater or the lesser element; NaN if one of them is."""
+
+    def chosen(a: Any, b: Any) -> Any:
+        return intrin.select(intrin.isnan(a), a, intrin.select(intrin.isnan(b), b, of_two(a, b)))
+
+    return lambda x1, x2: elementwise(f"T_{name}", chosen if parse_dtype(x1.dtype).is_float else of_two, x1, x2)
+
+
 add = _binary("add", topi.add, np.add)
 bitwise_and = _binary("bitwise_and", topi.bitwise_and, np.bitwise_and)
 bitwise_or = _binary("bitwise_or", topi.bitwise_or, np.bitwise_or)
@@ -145,8 +155,8 @@ less_equal = _binary("less_equal", topi.less_equal, np.less_equal, "bool")
 logical_and = _binary("logical_and", topi.logical_and, np.logical_and)
 logical_or = _binary("logical_or", topi.logical_or, np.logical_or)
 logical_xor = _binary("logical_xor", topi.logical_xor, np.logical_xor)
-maximum = _binary("maximum", topi.maximum, np.maximum)
-minimum = _binary("minimum", topi.minimum, np.minimum)
+maximum = _binary("maximum", _te_extreme("maximum", topi.maximum), np.maximum)
+minimum = _binary("minimum", _te_extreme("minimum", topi.minimum), np.minimum)
 mod = _binary("mod", topi.mod, np.fmod)
 multiply = _binary("multiply", topi.multiply, np.multiply)
 not_equal = _binary("not_equal", topi.not_equal, np.not_equal, "bool")
