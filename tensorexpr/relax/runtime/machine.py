@@ -95,7 +95,8 @@ class VirtualMachine(Machine):
     def _plan(self, name: str) -> Plan:
         if name not in self.plans:
             raise MissingFunctionError(f"the executable has no function {name!r}; it has {', '.join(self.plans) or 'none'}")
-        return self.plans[name]
+        found: Plan = self.plans[name]
+        return found
 
     def invoke_closure(self, closure: Callable[..., Any], *args: Any) -> Any:
         """Call a function that another one returned."""

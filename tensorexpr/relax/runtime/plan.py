@@ -8,23 +8,16 @@ All that can be decided before a call is: which kernel, which slots, extents tha
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from ...errors import ArgumentError, DeclarationError, LoweringError
+from ...errors import ArgumentError, LoweringError
 from ...runtime.fastcall import REFUSED
-from ...runtime.ndarray import NDArray, array, empty, wrapped
+from ...runtime.ndarray import NDArray, array
 from ...tir.arithmetic import as_int
-from ...tir.dtype import to_numpy
-from ...tir.expr import IntImm
 from ...tir.expr import Var as Symbol
 from ...tir.function import GlobalVar
-from ...tir.op_registry import Op
-from ..evaluator import meaning
 from ..expr import (
     Call,
     Constant,
@@ -40,36 +33,12 @@ from ..expr import (
     TupleGetItem,
     Var,
 )
-from ..ops.loop import iterate
-from ..ops.row import row_of
-from ..struct_info import ShapeExpr, StructInfo, TensorStructInfo, TupleStructInfo
+from ..struct_info import ShapeExpr
 from ..visitor import walk
+from .calls import Calls, Machine
 from .frame import ARITHMETIC, Frame, Read, Slots
-from .host import array_of, converted, host_name, is_host, value_of
-from .native import SMALL, NativeStretch, Result, element, fail, reader, whole_function
-
-
-class Machine:
-    """What functions need from around: kernels, functions of the module, registered functions, and who watches.
-
-    `call(name, function, args)` calls what has a name, so that a profiler or an instrument may stand between; `is_watched` says that one
-    does, and then every binding is a step of its own.
-    """
-
-    kernels: Mapping[str, Callable[..., Any]]
-    kernel_names: Collection[str]
-    plans: dict[str, Plan]
-    call: Callable[[str, Callable[..., Any], Sequence[Any]], Any]
-    is_watched = False
-
-    def stretches(self, sequence: SeqExpr) -> Mapping[int, NativeStretch]:
-        """The native stretches of a sequence by the places of their first bindings."""
-        raise NotImplementedError
-
-    def registered(self, name: str) -> Callable[..., Any]:
-        """A registered function."""
-        raise NotImplementedError
-
+from .host import converted
+from .native import NativeStretch, Result, element, fail, reader, whole_function
 
 Step = tuple[Callable[[Slots], None], tuple[int, ...]]
 
@@ -99,7 +68,7 @@ class Steps:
         return self.result(slots)
 
 
-class Plan:
+class Plan(Calls):
     """A function that can be called.
 
     Raises:
@@ -314,166 +283,9 @@ class Plan:
 
         return choose
 
-    def _call(self, call: Call) -> Read:
-        if not isinstance(call.op, Op):
-            return self._plain_call(call)
-        name = call.op.removeprefix("relax.")
-        args = [self._read(arg) for arg in call.args] if name != "call_tir" else []
-        match name:
-            case "call_tir" | "call_dps_packed":
-                return self._destination_passing(call)
-            case "call_tir_inplace":
-                return self._inplace(call)
-            case "call_pure_packed" | "call_inplace_packed":
-                return self._packed(call.args[0], call.args[1:])
-            case "invoke_closure" | "invoke_pure_closure":
-                return lambda slots: args[0](slots)(*args[1](slots))
-            case "print":
-                text = call.attrs["format"]
-                return lambda slots: print(text.format(*args[0](slots)) if text else " ".join(map(str, args[0](slots)))) or ()
-            case "assert_op":
-                return self._assertion(args, call.attrs["format"])
-            case "shape_of":
-                return lambda slots: tuple(args[0](slots).shape)
-            case "loop":
-                return self._loop(call.args[0].name_hint, args[1:])
-        if is_host(call):
-            return self._host(call)
-        shown = ", ".join(f"{arg} is {arg.struct_info}" for arg in call.args if isinstance(arg, Var))
-        raise LoweringError(
-            f"{self.name}: {name} has become no tensor function, and has no meaning on NumPy's arrays ({shown}); "
-            "give LegalizeOps a function for it"
-        )
-
-    def _host(self, call: Call) -> Read:
-        """What the call's operator means on NumPy's arrays."""
-        row = row_of(call)
-        assert row is not None
-        known = row.bound(call)
-        reads = {name: self._read(value) for name, value in known.items() if name in row.arguments and value is not None}
-        info, name, machine = call.struct_info, host_name(call), self._machine
-
-        def run(*values: Any) -> Any:
-            given = {**known, **dict(zip(reads, map(array_of, values), strict=True))}
-            return value_of(meaning(row, given, info))
-
-        parts = list(reads.values())
-        return lambda slots: machine.call(name, run, [part(slots) for part in parts])
-
-    def _loop(self, body: str, args: Sequence[Read]) -> Read:
-        plans = self._machine.plans
-
-        def run(slots: Slots) -> Any:
-            plan = plans[body]
-            return iterate(plan, plan.func.ret_struct_info, [arg(slots) for arg in args], array_of, value_of)
-
-        return run
-
-    @staticmethod
-    def _assertion(args: Sequence[Read], text: str) -> Read:
-        def check(slots: Slots) -> tuple[()]:
-            value = args[0](slots)
-            if not (bool(value.numpy()) if isinstance(value, NDArray) else bool(value)):
-                raise ArgumentError(f"assert_op: {text.format(*args[1](slots)) or 'the condition does not hold'}")
-            return ()
-
-        return check
-
-    def _plain_call(self, call: Call) -> Read:
-        """A call of a function of the module, of a registered one or of a closure."""
-        if isinstance(call.op, ExternFunc):
-            return self._packed(call.op, call.args)
-        args = [self._read(arg) for arg in call.args]
-        if isinstance(call.op, GlobalVar):
-            name, machine = call.op.name_hint, self._machine
-            if name in machine.kernel_names:  # which writes its last arguments
-                return lambda slots: machine.call(name, machine.kernels[name], [arg(slots) for arg in args]) or ()
-            return lambda slots: machine.plans[name]([arg(slots) for arg in args])
-        callee = self._read(call.op)
-        return lambda slots: callee(slots)(*[arg(slots) for arg in args])
-
-    def _packed(self, func: Any, args: Sequence[Any]) -> Read:
-        if not isinstance(func, ExternFunc):
-            raise LoweringError(f"{self.name}: {func} is called as a registered function, which is named by a string")
-        parts, name, machine = [self._read(arg) for arg in args], func.global_symbol, self._machine
-        return lambda slots: machine.call(name, machine.registered(name), [part(slots) for part in parts])
-
-    def _results(self, info: StructInfo) -> tuple[list[Read], bool]:
-        """What makes the tensors that a destination-passing function fills, and whether there are several."""
-        several = isinstance(info, TupleStructInfo)
-        made: list[Read] = []
-        for one in info.fields if isinstance(info, TupleStructInfo) else (info,):
-            if not isinstance(one, TensorStructInfo) or one.extents is None or not one.dtype:
-                raise LoweringError(f"{self.name}: a result is {one}: its shape and dtype have to be stated")
-            made.append(_maker(self._frame.numbers(one.extents), one.dtype))
-        return made, several
-
-    def _destination_passing(self, call: Call) -> Read:
-        makers, several = self._results(call.sinfo_args[0])
-        inputs = self._operands(call.args[1])
-        extra = self._read(call.args[2]) if len(call.args) > 2 else None
-        machine = self._machine
-        callee = call.args[0]
-        if not isinstance(callee, (GlobalVar, ExternFunc)):
-            raise LoweringError(f"{self.name}: call_tir of {callee}, which is no function of the module")
-        is_kernel = isinstance(callee, GlobalVar)
-        name = callee.name_hint if isinstance(callee, GlobalVar) else callee.global_symbol
-
-        def run(slots: Slots) -> Any:
-            results = [make(slots) for make in makers]
-            given = [one(slots) for one in inputs]
-            more = () if extra is None else extra(slots)
-            function = machine.kernels[name] if is_kernel else machine.registered(name)
-            machine.call(name, function, [*given, *results, *more])
-            return tuple(results) if several else results[0]
-
-        return run
-
-    def _inplace(self, call: Call) -> Read:
-        """Results that are arguments are these; others are made."""
-        makers, several = self._results(call.sinfo_args[0])
-        inputs, places = self._operands(call.args[1]), call.attrs["inplace_indices"]
-        extra = self._read(call.args[2]) if len(call.args) > 2 else lambda slots: ()
-        fields = call.args[1].fields if isinstance(call.args[1], Tuple) else ()
-        copied = [n for n, one in enumerate(fields) if n in places and isinstance(one, Constant)]  # a constant stays what it is
-        machine, name = self._machine, call.args[0].name_hint
-
-        def run(slots: Slots) -> Any:
-            given = [one(slots) for one in inputs]
-            for n in copied:
-                given[n] = array(given[n])
-            results = [make(slots) if place < 0 else given[place] for make, place in zip(makers, places, strict=True)]
-            own = [one for one, place in zip(results, places, strict=True) if place < 0]
-            machine.call(name, machine.kernels[name], [*given, *own, *extra(slots)])
-            return tuple(results) if several else results[0]
-
-        return run
-
-    def _operands(self, args: Any) -> list[Read]:
-        if isinstance(args, Tuple):
-            return [self._read(one) for one in args.fields]
-        info = args.struct_info
-        if not isinstance(info, TupleStructInfo):
-            raise DeclarationError(f"{self.name}: arguments of a tensor function are a tuple, not {args}")
-        whole = self._read(args)
-        return [lambda slots, n=n: whole(slots)[n] for n in range(len(info.fields))]  # type: ignore[misc]
-
-
-def _maker(shape: Read, dtype: str) -> Read:
-    element = to_numpy(dtype)
-    most, new = SMALL // element.itemsize, np.empty
-
-    def make(slots: Slots) -> NDArray:
-        extents = shape(slots)
-        if 0 <= math.prod(extents) <= most and min(extents, default=0) >= 0:
-            return wrapped(new(extents, element), dtype)
-        return empty(extents, dtype)
-
-    return make
-
 
 def _as_sequence(expr: Any) -> SeqExpr:
     return expr if isinstance(expr, SeqExpr) else SeqExpr((), expr)
 
 
-__all__ = ["IntImm", "Machine", "Plan"]
+__all__ = ["Machine", "Plan"]
