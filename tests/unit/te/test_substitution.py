@@ -9,7 +9,7 @@ import tensorexpr as tvm
 from tensorexpr import te, topi
 from tensorexpr.errors import DeclarationError
 from tensorexpr.te.substitution import substituted
-from tensorexpr.tir.arithmetic import const
+from tensorexpr.tir.arithmetic import as_int, const
 
 
 def test_a_computation_may_occur_twice_in_one() -> None:
@@ -31,7 +31,7 @@ def test_numbers_and_sizes() -> None:
     x, c = te.placeholder((n, 8), name="x"), te.placeholder((), name="c")
     a = te.placeholder((4, 8), name="a")
     (made,) = substituted([topi.multiply(x, c)], {x: a, c: const(2.0, "float32")}, {n: const(4, "int64")})
-    assert [int(extent) for extent in made.shape] == [4, 8] and made.op.input_tensors == (a,)
+    assert [as_int(extent) for extent in made.shape] == [4, 8] and made.op.input_tensors == (a,)
 
 
 def test_what_can_not_be_made_again() -> None:
