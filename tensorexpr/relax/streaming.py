@@ -94,7 +94,7 @@ def _moves_by_lines(s: Schedule, reader: StageNode, place: int, load: ProducerLo
             steps.append(size * math.prod(as_int(extent) or 0 for extent in tensor.shape[dimension + 1 :]))
     for later in range(place + 1, len(reader.leaf)):
         if any(reader.leaf[later] in leaves for leaves in loops.values()):
-            size *= _extent(s, reader, later) or 1
+            size *= _extent(s, reader, later) or target.machine.line_bytes  # of a part that the bounds say later: a vector, in all rules
     return bool(steps) and min(steps) >= target.machine.line_bytes and 2 * size >= target.machine.line_bytes
 
 
