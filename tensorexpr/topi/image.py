@@ -224,12 +224,12 @@ def _resize(
         found = job.element(i, places, dtype)
         if mode != "tf_crop_and_resize":
             return found
-        return intrin.if_then_else(beyond(places, axes), cast(const(extrapolation, _F), dtype), found)
+        return intrin.if_then_else(_beyond(places, axes), cast(const(extrapolation, _F), dtype), found)
 
     return injective(shape, body, "resize")
 
 
-def beyond(places: Sequence[PrimExpr], axes: Sequence[Axis]) -> PrimExpr:
+def _beyond(places: Sequence[PrimExpr], axes: Sequence[Axis]) -> PrimExpr:
     """Whether coordinates lie outside of the image, by more than a rounding."""
     outside = [(x < -_EPSILON, x > cast(axis.size - 1, _F) + _EPSILON) for x, axis in zip(places, axes, strict=True)]
     return arithmetic.any(*(test for pair in outside for test in pair))
@@ -375,7 +375,7 @@ def crop_and_resize(
         axes = [Axis(data.shape[axis], shape[axis], *bound) for axis, bound in zip(spatial, bounds, strict=True)]
         places = [_crop(cast(i[place], _F), axis) for place, axis in zip(spatial, axes, strict=True)]
         found = job.element((cast(box_indices(i[0]), "int32"), *i[1:]), places, dtype)
-        return intrin.if_then_else(beyond(places, axes), cast(const(extrapolation_value or 0.0, _F), dtype), found)
+        return intrin.if_then_else(_beyond(places, axes), cast(const(extrapolation_value or 0.0, _F), dtype), found)
 
     return injective(shape, body, "crop_and_resize")
 

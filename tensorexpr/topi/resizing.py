@@ -21,7 +21,7 @@ from ..te.tensor import Tensor
 from ..tir import arithmetic, intrin
 from ..tir.arithmetic import as_int, cast, const
 from ..tir.expr import PrimExpr, Var
-from .image import COORDINATES, Axis, _at_border, _Resize, beyond
+from .image import COORDINATES, Axis, _at_border, _beyond, _Resize
 from .transform import injective
 
 _F = "float32"
@@ -180,7 +180,7 @@ def resize(
                 at[axis] = _at_border(arithmetic.floordiv(i[axis] * a + b, c), data.shape[axis])
             return data(*at)
         found = job.element(i, places, data.dtype)
-        return intrin.if_then_else(beyond(places, along), cast(const(extrapolation_value, _F), data.dtype), found) if crops else found
+        return intrin.if_then_else(_beyond(places, along), cast(const(extrapolation_value, _F), data.dtype), found) if crops else found
 
     return injective(shape, body, "resize")
 
