@@ -25,6 +25,11 @@ def test_the_guide_to_schedules_draws_what_it_says() -> None:
     assert printed == others[0]
 
 
+def test_the_guide_to_graphs_shows_what_it_says() -> None:
+    printed, others = run_blocks((ROOT / "docs/guides/graphs.md").read_text())
+    assert printed == "".join(others)
+
+
 def test_the_guide_to_lowering_runs() -> None:
     printed, _ = run_blocks((ROOT / "docs/guides/lowering.md").read_text())
     assert printed == "main has 1 store(s)\n[1. 2. 3. 4. 5. 6. 7. 8.]\n"
@@ -46,6 +51,7 @@ EXAMPLES = {
     "06_custom_search_strategy.py": ("sch.parallel(", "hill climbing: "),
     "07_tune_one_layer.py": ("linear0: ", "the tuned network computes the same"),
     "08_network.py": ("by rules: ", "'fused_linear0_relu': 'rule'", "both networks compute what NumPy does"),
+    "09_onnx_model.py": ("5 kernels", "all together 1.000", "it computes the same: True"),
     "11_graph_pass.py": ("calls: matmul, tanh, nn.silu", "both compute what NumPy does"),
     "10_torch_module.py": ("operators: nn.conv2d, nn.batch_norm", "the graph and the compiled module compute what PyTorch does"),
 }
