@@ -167,9 +167,11 @@ def test_any_size(name: str, m: int, n: int, k: int, target: Target) -> None:
 @pytest.mark.parametrize("types", [BYTES, HALVES, ("int8", "uint8", "int32"), ("int8", "int8", "int32")])
 @pytest.mark.parametrize("transposed", [False, True])
 def test_small_numbers(types: tuple[str, str, str], transposed: bool) -> None:
-    native = {"avx512vnni", "avx512bf16"} <= Target("llvm").features
+    here = Target("llvm -num-cores=2")
+    native = {"avx512vnni", "avx512bf16"} <= here.features
     for m, n, k in ((5, 33, 8), (7, 5, 6), (4, 20, 7), (2, 16, 3)):
-        check(small_numbers(m, n, k, *types, transposed), DOTS, compiled=native and m in (4, 5))
+        # What LLVM writes for another CPU may have instructions that this one lacks, whatever its dot products.
+        check(small_numbers(m, n, k, *types, transposed), here if native else DOTS, compiled=native and m in (4, 5))
 
 
 @pytest.mark.parametrize(
