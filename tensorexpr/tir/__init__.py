@@ -14,7 +14,7 @@ builtin                      fixed-point products, halves of vectors, atomic add
 foreign                      calls of registered Python functions and of the math library
 constant_array, unknown, global_info     arrays in programs; extents that nobody knows yet; what modules say beside functions
 printer                      TVMScript text of everything
-structural, structural_difference     equality and hash up to renaming; where programs differ
+structural, structural_difference, structured     equality and hash up to renaming; where programs differ; parts of higher rows
 specialize, rename, returned     functions for known sizes, by other names, with a buffer for their result
 reduction_laws               which combinations are associative and commutative, and what changes nothing
 insist                       whether users insist on unsafe steps

@@ -22,7 +22,9 @@ spaces = ms.space_generator
 
 def context(mod: tvm.IRModule, space: object = "post-order-apply") -> ms.TuneContext:
     """A task for four cores."""
-    return ms.TuneContext(mod, target="llvm --num-cores=4", space_generator=space, search_strategy="replay-trace", rand_state=3)
+    return ms.TuneContext(
+        mod, target="llvm -mcpu=x86-64-v3 --num-cores=4", space_generator=space, search_strategy="replay-trace", rand_state=3
+    )
 
 
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
