@@ -8,7 +8,6 @@ from tests.conftest import Golden
 from tests.design_space_programs import spaces_of
 from tests.meta_schedule_programs import matmul
 
-
 # Without dot products, for which there are other spaces.
 TARGET = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v3 --num-cores=4"
 

@@ -70,7 +70,7 @@ def own_leaf_extents(stage: StageNode, extents: dict[int, int]) -> list[int]:
 def test_extents_of_the_arrays_are_those_of_bound_inference(name: str) -> None:
     args = PROGRAMS[name]
     dag = ComputeDAG(args)
-    # No vector is longer than an axis of the programs: bound inference would count the lanes of such a one in some places and not in others.
+    # No vector is longer than an axis of the programs: bound inference counts the lanes of such a one in some places and not in others.
     for sketch in sketches_of(args, "llvm -vector-width=256"):
         rows = sample(sketch, 5, np.random.default_rng(1))
         built = nests(sketch, inline_stages(sketch.tree), rows)
