@@ -28,7 +28,7 @@ def summary(name: str, results: Results) -> str:
     ratios = [value for case in results.cases() if (value := ratio_to_best_peer(results, case)) == value]
     torch = _against(results, "torch")
     worst, best = (min(ratios), max(ratios)) if ratios else (float("nan"),) * 2
-    means = f"{geometric_mean(torch):.2f}x | {geometric_mean(ratios):.2f}x"
+    means = f"{f'{geometric_mean(torch):.2f}x' if torch else 'not measured'} | {geometric_mean(ratios):.2f}x"
     return f"| {_label(name, results)} | {len(results.cases())} | {means} | {worst:.2f}x to {best:.2f}x |"
 
 
