@@ -183,6 +183,31 @@ def test_patience_halves_when_it_was_in_vain_and_comes_back() -> None:
     assert machine.now - start > waits[3]
 
 
+def test_a_clock_that_is_faster_after_a_rest_is_not_waited_for() -> None:
+    machine = Machine(cost=1e-3)
+    rested_until = 0.0
+
+    def probe() -> float:
+        factor = 1.0 if machine.now < rested_until else 1.3
+        machine.now += factor * 1e-3
+        return factor * 1e-3
+
+    def sleep(seconds: float) -> None:
+        nonlocal rested_until
+        machine.now += seconds
+        rested_until = machine.now + (0.05 if seconds > 0.1 else 0.0)
+
+    quiet = Quiet(probe, 0.5, sleep, lambda: machine.now)
+    rested_until = 0.01  # the first probes find a processor that has rested
+    begun = machine.now
+    for _ in range(50):
+        quiet.wait()
+        machine.now += 0.04
+    assert machine.now - begun < 50 * 0.045 + 1.5
+    machine.now += 1.0
+    assert quiet.now()
+
+
 def test_a_disturbance_between_probes_shows_in_the_spread() -> None:
     machine = Machine(cost=1e-3, taken_from=0.02, taken_until=0.03)
     timing = timed(machine, first=1e-3)
