@@ -23,15 +23,25 @@ def compute_of(s: Schedule, tensor: Tensor) -> ComputeOp:
 
 
 def elementwise_consumer(tree: ScheduleTree, stage: StageNode) -> StageNode | None:
-    """The only stage that reads `stage`, through inlined ones, if every read on the way is elementwise and the shapes agree."""
-    current = stage
-    while True:
+    """The only stage with loops that reads `stage`, through inlined ones, if every read on all ways is elementwise and the shapes agree.
+
+    Example:
+        y = A @ B; y * sigmoid(y), with the sigmoid inlined: the product, though it reads y twice.
+    """
+    found: StageNode | None = None
+    waiting = [stage]
+    for current in waiting:
         readers = tree.consumers(current)
-        if len(readers) != 1 or not _reads_elementwise(tree, readers[0], current):
+        if not readers or not all(_reads_elementwise(tree, reader, current) for reader in readers):
             return None
-        current = readers[0]
-        if not isinstance(current.attach, Inline):
-            return current
+        for reader in readers:
+            if isinstance(reader.attach, Inline):
+                waiting += [] if any(reader.id == known.id for known in waiting) else [reader]
+            elif found is not None and found.id != reader.id:
+                return None
+            else:
+                found = reader
+    return found
 
 
 def result_of(s: Schedule, stage: StageNode) -> Tensor:

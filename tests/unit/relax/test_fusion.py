@@ -160,3 +160,14 @@ def test_only_copies_in_order_become_views() -> None:
     mod = relax.transform.LegalizeOps()(module(lambda e, x: e(op.permute_dims(e(op.reshape(x, (6, 4))))), (2, 3, 4)))
     text = relax.transform.RewriteDataflowReshape()(mod)["main"].script(name="main")
     assert "R.reshape" in text and "transpose" in text
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [op.nn.gelu, op.nn.silu, lambda y: op.multiply(y, op.sigmoid(y)), lambda y: op.divide(y, op.add(op.exp(op.abs(y)), y))],
+)
+def test_what_is_made_of_a_sum_in_several_ways_is_made_of_it_in_registers(behind: Callable[..., Any]) -> None:
+    mod = module(lambda e, x, w, b: e(behind(e(e(op.matmul(x, w)) + b))), (64, 64), (64, 64), (64,))
+    (name,) = kernels(relax.build(mod, upto=3))
+    text = relax.build(mod, target="llvm -mcpu=znver3 -num-cores 2", upto=4)[name].script()
+    assert 'scope="register"' in text and '"global")' not in text
