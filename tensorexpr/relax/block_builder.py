@@ -40,7 +40,7 @@ from .struct_info import (
     StructInfo,
     TupleStructInfo,
 )
-from .tensor_function import tensor_function
+from .tensor_function import outline, tensor_function
 
 _LEAVES = (Var, Constant, ShapeExpr, PrimValue, GlobalVar)
 
@@ -352,6 +352,8 @@ class BlockBuilder:
 
 
 def _alike(a: Any, b: Any) -> bool:
+    if isinstance(a, PrimFunc) and outline(a) != outline(b):
+        return False
     strip = ("global_symbol",)
     return structural_equal(*(func.with_attrs({k: v for k, v in func.attrs.items() if k not in strip}) for func in (a, b)))
 

@@ -31,7 +31,7 @@ class StructInfo(Structured):
     """Base of what is known of values."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, StructInfo) and structural_equal(self, other)
+        return self is other or (isinstance(other, StructInfo) and structural_equal(self, other))
 
     def __hash__(self) -> int:
         return structural_hash(self)

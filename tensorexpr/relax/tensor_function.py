@@ -20,9 +20,52 @@ from ..tir.structural import structural_equal, structural_hash
 from .expr import Constant, PrimValue, RelaxExpr, Tuple, TupleGetItem
 from .struct_info import ShapeExpr, StructInfo, TensorStructInfo, TupleStructInfo
 
-# Tensors by the functions that were made of them: sums of several values can't be read off blocks yet. The oldest go.
-_MADE: OrderedDict[int, tuple[PrimFunc, list[Tensor]]] = OrderedDict()
 _MOST_MADE = 4096
+
+
+class _Made:
+    """Tensors by the functions that were made of them: sums of several values can't be read off blocks yet. The oldest go.
+
+    Nearly always the function itself is asked for, with other attributes; a hash of its structure takes as long as making it, and is
+    made only when another function is.
+    """
+
+    def __init__(self) -> None:
+        self._by_body: OrderedDict[int, tuple[PrimFunc, list[Tensor]]] = OrderedDict()
+        self._by_structure: OrderedDict[int, tuple[PrimFunc, list[Tensor]]] = OrderedDict()
+        self._unhashed: list[tuple[PrimFunc, list[Tensor]]] = []
+
+    def keep(self, func: PrimFunc, tensors: list[Tensor]) -> None:
+        """Remember what a function computes."""
+        bare = func.with_attrs({})
+        self._by_body[id(bare.body)] = bare, tensors
+        self._unhashed.append((bare, tensors))
+        if len(self._by_body) > _MOST_MADE:
+            self._by_body.popitem(last=False)
+        if len(self._unhashed) > _MOST_MADE:
+            self._unhashed.pop(0)
+
+    def find(self, func: PrimFunc) -> list[Tensor] | None:
+        """The tensors of a function that is the same but for names and attributes."""
+        made, tensors = self._by_body.get(id(func.body), (None, []))
+        if made is not None and made.params == func.params and dict(made.buffer_map) == dict(func.buffer_map):
+            return tensors
+        waiting, self._unhashed = self._unhashed, []
+        self._by_structure.update((structural_hash(one), (one, found)) for one, found in waiting)
+        while len(self._by_structure) > _MOST_MADE:
+            self._by_structure.popitem(last=False)
+        bare = func.with_attrs({})
+        made, tensors = self._by_structure.get(structural_hash(bare), (None, []))
+        return tensors if made is not None and structural_equal(made, bare) else None
+
+
+_made = _Made()
+
+
+def outline(func: PrimFunc) -> tuple[Any, ...]:
+    """What is quickly told of a function, and the same for equal ones: dtypes and extents of its arguments."""
+    buffers = [func.buffer_map.get(param) for param in func.params]
+    return tuple(None if one is None else (one.dtype, *map(as_int, one.shape)) for one in buffers)
 
 
 def _copied(tensor: Tensor) -> Tensor:
@@ -95,11 +138,8 @@ def function_of_tensors(inputs: Sequence[Tensor], outputs: Sequence[Tensor], sym
     """The tensor function that computes tensors, which `plain_tensors` gives back."""
     results = [_copied(one) if isinstance(one.op, PlaceholderOp) or one in outputs[:n] else one for n, one in enumerate(outputs)]
     made = create_prim_func([*inputs, *results, *symbols]).without_attr("global_symbol").with_attr("tir.noalias", True)
-    bare = made.with_attrs({})
     if not symbols:  # a size among the arguments has no place among tensors
-        _MADE[structural_hash(bare)] = bare, [*inputs, *results]
-    while len(_MADE) > _MOST_MADE:
-        _MADE.popitem(last=False)
+        _made.keep(made, [*inputs, *results])
     return made
 
 
@@ -109,14 +149,14 @@ def plain_tensors(func: PrimFunc) -> list[Tensor]:
     Raises:
         DeclarationError: if it is no computation of tensors, or its loops are others; the message says which.
     """
-    bare = func.with_attrs({})
-    made, tensors = _MADE.get(structural_hash(bare), (None, []))
-    if made is not None and structural_equal(made, bare):
-        return tensors
+    known = _made.find(func)
+    if known is not None:
+        return known
     try:
         tensors = tensors_of(func)
     except TensorExprError as error:
         raise DeclarationError(f"it is no computation of tensors: {error}") from None
-    if not structural_equal(create_prim_func(tensors).with_attrs({}), bare):
+    if not structural_equal(create_prim_func(tensors).with_attrs({}), func.with_attrs({})):
         raise DeclarationError("its loops were written or scheduled by hand")
+    _made.keep(func, tensors)
     return tensors

@@ -1,5 +1,6 @@
 """Passes of graphs, by their customary names: `relax.transform.LegalizeOps()(mod)`."""
 
+from ...later import later
 from .alter_impl import AlterOpImpl
 from .annotate_pattern import AnnotateTIROpPattern
 from .bind import BindParams, BindSymbolicVars
@@ -20,7 +21,6 @@ from .layout_free import AttachAttrLayoutFreeBuffers
 from .legalize import LegalizeOps
 from .lift_params import LiftTransformParams
 from .memory import CallTIRRewrite, KillAfterLastUse, LowerAllocTensor, StaticPlanBlockMemory
-from .meta_schedule import FewShotTuning, MetaScheduleApplyDatabase, MetaScheduleTuneIRMod, MetaScheduleTuneTIR
 from .mixed_precision import ToMixedPrecision
 from .normalize import AttachGlobalSymbol, Normalize, NormalizeGlobalVar
 from .order import TopologicalSort
@@ -38,6 +38,10 @@ from .simplify import Simplify
 from .te_rewrites import FastMathTransform, FuseTransposeMatmul
 from .transposes import OptimizeLayoutTransform, ReorderPermuteDimsAfterConcat
 from .views import RewriteDataflowReshape
+
+# A search loads more than all graphs do.
+_LATER = {".meta_schedule": "FewShotTuning MetaScheduleApplyDatabase MetaScheduleTuneIRMod MetaScheduleTuneTIR"}
+__getattr__, __dir__ = later(__name__, _LATER)
 
 __all__ = [
     "AdjustMatmulOrder", "AlterOpImpl", "AnnotateTIROpPattern", "AttachAttrLayoutFreeBuffers", "AttachGlobalSymbol", "BindParams",

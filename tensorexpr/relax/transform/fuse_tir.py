@@ -19,10 +19,10 @@ from ...tir.expr import PrimExpr
 from ...tir.expr import Var as Symbol
 from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ...tir.op_registry import Op
-from ...tir.structural import structural_equal, structural_hash
+from ...tir.structural import structural_equal
 from ..expr import Call, Constant, Function, Tuple, TupleGetItem, Var
 from ..struct_info import TensorStructInfo
-from ..tensor_function import function_of_tensors, plain_tensors
+from ..tensor_function import function_of_tensors, outline, plain_tensors
 from ..visitor import Mutator
 from .fused_functions import PRIMITIVE
 from .passes import graph_pass
@@ -93,11 +93,13 @@ class _Distinct:
     """Functions by what they are: the name of the first one that was seen of each."""
 
     def __init__(self) -> None:
-        self._known: dict[int, list[tuple[Any, str]]] = {}
+        self._known: dict[Any, list[tuple[Any, str]]] = {}
 
     def seen(self, func: Any, name: str) -> str:
         """The name of the first function that equals this one, which may be itself."""
-        known = self._known.setdefault(structural_hash(func), [])
+        # By what is quickly told: a hash of the structure takes longer than the few comparisons that it saves.
+        key = outline(func) if isinstance(func, PrimFunc) else tuple(str(param.struct_info) for param in func.params)
+        known = self._known.setdefault(key, [])
         found = next((first for other, first in known if structural_equal(other, func)), None)
         if found is None:
             known.append((func, name))

@@ -31,7 +31,6 @@ from .decompose import DecomposeOpsForInference
 from .fuse_ops import FuseOps
 from .fuse_tir import FuseTIR
 from .legalize import LegalizeOps, has_known_shapes
-from .meta_schedule import MetaScheduleApplyDatabase, MetaScheduleTuneIRMod
 from .normalize import Normalize
 from .passes import graph_pass
 from .patterns import RecognizePatterns
@@ -152,6 +151,8 @@ def _static_shape_tuning(
     total_trials: int, target: TargetLike, work_dir: str = "tuning_logs", cpu_weight_prepack: bool = False, max_trials_per_task: int = 64
 ) -> Pipeline:
     """Schedules by search; weights of constants are packed when kernels are made, whatever `cpu_weight_prepack` says."""
+
+    from .meta_schedule import MetaScheduleApplyDatabase, MetaScheduleTuneIRMod  # a search, which few programs load
 
     def run(mod: IRModule) -> IRModule:
         with Target(target):
