@@ -144,9 +144,7 @@ class Comparison:
             case PrimFunc():
                 return self._function(a, b)
             case IRModule():
-                left, right = _functions(a), _functions(b)
-                self._push((dict(a.attrs), a.global_infos, left), (dict(b.attrs), b.global_infos, right))
-                return left.keys() == right.keys()
+                return self._module(a, b)
             case Structured():
                 return self._structured(a, b)
             case Defines() | Declared() | Proven():
@@ -154,10 +152,7 @@ class Comparison:
             case tuple() | list():
                 return isinstance(b, (tuple, list)) and self._push(tuple(a), tuple(b))
             case Mapping():
-                if not isinstance(b, Mapping) or len(a) != len(b):
-                    return False
-                keys = [self._left.get(key, key) if isinstance(key, Var) else key for key in a]
-                return all(key in b for key in keys) and self._push(tuple(a.values()), tuple(b[key] for key in keys))
+                return isinstance(b, Mapping) and self._mapping(a, b)
         if hasattr(a, "__dataclass_fields__") and type(a) is type(b):  # Range, types
             return self._push(tuple(getattr(a, n) for n in _names(type(a))), tuple(getattr(b, n) for n in _names(type(a))))
         if type(a) is type(b) and hasattr(a, "numpy"):
@@ -167,6 +162,16 @@ class Comparison:
     def _push(self, left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
         self._todo.extend(reversed(list(zip(left, right, strict=False))))
         return len(left) == len(right)
+
+    def _module(self, a: IRModule, b: IRModule) -> bool:
+        left, right = _functions(a), _functions(b)
+        self._push((dict(a.attrs), a.global_infos, left), (dict(b.attrs), b.global_infos, right))
+        return left.keys() == right.keys()
+
+    def _mapping(self, a: Mapping[Any, Any], b: Mapping[Any, Any]) -> bool:
+        """Compare by keys, whatever their order; a variable as key stands for the one it is bound to."""
+        keys = [self._left.get(key, key) if isinstance(key, Var) else key for key in a]
+        return len(a) == len(b) and all(key in b for key in keys) and self._push(tuple(a.values()), tuple(b[key] for key in keys))
 
     def _structured(self, a: Any, b: Any) -> bool:
         """Compare nodes of higher rows: variables, or what is made of parts."""

@@ -47,13 +47,15 @@ class _Compiled:
         self._graph_module, self._pipeline, self._target = graph_module, pipeline, target
         self._weights = _static_places(graph_module)
         self._built: dict[Any, tuple[Callable[..., Any], list[int]]] = {}
+        self._held: list[tuple[Any, int]] = []  # the weights that are constants of what is built, and how often each had changed
 
     def __call__(self, *args: Any) -> Any:
         import torch
 
         if torch.is_grad_enabled() and any(isinstance(one, torch.Tensor) and one.requires_grad for one in args):
             raise TypeMismatchError('backend "tensorexpr" computes no gradients: call the module in `with torch.no_grad():`')
-        key = tuple(self._key(n, one) for n, one in enumerate(args))
+        self._notice_changes([args[n] for n in sorted(self._weights)])
+        key = tuple(_kind(one) for n, one in enumerate(args) if n not in self._weights)
         found = self._built.get(key)
         if found is None:
             found = self._built[key] = self._build(args)
@@ -61,10 +63,17 @@ class _Compiled:
         result = function(*(_shared(args[n]) for n in places))
         return [_tensor(one) for one in result]
 
-    def _key(self, place: int, value: Any) -> Any:
-        if place in self._weights:
-            return id(value), value._version
-        return (tuple(value.shape), value.dtype) if hasattr(value, "shape") else value
+    def _notice_changes(self, weights: Sequence[Any]) -> None:
+        """Forget what is built if a weight is another tensor or was written to since.
+
+        The tensors themselves are held: a number such as `id` may come back for another tensor once the first is gone.
+        """
+        same = len(weights) == len(self._held) and all(
+            one is held and one._version == version for one, (held, version) in zip(weights, self._held, strict=True)
+        )
+        if not same:
+            self._built.clear()
+            self._held = [(one, one._version) for one in weights]
 
     def _build(self, args: Sequence[Any]) -> tuple[Callable[..., Any], list[int]]:
         program, places = _exported(self._graph_module, args, self._weights)
@@ -72,6 +81,11 @@ class _Compiled:
         if self._pipeline is not None:
             mod = self._pipeline(mod)
         return relax.VirtualMachine(relax.build(mod, self._target))["main"], places
+
+
+def _kind(value: Any) -> Any:
+    """What a graph is built for: shape and dtype of a tensor, the value of a number."""
+    return (tuple(value.shape), value.dtype) if hasattr(value, "shape") else value
 
 
 def _shared(tensor: Any) -> NDArray:

@@ -218,6 +218,27 @@ def test_the_backend_refuses_gradients() -> None:
         torch.compile(torch.nn.Linear(3, 3), backend=relax_dynamo())(numbers(2, 3))
 
 
+def test_weights_in_the_place_of_others_that_are_gone() -> None:
+    """A new tensor often has the address of one that was freed, and as few changes; it is another weight all the same."""
+    graphs: list[Any] = []
+
+    def keep(graph_module: Any, example_inputs: Any) -> Any:
+        graphs.append((relax_dynamo()(graph_module, example_inputs), [one is module.weight for one in example_inputs]))
+        return graph_module.forward
+
+    module, x = torch.nn.Linear(3, 3, bias=False), numbers(2, 3)
+    torch._dynamo.reset()
+    with torch.no_grad():
+        torch.compile(module, backend=keep)(x)
+        ((compiled, is_weight),) = graphs
+        assert sorted(is_weight) == [False, True]
+        for scale in (1.0, 2.0):
+            weight = torch.eye(3) * scale
+            (found,) = compiled(*(weight if one else x for one in is_weight))
+            np.testing.assert_allclose(found.numpy(), x.numpy() * scale, rtol=1e-5)
+            del weight
+
+
 def test_graphs_are_captured() -> None:
     mod = dynamo_capture_subgraphs(Wrapped(lambda x: torch.relu(x) + 1), X)
     found = relax.VirtualMachine(relax.build(mod, "llvm"))["subgraph_0"](X.numpy())
