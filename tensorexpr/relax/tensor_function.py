@@ -24,7 +24,7 @@ _MOST_MADE = 4096
 
 
 class _Made:
-    """Tensors by the functions that were made of them: sums of several values can't be read off blocks yet. The oldest go.
+    """Tensors by the functions that were made of them: reading blocks takes longer, and knows fewer reductions. The oldest go.
 
     Nearly always the function itself is asked for, with other attributes; a hash of its structure takes as long as making it, and is
     made only when another function is.

@@ -1,7 +1,8 @@
 """From a function of blocks to tensors: the way back from `create_prim_func`.
 
-A function is a computation of tensors if every block computes one buffer that no other block writes: each element once,
-from buffers that are complete by then, by an expression or by reducing one. How its loops run is not looked at.
+A function is a computation of tensors if every block computes one buffer that no other block writes, or several that it reduces
+together: each element once, from buffers that are complete by then, by an expression or by reducing one. How its loops run is not
+looked at.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ..tir.block import Block, BlockRealize
 from ..tir.buffer import Buffer
 from ..tir.expr import Add, BufferLoad, FloatImm, IntImm, IterVar, Max, Min, Mul, PrimExpr, ProducerLoad, Range, Reduce, Var
 from ..tir.function import PrimFunc
-from ..tir.reduction_laws import accumulation
+from ..tir.reduction_laws import accumulation, recognised, stores_at_once
 from ..tir.rewriting import Node, post_order_rewrite, substitute, variables, walk
 from ..tir.scopes import parts
 from ..tir.stmt import BufferStore, For, IfThenElse, SeqStmt, Stmt
@@ -80,12 +81,13 @@ class _Reader:
         block = realize.block
         try:
             _check_covered(realize, loops)
-            buffer, op = _Computed(self, _with_names_of_loops(realize)).operation()
+            buffers, op = _Computed(self, _with_names_of_loops(realize)).operation()
         except DeclarationError as error:
             raise DeclarationError(f"block {block.name_hint}: {error}") from None
-        if self.tensors.get(buffer) is not None:
-            raise DeclarationError(f"block {block.name_hint}: {buffer.name} was read or written before; each buffer is computed once")
-        self.tensors[buffer] = op.output(0)
+        for number, buffer in enumerate(buffers):
+            if self.tensors.get(buffer) is not None:
+                raise DeclarationError(f"block {block.name_hint}: {buffer.name} was read or written before; each buffer is computed once")
+            self.tensors[buffer] = op.output(number)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,17 +97,31 @@ class _Computed:
     reader: _Reader
     block: Block
 
-    def operation(self) -> tuple[Buffer, ComputeOp]:
-        """The buffer that the block writes, and the operation that computes it.
+    def operation(self) -> tuple[tuple[Buffer, ...], ComputeOp]:
+        """The buffers that the block writes, and the operation that computes them: several by a reduction of as many values.
 
         Raises:
             DeclarationError: if it isn't of that kind.
         """
-        store, where = _store_of(self.block.body)
-        spatial = self._output_axes(store)
         reduced = [replace(axis, iter_type=IterVar.COMM_REDUCE) for axis in self.block.iter_vars if axis.iter_type == IterVar.COMM_REDUCE]
-        body = self._body(store, where, reduced)
-        return store.buffer, ComputeOp(self.block.name_hint, "", self.block.annotations, tuple(spatial), tuple(reduced), (body,))
+        several = stores_at_once(self.block.body)
+        if several is not None and len(several) > 1:
+            buffers, bodies = self._reductions(reduced)
+            spatial = self._output_axes(several[0])
+        else:
+            store, where = _store_of(self.block.body)
+            spatial = self._output_axes(store)
+            buffers, bodies = (store.buffer,), (self._body(store, where, reduced),)
+        return buffers, ComputeOp(self.block.name_hint, "", self.block.annotations, tuple(spatial), tuple(reduced), bodies)
+
+    def _reductions(self, axes: Sequence[IterVar]) -> tuple[tuple[Buffer, ...], tuple[PrimExpr, ...]]:
+        """Several values that are reduced together, such as the place and the value of a maximum."""
+        found = recognised(self.block)
+        if isinstance(found, str) or not axes:
+            raise DeclarationError(found if isinstance(found, str) else "it writes several buffers, and reduces over no axis")
+        terms = tuple(self._value(term, *found.buffers) for term in found.terms)
+        reducer = comm_reducer(found.law.combine, lambda *_: found.initial, found.law.name)
+        return found.buffers, reducer(terms, axis=list(axes))
 
     def _output_axes(self, store: BufferStore) -> list[IterVar]:
         """The axes that index the output, one for each of its dimensions."""
@@ -159,14 +175,14 @@ class _Computed:
             return plain
         return reducer(value, list(axes), where=condition, init=self._value(start, buffer))
 
-    def _value(self, expr: PrimExpr, own: Buffer) -> PrimExpr:
+    def _value(self, expr: PrimExpr, *own: Buffer) -> PrimExpr:
         """An expression with loads of tensors in place of loads of buffers."""
 
         def rule(node: Node) -> Node | None:
             if not isinstance(node, BufferLoad):
                 return None
-            if node.buffer is own:
-                raise DeclarationError(f"it reads {own.name}, which it writes")
+            if node.buffer in own:
+                raise DeclarationError(f"it reads {node.buffer.name}, which it writes")
             return ProducerLoad(self.reader.tensor(node.buffer), node.indices)
 
         fixed: dict[Var, PrimExpr] = {
@@ -182,8 +198,8 @@ class _Computed:
 
 def variables_of_store(block: Block) -> set[Var]:
     """The variables in the indices at which a block writes."""
-    store, _ = _store_of(block.body)
-    return {var for index in store.indices for var in variables(index)}
+    stores = stores_at_once(block.body) or [_store_of(block.body)[0]]
+    return {var for index in stores[0].indices for var in variables(index)}
 
 
 def _is_size(var: Var, buffers: Mapping[Buffer, Any]) -> bool:

@@ -25,6 +25,7 @@ from .stmt import BufferStore, LetStmt, SeqStmt, Stmt
 
 Values = tuple[PrimExpr, ...]
 Combine = Callable[[Sequence[PrimExpr], Sequence[PrimExpr]], Values]
+_Compare = Callable[[Any, Any], PrimExpr]
 
 
 @dataclass(frozen=True)
@@ -41,18 +42,18 @@ class Law:
         return len(dtypes) == len(self.neutral) and all((dtype == "bool") is self.of_truth for dtype in dtypes)
 
 
-def _pick(better: Callable[[PrimExpr, PrimExpr], PrimExpr]) -> Combine:
+def _pick(better: _Compare) -> Combine:
     """Places and values: those whose value is better."""
     return lambda a, b: (Select(better(a[1], b[1]), a[0], b[0]), Select(better(a[1], b[1]), a[1], b[1]))
 
 
-def _pick_first(strictly: Callable[[PrimExpr, PrimExpr], PrimExpr]) -> Combine:
-    """Places and values: those whose value is better, or of equal ones the one whose place is first."""
+def _pick_first(strictly: _Compare, together: bool = False, precedes: _Compare = lambda a, b: a < b) -> Combine:
+    """Places and values: those whose value is better, or of equal ones the one whose place precedes; `together` if that selects both."""
 
     def combine(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> Values:
         better = strictly(a[1], b[1])
-        earlier = any_of(better, all_of(EQ(a[1], b[1]), a[0] < b[0]))
-        return Select(earlier, a[0], b[0]), Select(better, a[1], b[1])
+        earlier = any_of(better, all_of(EQ(a[1], b[1]), precedes(a[0], b[0])))
+        return Select(earlier, a[0], b[0]), Select(earlier if together else better, a[1], b[1])
 
     return combine
 
@@ -80,9 +81,13 @@ LAWS: tuple[Law, ...] = (
     Law("argmax", _pick(lambda a, b: a >= b), (None, min_value)),  # programs differ in which of equal values wins
     Law("argmax", _pick(lambda a, b: a > b), (None, min_value)),
     Law("argmax", _pick_first(lambda a, b: a > b), (None, min_value)),
+    Law("argmax", _pick_first(lambda a, b: a > b, together=True), (None, min_value)),
+    Law("argmax", _pick_first(lambda a, b: a > b, together=True, precedes=lambda a, b: a > b), (None, min_value)),
     Law("argmin", _pick(lambda a, b: a <= b), (None, max_value)),
     Law("argmin", _pick(lambda a, b: a < b), (None, max_value)),
     Law("argmin", _pick_first(lambda a, b: a < b), (None, max_value)),
+    Law("argmin", _pick_first(lambda a, b: a < b, together=True), (None, max_value)),
+    Law("argmin", _pick_first(lambda a, b: a < b, together=True, precedes=lambda a, b: a > b), (None, max_value)),
 )
 
 
@@ -128,7 +133,7 @@ class Reduction:
 
 def recognised(block: Block) -> Reduction | str:
     """The reduction that a block does, or why it is none that is known."""
-    starts, updates = _stores(block.init), _stores(block.body)
+    starts, updates = stores_at_once(block.init), stores_at_once(block.body)
     if starts is None or updates is None:
         return "its init and its body aren't one store for each buffer that it reduces into"
     buffers = tuple(store.buffer for store in updates)
@@ -159,7 +164,7 @@ def _same(left: Sequence[PrimExpr], right: Sequence[PrimExpr]) -> bool:
     return len(left) == len(right) and all(a is b for a, b in zip(left, right, strict=True))
 
 
-def _stores(stmt: Stmt | None) -> list[BufferStore] | None:
+def stores_at_once(stmt: Stmt | None) -> list[BufferStore] | None:
     """The stores that a statement does at once, its lets put in; None if it is something else."""
     values: dict[Var, PrimExpr] = {}
     while isinstance(stmt, LetStmt):

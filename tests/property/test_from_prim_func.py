@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tensorexpr import te, tir
+import tensorexpr as tvm
+from tensorexpr import te, tir, topi
 from tensorexpr.errors import DeclarationError, RecordError, ScheduleError
 from tensorexpr.lower.tensor_schedules import Schedule, schedule_tensors
 from tensorexpr.schedule.trace import Trace
@@ -175,3 +178,18 @@ def test_what_is_no_computation_of_tensors_is_refused(reason: str) -> None:
     assert isinstance(func, tir.PrimFunc)
     with pytest.raises(DeclarationError, match=reason):
         tensors_of(func)
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("search", [topi.argmax, topi.argmin])
+def test_several_values_that_are_reduced_together_are_read(search: Any, last: bool) -> None:
+    x = te.placeholder((4, 6), name="x")
+    func = te.create_prim_func([x, search(x, 1, select_last_index=last)])
+    tensors = tensors_of(func)
+    assert structural_equal(te.create_prim_func(tensors), func)
+    given = np.random.default_rng(0).integers(0, 3, (4, 6)).astype("float32")  # with many that are equal
+    extreme = (given == (given.max if search is topi.argmax else given.min)(1, keepdims=True)).astype("int32")
+    wanted = 5 - extreme[:, ::-1].argmax(1) if last else extreme.argmax(1)
+    result = np.zeros(4, "int32")
+    tvm.build(te.create_prim_func(tensors), target="llvm")(given, result)
+    np.testing.assert_array_equal(result, wanted)

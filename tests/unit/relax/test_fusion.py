@@ -10,11 +10,15 @@ import pytest
 
 import tensorexpr as tvm
 from tensorexpr import relax, te, topi
-from tensorexpr.relax import op
+from tensorexpr.ir import load_json, save_json
+from tensorexpr.relax import op, tensor_function
 from tensorexpr.relax.evaluator import Evaluator
+from tensorexpr.relax.kernels import kernels_of
 from tensorexpr.relax.ops.row import Pattern
 from tensorexpr.relax.transform import AnnotateTIROpPattern, FuseOps, FuseTIR, LegalizeOps
 from tensorexpr.relax.transform.annotate_pattern import pattern_of
+from tensorexpr.script import from_source
+from tensorexpr.target import Target
 from tensorexpr.tir.function import PrimFunc
 
 
@@ -171,3 +175,14 @@ def test_what_is_made_of_a_sum_in_several_ways_is_made_of_it_in_registers(behind
     (name,) = kernels(relax.build(mod, upto=3))
     text = relax.build(mod, target="llvm -mcpu=znver3 -num-cores 2", upto=4)[name].script()
     assert 'scope="register"' in text and '"global")' not in text
+
+
+@pytest.mark.parametrize("carried", [lambda mod: from_source(mod.script(show_meta=True)), lambda mod: load_json(save_json(mod))])
+def test_functions_that_were_read_get_the_schedules_of_those_that_were_made(carried: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(e: Any, x: Any, g: Any, b: Any) -> Any:
+        return e(op.argmax(x, 1)), e(op.nn.layer_norm(x, g, b)), e(op.argmin(x, 0)), e(op.nn.softmax(x))
+
+    mod = relax.build(module(made, (8, 64), (64,), (64,)), upto=3)
+    monkeypatch.setattr(tensor_function, "_made", tensor_function._Made())  # as in another process
+    found = kernels_of(carried(mod), Target("llvm -mcpu=znver3 -num-cores 2"))
+    assert len(found) == 4 and {kernel.origin for kernel in found.values()} == {"rule"}
