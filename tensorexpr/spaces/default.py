@@ -21,7 +21,7 @@ from .machine import is_parallel
 from .reduction import constant_extents, schedule_root_reduction
 from .rows import common_rows, schedule_rows
 from .stages import is_untouched
-from .window import schedule_windows
+from .window import schedule_sums_of_windows, schedule_windows
 
 
 def default_schedule(tensors: Sequence[Tensor], target: TargetLike | None = None) -> Schedule:
@@ -64,6 +64,7 @@ def scheduled_contractions(s: Schedule, target: Target, alternative: int = 0) ->
     """Schedule what a rule for sums of products or windows takes, with what it reads and what reads it."""
     schedule_contractions(s, target, alternative, by_dots=True)
     schedule_windows(s, target)
+    schedule_sums_of_windows(s, target)
     schedule_convolutions(s, target, alternative)
     schedule_contractions(s, target, alternative)
 

@@ -15,7 +15,7 @@ from .contractions import Refused, contraction_of
 from .conv import plans_of
 from .convolutions import convolution_of
 from .default import inline_cheap_stages, rows_of_program, scheduled_contractions, untouched_stages
-from .window import is_window
+from .window import is_sum_of_windows, is_window
 
 
 def explain_default(tensors: Sequence[Tensor], target: TargetLike | None = None) -> str:
@@ -49,6 +49,8 @@ def _seen(s: Schedule, stage: StageNode, op: ComputeOp, target: Target) -> str:
         return "a contraction by instructions that sum groups of small numbers"
     if is_window(s, stage):
         return "a window written out: several rows of results share their loads"
+    if is_sum_of_windows(op, target):
+        return "windows written out, in a loop over what else is summed: several rows of results share their loads"
     convolution = convolution_of(op)
     if convolution is not None and plans_of(convolution, s.tree, stage, target):
         return "a convolution: tiles of pixels by vectors of channels"

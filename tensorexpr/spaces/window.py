@@ -1,4 +1,4 @@
-"""Schedules of reductions over small windows: depthwise convolutions and pooling.
+"""Schedules of reductions over small windows: depthwise convolutions, pooling, and convolutions of a few channels.
 
 Neighbouring results read overlapping windows, so several rows of results are computed at once and share their loads, with
 the whole window written out:
@@ -11,6 +11,10 @@ last tiles of rows and vectors of columns have bodies of their own with constant
 
     for i in 14:  for j in 7:  X[4i - 1 : 4i + 5, 8j - 1 : 8j + 9] where inside
     ->  i = 0: (j = 0, j in 1..5, j = 6);  i in 1..12: (j = 0, j in 1..5: no masks, j = 6);  i = 13: ...
+
+A convolution of too few channels for vectors of them is the same with a loop over what else is summed around each tile's terms:
+
+    for y, x in parallel:  for rc in 32:  X[rc, y : y + 3, x : x + 18] -> up to 14 accumulators of Y[0, y, x : x + 16]
 """
 
 from __future__ import annotations
@@ -26,10 +30,11 @@ from ..te.operation import ComputeOp, loads
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar, Reduce, Var
 from .access import bordered, bytes_of, element_bytes, flat_access
+from .convolutions import convolution_of
 from .machine import is_parallel, lanes_of, outgrows_cache
 from .reduction import constant_extents, extents_of
 from .sizes import decided, registers, written_rows
-from .stages import result_of
+from .stages import is_untouched, result_of
 
 # Terms of one window that are written out, and of all windows of a tile: code that is lowered and compiled up to nine times, once
 # for each combination of borders.
@@ -52,17 +57,46 @@ def schedule_windows(s: Schedule, target: Target) -> None:
             _schedule(s, stage, target)
 
 
+def schedule_sums_of_windows(s: Schedule, target: Target) -> None:
+    """Schedule the convolutions of too few channels for vectors of them along their last axis, each as `schedule_windows` does."""
+    for stage in list(s.tree.in_order()):
+        if isinstance(stage.op, ComputeOp) and is_untouched(stage) and is_sum_of_windows(stage.op, target):
+            _schedule(s, stage, target)
+
+
 def is_window(s: Schedule, stage: StageNode) -> bool:
     """True for a reduction of one value whose axes all move a window along an axis of the result, by a few elements."""
     op = stage.op
-    if not isinstance(op, ComputeOp) or not op.reduce_axis or len(op.body) != 1 or len(op.axis) < 2:
+    if not isinstance(op, ComputeOp) or not _is_one_sum(op) or prod(extents_of(op.reduce_axis)) > _TERMS:
+        return False
+    return len(_moved_axes(op)) == len(op.reduce_axis) and prod(extents_of(op.axis)) > 1
+
+
+def is_sum_of_windows(op: ComputeOp, target: Target) -> bool:
+    """True for a convolution whose channels fill less than half a vector, where its rows of pixels fill more."""
+    convolution = convolution_of(op) if _is_one_sum(op) else None
+    if convolution is None or convolution.is_transposed or convolution.channel == len(op.axis) - 1:
+        return False
+    extents, lanes = convolution.extents, lanes_of(target, convolution.dtype)
+    return 2 * extents[convolution.channel] < lanes <= 2 * extents[-1] and op.axis[-1].var in _moved_axes(op).values()
+
+
+def _is_one_sum(op: ComputeOp) -> bool:
+    """True for a reduction of one value to a tensor of two axes or more, all of known extents."""
+    if not op.reduce_axis or len(op.body) != 1 or len(op.axis) < 2 or constant_extents((*op.axis, *op.reduce_axis)) is None:
         return False
     body = op.body[0]
-    if constant_extents((*op.axis, *op.reduce_axis)) is None or prod(extents_of(op.reduce_axis)) > _TERMS:
-        return False
     assert isinstance(body, Reduce)
-    moved = _moved_axes(op)
-    return len(body.source) == 1 and len(moved) == len(op.reduce_axis) and prod(extents_of(op.axis)) > 1
+    return len(body.source) == 1
+
+
+def _taps(op: ComputeOp) -> list[IterVar]:
+    """The axes of the window that are written out: of those that move it, the last ones."""
+    moved, written = _moved_axes(op), list[IterVar]()
+    for axis in reversed(op.reduce_axis):
+        if axis.var in moved and prod(extents_of((axis, *written))) <= _TERMS:
+            written.insert(0, axis)
+    return written
 
 
 def _moved_axes(op: ComputeOp) -> dict[Var, Var]:
@@ -91,9 +125,10 @@ def _schedule(s: Schedule, stage: StageNode, target: Target) -> None:
     stage_of_window.compute_at(s[result], place)
     *outer, lane = s[window].op.axis
     own = dict(zip(op.reduce_axis, s[window].op.reduce_axis, strict=True))
+    taps = [own[tap] for tap in _taps(op)]
     first, is_along = [own[tap] for tap in _outer_taps(op, target)], op.axis[-1].var in _moved_axes(op).values()
-    axes = [*first, *(tap for tap in own.values() if tap not in first), *outer] if first else [*outer, *own.values()]
-    stage_of_window.reorder(*axes, lane)
+    axes = [*first, *(tap for tap in taps if tap not in first), *outer] if first else [*outer, *taps]
+    stage_of_window.reorder(*(axis for axis in own.values() if axis not in taps), *axes, lane)
     for axis in axes:
         stage_of_window.unroll(axis)
     for axis in () if is_along else first:  # or LLVM would keep pixels of this row of the window for the next
@@ -114,12 +149,12 @@ def _outer_taps(op: ComputeOp, target: Target) -> list[IterVar]:
     if _held(op) + _LEAST_ROWS <= target.vector_registers or any(flat_access(load).stride(last) not in (0, 1) for load in loads(op)):
         return []
     along = last if last in moved.values() else next(axis.var for axis in op.axis if axis.var in moved.values())
-    return [axis for axis in op.reduce_axis if moved.get(axis.var) is along]
+    return [axis for axis in _taps(op) if moved.get(axis.var) is along]
 
 
 def _held(op: ComputeOp) -> int:
     """Registers for what the terms of a window read."""
-    return prod(extents_of(op.reduce_axis)) * len({load.producer for load in loads(op)})
+    return prod(extents_of(_taps(op))) * len({load.producer for load in loads(op)})
 
 
 def _inline_paddings(s: Schedule, stage: StageNode) -> None:
@@ -173,7 +208,7 @@ def _tile(op: ComputeOp, extents: Sequence[int], lanes: int, target: Target) -> 
     """
     moved = set(_moved_axes(op).values())
     places = [number for number, axis in enumerate(op.axis[:-1]) if axis.var in moved] or [len(op.axis) - 2]
-    terms, columns = prod(extents_of(op.reduce_axis)), extents_of(_outer_taps(op, target))
+    terms, columns = prod(extents_of(_taps(op))), extents_of(_outer_taps(op, target))
     # accumulators + terms * operands <= registers, or accumulators + a column's weights + 1; terms * accumulators <= _TILE_TERMS
     held = terms // prod(columns) + 1 if columns else _held(op)
     most = max(_LEAST_ROWS, min(target.vector_registers - held, _TILE_TERMS // terms))

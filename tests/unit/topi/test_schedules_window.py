@@ -1,0 +1,62 @@
+"""Default schedules of convolutions that have too few channels for vectors of them: along the plane, in loops over the channels of the data."""
+
+from __future__ import annotations
+
+import pytest
+
+from tensorexpr import te, topi
+from tensorexpr.spaces.default import default_schedule
+from tensorexpr.spaces.explain import explain_default
+from tensorexpr.target import Target
+from tensorexpr.te.tensor import Tensor
+from tensorexpr.testing import assert_schedule_correct
+from tensorexpr.testing.machine_code import assembly, hot_loop
+
+AVX512 = Target("llvm -mcpu=skylake-avx512 -num-cores=2")
+AVX2 = Target("llvm -mcpu=haswell -num-cores=2")
+RULE = "windows written out"
+
+
+def convolution(data: tuple[int, ...], weights: tuple[int, ...], stride: tuple[int, ...], padding: int, bias: bool = True) -> list[Tensor]:
+    x, w = te.placeholder(data, name="x"), te.placeholder(weights, name="w")
+    made = (topi.nn.conv1d if len(data) == 3 else topi.nn.conv2d)(x, w, stride if len(data) == 4 else stride[0], padding, 1)
+    if not bias:
+        return [x, w, made]
+    b = te.placeholder((weights[0], *[1] * (len(data) - 2)), name="b")
+    return [x, w, b, topi.nn.relu(topi.add(made, b))]
+
+
+@pytest.mark.parametrize("target", [AVX512, AVX2])
+@pytest.mark.parametrize(
+    "tensors",
+    [
+        convolution((1, 4, 6, 20), (1, 4, 3, 3), (1, 1), 1),
+        convolution((1, 3, 9, 40), (2, 3, 7, 3), (1, 3), 1),
+        convolution((2, 3, 5, 19), (1, 3, 5, 5), (1, 1), 2, bias=False),
+        convolution((1, 2, 10, 16), (1, 2, 9, 9), (1, 1), 4),  # more taps than are written out
+        convolution((1, 5, 30), (2, 5, 3), (1,), 1),
+        convolution((1, 6, 4, 16), (1, 6, 1, 1), (1, 1), 0),
+    ],
+)
+def test_vectors_of_pixels_in_loops_over_channels(tensors: list[Tensor], target: Target) -> None:
+    assert RULE in explain_default(tensors, target)
+    assert_schedule_correct(default_schedule(tensors, target), tensors, phases=(0, 3))
+
+
+@pytest.mark.parametrize(
+    "tensors",
+    [
+        convolution((1, 4, 6, 20), (32, 4, 3, 3), (1, 1), 1),  # vectors of channels
+        convolution((1, 4, 20, 3), (1, 4, 3, 3), (1, 1), 1),  # rows that fill less than half a vector
+    ],
+)
+def test_other_convolutions_have_other_rules(tensors: list[Tensor]) -> None:
+    assert RULE not in explain_default(tensors, AVX512)
+
+
+def test_the_loop_over_channels_has_vectors_of_sums_in_registers() -> None:
+    """The innermost loop multiplies and adds whole vectors, nine for each of several rows of results, and saves few of them."""
+    tensors = convolution((1, 32, 64, 64), (1, 32, 3, 3), (1, 1), 0)
+    loop = hot_loop(assembly(default_schedule(tensors, AVX512), tensors, AVX512))
+    assert loop is not None and loop.bits == 512 and loop.multiply_adds >= 9 * 4, loop
+    assert (loop.gathers, loop.lane_loads) == (0, 0) and 10 * loop.spills <= loop.multiply_adds, loop.text
