@@ -35,6 +35,7 @@ from .reshapes import RemoveRedundantReshape
 from .signatures import ExpandTupleArguments, RemoveUnusedOutputs, RemoveUnusedParameters
 from .simple import DeadCodeElimination, FoldConstant
 from .simplify import Simplify
+from .subnormals import DropSubnormals
 from .te_rewrites import FastMathTransform, FuseTransposeMatmul
 from .transposes import OptimizeLayoutTransform, ReorderPermuteDimsAfterConcat
 from .views import RewriteDataflowReshape
@@ -47,7 +48,7 @@ __all__ = [
     "AdjustMatmulOrder", "AlterOpImpl", "AnnotateTIROpPattern", "AttachAttrLayoutFreeBuffers", "AttachGlobalSymbol", "BindParams",
     "BindSymbolicVars", "BundleModelParams", "CallTIRRewrite", "CanonicalizeBindings", "CombineParallelMatmul", "ConvertLayout",
     "ConvertToDataflow", "DeadCodeElimination", "DecomposeOpsForInference", "DecomposeOpsForTraining", "EliminateCommonSubexpr",
-    "ExpandMatmulOfSum", "ExpandTupleArguments", "FastMathTransform", "FewShotTuning", "FoldConstant", "FoldPads", "FoldScaleAxis",
+    "DropSubnormals", "ExpandMatmulOfSum", "ExpandTupleArguments", "FastMathTransform", "FewShotTuning", "FoldConstant", "FoldPads", "FoldScaleAxis",
     "FuseOps", "FuseOpsByPattern", "FuseTIR", "FuseTransposeMatmul", "FusionPattern", "Gradient", "InlinePrivateFunctions",
     "KillAfterLastUse", "LambdaLift", "LegalizeOps", "LiftTransformParams", "LowerAllocTensor", "MetaScheduleApplyDatabase",
     "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR", "Normalize", "NormalizeGlobalVar", "OptimizeLayoutTransform", "PatternCheckContext",

@@ -36,6 +36,7 @@ from .passes import graph_pass
 from .patterns import RecognizePatterns
 from .simple import DeadCodeElimination, FoldConstant
 from .simplify import Simplify
+from .subnormals import DropSubnormals
 from .views import VIEW, RewriteDataflowReshape
 
 
@@ -79,12 +80,13 @@ PHASES: Mapping[int, Phase] = {
     ),
     1: Phase(
         "simplify",
-        "as before: each value is what it was within the rounding of its dtype",
+        "as before: each value is what it was within the rounding of its dtype, and sums of products within the least normal number",
         (
             EliminateCommonSubexpr(),  # first: exporters repeat shapes and casts, and what is used twice isn't simplified
             CanonicalizeBindings(),
             RecognizePatterns(),  # before their constants are merged with others
             Simplify(),
+            DropSubnormals(),  # once weights are what they stay
             DeadCodeElimination(),
         ),
     ),

@@ -14,6 +14,7 @@ from tensorexpr.errors import PassError
 from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, const, op, transform
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relax.transform.rewriting import rule_pass
+from tensorexpr.relax.visitor import walk
 from tensorexpr.tir.expr import Var as Symbol
 
 RNG = np.random.default_rng(3)
@@ -214,6 +215,30 @@ def test_identities(make: Any, dtype: str, expected: str) -> None:
     mod = graph(make, (2, 3), dtype=dtype)
     found = left(checked(mod, transform.Simplify()))
     assert found == expected or (expected == "broadcast_to" and found == "add")
+
+
+TINY = np.array([0.5, 1e-41, -3e-39, 0.0, 2e-38, 0.25], "float32")
+
+
+def test_weights_below_the_least_normal_number_are_zero() -> None:
+    """A multiply-add that meets one takes a hundred times as long; constants elsewhere stay, as a bound under a logarithm has a purpose."""
+
+    def make(x: Any) -> Any:
+        summed = op.matmul(x, const(np.outer(TINY[::-1], TINY + 1) * np.float32(1) + TINY)) + const(TINY)
+        filtered = op.nn.conv2d(op.reshape(summed, (1, 6, 2, 1)), const(np.tile(TINY, (6, 1)).reshape(6, 6, 1, 1)))
+        return op.log(op.maximum(op.abs(filtered), const(np.full((6, 1, 1), 1e-41, "float32"))))
+
+    made = checked(graph(make, (2, 6)), transform.DropSubnormals())
+    values = [node.data.numpy() for node in walk(made["main"].body) if isinstance(node, relax.Constant)]
+    subnormal = [one.size for one in values if ((np.abs(one) < np.finfo("float32").smallest_normal) & (one != 0)).any()]
+    assert subnormal == [6]  # the bound
+    assert left(made) == left(graph(make, (2, 6)))
+
+
+def test_weights_of_lower_precision_keep_small_numbers() -> None:
+    """Of float16 these are 6e-5 and less."""
+    mod = graph(lambda x: op.matmul(x, const(np.full((6, 2), 3e-6, "float16"))), (2, 6), dtype="float16")
+    assert transform.DropSubnormals()(mod)["main"] is mod["main"]
 
 
 def test_products_in_another_order() -> None:
