@@ -47,8 +47,8 @@ __getattr__, __dir__ = later(__name__, _LATER)
 __all__ = [
     "AdjustMatmulOrder", "AlterOpImpl", "AnnotateTIROpPattern", "AttachAttrLayoutFreeBuffers", "AttachGlobalSymbol", "BindParams",
     "BindSymbolicVars", "BundleModelParams", "CallTIRRewrite", "CanonicalizeBindings", "CombineParallelMatmul", "ConvertLayout",
-    "ConvertToDataflow", "DeadCodeElimination", "DecomposeOpsForInference", "DecomposeOpsForTraining", "EliminateCommonSubexpr",
-    "DropSubnormals", "ExpandMatmulOfSum", "ExpandTupleArguments", "FastMathTransform", "FewShotTuning", "FoldConstant", "FoldPads", "FoldScaleAxis",
+    "ConvertToDataflow", "DeadCodeElimination", "DecomposeOpsForInference", "DecomposeOpsForTraining", "DropSubnormals", "EliminateCommonSubexpr",
+    "ExpandMatmulOfSum", "ExpandTupleArguments", "FastMathTransform", "FewShotTuning", "FoldConstant", "FoldPads", "FoldScaleAxis",
     "FuseOps", "FuseOpsByPattern", "FuseTIR", "FuseTransposeMatmul", "FusionPattern", "Gradient", "InlinePrivateFunctions",
     "KillAfterLastUse", "LambdaLift", "LegalizeOps", "LiftTransformParams", "LowerAllocTensor", "MetaScheduleApplyDatabase",
     "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR", "Normalize", "NormalizeGlobalVar", "OptimizeLayoutTransform", "PatternCheckContext",

@@ -1,4 +1,4 @@
-"""Default schedules of convolutions that have too few channels for vectors of them: along the plane, in loops over the channels of the data."""
+"""Default schedules of convolutions that have too few channels for vectors of them: along the plane, in loops over channels."""
 
 from __future__ import annotations
 
