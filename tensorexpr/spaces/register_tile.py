@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from ..target import Target
 from ..target.machine import Machine
 
-LOAD = 0.1  # cycles that a load from the nearest cache delays the multiply-adds beside it
+LOAD = 0.1  # cycles that a load from the nearest cache delays the multiply-adds beside it, on most cores
 _TILE = 20.0  # cycles to start a tile, and to end it apart from its stores
 _STORE = 1.0  # cycles for each vector of a tile that is stored
 PLANES = 2.0  # ... times as many of both, where what a tile reads and writes lies in many planes
@@ -109,11 +109,12 @@ def step_cycles(rows: int, vectors: int, load: float, machine: Machine, loads: i
 
     Args:
         rows, vectors: of the tile.
-        load: cycles that a vector of the panel delays what is beside it.
+        load: cycles that a vector of the panel delays what is beside it, where one from the nearest cache delays it `LOAD`.
         loads: of each vector, two if it lies across lines of the cache.
         machine: that it is for.
     """
-    return machine.step_cycles(rows * vectors, rows + loads * vectors) + LOAD * rows + load * vectors
+    delay = machine.load_delay
+    return machine.step_cycles(rows * vectors, rows + loads * vectors) + delay * rows + (load + loads * (delay - LOAD)) * vectors
 
 
 def balanced_sizes(extent: int, most: int) -> list[tuple[int, int]]:

@@ -4,10 +4,11 @@ Sources: Agner Fog, "The microarchitecture of Intel, AMD, and VIA CPUs" and "Ins
 Optimization Guide" for families 17h, 19h and 1Ah; Intel, "64 and IA-32 Architectures Optimization Reference Manual"; Arm, Technical
 Reference Manuals and Software Optimization Guides of Neoverse N1, Neoverse V1 and Cortex-A72; D. Johnson, "Apple M1 Microarchitecture
 Research". Bytes per cycle beyond the first cache are what one core sustains: on znver3 and znver5 as measured with read kernels
-(28 and 95 GB/s at 3.15 GHz with two threads on znver3), on others rounded down from their guides. Waits are those of a chain of
-loads, measured on znver1 alone (12, 37 to 46 and 300 to 370 cycles); those of the other rows, and their reorder buffers, are round
-numbers of the order that the guides have, not looked up one by one. Third levels differ between models of a family; the row has a
-common one.
+(28 and 95 GB/s at 3.15 GHz with two threads on znver3), on icelake-server as convolutions gave it (half of what its guide says), on
+others rounded down from their guides. Waits are those of a chain of loads, measured on znver1 alone (12, 37 to 46 and 300 to 370
+cycles); those of the other rows, and their reorder buffers, are round numbers of the order that the guides have, not looked up one by
+one. What loads delay multiply-adds was measured on icelake-server too, by loops of register tiles: 0.1 to 0.2 cycles each on quiet
+cores, 0.44 beside other work on the same cores. Third levels differ between models of a family; the row has a common one.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class Core:
         translations: pages whose addresses are known without asking the second-level TLB.
         page: bytes of a page.
         line: bytes of a cache line.
+        load_delay: cycles that a load from the first cache, of a whole vector or of a number to all its lanes, delays multiply-adds.
     """
 
     fma: tuple[int, int]
@@ -49,6 +51,7 @@ class Core:
     translations: int
     page: int = 4096
     line: int = 64
+    load_delay: float = 0.1
 
 
 _ZEN1 = Core((2, 128), 5, (2, 128), (1, 128), 18.0, "32K/8", "512K/8", "8M/16", (32, 10, 4), (12, 40, 300), 192, 64)
@@ -59,7 +62,9 @@ _ZEN5 = Core((2, 512), 4, (2, 512), (1, 512), 1.0, "48K/12", "1M/16", "32M/16", 
 _HASWELL = Core((2, 256), 5, (2, 256), (1, 256), 1.0, "32K/8", "256K/8", "8M/16", (32, 10, 4), (12, 36, 250), 192, 64)
 _SKYLAKE = Core((2, 256), 4, (2, 256), (1, 256), 1.0, "32K/8", "256K/4", "8M/16", (32, 10, 4), (12, 42, 250), 224, 64)
 _SKYLAKE_SERVER = Core((2, 512), 4, (2, 512), (1, 512), 1.0, "32K/8", "1M/16", "24M/11", (64, 10, 4), (14, 68, 300), 224, 64)
-_ICELAKE_SERVER = Core((2, 512), 4, (2, 512), (1, 512), 1.0, "48K/12", "1280K/20", "36M/12", (64, 10, 4), (14, 70, 350), 352, 64)
+_ICELAKE_SERVER = Core(
+    (2, 512), 4, (2, 512), (1, 512), 1.0, "48K/12", "1280K/20", "36M/12", (32, 10, 4), (14, 70, 350), 352, 64, load_delay=0.2
+)
 _ICELAKE_CLIENT = Core((1, 512), 4, (2, 512), (1, 512), 1.0, "48K/12", "512K/8", "8M/16", (64, 12, 4), (13, 42, 250), 352, 64)
 _SAPPHIRE_RAPIDS = Core((2, 512), 4, (2, 512), (1, 512), 1.0, "48K/12", "2M/16", "60M/15", (32, 8, 4), (15, 100, 400), 512, 96)
 _GOLDEN_COVE = Core((2, 256), 4, (3, 256), (2, 256), 1.0, "48K/12", "1280K/10", "24M/12", (32, 14, 6), (15, 65, 350), 512, 96)

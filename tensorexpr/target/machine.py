@@ -85,6 +85,7 @@ class Machine:
         window: vector instructions that one core has under way at a time.
         page_bytes, translations: of the first-level TLB.
         fork_join_cycles: to start all threads and wait for them.
+        load_delay: cycles that a load from the first cache delays the multiply-adds beside it.
     """
 
     cores: int
@@ -103,6 +104,7 @@ class Machine:
     page_bytes: int
     translations: int
     fork_join_cycles: float = _FORK_JOIN_CYCLES
+    load_delay: float = 0.1
 
     @property
     def vector_bytes(self) -> int:
@@ -149,6 +151,7 @@ def machine_of(target: Target, cores: int) -> Machine:
         window=row.window * min(1.0, row.fma[1] / bits),
         page_bytes=row.page,
         translations=row.translations,
+        load_delay=row.load_delay,
     )
 
 

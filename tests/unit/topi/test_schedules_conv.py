@@ -416,6 +416,16 @@ def test_the_roles_of_axes() -> None:
     assert found_in(bias_relu(1, 4, 6, 6, 16, 1, 2)).merged_pixels() == ()
 
 
+@pytest.mark.parametrize("args", [(1, 64, 56, 56, 64, 1), (1, 3, 224, 224, 64, 7, 2, 3)])
+def test_where_loads_delay_tiles_have_fewer_of_them(args: tuple[int, ...]) -> None:
+    """14 pixels by two vectors are 16 loads for 28 multiply-adds, 6 by four are 10 for 24."""
+    delayed, plain = Target("llvm -mcpu=icelake-server -num-cores=2"), Target("llvm -mcpu=znver5 -num-cores=2")
+    assert delayed.machine.load_delay > plain.machine.load_delay
+    tensors = operators.conv2d(args[0], args[2], args[3], args[1], args[4], *args[5:])
+    assert plan_of(tensors, plain).vectors == 2
+    assert plan_of(tensors, delayed).vectors == 4
+
+
 @pytest.mark.parametrize("target", [AVX512, AVX2], ids=["avx512", "avx2"])
 def test_tiles_fit_the_registers(target: Target) -> None:
     """MR*NV accumulators, NV vectors and one broadcast."""
