@@ -6,11 +6,16 @@ bool by comparison with zero.
 
 from __future__ import annotations
 
-from ..tir.dtype import DataType, parse_dtype, with_lanes
-from ..tir.expr import Cast, PrimExpr
+from dataclasses import replace
+
+from ..tir.dtype import DataType, int_limits, parse_dtype, with_lanes
+from ..tir.expr import Broadcast, Cast, FloatImm, Max, Min, PrimExpr
 from .context import FunctionContext
+from .lanes import Lanes
 from .low_precision import from_single, round_to_odd, to_single
 from .types import LOW_PRECISION, VALUE_TYPE, computed, splat, suffix
+
+_LARGEST = 2147483520  # the last number below 2**31 that float32 has
 
 
 def low_precision(dtype: str) -> bool:
@@ -32,7 +37,37 @@ def narrow(ctx: FunctionContext, dtype: str, value: str) -> str:
 def emit_cast(ctx: FunctionContext, node: PrimExpr) -> str:
     """Cast."""
     assert isinstance(node, Cast)
+    have, want = parse_dtype(node.value.dtype), parse_dtype(node.dtype)
+    if have.is_float and have.bits == 32 and want.is_int and want.bits <= 32 and _is_between(node.value, want):
+        return _truncated(ctx, have, want, ctx.value(node.value))
     return convert(ctx, node.value.dtype, node.dtype, ctx.value(node.value))
+
+
+def _is_between(expr: PrimExpr, want: DataType) -> bool:
+    """Whether a float is no NaN, and truncated a number that 32 bits with a sign and the wanted integer have.
+
+    Example:
+        min(max(x, -128.0), 127.0) for int8: a NaN isn't greater than -128, and becomes that.
+    """
+    match expr:
+        case Min(Max(_, low), high) | Max(Min(_, high), low):
+            least, most = _number(low), _number(high)
+        case _:
+            return False
+    limits = int_limits(str(replace(want, lanes=1)))
+    return least is not None and most is not None and limits[0] <= least <= most <= min(limits[1], _LARGEST)
+
+
+def _number(expr: PrimExpr) -> float | None:
+    while isinstance(expr, Broadcast):
+        expr = expr.value
+    return float(expr.value) if isinstance(expr, FloatImm) else None
+
+
+def _truncated(ctx: FunctionContext, have: DataType, want: DataType, value: str) -> str:
+    """A float32 within the limits of an integer as that, by way of int32: vectors have no conversion to fewer bits."""
+    single, word = VALUE_TYPE[str(have)], replace(want, code="int", bits=32)
+    return convert(ctx, str(word), str(want), ctx.text.value(f"fptosi {single} {value} to {VALUE_TYPE[str(word)]}"))
 
 
 def convert(ctx: FunctionContext, source: str, wanted: str, value: str) -> str:
@@ -75,8 +110,19 @@ def _float_to_int(ctx: FunctionContext, have: DataType, want: DataType, value: s
     from_type, to_type = VALUE_TYPE[str(have)], VALUE_TYPE[str(want)]
     if have.bits == 16:
         from_type, value = widen(ctx, str(have), value)
+    if have.lanes > 1 and have.bits < 64 and want.bits < 32:
+        return _limited(ctx, replace(have, code="float", bits=32), want, value)
     name = f"llvm.fpto{'s' if want.is_signed else 'u'}i.sat.{suffix(to_type)}.{suffix(from_type)}"
     return ctx.text.value(f"call {to_type} @{name}({from_type} {value})")
+
+
+def _limited(ctx: FunctionContext, single: DataType, want: DataType, value: str) -> str:
+    """float32 in lanes as integers of less than 32 bits; LLVM would take lane after lane."""
+    x = Lanes(ctx, "float", single.lanes, value)
+    low, high = (x.constant(limit) for limit in int_limits(str(replace(want, lanes=1))))
+    known = x.compare("ord", x).choose(x, x.constant(0.0)) if want.is_signed else x  # below, NaN isn't greater than 0
+    above = known.compare("ogt", low).choose(known, low)
+    return _truncated(ctx, single, want, above.compare("olt", high).choose(above, high).text)
 
 
 def _float_to_float(ctx: FunctionContext, have: DataType, want: DataType, value: str) -> str:

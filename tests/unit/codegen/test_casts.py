@@ -56,6 +56,32 @@ def test_floats_to_integers_truncate_and_saturate(source: str, wanted: str, lane
     assert apply(lambda x: _cast(x, wanted), wanted, a, lanes=lanes).tolist() == expected
 
 
+@pytest.mark.parametrize("lanes", (1, 16))
+@pytest.mark.parametrize("wanted", ("int8", "uint8", "int16", "int32"))
+@pytest.mark.parametrize("largest_first", (False, True))
+def test_floats_between_limits_need_no_others(wanted: str, largest_first: bool, lanes: int) -> None:
+    a = np.array([0.0, -0.0, 0.5, -1.75, 100.9, -100.9, 1e3, -1e3, 3e9, -3e9, np.inf, -np.inf, np.nan], "float32")
+    low, high = (0, 200) if wanted == "uint8" else (-100, 90)
+
+    def inside(x: PrimExpr) -> PrimExpr:
+        least, most = (ops.const(float(limit), x.dtype) for limit in (low, high))
+        return ops.maximum(ops.minimum(x, most), least) if largest_first else ops.minimum(ops.maximum(x, least), most)
+
+    of_nan = high if largest_first else low  # a comparison with NaN doesn't hold
+    expected = [of_nan if np.isnan(v) else int(min(max(float(v), low), high)) for v in a]
+    assert apply(lambda x: _cast(inside(x), wanted), wanted, a, lanes=lanes).tolist() == expected
+
+
+@pytest.mark.parametrize("limit", (400.0, np.inf))
+def test_limits_that_the_integer_has_not_are_its_own(limit: float) -> None:
+    a = np.array([300.0, -300.0, 5e9], "float32")
+
+    def inside(x: PrimExpr) -> PrimExpr:
+        return ops.minimum(ops.maximum(x, ops.const(-limit, x.dtype)), ops.const(limit, x.dtype))
+
+    assert apply(lambda x: _cast(inside(x), "int8"), "int8", a, lanes=4).tolist() == [127, -128, 127]
+
+
 @pytest.mark.parametrize("source", FLOATS)
 def test_floats_to_bool(source: str) -> None:
     a = np.array([0.0, -0.0, 1e-7, -2.0, np.inf, np.nan]).astype(to_numpy(source))
