@@ -90,5 +90,5 @@ def test_operator(name: str) -> None:
 def test_every_operator_is_drawn() -> None:
     """Those with a meaning of their own and without effects; tests/unit/relax/test_rows.py has what networks are made of."""
     meant = {row.name for row in ROWS.values() if row.numpy is not None and row.is_pure}
-    elsewhere = {"shape_of", "quantize", "dequantize", "narrow_cast"}
+    elsewhere = {"shape_of", "quantize", "dequantize", "requantize", "narrow_cast"}
     assert {name for name in meant if not name.startswith(("nn.", "image."))} - elsewhere - set(CASES) == set()

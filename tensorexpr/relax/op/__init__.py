@@ -106,7 +106,7 @@ from ..ops.manipulate import (
 )  # fmt: skip
 from ..ops.narrow import narrow_cast
 from ..ops.order import argsort, cumprod, cumsum, multinomial_from_uniform, nonzero, sort, topk, unique
-from ..ops.quantized import dequantize, quantize
+from ..ops.quantized import dequantize, quantize, requantize
 from ..ops.reduce import argmax, argmin, max, mean, min, prod, std, sum, variance
 from ..ops.sequences import (
     has_value,
@@ -142,8 +142,8 @@ __all__ = [
     "layout_transform", "left_shift", "less", "less_equal", "linear", "log", "logical_and", "logical_not", "logical_or",
     "logical_xor", "lookup", "loop", "masked_fill", "matmul", "max", "maximum", "mean", "memory", "min", "minimum", "mod",
     "multinomial_from_uniform", "multiply", "narrow_cast", "negative", "nn", "nonzero", "not_equal", "null_value", "one_hot",
-    "ones", "ones_like", "permute_dims", "power", "print", "prod", "quantize", "regex_full_match", "relu", "repeat", "reshape",
-    "reverse_sequence", "right_shift", "round", "rsqrt", "scatter_elements", "scatter_nd", "sequence_at", "sequence_concat",
+    "ones", "ones_like", "permute_dims", "power", "print", "prod", "quantize", "regex_full_match", "relu", "repeat", "requantize",
+    "reshape", "reverse_sequence", "right_shift", "round", "rsqrt", "scatter_elements", "scatter_nd", "sequence_at", "sequence_concat",
     "sequence_erase", "sequence_insert", "sequence_length", "sequence_split", "shape_of", "shape_to_tensor", "sigmoid", "sign",
     "sin", "sinh", "sort", "split", "sqrt", "square", "squeeze", "std", "strided_slice", "string_concat", "string_equal",
     "string_normalize", "string_split", "subtract", "sum", "take", "tan", "tanh", "tensor_to_shape", "tf_idf", "tile", "to_vdevice",

@@ -16,6 +16,8 @@ from ..relations import same_extents
 from ..struct_info import StructInfo
 from .row import Expr, Operand, Pattern, operator, tensor
 
+_WIDE = "float32"  # what scales are multiplied in
+
 
 def _blocks(shape: Any, scale: Any, axis: int) -> Callable[..., tuple[Any, ...]]:
     """Which scale an element has: the only one, that of its place along the axis, or that of a block of the axis.
@@ -62,18 +64,44 @@ def _spread(values: Any, shape: tuple[int, ...], axis: int) -> Any:
 
 def _te_quantize(data: Any, scale: Any, zero_point: Any, axis: int, out_dtype: str) -> Any:
     at, zero_at = _blocks(data.shape, scale.shape, axis), _blocks(data.shape, zero_point.shape, axis)
-    low, high = _limits(out_dtype)
-    wide = "float64" if data.dtype == "float64" else "float32"
+    limits = _limits(out_dtype)
+    wide = "float64" if data.dtype == "float64" else _WIDE
 
     def element(*i: Any) -> Any:
-        scaled = intrin.nearbyint(cast(data(*i), wide) / cast(scale(*at(i)), wide)) + cast(zero_point(*zero_at(i)), wide)
-        return cast(minimum(maximum(scaled, const(low, wide)), const(high, wide)), out_dtype)
+        scaled, zero = cast(data(*i), wide) / cast(scale(*at(i)), wide), cast(zero_point(*zero_at(i)), wide)
+        return cast(scaled + zero, out_dtype) if limits is None else _whole(scaled, zero, limits, wide, out_dtype)
 
     return compute(data.shape, element, "quantized", tag="elemwise")
 
 
-def _limits(dtype: str) -> tuple[int, int]:
+def _whole(value: Any, zero: Any, limits: tuple[int, int], wide: str, dtype: str) -> Any:
+    """A number as an integer: the zero is added to what is rounded, so that halves go to the even number on either side of it."""
+    low, high = (const(limit, wide) for limit in limits)
+    return cast(minimum(maximum(intrin.nearbyint(value) + zero, low), high), dtype)
+
+
+def _te_requantize(data: Any, scale: Any, zero_point: Any, axis: int, out_dtype: str) -> Any:
+    at, zero_at, limits = _blocks(data.shape, scale.shape, axis), _blocks(data.shape, zero_point.shape, axis), _limits(out_dtype)
+    assert limits is not None
+
+    def element(*i: Any) -> Any:
+        return _whole(cast(data(*i), _WIDE) * scale(*at(i)), cast(zero_point(*zero_at(i)), _WIDE), limits, _WIDE, out_dtype)
+
+    return compute(data.shape, element, "requantized", tag="elemwise")
+
+
+def _np_requantize(data: Any, scale: Any, zero_point: Any, axis: int, out_dtype: str) -> Any:
+    limits = _limits(out_dtype)
+    assert limits is not None
+    scaled = np.rint(data.astype(np.float32) * _spread(scale, data.shape, axis).astype(np.float32))
+    return np.clip(scaled + _spread(zero_point, data.shape, axis).astype(np.float32), *limits).astype(to_numpy(out_dtype))
+
+
+def _limits(dtype: str) -> tuple[int, int] | None:
+    """The least and the largest integer of a dtype; None for floats, which quantisation doesn't round."""
     own: Any = to_numpy(dtype)
+    if own.kind not in "iu":
+        return None
     info = np.iinfo(own)
     return int(info.min), int(info.max)
 
@@ -83,14 +111,15 @@ def _np_quantize(data: Any, scale: Any, zero_point: Any, axis: int, out_dtype: s
     wide = np.float64 if data.dtype == np.float64 else np.float32
     scaled = data.astype(wide) / _spread(scale, data.shape, axis).astype(wide)
     zero = _spread(zero_point, data.shape, axis).astype(wide)
-    if dtype.kind in "iu":
-        return np.clip(np.rint(scaled) + zero, *_limits(out_dtype)).astype(dtype)
+    limits = _limits(out_dtype)
+    if limits is not None:
+        return np.clip(np.rint(scaled) + zero, *limits).astype(dtype)
     return (scaled + zero).astype(dtype)
 
 
 def _te_dequantize(data: Any, scale: Any, zero_point: Any, axis: int, out_dtype: str) -> Any:
     at, zero_at = _blocks(data.shape, scale.shape, axis), _blocks(data.shape, zero_point.shape, axis)
-    whole = "int64" if data.dtype in ("uint32", "int64") else "int32"
+    whole = _WIDE if data.dtype.startswith(("float", "bfloat")) else "int64" if data.dtype in ("uint32", "int64") else "int32"
 
     def element(*i: Any) -> Any:
         apart = cast(data(*i), whole) - cast(zero_point(*zero_at(i)), whole)
@@ -123,9 +152,23 @@ def quantize(data: Expr, scale: Expr, zero_point: Expr, axis: int = -1, out_dtyp
     """Floats as integers: round(data / scale) + zero_point, halves to even numbers, and as near as the dtype has it.
 
     One scale and zero, or as many as an axis has elements; or a tensor with fewer elements along the axis, one for each block of it.
+    Where out_dtype is that of floats, nothing is rounded.
     """
     x, s, z = tensor(data, "data"), tensor(scale, "scale"), tensor(zero_point, "zero_point")
     _checked("quantize", x, s, z, axis)
+    return x.like(x.info.shape, out_dtype, x.ndim)
+
+
+@operator("requantize", Pattern.ELEMENTWISE, te=_te_requantize, numpy=_np_requantize)
+def requantize(data: Expr, scale: Expr, zero_point: Expr, axis: int = -1, out_dtype: str = "int8") -> StructInfo:
+    """Sums of int32 as integers of few bits: round(data * scale) + zero_point, halves to even numbers, in float32.
+
+    The scale is that of the sums by that of the result, so that nothing is divided where sums are made; else as `quantize`.
+    """
+    x, s, z = tensor(data, "data"), tensor(scale, "scale"), tensor(zero_point, "zero_point")
+    if _limits(out_dtype) is None:
+        raise DeclarationError(f"relax.op.requantize: results are integers, not {out_dtype}")
+    _checked("requantize", x, s, z, axis)
     return x.like(x.info.shape, out_dtype, x.ndim)
 
 

@@ -103,6 +103,7 @@ CASES: dict[str, Case] = {
         lambda x, s, z: op.quantize(x * 20.0, s, z, 1, "uint8"),
         (((2, 6, 3), F), ((2, 2, 3), F), ((2, 2, 3), "uint8")),
     ),
+    "requantize": (lambda x, s, z: op.requantize(x, s / 3.0, z, 1, "uint8"), (((2, 4, N), "int32"), ((4,), F), ((4,), "uint8"))),
     "rnn_steps": (
         lambda x, w, h, n: nn.rnn_steps(x, w, h, n, ["Affine"], [0.5], [0.1])[0],
         (((4, 2, 5), F), ((5, 5), F), ((2, 5), F), ((2,), "int32")),

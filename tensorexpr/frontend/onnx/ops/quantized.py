@@ -2,51 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from .... import relax
+from ....relax.ops.integer_products import integer_conv, integer_matmul
+from ....relax.ops.narrow import NARROW
 from ..attributes import Attributes
 from ..context import Context, Inputs
 from ..dtypes import dtype_of
 from ..registry import onnx_op
-from ..windows import Windows, letters, windows
-from .conv import convolution, taps
+from ..values import Value
+from ..windows import letters, windows
+from .conv import taps
 
 R = relax.op
 
 
-def _zero(ctx: Context, inputs: Inputs, index: int, dtype: str) -> Any:
-    """The number that stands for zero; 0 if it is left out."""
-    return inputs[index] if ctx.has(index) else relax.const(0, dtype)
+def _computed_as(dtype: str) -> str:
+    """The dtype in which kernels have numbers of one that they don't read: integers of eight bits, or float32."""
+    if dtype not in NARROW:
+        return dtype
+    return "float32" if dtype.startswith("float") else "uint8" if dtype.startswith("u") else "int8"
 
 
-def _is_zero(ctx: Context, index: int) -> bool:
-    """Whether an operand is known to be 0 everywhere."""
-    if not ctx.has(index):
-        return True
-    value = ctx.value(index)
-    if value is not None and isinstance(value.expr, relax.Constant):
-        return not np.any(value.expr.data.numpy())
-    return ctx.is_constant(index) and not np.any(ctx.constant(index))
+def _read(ctx: Context, index: int, dtype: str) -> Any:
+    """An operand of a dtype in one that kernels read; 0 if it is left out."""
+    wide, value = _computed_as(dtype), ctx.value(index)
+    if value is None:
+        return relax.const(0, wide)
+    given = ctx.expression(value)
+    return given if wide == dtype else R.narrow_cast(given, wide)
 
 
 @onnx_op("QuantizeLinear")
 def quantize_linear(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
-    """Floats as integers by scales: one, one for each element of an axis, or one for each block."""
+    """Floats as integers by scales, or as floats of fewer bits: one scale, one for each element of an axis, or one for each block."""
     stated = attrs.int("output_dtype", 0)
     dtype = dtype_of(stated, ctx.where) if stated else ctx.dtype(2) if ctx.has(2) else "uint8"
     data = inputs[0] if ctx.dtype(0) == ctx.dtype(1) or "float" in ctx.dtype(0) else R.astype(inputs[0], ctx.dtype(1))
-    return R.quantize(data, inputs[1], _zero(ctx, inputs, 2, dtype), attrs.int("axis", 1), dtype)
+    made = R.quantize(data, inputs[1], _read(ctx, 2, dtype), attrs.int("axis", 1), _computed_as(dtype))
+    if dtype not in NARROW:
+        return made
+    if not dtype.startswith("float"):
+        bits, signed = int(dtype[-1]), not dtype.startswith("u")
+        made = R.clip(made, -(1 << bits - 1) if signed else 0, (1 << bits - signed) - 1)
+    value = ctx.values[0]
+    return Value(
+        ctx.emit(R.narrow_cast(made, dtype, attrs.bool("saturate", True))), None, frozenset() if value is None else value.roots, dtype
+    )
 
 
 @onnx_op("DequantizeLinear")
 def dequantize_linear(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
-    """Integers as floats by scales."""
-    stated = attrs.int("output_dtype", 0)
+    """Integers, or floats of few bits, as floats by scales."""
+    stated, source = attrs.int("output_dtype", 0), ctx.dtype(0)
     dtype = dtype_of(stated, ctx.where) if stated else ctx.dtype(1)
-    return R.dequantize(inputs[0], inputs[1], _zero(ctx, inputs, 2, ctx.dtype(0)), attrs.int("axis", 1), dtype)
+    return R.dequantize(_read(ctx, 0, source), inputs[1], _read(ctx, 2, source), attrs.int("axis", 1), dtype)
 
 
 @onnx_op("DynamicQuantizeLinear")
@@ -62,97 +74,61 @@ def dynamic_quantize_linear(ctx: Context, inputs: Inputs, attrs: Attributes) -> 
     return [R.quantize(x, safe, point, -1, "uint8"), scale, point]
 
 
-def _wide(value: Any) -> Any:
-    return R.astype(value, "int32")
-
-
-def _product(ctx: Context, a: Any, b: Any, a_zero: tuple[int, Any], b_zero: tuple[int, Any]) -> Any:
-    """The product of integers less what stands for zero, in int32: the product of the numbers as they are, less products of sums."""
-    depth = ctx.emit(a).struct_info.extents[-1]
-    found = R.matmul(a, b, "int32")
-    terms = []
-    a_is_zero, b_is_zero = _is_zero(ctx, a_zero[0]), _is_zero(ctx, b_zero[0])
-    of_rows = None if a_is_zero else _across(_wide(a_zero[1]), a_zero[1].struct_info.ndim, a.struct_info.ndim, rows=True)
-    of_columns = None if b_is_zero else _across(_wide(b_zero[1]), b_zero[1].struct_info.ndim, b.struct_info.ndim, rows=False)
-    if of_rows is not None:
-        terms.append(R.multiply(R.sum(_wide(b), [-2], keepdims=True), of_rows))
-    if of_columns is not None:
-        terms.append(R.multiply(R.sum(_wide(a), [-1], keepdims=True), of_columns))
-    for term in terms:
-        found = R.subtract(found, term)
-    if of_rows is not None and of_columns is not None:
-        found = R.add(found, R.multiply(R.multiply(of_rows, of_columns), relax.const(int(depth), "int32")))
-    return found
-
-
-def _across(zero: Any, own: int, ndim: int, rows: bool) -> Any:
-    """A zero of each row as a column, or of each column as a row; those of a stack, and one for all, are as they should be."""
-    if own == 1 and rows and ndim > 1:
-        return R.reshape(zero, [-1, 1])
-    return zero
+def _zeros(ctx: Context, inputs: Inputs, index: int) -> Any:
+    """The number that stands for zero, as a constant if it is known; None if it is left out."""
+    value = ctx.value(index)
+    if value is None or isinstance(value.expr, relax.Constant):
+        return None if value is None else value.expr
+    return relax.const(ctx.constant(index)) if ctx.is_constant(index) else inputs[index]
 
 
 @onnx_op("MatMulInteger")
 def matmul_integer(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """A product of integers less what stands for zero, in int32."""
-    return _product(ctx, inputs[0], inputs[1], (2, inputs[2]), (3, inputs[3]))
+    return integer_matmul(inputs[0], inputs[1], _zeros(ctx, inputs, 2), _zeros(ctx, inputs, 3), ctx.emit)
 
 
-def _requantized(ctx: Context, total: Any, scales: tuple[Any, Any], scale: Any, zero: Any, axis: int, dtype: str) -> Any:
-    """Sums of int32 as integers by another scale."""
-    kind = "float32"
-    both = ctx.emit(R.multiply(R.astype(scales[0], kind), R.astype(scales[1], kind)))
-    rank = ctx.emit(total).struct_info.ndim
-    if both.struct_info.ndim == 1 and axis % rank != rank - 1 and str(both.struct_info.extents[0]) != "1":
-        both = R.reshape(both, [-1, *[1] * (rank - 1 - axis % rank)])
-    return R.quantize(R.multiply(R.astype(total, kind), both), R.astype(scale, kind), zero, axis, dtype)
+def _requantized(ctx: Context, total: Any, scales: Sequence[Any], zero: Any, axis: int, dtype: str) -> Any:
+    """Sums of int32 as integers by another scale; the scales are those of both factors and of the result."""
+    left, right, own = (R.astype(scale, "float32") for scale in scales)
+    factor = ctx.emit(R.divide(R.multiply(left, right), own))
+    if factor.struct_info.ndim < 2:
+        return R.requantize(total, factor, zero, axis, dtype)
+    return R.quantize(R.multiply(R.astype(total, "float32"), factor), relax.const(1.0), zero, axis, dtype)
 
 
 @onnx_op("QLinearMatMul")
 def qlinear_matmul(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """A product of quantised matrices."""
-    a, a_scale, a_zero, b, b_scale, b_zero, scale, zero = inputs[:8]
-    total = ctx.emit(_product(ctx, a, b, (2, a_zero), (5, b_zero)))
+    a, a_scale, _, b, b_scale, _, scale, zero = inputs[:8]
+    total = ctx.emit(integer_matmul(a, b, _zeros(ctx, inputs, 2), _zeros(ctx, inputs, 5), ctx.emit))
     if ctx.rank(1) == 1 and str(ctx.extents(1)[0]) != "1":
         a_scale = ctx.emit(R.reshape(a_scale, [-1, 1]))
-    return _requantized(ctx, total, (a_scale, b_scale), scale, zero, -1, ctx.dtype(7))
+    return _requantized(ctx, total, (a_scale, b_scale, scale), zero, -1, ctx.dtype(7))
 
 
-def _integer_conv(ctx: Context, attrs: Attributes, data: Any, weight: Any, x_zero: tuple[int, Any], w_zero: tuple[int, Any]) -> Any:
-    """A convolution of integers less what stands for zero, in int32."""
-    index = 3 if ctx.node.op_type == "QLinearConv" else 1
-    own = windows(ctx, attrs, taps(ctx, index))
-    rank, groups = own.rank, attrs.int("group", 1)
-    letters(ctx, rank)
-    if not _is_zero(ctx, x_zero[0]):
-        # Padding is zero, and so the number that stands for it: it is there before the sums.
-        width = [0, 0, 0, 0, *[n for low, high in zip(own.pads[:rank], own.pads[rank:], strict=True) for n in (low, high)]]
-        if any(width):
-            data = ctx.emit(R.nn.pad(data, width, R.reshape(x_zero[1], [])))
-            own = Windows(own.size, own.strides, own.dilations, [0] * 2 * rank)
-    shape = [-1, *[1] * (rank + 1)]
-    if not _is_zero(ctx, w_zero[0]):
-        weight = ctx.emit(R.subtract(_wide(weight), R.reshape(_wide(w_zero[1]), shape)))
-        data = ctx.emit(_wide(data))
-    found = convolution(data, weight, own, groups, "int32")
-    if not _is_zero(ctx, x_zero[0]):
-        sums = R.sum(_wide(weight), list(range(1, rank + 2)))
-        found = R.subtract(found, R.reshape(R.multiply(sums, R.reshape(_wide(x_zero[1]), [])), [1, *shape[:-1]]))
-    return found
+def _integer_conv(ctx: Context, inputs: Inputs, attrs: Attributes, data: int, weight: int) -> Any:
+    """A convolution of integers less what stands for zero, in int32; the operands by number."""
+    own = windows(ctx, attrs, taps(ctx, weight))
+    letters(ctx, own.rank)
+    given = {"strides": own.strides, "padding": own.pads, "dilation": own.dilations, "groups": attrs.int("group", 1)}
+    # What stands for zero follows the weights, and behind those of QLinearConv their scales.
+    first, second = (2, 5) if weight == 3 else (2, 3)
+    return integer_conv(inputs[data], inputs[weight], given, _zeros(ctx, inputs, first), _zeros(ctx, inputs, second), ctx.emit)
 
 
 @onnx_op("ConvInteger")
 def conv_integer(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """A convolution of integers less what stands for zero, in int32."""
-    return _integer_conv(ctx, attrs, inputs[0], inputs[1], (2, inputs[2]), (3, inputs[3]))
+    return _integer_conv(ctx, inputs, attrs, 0, 1)
 
 
 @onnx_op("QLinearConv")
 def qlinear_conv(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """A convolution of quantised images and weights, with a bias in int32."""
-    x, x_scale, x_zero, w, w_scale, w_zero, scale, zero = inputs[:8]
-    total = _integer_conv(ctx, attrs, x, w, (2, x_zero), (5, w_zero))
+    _, x_scale, _, _, w_scale, _, scale, zero = inputs[:8]
+    total = _integer_conv(ctx, inputs, attrs, 0, 3)
     rank = ctx.rank(0)
     if ctx.has(8):
         total = R.add(total, R.reshape(inputs[8], [1, -1, *[1] * (rank - 2)]))
-    return _requantized(ctx, ctx.emit(total), (x_scale, w_scale), scale, zero, 1, ctx.dtype(7))
+    return _requantized(ctx, total, (x_scale, w_scale, scale), zero, 1, ctx.dtype(7))
