@@ -10,6 +10,7 @@ from .common import EliminateCommonSubexpr
 from .convert_layout import ConvertLayout
 from .dataflow import ConvertToDataflow, ToNonDataflow
 from .decompose import DecomposeOpsForInference, DecomposeOpsForTraining
+from .fake_quantization import FakeQuantizationToInteger
 from .fold_scale import FoldScaleAxis
 from .fuse_by_pattern import FuseOpsByPattern, FusionPattern, PatternCheckContext
 from .fuse_ops import FuseOps
@@ -48,12 +49,12 @@ __all__ = [
     "AdjustMatmulOrder", "AlterOpImpl", "AnnotateTIROpPattern", "AttachAttrLayoutFreeBuffers", "AttachGlobalSymbol", "BindParams",
     "BindSymbolicVars", "BundleModelParams", "CallTIRRewrite", "CanonicalizeBindings", "CombineParallelMatmul", "ConvertLayout",
     "ConvertToDataflow", "DeadCodeElimination", "DecomposeOpsForInference", "DecomposeOpsForTraining", "DropSubnormals",
-    "EliminateCommonSubexpr", "ExpandMatmulOfSum", "ExpandTupleArguments", "FastMathTransform", "FewShotTuning", "FoldConstant",
-    "FoldPads", "FoldScaleAxis", "FuseOps", "FuseOpsByPattern", "FuseTIR", "FuseTransposeMatmul", "FusionPattern", "Gradient",
-    "InlinePrivateFunctions", "KillAfterLastUse", "LambdaLift", "LegalizeOps", "LiftTransformParams", "LowerAllocTensor",
-    "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR", "Normalize", "NormalizeGlobalVar",
+    "EliminateCommonSubexpr", "ExpandMatmulOfSum", "ExpandTupleArguments", "FakeQuantizationToInteger", "FastMathTransform",
+    "FewShotTuning", "FoldConstant", "FoldPads", "FoldScaleAxis", "FuseOps", "FuseOpsByPattern", "FuseTIR", "FuseTransposeMatmul",
+    "FusionPattern", "Gradient", "InlinePrivateFunctions", "KillAfterLastUse", "LambdaLift", "LegalizeOps", "LiftTransformParams",
+    "LowerAllocTensor", "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR", "Normalize", "NormalizeGlobalVar",
     "OptimizeLayoutTransform", "PatternCheckContext", "RecognizePatterns", "RemovePurityChecking", "RemoveRedundantReshape",
-    "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul",
-    "RewriteDataflowReshape", "Simplify", "SimplifyExpr", "StaticPlanBlockMemory", "ToMixedPrecision", "ToNonDataflow",
-    "TopologicalSort", "UpdateParamStructInfo", "dataflowblock_pass", "function_pass",
+    "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul", "RewriteDataflowReshape",
+    "Simplify", "SimplifyExpr", "StaticPlanBlockMemory", "ToMixedPrecision", "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo",
+    "dataflowblock_pass", "function_pass",
 ]  # fmt: skip

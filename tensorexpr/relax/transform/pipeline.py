@@ -28,6 +28,7 @@ from .annotate_pattern import AnnotateTIROpPattern
 from .canonicalize import CanonicalizeBindings
 from .common import EliminateCommonSubexpr
 from .decompose import DecomposeOpsForInference
+from .fake_quantization import FakeQuantizationToInteger
 from .fuse_ops import FuseOps
 from .fuse_tir import FuseTIR
 from .legalize import LegalizeOps, has_known_shapes
@@ -75,6 +76,7 @@ PHASES: Mapping[int, Phase] = {
         (
             Normalize(),  # first: all that follows sees one call a binding
             CanonicalizeBindings(),
+            FakeQuantizationToInteger(),  # before constants are folded: weights of integers would be floats
             FoldConstant(),  # last: shapes and weights that are computed are constants for all that follows
         ),
     ),

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...lower.passes import ModulePass
 from ...tir.arithmetic import as_int
-from ..expr import Call, Constant, RelaxExpr
+from ..expr import Call, Constant, RelaxExpr, const
 from ..ops.manipulate import reshape
 from ..struct_info import TensorStructInfo
 from .identities import is_by_element, is_known
@@ -44,19 +44,25 @@ def _behind(graph: Rewriter, call: Call) -> Any:
     last = as_int(source.extents[-1]), as_int(inner.struct_info.extents[-1] if inner.struct_info.extents else 0)  # type: ignore[attr-defined]
     if not all(n == place or _fits(arg, last[0] if last[0] == last[1] else None) for n, arg in enumerate(call.args)):
         return None
-    args = [inner.args[0] if n == place else arg for n, arg in enumerate(call.args)]
+    args = [inner.args[0] if n == place else _one_number(arg) for n, arg in enumerate(call.args)]
     made = Call(call.op, args, call.attrs, call.sinfo_args)
     if made.struct_info.extents != source.extents:  # type: ignore[attr-defined]
         return None
     return to_shape_of(made, call.struct_info)
 
 
+def _one_number(arg: Any) -> Any:
+    """An operand; one number with one axis at most, which it is beside tensors of any shape."""
+    is_one = isinstance(arg, Constant) and len(arg.data.shape) > 1 and arg.data.numpy().size == 1
+    return const(arg.data.numpy().reshape(1)) if is_one else arg
+
+
 def _fits(arg: Any, last: int | None) -> bool:
-    """Whether an operand means the same beside another shape: a number, or a vector along the last axis, which is the same."""
+    """Whether an operand means the same beside another shape: one number, or a vector along the last axis, which is the same."""
     info = arg.struct_info if isinstance(arg, RelaxExpr) else None
     if not isinstance(info, TensorStructInfo):
         return True
-    if info.ndim == 0:
+    if info.ndim == 0 or (isinstance(arg, Constant) and arg.data.numpy().size == 1):
         return True
     return isinstance(arg, Constant) and info.ndim == 1 and last is not None and as_int(info.extents[0]) == last  # type: ignore[index]
 
