@@ -7,6 +7,8 @@ the first one that everything made of it passes (its post-dominator), if the way
         this has beside them; elementwise and broadcast operators join what is injective, or a reduction, behind them
     1   injective operators join injective ones
     2   injective operators join a tuple of such ones
+
+Then transposes join products that can read or write their elements where they are (`moves`), so that attention's heads are never moved.
 """
 
 from __future__ import annotations
@@ -15,18 +17,22 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...errors import DeclarationError
 from ...lower.context import PassContext
 from ...lower.passes import ModulePass
+from ...te.tensor import Tensor
 from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ...tir.op_registry import Op
 from ..expr import Binding, Call, DataflowBlock, Function, Tuple, Var, VarBinding
 from ..ops.row import Pattern, row_of
 from ..relations import same_extents
 from ..struct_info import TensorStructInfo
+from ..tensor_function import plain_tensors
 from ..visitor import Mutator, walk
 from .annotate_pattern import pattern_of_function
 from .fused_functions import grouped
 from .legalize import has_known_shapes
+from .moves import can_read_through, can_write_through
 from .passes import graph_pass
 from .post_dominators import Dominator, Edge, post_dominators
 from .views import VIEW
@@ -105,7 +111,10 @@ class Partition:
                 if var in numbers:
                     self.readers[numbers[var]].append(Edge(number, _edge_pattern(self.patterns[number], var, binding.var)))
         self.groups = [Group(pattern) for pattern in self.patterns]
-        self._tree = post_dominators(self.readers, [binding.var in leaves for binding in self.bindings])
+        self._leaves = [binding.var in leaves for binding in self.bindings]
+        self._tree = post_dominators(self.readers, self._leaves)
+        self._mod = mod
+        self._computations: dict[str, list[Tensor]] = {}
 
     def run(self) -> list[Group]:
         """Join groups; returns that of each binding."""
@@ -113,7 +122,39 @@ class Partition:
             for number, dominator in enumerate(self._tree):
                 if dominator.parent is not None:
                     self._visit(phase, number, dominator, dominator.parent)
+        for number, edges in enumerate(self.readers):
+            if len(edges) == 1 and not self._leaves[number] and self._size(number, edges[0].reader) <= self._most:
+                self._join_move(number, edges[0].reader)
         return [group.root() for group in self.groups]
+
+    def _join_move(self, number: int, reader: int) -> None:
+        """Join a move and the product that alone reads it, or a product and the move that alone reads its result."""
+        group, target = self.groups[number].root(), self.groups[reader].root()
+        if group.size == 1 and self.patterns[reader] == Pattern.OUT_FUSABLE:
+            call, var = self.bindings[reader].value, self.bindings[number].var
+            places = [n for n, arg in enumerate(_operands(call)) if arg is var]
+            fits = len(places) == 1 and can_read_through(self._computation(reader), places[0], self._computation(number))
+        elif target.size == 1 and group.pattern == Pattern.OUT_FUSABLE:
+            anchors = [n for n, one in enumerate(self.groups) if one.root() is group and self.patterns[n] == Pattern.OUT_FUSABLE]
+            fits = len(anchors) == 1 and can_write_through(self._computation(anchors[0]), self._computation(reader))
+        else:
+            return
+        if fits:
+            join(self.groups[number], self.groups[reader])
+
+    def _computation(self, number: int) -> list[Tensor]:
+        """What a binding that calls a tensor function computes; nothing for others."""
+        call = self.bindings[number].value
+        callee: Any = self._mod[call.args[0]] if _operands(call) else None
+        if not isinstance(callee, PrimFunc):
+            return []
+        name = call.args[0].name_hint
+        if name not in self._computations:
+            try:
+                self._computations[name] = plain_tensors(callee)
+            except DeclarationError:
+                self._computations[name] = []
+        return self._computations[name]
 
     def _visit(self, phase: int, number: int, dominator: Dominator, parent: int) -> None:
         group, target = self.groups[number].root(), self.groups[parent].root()
@@ -156,6 +197,12 @@ class Partition:
         """How many nodes a group would have."""
         roots = {self.groups[node].root() for node in (number, parent, *(self._between(number, parent) or []))}
         return sum(root.size for root in roots)
+
+
+def _operands(call: Any) -> Sequence[Any]:
+    """The tensors that a call of a tensor function passes; none for other values."""
+    is_call = isinstance(call, Call) and call.op == "relax.call_tir" and isinstance(call.args[0], GlobalVar) and len(call.args) == 2
+    return call.args[1].fields if is_call and isinstance(call.args[1], Tuple) else ()
 
 
 def join(one: Group, other: Group) -> None:

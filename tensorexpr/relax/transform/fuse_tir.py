@@ -25,6 +25,7 @@ from ..struct_info import TensorStructInfo
 from ..tensor_function import function_of_tensors, outline, plain_tensors
 from ..visitor import Mutator
 from .fused_functions import PRIMITIVE
+from .moves import written_in_place
 from .passes import graph_pass
 
 
@@ -61,7 +62,7 @@ def composed(func: Function, mod: IRModule) -> tuple[list[Tensor], list[Tensor]]
     for binding in func.body.bindings():
         values[binding.var] = value(binding.value)
     result = value(func.body.body)
-    return inputs, result if isinstance(result, list) else [result]
+    return inputs, written_in_place(result if isinstance(result, list) else [result])
 
 
 def _applied(tensors: Sequence[Tensor], args: Sequence[Tensor | PrimExpr]) -> list[Tensor]:

@@ -186,3 +186,37 @@ def test_functions_that_were_read_get_the_schedules_of_those_that_were_made(carr
     monkeypatch.setattr(tensor_function, "_made", tensor_function._Made())  # as in another process
     found = kernels_of(carried(mod), Target("llvm -mcpu=znver3 -num-cores 2"))
     assert len(found) == 4 and {kernel.origin for kernel in found.values()} == {"rule"}
+
+
+def test_products_read_and_write_heads_where_they_are() -> None:
+    def heads(e: Any, q: Any, k: Any, v: Any) -> Any:
+        turned = [e(op.permute_dims(one, order)) for one, order in ((q, (0, 2, 1, 3)), (k, (0, 2, 3, 1)), (v, (0, 2, 1, 3)))]
+        scores = e(op.nn.softmax(e(op.matmul(turned[0], turned[1]))))
+        return e(op.permute_dims(e(op.matmul(scores, turned[2])), (0, 2, 1, 3)))
+
+    check(module(heads, *[(1, 9, 3, 20)] * 3), "fused_transpose_transpose1_matmul", "fused_transpose_matmul1_transpose2", "softmax")
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        # its columns would be written far from each other
+        (lambda e, x, y: e(op.permute_dims(e(op.matmul(x, y)), (0, 2, 1))), ["matmul", "transpose"]),
+        # heads are side by side in memory, not rows or columns
+        (lambda e, x, y: e(op.matmul(x, e(op.permute_dims(y, (2, 0, 1))))), ["matmul", "transpose"]),
+        # rows are side by side: each step of the sum would read another line of the cache for each row
+        (lambda e, x, y: e(op.matmul(e(op.permute_dims(x, (0, 2, 1))), y)), ["matmul", "transpose"]),
+        # one row: nothing is read twice, and sums go along what is side by side
+        (lambda e, x, y: e(op.matmul(e(op.sum(x, 1, keepdims=True)), e(op.permute_dims(y, (0, 2, 1))))), ["matmul", "sum", "transpose"]),
+    ],
+)
+def test_transposes_that_products_would_pay_for_stay(make: Callable[..., Any], expected: list[str]) -> None:
+    check(module(make, (8, 8, 8), (8, 8, 8)), *expected)
+
+
+def test_a_transpose_that_is_used_twice_stays() -> None:
+    def made(e: Any, x: Any, y: Any) -> Any:
+        turned = e(op.permute_dims(y, (0, 2, 1)))
+        return e(op.matmul(x, turned)), e(op.nn.softmax(turned))
+
+    check(module(made, (2, 8, 8), (2, 8, 8)), "matmul", "softmax", "transpose")
