@@ -75,14 +75,30 @@ def untouched_stages(s: Schedule) -> list[StageNode]:
 
 
 def rows_of_program(s: Schedule, left: Sequence[StageNode], target: Target) -> int:
-    """How many leading axes all stages left share, if they are to be computed row by row; else 0."""
+    """How many leading axes all stages left share, if they are to be computed row by row; else 0.
+
+    Of several outputs the last one is made of all others: a sum of rows and its norm, say.
+    """
     last = left[-1] if left else None
-    if last is None or len(s.outputs) != 1 or not last.is_output or len(left) == 1:
+    if last is None or not last.is_output or len(left) == 1 or not _is_made_of(s, last, left[:-1]):
         return 0
     if not all(isinstance(stage.op, ComputeOp) for stage in left) or last.compute.reduce_axis:  # loops of their own have no rows
         return 0
     rows = common_rows(s, last.origin.output(0), left[:-1])
     return rows if rows and _has_enough_rows(last, left[:-1], rows, target) else 0
+
+
+def _is_made_of(s: Schedule, last: StageNode, others: Sequence[StageNode]) -> bool:
+    """True if a stage reads all outputs among others, by itself or through other stages."""
+    seen: set[int] = set()
+    waiting = [last]
+    while waiting:
+        for load in s.tree.reads(waiting.pop()):
+            producer = s.tree.producer(load)
+            if producer.id not in seen:
+                seen.add(producer.id)
+                waiting.append(producer)
+    return all(stage.id in seen for stage in others if stage.is_output)
 
 
 def inline_cheap_stages(s: Schedule) -> None:
