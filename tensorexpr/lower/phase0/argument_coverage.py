@@ -1,12 +1,18 @@
 """An argument that is computed at a loop of another stage is there as a whole in the end: its parts cover it.
 
 Each visit computes a box `[start, start + extent)` of every dimension, whose start depends on the loops outside. The boxes
-leave no hole if, from the loop with the smallest step up, each step is no longer than what the loops before it cover.
+leave no hole if, from the loop with the smallest step up, each step is no longer than what the loops before it cover. A loop that was
+made of several counts for each of them:
+
+    for f in range(4 * 8): s[f // 8, 4 * (f % 8) : 4 * (f % 8) + 4]        f is two digits, of which each counts for itself
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
 
 from ...arith.analyzer import Analyzer
 from ...arith.linear import linear_form
@@ -14,9 +20,18 @@ from ...errors import ScheduleError
 from ...schedule.attachment import enclosing_loops
 from ...schedule.domain import StageDomain
 from ...schedule.tree import LoopKind, ScheduleTree, StageNode
-from ...tir.arithmetic import as_int
-from ...tir.expr import PrimExpr, Range, Var
+from ...tir.arithmetic import as_int, const
+from ...tir.expr import FloorDiv, FloorMod, PrimExpr, Range, Var
 from ...tir.insist import insisted
+
+
+@dataclass(frozen=True, slots=True)
+class _Digit:
+    """A loop variable, or (variable // low) % count where those digits are all of it."""
+
+    var: Var
+    low: int
+    count: PrimExpr
 
 
 def check_covers(tree: ScheduleTree, stage: StageNode, domains: Mapping[int, StageDomain], analyzer: Analyzer) -> None:
@@ -34,29 +49,67 @@ def check_covers(tree: ScheduleTree, stage: StageNode, domains: Mapping[int, Sta
         loops[var] = domains[target.id].extents[axis]
         if target.mark(axis).kind in (LoopKind.PARALLEL, LoopKind.BIND):
             parallel.add(var)
-    used: set[Var] = set()
+    used: list[_Digit] = []
     for axis, size in zip(stage.spatial, stage.origin.output_shape(0), strict=True):
         found = _covered(domains[stage.id].region[axis], size, loops, parallel, analyzer)
-        if found is None or not used.isdisjoint(found):
+        if found is None or _overlap([*used, *found]):
             _refuse(tree, stage, axis)
-        used |= found or set()
-    if not parallel <= used | {var for var, extent in loops.items() if as_int(extent) == 1}:
+        used += found or []
+    if not all(_is_used(var, loops[var], used) for var in parallel):
         _refuse(tree, stage, None)
 
 
-def _covered(part: Range, size: PrimExpr, loops: Mapping[Var, PrimExpr], parallel: set[Var], analyzer: Analyzer) -> set[Var] | None:
+def _digit(atom: object, loops: Mapping[Var, PrimExpr]) -> _Digit | None:
+    """What an atom of an index is of a loop variable; None for anything else, and where a digit isn't the same for each higher one."""
+    if isinstance(atom, Var):
+        return _Digit(atom, 1, loops[atom]) if atom in loops else None
+    count = as_int(atom.b) if isinstance(atom, FloorMod) else None
+    inner = atom.a if isinstance(atom, FloorMod) else atom
+    low = as_int(inner.b) if isinstance(inner, FloorDiv) else 1
+    var = inner.a if isinstance(inner, FloorDiv) else inner
+    extent = as_int(loops[var]) if isinstance(var, Var) and var in loops else None
+    if (
+        not isinstance(var, Var)
+        or extent is None
+        or low is None
+        or low < 1
+        or (isinstance(atom, FloorMod) and (count is None or count < 1))
+    ):
+        return None
+    count = extent // low if count is None else count
+    return _Digit(var, low, const(count, var.dtype)) if count > 0 and extent % (low * count) == 0 else None
+
+
+def _overlap(digits: Iterable[_Digit]) -> bool:
+    """Whether two digits have something of one loop in common."""
+    listed = sorted(digits, key=lambda one: (one.var.name, id(one.var), one.low))
+    return any(a.var is b.var and a.low * (as_int(a.count) or b.low + 1) > b.low for a, b in pairwise(listed))
+
+
+def _is_used(var: Var, extent: PrimExpr, digits: Iterable[_Digit]) -> bool:
+    """Whether all digits of a loop variable are there."""
+    own = [one for one in digits if one.var is var]
+    whole = any(one.low == 1 and one.count is extent for one in own)
+    return whole or as_int(extent) == prod(as_int(one.count) or 0 for one in own)
+
+
+def _covered(part: Range, size: PrimExpr, loops: Mapping[Var, PrimExpr], parallel: set[Var], analyzer: Analyzer) -> list[_Digit] | None:
     """The loops over which the boxes of one dimension make up all of it; None if that can't be shown."""
     form = linear_form(analyzer.simplify(part.min))
     covered = part.extent
     if form.constant != 0:
         return None
+    found: list[_Digit] = []
     for atom, step in sorted(form.terms.items(), key=lambda term: term[1]):
-        count = loops.get(atom) if isinstance(atom, Var) else None
-        joins = analyzer.known_equal(covered, step) if atom in parallel else analyzer.known_less_equal(step, covered)
-        if count is None or step <= 0 or not joins:
+        digit = _digit(atom, loops)
+        if digit is None or step <= 0:
             return None
-        covered = analyzer.simplify(covered + step * (count - 1))
-    return {atom for atom in form.terms if isinstance(atom, Var)} if analyzer.known_less_equal(size, covered) else None
+        joins = analyzer.known_equal(covered, step) if digit.var in parallel else analyzer.known_less_equal(step, covered)
+        if not joins:
+            return None
+        covered = analyzer.simplify(covered + step * (digit.count - 1))
+        found.append(digit)
+    return found if analyzer.known_less_equal(size, covered) else None
 
 
 def _refuse(tree: ScheduleTree, stage: StageNode, axis: int | None) -> None:

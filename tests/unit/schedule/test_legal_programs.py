@@ -105,6 +105,31 @@ def test_two_threads_do_not_compute_one_part_of_an_argument() -> None:
         tvm.lower(s, [a, b, pairs])
 
 
+def test_an_argument_is_computed_in_parts_of_a_loop_over_several_axes() -> None:
+    a = te.placeholder((3, 8, 12), name="A")
+    b = te.compute(a.shape, lambda i, j, k: a[i, j, k] + 1.0, name="B")
+    c = te.compute(a.shape, lambda i, j, k: b[i, j, k] * 2.0, name="C")
+    s = create_schedule([b.op, c.op])
+    outer, _ = s[c].split(c.op.axis[1], factor=4)
+    whole = s[c].fuse(c.op.axis[0], outer)
+    s[b].compute_at(s[c], whole)
+    s[c].parallel(whole)
+    assert_schedule_correct(s, [a, b, c])
+
+
+def test_an_argument_is_not_computed_again_by_each_value_of_a_digit() -> None:
+    a = te.placeholder((3, 12), name="A")
+    b = te.compute(a.shape, lambda i, k: a[i, k] + 1.0, name="B")
+    c = te.compute((3, 8, 12), lambda i, j, k: b[i, k] * 2.0, name="C")
+    s = create_schedule([b.op, c.op])
+    whole = s[c].fuse(c.op.axis[0], c.op.axis[1])
+    s[b].compute_at(s[c], whole)
+    assert_schedule_correct(s, [a, b, c])
+    s[c].parallel(whole)
+    with pytest.raises(ScheduleError, match="several iterations of a parallel loop compute the same part"):
+        tvm.lower(s, [a, b, c])
+
+
 def test_arguments_that_nothing_reads_and_results_that_nobody_takes() -> None:
     a, b, c = chain()
     unused = te.placeholder((3,), name="U")
