@@ -8,7 +8,8 @@ the first one that everything made of it passes (its post-dominator), if the way
     1   injective operators join injective ones
     2   injective operators join a tuple of such ones
 
-Then transposes join products that can read or write their elements where they are (`moves`), so that attention's heads are never moved.
+Then transposes join products that can read or write their elements where they are (`moves`), so that attention's heads are never moved;
+and what works row by row joins what reads its rows (`row_programs`), though others read them, too: such a group has several results.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from .legalize import has_known_shapes
 from .moves import can_read_through, can_write_through
 from .passes import graph_pass
 from .post_dominators import Dominator, Edge, post_dominators
+from .row_programs import Rows, rows_of, rows_read
 from .views import VIEW
 
 _MOST_NODES = 256
@@ -47,8 +49,13 @@ class Group:
     """Nodes that become one function; of joined groups `joined` is the one that all are."""
 
     pattern: Pattern
-    size: int = 1
+    members: list[int]
     joined: Group | None = field(default=None, repr=False)
+
+    @property
+    def size(self) -> int:
+        """How many nodes it has."""
+        return len(self.members)
 
     def root(self) -> Group:
         """The group that this one is by now."""
@@ -110,11 +117,12 @@ class Partition:
             for var in variables_of(binding.value):
                 if var in numbers:
                     self.readers[numbers[var]].append(Edge(number, _edge_pattern(self.patterns[number], var, binding.var)))
-        self.groups = [Group(pattern) for pattern in self.patterns]
+        self.groups = [Group(pattern, [number]) for number, pattern in enumerate(self.patterns)]
         self._leaves = [binding.var in leaves for binding in self.bindings]
         self._tree = post_dominators(self.readers, self._leaves)
         self._mod = mod
         self._computations: dict[str, list[Tensor]] = {}
+        self._found_rows: dict[str, Rows | None] = {}
 
     def run(self) -> list[Group]:
         """Join groups; returns that of each binding."""
@@ -125,6 +133,9 @@ class Partition:
         for number, edges in enumerate(self.readers):
             if len(edges) == 1 and not self._leaves[number] and self._size(number, edges[0].reader) <= self._most:
                 self._join_move(number, edges[0].reader)
+        for number, edges in enumerate(self.readers):
+            for edge in edges:
+                self._join_rows(number, edge.reader)
         return [group.root() for group in self.groups]
 
     def _join_move(self, number: int, reader: int) -> None:
@@ -135,12 +146,58 @@ class Partition:
             places = [n for n, arg in enumerate(_operands(call)) if arg is var]
             fits = len(places) == 1 and can_read_through(self._computation(reader), places[0], self._computation(number))
         elif target.size == 1 and group.pattern == Pattern.OUT_FUSABLE:
-            anchors = [n for n, one in enumerate(self.groups) if one.root() is group and self.patterns[n] == Pattern.OUT_FUSABLE]
+            anchors = [n for n in group.members if self.patterns[n] == Pattern.OUT_FUSABLE]
             fits = len(anchors) == 1 and can_write_through(self._computation(anchors[0]), self._computation(reader))
         else:
             return
         if fits:
             join(self.groups[number], self.groups[reader])
+
+    def _join_rows(self, number: int, reader: int) -> None:
+        """Join the group that a value is the last one of, and one that reads its rows."""
+        group, target = self.groups[number].root(), self.groups[reader].root()
+        if group is target or group.size + target.size > self._most or self._last(group) != number:
+            return
+        members = sorted((*group.members, *target.members))
+        values = {self.bindings[n].var for n in members}
+        found: Rows | None = None
+        for n in members:
+            own = self._rows(n)
+            if own is None:
+                return
+            inside = [m for m, arg in enumerate(_operands(self.bindings[n].value)) if arg in values]
+            read = min((rows_read(self._computation(n), m) for m in inside), default=own.shared)
+            found = own if found is None else found.with_(own, read)
+        if found is not None and found.pays and not self._leads_back(group, target):
+            join(group, target)
+
+    def _rows(self, number: int) -> Rows | None:
+        tensors = self._computation(number)
+        if not tensors:
+            return None
+        name = self.bindings[number].value.args[0].name_hint
+        if name not in self._found_rows:
+            self._found_rows[name] = rows_of(tensors)
+        return self._found_rows[name]
+
+    def _last(self, group: Group) -> int:
+        """The only member of a group that no other one reads; -1 if there are several."""
+        ends = [n for n in group.members if not any(edge.reader in group.members for edge in self.readers[n])]
+        return ends[0] if len(ends) == 1 else -1
+
+    def _leads_back(self, *joined: Group) -> bool:
+        """Whether something outside of some groups that are to be one is between them."""
+        seen: set[Group] = set()
+        waiting = list(joined)
+        while waiting:
+            group = waiting.pop()
+            for reader in {self.groups[edge.reader].root() for n in group.members for edge in self.readers[n]} - seen:
+                if reader in joined and group not in joined:
+                    return True
+                if reader not in joined:
+                    seen.add(reader)
+                    waiting.append(reader)
+        return False
 
     def _computation(self, number: int) -> list[Tensor]:
         """What a binding that calls a tensor function computes; nothing for others."""
@@ -210,7 +267,7 @@ def join(one: Group, other: Group) -> None:
     a, b = one.root(), other.root()
     if a is not b:
         a.joined = b
-        b.size += a.size
+        b.members = sorted({*a.members, *b.members})
         b.pattern = max(a.pattern, b.pattern)
 
 

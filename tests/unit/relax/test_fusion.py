@@ -220,3 +220,73 @@ def test_a_transpose_that_is_used_twice_stays() -> None:
         return e(op.matmul(x, turned)), e(op.nn.softmax(turned))
 
     check(module(made, (2, 8, 8), (2, 8, 8)), "matmul", "softmax", "transpose")
+
+
+ROW_PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...], list[str]]] = {
+    "a sum that is wanted too": (
+        lambda e, x, r, g: (s := e(op.add(x, r)), e(op.nn.layer_norm(s, g, g))),
+        ((4, 32, 48), (4, 32, 48), (48,)),
+        ["fused_add_layer_norm"],
+    ),
+    "a sum that is read behind the norm": (
+        lambda e, x, r, g: e(op.add(s := e(op.add(x, r)), e(op.nn.gelu(e(op.nn.rms_norm(s, g)))))),
+        ((64, 48), (64, 48), (48,)),
+        ["fused_add_rms_norm_gelu_add"],
+    ),
+    "scores with scale, mask and a guard": (
+        lambda e, x, m: e(op.where(e(op.isnan(s := e(op.nn.softmax(e(op.multiply(x, relax.const(0.1)) + m))))), e(op.abs(s)), s)),
+        ((2, 3, 16, 20), (2, 1, 1, 20)),
+        ["fused_multiply_add_softmax_tir_isnan_tir_abs_where"],
+    ),
+    "rows by their lengths": (
+        lambda e, x: e(op.divide(x, e(op.sqrt(e(op.sum(e(op.multiply(x, x)), -1, keepdims=True)))))),
+        ((64, 48),),
+        ["fused_multiply_sum_tir_sqrt_divide"],
+    ),
+    "instances": (
+        lambda e, x, g: e(op.nn.relu(e(op.nn.instance_norm(x, g, g, 1, [2, 3])))),
+        ((2, 16, 5, 5), (16,)),
+        ["fused_instance_norm_relu"],
+    ),
+    "groups": (
+        lambda e, x, g: e(op.nn.group_norm(e(op.nn.silu(x)), g, g, 4, 1, [2, 3])),
+        ((4, 16, 5, 5), (16,)),
+        ["group_norm", "silu"],  # a group's rows are channels in the tensor: other axes
+    ),
+    "a product between": (
+        lambda e, x, w, g: (s := e(op.abs(x)), e(op.nn.layer_norm(e(op.add(s, e(op.matmul(s, w)))), g, g))),
+        ((64, 32), (32, 32), (32,)),
+        ["fused_matmul_add", "layer_norm", "tir_abs"],
+    ),
+    "few rows": (
+        lambda e, x, r, g: e(op.nn.layer_norm(e(op.add(x, r)), g, g)),
+        ((2, 4096), (2, 4096), (4096,)),
+        ["add", "layer_norm"],
+    ),
+    "columns": (
+        lambda e, x: e(op.subtract(x, e(op.sum(x, 0, keepdims=True)))),
+        ((64, 48),),
+        ["subtract", "sum"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ROW_PROGRAMS)
+def test_what_works_row_by_row_is_one_kernel(name: str) -> None:
+    make, shapes, expected = ROW_PROGRAMS[name]
+    mod = module(make, *shapes)
+    check(mod, *expected)
+    assert {line.rpartition(" ")[2] for line in relax.build(mod).explain().splitlines()} == {"rule"}
+
+
+def test_a_row_program_does_not_wait_for_what_waits_for_it() -> None:
+    """The sum of rows goes through a product, which reads it whole, to the norm that would join it."""
+
+    def made(e: Any, x: Any, w: Any, g: Any) -> Any:
+        s = e(op.nn.softmax(x))
+        return e(op.nn.layer_norm(e(op.add(e(op.permute_dims(e(op.nn.softmax(e(op.permute_dims(s)))))), s)), g, g))
+
+    mod = module(made, (32, 32), (32, 32), (32,))
+    arrays = [np.random.default_rng(n).uniform(-1, 1, shape).astype("float32") for n, shape in enumerate(((32, 32), (32, 32), (32,)))]
+    np.testing.assert_allclose(relax.VirtualMachine(relax.build(mod))["main"](*arrays).numpy(), Evaluator(mod)("main", *arrays), atol=1e-4)
+    assert len(kernels(fused(mod))) > 1
