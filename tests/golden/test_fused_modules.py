@@ -51,7 +51,21 @@ def attention() -> Any:
     return bb.get()
 
 
-NETWORKS = {"": network, "_of_attention": attention}
+def residual() -> Any:
+    """A sum of rows that a norm reads, and what comes behind it, too: one kernel with two results."""
+    shapes = {"x": (32, 8), "r": (32, 8), "g": (8,), "w": (8, 8)}
+    x, r, g, w = params = [relax.Var(name, relax.TensorStructInfo(shape, "float32")) for name, shape in shapes.items()]
+    bb = relax.BlockBuilder()
+    with bb.function("main", params):
+        with bb.dataflow():
+            total = bb.emit(op.add(x, r))
+            inner = bb.emit(op.nn.gelu(bb.emit(op.matmul(bb.emit(op.nn.rms_norm(total, g)), w))))
+            out = bb.emit_output(op.add(total, inner))
+        bb.emit_func_output(out)
+    return bb.get()
+
+
+NETWORKS = {"": network, "_of_attention": attention, "_of_residual": residual}
 
 
 @pytest.mark.parametrize("made", NETWORKS)
