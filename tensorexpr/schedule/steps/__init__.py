@@ -6,6 +6,7 @@ from .base import REGISTRY, Step, step_from_json
 from .caching import CacheRead, CacheWrite
 from .exact_split import ExactSplit
 from .grouping import CreateGroup, GroupComputeAt, GroupComputeRoot
+from .knob import Knob
 from .loops import PRAGMAS, Annotate, Fuse, Pragma, Reorder, Split
 from .padding import SkipPadding
 from .placement import ComputeAt, ComputeInline, ComputeRoot, SetScope
@@ -40,6 +41,7 @@ __all__ = [
     "Fuse",
     "GroupComputeAt",
     "GroupComputeRoot",
+    "Knob",
     "Pragma",
     "PreTransformed",
     "Prefetch",
