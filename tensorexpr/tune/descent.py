@@ -47,11 +47,13 @@ class Descent:
         sketches: the spaces.
         score: the model's opinion of rows; it only orders neighbours, and says which may not be built (-inf).
         contest: times programs that ran before, in turn.
+        faster: whether a program's seconds are less than another's beyond the noise.
     """
 
     sketches: Sequence[Space]
     score: Scorer
     contest: Contest
+    faster: Callable[[Sequence[float], Sequence[float]], bool] = field(default_factory=lambda: is_faster)
     centre: Candidate | None = None
     cost: float = float("inf")
     start_cost: float = float("inf")
@@ -136,7 +138,7 @@ class Descent:
         own, *others = self.contest([self.centre, *challengers])
         self.cost = median(own) if own else self.cost
         self._known.update({c: median(costs) for c, costs in zip([self.centre, *challengers], [own, *others], strict=True) if costs})
-        winners = [(median(costs), c) for c, costs in zip(challengers, others, strict=True) if own and is_faster(costs, own)]
+        winners = [(median(costs), c) for c, costs in zip(challengers, others, strict=True) if own and self.faster(costs, own)]
         if not winners:
             return False
         cost, winner = min(winners, key=lambda entry: (entry[0], entry[1].sketch, entry[1].row))

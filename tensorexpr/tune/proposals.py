@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -28,6 +29,13 @@ _OTHERS, _SHORT = 4, 2
 _UNLIKELY = math.log(1.5)
 # Most programs at random are hopeless, take the longest to measure, and teach nothing: one of so many is worth a trial.
 _DRAWS = 4
+
+
+class Strategy(Protocol):
+    """Chooses what to measure next."""
+
+    def choose(self, count: int, seen: Set[Candidate], known: Mapping[Candidate, float], is_first: bool, may_wait: bool) -> list[Candidate]:
+        """Up to `count` candidates; see `Proposals.choose`. None at all end the search."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,7 +58,19 @@ class Space(Protocol):
         """What a model sees of a population, its analytic cost, and which rows may be built."""
 
     def program(self, row: Sequence[int]) -> Any:
-        """The program of a row, as it is measured and as models see it that look at programs."""
+        """The program of a row, as it is measured and as models see it that look at programs: a trace, or a `Computed`.
+
+        Raises:
+            TensorExprError: if the row makes none; that is its result.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """A program with a computation of its own, of the same inputs and results as the task's: see `measure.Program.dag`."""
+
+    trace: Trace
+    dag: Any
 
 
 @dataclass(frozen=True, eq=False)

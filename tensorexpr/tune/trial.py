@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..schedule.trace import Trace
 from .evolution import Candidate, EvolutionOptions
@@ -45,6 +46,7 @@ class Trial:
         result: how it did.
         predicted: what the model said before, if it did.
         round: the number of the batch it was measured in, from 0.
+        dag: see `measure.Program.dag`.
     """
 
     candidate: Candidate | None
@@ -52,6 +54,7 @@ class Trial:
     result: MeasureResult
     predicted: float | None = None
     round: int = 0
+    dag: Any = None
 
 
 def fastest(trials: Sequence[Trial]) -> Trial | None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..errors import InternalError
+from ..errors import InternalError, TensorExprError
 from ..schedule.trace import Trace
 from ..target import Target
 from .budget import Budget
@@ -23,10 +23,11 @@ from .cost_model import CostModel
 from .descent import BATCH as DESCENT_BATCH
 from .descent import Descent
 from .evolution import Candidate, preferred
+from .features.nest import Array
 from .learning import Learner, ProgramModel
 from .measure import OFFSETS, MeasureErrorNo, Measurer, MeasureResult, Program
-from .proposals import Proposals
-from .space import Space
+from .proposals import Proposals, Strategy
+from .space import Computed, IntArray, Space
 from .trial import Trial, TunerObserver, TunerOptions
 
 __all__ = ["ProgramModel", "Trial", "Tuner", "TunerObserver", "TunerOptions"]
@@ -50,6 +51,7 @@ class Tuner:
         preloaded: candidates that were measured before, with their costs; they are not measured again.
         program_model: predicts instead of `model` if given.
         with_baseline: measure the unscheduled program too; a run that goes on with an old log has done so.
+        strategy: chooses what to measure next, instead of evolution guided by the model.
         clock: seconds, for the budget.
     """
 
@@ -65,6 +67,7 @@ class Tuner:
     preloaded: Sequence[tuple[Candidate, float]] = ()
     program_model: ProgramModel | None = None
     with_baseline: bool = True
+    strategy: Strategy | None = None
     clock: Callable[[], float] = time.monotonic
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -73,6 +76,7 @@ class Tuner:
         self._budget = Budget(self.options, self.clock)
         self._learner = Learner(self.sketches, self.target, self.model, self.program_model)
         self._proposals = Proposals(self._learner, self.options, self.observer, np.random.default_rng(self.seed))
+        self._strategy: Strategy = self.strategy or self._proposals
         self._seen = {candidate for candidate, _ in self.preloaded}
         self._first: list[Candidate | None] = []
         self._told: dict[Candidate, float] = {}
@@ -162,6 +166,10 @@ class Tuner:
         self._seen.update(found)
         return found
 
+    def score(self, number: int, rows: IntArray) -> Array:
+        """What the model says of rows of a space [n]; -inf for those that make no program."""
+        return self._learner.score(number, rows)
+
     def tell(self, costs: Mapping[Candidate, float]) -> None:
         """Learn from programs that somebody else measured: the seconds of each, infinite for one that failed."""
         self._seen.update(costs)
@@ -175,7 +183,7 @@ class Tuner:
             self.observer.descending(len(near), self.descent.cost)
             return near
         is_first = not self._told and all(trial.candidate is None for trial in self.trials)
-        return self._proposals.choose(count, self._seen, self._costs(), is_first, may_wait)
+        return self._strategy.choose(count, self._seen, self._costs(), is_first, may_wait)
 
     def _judge(self, costs: Mapping[Candidate, float]) -> None:
         if self.descent is None:
@@ -213,23 +221,28 @@ class Tuner:
         good = [trial for trial in before if trial.candidate in self._final] + after
         return min((trial for trial in good if trial.result.is_success), key=lambda trial: trial.result.median, default=None)
 
-    def _trace(self, candidate: Candidate | None) -> Trace:
-        made: Trace = Trace() if candidate is None else self.sketches[candidate.sketch].program(candidate.row)
-        return made
+    def _program(self, number: int, candidate: Candidate | None) -> Program:
+        """A candidate as it is measured; one that makes no program says why."""
+        try:
+            made = Trace() if candidate is None else self.sketches[candidate.sketch].program(candidate.row)
+        except TensorExprError as error:
+            return Program(number, Trace(), refused=str(error) or type(error).__name__)
+        return Program(number, made.trace, made.dag) if isinstance(made, Computed) else Program(number, made)
 
     def _measure(self, batch: Sequence[Candidate | None]) -> list[Trial]:
         """Measure a batch; every result is recorded the moment it is there, so that nothing finished is ever lost."""
         start = time.perf_counter()
         self.observer.measuring(len(batch))
-        programs = [Program(len(self.trials) + n, self._trace(candidate)) for n, candidate in enumerate(batch)]
-        sources = {program.number: (candidate, program.trace) for candidate, program in zip(batch, programs, strict=True)}
+        programs = [self._program(len(self.trials) + n, candidate) for n, candidate in enumerate(batch)]
+        sources = {program.number: (candidate, program) for candidate, program in zip(batch, programs, strict=True)}
         predicted = dict(zip(sources, self._learner.predicted(batch), strict=True))
         done: list[Trial] = []
         if self.measurer is None:
             raise InternalError("a tuner without a measurer is asked and told")
         results = self.measurer.measure(programs)
         for result in results:
-            trial = Trial(*sources[result.number], result, predicted[result.number], self._rounds)
+            candidate, program = sources[result.number]
+            trial = Trial(candidate, program.trace, result, predicted[result.number], self._rounds, program.dag)
             self.trials.append(trial)
             done.append(trial)
             self.record([trial])
@@ -266,7 +279,7 @@ class Tuner:
 
     def _time_again(self, trials: Sequence[Trial], offsets: Sequence[int] = OFFSETS[:1]) -> list[MeasureResult]:
         """Results of programs that ran, timed in turn on arrays at some offsets. They replace the former ones, and are recorded."""
-        programs = [Program(number, trial.trace) for number, trial in enumerate(trials)]
+        programs = [Program(number, trial.trace, trial.dag) for number, trial in enumerate(trials)]
         results = list(self.measurer.remeasure(programs, offsets=offsets)) if self.measurer is not None else []
         for trial, result in zip(trials, results, strict=self.measurer is not None):
             if result.is_success:
@@ -280,7 +293,10 @@ class Tuner:
         """Seconds of rounds of candidates that ran before, now or in the log that was loaded."""
         measured = {trial.candidate: trial for trial in self.trials}
         unknown = MeasureResult((math.inf,), MeasureErrorNo.NO_ERROR, "", 0.0, 0.0)
-        trials = [measured.get(candidate) or Trial(candidate, self._trace(candidate), unknown) for candidate in candidates]
+        trials = []
+        for candidate in candidates:
+            program = self._program(0, candidate)
+            trials.append(measured.get(candidate) or Trial(candidate, program.trace, unknown, dag=program.dag))
         return [result.costs if result.is_success else () for result in self._time_again(trials)]
 
     def _learn(self) -> None:

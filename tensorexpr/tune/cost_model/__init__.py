@@ -13,11 +13,12 @@ import logging
 from ...errors import TuningError
 from ...log import once
 from .base import CostModel, FloatArray
-from .boosted import BoostedModel
+from .boosted import LOSSES, BoostedModel
 from .quality import Quality, best_of_top, quality, rank_correlation, top_recall
 from .random_model import PriorModel, RandomModel
 
 __all__ = [
+    "LOSSES",
     "BoostedModel",
     "CostModel",
     "FloatArray",

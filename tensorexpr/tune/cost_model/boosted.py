@@ -16,6 +16,7 @@ from ...processor import usable_cores
 from .base import FloatArray, checked_samples
 
 VERSION = 1
+LOSSES = ("reg", "rank", "rank-binary")
 MAX_FILE_BYTES = 256 << 20
 _MAX_FEATURES = 1 << 14
 # Fewer samples than this move the prior's scale and offset only: trees would learn them by heart.
@@ -45,6 +46,8 @@ _STORED = {"features": "<f4", "labels": "<f8", "prior": "<f8"}
 _LEAST_WEIGHT = 0.05
 # How far apart programs may be: beyond, only "slow" is to be learned.
 _SLOWEST_LOG = -7.0
+# Where only who is among the fast is learned: those at most so much slower than the best.
+_FAST_LOG = -0.5
 
 
 @dataclass(frozen=True)
@@ -73,14 +76,24 @@ class BoostedModel:
     Before the first update it predicts the prior; without a prior, all alike. Training starts afresh with each update and is
     deterministic for a seed.
 
+    Args:
+        seed: of sampling rows and columns.
+        threads: of training; as many as there are cores if None.
+        parameters: overrides of XGBoost's.
+        loss: what is learned: "reg", the logarithm of throughput; "rank", the order of programs; "rank-binary", which are among the fast.
+            Of orders only comparisons mean something, not differences.
+
     Raises:
-        TuningError: if xgboost is not installed.
+        TuningError: if xgboost is not installed, or for another loss.
     """
 
     name = "boosted"
 
-    def __init__(self, seed: int = 0, threads: int | None = None, parameters: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, seed: int = 0, threads: int | None = None, parameters: Mapping[str, Any] | None = None, loss: str = "reg") -> None:
+        if loss not in LOSSES:
+            raise TuningError(f"BoostedModel: loss is {loss!r}; it is one of {', '.join(map(repr, LOSSES))}")
         self._xgboost = _import_xgboost()
+        self._loss = loss
         self._seed = seed
         self._parameters = {**_PARAMETERS, **(parameters or {})}
         self._threads = threads or usable_cores()
@@ -120,6 +133,11 @@ class BoostedModel:
         self._loaded = _read_samples(Path(path))
         self._train()
 
+    def seed_with(self, features: FloatArray, throughput: FloatArray, prior: FloatArray) -> None:
+        """Learn from samples of other tasks too, from now on; throughputs are relative to the best of each task."""
+        self._loaded = _Samples(*checked_samples(features, throughput, prior))
+        self._train()
+
     def _train(self) -> None:
         parts = [part for part in (self._loaded, self._samples) if part is not None and len(part.labels)]
         if not parts:
@@ -138,9 +156,21 @@ class BoostedModel:
     def _grow(self, features: FloatArray, labels: FloatArray, margin: FloatArray, weights: FloatArray) -> Any:
         # Starting threads takes longer than growing trees of a few samples.
         threads = self._threads if features.size > _SERIAL_VALUES else 1
-        matrix = self._xgboost.DMatrix(_with_prior(features, margin), labels, weight=weights, base_margin=margin, nthread=threads)
-        parameters = {**self._parameters, "nthread": threads, "seed": self._seed}
+        columns, parameters = _with_prior(features, margin), {**self._parameters, "nthread": threads, "seed": self._seed}
+        if self._loss == "reg":
+            matrix = self._xgboost.DMatrix(columns, labels, weight=weights, base_margin=margin, nthread=threads)
+        else:
+            matrix = self._xgboost.DMatrix(columns, _ranks(labels, self._loss), base_margin=margin, nthread=threads)
+            matrix.set_group([len(labels)])
+            parameters["objective"] = "rank:pairwise"
         return self._xgboost.train(parameters, matrix, num_boost_round=min(_ROUNDS, _TREES_PER_SAMPLE * len(labels)))
+
+
+def _ranks(labels: FloatArray, loss: str) -> FloatArray:
+    """The relevance of programs from their log-throughput, the best of which is 0."""
+    if loss == "rank-binary":
+        return np.asarray(labels >= _FAST_LOG, np.float64)
+    return np.asarray(np.argsort(np.argsort(labels, kind="stable"), kind="stable"), np.float64)
 
 
 def _import_xgboost() -> Any:

@@ -85,7 +85,8 @@ def is_bystander(answer: Answer, death: Death) -> bool:
 
 
 def _request(program: Program, opt_level: int) -> Frame:
-    return Frame({"type": "compile", "trace": program.steps, "opt_level": opt_level})
+    own = {} if program.dag is None else {"dag": program.dag}
+    return Frame({"type": "compile", "trace": program.steps, "opt_level": opt_level, **own})
 
 
 def _outcome(answer: Answer) -> CompiledCandidate | Failure:

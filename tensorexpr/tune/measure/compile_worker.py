@@ -1,7 +1,8 @@
 """The worker that turns traces into object code: `python -m tensorexpr.tune.measure.compile_worker`.
 
 A "task" frame holds what all candidates share; the plug (by default `compiling.make_compiler`) makes a compiler of it.
-Each "compile" frame holds a trace; the answer is "compiled" with the bytes of an object file, or "failed".
+Each "compile" frame holds a trace, and a DAG if it has one of its own; the answer is "compiled" with the bytes of an object file, or
+"failed".
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ class CompileService:
         """Compile one candidate."""
         assert self._compiler is not None
         try:
-            made = self._compiler(frame.header["trace"], frame.header["opt_level"])
+            own = {"dag": frame.header["dag"]} if "dag" in frame.header else {}
+            made = self._compiler(frame.header["trace"], frame.header["opt_level"], **own)
         except (ScheduleError, LoweringError, RecordError) as error:
             return failure(error, MeasureErrorNo.INSTANTIATION_ERROR.name)
         except Exception as error:

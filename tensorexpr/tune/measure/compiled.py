@@ -105,8 +105,10 @@ class CompiledCandidate:
 class Compiler(Protocol):
     """Compiles candidates of one task."""
 
-    def __call__(self, trace: Sequence[Any], opt_level: int) -> CompiledCandidate:
-        """The object code of the program that the trace (as JSON) makes.
+    def __call__(self, trace: Sequence[Any], opt_level: int, dag: Any = None) -> CompiledCandidate:
+        """The object code of the program that the trace (as JSON) makes, of the task's computation or of another `dag` (as JSON).
+
+        Only templates whose computations depend on knobs give the last argument.
 
         Raises:
             ScheduleError, LoweringError, RecordError: if the trace makes no program.

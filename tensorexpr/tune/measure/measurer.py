@@ -157,10 +157,14 @@ class Measurer:
         return [built[p.key] if p.key in built else kept[p.key][1] for p in programs]
 
     def _measure_batch(self, batch: Sequence[Program]) -> Iterator[MeasureResult]:
-        builds: dict[int, Build] = {}
-        for position, build in self._the_builder().build(batch, self.options.opt_level):
+        builds = {n: Build(Failure(MeasureErrorNo.INSTANTIATION_ERROR, p.refused), 0.0) for n, p in enumerate(batch) if p.refused}
+        for position in builds:
+            self._observer.built(batch[position].number, MeasureErrorNo.INSTANTIATION_ERROR)
+        places = [place for place in range(len(batch)) if place not in builds]
+        for number, build in self._the_builder().build([batch[place] for place in places], self.options.opt_level):
             if self._runner is None:
                 self._the_runner().start()  # while the others compile
+            position = places[number]
             builds[position] = build
             self._observer.built(batch[position].number, build.made.error_no if isinstance(build.made, Failure) else _BUILT)
         for position, program in enumerate(batch):

@@ -24,10 +24,20 @@ STOPPED = "stopped_s"
 
 @dataclass(frozen=True)
 class Program:
-    """A program to measure: a number of the caller's, which comes back with its result, and its trace, all decisions made."""
+    """A program to measure.
+
+    Args:
+        number: the caller's, which comes back with its result.
+        trace: all decisions made.
+        dag: where the program's computation isn't the task's, but one of the same inputs and results: `te.serialize.dag_to_json` of its
+            arguments.
+        refused: why there is no such program after all; its result then says so.
+    """
 
     number: int
     trace: Trace
+    dag: Any = None
+    refused: str = ""
 
     @cached_property
     def steps(self) -> list[Any]:
@@ -37,7 +47,7 @@ class Program:
     @cached_property
     def key(self) -> str:
         """The trace as text; equal for equal programs of one task."""
-        return json.dumps(self.steps, separators=(",", ":"))
+        return json.dumps(self.steps if self.dag is None else [self.steps, self.dag], separators=(",", ":"))
 
 
 class Seconds(float):

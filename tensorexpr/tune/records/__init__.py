@@ -2,7 +2,7 @@
 
 record     what a line holds, from and to JSON;  schema: the checks of its fields
 log        append_record, load_records, best_record
-v06        lines of TVM's logs;  v06_replay: their steps as a trace;  v06_extents: tile sizes as TE cuts them
+v06        lines of TVM's logs;  v02: of AutoTVM's;  v06_replay: their steps as a trace;  v06_extents: tile sizes as TE cuts them
 """
 
 from .log import append_record, append_records, best_record, choose_best, load_records, misfit, read_log
