@@ -18,6 +18,7 @@ The house, from top to bottom; every row imports only from the rows above it:
     tune/            6 SEARCH    spaces, populations, features, cost models, measuring, records
     auto_scheduler/  a front door on tune/
     meta_schedule/   another one, for functions of blocks
+    autotvm/         and one for templates with knobs
     topi/            operators on te, and their default schedules
     workloads/       standard operator suites
     script/          TVMScript, as decorators and as text
@@ -41,6 +42,7 @@ from .tir.function import IRModule
 if TYPE_CHECKING:
     from . import (
         auto_scheduler,
+        autotvm,
         contrib,
         driver,
         ir,
@@ -97,10 +99,10 @@ _HOMES = {
     "tensorexpr.tir.ir_builder": "ir_builder=.",
     "tensorexpr.topi.operators": "generic=.",
 }
-_MODULES = """auto_scheduler contrib driver error ir log meta_schedule relax rpc runtime schedule script support target
+_MODULES = """auto_scheduler autotvm contrib driver error ir log meta_schedule relax rpc runtime schedule script support target
     testing topi workloads"""
 _defined_elsewhere, _ = later(__name__, _HOMES, _MODULES)
-_PLANNED = ("autotvm", "micro", "relay")
+_PLANNED = ("micro", "relay")
 _EARLY_DTYPES = ("bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
 __all__ = [
@@ -113,6 +115,7 @@ __all__ = [
     "TensorExprError",
     "__version__",
     "auto_scheduler",
+    "autotvm",
     "build",
     "cl",
     "compile",
