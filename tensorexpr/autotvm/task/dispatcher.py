@@ -29,7 +29,7 @@ class DispatchContext:
     def __init__(self) -> None:
         self._old_ctx: DispatchContext | None = getattr(DispatchContext, "current", None)
 
-    def query(self, target: Any, workload: Workload) -> ConfigSpace:
+    def query(self, target: Any, workload: Workload) -> Any:
         """The configuration of a workload.
 
         Args:
@@ -280,7 +280,7 @@ def clear_fallback_cache(target: Any, workload: Workload) -> None:
         context.clear_cache(target, workload)
 
 
-def current_query(workload: Workload) -> ConfigSpace:
+def current_query(workload: Workload) -> Any:
     """The configuration of a workload on the current target."""
     return DispatchContext.current.query(Target.current(), workload)
 

@@ -276,7 +276,7 @@ def create(task_name: str | Callable[..., Any], args: Sequence[Any], target: Tar
     return made
 
 
-def get_config() -> ConfigSpace:
+def get_config() -> Any:
     """The configuration with which the template runs that asks; a fallback one outside of templates."""
     context = DispatchContext.current
     workload = context.workload if isinstance(context, ApplyConfig) else None

@@ -66,7 +66,7 @@ class TaskExtractEnv:
         return TaskExtractEnv.current
 
 
-def register_topi_compute(task_name: str, func: Callable[..., Any] | None = None) -> Any:
+def register_topi_compute(task_name: str, func: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """Register a function that declares an operator: `f(cfg, *args)` gives its tensors.
 
     Args:
@@ -100,7 +100,7 @@ def register_topi_compute(task_name: str, func: Callable[..., Any] | None = None
     return decorate if func is None else decorate(func)
 
 
-def register_topi_schedule(task_name: str, func: Callable[..., Any] | None = None) -> Any:
+def register_topi_schedule(task_name: str, func: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """Register a function that schedules an operator: `f(cfg, outs)` gives the schedule.
 
     Args:

@@ -11,7 +11,7 @@ import sys
 
 from ...errors import LoweringError, RecordError, ScheduleError
 from .child import connect, failure, parse_arguments, serve
-from .compiled import Compiler, MakeCompiler, load_plug
+from .compiled import Compiler, CompilerOfOthers, MakeCompiler, load_plug
 from .errors import MeasureErrorNo
 from .protocol import Frame
 
@@ -30,15 +30,22 @@ class CompileService:
 
     def compile(self, frame: Frame) -> Frame:
         """Compile one candidate."""
-        assert self._compiler is not None
         try:
-            own = {"dag": frame.header["dag"]} if "dag" in frame.header else {}
-            made = self._compiler(frame.header["trace"], frame.header["opt_level"], **own)
+            made = self._compiler_of(frame)(frame.header["trace"], frame.header["opt_level"])
         except (ScheduleError, LoweringError, RecordError) as error:
             return failure(error, MeasureErrorNo.INSTANTIATION_ERROR.name)
         except Exception as error:
             return failure(error, MeasureErrorNo.COMPILE_HOST.name)
         return Frame({"type": "compiled", **made.header()}, (made.object_code,))
+
+    def _compiler_of(self, frame: Frame) -> Compiler:
+        """The task's compiler, or that of the frame's own computation."""
+        assert self._compiler is not None
+        if "dag" not in frame.header:
+            return self._compiler
+        if not isinstance(self._compiler, CompilerOfOthers):
+            raise LoweringError("this compiler only compiles the task's computation, and the candidate has another one")
+        return self._compiler.of(frame.header["dag"])
 
 
 def main() -> int:

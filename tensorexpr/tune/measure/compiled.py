@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -105,16 +105,22 @@ class CompiledCandidate:
 class Compiler(Protocol):
     """Compiles candidates of one task."""
 
-    def __call__(self, trace: Sequence[Any], opt_level: int, dag: Any = None) -> CompiledCandidate:
-        """The object code of the program that the trace (as JSON) makes, of the task's computation or of another `dag` (as JSON).
-
-        Only templates whose computations depend on knobs give the last argument.
+    def __call__(self, trace: Sequence[Any], opt_level: int) -> CompiledCandidate:
+        """The object code of the program that the trace (as JSON) makes.
 
         Raises:
             ScheduleError, LoweringError, RecordError: if the trace makes no program.
             Exception: anything else counts as a failure of the compiler.
         """
         ...
+
+
+@runtime_checkable
+class CompilerOfOthers(Protocol):
+    """A compiler that compiles candidates of other computations too, of the same inputs and results: templates may depend on knobs there."""
+
+    def of(self, dag: Any) -> Compiler:
+        """The compiler of candidates of a computation (as JSON)."""
 
 
 MakeCompiler = Callable[[Mapping[str, Any]], Compiler]

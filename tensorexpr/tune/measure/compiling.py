@@ -37,15 +37,17 @@ class CandidateCompiler:
         self._target = target
         self._outputs = tuple(tensor.op for tensor in args if not isinstance(tensor.op, PlaceholderOp))
 
-    def __call__(self, trace: Sequence[Any], opt_level: int, dag: Any = None) -> CompiledCandidate:
-        """Object code of the program that a trace makes, of the task's computation or of another one.
+    def of(self, dag: Any) -> Compiler:
+        """The compiler of candidates of another computation."""
+        return CandidateCompiler(dag_from_json(dag), self._target, self._context)
+
+    def __call__(self, trace: Sequence[Any], opt_level: int) -> CompiledCandidate:
+        """Object code of the program that a trace makes.
 
         Raises:
             RecordError, ScheduleError, LoweringError: if it makes none.
             CodegenError: if there is no code for it.
         """
-        if dag is not None:
-            return CandidateCompiler(dag_from_json(dag), self._target, self._context)(trace, opt_level)
         start = time.perf_counter()
         schedule = Schedule(self._outputs, Trace.from_json(list(trace)))
         replayed = time.perf_counter()

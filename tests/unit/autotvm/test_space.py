@@ -69,7 +69,7 @@ def test_orders_of_tiles_end_at_the_same_level() -> None:
     assert cfg["listed"].perm == [3, 0]
 
 
-def words(policy: str, loops: int, **options: object) -> list[list[str]]:
+def words(policy: str, loops: int, **options: object) -> list[list[object]]:
     cfg = ConfigSpace()
     cfg.define_annotate("an", [cfg.axis(4) for _ in range(loops)], policy, **options)
     return [list(entity.anns) for entity in cfg.space_map["an"].entities]

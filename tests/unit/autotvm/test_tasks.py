@@ -61,7 +61,7 @@ def test_templates_run_with_what_the_context_knows() -> None:
 def test_configurations_of_another_version_are_refused() -> None:
     @autotvm.template("tests/versioned")
     def versioned(n: int) -> Any:
-        made = failing.__wrapped__(n)  # type: ignore[attr-defined]
+        made = failing.__wrapped__(n)
         autotvm.task.attach_code_hash(made[0])(lambda: versioned)()
         return made
 
