@@ -117,7 +117,7 @@ class Compiler(Protocol):
 
 @runtime_checkable
 class CompilerOfOthers(Protocol):
-    """A compiler that compiles candidates of other computations too, of the same inputs and results: templates may depend on knobs there."""
+    """A compiler of candidates of other computations too, of the same inputs and results: those of templates may depend on knobs."""
 
     def of(self, dag: Any) -> Compiler:
         """The compiler of candidates of a computation (as JSON)."""
