@@ -1,7 +1,6 @@
-"""Orders: sort, argsort, topk, searchsorted, unique, argwhere. Sequential algorithms, in loops over rows that run in parallel.
+"""Orders: sort, argsort, topk, searchsorted. Sequential algorithms, in loops over rows that run in parallel.
 
-Rows are sorted by merging runs of doubling length, from one half of a buffer to the other. Ties keep their order. NaN counts as larger
-than every number, as in NumPy and PyTorch.
+Ties keep their order. NaN counts as larger than every number, as in NumPy and PyTorch.
 """
 
 from __future__ import annotations
@@ -11,15 +10,14 @@ from typing import Any
 
 from ..errors import DeclarationError
 from ..te.tensor import Tensor
-from ..tir import arithmetic, intrin
+from ..tir import arithmetic
 from ..tir.buffer import Buffer
-from ..tir.dtype import parse_dtype
 from ..tir.expr import PrimExpr
-from ..tir.ir_builder import BufferVar, IRBuilder
+from ..tir.ir_builder import IRBuilder
+from .row_sort import first_of_row, sort_row, sort_values
 from .rows import Rows, in_loops
 from .utils import get_const_int, positive_axis
 
-Emit = Callable[[PrimExpr, PrimExpr, PrimExpr], None]
 _RETURNED = ("both", "values", "indices")
 
 
@@ -39,7 +37,7 @@ def sort(data: Tensor, axis: int = -1, is_ascend: bool = True) -> Tensor:
     def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
         rows, out = Rows(ib, ins[0], place), Rows(ib, outs[0], place)
         with rows.parallel() as r:
-            _sort_row(ib, rows, r, rows.length, is_ascend, lambda i, value, _: out.store(r, i, value))
+            sort_values(ib, rows, r, is_ascend, lambda i, value: out.store(r, i, value))
 
     return in_loops([data.shape], [data], body, "sort", [data.dtype])[0]
 
@@ -68,7 +66,7 @@ def argsort(data: Tensor, valid_count: Tensor | None = None, axis: int = -1, is_
         rows, out = Rows(ib, ins[0], place), Rows(ib, outs[0], place)
         with rows.parallel() as r:
             length = rows.length if valid_count is None else ib.buffer_ptr(ins[1])[r if valid_count.ndim else ()]
-            _sort_row(ib, rows, r, length, is_ascend, lambda i, _, index: out.store(r, i, index.astype(dtype)))
+            sort_row(ib, rows, r, length, is_ascend, lambda i, _, index: out.store(r, i, index.astype(dtype)))
             with ib.for_range(length, rows.length, "i") as i:
                 out.store(r, i, i.astype(dtype))
 
@@ -107,14 +105,13 @@ def topk(
         rows, made = Rows(ib, ins[0], place), [Rows(ib, out, place) for out in outs]
 
         def emit(r: PrimExpr, i: PrimExpr, value: PrimExpr, index: PrimExpr) -> None:
-            with ib.if_scope(i < size):
-                if ret_type != "indices":
-                    made[0].store(r, i, value)
-                if ret_type != "values":
-                    made[-1].store(r, i, index.astype(dtype))
+            if ret_type != "indices":
+                made[0].store(r, i, value)
+            if ret_type != "values":
+                made[-1].store(r, i, index.astype(dtype))
 
         with rows.parallel() as r:
-            _sort_row(ib, rows, r, rows.length, is_ascend, lambda i, value, index: emit(r, i, value, index))
+            first_of_row(ib, rows, r, arithmetic.convert(size), is_ascend, lambda i, value, index: emit(r, i, value, index))
 
     found = in_loops([shape] * len(dtypes), [data], body, "topk", dtypes)
     return found if ret_type == "both" else found[0]
@@ -186,57 +183,3 @@ def binary_search(
     """
     elements = ib.buffer_ptr(sorted_sequence)
     return binary_search_row(ib, lambda at: elements[sequence_offset + at], search_range, value, right).astype(out_dtype)
-
-
-def _before(a: PrimExpr, b: PrimExpr, is_ascend: bool) -> PrimExpr:
-    """True where `a` must stand before `b`, in the order in which NaN is the largest number."""
-    first, second = (a, b) if is_ascend else (b, a)
-    less = arithmetic.convert(first < second)
-    if not parse_dtype(a.dtype).is_float:
-        return less
-    return arithmetic.any(less, arithmetic.all(intrin.isnan(second), arithmetic.logical_not(intrin.isnan(first))))
-
-
-def _sort_row(ib: IRBuilder, rows: Rows, row: PrimExpr, length: PrimExpr, is_ascend: bool, emit: Emit) -> None:
-    """Call `emit` with each place of a sorted row, the value there, and where it came from."""
-    index = rows.length.dtype
-    length = length.astype(index)
-    keys = ib.allocate(rows.buffer.dtype, (rows.length * 2,), "keys")
-    origin = ib.allocate(index, (rows.length * 2,), "origin")
-    state = ib.allocate(index, (2,), "state", scope="local")  # the length of a run, and where the half begins that holds the runs
-    with ib.for_range(0, length, "i") as i:
-        keys[i] = rows.load(row, i)
-        origin[i] = i
-    state[0], state[1] = 1, 0
-    with ib.while_loop(state[0] < length):
-        _merge_all(ib, keys, origin, state, length, rows.length, is_ascend)
-        state[0] = state[0] * 2
-        state[1] = rows.length - state[1]
-    with ib.for_range(0, length, "i") as i:
-        emit(i, keys[state[1] + i], origin[state[1] + i])
-
-
-def _merge_all(
-    ib: IRBuilder, keys: BufferVar, origin: BufferVar, state: BufferVar, length: PrimExpr, half: PrimExpr, is_ascend: bool
-) -> None:
-    """Merge the runs of one half in pairs into the other half."""
-    width, source = state[0], state[1]
-    target = half - source
-    heads = ib.allocate(state.dtype, (2,), "heads", scope="local")  # the first elements of both runs that are not merged yet
-    with ib.for_range(0, arithmetic.floordiv(length + 2 * width - 1, 2 * width), "pair") as pair:
-        begin = pair * 2 * width
-        middle = arithmetic.minimum(begin + width, length)
-        end = arithmetic.minimum(begin + 2 * width, length)
-        heads[0], heads[1] = begin, middle
-        with ib.for_range(begin, end, "place") as place:
-            left, right = heads[0], heads[1]
-            right_first = _before(keys[source + arithmetic.minimum(right, end - 1)], keys[source + left], is_ascend)
-            # Ties go to the left run: the order is stable.
-            with ib.if_scope(arithmetic.any(right >= end, arithmetic.all(left < middle, arithmetic.logical_not(right_first)))):
-                keys[target + place] = keys[source + left]
-                origin[target + place] = origin[source + left]
-                heads[0] = left + 1
-            with ib.else_scope():
-                keys[target + place] = keys[source + right]
-                origin[target + place] = origin[source + right]
-                heads[1] = right + 1

@@ -13,6 +13,7 @@ import tensorexpr as tvm
 from tensorexpr import te, topi
 from tensorexpr.errors import DeclarationError
 from tensorexpr.te import Tensor
+from tensorexpr.tir.dtype import to_numpy
 
 Array = np.ndarray[Any, Any]
 
@@ -45,6 +46,49 @@ def test_sorted_rows_are_numpys_and_ties_keep_their_order(shape: list[int], asce
     np.testing.assert_array_equal(np.take_along_axis(values, places, axis), found)
     equal = np.diff(found, axis=axis) == 0
     assert (np.diff(places, axis=axis)[equal] > 0).all()
+
+
+DTYPES = (
+    "float32",
+    "float64",
+    "float16",
+    "bfloat16",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "bool",
+)
+
+
+@settings(max_examples=3, deadline=None)
+@given(size=st.integers(1, 400), ascending=st.booleans(), seed=st.integers(0, 99), part=st.sampled_from([1, 7, 90]))
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_by_their_digits(dtype: str, size: int, ascending: bool, seed: int, part: int) -> None:
+    """Elements of any bits, so negative ones, subnormal ones, infinities and NaN, with ties; both zeros are equal."""
+    kind = to_numpy(dtype)
+    bits = np.random.default_rng(seed).integers(0, 256, (2, size, kind.itemsize), "uint8")
+    values = (bits & 1).view(kind)[..., 0] if dtype == "bool" else bits.view(kind)[..., 0]
+    values[:, ::5] = values[:, -1:]
+    values[:, 1::9], values[:, 8::9] = 0, kind.type(0) if dtype == "bool" else -kind.type(0)
+    with np.errstate(invalid="ignore"):  # NaN of a kind that signals
+        exact = values if kind.kind in "iub" else values.astype("float64")
+    order = np.argsort(exact, axis=-1, kind="stable")
+    if not ascending:
+        order = size - 1 - np.flip(np.argsort(np.flip(exact, -1), axis=-1, kind="stable"), -1)
+    part = min(part, size)
+    A = te.placeholder(values.shape, dtype, name="A")
+    [places] = run([A], [values], topi.argsort(A, is_ascend=ascending, dtype="int32"))
+    np.testing.assert_array_equal(places, order)
+    [found] = run([A], [values], topi.sort(A, is_ascend=ascending))
+    np.testing.assert_array_equal(found.astype(exact.dtype), np.take_along_axis(exact, order, -1))
+    [first, where] = run([A], [values], topi.topk(A, part, is_ascend=ascending, dtype="int32"))
+    np.testing.assert_array_equal(where, order[:, :part])
+    np.testing.assert_array_equal(first.view("uint8"), np.take_along_axis(values, order, -1)[:, :part].copy().view("uint8"))
 
 
 def test_argsort_leaves_what_is_not_valid_in_place() -> None:
