@@ -198,10 +198,10 @@ def _roles(op: ComputeOp, data: ProducerLoad, weights: ProducerLoad) -> Convolut
     shared = all(read.moves_with(axis) and fixed.moves_with(axis) for axis in range(len(op.axis), len(numbers)))
     if not channels or not pixels or not shared:
         return None
-    # Of several axes of channels the last lies along memory; those before it may be in the weights alone, or they would be groups.
+    # Of several axes of channels the last lies along memory; those before it are in the weights alone, or groups of their own.
     channel = channels[-1]
     per_group = _per_group(op, data, channel)
-    if per_group is None or any(read.moves_with(axis) for axis in channels[:-1]):
+    if per_group is None:
         return None
     outer = tuple(axis for axis in results if axis not in pixels and axis != channel)
     inner_taps = tuple(axis for axis in op.reduce_axis if numbers[axis.var] in taps)

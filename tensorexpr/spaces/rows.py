@@ -32,7 +32,7 @@ _MOST_ROWS = 4
 def common_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode]) -> int:
     """How many leading axes of `output` are the leading axes of all stages before it, read at the same indices.
 
-    0 if there are none, so that the stages can't share a loop.
+    0 if there are none, so that the stages can't share a loop; or if any other stage, which has its schedule, reads one of them.
     """
     rows = len(output.op.axis) if isinstance(output.op, ComputeOp) else 0
     bodies = inline_stages(s.tree)
@@ -42,6 +42,8 @@ def common_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode]) -> int:
         loads = [node for body in bodies[reader.id] for node in walk(body) if isinstance(node, ProducerLoad)]
         for load in loads:
             if s.tree.producer(load).id in wanted:
+                if reader.id not in wanted and reader.origin is not output.op:
+                    return 0
                 same = takewhile(lambda pair: pair[0] is pair[1], zip(load.indices, axes, strict=False))
                 rows = min(rows, len(list(same)))
     return rows

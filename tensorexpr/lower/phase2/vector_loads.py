@@ -2,6 +2,7 @@
 
     X[0:16] if r < n else 0.0   ->   X[0:16] where r < n, in all lanes or none, else zero    (a branch otherwise)
     X[1 : 33 : 2]               ->   shuffle(X[1:17], X[16:32]; 0, 2, ..., 14, 17, ..., 31)   (16 loads otherwise)
+    X[0, 0, 1, 1, ...]          ->   shuffle(X[0:8]; 0, 0, 1, 1, ...)                         (a gather otherwise; `lane_runs`)
 
 Only elements between the first and the last one of a strided load are read; where it is masked, between those of its lanes.
 That holds of the function's arguments: in its own storage what lies between may be padding that nobody wrote.
@@ -38,6 +39,7 @@ from ...tir.stmt import Stmt
 from ..context import PassContext
 from ..lanes import lanes_of
 from ..rebuild import map_expr, map_stmt
+from .lane_runs import in_runs
 
 # Vectors that one strided load becomes: as many loads and one shuffle less, against a load and an insertion for each lane.
 _MOST = 4
@@ -73,6 +75,9 @@ def _lowered(expr: PrimExpr, arguments: set[Var]) -> PrimExpr:
     match expr:
         case BufferLoad(buffer, (Ramp(_, IntImm(_, stride), lanes),), _) if 2 <= stride <= _MOST and lanes >= 2 * stride:
             return _shuffled(expr, stride, lanes) if parse_dtype(buffer.dtype).lanes == 1 and buffer.data in arguments else expr
+        case BufferLoad():
+            found = in_runs(expr)
+            return expr if found is None else found
         case Call(_, "tir.if_then_else", (condition, BufferLoad(_, (Ramp(_, IntImm(_, 1), _),), _) as load, other)):
             if lanes_of(condition) == 1 and _is_constant(other):
                 return _masked(condition, load, other)

@@ -107,3 +107,48 @@ def test_what_nobody_wrote_is_not_read() -> None:
     s[local].storage_align(local.op.axis[0], 4, 3)
     s[b].vectorize(b.op.axis[0])
     assert_schedule_correct(s, [a, b])
+
+
+def interleaved(count: int, parts: int, lanes: int, shift: int, part: str) -> Program:
+    """B[i] = A[(i + shift) % parts, (i + shift) // parts]; `part`: "all" of them, or a "first" one and zero."""
+    a = te.placeholder((parts, (count + shift) // parts + 1), name="A")
+
+    def element(i: te.Var) -> te.PrimExpr:
+        row, column = (i + shift) % parts, (i + shift) // parts
+        return a[row, column] if part == "all" else te.if_then_else(row < 1, a[row, column], te.const(0.0, "float32"))
+
+    b = te.compute((count,), element, name="B")
+    s = te.create_schedule(b.op)
+    _, inner = s[b].split(b.op.axis[0], factor=lanes)
+    s[b].vectorize(inner)
+    return s, [a, b]
+
+
+@settings(deadline=None, derandomize=True, max_examples=60)
+@given(
+    count=st.integers(1, 100),
+    parts=st.integers(1, 5),
+    lanes=st.sampled_from([2, 4, 6, 8, 15, 16, 32]),
+    shift=st.integers(0, 5),
+    part=st.sampled_from(["all", "first"]),
+)
+@example(count=56, parts=2, lanes=16, shift=1, part="first")
+@example(count=100, parts=3, lanes=15, shift=1, part="all")
+def test_lanes_of_a_few_pieces_are_picked_right(count: int, parts: int, lanes: int, shift: int, part: str) -> None:
+    assert_schedule_correct(*interleaved(count, parts, lanes, shift, part), phases=(2,))
+
+
+def test_pieces_are_loaded_and_zipped() -> None:
+    text = tvm.build(*interleaved(256, 2, 32, 0, "all"), AVX512).get_source("ll")
+    assert "gather" not in text and "shufflevector" in text
+    assert "gather" not in tvm.build(*interleaved(256, 2, 32, 1, "first"), AVX512).get_source("ll")
+
+
+def test_repeated_neighbours_are_loaded_once() -> None:
+    """B[i, j] = A[i // 2, j // 2], as nearest neighbours are enlarged."""
+    a = te.placeholder((8, 16), name="A")
+    b = te.compute((16, 32), lambda i, j: a[i // 2, j // 2], name="B")
+    s = te.create_schedule(b.op)
+    s[b].vectorize(b.op.axis[1])
+    assert "gather" not in tvm.build(s, [a, b], AVX512).get_source("ll")
+    assert_schedule_correct(s, [a, b])
