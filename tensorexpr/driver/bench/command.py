@@ -18,7 +18,7 @@ from ...target import Target
 from ...workloads import SUITES, Case, suite
 from .isa import ISAS, held_target, is_held, left_out, run_held
 from .networks.contenders import Network, chosen_networks, measure_network
-from .ours import Kernel, default_kernel, empty_outputs, random_inputs, recorded_kernel, tune
+from .ours import Kernel, default_kernel, empty_outputs, exact_result, random_inputs, recorded_kernel, tune
 from .page import page
 from .peers import PEERS, Peer, Unsupported, installed
 from .priority import PRIORITIES, raised
@@ -139,9 +139,13 @@ def measure_case(
 def _peers_on(
     case: Case, peers: Sequence[Peer], arrays: Sequence[Any], memory: Sequence[tuple[int, int]], notes: dict[str, str]
 ) -> tuple[list[Contender], Any]:
-    """The peers that can do a case, and the result of the first, with which the others must agree; `notes` gets who failed, and how."""
+    """The peers that can do a case, and the result with which all must agree; `notes` gets who failed, and how.
+
+    It is that of the first peer, but for integers that of the definition: where a CPU has no instruction for sums of four products of
+    8 bits, oneDNN saturates pairs of them at 16.
+    """
     contenders: list[Contender] = []
-    wanted = None
+    wanted = exact_result(case, arrays)
     for peer in peers:
         try:
             call = peer.prepare(case, arrays)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 import os
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 
 from tensorexpr import processor
 from tensorexpr.driver.bench import isa, priority
-from tensorexpr.driver.bench.command import _is_chosen
+from tensorexpr.driver.bench.command import _is_chosen, measure_case
 from tensorexpr.driver.bench.isa import held_target, is_held
 from tensorexpr.driver.bench.ours import default_kernel, empty_outputs, random_inputs
 from tensorexpr.driver.bench.page import page
@@ -202,6 +203,25 @@ def test_arrays_start_at_cache_lines_as_peers_allocate_theirs(case: Case) -> Non
 def test_cases_by_a_part_of_their_name_or_by_a_pattern() -> None:
     assert _is_chosen("C2D-1-b16", "b16") and _is_chosen("C2D-1-b16", "-b1") and _is_chosen("C2D-1-b16", "")
     assert _is_chosen("C2D-1-b1", "*-b1") and not _is_chosen("C2D-1-b16", "*-b1") and _is_chosen("C3D-2-b1", "C[23]D-?-b1")
+
+
+def test_integers_are_checked_by_the_definition_and_not_by_a_peer_that_saturates() -> None:
+    class Saturates(Peer):
+        name = "saturates"
+
+        def prepare(self, case: Case, arrays: Any) -> Any:
+            exact = arrays[0].astype(np.int64) @ arrays[1].astype(np.int64)
+            return lambda: np.clip(exact, -(1 << 15), (1 << 15) - 1).astype(np.int32)
+
+        def result(self, value: Any) -> Any:
+            return value
+
+    case = Case("int8", "suite.gemm_low", (8, 64, 16, "uint8", "int8", "int32"), (1,))
+    options = argparse.Namespace(tune=0, trials=0, log=None, budget=None, rounds=1, patience=0.0)
+    rows, _ = measure_case("gemm", case, Target("llvm"), [Saturates(Target("llvm"))], options, Probes(Target("llvm")))
+    notes = {row.contender: row.note for row in rows if row.note}
+    assert "wrong" in notes["saturates"] and "wrong" not in notes.get("tensorexpr", "")
+    assert any(row.contender == "tensorexpr" and row.median > 0 for row in rows)
 
 
 AVX512 = "llvm -mtriple=x86_64-linux-gnu -mcpu=znver5"
