@@ -4,13 +4,14 @@
     python examples/benchmarks/readme_table.py --print    # only show the table
 
 The results are files of `python -m tensorexpr bench --suite NAME --json examples/benchmarks/results/NAME.json`; those of a
-processor without AVX-512, or held to AVX2 by `--isa avx2`, are in a folder of their own, `results/avx2`; those of another
-processor with AVX-512 are in one that has its name.
+processor without AVX-512 are in a folder of their own, `results/avx2`; those of another processor with AVX-512 are in one that has its
+name, and those of the same processor held to AVX2 by `--isa avx2` in one beside it.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
 from tensorexpr.driver.bench.rows import Results, geometric_mean, read
@@ -66,13 +67,19 @@ def table(folder: Path) -> str:
         f"{name} {version.removeprefix('OpenBLAS ').split()[0]}" for name, version in found.items() if name != "tensorexpr"
     )
     lines = [
-        f"{machine['processor']}, {machine['threads']} threads, {machine['date']}; {versions}. "
+        f"{machine['processor']}{_held(files.values())}, {machine['threads']} threads, {machine['date']}; {versions}. "
         "Default schedules, nothing tuned but where a row says so.",
         "",
         "| suite | cases | vs PyTorch | vs the best peer of each case | best peer, worst to best case |",
         "|---|---|---|---|---|",
     ]
     return "\n".join([*lines, *(summary(name, results) for name, results in files.items())])
+
+
+def _held(results: Iterable[Results]) -> str:
+    """What instructions were allowed, where those were fewer than the processor has."""
+    held = {one.machine.get("isa", "native") for one in results} - {"native"}
+    return f" held to {', '.join(sorted(held)).upper()}" if held else ""
 
 
 def main() -> None:
