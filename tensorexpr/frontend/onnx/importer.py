@@ -11,6 +11,7 @@ import numpy as np
 
 from ... import relax
 from ...errors import InternalError, ModelError, UnsupportedOperatorError
+from ...relax.analysis import contains_impure_call
 from ...tir.expr import Var as Symbol
 from ...tir.function import IRModule
 from . import ops  # noqa: F401  the families of operators enter themselves
@@ -343,7 +344,11 @@ class _Import:
                     kept_vars = tuple(self.builder.emit_output(one) for one in fields)
                     result = relax.Tuple(kept_vars) if isinstance(made, relax.Tuple) else kept_vars[0]
             self.builder.emit_func_output(result)
-        return self.builder.get()
+        made = self.builder.get()
+        main: Any = made["main"]
+        if contains_impure_call(main, mod=made):  # branches that stop the graph
+            made.update_func("main", replace(main, is_pure=False))
+        return made
 
     def _body(self) -> Any:
         found = self.scope.graph(self.graph, "the graph")

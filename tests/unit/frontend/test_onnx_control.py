@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensorexpr.errors import ModelError
+from tensorexpr.errors import ArgumentError, ModelError
 from tensorexpr.relax.frontend.onnx import from_onnx
 
 onnx = pytest.importorskip("onnx")
@@ -30,6 +30,22 @@ def test_two_branches() -> None:
     x = np.array([-1, 2], "float32")
     np.testing.assert_array_equal(run(mod, np.bool_(True), x), -x)
     np.testing.assert_array_equal(run(mod, np.bool_(False), x), np.abs(x))
+
+
+def test_a_branch_that_does_not_fit_the_shapes_is_an_error_where_it_is_taken() -> None:
+    """As of networks with weights for inputs of two lengths."""
+    branches = {}
+    for name, rows in (("then_branch", 2), ("else_branch", 3)):
+        nodes = [constant("w", np.ones((rows, 4), "float32")), helper.make_node("MatMul", ["x", "w"], ["r"])]
+        branches[name] = helper.make_graph(nodes, name, [], [tensor("r")])
+    node = helper.make_node("If", ["c"], ["y"], **branches)
+    mod = from_onnx(model([node], [tensor("c", [], BOOL), tensor("x", [1, 2])], [tensor("y")]))
+    x = np.array([[1, 2]], "float32")
+    np.testing.assert_array_equal(run(mod, np.bool_(True), x), np.full((1, 4), 3.0))
+    with pytest.raises(ArgumentError, match=r"this branch doesn't fit the shapes.*MatMul"):
+        run(mod, np.bool_(False), x)
+    with pytest.raises(ModelError, match="MatMul"):
+        from_onnx(model([node], [tensor("c", [], BOOL), tensor("x", [1, 5])], [tensor("y")]))
 
 
 def test_a_branch_that_is_known() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .... import relax
+from ....errors import ModelError
 from ....relax.relations import is_base_of, struct_info_lca
 from ....relax.struct_info import TupleStructInfo, symbols_of
 from ....tir.arithmetic import as_int
@@ -31,11 +32,47 @@ def branches(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
         chosen = graphs[0] if bool(np.asarray(ctx.constant(0)).reshape(())) else graphs[1]
         found: list[Any] = ctx.importer.inner().graph(chosen, ctx.where)
         return found
-    sequences = [_sequence(ctx, graph) for graph in graphs]
+    sequences = _sequences(ctx, graphs)
     if len(sequences[0].body.fields) != len(sequences[1].body.fields):
         ctx.fail("its branches have different numbers of results")
     whole = ctx.builder.emit(relax.If(inputs[0], *sequences))
     return [relax.TupleGetItem(whole, n) for n in range(len(ctx.node.output))]
+
+
+def _sequences(ctx: Context, graphs: Sequence[Any]) -> list[Any]:
+    """Both branches. One that the model's shapes don't fit is an error where it is taken, as the other one may be meant for them.
+
+    Example:
+        A network for two sampling rates, each with convolutions of its own: inputs of 576 samples fit one of them.
+    """
+    found: list[Any] = []
+    failed: ModelError | None = None
+    for graph in graphs:
+        try:
+            found.append(_sequence(ctx, graph))
+        except ModelError as error:
+            if failed is not None:
+                raise
+            failed = error
+            found.append(None)
+    if failed is not None:
+        place = found.index(None)
+        found[place] = _refusal(ctx, failed, found[1 - place].struct_info)
+    return found
+
+
+def _refusal(ctx: Context, error: ModelError, info: Any) -> Any:
+    """A branch that stops the graph with an error, and would otherwise give zeros like the results of the other branch."""
+    if any(not isinstance(one, relax.TensorStructInfo) or one.extents is None for one in info.fields):
+        raise error
+    outer = ctx.builder.begin_scope()
+    try:
+        text = f"{ctx.where}: this branch doesn't fit the shapes that the model was imported with: {error}"
+        ctx.builder.emit(R.assert_op(relax.const(np.bool_(False)), (), text.replace("{", "{{").replace("}", "}}")))
+        zeros = tuple(ctx.emit(R.zeros(one.extents, one.dtype)) for one in info.fields)
+    finally:
+        blocks = ctx.builder.end_scope(outer)
+    return relax.SeqExpr(blocks, relax.Tuple(zeros))
 
 
 def _sequence(ctx: Context, graph: Any) -> Any:
