@@ -20,6 +20,8 @@ from ..rows import in_loops
 from ..utils import get_const_int, need_rank
 
 _LANES, _ROWS = 16, 4
+# Weights of a step from which several threads are worth their start: reading 1 MB takes ten times as long.
+_SHARED = 1 << 18
 GATES = {"lstm": 4, "gru": 3, "rnn": 1}
 _KEPT = {"lstm": ("state", "cells"), "gru": ("state", "part", "reset", "product"), "rnn": ("state",)}
 
@@ -99,23 +101,39 @@ def _each(ib: IRBuilder, count: int, body: Callable[[Any], None]) -> None:
 def _add_product(
     ib: IRBuilder, into: BufferVar, place: int, count: int, state: BufferVar, weights: BufferVar, first: int, depth: int
 ) -> None:
-    """Add the product of a state and `count` columns of the weights from the first on."""
-    rows = depth // _ROWS
+    """Add the product of a state and `count` columns of the weights from the first on.
 
-    def add(k: Any, number: int) -> None:
+    A layer of one sequence that reads many weights in each step shares their columns among the threads: for 512 states these are 4 MB,
+    which come from the third level.
+    """
+    rows, part = depth // _ROWS, _part(count) if count * depth >= _SHARED else count
+
+    def add(k: Any, number: int, column: Any) -> None:
         def at(j: Any) -> None:
-            total = into[place + j]
+            total = into[place + column + j]
             for n in range(number):
-                total = total + state[k + n] * weights[k + n, first + j]
-            into[place + j] = total
+                total = total + state[k + n] * weights[k + n, first + column + j]
+            into[place + column + j] = total
 
-        _each(ib, count, at)
+        _each(ib, part, at)
 
-    if rows:
-        with ib.for_range(0, rows, "k") as k:
-            add(k * _ROWS, _ROWS)
-    for rest in range(rows * _ROWS, depth):
-        add(rest, 1)
+    def sum_of(column: Any) -> None:
+        if rows:
+            with ib.for_range(0, rows, "k") as k:
+                add(k * _ROWS, _ROWS, column)
+        for rest in range(rows * _ROWS, depth):
+            add(rest, 1, column)
+
+    if part == count:
+        sum_of(0)
+    else:
+        with ib.for_range(0, count // part, "part", kind="parallel") as number:
+            sum_of(number * part)
+
+
+def _part(count: int) -> int:
+    """Columns for a thread to take at once: half a page of each row or less, so that rows are read in runs; all if nothing divides them."""
+    return next((part for part in (512, 384, 256, 128) if count % part == 0 and count > part), count)
 
 
 def recurrent_steps(

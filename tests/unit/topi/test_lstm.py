@@ -7,6 +7,7 @@ import pytest
 
 from tensorexpr import te, topi
 from tensorexpr.errors import DeclarationError
+from tensorexpr.topi.nn.recurrent import Cell, recurrent_steps
 from tests.operators import Array, assert_same, run, values
 
 STEPS, BATCH, FEATURES, HIDDEN = 3, 2, 3, 4
@@ -51,3 +52,27 @@ def test_weights_that_do_not_fit_are_refused() -> None:
         topi.nn.lstm(te.placeholder((2, 1, 3)), te.placeholder((8, 5)), te.placeholder((8, 2)))
     with pytest.raises(DeclarationError, match="weight_layout is 'IFG'"):
         topi.nn.lstm(te.placeholder((2, 1, 3)), te.placeholder((8, 3)), te.placeholder((8, 2)), weight_layout="IFG")
+
+
+def test_layers_of_many_weights_share_their_columns_among_threads() -> None:
+    """One sequence of 256 states reads 1 MB a step; the threads get parts of the columns, and states are what they are on one thread."""
+    hidden, steps, random = 256, 3, np.random.default_rng(0)
+    shapes = ((steps, 1, 4 * hidden), (hidden, 4 * hidden), (1, hidden), (1, hidden))
+    given = [(random.standard_normal(shape) / np.sqrt(hidden)).astype("float32") for shape in shapes]
+    cell = Cell("lstm", ("Sigmoid", "Tanh", "Tanh"), (0.0,) * 3, (0.0,) * 3, 0.0, False, False)
+    found = run(lambda x, w, h, c: recurrent_steps(cell, x, w, [h, c]), *given)
+    h, c = (one.astype("float64") for one in given[2:])
+    for step in range(steps):
+        i, o, f, g = np.split(given[0][step] + h @ given[1], 4, axis=1)
+        c = c / (1 + np.exp(-f)) + np.tanh(g) / (1 + np.exp(-i))
+        h = np.tanh(c) / (1 + np.exp(-o))
+        assert_same(found[0][step], h.astype("float32"), 1e-4)
+    assert_same(found[2], c.astype("float32"), 1e-4)
+
+
+@pytest.mark.parametrize(("hidden", "loops"), [(256, 2), (128, 1)])
+def test_layers_of_few_weights_are_one_thread_each(hidden: int, loops: int) -> None:
+    cell = Cell("lstm", ("Sigmoid", "Tanh", "Tanh"), (0.0,) * 3, (0.0,) * 3, 0.0, False, False)
+    x, w, h, c = (te.placeholder(shape) for shape in ((3, 2, 4 * hidden), (hidden, 4 * hidden), (2, hidden), (2, hidden)))
+    found = recurrent_steps(cell, x, w, [h, c])
+    assert te.create_prim_func([x, w, h, c, *found]).script().count("T.parallel(") == loops
