@@ -7,7 +7,11 @@ from a struct on the caller's stack and works out the thread's share, contiguous
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..errors import CodegenError
+from ..lower.pragmas import PARALLEL_FROM
+from ..tir.arithmetic import as_int
 from ..tir.expr import IntImm
 from ..tir.stmt import For, ForKind, Stmt
 from . import nontemporal, registers
@@ -59,7 +63,7 @@ def _emit_parallel(ctx: FunctionContext, loop: For) -> None:
     finish(body, arguments, internal=True)
     layout, size = _layout(body.captures)
     _trampoline(ctx, name, layout, can_fail)
-    _launch(ctx, name, layout, size, first, last, can_fail)
+    _launch(ctx, name, layout, size, (first, last), loop.annotations.get(PARALLEL_FROM), can_fail)
     ctx.forget_reads()
 
 
@@ -92,10 +96,10 @@ def _field(text: FunctionText, base: str, offset: int) -> str:
 
 
 def _launch(
-    ctx: FunctionContext, name: str, layout: list[tuple[Capture, int, str]], size: int, first: str, last: str, can_fail: bool
+    ctx: FunctionContext, name: str, layout: list[tuple[Capture, int, str]], size: int, span: tuple[str, str], least: Any, can_fail: bool
 ) -> None:
-    """Fill the struct and run the team."""
-    text, shared = ctx.text, f"%{ctx.text.fresh('shared')}"
+    """Fill the struct and run the team; of fewer iterations than `least` a team of one, which starts nothing."""
+    (first, last), text, shared = span, ctx.text, f"%{ctx.text.fresh('shared')}"
     text.entry.append(f"  {shared} = alloca [{size} x i8], align 64")
     text.emit(f"store i64 {first}, ptr {shared}, align 8")
     text.emit(f"store i64 {last}, ptr {_field(text, shared, _LAST_AT)}, align 8")
@@ -107,7 +111,10 @@ def _launch(
             value = text.value(f"zext {capture.llvm_type} {value} to {kind}")
         text.emit(f"store {kind} {value}, ptr {_field(text, shared, offset)}, align {_alignment(offset)}")
     ctx.module.declare("GOMP_parallel", "void", "ptr", "ptr", "i32", "i32")
-    threads = int(ctx.module.target.attrs.get("num-cores", 0))  # 0: as many as OpenMP takes
+    threads = str(int(ctx.module.target.attrs.get("num-cores", 0)))  # 0: as many as OpenMP takes
+    if (count := as_int(least)) is not None:
+        few = text.value(f"icmp slt i64 {text.value(f'sub i64 {last}, {first}')}, {count}")
+        threads = text.value(f"select i1 {few}, i32 1, i32 {threads}")
     text.emit(f"call void @GOMP_parallel(ptr {symbol(name)}, ptr {shared}, i32 {threads}, i32 0)")
     if can_fail:
         code = text.value(f"load i32, ptr {error}, align 4")

@@ -17,6 +17,9 @@ PARTITION_HINT = "pragma_loop_partition_hint"
 NO_LOAD_MERGE = "pragma_no_load_merge"
 """If the loop is expanded, each of its iterations loads for itself what others load too."""
 
+PARALLEL_FROM = "pragma_parallel_from"
+"""A parallel loop of fewer iterations than this, which only a call can tell, runs on the caller's thread."""
+
 VECTOR_REDUCTION = "pragma_vector_reduction"
 """A vector loop over a reduction axis: its terms may be combined in any order."""
 

@@ -9,7 +9,7 @@ from ..target import Target
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar
 from .access import Loop, bytes_of, merged_loops, stage_reads
-from .machine import is_parallel, lanes_of, operations, outgrows_cache
+from .machine import is_parallel, lanes_of, operations, outgrows_cache, parallel_from
 from .reduction import constant_extents
 from .sizes import vector_of
 from .stages import compute_of
@@ -52,7 +52,10 @@ def _rows(s: Schedule, tensor: Tensor, loops: list[Loop], target: Target) -> lis
 
 
 def _symbolic(s: Schedule, tensor: Tensor, target: Target) -> None:
-    op = compute_of(s, tensor)
-    outer, inner = s[tensor].split(op.axis[-1], factor=lanes_of(target, tensor.dtype))
+    """Vectors along the last axis, in parallel where a call has enough of them."""
+    op, lanes = compute_of(s, tensor), lanes_of(target, tensor.dtype)
+    outer, inner = s[tensor].split(op.axis[-1], factor=lanes)
     s[tensor].vectorize(inner)
-    s[tensor].parallel(s[tensor].fuse(*op.axis[:-1], outer) if len(op.axis) > 1 else outer)
+    place = s[tensor].fuse(*op.axis[:-1], outer) if len(op.axis) > 1 else outer
+    s[tensor].parallel(place)
+    s[tensor].pragma(place, "parallel_from", parallel_from(target, operations(op.body, lanes)))

@@ -44,6 +44,13 @@ def is_parallel(target: Target, work: float) -> bool:
     return target.num_cores > 1 and cycles * (1 - 1 / target.num_cores) >= machine.fork_join_cycles
 
 
+def parallel_from(target: Target, work: float) -> int:
+    """How many iterations of so many operations each are worth the target's threads, as `is_parallel` counts."""
+    machine = target.machine
+    cycles = max(1.0, work) * _MOVED / machine.caches[0].fill_bytes
+    return math.ceil(machine.fork_join_cycles / (cycles * max(0.5, 1 - 1 / target.num_cores)))
+
+
 def operations(bodies: Sequence[PrimExpr], points: int) -> int:
     """About how many operations evaluate some values at so many points."""
     found = [INTRINSICS.get(node.op) for body in bodies for node in walk(body) if isinstance(node, Call)]

@@ -19,7 +19,7 @@ from ..te.tensor import Tensor
 from ..tir.expr import IterVar, ProducerLoad
 from ..tir.rewriting import walk
 from .access import bytes_of, element_bytes, stage_reads
-from .machine import is_parallel, operations, outgrows_cache
+from .machine import is_parallel, operations, outgrows_cache, parallel_from
 from .reduction import constant_extents, schedule_reduction
 from .sizes import decided, several, vector_of
 from .stages import compute_of
@@ -69,6 +69,9 @@ def schedule_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode], rows:
     place = s[output].fuse(*loops)
     if is_parallel(target, _work(s, s.tree[s[output].id], inner)):
         s[output].parallel(place)
+        each = _work_of_row(s.tree[s[output].id], inner, rows)
+        if each and constant_extents(op.axis[:rows]) is None:
+            s[output].pragma(place, "parallel_from", parallel_from(target, each))
     if extents is not None and s.tree[s[output].id].is_output and outgrows_cache(target, bytes_of(output)):
         s[output].store_nontemporal()
     for stage in reversed(inner):
@@ -87,6 +90,17 @@ def _work(s: Schedule, last: StageNode, inner: Sequence[StageNode]) -> float:
         extents = constant_extents((*stage.compute.axis, *stage.compute.reduce_axis))
         if extents is None:
             return 1 << 30
+        total += operations(stage.compute.body, prod(extents))
+    return total
+
+
+def _work_of_row(last: StageNode, inner: Sequence[StageNode], rows: int) -> float:
+    """Operations of all stages in one row; 0 if they are unknown."""
+    total = 0
+    for stage in (last, *inner):
+        extents = constant_extents((*stage.compute.axis[rows:], *stage.compute.reduce_axis))
+        if extents is None:
+            return 0
         total += operations(stage.compute.body, prod(extents))
     return total
 

@@ -288,7 +288,8 @@ class Pragma(StageStep):
     """A hint on a loop: `auto_unroll_max_step` (an int: inner loops of up to so many steps are unrolled), `unroll_explicit`,
     `loop_partition_hint` (this loop and those inside are also cut where conditions of padding start and stop to hold),
     `no_load_merge` (if the loop is written out, each step loads for itself what others load too: shared loads stay alive from
-    step to step, and a register tile then spills; see `Module.spills`).
+    step to step, and a register tile then spills; see `Module.spills`), `parallel_from` (an int: a parallel loop of fewer iterations
+    than this starts no threads, which a loop of a symbolic extent decides at each call).
 
     Others are kept, printed and for users' own passes to read. The value may be a sample, as (sample, part).
     """
@@ -329,7 +330,7 @@ class Pragma(StageStep):
         return [f"s[{names.stage(stage)}].pragma({names.axis(stage, self.axis)}, {quoted(self.key)}, {shown})"]
 
 
-PRAGMAS: tuple[str, ...] = ("auto_unroll_max_step", "unroll_explicit", "loop_partition_hint", "no_load_merge")
+PRAGMAS: tuple[str, ...] = ("auto_unroll_max_step", "unroll_explicit", "loop_partition_hint", "no_load_merge", "parallel_from")
 
 
 def checked_pragma(value: Any) -> int | bool | str:

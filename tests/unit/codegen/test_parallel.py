@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from tensorexpr.lower.pragmas import PARALLEL_FROM
 from tensorexpr.target import Target
 from tensorexpr.tir import arithmetic as ops
 from tensorexpr.tir import intrin
@@ -41,6 +43,18 @@ def test_shares_are_contiguous_and_balanced(threads: int) -> None:
     assert result.tolist() == sorted(result)
     shares = [result.tolist().count(thread) for thread in range(threads)]
     assert sum(shares) == 17 and max(shares) - min(shares) <= 1
+
+
+@pytest.mark.parametrize(("extent", "threads"), [(0, set()), (7, {0}), (8, {0, 1}), (100, {0, 1})])
+def test_few_iterations_of_a_symbolic_extent_run_on_the_callers_thread(extent: int, threads: set[int]) -> None:
+    """The loop says from how many iterations on threads are worth their start."""
+    n = Var("n", "int32")
+    out = flat("out", n, "int32")
+    nest = loop("i", n, lambda i: store(out, i, intrin.call_extern("int32", "omp_get_thread_num")), PARALLEL)
+    assert isinstance(nest, For)
+    result = np.zeros(extent, np.int32)
+    compile_function(primfunc([out], replace(nest, annotations={PARALLEL_FROM: 8})), Target("llvm -num-cores=2"))(result)
+    assert set(result.tolist()) == threads
 
 
 def test_values_of_every_type_go_in() -> None:
