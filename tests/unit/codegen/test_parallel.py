@@ -12,6 +12,7 @@ from tensorexpr.lower.pragmas import PARALLEL_FROM
 from tensorexpr.target import Target
 from tensorexpr.tir import arithmetic as ops
 from tensorexpr.tir import intrin
+from tensorexpr.tir.attrs import FrozenMap
 from tensorexpr.tir.expr import IntImm, StringImm, Var
 from tensorexpr.tir.stmt import Allocate, AssertStmt, For, ForKind, LetStmt, Stmt, seq
 
@@ -53,7 +54,7 @@ def test_few_iterations_of_a_symbolic_extent_run_on_the_callers_thread(extent: i
     nest = loop("i", n, lambda i: store(out, i, intrin.call_extern("int32", "omp_get_thread_num")), PARALLEL)
     assert isinstance(nest, For)
     result = np.zeros(extent, np.int32)
-    compile_function(primfunc([out], replace(nest, annotations={PARALLEL_FROM: 8})), Target("llvm -num-cores=2"))(result)
+    compile_function(primfunc([out], replace(nest, annotations=FrozenMap({PARALLEL_FROM: 8}))), Target("llvm -num-cores=2"))(result)
     assert set(result.tolist()) == threads
 
 
