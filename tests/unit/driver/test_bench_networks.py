@@ -74,3 +74,37 @@ def test_pytorch_names_all_operators_that_it_lacks() -> None:
     nodes = [SimpleNamespace(op_type=name) for name in ("Relu", "Loop", "NonZero")]
     with pytest.raises(Unsupported, match="no Loop, NonZero in PyTorch"):
         torch_module(SimpleNamespace(graph=SimpleNamespace(node=nodes)))
+
+
+def test_pytorch_computes_what_a_model_says() -> None:
+    """Axes and limits as inputs and as attributes, constants in nodes, windows along one axis."""
+    torch = pytest.importorskip("torch", reason="PyTorch is a peer")
+    from onnx.reference import ReferenceEvaluator
+
+    from tensorexpr.driver.bench.peers.torch_network import torch_module
+
+    helper, tensor, rng = onnx.helper, onnx.numpy_helper.from_array, np.random.default_rng(0)
+    constant = helper.make_node("Constant", [], ["axis"], value=tensor(np.array([1]), "v"))
+    numbers = {"w": rng.standard_normal((4, 3, 3)).astype("f"), "a": np.array([0, 2]), "b": np.array([4, 9]), "c": np.array([1, 2])}
+    numbers |= {"d": np.array([2, 3]), "low": np.float32(-0.5), "two": np.float32(2)}
+    nodes = [
+        constant,
+        helper.make_node("Conv", ["x", "w"], ["y0"], pads=[1, 1]),
+        helper.make_node("Slice", ["y0", "a", "b", "c", "d"], ["y1"]),
+        helper.make_node("Clip", ["y1", "low"], ["y2"]),
+        helper.make_node("HardSigmoid", ["y2"], ["y3"], alpha=0.3),
+        helper.make_node("Pow", ["y3", "two"], ["y4"]),
+        helper.make_node("ReduceMax", ["y4"], ["y5"], axes=[2], keepdims=0),
+        helper.make_node("Unsqueeze", ["y5", "axis"], ["y6"]),
+        helper.make_node("Squeeze", ["y6", "axis"], ["y7"]),
+        helper.make_node("Cast", ["y7"], ["y8"], to=onnx.TensorProto.DOUBLE),
+        helper.make_node("ReduceMean", ["y8"], ["y"], axes=[1]),
+    ]
+    given, out = (helper.make_tensor_value_info(name, kind, None) for name, kind in (("x", 1), ("y", 11)))
+    graph = helper.make_graph(nodes, "g", [given], [out], [tensor(np.asarray(value), name) for name, value in numbers.items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    x = rng.standard_normal((2, 3, 10)).astype("f")
+    (wanted,) = map(np.asarray, ReferenceEvaluator(model).run(None, {"x": x}))
+    found = torch_module(model)(torch.from_numpy(x)).numpy()
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    assert found.dtype == np.float64
